@@ -367,10 +367,15 @@ static __always_inline __u32 rpm_ticks(__u64 now_ns)
     return (__u32)(now_ns >> RPM_TICK_SHIFT);
 }
 
-/* Whether more than `age_ticks` have passed since `seen`. */
+/* Whether more than so many ticks have passed since `seen`. */
+static __always_inline int rpm_passed(__u32 seen, __u32 tick, __u32 ticks)
+{
+    return tick - seen + RPM_SKEW_TICKS > ticks + RPM_SKEW_TICKS;
+}
+
 static __always_inline int rpm_aged(const struct rpm_params *p, __u32 seen, __u32 tick)
 {
-    return tick - seen + RPM_SKEW_TICKS > p->age_ticks + RPM_SKEW_TICKS;
+    return rpm_passed(seen, tick, p->age_ticks);
 }
 
 static __always_inline int rpm_live(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
@@ -413,7 +418,7 @@ static __always_inline int rpm_is_strange(const struct rpm_register *r, const st
 static __always_inline int rpm_is_sure(const struct rpm_register *r, const struct rpm_params *p, __u32 tick)
 {
     return p->window_mib && rpm_agreed(r) == RPM_MOST_AGREED && !(r->flags & RPM_REGISTER_FALLEN) &&
-           tick - r->seen + RPM_SKEW_TICKS <= (p->age_ticks >> 2) + RPM_SKEW_TICKS;
+           !rpm_passed(r->seen, tick, p->age_ticks >> 2);
 }
 
 /*
@@ -440,14 +445,20 @@ static __always_inline void rpm_learn(struct rpm_register *r, const struct rpm_p
     r->flags |= agreed << RPM_AGREED_AT | place << RPM_PLACE_AT;
 }
 
+/* No ACK comes for the signals that wait. */
+static __always_inline void rpm_forget(struct rpm_register *r, struct rpm_events *events)
+{
+    events->aged += r->count;
+    r->count = 0;
+}
+
 static __always_inline void rpm_claim(struct rpm_register *r, __u32 tag, __u32 flags, __u32 tick,
                                       struct rpm_events *events)
 {
-    events->aged += r->count;
+    rpm_forget(r, events);
     events->claimed++;
     r->tag = tag;
     r->seen = tick;
-    r->count = 0;
     r->flags = flags;
 }
 
@@ -479,13 +490,10 @@ static __always_inline enum rpm_counted rpm_admit(struct rpm_register *r, const 
         r->seen = tick;
         return RPM_NO_ACKS;
     }
-    if (live && rpm_is_strange(r, p, packet->sequence))
-        return RPM_STRANGE;
     if (live)
-        return RPM_COUNTED;
-    events->aged += r->count;
+        return rpm_is_strange(r, p, packet->sequence) ? RPM_STRANGE : RPM_COUNTED;
+    rpm_forget(r, events);
     events->fallen++;
-    r->count = 0;
     r->seen = tick;
     r->flags |= RPM_REGISTER_FALLEN;
     return RPM_NO_ACKS;
@@ -542,11 +550,9 @@ static __always_inline void rpm_on_syn(struct rpm_register *r, const struct rpm_
         /* Nobody opens a connection again while ACKs of it come back; TCP takes no notice of such a SYN (RFC 5961, §4). */
         if (rpm_is_sure(r, p, tick))
             return;
-        if (!answer) {
-            /* A new connection between the same ports: what waited was for the old one. */
-            events->aged += r->count;
-            r->count = 0;
-        }
+        /* A new connection between the same ports: what waited was for the old one. */
+        if (!answer)
+            rpm_forget(r, events);
         r->flags = learnt | (inbound ? 0 : r->flags & RPM_REGISTER_FALLEN);
         if (inbound) {
             r->seen = tick;
@@ -584,8 +590,7 @@ static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_
         events->strange++;
         return 0;
     } else if (!live || strange) {
-        events->aged += r->count;
-        r->count = 0;
+        rpm_forget(r, events);
     }
     r->seen = tick;
     r->flags &= ~RPM_REGISTER_FALLEN;
@@ -595,8 +600,7 @@ static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_
         r->flags |= RPM_REGISTER_ACCECN;
     if (!(r->flags & RPM_REGISTER_ACCECN))
         return 1;
-    events->aged += r->count;
-    r->count = 0;
+    rpm_forget(r, events);
     return 0;
 }
 

@@ -24,7 +24,7 @@ const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 
 pub fn rate_bps(text: &str) -> Result<u64, String> {
     read(text, &RATES).ok_or_else(|| {
         let written = "write it like 100Mbps, 2.5Gbps or 500kbit";
-        match unit_of(text).and_then(in_other_case) {
+        match number_and_unit(text).and_then(|(_, unit)| in_other_case(unit)) {
             Some(unit) => {
                 format!("{text:?} is not a rate: {unit} has its letters in this case, and B is bytes; {written}")
             }
@@ -43,10 +43,6 @@ fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(end);
     Some((number, unit.trim()))
-}
-
-fn unit_of(text: &str) -> Option<&str> {
-    number_and_unit(text).map(|(_, unit)| unit)
 }
 
 /// The unit of rates that differs from this one by the case of its letters alone.

@@ -10,11 +10,13 @@ use crate::quantity::{show_rate, show_time};
 /// kernel that is 100 µs late then costs no throughput, and a pause hides no more than this of the
 /// queue.
 const BURST_NS: u64 = 250_000;
-/// Ethernet's header and one VLAN tag, on top of the MTU.
-const LINK_BYTES: u64 = 18;
+/// Ethernet's header: what a full packet has on top of the MTU, as the programs count it.
+pub(super) const ETHERNET_BYTES: u64 = 14;
+/// With one VLAN tag.
+const LINK_BYTES: u64 = ETHERNET_BYTES + 4;
 /// The programs find a segment's length by its data and the longest header that there is; more than
 /// its own by this at most.
-const HEADER_SLACK: u64 = 142 - 14 - 20 - 20;
+const HEADER_SLACK: u64 = 142 - ETHERNET_BYTES - 20 - 20;
 /// 2²⁴ registers take 256 MB.
 const MOST_FLOWS: u32 = 1 << 24;
 
@@ -96,7 +98,7 @@ impl Settings {
             *to = from;
         }
         // A full packet as the shaper counts it.
-        let params = Params { mtu_bytes: u64::from(link.mtu) + 14, ..self.params };
+        let params = Params { mtu_bytes: u64::from(link.mtu) + ETHERNET_BYTES, ..self.params };
         Config {
             params: params.into(),
             rate_bps: shaper.rate_bps,

@@ -14,9 +14,7 @@ use crate::error::{Error, Tried};
 use crate::net::{Link, Net, QdiscStats};
 use crate::quantity::{show_bytes, show_rate, show_time};
 use crate::rpm::find::{Pair, asked, pairs};
-
-/// Of a frame's header, which the programs' MTU counts.
-const ETHERNET_BYTES: u64 = 14;
+use crate::rpm::settings::ETHERNET_BYTES;
 
 /// One device.
 #[derive(Debug)]
