@@ -52,17 +52,22 @@ CITES = "cites"
 
 
 @cache
+def _bibliography() -> str:
+    return files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
+
+
+@cache
 def entries() -> dict[str, str]:
     """The entries of sources.bib, by key."""
-    text = files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
-    return {found[1]: found[0] for found in re.finditer(r"^@\w+\{(\w+),\n.*?^\}", text, re.DOTALL | re.MULTILINE)}
+    every = re.finditer(r"^@\w+\{(\w+),\n.*?^\}", _bibliography(), re.DOTALL | re.MULTILINE)
+    return {found[1]: found[0] for found in every}
 
 
 @cache
 def in_words() -> dict[str, str]:
     """What a scheme says of its source, and the key that this stands for."""
-    text = files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
-    return {found[1]: found[2] for found in re.finditer(r"^% in words: (.*)\n@\w+\{(\w+),$", text, re.MULTILINE)}
+    every = re.finditer(r"^% in words: (.*)\n@\w+\{(\w+),$", _bibliography(), re.MULTILINE)
+    return {found[1]: found[2] for found in every}
 
 
 def of_words(source: str) -> list[str]:
@@ -73,11 +78,16 @@ def of_words(source: str) -> list[str]:
 
 def sources(run: Mapping[str, Any]) -> list[str]:
     """Keys of what a run was made with: the software first, then in the order of the scenario, each once."""
+    found = [SOFTWARE, *_of_schemes(run), *_of_scenario(_scenario(run)), *_of_queues(run)]
+    return list(dict.fromkeys(found))
+
+
+def _scenario(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was asked for; nothing, if that cannot be read."""
     try:
-        scenario = tomllib.loads(str(run.get("scenario") or ""))
+        return tomllib.loads(str(run.get("scenario") or ""))
     except tomllib.TOMLDecodeError:
-        scenario = {}
-    return list(dict.fromkeys([SOFTWARE, *_of_schemes(run), *_of_scenario(scenario), *_of_queues(run)]))
+        return {}
 
 
 def _of_schemes(run: Mapping[str, Any]) -> Iterator[str]:
@@ -114,11 +124,7 @@ def _of_queues(run: Mapping[str, Any]) -> Iterator[str]:
 
 def own_files(run: Mapping[str, Any]) -> list[str]:
     """Files that a run read, as its scenario names them. Only the user knows where they come from."""
-    try:
-        scenario = tomllib.loads(str(run.get("scenario") or ""))
-    except tomllib.TOMLDecodeError:
-        return []
-    return list(dict.fromkeys(_files(scenario)))
+    return list(dict.fromkeys(_files(_scenario(run))))
 
 
 def _files(value: Any) -> Iterator[str]:

@@ -61,10 +61,7 @@ def draw(found: Panels | Sequence[Panels], style: Style) -> Figure:
     except ImportError:
         raise UsageError("figures need matplotlib: pip install 'midpath[plots]'") from None
     rows = [found] if isinstance(found, Panels) else list(found)
-    most = len(rows[0].panels)
-    across = most if len(rows) > 1 else min(most, 1 if style.columns == 1 else 3)
-    down = len(rows) if len(rows) > 1 else -(-most // across)
-    width = COLUMN * max(1, across) if len(rows) > 1 else (COLUMN if style.columns == 1 else PAGE)
+    across, down, width = _grid(rows, style)
     with mpl.rc_context({**TEXT_STAYS, "font.size": 8, **(FONTS if style.latex else {})}):
         figure = Figure((width, style.height or PANEL_HEIGHT * down + 0.3), layout="constrained")
         share: Literal["row", "all"] = "row" if len(rows) > 1 else "all"
@@ -80,6 +77,15 @@ def draw(found: Panels | Sequence[Panels], style: Style) -> Figure:
         _around(figure, rows, painted, style)
         figure.canvas.draw()
     return figure
+
+
+def _grid(rows: Sequence[Panels], style: Style) -> tuple[int, int, float]:
+    """How many panels stand side by side and below each other, and the figure's width in inches."""
+    most = len(rows[0].panels)
+    if len(rows) > 1:
+        return most, len(rows), COLUMN * max(1, most)
+    across = min(most, 1 if style.columns == 1 else 3)
+    return across, -(-most // across), COLUMN if style.columns == 1 else PAGE
 
 
 def write(figure: Figure, path: Path) -> None:
@@ -204,15 +210,14 @@ def _scale(found: Panels, axis: str) -> tuple[float, str]:
 
 def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, tuple[str, str]], style: Style) -> None:
     """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
-    figure.supxlabel(_labelled(style.x_label or rows[0].x_label, _scale(rows[0], "x")[1]), fontsize=8)
+    below = [_labelled(style.x_label or rows[0].x_label, _scale(rows[0], "x")[1]), style.note]
+    figure.supxlabel("\n".join(filter(None, below)), fontsize=8)
     names = [_labelled(style.y_label or found.y_label, _scale(found, "y")[1]) for found in rows]
     if len(rows) == 1:
         figure.supylabel(names[0], fontsize=8)
     else:
         for axes, label in zip(figure.axes[:: len(figure.axes) // len(rows)], names, strict=True):
             axes.set_ylabel(label, fontsize=8)
-    if style.note:
-        figure.supxlabel(f"{figure.get_supxlabel()}\n{style.note}", fontsize=8)
     titles = {line.name: line.title for found in rows for panel in found.panels for line in panel.lines}
     wide = style.columns > 1
     if style.title and (wide or len(painted) < 2):
