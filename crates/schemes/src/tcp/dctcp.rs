@@ -8,7 +8,8 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use super::equations;
-use crate::params::{require, share};
+use super::marked::MarkedShare;
+use crate::params::share;
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Window};
 use crate::transport::ecn::EcnMode;
@@ -41,8 +42,7 @@ impl Default for DctcpParams {
 impl TcpTable for DctcpParams {
     type Config = DctcpConfig;
     fn split(self) -> Result<(TcpParams, DctcpConfig), SpecError> {
-        require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
-        require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
+        MarkedShare::check(self.g, self.initial_alpha)?;
         Ok((self.tcp, DctcpConfig { g: self.g, initial_alpha: self.initial_alpha }))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
@@ -60,14 +60,7 @@ pub struct DctcpConfig {
 impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Dctcp {
-        Dctcp {
-            growth: Growth::new(tcp, mss, false),
-            g: self.g,
-            alpha: self.initial_alpha,
-            acked: 0,
-            marked: 0,
-            window_end: 0,
-        }
+        Dctcp { growth: Growth::new(tcp, mss, false), share: MarkedShare::new(self.g, self.initial_alpha) }
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits { ecn: EcnMode::Classic, echo: Echo::Exact, ..ControllerTraits::default() }
@@ -108,22 +101,14 @@ pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
 #[derive(Debug, Clone, Copy)]
 pub struct Dctcp {
     growth: Growth,
-    g: f64,
-    /// DCTCP.Alpha: the estimated share of marked bytes.
-    alpha: f64,
-    /// DCTCP.BytesAcked.
-    acked: u64,
-    /// DCTCP.BytesMarked.
-    marked: u64,
-    /// DCTCP.WindowEnd.
-    window_end: u64,
+    share: MarkedShare,
 }
 
 impl Dctcp {
     #[cfg(test)]
     /// The estimated share of marked bytes.
     pub fn alpha(&self) -> f64 {
-        self.alpha
+        self.share.alpha()
     }
 }
 
@@ -132,14 +117,11 @@ impl CongestionController for Dctcp {
 
     #[inline]
     fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
-        // RFC 8257, §3.3, steps 1 to 3. What SACK reports counts when it is reported, once.
-        self.acked += ack.delivered;
-        self.marked += ack.marked;
-        // Steps 4 to 8: once per window, M = marked / acked.
-        if ack.una > self.window_end && self.acked > 0 {
-            let m = (self.marked as f64 / self.acked as f64).min(1.0);
-            self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
-            (self.acked, self.marked, self.window_end) = (0, 0, ack.nxt);
+        self.share.count(ack);
+        // RFC 8257, §3.3: once per window.
+        if self.share.is_over(ack) {
+            self.share.learn();
+            self.share.begin(ack);
         }
     }
     #[inline]
@@ -157,6 +139,6 @@ impl CongestionController for Dctcp {
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         self.growth.restart();
-        equations::dctcp_cwnd(window.cwnd as f64, self.alpha) as u64
+        equations::dctcp_cwnd(window.cwnd as f64, self.share.alpha()) as u64
     }
 }

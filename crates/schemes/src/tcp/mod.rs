@@ -9,6 +9,7 @@ pub mod dctcp;
 pub(crate) mod describe;
 mod equations;
 pub mod fixed;
+mod marked;
 pub mod newreno;
 pub mod prague;
 #[cfg(test)]

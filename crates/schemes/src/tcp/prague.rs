@@ -9,6 +9,7 @@ use midpath_core::units::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::equations;
+use super::marked::MarkedShare;
 use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{
@@ -48,8 +49,7 @@ impl Default for PragueParams {
 impl TcpTable for PragueParams {
     type Config = PragueConfig;
     fn split(self) -> Result<(TcpParams, PragueConfig), SpecError> {
-        require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
-        require((0.0..=1.0).contains(&self.initial_alpha), "initial_alpha", "from 0 to 1")?;
+        MarkedShare::check(self.g, self.initial_alpha)?;
         let accurate = self.tcp.ecn.is_none_or(|ecn| ecn == EcnMode::Accurate);
         require(accurate, "ecn", "\"accurate\": RFC 9331, §4.2 asks for it")?;
         let PragueParams { tcp, g, initial_alpha, rtt_virt } = self;
@@ -70,14 +70,10 @@ impl ControllerConfig for PragueConfig {
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Prague {
         Prague {
             growth: Growth::new(tcp, mss, false),
-            g: self.g,
-            alpha: self.initial_alpha,
+            share: MarkedShare::new(self.g, self.initial_alpha),
             rtt_virt: self.rtt_virt,
             saw_ce: false,
-            acked: 0,
-            marked: 0,
             unmarked: 0,
-            round_end: 0,
             updated: Time::ZERO,
             reduced: None,
             overhead: 0,
@@ -99,18 +95,11 @@ impl ControllerConfig for PragueConfig {
 #[derive(Debug, Clone, Copy)]
 pub struct Prague {
     growth: Growth,
-    g: f64,
-    /// The estimated share of marked packets.
-    alpha: f64,
+    share: MarkedShare,
     rtt_virt: Time,
     saw_ce: bool,
-    /// Bytes delivered, and those of them that were marked, in this round.
-    acked: u64,
-    marked: u64,
     /// Bytes without a mark that ACKs with marks have reported: they let the window grow, too.
     unmarked: u64,
-    /// SND.NXT when the round began.
-    round_end: u64,
     updated: Time,
     /// When the window last fell.
     reduced: Option<Time>,
@@ -121,7 +110,7 @@ impl Prague {
     #[cfg(test)]
     /// The estimated share of marked packets.
     pub fn alpha(&self) -> f64 {
-        self.alpha
+        self.share.alpha()
     }
 }
 
@@ -133,21 +122,19 @@ impl CongestionController for Prague {
     }
 
     fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
-        self.acked += ack.delivered;
-        self.marked += ack.marked;
+        self.share.count(ack);
         if ack.ece {
             self.saw_ce = true;
             self.unmarked += ack.delivered.saturating_sub(ack.marked);
         }
         // Linux's prague_should_update_ewma: once per round trip, and per virtual one.
-        let due = ack.una > self.round_end && ack.now >= self.updated.saturating_add(self.rtt_virt);
-        if due && self.acked > 0 {
+        if self.share.is_over(ack) && ack.now >= self.updated.saturating_add(self.rtt_virt) {
             // "Do not update alpha before we have proof that there's an AQM on the path."
             if self.saw_ce {
-                let m = (self.marked as f64 / self.acked as f64).min(1.0);
-                self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
+                self.share.learn();
             }
-            (self.acked, self.marked, self.round_end, self.updated) = (0, 0, ack.nxt, ack.now);
+            self.share.begin(ack);
+            self.updated = ack.now;
         }
     }
 
@@ -182,7 +169,7 @@ impl CongestionController for Prague {
             return window.cwnd;
         }
         self.reduced = Some(congestion.now);
-        equations::dctcp_cwnd(window.cwnd as f64, self.alpha) as u64
+        equations::dctcp_cwnd(window.cwnd as f64, self.share.alpha()) as u64
     }
 
     /// Linux's prague_update_pacing_rate: the window per round trip, twice that early in slow start.
@@ -196,6 +183,6 @@ impl CongestionController for Prague {
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.push(("alpha", self.alpha));
+        out.push(("alpha", self.share.alpha()));
     }
 }
