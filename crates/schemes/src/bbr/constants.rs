@@ -37,19 +37,19 @@ pub const PROBE_RTT_INTERVAL: Time = Time::from_secs(5);
 pub const MAX_BW_FILTER_LEN: u64 = 2;
 /// BBR.ExtraAckedFilterLen, in round trips.
 pub const EXTRA_ACKED_FILTER_LEN: u64 = 10;
-/// "Exiting Acceleration Based on Bandwidth Plateau": growth that is no plateau, and rounds without.
+/// "Exiting Acceleration Based on Bandwidth Plateau": a round that grows by less is on the plateau.
 pub const FULL_BW_GROWTH: f64 = 1.25;
-/// The same section.
+/// The same section: so many of them in a row, and the bandwidth is full.
 pub const FULL_BW_ROUNDS: u32 = 3;
 /// "Exiting Startup Based on Packet Loss": BBRStartupFullLossCnt.
 pub const STARTUP_FULL_LOSS_CNT: u32 = 6;
 /// "Drain": round trips after which it ends in any case.
 pub const DRAIN_ROUNDS: u64 = 3;
-/// PickProbeWait: the least wait, to which up to a second comes.
+/// PickProbeWait: the least wait; up to a second is added.
 pub const PROBE_WAIT: Time = Time::from_secs(2);
 /// IsRenoCoexistenceProbeTime: the most round trips between two probes.
 pub const RENO_ROUNDS: u64 = 63;
-/// RaiseInflightLongtermSlope: the growth doubles so often.
+/// RaiseInflightLongtermSlope: how often the growth doubles at most.
 pub const MOST_DOUBLINGS: u32 = 30;
 /// SetSendQuantum: what is sent in this time leaves together, up to this much.
 pub const QUANTUM_TIME: Time = Time::from_ms(1);

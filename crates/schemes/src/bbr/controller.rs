@@ -95,7 +95,8 @@ pub struct Bbr {
     pub(super) probe_rtt_expired: bool,
     pub(super) probe_rtt_done_stamp: Option<Time>,
     pub(super) probe_rtt_round_done: bool,
-    /// MarkConnectionAppLimited: packets sent when between so much and so much was delivered.
+    /// MarkConnectionAppLimited: ProbeRTT held back the packets that were sent while C.delivered was
+    /// from the first number to the second.
     pub(super) held_back: Option<(u64, u64)>,
     // What it sends by.
     pub(super) prior_cwnd: u64,
@@ -166,7 +167,7 @@ impl Bbr {
         }
     }
 
-    /// Whether what was sent when so much was delivered was held back by ProbeRTT.
+    /// Whether ProbeRTT held back a packet with this P.delivered.
     fn is_held_back(&self, prior: u64) -> bool {
         self.held_back.is_some_and(|(from, to)| (from..=to).contains(&prior))
     }
@@ -301,7 +302,7 @@ impl CongestionController for Bbr {
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         let known = |bytes: f64| if bytes.is_finite() { bytes } else { 0.0 };
         out.extend([
-            ("phase", self.phase.number() as f64),
+            ("phase", f64::from(self.phase as u8)),
             ("bw_bps", 8.0 * self.bw),
             ("min_rtt_s", if self.min_rtt == Time::MAX { 0.0 } else { self.min_rtt.as_secs_f64() }),
             ("inflight_longterm_bytes", known(self.inflight_longterm)),

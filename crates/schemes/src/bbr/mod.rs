@@ -1,7 +1,8 @@
 //! BBR version 3, as draft-ietf-ccwg-bbr specifies it: a sender that measures what its path delivers
 //! and how long it is without queues, and sends at that rate.
 //!
-//! What is implemented, from which section, and what is left out stands in `docs/schemes/bbr.md`.
+//! What is implemented and what is left out stands in `docs/schemes/bbr.md`, from which section in
+//! `README.md`.
 //! Files: `params.rs` (parameters), `constants.rs` (the draft's), `controller.rs` (what the sender
 //! calls, and what it sends by), `model.rs` (what is known of the path), `phases.rs` (the state
 //! machine), `probing.rs` (ProbeBW's cycle), `losses.rs` (what losses mean), `filter.rs` (windowed

@@ -21,7 +21,7 @@ pub struct BbrParams {
     pub quantum: bool,
 }
 
-/// TCP's parameters that BBR has in hand itself.
+/// TCP's parameters that BBR does not read: it decides on these things itself.
 pub const UNREAD: &[&str] =
     &["growth", "abc_limit", "hystart", "recovery", "pacing", "pacing_slow_start", "pacing_avoidance"];
 

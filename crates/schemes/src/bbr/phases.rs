@@ -7,20 +7,20 @@ use super::controller::{Bbr, Round};
 use crate::describe::{State, Tone};
 use crate::transport::cc::Window;
 
-/// BBR.state.
+/// BBR.state, as `gauges` number it: [`Phase::STATES`] has the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    Cruise,
     Startup,
     Drain,
     Down,
-    Cruise,
     Refill,
     Up,
     ProbeRtt,
 }
 
 impl Phase {
-    /// As `gauges` number them: state 0 is the one at rest.
+    /// State 0 is the one at rest.
     pub const STATES: [State; 7] = [
         State::new("ProbeBW_CRUISE", Tone::Calm),
         State::new("Startup", Tone::Busy),
@@ -30,19 +30,6 @@ impl Phase {
         State::new("ProbeBW_UP", Tone::Busy),
         State::new("ProbeRTT", Tone::Relief),
     ];
-
-    /// Its place there.
-    pub const fn number(self) -> usize {
-        match self {
-            Phase::Cruise => 0,
-            Phase::Startup => 1,
-            Phase::Drain => 2,
-            Phase::Down => 3,
-            Phase::Refill => 4,
-            Phase::Up => 5,
-            Phase::ProbeRtt => 6,
-        }
-    }
 
     /// "State Transition Diagram": whether the next phase may follow.
     pub const fn leads_to(self, next: Phase) -> bool {

@@ -2,7 +2,8 @@
 //! into packets, and the sender sets its window from the busiest. With `int = "ack"` they write it
 //! into the ACKs that come back, as FNCC does (Xu et al., 2024): what RPM does with one bit.
 //!
-//! What is implemented, from which equation, and what is left out stands in `docs/schemes/hpcc.md`.
+//! What is implemented and what is left out stands in `docs/schemes/hpcc.md`, from which equation in
+//! `README.md`.
 //! Files: `params.rs` (parameters), [`header`] (what packets carry), [`port`] (what a port knows of
 //! itself), `equations.rs` (algorithm 1), [`endpoint`] (the sender's window; all else of the ends
 //! is TCP's).

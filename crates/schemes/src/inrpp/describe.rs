@@ -64,7 +64,7 @@ pub fn attack() -> Description {
     Description {
         title: "INRPP attacker",
         summary: "A host that sends what only INRPP's routers may: for single flows beside honest ones.",
-        source: "§V-C of the paper",
+        source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021, §V-C",
         hosts: "an attack on INRPP",
         ..Description::default()
     }

@@ -1,5 +1,5 @@
-//! What the texts of CUBIC, DCTCP and Prague print, with their names. Windows are in segments where the text
-//! says so, times in seconds.
+//! What the texts of CUBIC, DCTCP and Prague print, with their names. Windows are in segments where
+//! the text says so, times in seconds.
 
 /// RFC 9438, equation 1: W_cubic(t) = C (t − K)³ + W_max, in segments.
 pub fn w_cubic(c: f64, t: f64, k: f64, w_max: f64) -> f64 {

@@ -4,7 +4,7 @@ use super::cc::{Ack, Window};
 use super::hystart::HyStart;
 use super::params::{GrowthRule, TcpParams};
 
-/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC starts.
+/// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start.
 #[derive(Debug, Clone, Copy)]
 pub struct Growth {
     rule: GrowthRule,

@@ -8,7 +8,7 @@ use midpath_core::roles::{Accept, Endpoint, FlowSpec, Network, Parts, Transport}
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
-use super::cc::{AssistedConfig, AssistedTraits};
+use super::cc::AssistedConfig;
 use super::duplex::BothWays;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
@@ -46,7 +46,7 @@ impl<K: AssistedConfig> Tcp<K> {
             // reduce in proportion.
             (tcp.pacing, tcp.recovery) = (true, Recovery::Rfc6675);
         }
-        let AssistedTraits { controller, .. } = traits;
+        let controller = traits.controller;
         tcp.pacing |= controller.paced;
         let window = if traits.rate_based { Some(UNLIMITED) } else { controller.initial_window };
         let settings = Settings {

@@ -281,8 +281,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// come when the driver was late keeps it.
     #[inline]
     fn pace_again(&mut self, now: Time) {
-        let has_pace = C::OWN_WINDOW || self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some();
-        if self.settings.tcp.pacing && has_pace {
+        let has_pace = || C::OWN_WINDOW || self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some();
+        if self.settings.tcp.pacing && has_pace() {
             let known = if self.pacing { now.min(self.pace_at) } else { now };
             self.pace_at = self.paced.0.saturating_add(self.spacing(self.paced.1)).max(known);
         }

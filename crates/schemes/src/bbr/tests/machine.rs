@@ -59,7 +59,6 @@ struct Told {
     now: Time,
     /// C.delivered after each ACK, and when.
     acks: Vec<(u64, Time)>,
-    lost: u64,
 }
 
 impl Told {
@@ -67,7 +66,7 @@ impl Told {
         let (mut bbr, mut window) = (Bbr::new(MSS, quanta), Window::new(10, MSS as u32));
         let rng = &mut stream(7, Purpose::Endpoints, 0);
         bbr.on_open(&mut window, &mut Opening { now: MS(40), srtt: MS(40), overhead: 52, sack, rng });
-        Told { bbr, window, now: MS(40), acks: vec![(0, MS(40))], lost: 0 }
+        Told { bbr, window, now: MS(40), acks: vec![(0, MS(40))] }
     }
 
     fn total(&self) -> u64 {
@@ -124,7 +123,6 @@ impl Told {
                 );
             }
             Event::Lost { segments, app_limited } => {
-                self.lost += segments * MSS;
                 let (now, bytes, total) = (self.now, segments * MSS, self.total());
                 let in_flight = self.window.cwnd.max(bytes);
                 let lost = Lost { now, bytes, in_flight, lost: bytes, total, app_limited, follows: false };

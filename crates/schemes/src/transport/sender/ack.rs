@@ -171,7 +171,6 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
     fn update_board(&mut self, packet: &Packet, news: &mut News) {
         let known = if news.acked > 0 { self.board.advance(self.una) } else { 0 };
-        let before = self.board.edge();
         if self.sack_on() {
             let fresh = self.board.update(packet, self.ends.own, self.una, self.nxt);
             news.delivered = news.acked - known.min(news.acked) + fresh;
@@ -179,19 +178,22 @@ impl<C: NetworkAssisted> Sender<C> {
             // SND.UNA.
             news.duplicate = news.acked == 0 && fresh > 0;
         }
-        self.find_lost();
-        let (from, to) = (before.max(self.una), self.board.edge());
-        self.note_lost(from, to, false, news.now);
+        let more = self.find_lost(news.now);
         let again = self.find_lost_again(news.now);
-        news.more_lost = again || to > from;
+        news.more_lost = more || again;
     }
 
-    pub(super) fn find_lost(&mut self) {
+    /// What is lost by the scoreboard and was not before: the controller is told. Whether anything is.
+    pub(super) fn find_lost(&mut self, now: Time) -> bool {
+        let before = self.board.edge();
         match self.phase {
             _ if self.overtaken.is_some() => {}
             Phase::Loss => self.board.all_lost(self.una, self.recover),
             _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
         }
+        let (from, to) = (before.max(self.una), self.board.edge());
+        self.note_lost(from, to, false, now);
+        to > from
     }
 
     #[inline]
@@ -263,8 +265,7 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let congestion = self.congestion(news.now, news.flight);
-        let floor = self.least_threshold();
-        self.window.ssthresh = self.control.on_ecn(&self.window, &congestion).max(floor);
+        self.window.ssthresh = self.control.on_ecn(&self.window, &congestion).max(self.least_threshold());
         self.window.set(self.window.ssthresh);
         self.answered(true);
     }

@@ -289,24 +289,26 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn patience(&self) -> Time {
         let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, &self.times));
-        gaps.unwrap_or_else(|| self.rtt.rto().max(self.control.longest_gap()))
+        gaps.unwrap_or_else(|| self.longest_wait())
+    }
+
+    /// The RTO, or how far apart packets are where the pace is slower than that.
+    #[inline]
+    pub(super) fn longest_wait(&self) -> Time {
+        self.rtt.rto().max(self.control.longest_gap())
     }
 
     /// Nothing has arrived for longer than that: the first segment asks, and the controller says
     /// what may follow it.
     pub(super) fn ask(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mss = self.window.mss;
-        if self.retries == 1 {
-            let congestion = self.congestion(ctx.now, self.pipe());
-            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(2 * mss);
-        }
+        self.lower_threshold(ctx.now);
         self.gave_up = (ctx.now, self.nxt);
         self.board.forget_if_reneged(self.una);
         if let Some(overtaken) = &mut self.overtaken {
             overtaken.give_up(self.una, &self.times, self.board.reported());
         }
         // What waits fills the window; the first segment is repeated all the same.
-        self.window.set(self.window.ssthresh.max(self.pipe() + mss));
+        self.window.set(self.window.ssthresh.max(self.pipe() + self.window.mss));
         self.pace_at = ctx.now;
         self.send(ctx);
     }

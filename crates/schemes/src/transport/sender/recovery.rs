@@ -20,8 +20,7 @@ impl<C: NetworkAssisted> Sender<C> {
         // With SACK a repeat that is on its way is not lost with its original.
         self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, self.flight());
-        let floor = self.least_threshold();
-        self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(floor);
+        self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
         self.recover = self.nxt;
         self.phase = Phase::Recovery;
         self.partial = 0;
@@ -115,9 +114,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.phase = Phase::Open;
         self.dupacks = 0;
         self.rto_at = Time::MAX;
-        let before = self.board.edge();
-        self.find_lost();
-        self.note_lost(before.max(self.una), self.board.edge(), false, now);
+        self.find_lost(now);
         self.control.on_recovered(&mut self.window, now);
     }
 
@@ -144,7 +141,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (_, nxt) = self.gave_up;
         if self.settings.stores && news.repeat_arrived {
             self.recover = self.recover.max(nxt);
-            self.find_lost();
+            self.find_lost(news.now);
             let pipe = self.pipe();
             self.control.on_overtaken(&mut self.window, pipe);
             self.gave_up.0 = Time::MAX; // once is enough
@@ -185,15 +182,19 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
+    /// RFC 5681, equation 4, after a timeout; held constant when the same data time out again.
+    pub(super) fn lower_threshold(&mut self, now: Time) {
+        if self.retries == 1 || C::OWN_WINDOW {
+            let congestion = self.congestion(now, self.in_network());
+            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
+        }
+    }
+
     /// Gives all that is outstanding up for lost.
     fn collapse(&mut self, now: Time) {
         let mss = self.window.mss;
         self.note_lost(self.una, self.nxt, true, now);
-        if self.retries == 1 || C::OWN_WINDOW {
-            // RFC 5681, equation 4; held constant when the same data time out again.
-            let congestion = self.congestion(now, self.in_network());
-            self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
-        }
+        self.lower_threshold(now);
         // RFC 5681, §3.1: the loss window is one segment. Where the network stores, the controller
         // says.
         self.window.set(if self.settings.stores || C::OWN_WINDOW { self.window.ssthresh } else { mss });
@@ -210,7 +211,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.board.forget_if_reneged(self.una);
         self.board.forget_repeats(self.una);
         self.repeats.clear();
-        self.find_lost();
+        self.find_lost(now);
         if self.settings.stores {
             // What waits fills the window. The first segment is repeated all the same: RFC 6298,
             // (5.4).

@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::{Phase, Sender};
-use crate::transport::cc::NetworkAssisted;
+use crate::transport::cc::{Codepoints, NetworkAssisted};
 
 /// By how much a packet that waited for its time may be late and still count as sent in time, so
 /// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
@@ -179,17 +179,15 @@ impl<C: NetworkAssisted> Sender<C> {
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
             self.count_repeat(segment, ctx.now);
-            if self.ecn.capable && segment.payload > 0 {
-                p.ecn = self.settings.codepoints.again;
-            }
         } else {
             self.count_new(segment, ctx.now);
-            if self.ecn.capable && segment.payload > 0 {
-                p.ecn = self.settings.codepoints.new;
-                if self.ecn.tell {
-                    self.ecn.tell = false;
-                    p.flags = p.flags.with(Flags::CWR); // §6.1.2: on the first new data after the reduction
-                }
+        }
+        if self.ecn.capable && segment.payload > 0 {
+            let Codepoints { new, again } = self.settings.codepoints;
+            p.ecn = if segment.again { again } else { new };
+            if self.ecn.tell && !segment.again {
+                self.ecn.tell = false;
+                p.flags = p.flags.with(Flags::CWR); // RFC 3168, §6.1.2: on the first new data after the reduction
             }
         }
         self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
@@ -265,12 +263,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// How long a packet of `size` bytes occupies the pace.
     pub(super) fn spacing(&self, size: u32) -> Time {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
-            return rate.time_for(Bytes(size.into())).min(self.rtt.rto().max(self.control.longest_gap()));
+            return rate.time_for(Bytes(size.into())).min(self.longest_wait());
         }
         // There is no slow start, and less than a segment is a pace.
         if C::OWN_WINDOW {
             let gap = self.rtt.srtt().mul_f64(f64::from(size) / self.window.cwnd.max(1) as f64);
-            return gap.min(self.rtt.rto().max(self.control.longest_gap()));
+            return gap.min(self.longest_wait());
         }
         let tcp = &self.settings.tcp;
         // Linux's tcp_update_pacing_rate: the gain of slow start applies below half the threshold.
