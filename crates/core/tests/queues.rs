@@ -92,11 +92,8 @@ proptest! {
     #[test]
     fn codel_does_as_rfc_8289_says(arrivals in waves(), signal in signals()) {
         let spec = fifo(Limit::Bytes(u64::MAX), AqmSpec::Codel(quick()), signal);
-        let bench = run(RATE, spec.build(RATE), &arrivals);
-        let (out, oracle) = rfc8289(quick(), signal == SignalSpec::Ce, &arrivals);
-        prop_assert_eq!(lost(&bench).iter().map(|l| l.0).collect::<Vec<_>>(), oracle.dropped);
-        prop_assert_eq!(bench.log.marked.iter().map(|m| u64::from(m.seq)).collect::<Vec<_>>(), oracle.marked);
-        prop_assert_eq!(sent(&bench).iter().map(|s| (s.0, s.1)).collect::<Vec<_>>(), out);
+        let oracle = Rfc8289::new(quick(), signal == SignalSpec::Ce);
+        prop_assert_eq!(done_by(&spec, &arrivals), done_by_oracle(oracle, &arrivals));
     }
 }
 
@@ -116,9 +113,7 @@ proptest! {
             // it is that packet.
             while arrivals.get(next).is_some_and(|a| a.at < s.start || next as u64 <= u64::from(s.packet.seq)) {
                 let a = arrivals[next];
-                let flow = &mut own[a.flow as usize];
-                flow.queue.push_back((next as u64, a.size, a.at, a.ecn));
-                flow.bytes += u64::from(a.size);
+                own[a.flow as usize].enqueue(next as u64, &a);
                 next += 1;
             }
             let sent = own[s.packet.flow.0 as usize].dequeue(s.start);

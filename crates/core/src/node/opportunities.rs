@@ -32,9 +32,11 @@ impl Opportunities {
 
     /// All times from the beginning on, round after round, without end.
     pub fn from_start(&self) -> impl Iterator<Item = Time> + '_ {
-        let round =
-            move |n: u64| self.times.iter().map(move |t| Time(self.period.0.saturating_mul(n).saturating_add(t.0)));
-        (0u64..).flat_map(round)
+        (0u64..).flat_map(move |round| (0..self.times.len()).map(move |i| self.at(round, i)))
+    }
+
+    fn at(&self, round: u64, i: usize) -> Time {
+        Time(self.period.0.saturating_mul(round).saturating_add(self.times[i].0))
     }
 
     /// How long a round is.
@@ -59,7 +61,7 @@ impl Turn {
     }
 
     fn at(&self) -> Time {
-        Time(self.all.period.0.saturating_mul(self.round).saturating_add(self.all.times[self.next].0))
+        self.all.at(self.round, self.next)
     }
 
     fn advance(&mut self) {

@@ -7,6 +7,7 @@ mod flows;
 mod pie;
 mod red;
 mod step;
+mod updates;
 
 pub use codel::Codel;
 pub use dataplane::CodelDataPlane;
@@ -71,6 +72,13 @@ impl Standing<'_> {
     /// its first packet has waited.
     pub fn heads(&self, mut each: impl FnMut(usize, Time)) {
         self.scheduler.heads(self.pool, &mut |lane, came| each(lane, self.now.saturating_sub(came)));
+    }
+
+    /// The longest of these times; zero where nothing waits.
+    pub fn longest_wait(&self) -> Time {
+        let mut longest = Time::ZERO;
+        self.heads(|_, waited| longest = longest.max(waited));
+        longest
     }
 }
 
@@ -159,12 +167,6 @@ pub trait Aqm: Send {
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
     /// What the user should know when a run is over ([`Port::warnings`](crate::roles::Port::warnings)).
     fn warnings(&self, _out: &mut Vec<String>) {}
-}
-
-/// The first multiple of `period` after `now`: timers on a grid decide the same whether or not they
-/// have rested.
-const fn next_multiple(now: Time, period: Time) -> Time {
-    Time((now.0 / period.0 + 1).saturating_mul(period.0))
 }
 
 /// No active queue management: the queue grows until it is full.

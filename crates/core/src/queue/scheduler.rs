@@ -4,13 +4,14 @@ mod classes;
 mod drr;
 mod fifo;
 mod fq;
+mod lane;
 mod round;
 
 pub use classes::{Classes, Room, Share};
 pub use drr::Drr;
-pub(super) use drr::key_of;
 pub use fifo::Fifo;
 pub use fq::Fq;
+pub(super) use lane::key_of;
 pub use round::Round;
 
 use crate::limit::Bound;

@@ -1,10 +1,23 @@
-//! What the AQMs' unit tests share.
+//! What the unit tests of AQMs and schedulers share.
 
-use super::{Aqm, Verdict, View};
-use crate::packet::{FlowId, NodeId, Packet};
+use super::{Aqm, Scheduler, Verdict, View};
+use crate::packet::{FlowId, NodeId, Packet, Pool};
 use crate::rng::{Purpose, Stream, stream};
 use crate::roles::Backlog;
 use crate::units::{Rate, Time};
+
+/// A packet of a flow, whose sender is node 0.
+pub fn packet(flow: u32, size: u32) -> Packet {
+    Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
+}
+
+/// Brings packets to a scheduler: of which flows, of which sizes.
+pub fn push(scheduler: &mut impl Scheduler, pool: &mut Pool, arrivals: &[(u32, u32)]) {
+    for (flow, size) in arrivals {
+        let pkt = pool.insert(packet(*flow, *size));
+        scheduler.push(pkt, pool);
+    }
+}
 
 /// Packets that leave a queue that stays as it is.
 pub struct Leaving {
@@ -25,7 +38,7 @@ impl Leaving {
 
     /// One of them leaves.
     pub fn ask(&mut self, aqm: &mut impl Aqm, now: Time) -> Verdict {
-        let mut packet = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
+        let mut packet = packet(0, 1500);
         let view = &mut View {
             now,
             backlog: self.backlog,

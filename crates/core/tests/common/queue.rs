@@ -1,4 +1,5 @@
-//! What tests of queues share: arrivals, a port that serves them, and RFC 8289 word for word.
+//! What tests of queues share: arrivals, a port that serves them, the same for an RFC's pseudo-code, and
+//! RFC 8289's, word for word.
 
 use std::collections::VecDeque;
 
@@ -96,6 +97,63 @@ pub fn fifo_specs() -> impl Strategy<Value = QueueSpec> {
     (limit, aqm, signals()).prop_map(|(limit, aqm, signal)| fifo(limit, aqm, signal))
 }
 
+/// What a port has done: what it sent and when, and what it marked and dropped.
+#[derive(Debug, Default, PartialEq)]
+pub struct Done {
+    pub sent: Vec<(u64, Time)>,
+    pub marked: Vec<u64>,
+    pub dropped: Vec<u64>,
+}
+
+pub fn done_by(spec: &QueueSpec, arrivals: &[Arrival]) -> Done {
+    let bench = run(RATE, spec.build(RATE), arrivals);
+    Done {
+        sent: sent(&bench).iter().map(|s| (s.0, s.1)).collect(),
+        marked: bench.log.marked.iter().map(|m| u64::from(m.seq)).collect(),
+        dropped: lost(&bench).iter().map(|l| l.0).collect(),
+    }
+}
+
+/// A queue before a transmitter, which asks when it becomes idle, and once more if it found nothing
+/// when a packet comes.
+pub trait Oracle {
+    fn enqueue(&mut self, number: u64, arrival: &Arrival);
+    fn dequeue(&mut self, now: Time) -> Option<Waiting>;
+    /// Called at each multiple of this time.
+    const TICK: Time = Time::MAX;
+    fn tick(&mut self) {}
+    fn done(self) -> Done;
+}
+
+pub fn done_by_oracle<O: Oracle>(mut oracle: O, arrivals: &[Arrival]) -> Done {
+    let (mut free, mut tick, mut sent) = (None, O::TICK, Vec::new());
+    let mut serve = |oracle: &mut O, now: Time| {
+        let p = oracle.dequeue(now)?;
+        sent.push((p.0, now));
+        Some(now + RATE.time_for(Bytes(p.1.into())))
+    };
+    for i in 0..=arrivals.len() {
+        let at = arrivals.get(i).map_or(Time::MAX, |a| a.at);
+        while let Some(end) = free.filter(|f| *f <= at) {
+            while tick < end {
+                oracle.tick();
+                tick += O::TICK;
+            }
+            free = serve(&mut oracle, end);
+        }
+        let Some(arrival) = arrivals.get(i) else { break };
+        while tick < at {
+            oracle.tick();
+            tick += O::TICK;
+        }
+        oracle.enqueue(i as u64, arrival);
+        if free.is_none() {
+            free = serve(&mut oracle, at);
+        }
+    }
+    Done { sent, ..oracle.done() }
+}
+
 /// Small enough that a short test enters and leaves the dropping state many times.
 pub fn quick() -> CodelParams {
     CodelParams { target: Time::from_ms(2), interval: Time::from_ms(8) }
@@ -167,9 +225,16 @@ impl Rfc8289 {
         self.marked.push(p.0);
         true
     }
+}
+
+impl Oracle for Rfc8289 {
+    fn enqueue(&mut self, number: u64, a: &Arrival) {
+        self.queue.push_back((number, a.size, a.at, a.ecn));
+        self.bytes += u64::from(a.size);
+    }
 
     /// §5.6
-    pub fn dequeue(&mut self, now: Time) -> Option<Waiting> {
+    fn dequeue(&mut self, now: Time) -> Option<Waiting> {
         let (mut p, mut ok_to_drop) = self.dodequeue(now);
         if self.dropping {
             if !ok_to_drop {
@@ -205,52 +270,31 @@ impl Rfc8289 {
         }
         p
     }
-}
 
-/// The RFC's queue before a transmitter: what it sends (which and when).
-pub fn rfc8289(params: CodelParams, ecn: bool, arrivals: &[Arrival]) -> (Vec<(u64, Time)>, Rfc8289) {
-    let mut q = Rfc8289::new(params, ecn);
-    let (mut free, mut out) = (Time::ZERO, Vec::new());
-    let serve = |q: &mut Rfc8289, out: &mut Vec<(u64, Time)>, now: Time| match q.dequeue(now) {
-        Some(p) => {
-            out.push((p.0, now));
-            now + RATE.time_for(Bytes(p.1.into()))
-        }
-        None => now,
-    };
-    for (i, a) in arrivals.iter().enumerate() {
-        // A transmitter that becomes idle is served before a packet that arrives then.
-        while free <= a.at && !q.queue.is_empty() {
-            free = serve(&mut q, &mut out, free);
-        }
-        q.queue.push_back((i as u64, a.size, a.at, a.ecn));
-        q.bytes += u64::from(a.size);
-        if free <= a.at {
-            free = serve(&mut q, &mut out, a.at);
-        }
+    fn done(self) -> Done {
+        Done { marked: self.marked, dropped: self.dropped, ..Done::default() }
     }
-    while !q.queue.is_empty() {
-        free = serve(&mut q, &mut out, free);
-    }
-    (out, q)
 }
 
 /// Arrivals at twice the link's rate in bursts with pauses: sojourn times that rise, stay, and fall
 /// again.
 pub fn waves() -> impl Strategy<Value = Vec<Arrival>> {
     let burst = (1usize..40, 100u64..1500, 0u64..60_000);
-    prop::collection::vec(burst, 1..12).prop_map(|bursts| {
-        let (mut at, mut all) = (Time::ZERO, Vec::new());
-        for (n, gap_us, pause_us) in bursts {
-            for i in 0..n {
-                at += Time::from_us(gap_us);
-                let (size, ecn) = ([1500, 900, 300][i % 3], [Ecn::NotEct, Ecn::Ect0][i / 2 % 2]);
-                all.push(Arrival { at, size, flow: 0, ecn });
-            }
-            at += Time::from_us(pause_us);
+    prop::collection::vec(burst, 1..12).prop_map(|bursts| in_bursts(Time::ZERO, bursts))
+}
+
+/// One flow's packets from `at` on, in bursts: how many, how many µs before each, and after the last.
+pub fn in_bursts(mut at: Time, bursts: Vec<(usize, u64, u64)>) -> Vec<Arrival> {
+    let mut all = Vec::new();
+    for (n, gap_us, pause_us) in bursts {
+        for i in 0..n {
+            at += Time::from_us(gap_us);
+            let (size, ecn) = ([1500, 900, 300][i % 3], [Ecn::NotEct, Ecn::Ect0][i / 2 % 2]);
+            all.push(Arrival { at, size, flow: 0, ecn });
         }
-        all
-    })
+        at += Time::from_us(pause_us);
+    }
+    all
 }
 
 /// Several flows of full packets, each in waves of its own.

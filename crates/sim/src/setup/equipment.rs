@@ -123,11 +123,11 @@ pub(super) fn asked_aqm(queue: &QueueSpec) -> Option<String> {
 }
 
 const fn scheduler(queue: &QueueSpec) -> &'static str {
-    match queue.scheduler {
-        _ if matches!(queue.aqm, AqmSpec::DualPi2(_)) => "dual",
-        SchedulerSpec::Fifo => "fifo",
-        SchedulerSpec::Drr { .. } => "drr",
-        SchedulerSpec::Fq { .. } => "fq",
+    match (queue.aqm, queue.scheduler) {
+        (AqmSpec::DualPi2(_), _) => "dual",
+        (_, SchedulerSpec::Fifo) => "fifo",
+        (_, SchedulerSpec::Drr { .. }) => "drr",
+        (_, SchedulerSpec::Fq { .. }) => "fq",
     }
 }
 

@@ -86,8 +86,9 @@ impl Setup {
     /// but what waits.
     pub(crate) fn is_blind(&self, n: usize, port: usize) -> bool {
         let queue = self.queue_of(n, port).queue;
-        let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
+        let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_));
+        let one_queue = queue.scheduler == SchedulerSpec::Fifo && !matches!(queue.aqm, AqmSpec::DualPi2(_));
         let network = self.deployment.of(n, port).and_then(|instance| self.deployment.get(instance).network.as_deref());
-        queue.scheduler == SchedulerSpec::Fifo && !random && network.is_none_or(Network::has_plain_queues)
+        one_queue && !random && network.is_none_or(Network::has_plain_queues)
     }
 }

@@ -1,4 +1,5 @@
-use super::{Aqm, Standing, Verdict, View, next_multiple};
+use super::updates::Updates;
+use super::{Aqm, Standing, Verdict, View};
 use crate::packet::{Ecn, Packet};
 use crate::queue_spec::DualPi2Params;
 use crate::roles::Drop;
@@ -14,13 +15,9 @@ use crate::units::Time;
 ///
 /// p' is the output of a PI controller of the larger of the two queues' delays. As p' reaches 1/k,
 /// ECN is given up: both queues drop with probability p'².
-///
-/// It updates at multiples of `Tupdate`, and rests as soon as an update would change nothing: the
-/// same as if it never rested.
 #[derive(Debug, Clone)]
 pub struct DualPi2 {
     params: DualPi2Params,
-    t_update: Time,
     alpha: f64,
     beta: f64,
     /// p', "base probability".
@@ -28,8 +25,8 @@ pub struct DualPi2 {
     prevq: Time,
     /// What `recur` counts for the L and the C queue.
     counts: [f64; 2],
-    awake: bool,
-    wish: Option<Time>,
+    /// Every `Tupdate`.
+    updates: Updates,
     seen: Seen,
 }
 
@@ -60,14 +57,12 @@ impl DualPi2 {
         let rtt_max = params.rtt_max.as_secs_f64();
         DualPi2 {
             params,
-            t_update,
             alpha: 0.1 * t_update.as_secs_f64() / (rtt_max * rtt_max),
             beta: 0.3 / rtt_max,
             base: 0.0,
             prevq: Time::ZERO,
             counts: [0.0; 2],
-            awake: false,
-            wish: None,
+            updates: Updates::every(t_update),
             seen: Seen::default(),
         }
     }
@@ -154,10 +149,7 @@ impl Aqm for DualPi2 {
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.seen.data |= packet.payload > 0;
         self.seen.l4s |= l4s_class(packet) == L;
-        if !self.awake {
-            self.awake = true;
-            self.wish = Some(next_multiple(view.now, self.t_update));
-        }
+        self.updates.arrival(view.now);
         Verdict::Pass
     }
 
@@ -166,16 +158,13 @@ impl Aqm for DualPi2 {
     }
 
     fn timer(&mut self) -> Option<Time> {
-        self.wish.take()
+        self.updates.wish()
     }
 
     fn on_timer(&mut self, port: &Standing<'_>) {
-        let mut curq = Time::ZERO;
-        port.heads(|_, waited| curq = curq.max(waited));
-        self.update(curq);
+        self.update(port.longest_wait());
         let rests = self.base == 0.0 && self.prevq.is_zero() && port.backlog.packets == 0;
-        self.awake = !rests;
-        self.wish = self.awake.then(|| next_multiple(port.now, self.t_update));
+        self.updates.next(port.now, !rests);
     }
 
     fn reset(&mut self) {
@@ -208,11 +197,11 @@ mod tests {
     #[test]
     fn gains_are_figure_2s() {
         let dual = new();
-        assert_eq!(dual.t_update, Time::from_ms(15));
+        assert_eq!(dual.updates.period, Time::from_ms(15));
         assert!((dual.alpha - 0.15).abs() < 1e-12 && (dual.beta - 3.0).abs() < 1e-12);
         assert!((dual.p_cmax() - 0.25).abs() < 1e-12);
         let short = DualPi2::new(DualPi2Params { rtt_max: Time::from_ms(30), ..DualPi2Params::default() });
-        assert_eq!(short.t_update, Time::from_ms(10));
+        assert_eq!(short.updates.period, Time::from_ms(10));
     }
 
     /// Worked by hand: p' + .15 (q − .015) + 3 (q − q before).

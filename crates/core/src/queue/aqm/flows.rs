@@ -12,7 +12,7 @@ use crate::units::Time;
 const STATES: u64 = 1024;
 
 /// An AQM with a state per flow, for schedulers with a queue per flow (FQ-CoDel, RFC 8290, is CoDel
-/// like this over deficit round robin). What waits is what waits in the flow's own queue.
+/// like this over [`Fq`](crate::queue::Fq)). What waits is what waits in the flow's own queue.
 ///
 /// Flows are hashed into 1024 states; two flows may share one, though not a queue.
 #[derive(Debug, Clone)]

@@ -1,4 +1,5 @@
-use super::{Aqm, Standing, Verdict, View, next_multiple};
+use super::updates::Updates;
+use super::{Aqm, Standing, Verdict, View};
 use crate::limit::Backlog;
 use crate::packet::Packet;
 use crate::queue_spec::PieParams;
@@ -19,9 +20,6 @@ const ACCU: [f64; 2] = [0.85, 8.5];
 /// PIE: a packet that arrives is dropped with a probability that a controller of the delay sets
 /// every 15 ms (RFC 8033, appendix A, with §5.1, §5.4 and §5.5 of its options as in appendix B). The
 /// delay is that of the packet that left last (§4.3, by timestamps), and zero once none waits.
-///
-/// It updates at multiples of `T_UPDATE`, and rests as soon as an update would change nothing: the
-/// same as if it never rested.
 #[derive(Debug, Clone)]
 pub struct Pie {
     params: PieParams,
@@ -32,9 +30,7 @@ pub struct Pie {
     current_qdelay: Time,
     qdelay_old: Time,
     burst_allowance: Time,
-    /// An update is asked for.
-    awake: bool,
-    wish: Option<Time>,
+    updates: Updates,
 }
 
 impl Pie {
@@ -51,8 +47,7 @@ impl Pie {
             current_qdelay: Time::ZERO,
             qdelay_old: Time::ZERO,
             burst_allowance: params.burst,
-            awake: false,
-            wish: None,
+            updates: Updates::every(T_UPDATE),
         }
     }
 
@@ -135,10 +130,7 @@ impl Aqm for Pie {
         if self.drop_prob == 0.0 && self.is_short(self.current_qdelay) && self.is_short(self.qdelay_old) {
             self.burst_allowance = self.params.burst;
         }
-        if !self.awake {
-            self.awake = true;
-            self.wish = Some(next_multiple(view.now, T_UPDATE));
-        }
+        self.updates.arrival(view.now);
         if !self.drop_early(view) || !self.burst_allowance.is_zero() {
             return Verdict::Pass;
         }
@@ -167,14 +159,14 @@ impl Aqm for Pie {
     }
 
     fn timer(&mut self) -> Option<Time> {
-        self.wish.take()
+        self.updates.wish()
     }
 
     fn on_timer(&mut self, port: &Standing<'_>) {
-        if self.awake {
+        // A timer of before a reset may still come.
+        if self.updates.awake {
             self.calculate_drop_prob();
-            self.awake = !self.rests();
-            self.wish = self.awake.then(|| next_multiple(port.now, T_UPDATE));
+            self.updates.next(port.now, !self.rests());
         }
     }
 
@@ -233,7 +225,8 @@ mod tests {
     fn a_queue_that_others_have_emptied_comes_to_rest() {
         let (fifo, pool) = (Fifo::unbounded(), Pool::new());
         let updates = |left: u64| {
-            let mut pie = Pie { awake: true, ..at_work(0.3, 40, 40) };
+            let mut pie = at_work(0.3, 40, 40);
+            pie.updates.awake = true;
             pie.shed(
                 &Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500),
                 Backlog { packets: left, bytes: 1500 * left },
@@ -259,8 +252,8 @@ mod tests {
     #[test]
     fn a_reset_one_is_as_new() {
         let mut pie = at_work(0.3, 20, 20);
-        (pie.accu_prob, pie.awake) = (0.5, true);
+        (pie.accu_prob, pie.updates.awake) = (0.5, true);
         pie.reset();
-        assert_eq!((pie.drop_prob, pie.accu_prob, pie.qdelay_old, pie.awake), (0.0, 0.0, Time::ZERO, false));
+        assert_eq!((pie.drop_prob, pie.accu_prob, pie.qdelay_old, pie.updates.awake), (0.0, 0.0, Time::ZERO, false));
     }
 }

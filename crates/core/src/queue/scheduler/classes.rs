@@ -107,7 +107,7 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
 
     fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
         for (class, fifo) in self.fifos.iter().enumerate() {
-            fifo.first_came(pool).into_iter().for_each(|came| each(class, came));
+            fifo.heads(pool, &mut |_, came| each(class, came));
         }
     }
 
@@ -121,14 +121,12 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
 mod tests {
     use super::*;
     use crate::limit::Limit;
-    use crate::packet::{FlowId, NodeId};
+    use crate::queue::testing::{packet, push};
     use crate::units::Rate;
 
-    fn packet(flow: u32, size: u32) -> Packet {
-        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
-    }
+    type ByFlow = Classes<fn(&Packet) -> usize>;
 
-    fn by_flow(room: Room, share: Share) -> Classes<fn(&Packet) -> usize> {
+    fn by_flow(room: Room, share: Share) -> ByFlow {
         Classes::new(3, room, share, |p| p.flow.0 as usize)
     }
 
@@ -136,12 +134,7 @@ mod tests {
         Limit::Packets(1).bound(Rate::from_mbps(10))
     }
 
-    fn push(classes: &mut Classes<fn(&Packet) -> usize>, pool: &mut Pool, flow: u32, size: u32) {
-        let pkt = pool.insert(packet(flow, size));
-        classes.push(pkt, pool);
-    }
-
-    fn flows(classes: &mut Classes<fn(&Packet) -> usize>, pool: &mut Pool) -> Vec<u32> {
+    fn flows(classes: &mut ByFlow, pool: &mut Pool) -> Vec<u32> {
         std::iter::from_fn(|| classes.pop(pool).map(|pkt| pool.take(pkt).flow.0)).collect()
     }
 
@@ -150,11 +143,11 @@ mod tests {
         let mut pool = Pool::new();
         let admits = |classes: &Classes<_>, flow| classes.admits(&packet(flow, 100), classes.backlog());
         let mut each = by_flow(Room::Each(one_packet()), Share::Strict);
-        push(&mut each, &mut pool, 1, 100);
+        push(&mut each, &mut pool, &[(1, 100)]);
         assert!(admits(&each, 0) && !admits(&each, 1) && admits(&each, 2));
         let mut shared = by_flow(Room::Shared(one_packet()), Share::Strict);
         assert!((0..3).all(|flow| admits(&shared, flow)));
-        push(&mut shared, &mut pool, 1, 100);
+        push(&mut shared, &mut pool, &[(1, 100)]);
         assert!((0..3).all(|flow| !admits(&shared, flow)));
     }
 
@@ -162,7 +155,7 @@ mod tests {
     fn of_strict_classes_the_lowest_number_goes_first_and_the_last_takes_all_others() {
         let mut pool = Pool::new();
         let mut classes = by_flow(Room::Each(Bound::EVERYTHING), Share::Strict);
-        [7, 1, 2, 0, 1].into_iter().for_each(|flow| push(&mut classes, &mut pool, flow, 100));
+        push(&mut classes, &mut pool, &[7, 1, 2, 0, 1].map(|flow| (flow, 100)));
         assert_eq!(classes.lane(&packet(9, 1), Backlog::default()).packets, 2);
         assert_eq!(flows(&mut classes, &mut pool), [0, 1, 1, 7, 2]);
     }
@@ -172,7 +165,7 @@ mod tests {
         let mut pool = Pool::new();
         let mut classes = by_flow(Room::Each(Bound::EVERYTHING), Share::Weighted(vec![300, 200, 100]));
         for flow in [2, 1, 0] {
-            (0..6).for_each(|_| push(&mut classes, &mut pool, flow, 100));
+            push(&mut classes, &mut pool, &[(flow, 100); 6]);
         }
         assert_eq!(flows(&mut classes, &mut pool)[..12], [2, 1, 1, 0, 0, 0, 2, 1, 1, 0, 0, 0]);
     }

@@ -1,58 +1,11 @@
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
+use super::lane::{Key, Lane, key_of};
 use super::{Round, Scheduler};
 use crate::limit::Bound;
-use crate::packet::{NodeId, Packet, Pkt, Pool};
+use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
 use crate::units::Time;
-
-/// One direction of a conversation, as all who go by flows know it: its key and who sends.
-pub(super) type Key = (u32, NodeId);
-
-pub(in crate::queue) fn key_of(packet: &Packet) -> Key {
-    (packet.key, packet.src)
-}
-
-/// A flow's own queue.
-#[derive(Debug, Default)]
-pub(super) struct Lane {
-    packets: VecDeque<Pkt>,
-    bytes: u64,
-}
-
-impl Lane {
-    pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u64, bytes: self.bytes }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
-    /// When its first packet came.
-    pub fn came(&self, pool: &Pool) -> Option<Time> {
-        self.packets.front().map(|pkt| pool[pkt].queued)
-    }
-
-    pub fn push_back(&mut self, pkt: Pkt, size: u64) {
-        self.packets.push_back(pkt);
-        self.bytes += size;
-    }
-
-    /// Its first packet, and the size of that.
-    pub fn pop_front(&mut self, pool: &Pool) -> Option<(Pkt, u64)> {
-        let pkt = self.packets.pop_front()?;
-        let size = u64::from(pool[&pkt].size);
-        self.bytes -= size;
-        Some((pkt, size))
-    }
-
-    pub fn give(self, give: &mut dyn FnMut(Pkt)) {
-        self.packets.into_iter().for_each(give);
-    }
-}
 
 /// Per-flow fair queueing by deficit round robin.
 ///
@@ -86,7 +39,7 @@ impl Drr {
     fn longest(&self) -> Option<Key> {
         let mut best: Option<(u64, Key)> = None;
         for key in self.round.lanes() {
-            let bytes = self.lanes.get(&key).map_or(0, |l| l.bytes);
+            let bytes = self.lanes.get(&key).map_or(0, |l| l.backlog().bytes);
             if best.is_none_or(|(b, _)| bytes > b) {
                 best = Some((bytes, key));
             }
@@ -95,14 +48,12 @@ impl Drr {
     }
 
     /// Takes a packet from one end of a lane.
-    fn take(&mut self, key: Key, pool: &Pool, end: fn(&mut VecDeque<Pkt>) -> Option<Pkt>) -> Option<Pkt> {
+    fn take(&mut self, key: Key, pool: &Pool, end: fn(&mut Lane, &Pool) -> Option<Pkt>) -> Option<Pkt> {
         let lane = self.lanes.get_mut(&key)?;
-        let pkt = end(&mut lane.packets)?;
-        let size = u64::from(pool[&pkt].size);
-        lane.bytes -= size;
-        self.total.bytes -= size;
+        let pkt = end(lane, pool)?;
+        self.total.bytes -= u64::from(pool[&pkt].size);
         self.total.packets -= 1;
-        if lane.packets.is_empty() {
+        if lane.is_empty() {
             self.lanes.remove(&key);
             self.round.leave(key);
         }
@@ -118,10 +69,10 @@ impl Scheduler for Drr {
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
         let (key, size) = (key_of(&pool[&pkt]), u64::from(pool[&pkt].size));
         let lane = self.lanes.entry(key).or_default();
-        if lane.packets.is_empty() {
+        if lane.is_empty() {
             self.round.join(key, self.quantum);
         }
-        lane.push_back(pkt, size);
+        lane.push(pkt, pool);
         self.total.bytes += size;
         self.total.packets += 1;
     }
@@ -131,14 +82,14 @@ impl Scheduler for Drr {
             return None;
         }
         let key = self.longest()?;
-        self.take(key, pool, VecDeque::pop_back)
+        self.take(key, pool, Lane::pop_back)
     }
 
     fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
         let (lanes, quantum) = (&self.lanes, self.quantum);
-        let size = |key| Some(pool[lanes.get(&key)?.packets.front()?].size);
+        let size = |key| Some(lanes.get(&key)?.front(pool)?.size);
         let key = self.round.next(size, |_| quantum)?;
-        self.take(key, pool, VecDeque::pop_front)
+        self.take(key, pool, Lane::pop_front)
     }
 
     fn refund(&mut self, packet: &Packet) {
@@ -154,14 +105,14 @@ impl Scheduler for Drr {
     }
 
     fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
-        let lanes = self.round.lanes().filter_map(|key| self.lanes.get(&key)?.came(pool));
-        lanes.enumerate().for_each(|(lane, came)| each(lane, came));
+        let first = self.round.lanes().filter_map(|key| self.lanes.get(&key)?.front(pool));
+        first.enumerate().for_each(|(lane, packet)| each(lane, packet.queued));
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
         // In the round's order, for a hash map's order is nobody's business.
         for key in self.round.lanes() {
-            self.lanes.remove(&key).into_iter().for_each(|lane| lane.give(give));
+            self.lanes.remove(&key).into_iter().for_each(|mut lane| lane.clear(give));
         }
         self.round.clear();
         self.total = Backlog::default();
@@ -173,18 +124,12 @@ mod tests {
     use super::*;
     use crate::limit::Limit;
     use crate::packet::FlowId;
+    use crate::queue::testing::{packet, push};
     use crate::units::Rate;
-
-    fn packet(flow: u32, size: u32) -> Packet {
-        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
-    }
 
     fn filled(bound: Limit, arrivals: &[(u32, u32)], pool: &mut Pool) -> Drr {
         let mut drr = Drr::new(bound.bound(Rate::from_mbps(10)), 1500);
-        for (flow, size) in arrivals {
-            let pkt = pool.insert(packet(*flow, *size));
-            drr.push(pkt, pool);
-        }
+        push(&mut drr, pool, arrivals);
         drr
     }
 

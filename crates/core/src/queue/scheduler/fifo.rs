@@ -1,6 +1,5 @@
-use std::collections::VecDeque;
-
 use super::Scheduler;
+use super::lane::Lane;
 use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
@@ -11,13 +10,7 @@ use crate::units::Time;
 pub struct Fifo {
     bound: Bound,
     /// Made with the first packet: what has a timetable never holds one.
-    held: Option<Box<Held>>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    packets: VecDeque<Pkt>,
-    bytes: u64,
+    held: Option<Box<Lane>>,
 }
 
 impl Fifo {
@@ -28,17 +21,12 @@ impl Fifo {
 
     /// Holds whatever comes: for AQMs that say themselves for what there is room.
     pub const fn unbounded() -> Fifo {
-        Fifo::new(Bound { bytes: u64::MAX, packets: u64::MAX })
-    }
-
-    /// When the packet came that leaves next.
-    pub fn first_came(&self, pool: &Pool) -> Option<Time> {
-        self.held.as_ref()?.packets.front().map(|pkt| pool[pkt].queued)
+        Fifo::new(Bound::EVERYTHING)
     }
 
     /// The size of the packet that leaves next.
     pub fn first_size(&self, pool: &Pool) -> Option<u32> {
-        self.held.as_ref()?.packets.front().map(|pkt| pool[pkt].size)
+        Some(self.held.as_ref()?.front(pool)?.size)
     }
 }
 
@@ -58,33 +46,27 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
-        let held = self.held.get_or_insert_default();
-        held.bytes += u64::from(pool[&pkt].size);
-        held.packets.push_back(pkt);
+        self.held.get_or_insert_default().push(pkt, pool);
     }
 
     #[inline]
     fn pop(&mut self, pool: &Pool) -> Option<Pkt> {
-        let held = self.held.as_mut()?;
-        let pkt = held.packets.pop_front()?;
-        held.bytes -= u64::from(pool[&pkt].size);
-        Some(pkt)
+        self.held.as_mut()?.pop_front(pool)
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        let held = self.held.as_ref();
-        held.map_or(Backlog::default(), |held| Backlog { packets: held.packets.len() as u64, bytes: held.bytes })
+        self.held.as_ref().map_or(Backlog::default(), |held| held.backlog())
     }
 
     fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
-        self.first_came(pool).into_iter().for_each(|came| each(0, came));
+        let first = self.held.as_ref().and_then(|held| held.front(pool));
+        first.into_iter().for_each(|packet| each(0, packet.queued));
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
         if let Some(held) = &mut self.held {
-            held.packets.drain(..).for_each(give);
-            held.bytes = 0;
+            held.clear(give);
         }
     }
 }

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::Scheduler;
-use super::drr::{Key, Lane, key_of};
+use super::lane::{Key, Lane, key_of};
 use crate::limit::Bound;
 use crate::packet::{Packet, Pkt, Pool};
 use crate::roles::Backlog;
@@ -61,16 +61,11 @@ impl Fq {
         best.map(|(_, key, packets)| (key, packets))
     }
 
-    /// The first packet of a queue, and what it leaves to the flow's credits.
-    fn take(&mut self, key: Key, pool: &Pool, charged: bool) -> Option<Pkt> {
-        let (lane, credits) = self.lanes.get_mut(&key)?;
-        let (pkt, size) = lane.pop_front(pool)?;
-        if charged {
-            *credits -= size as i64;
-        }
-        self.total.bytes -= size;
+    /// Counts a packet that a queue has lost.
+    fn counted_out(&mut self, pkt: Pkt, pool: &Pool) -> Pkt {
+        self.total.bytes -= u64::from(pool[&pkt].size);
         self.total.packets -= 1;
-        Some(pkt)
+        pkt
     }
 }
 
@@ -86,7 +81,7 @@ impl Scheduler for Fq {
             lists[0].push_back(key);
             (Lane::default(), quantum)
         });
-        lane.0.push_back(pkt, size);
+        lane.0.push(pkt, pool);
         self.total.bytes += size;
         self.total.packets += 1;
     }
@@ -98,7 +93,8 @@ impl Scheduler for Fq {
         }
         let (key, left) = self.shedding?;
         self.shedding = (left > 1).then_some((key, left - 1));
-        self.take(key, pool, false)
+        let pkt = self.lanes.get_mut(&key)?.0.pop_front(pool)?;
+        Some(self.counted_out(pkt, pool))
     }
 
     /// §4.2
@@ -109,8 +105,9 @@ impl Scheduler for Fq {
             let (lane, credits) = self.lanes.get_mut(&key)?;
             // "it has already dequeued at least a quantum of bytes": none left counts, as in Linux.
             let spent = *credits <= 0;
-            if !spent && !lane.is_empty() {
-                return self.take(key, pool, true);
+            if !spent && let Some(pkt) = lane.pop_front(pool) {
+                *credits -= i64::from(pool[&pkt].size);
+                return Some(self.counted_out(pkt, pool));
             }
             self.lists[list].pop_front();
             if spent {
@@ -148,14 +145,14 @@ impl Scheduler for Fq {
     }
 
     fn heads(&self, pool: &Pool, each: &mut dyn FnMut(usize, Time)) {
-        let lanes = self.keys().filter_map(|key| self.lanes.get(&key)?.0.came(pool));
-        lanes.enumerate().for_each(|(lane, came)| each(lane, came));
+        let first = self.keys().filter_map(|key| self.lanes.get(&key)?.0.front(pool));
+        first.enumerate().for_each(|(lane, packet)| each(lane, packet.queued));
     }
 
     fn clear(&mut self, give: &mut dyn FnMut(Pkt)) {
         // In the lists' order, for a hash map's order is nobody's business.
         for key in self.lists.iter().flatten() {
-            self.lanes.remove(key).into_iter().for_each(|(lane, _)| lane.give(give));
+            self.lanes.remove(key).into_iter().for_each(|(mut lane, _)| lane.clear(give));
         }
         self.lists.iter_mut().for_each(VecDeque::clear);
         (self.shedding, self.total) = (None, Backlog::default());
@@ -166,21 +163,12 @@ impl Scheduler for Fq {
 mod tests {
     use super::*;
     use crate::limit::Limit;
-    use crate::packet::{FlowId, NodeId};
+    use crate::queue::testing::{packet, push};
     use crate::units::Rate;
-
-    fn packet(flow: u32, size: u32) -> Packet {
-        Packet::new(FlowId(flow), NodeId(0), NodeId(1), size)
-    }
-
-    fn push(fq: &mut Fq, pool: &mut Pool, flow: u32, size: u32) {
-        let pkt = pool.insert(packet(flow, size));
-        fq.push(pkt, pool);
-    }
 
     fn filled(limit: Limit, arrivals: &[(u32, u32)], pool: &mut Pool) -> Fq {
         let mut fq = Fq::new(limit.bound(Rate::from_mbps(10)), 1500);
-        arrivals.iter().for_each(|(flow, size)| push(&mut fq, pool, *flow, *size));
+        push(&mut fq, pool, arrivals);
         fq
     }
 
@@ -192,9 +180,9 @@ mod tests {
     fn a_new_flow_comes_before_all_old_ones_and_for_one_quantum_only() {
         let mut pool = Pool::new();
         let mut fq = filled(Limit::Packets(99), &[(1, 1500); 6], &mut pool);
-        (0..6).for_each(|_| push(&mut fq, &mut pool, 2, 1500));
+        push(&mut fq, &mut pool, &[(2, 1500); 6]);
         assert_eq!(popped(&mut fq, &mut pool, 4), [1, 2, 1, 2]);
-        (0..4).for_each(|_| push(&mut fq, &mut pool, 3, 750));
+        push(&mut fq, &mut pool, &[(3, 750); 4]);
         assert_eq!(popped(&mut fq, &mut pool, 6), [3, 3, 1, 3, 3, 2]);
     }
 
@@ -204,10 +192,10 @@ mod tests {
         let mut pool = Pool::new();
         let mut fq = filled(Limit::Packets(99), &[(1, 1500); 4], &mut pool);
         assert_eq!(popped(&mut fq, &mut pool, 1), [1]);
-        push(&mut fq, &mut pool, 2, 100);
+        push(&mut fq, &mut pool, &[(2, 100)]);
         assert_eq!(popped(&mut fq, &mut pool, 2), [2, 1]);
         // It is in the old list, with what it has left of its first credits.
-        push(&mut fq, &mut pool, 2, 100);
+        push(&mut fq, &mut pool, &[(2, 100)]);
         let credits = fq.lanes[&key_of(&packet(2, 100))].1;
         assert_eq!((fq.lists[0].len(), credits), (0, 1400));
         assert_eq!(popped(&mut fq, &mut pool, 2), [2, 1]);
@@ -236,8 +224,7 @@ mod tests {
         assert_eq!(fq.lanes.len(), 1, "its last packet is still being sent");
         fq.found_empty();
         assert_eq!((fq.lanes.len(), fq.keys().count()), (0, 0));
-        push(&mut fq, &mut pool, 1, 700);
-        push(&mut fq, &mut pool, 2, 700);
+        push(&mut fq, &mut pool, &[(1, 700), (2, 700)]);
         let mut given = 0;
         fq.clear(&mut |_| given += 1);
         assert_eq!((given, fq.backlog(), fq.lanes.len()), (2, Backlog::default(), 0));
