@@ -7,14 +7,13 @@ python scripts/command_reference.py --check    fails if that would change it
 import io
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from midpath.cli import app
+from shell_files import commands
 
 PAGE = Path(__file__).parents[1] / "docs" / "command.md"
 WIDTH = "100"
@@ -31,13 +30,6 @@ Every command prints this with `--help`, that option itself left out here. Rules
 """
 
 
-def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words of each command, those of a group before those in it."""
-    yield words
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(inner, (*words, name))
-
-
 def help_of(words: tuple[str, ...]) -> str:
     """What the command prints with `--help`."""
     printed = io.StringIO()
@@ -52,8 +44,8 @@ def help_of(words: tuple[str, ...]) -> str:
 def page() -> str:
     """The whole of docs/command.md."""
     parts = [HEAD]
-    for words in commands(typer.main.get_command(app)):
-        parts.append(f"## `{' '.join(('midpath', *words))}`\n\n```text\n{help_of(words)}\n```\n")
+    for one in commands(typer.main.get_command(app)):
+        parts.append(f"## `{' '.join(('midpath', *one.path))}`\n\n```text\n{help_of(one.path)}\n```\n")
     return "\n".join(parts)
 
 

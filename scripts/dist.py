@@ -23,6 +23,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,31 +125,30 @@ def wheel(target: str, out: Path) -> None:
 
 def installed_targets() -> set[str]:
     """The targets that Rust's library is here for."""
-    root = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True).stdout.strip()
+    root = said("rustc", "--print", "sysroot")
     return {path.parent.name for path in Path(root, "lib", "rustlib").glob("*/lib") if any(path.glob("libstd-*"))}
+
+
+@cache
+def metadata() -> dict[str, Any]:
+    """What cargo says of the workspace."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    found: dict[str, Any] = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+    return found
 
 
 def published() -> list[str]:
     """The crates that may be published."""
-    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
-    packages = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)["packages"]
-    return [package["name"] for package in packages if package["publish"] is None]
+    return [package["name"] for package in metadata()["packages"] if package["publish"] is None]
 
 
 def crates(out: Path) -> None:
     """The crates as they would be published; each is compiled from its package."""
-    names = published()
+    names, number = published(), version()
     run("cargo", "package", "--allow-dirty", *(part for name in names for part in ("-p", name)))
     for name in names:
-        (file,) = (target_directory() / "package").glob(f"{name}-{version()}.crate")
+        file = Path(metadata()["target_directory"], "package", f"{name}-{number}.crate")
         (out / file.name).write_bytes(file.read_bytes())
-
-
-def target_directory() -> Path:
-    """Where cargo puts what it builds."""
-    command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
-    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-    return Path(found["target_directory"])
 
 
 def version() -> str:

@@ -19,6 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import built
+
 ROOT = Path(__file__).parents[2]
 # The last one compiles and tests a crate of the reader's.
 PAGES = ["docs/tutorial.md", "docs/operator.md", "docs/what-if.md", "docs/add-a-scheme.md"]
@@ -48,7 +51,7 @@ def main() -> int:
         environment = os.environ | {"HOME": str(folder), **_toolchains()}
         environment.pop("PYTHONPATH", None)
         start = _start()
-        wheel = _wheel(folder)
+        wheel = built.wheel(folder / "wheel")
         print(_head(wheel), flush=True)
         _row("the wheel is built", start, f"{wheel.stat().st_size / 1e6:.1f} MB")
         start = _start()
@@ -104,14 +107,6 @@ def _row(says: str, start: tuple[float, float], outcome: str) -> None:
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _wheel(folder: Path) -> Path:
-    out = folder / "wheel"
-    maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    subprocess.run([maturin, "build", "--release", "--quiet", "--out", out], cwd=ROOT, check=True, stdout=sys.stderr)
-    (wheel,) = out.glob("*.whl")
-    return wheel
 
 
 def _install(wheel: Path, folder: Path, environment: dict[str, str]) -> Path:

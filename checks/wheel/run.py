@@ -22,6 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import built
+
 ROOT = Path(__file__).parents[2]
 BIN = "Scripts" if os.name == "nt" else "bin"
 MINORS = range(11, 16)
@@ -164,13 +167,10 @@ def first_comparison(wheel: Path, extra: str, fresh: bool) -> tuple[float, float
 def wheel_of(folder: Path | None, work: Path) -> Path:
     """The wheel for this machine: built, or the one that pip would take."""
     if folder is None:
-        maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-        command = [str(maturin), "build", "--release", "--quiet", "--out", str(work)]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
-    else:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--no-index", "--find-links", str(folder.resolve()), "--only-binary", ":all:", "--dest", str(work)]
-        subprocess.run([*command, "midpath"], check=True, stdout=sys.stderr)
+        return built.wheel(work)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--no-index", "--find-links", str(folder.resolve()), "--only-binary", ":all:", "--dest", str(work)]
+    subprocess.run([*command, "midpath"], check=True, stdout=sys.stderr)
     (wheel,) = work.glob("*.whl")
     return wheel
 

@@ -184,8 +184,7 @@ def reproduce_claims(
     run_one = partial(_run, seeds=None, first_seed=1, quick=quick, jobs=jobs, out=None, rocketfuel=rocketfuel)
     for figure, found in reproduce.reproduce(chosen, out, quick=quick, run=run_one):
         every += found
-        counts_of = ", ".join(f"{count} {agreement}" for agreement, count in reproduce.count(found).items())
-        typer.echo(f"{figure.id}: {counts_of}", err=True)
+        typer.echo(f"{figure.id}: {reproduce.counted(found)}", err=True)
     if json:
         print_json(reproduce.load(out))
     else:

@@ -18,7 +18,7 @@ from midpath.units import digits
 PACKET_BYTES = 1500
 # Links that are no bottleneck.
 FAST = "10 Gbps"
-# Congestion controls that both have.
+# Congestion controls that both have in the same version: BBR is 1 in the kernel and 3 here.
 CONTROLS = ("newreno", "cubic", "dctcp")
 # The run's scheme. All flows name their own, and DCTCP as the run's would give every queue a step.
 NETWORK = "newreno"
@@ -27,9 +27,9 @@ QUEUE = "router"
 
 
 def require(controls: Sequence[str]) -> None:
-    """Raises `UsageError` unless the simulator has at least one of them."""
+    """Raises `UsageError` unless the simulator has at least one of them in the kernel's version."""
     if not set(controls) & set(CONTROLS):
-        raise UsageError(f"--vs-sim: {controls[0]} is not in the simulator; it has {', '.join(CONTROLS)}")
+        raise UsageError(f"--vs-sim: {controls[0]} is not compared with the simulator; there are {', '.join(CONTROLS)}")
 
 
 def simulate(experiment: Experiment, control: str, mode: str, seed: int) -> Result:

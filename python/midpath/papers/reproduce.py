@@ -26,7 +26,7 @@ from midpath.errors import OutputError
 from midpath.papers import record, table
 from midpath.papers.headline import headline
 from midpath.papers.registry import Figure, Says
-from midpath.papers.runner import Verdict
+from midpath.papers.runner import Verdict, row
 from midpath.papers.tolerance import Judgement
 from midpath.run import cores
 from midpath.storage import read_json, require_replaceable, to_json, write_text
@@ -109,8 +109,9 @@ class Needs:
             return f"all {self.figures} figures are there"
         said = [f"{self.left} of {self.figures} figures to run"]
         if self.unknown < self.left:
-            minutes = self.core_s / 60
-            said.append(f"about {minutes:.0f} core minutes, {minutes / self.cores:.0f} minutes on {self.cores} cores")
+            minutes, known = self.core_s / 60, f" for {self.left - self.unknown} of them" if self.unknown else ""
+            on = f"{minutes / self.cores:.0f} minutes on {self.cores} cores"
+            said.append(f"about {minutes:.0f} core minutes, {on}{known}")
         if self.memory_bytes:
             said.append(f"up to {self.memory_bytes / 1e9:.1f} GB of memory")
         if self.unknown:
@@ -146,13 +147,15 @@ def reproduce(
     """Runs what is not there yet, figure by figure, and writes the page and the summary in the end."""
     _begin(out, quick)
     done: list[tuple[Figure, list[Reproduced]]] = []
+    taken: list[dict[str, Any]] = []
     for figure in chosen:
-        if _kept(out, figure, quick) is None:
-            _run(out, figure, quick, run)
-        done.append((figure, _reproduced(out, figure, quick)))
+        kept = _kept(out, figure, quick) or _run(out, figure, quick, run)
+        taken.append(kept)
+        done.append((figure, _reproduced(figure, kept)))
         yield done[-1]
-    write_text(out / MARKER, to_json(summary(done, out, quick)) + "\n")
-    write_text(out / PAGE, page(done, out, quick))
+    told = summary(done, taken, quick)
+    write_text(out / MARKER, to_json(told) + "\n")
+    write_text(out / PAGE, page(done, told))
 
 
 def _begin(out: Path, quick: bool) -> None:
@@ -169,7 +172,7 @@ def _place(out: Path, figure: Figure) -> Path:
     return out / FIGURES / f"{figure.id.replace('/', '-')}.json"
 
 
-def _kept(out: Path, figure: Figure, quick: bool, *, with_skipped: bool = False) -> dict[str, Any] | None:
+def _kept(out: Path, figure: Figure, quick: bool) -> dict[str, Any] | None:
     """What a figure came to by this very simulator; a new claim, or one that lacked its data, makes it run again."""
     path = _place(out, figure)
     if not path.is_file():
@@ -178,10 +181,11 @@ def _kept(out: Path, figure: Figure, quick: bool, *, with_skipped: bool = False)
     same = found["build"] == build() and found["quick"] is quick
     whole = found["claims"].keys() >= {claim.id for claim in figure.claims}
     lacked = any(one["verdict"] == Judgement.SKIPPED for one in found["claims"].values())
-    return found if same and whole and (with_skipped or not lacked) else None
+    return found if same and whole and not lacked else None
 
 
-def _run(out: Path, figure: Figure, quick: bool, run: Callable[[Figure], list[Verdict]]) -> None:
+def _run(out: Path, figure: Figure, quick: bool, run: Callable[[Figure], list[Verdict]]) -> dict[str, Any]:
+    """Runs a figure; what is kept of it, as it is read again."""
     core, wall = time.process_time(), time.monotonic()
     found = run(figure)
     kept = {
@@ -195,6 +199,7 @@ def _run(out: Path, figure: Figure, quick: bool, run: Callable[[Figure], list[Ve
         "claims": {verdict.claim.id: record.kept(verdict) for verdict in found},
     }
     write_text(_place(out, figure), record.on_one_line(to_json(kept)) + "\n")
+    return read_json(_place(out, figure))
 
 
 def _peak_bytes() -> int:
@@ -207,8 +212,7 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _reproduced(out: Path, figure: Figure, quick: bool) -> list[Reproduced]:
-    kept = _kept(out, figure, quick, with_skipped=True) or {"claims": {}}
+def _reproduced(figure: Figure, kept: dict[str, Any]) -> list[Reproduced]:
     now = [record.verdict(figure.id, claim, kept["claims"].get(claim.id)) for claim in figure.claims]
     before = {one.claim.id: one for one in record.verdicts(figure)} if record.stored(figure) else {}
     return [Reproduced(one, before.get(one.claim.id)) for one in now]
@@ -220,16 +224,19 @@ def count(found: Iterable[Reproduced]) -> dict[str, int]:
     return {str(agreement): listed[agreement] for agreement in Agreement if listed[agreement]}
 
 
-def sentence(found: list[Reproduced]) -> str:
+def counted(found: Iterable[Reproduced]) -> str:
     """The same in words."""
-    counts = ", ".join(f"{number} {name}" for name, number in count(found).items())
-    return f"{len(found)} claims beside the recorded ones: {counts}"
+    return ", ".join(f"{number} {name}" for name, number in count(found).items())
 
 
-def summary(done: list[tuple[Figure, list[Reproduced]]], out: Path, quick: bool) -> dict[str, Any]:
-    """What programs read."""
+def sentence(found: list[Reproduced]) -> str:
+    """The same of all claims."""
+    return f"{len(found)} claims beside the recorded ones: {counted(found)}"
+
+
+def summary(done: list[tuple[Figure, list[Reproduced]]], taken: list[dict[str, Any]], quick: bool) -> dict[str, Any]:
+    """What programs read. `taken` is what is kept of each figure."""
     every = [one for _, found in done for one in found]
-    taken = [_kept(out, figure, quick, with_skipped=True) or {} for figure, _ in done]
     return {
         "format": 1,
         "quick": quick,
@@ -258,11 +265,10 @@ def load(out: Path) -> dict[str, Any]:
     return read_json(out / MARKER)
 
 
-def page(done: list[tuple[Figure, list[Reproduced]]], out: Path, quick: bool) -> str:
+def page(done: list[tuple[Figure, list[Reproduced]]], told: dict[str, Any]) -> str:
     """All tables as one page: what is recorded and how it agrees stand beside each claim."""
-    told = summary(done, out, quick)
     every = [one for _, found in done for one in found]
-    look = "Quick: fewer seeds and shorter runs, a look and not a result. " if quick else ""
+    look = "Quick: fewer seeds and shorter runs, a look and not a result. " if told["quick"] else ""
     above = (
         f"<p>{look}{escape(sentence(every))}. {told['core_s'] / 60:.0f} core minutes, at most "
         f"{told['memory_bytes'] / 1e9:.1f} GB; {escape(told['machine'])}, Python {told['python']}, "
@@ -275,5 +281,5 @@ def page(done: list[tuple[Figure, list[Reproduced]]], out: Path, quick: bool) ->
 def _recorded(one: Reproduced) -> str:
     if one.recorded is None or one.recorded.skipped:
         return "–"
-    ours = table.ours_of(one.recorded)
+    ours = row(one.recorded)[1]
     return ours if one.recorded.claim.says is Says.INFORMATION else f"{ours}: {one.recorded.judgement}"

@@ -54,11 +54,6 @@ def html(found: list[Verdict], *, above: str = "", beside: Beside = ((), {})) ->
     )
 
 
-def ours_of(verdict: Verdict) -> str:
-    """What we got, with its interval."""
-    return row(verdict)[1]
-
-
 def _paper(name: str, found: list[Verdict], beside: Beside) -> str:
     figures = groupby(found, key=lambda verdict: verdict.figure)
     heads = (*HEADS, "", *beside[0])
