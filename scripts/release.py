@@ -102,7 +102,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def tag(version: Version, root: Path = ROOT) -> int:
-    """Tags the commit of this version, if nothing but it was built."""
+    """Tags this version's commit, unless something else is checked out or changed."""
     if present(root) != name(version)[1:] or git(root, "status", "--porcelain", "--untracked-files=no"):
         print(f"this is not the commit of {name(version)[1:]}", file=sys.stderr)
         return 1

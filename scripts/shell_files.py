@@ -20,7 +20,7 @@ from midpath.cli import app
 # What is in `data` goes to the top of the environment: .venv/share/man and so on.
 SHARE = Path(__file__).parents[1] / "python" / "shell" / "data" / "share"
 HELP = ("-h", "--help")
-# These two write what is here already.
+# Typer's own, which would install the completions that are in these files.
 LEFT_OUT = {"--install-completion", "--show-completion"}
 MAN_HEAD = """.TH MIDPATH 1 "" "midpath" "User commands"
 .SH NAME

@@ -18,15 +18,9 @@ struct Bottleneck
     Time from;
     uint64_t sent = 0;
     uint64_t drops = 0;
-    uint64_t arrivals = 0;
     uint64_t bytes = 0;
     std::vector<double> bulk;
     std::vector<double> sparse;
-
-    void Enqueue(Ptr<const QueueDiscItem>)
-    {
-        arrivals += Simulator::Now() >= from;
-    }
 
     void Drop(Ptr<const QueueDiscItem>)
     {
@@ -163,7 +157,6 @@ main(int argc, char** argv)
 
     Bottleneck at;
     at.from = Seconds(from);
-    disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Bottleneck::Enqueue, &at));
     disc->TraceConnectWithoutContext("Drop", MakeCallback(&Bottleneck::Drop, &at));
     disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Bottleneck::Dequeue, &at));
 

@@ -76,7 +76,7 @@ def test_bad_input_gets_one_line(cli, as_root, option, value, says):
 
 def test_beside_the_simulator_says_what_it_has(cli, as_root):
     said = refused(cli, "--vs-sim", "--cc", "bbr")
-    assert "bbr is not in the simulator; it has newreno, cubic, dctcp" in said
+    assert "bbr is not compared with the simulator; there are newreno, cubic, dctcp" in said
 
 
 def test_unknown_congestion_controls_are_named(monkeypatch):
