@@ -11,9 +11,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import typer
+from shell_files import commands
 
 from midpath.cli import app
-from shell_files import commands
 
 PAGE = Path(__file__).parents[1] / "docs" / "command.md"
 WIDTH = "100"

@@ -13,9 +13,10 @@ BUFFERS = (0.5, 1, 2, 4, 8, 16)
 PATHS = ((20, 40), (100, 20))
 HEAD = """# BBR beside CUBIC
 
-Midpath {version}, {seeds} seeds, {seconds} s, written by `python checks/bbr/fairness.py {seeds} {seconds}`. Flows start
-within a second, two of each kind share one drop-tail link; mean ± 95 % interval of BBR's goodput over CUBIC's, of the link
-in use, of what the queue drops and how long packets wait. 1 is fair; the last columns are four flows of one kind, seed 1.
+Midpath {version}, {seeds} seeds, {seconds} s, written by `python checks/bbr/fairness.py {seeds} {seconds}`. Flows
+start within a second, two of each kind share one drop-tail link; mean ± 95 % interval of BBR's goodput over CUBIC's,
+of the link in use, of what the queue drops and how long packets wait. 1 is fair; the last columns are four flows of
+one kind, seed 1.
 
 | link | buffer, BDP | BBR : CUBIC | in use, % | lost, % | wait, ms | four BBR: the same three | four CUBIC: the same |
 |---|---|---|---|---|---|---|---|"""
