@@ -21,6 +21,7 @@ use thiserror::Error;
 use super::datagram::{self, Cookie, Datagram};
 use super::key::{KeyError, PublicKey, SecretKey};
 use super::session::{Opened, Session};
+use super::stream::is_stream;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"midpath link 1";
@@ -63,6 +64,8 @@ pub struct PeerSpec {
     pub keys: Vec<PublicKey>,
     /// Where it is; `None` waits until it comes.
     pub address: Option<SocketAddr>,
+    /// It comes by a [stream](crate::stream), and by nothing else.
+    pub stream: bool,
 }
 
 /// What a driver should know.
@@ -109,6 +112,8 @@ pub struct Counters {
     pub forged: u64,
     /// Data that came again.
     pub replayed: u64,
+    /// Genuine hellos by datagrams from who should come by a stream, or the other way round.
+    pub other_way: u64,
 }
 
 /// A neighbour that cannot be sent to now.
@@ -140,6 +145,8 @@ struct Peer {
     known: Option<(u64, u32)>,
     up: bool,
     last_heard_of: Time,
+    /// Where from.
+    heard_at: Option<SocketAddr>,
     last_sent: Time,
     cookie: Option<(Cookie, Time)>,
     /// Its session was made with a key that we had before: it is to be replaced.
@@ -249,6 +256,7 @@ impl Peer {
             known: None,
             up: false,
             last_heard_of: now,
+            heard_at: None,
             last_sent: now,
             cookie: None,
             renew: false,
@@ -265,7 +273,7 @@ impl Peer {
         if self.spec.keys != spec.keys {
             self.tries = 0;
         }
-        if self.spec.address != spec.address {
+        if self.spec.address != spec.address || self.spec.stream != spec.stream {
             self.address = spec.address;
         }
         self.spec = spec;
@@ -273,6 +281,25 @@ impl Peer {
 
     fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
         self.pending.iter_mut().chain(&mut self.current).chain(&mut self.previous)
+    }
+
+    /// Whether it comes by what it should come by.
+    fn may_come_from(&self, from: SocketAddr) -> bool {
+        self.spec.stream == is_stream(from)
+    }
+
+    /// Something genuine has come from there. It is followed, but for a neighbour to which a stream of
+    /// ours leads: each side then sends on its own.
+    fn heard(&mut self, now: Time, from: SocketAddr) {
+        (self.last_heard_of, self.heard_at) = (now, Some(from));
+        if !(self.spec.stream && self.spec.address.is_some()) {
+            self.address = Some(from);
+        }
+    }
+
+    /// It is not where it was heard of last, but where it is configured to be, if that is known.
+    fn send_home(&mut self) {
+        self.address = self.spec.address.or(self.address);
     }
 
     /// Whether a hello is due: there is no session, or it should be replaced.
@@ -367,6 +394,16 @@ impl Endpoint {
         self.peers.iter().find(|p| p.spec.id == peer)?.address
     }
 
+    /// Whether a neighbour has been heard of from there.
+    pub fn is_neighbour_at(&self, address: SocketAddr) -> bool {
+        self.peers.iter().any(|p| p.up && [p.address, p.heard_at].contains(&Some(address)))
+    }
+
+    /// The stream of this address has ended: who was behind it is where it is configured to be.
+    pub fn on_end(&mut self, stream: SocketAddr) {
+        self.peers.iter_mut().filter(|p| p.address == Some(stream)).for_each(Peer::send_home);
+    }
+
     /// Seals bytes for a neighbour; `out` is the datagram, and where to send it is returned.
     /// Nothing inside is a sign of life, which no driver needs to send.
     pub fn seal(&mut self, now: Time, peer: PeerId, inside: &[u8], out: &mut Vec<u8>) -> Result<SocketAddr, NotUp> {
@@ -425,7 +462,8 @@ impl Endpoint {
             return None;
         };
         let peer = &mut self.peers[at];
-        let Some(session) = peer.sessions().find(|s| s.local == receiver) else {
+        let allowed = peer.may_come_from(from);
+        let Some(session) = peer.sessions().find(|s| allowed && s.local == receiver) else {
             self.counters.unknown += 1;
             return None;
         };
@@ -444,7 +482,7 @@ impl Endpoint {
                 return None;
             }
         }
-        (peer.last_heard_of, peer.address) = (now, Some(from));
+        peer.heard(now, from);
         if let Some(at) = peer.pending.iter().position(|s| s.local == receiver) {
             let session = peer.pending.remove(at);
             let gone = promote(peer, session, out);
@@ -500,6 +538,10 @@ impl Endpoint {
         let number = u32::from_be_bytes(number.try_into().ok()?);
         let local = self.fresh_index()?;
         let peer = &mut self.peers[at];
+        if !peer.may_come_from(from) {
+            self.counters.other_way += 1;
+            return Some(());
+        }
         let known = peer.known.is_some_and(|(known, last)| known == epoch && number <= last);
         if known || peer.pending.iter().any(|s| (s.epoch, s.number) == (epoch, number)) {
             self.counters.repeated_hellos += 1;
@@ -531,7 +573,8 @@ impl Endpoint {
             return;
         };
         let peer = &mut self.peers[at];
-        let Some(mut begun) = peer.begun.take_if(|b| b.index == receiver) else {
+        let allowed = peer.may_come_from(from);
+        let Some(mut begun) = peer.begun.take_if(|b| allowed && b.index == receiver) else {
             self.counters.unknown += 1;
             return;
         };
@@ -546,7 +589,8 @@ impl Endpoint {
         let epoch = u64::from_be_bytes(said);
         let number = peer.known.filter(|known| known.0 == epoch).map_or(0, |known| known.1);
         let session = Session::new((receiver, sender), now, true, begun.key, (epoch, number), transport);
-        (peer.address, peer.last_heard_of, peer.tries) = (Some(from), now, 0);
+        peer.heard(now, from);
+        peer.tries = 0;
         let (gone, id) = (promote(peer, session, out), peer.spec.id);
         self.free(gone);
         self.say_something(now, id, out);
@@ -608,6 +652,7 @@ impl Endpoint {
             peer.up = false;
             gone.extend(peer.current.take().map(|s| s.local));
             gone.extend(peer.previous.take().map(|s| s.local));
+            peer.send_home();
             out.events.push(Event::Down(peer.spec.id));
         }
         self.free(gone);

@@ -14,6 +14,7 @@
 //! | [`replay`] | each datagram counts once | RFC 6479 |
 //! | [`governor`] | how fast we may send | RFC 8085 §3.1, RFC 8084 |
 //! | [`mtu`] | the largest datagram | RFC 8899 |
+//! | [`stream`] | neighbours behind TCP connections | RFC 4571 |
 //!
 //! **What it does not do**: hide who talks to whom, how much and when; protect against a neighbour
 //! that lies in what it sends (prices, nonces), which is the schemes' business.
@@ -26,6 +27,7 @@ pub mod key;
 pub mod mtu;
 pub mod replay;
 mod session;
+pub mod stream;
 
 pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
 pub use frame::Frame;

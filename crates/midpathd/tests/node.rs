@@ -66,6 +66,19 @@ fn free_port() -> u16 {
 
 impl Overlay {
     fn new(test: &str, scheme: &str, server: u16) -> Overlay {
+        Overlay::with(test, scheme, server, &|_, _, at| format!("address = \"127.0.0.1:{at}\"\n"))
+    }
+
+    /// Links over connections; a neighbour of a lower number is waited for.
+    fn of_connections(test: &str, scheme: &str, server: u16) -> Overlay {
+        Overlay::with(test, scheme, server, &|own, peer, at| match peer > own {
+            true => format!("kind = \"tcp\"\naddress = \"127.0.0.1:{at}\"\n"),
+            false => "kind = \"tcp\"\n".to_owned(),
+        })
+    }
+
+    /// `reached` says how a node (by number) reaches a neighbour that listens at a port.
+    fn with(test: &str, scheme: &str, server: u16, reached: &dyn Fn(usize, usize, u16) -> String) -> Overlay {
         let folder = std::env::temp_dir().join(format!("midpathd-node-{test}-{scheme}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("net.toml"), network(scheme)).expect("a network");
@@ -83,8 +96,10 @@ impl Overlay {
             );
             for peer in LINKS[i] {
                 config += &format!(
-                    "[[neighbour]]\nnode = \"{}\"\nkey = \"{}\"\naddress = \"127.0.0.1:{}\"\n",
-                    NODES[*peer], keys[*peer], ports[*peer]
+                    "[[neighbour]]\nnode = \"{}\"\nkey = \"{}\"\n{}",
+                    NODES[*peer],
+                    keys[*peer],
+                    reached(i, *peer, ports[*peer])
                 );
             }
             match name {
@@ -332,6 +347,139 @@ fn a_node_that_is_killed_resets_connections_and_comes_back() {
     let (got, reset) = reader.join().expect("it reads");
     assert!(got > 0 && reset, "{got} bytes, then {}", if reset { "a reset" } else { "an end" });
     drop(overlay);
+}
+
+/// Connections of a node's links, and of strangers.
+fn held(status: &serde_json::Value) -> u64 {
+    let [opened, accepted, ended] =
+        ["opened", "accepted", "ended"].map(|key| status["streams"][key].as_u64().expect("a count"));
+    opened + accepted - ended
+}
+
+/// The same bytes by links over connections, and each node has what it should: one to a neighbour that
+/// it knows the address of.
+#[test]
+fn links_may_go_over_connections() {
+    for scheme in ["cubic", "fcp", "inrpp", "rcp"] {
+        let overlay = Overlay::of_connections("connections", scheme, backwards());
+        let mut said = file(400_000);
+        let answer = ask(overlay.entrances[0], &said).unwrap_or_else(|e| panic!("{scheme}: {e}"));
+        said.reverse();
+        assert!(answer == said, "{scheme}: {} of {} bytes, or others", answer.len(), said.len());
+        for (name, connections) in [("a", 1), ("r", 2), ("b", 1)] {
+            let status = overlay.status(name).expect("it runs");
+            assert_eq!(held(&status), connections, "{scheme} {name}");
+            assert_eq!(status["ports"][0]["link"]["kind"], "tcp");
+        }
+    }
+}
+
+/// Where both know each other's address there are two connections, one each way.
+#[test]
+fn who_know_each_other_have_a_connection_each_way() {
+    let both = |_: usize, _: usize, at: u16| format!("kind = \"tcp\"\naddress = \"127.0.0.1:{at}\"\n");
+    let overlay = Overlay::with("each-way", "inrpp", backwards(), &both);
+    let mut said = file(300_000);
+    // Longer than strangers are borne with.
+    for pause in [0, 6] {
+        thread::sleep(Duration::from_secs(pause));
+        said.reverse();
+        let answer = ask(overlay.entrances[0], &said).expect("an answer");
+        assert!(answer.iter().rev().eq(said.iter()));
+    }
+    assert_eq!(held(&overlay.status("r").expect("it runs")), 4);
+}
+
+/// A middle node is killed and comes back: who had connected to it does so again.
+#[test]
+fn a_connection_below_that_breaks_is_made_again() {
+    let mut overlay = Overlay::of_connections("again", "cubic", backwards());
+    overlay.kill("r");
+    overlay.start("r");
+    let begun = Instant::now();
+    let said = file(50_000);
+    while !matches!(ask(overlay.entrances[0], &said), Ok(answer) if answer.iter().rev().eq(said.iter())) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", overlay.log("a"));
+    }
+}
+
+/// Who connects and says nothing, or nonsense, is closed; links go on.
+#[test]
+fn strangers_at_a_nodes_connections_are_few_and_not_for_long() {
+    let overlay = Overlay::of_connections("strangers", "cubic", backwards());
+    let config = fs::read_to_string(overlay.config("r")).expect("a configuration");
+    let at: u16 =
+        config.split("listen = \"127.0.0.1:").nth(1).and_then(|s| s.split('"').next()?.parse().ok()).expect("a port");
+    let mut all: Vec<_> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", at)).expect("it listens")).collect();
+    for stream in &mut all[..20] {
+        let _ = stream.write_all(&[0xFF; 4000]);
+    }
+    let said = file(100_000);
+    assert!(ask(overlay.entrances[0], &said).expect("an answer").iter().rev().eq(said.iter()));
+    let fresh = TcpStream::connect(("127.0.0.1", at)).expect("it listens");
+    fresh.set_read_timeout(Some(Duration::from_secs(20))).expect("it can");
+    assert!(!matches!((&fresh).read(&mut [0; 10]), Ok(n) if n > 0), "nothing is said to a stranger");
+    let status = overlay.status("r").expect("it runs");
+    assert!(held(&status) <= 18 && status["streams"]["strangers"].as_u64() >= Some(20), "{status}");
+    assert!(overlay.links_are_up("r") && overlay.links_are_up("a"));
+}
+
+/// Carries a connection on at a rate, with little room of its own: a line that is slower than the
+/// link over it is said to be.
+fn slow_line(to: u16, mbps: u64) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let carry = move |mut from: TcpStream, mut to: TcpStream| {
+        rustix::net::sockopt::set_socket_recv_buffer_size(&from, 100_000).expect("it can");
+        let (mut piece, begun, mut carried) = ([0; 1500], Instant::now(), 0);
+        while let Ok(length @ 1..) = from.read(&mut piece) {
+            carried += length as u64;
+            if to.write_all(&piece[..length]).is_err() {
+                return;
+            }
+            let due = Duration::from_micros(carried * 8 / mbps);
+            thread::sleep(due.saturating_sub(begun.elapsed()));
+        }
+    };
+    thread::spawn(move || {
+        for from in listener.incoming().flatten() {
+            let Ok(to) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+            let (back, there) = (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
+            thread::spawn(move || carry(from, to));
+            thread::spawn(move || carry(there, back));
+        }
+    });
+    port
+}
+
+/// What TCP below cannot carry waits at the port, where INRPP counts it: custody grows at `r`, and
+/// `a` is pushed back.
+#[test]
+fn what_a_slow_line_below_cannot_carry_waits_at_the_port() {
+    let reached = |own: usize, peer: usize, at: u16| match (own, peer) {
+        (1, 2) => format!("kind = \"tcp\"\naddress = \"127.0.0.1:{}\"\n", slow_line(at, 8)),
+        (2, 1) => "kind = \"tcp\"\n".to_owned(),
+        _ => format!("address = \"127.0.0.1:{at}\"\n"),
+    };
+    let overlay = Overlay::with("slow", "inrpp", backwards(), &reached);
+    let (port, said) = (overlay.entrances[0], file(4_000_000));
+    let asked = said.clone();
+    let asks = thread::spawn(move || ask(port, &asked));
+    let (mut most, mut served) = (0, u64::MAX);
+    while !asks.is_finished() {
+        if let Some(status) = overlay.status("r") {
+            let towards_b = &status["ports"][1];
+            most = most.max(towards_b["queue"]["bytes"].as_u64().unwrap_or(0));
+            served = served.min(towards_b["served_bps"].as_u64().unwrap_or(u64::MAX));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let answer = asks.join().expect("it asks").expect("an answer");
+    assert!(answer.iter().rev().eq(said.iter()));
+    let status = overlay.status("r").expect("it runs");
+    assert!(most >= 50_000, "{most} B waited at the port at most");
+    assert!(served <= 20_000_000, "the port was never told of less than {served} bps");
+    assert_eq!(status["streams"]["lost"], 0);
 }
 
 /// What is wrong is said with the file, the line and the key, and nothing is started.

@@ -128,6 +128,17 @@ impl Flows for Applications {
 struct Wire {
     schedule: Schedule,
     rate: Option<Rate>,
+    /// As its scheme was told.
+    served: Rate,
+    /// What carries it has no room now.
+    held: bool,
+}
+
+impl Wire {
+    /// Whether it takes no packet: it is asked again when one has been sent, it has a rate again, or room.
+    fn is_shut(&self) -> bool {
+        self.held || self.rate.is_none()
+    }
 }
 
 /// A frame for the neighbour behind a port.
@@ -171,7 +182,7 @@ impl Driver for Wires {
     carry_bytes!(bytes, on_gone);
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let wire = &self.of[usize::from(port.0)];
-        if wire.rate.is_some() { wire.schedule.state() } else { Transmitter::Busy { until: None } }
+        if wire.is_shut() { Transmitter::Busy { until: None } } else { wire.schedule.state() }
     }
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
@@ -216,7 +227,7 @@ impl Host {
         let node = node.without_timetables().with_limits(settings.limits).with_flows(Arc::new(flows));
         let wire = |port| {
             let clock = TxClock::new(node.rate(PortId(port as u16)));
-            Wire { schedule: Schedule::new(clock), rate: None }
+            Wire { schedule: Schedule::new(clock), rate: None, served: Rate(0), held: false }
         };
         let wires = Wires {
             of: (0..node.ports()).map(wire).collect(),
@@ -286,8 +297,8 @@ impl Host {
         self.settings.windows
     }
 
-    /// A link is served at this rate from now on, everything counted that goes with a packet; not
-    /// at all with `None`. The port's scheme is told what is left for packets.
+    /// A link sends at this rate from now on, everything counted that goes with a packet; not at all
+    /// with `None`. The port's scheme is told what is left for packets.
     pub fn set_rate(&mut self, port: PortId, rate: Option<Rate>, now: Time) {
         let wire = &mut self.wires.of[usize::from(port.0)];
         if wire.rate == rate {
@@ -296,14 +307,36 @@ impl Host {
         wire.rate = rate;
         if let Some(rate) = rate {
             wire.schedule.set_clock(TxClock::new(rate));
-            let mtu = u64::from(self.settings.mtu);
-            let inner = Rate((rate.0 / (mtu + u64::from(self.settings.overhead)) * mtu).max(1));
-            self.node.set_rate(port, inner, now, &mut self.pool, &mut self.wires);
+            self.set_served(port, rate, now);
         } else {
             self.node.on_link(port, now, &mut self.pool, &mut self.wires);
         }
         self.pull(port, now);
         self.settle(now);
+    }
+
+    /// A link that sends at one rate is served at another over time, for it is [held](Host::hold) now
+    /// and then: the port's scheme is told so.
+    pub fn set_served(&mut self, port: PortId, rate: Rate, now: Time) {
+        let wire = &mut self.wires.of[usize::from(port.0)];
+        if wire.rate.is_none() || wire.served == rate {
+            return;
+        }
+        wire.served = rate;
+        let mtu = u64::from(self.settings.mtu);
+        let inner = Rate((rate.0 / (mtu + u64::from(self.settings.overhead)) * mtu).max(1));
+        self.node.set_rate(port, inner, now, &mut self.pool, &mut self.wires);
+        self.settle(now);
+    }
+
+    /// Nothing leaves a port while what carries it has no room. To its scheme it is busy, as while it
+    /// sends.
+    pub fn hold(&mut self, port: PortId, held: bool, now: Time) {
+        let wire = &mut self.wires.of[usize::from(port.0)];
+        if std::mem::replace(&mut wire.held, held) && !held {
+            self.pull(port, now);
+            self.settle(now);
+        }
     }
 
     /// A frame has come in from the neighbour behind a port.
@@ -480,8 +513,8 @@ impl Host {
     /// Takes a port's next packet, if nothing is being sent there.
     fn pull(&mut self, port: PortId, now: Time) {
         let wire = &self.wires.of[usize::from(port.0)];
-        if wire.schedule.is_busy() || wire.rate.is_none() {
-            return; // it is asked when that packet has been sent, or the link is up again
+        if wire.schedule.is_busy() || wire.is_shut() {
+            return;
         }
         match self.node.poll_transmit(now, port, &mut self.pool, &mut self.wires) {
             Some(pkt) => self.wires.send(port, pkt, now, &mut self.pool),

@@ -14,6 +14,8 @@ pub mod bytes;
 #[cfg(target_os = "linux")]
 pub mod commands;
 #[cfg(target_os = "linux")]
+mod gate;
+#[cfg(target_os = "linux")]
 pub mod gateway;
 pub mod host;
 pub mod hostile;
@@ -27,6 +29,8 @@ mod schedule;
 mod served;
 #[cfg(target_os = "linux")]
 pub mod station;
+#[cfg(target_os = "linux")]
+pub mod streams;
 #[cfg(target_os = "linux")]
 pub mod udp;
 

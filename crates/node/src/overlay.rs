@@ -1,5 +1,5 @@
-//! Links to neighbours over UDP: keys, sessions and rates are `midpath-link`'s; here a neighbour is
-//! a port, and a frame is a packet.
+//! Links to neighbours over UDP or TCP: keys, sessions and rates are `midpath-link`'s; here a neighbour
+//! is a port, and a frame is a packet.
 
 use std::net::SocketAddr;
 
@@ -7,9 +7,11 @@ use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
     Arrivals, Counters, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec, PublicKey,
-    SecretKey, datagram, frame,
+    SecretKey, datagram, frame, stream,
 };
+use serde::Deserialize;
 
+use crate::gate::Gate;
 use crate::station::Links;
 use crate::udp::Outbox;
 
@@ -36,6 +38,18 @@ fn most(address: Option<SocketAddr>) -> u16 {
 /// come through, be it IPv6's.
 pub const MTU: u32 = 1500 - OVERHEAD - SIX_MORE;
 
+/// What a link's packets go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Datagrams: the link's rate is ours to find.
+    #[default]
+    Udp,
+    /// A connection: TCP below finds the rate, and what it cannot carry waits at the port (INRPP's
+    /// paper, §V-B).
+    Tcp,
+}
+
 /// A neighbour as it is configured.
 #[derive(Debug, Clone)]
 pub struct Neighbour {
@@ -45,23 +59,43 @@ pub struct Neighbour {
     pub keys: Vec<PublicKey>,
     /// Where it is; `None` waits until it comes.
     pub address: Option<SocketAddr>,
+    /// What its packets go over.
+    pub kind: Kind,
     /// At most so fast, all headers counted.
     pub rate: Rate,
 }
 
+impl Neighbour {
+    fn spec(&self, number: u32) -> PeerSpec {
+        let stream = self.kind == Kind::Tcp;
+        let address = self.address.map(|at| if stream { stream::ours(number) } else { at });
+        PeerSpec { id: PeerId(number), keys: self.keys.clone(), address, stream }
+    }
+}
+
 fn specs(neighbours: &[Neighbour]) -> Vec<PeerSpec> {
-    let spec =
-        |(i, n): (usize, &Neighbour)| PeerSpec { id: PeerId(i as u32), keys: n.keys.clone(), address: n.address };
-    neighbours.iter().enumerate().map(spec).collect()
+    (0..).zip(neighbours).map(|(number, neighbour)| neighbour.spec(number)).collect()
+}
+
+/// A link over datagrams: the rate that the network below takes, and the largest that it carries.
+struct Datagrams {
+    governor: Governor,
+    arrivals: Arrivals,
+    mtu: MtuSearch,
+    /// The last question whether it is there, or which sizes come through: its number, and when.
+    asked: Option<(u32, Time)>,
+}
+
+enum Below {
+    Datagrams(Box<Datagrams>),
+    Connection(Gate),
 }
 
 /// One port's link.
 struct Link {
     name: String,
     configured: Rate,
-    governor: Governor,
-    arrivals: Arrivals,
-    mtu: MtuSearch,
+    below: Below,
     ups: u64,
     restarts: u64,
     /// Packets that no path found so far carries.
@@ -70,28 +104,15 @@ struct Link {
     not_up: u64,
     /// Versions that it speaks, where ours is not among them.
     versions: Option<Vec<u8>>,
-    /// The last question whether it is there, or which sizes come through: its number, and when.
-    asked: Option<(u32, Time)>,
 }
 
 /// The number of questions whether a neighbour is there. Those of sizes count from 1.
 const ANYBODY: u32 = u32::MAX;
 
-impl Link {
-    fn new(neighbour: &Neighbour, now: Time) -> Link {
-        Link {
-            name: neighbour.name.clone(),
-            configured: neighbour.rate,
-            governor: Governor::new(neighbour.rate, now),
-            arrivals: Arrivals::default(),
-            mtu: MtuSearch::new(most(neighbour.address), now),
-            ups: 0,
-            restarts: 0,
-            too_large: 0,
-            not_up: 0,
-            versions: None,
-            asked: None,
-        }
+impl Datagrams {
+    fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
+        let (governor, mtu) = (Governor::new(neighbour.rate, now), MtuSearch::new(most(neighbour.address), now));
+        Datagrams { governor, arrivals: Arrivals::default(), mtu, asked: None }
     }
 
     /// A question has been answered: from the first packets on it is known how long that takes.
@@ -102,16 +123,80 @@ impl Link {
         self.mtu.on_probed(now, number, size);
     }
 
+    fn next(&self) -> Time {
+        self.governor.next_wake().min(self.arrivals.next_wake()).min(self.mtu.next_wake())
+    }
+}
+
+impl Link {
+    fn new(neighbour: &Neighbour, now: Time) -> Link {
+        Link {
+            name: neighbour.name.clone(),
+            configured: neighbour.rate,
+            below: match neighbour.kind {
+                Kind::Udp => Below::Datagrams(Box::new(Datagrams::new(neighbour, now))),
+                Kind::Tcp => Below::Connection(Gate::new(neighbour.address, neighbour.rate)),
+            },
+            ups: 0,
+            restarts: 0,
+            too_large: 0,
+            not_up: 0,
+            versions: None,
+        }
+    }
+
+    /// Takes another rate and another address.
+    fn set(&mut self, neighbour: &Neighbour) {
+        let changed = self.configured != neighbour.rate;
+        self.configured = neighbour.rate;
+        match &mut self.below {
+            Below::Datagrams(below) if changed => below.governor.configure(neighbour.rate),
+            Below::Datagrams(_) => {}
+            Below::Connection(gate) => {
+                gate.leads_to = neighbour.address;
+                if changed {
+                    gate.configure(neighbour.rate);
+                }
+            }
+        }
+    }
+
     /// The neighbour is up: what it counts begins where it said last, or anew.
     fn on_up(&mut self, restarted: bool, address: Option<SocketAddr>, now: Time) {
         self.ups += 1;
         self.restarts += u64::from(restarted);
         self.versions = None;
+        let Below::Datagrams(below) = &mut self.below else { return };
         if restarted || self.ups == 1 {
-            self.governor.restart(now);
-            self.arrivals = Arrivals::default();
+            below.governor.restart(now);
+            below.arrivals = Arrivals::default();
         }
-        self.mtu = MtuSearch::new(most(address), now);
+        below.mtu = MtuSearch::new(most(address), now);
+    }
+
+    /// The largest datagram that it carries.
+    fn largest(&self) -> u16 {
+        match &self.below {
+            Below::Datagrams(below) => below.mtu.size(),
+            Below::Connection(_) => most(None),
+        }
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        match &self.below {
+            Below::Datagrams(below) => below.governor.rate(),
+            Below::Connection(_) => Some(self.configured),
+        }
+    }
+
+    fn describe(&self) -> serde_json::Value {
+        match &self.below {
+            Below::Datagrams(below) => serde_json::json!({
+                "kind": "udp", "absurd_reports": below.governor.absurd(), "silences": below.governor.silences(),
+                "waiting_below_us": below.governor.waiting_below().as_ns() / 1000,
+            }),
+            Below::Connection(gate) => serde_json::json!({"kind": "tcp", "has_room": gate.has_room()}),
+        }
     }
 }
 
@@ -140,12 +225,7 @@ impl Overlay {
     pub fn set(&mut self, secret: SecretKey, neighbours: &[Neighbour], now: Time, out: &mut Outbox) {
         self.endpoint.set_secret(secret);
         self.endpoint.set_peers(specs(neighbours), now, &mut self.output);
-        for (link, neighbour) in self.links.iter_mut().zip(neighbours) {
-            if link.configured != neighbour.rate {
-                link.configured = neighbour.rate;
-                link.governor.configure(neighbour.rate);
-            }
-        }
+        self.links.iter_mut().zip(neighbours).for_each(|(link, neighbour)| link.set(neighbour));
         self.carry_out(now, out);
     }
 
@@ -183,6 +263,56 @@ impl Overlay {
     }
 }
 
+impl Overlay {
+    /// What is due on one link.
+    fn poll_link(&mut self, port: usize, now: Time, out: &mut Outbox) {
+        let below = match &mut self.links[port].below {
+            Below::Datagrams(below) => below,
+            Below::Connection(gate) => return gate.poll(now),
+        };
+        below.governor.poll(now);
+        let asks = below.governor.asks(now);
+        let (report, probe) = (below.arrivals.poll(now), below.mtu.poll(now));
+        let asked = probe.map(|probe| probe.number).or(asks.then_some(ANYBODY));
+        below.asked = asked.map(|number| (number, now)).or(below.asked);
+        if asks {
+            self.seal(now, port, Frame::Probe(ANYBODY), 0, out);
+        }
+        if let Some(report) = report {
+            self.seal(now, port, Frame::Report(report), 0, out);
+        }
+        if let Some(probe) = probe {
+            let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
+            self.seal(now, port, Frame::Probe(probe.number), inside, out);
+        }
+    }
+
+    /// A frame that is no packet, or a packet's part for the link, has come by datagrams.
+    fn on_frame(&mut self, port: usize, (from, size): (SocketAddr, usize), now: Time, out: &mut Outbox) -> Option<()> {
+        let Below::Datagrams(below) = &mut self.links[port].below else { return Some(()) };
+        let frame = Frame::read(&self.inside)?;
+        below.governor.heard(now);
+        match frame {
+            Frame::Packet { number, .. } => below.arrivals.came(now, number, size as u64 + u64::from(outside(from))),
+            Frame::Report(report) => below.governor.on_report(now, report),
+            Frame::Probe(number) => {
+                let size = u16::try_from(size).unwrap_or(u16::MAX);
+                self.seal(now, port, Frame::Probed { number, size }, 0, out);
+            }
+            Frame::Probed { number, size } => below.on_probed(now, number, size),
+        }
+        Some(())
+    }
+
+    fn gate(&mut self, stream: SocketAddr) -> Option<&mut Gate> {
+        let at = (0..self.links.len()).find(|at| self.endpoint.address(PeerId(*at as u32)) == Some(stream))?;
+        match &mut self.links[at].below {
+            Below::Connection(gate) => Some(gate),
+            Below::Datagrams(_) => None,
+        }
+    }
+}
+
 impl Links for Overlay {
     fn receive<'a>(
         &'a mut self,
@@ -195,20 +325,7 @@ impl Links for Overlay {
         let peer = self.endpoint.handle(now, from, bytes, &mut self.inside, &mut self.output);
         self.carry_out(now, out);
         let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len())?;
-        let link = &mut self.links[port];
-        let frame = Frame::read(&self.inside)?;
-        link.governor.heard(now);
-        match frame {
-            Frame::Packet { number, .. } => {
-                link.arrivals.came(now, number, bytes.len() as u64 + u64::from(outside(from)));
-            }
-            Frame::Report(report) => link.governor.on_report(now, report),
-            Frame::Probe(number) => {
-                let size = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-                self.seal(now, port, Frame::Probed { number, size }, 0, out);
-            }
-            Frame::Probed { number, size } => link.on_probed(now, number, size),
-        }
+        self.on_frame(port, (from, bytes.len()), now, out)?;
         let Frame::Packet { packet, .. } = Frame::read(&self.inside)? else { return None };
         Some((PortId(port as u16), packet))
     }
@@ -221,10 +338,16 @@ impl Links for Overlay {
         let link = &mut self.links[at];
         if !up {
             link.not_up += 1;
-        } else if size > usize::from(link.mtu.size()) {
+        } else if size > usize::from(link.largest()) {
             link.too_large += 1;
         } else {
-            let number = link.governor.send(now, size as u64 + u64::from(outside));
+            let number = match &mut link.below {
+                Below::Datagrams(below) => below.governor.send(now, size as u64 + u64::from(outside)),
+                Below::Connection(gate) => {
+                    gate.gave(size + stream::LENGTH);
+                    0
+                }
+            };
             self.seal(now, at, Frame::Packet { number, packet }, 0, out);
         }
     }
@@ -233,24 +356,8 @@ impl Links for Overlay {
         self.endpoint.poll(now, &mut self.output);
         self.carry_out(now, out);
         for port in 0..self.links.len() {
-            if !self.endpoint.is_up(PeerId(port as u32)) {
-                continue;
-            }
-            let link = &mut self.links[port];
-            link.governor.poll(now);
-            let asks = link.governor.asks(now);
-            let (report, probe) = (link.arrivals.poll(now), link.mtu.poll(now));
-            let asked = probe.map(|probe| probe.number).or(asks.then_some(ANYBODY));
-            link.asked = asked.map(|number| (number, now)).or(link.asked);
-            if asks {
-                self.seal(now, port, Frame::Probe(ANYBODY), 0, out);
-            }
-            if let Some(report) = report {
-                self.seal(now, port, Frame::Report(report), 0, out);
-            }
-            if let Some(probe) = probe {
-                let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
-                self.seal(now, port, Frame::Probe(probe.number), inside, out);
+            if self.endpoint.is_up(PeerId(port as u32)) {
+                self.poll_link(port, now, out);
             }
         }
     }
@@ -258,7 +365,10 @@ impl Links for Overlay {
     fn next(&self, now: Time) -> Time {
         let of = |(port, link): (usize, &Link)| {
             let up = self.endpoint.is_up(PeerId(port as u32));
-            let wakes = link.governor.next_wake().min(link.arrivals.next_wake()).min(link.mtu.next_wake());
+            let wakes = match &link.below {
+                Below::Datagrams(below) => below.next(),
+                Below::Connection(gate) => gate.next(),
+            };
             if up { wakes } else { Time::MAX }
         };
         self.links.iter().enumerate().map(of).min().unwrap_or(Time::MAX).min(self.endpoint.next_wake(now))
@@ -266,20 +376,61 @@ impl Links for Overlay {
 
     fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
         let at = usize::from(port.0);
-        self.links[at].governor.rate().filter(|_| self.endpoint.is_up(PeerId(at as u32)))
+        self.links[at].rate().filter(|_| self.endpoint.is_up(PeerId(at as u32)))
+    }
+
+    fn served(&self, port: PortId) -> Option<Rate> {
+        match &self.links[usize::from(port.0)].below {
+            Below::Connection(gate) => Some(gate.rate()),
+            Below::Datagrams(_) => None,
+        }
+    }
+
+    fn has_room(&self, port: PortId) -> bool {
+        !matches!(&self.links[usize::from(port.0)].below, Below::Connection(gate) if !gate.has_room())
+    }
+
+    fn leads_to(&self, stream: SocketAddr) -> Option<SocketAddr> {
+        let link = self.links.get(stream::neighbour(stream)? as usize)?;
+        match &link.below {
+            Below::Connection(gate) => gate.leads_to,
+            Below::Datagrams(_) => None,
+        }
+    }
+
+    fn is_neighbour_at(&self, stream: SocketAddr) -> bool {
+        self.endpoint.is_neighbour_at(stream)
+    }
+
+    fn set_room(&mut self, stream: SocketAddr, room: bool, now: Time) {
+        if let Some(gate) = self.gate(stream) {
+            gate.set_room(room, now);
+        }
+    }
+
+    fn on_end(&mut self, stream: SocketAddr, now: Time) {
+        self.set_room(stream, true, now);
+        self.endpoint.on_end(stream);
     }
 
     fn describe(&self, port: PortId) -> serde_json::Value {
         let at = usize::from(port.0);
         let (link, peer) = (&self.links[at], PeerId(at as u32));
-        serde_json::json!({
+        let of_link = serde_json::json!({
             "neighbour": link.name, "up": self.endpoint.is_up(peer),
-            "address": self.endpoint.address(peer).map(|a| a.to_string()),
-            "configured_bps": link.configured.0, "largest_packet": usize::from(link.mtu.size()).saturating_sub(frame::PACKET + datagram::OVERHEAD),
+            "address": self.endpoint.address(peer).map(|a| self.leads_to(a).unwrap_or(a).to_string()),
+            "configured_bps": link.configured.0,
+            "largest_packet": usize::from(link.largest()).saturating_sub(frame::PACKET + datagram::OVERHEAD),
             "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
-            "absurd_reports": link.governor.absurd(), "versions": link.versions,
-            "silences": link.governor.silences(), "waiting_below_us": link.governor.waiting_below().as_ns() / 1000,
-        })
+            "versions": link.versions,
+        });
+        match (of_link, link.describe()) {
+            (serde_json::Value::Object(mut all), serde_json::Value::Object(below)) => {
+                all.extend(below);
+                all.into()
+            }
+            (of_link, _) => of_link,
+        }
     }
 
     fn describe_all(&self) -> serde_json::Value {
@@ -287,6 +438,7 @@ impl Links for Overlay {
         serde_json::json!({
             "malformed": c.malformed, "strangers": c.strangers, "repeated_hellos": c.repeated_hellos,
             "retries": c.retries, "shed": c.shed, "unknown": c.unknown, "forged": c.forged, "replayed": c.replayed,
+            "other_way": c.other_way,
         })
     }
 }

@@ -1,5 +1,5 @@
-//! The event loop of a node on a real network: one thread, one UDP socket for all neighbours, the
-//! gateway's connections, and a socket for commands.
+//! The event loop of a node on a real network: one thread, one UDP socket for all neighbours (and a
+//! connection to each whose link goes over one), the gateway's connections, and a socket for commands.
 //!
 //! What goes over a link is the links' business ([`Links`]): keys, what arrives, at which rate.
 
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use midpath_core::packet::PortId;
 use midpath_core::roles::Backlog;
 use midpath_core::units::{Rate, Time};
+use midpath_link::stream::is_stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::commands::CommandLines;
@@ -23,6 +24,7 @@ use crate::gateway::Gateway;
 use crate::host::{Counted, DROPS, Host};
 use crate::lateness::Lateness;
 use crate::priority::{Guard, Set};
+use crate::streams::Streams;
 use crate::udp::{Calls, Outbox, Udp};
 
 /// Datagrams taken at once before anything else gets a turn. Ours: a millisecond's at 1 Gbps.
@@ -49,6 +51,26 @@ pub trait Links {
     fn next(&self, now: Time) -> Time;
     /// How fast a port may send now, all headers counted; `None` for not at all.
     fn rate(&self, port: PortId, now: Time) -> Option<Rate>;
+    /// The rate that a port is served at over time, where that may be less.
+    fn served(&self, _port: PortId) -> Option<Rate> {
+        None
+    }
+    /// Whether what carries a port's frames takes more now.
+    fn has_room(&self, _port: PortId) -> bool {
+        true
+    }
+    /// Where a stream of ours leads, if links have such.
+    fn leads_to(&self, _stream: SocketAddr) -> Option<SocketAddr> {
+        None
+    }
+    /// Whether something genuine has come by a stream.
+    fn is_neighbour_at(&self, _stream: SocketAddr) -> bool {
+        false
+    }
+    /// Called with whether a stream takes more.
+    fn set_room(&mut self, _stream: SocketAddr, _room: bool, _now: Time) {}
+    /// Called when a stream has ended.
+    fn on_end(&mut self, _stream: SocketAddr, _now: Time) {}
     /// What there is to say of a port, for people and machines.
     fn describe(&self, port: PortId) -> serde_json::Value;
     /// The same of datagrams that belong to no port.
@@ -63,6 +85,7 @@ pub type Reload<L> = Box<dyn FnMut(&mut L, &mut Gateway, Time, &mut Outbox) -> R
 #[derive(Debug, Clone, Copy, Default)]
 struct Ready {
     links: bool,
+    streams: bool,
     applications: bool,
 }
 
@@ -72,6 +95,7 @@ pub struct Station<L> {
     links: L,
     gateway: Gateway,
     udp: Udp,
+    streams: Streams,
     commands: Option<CommandLines>,
     reload: Option<Reload<L>>,
     /// Whoever rings here wants it to be done.
@@ -100,6 +124,7 @@ impl<L: Links> Station<L> {
             links,
             gateway,
             udp,
+            streams: Streams::new(None)?,
             commands,
             reload: None,
             bell: None,
@@ -111,6 +136,13 @@ impl<L: Links> Station<L> {
             ready: Ready::default(),
             stopped: false,
         })
+    }
+
+    /// Has streams to neighbours, and takes theirs.
+    #[must_use]
+    pub fn with_streams(mut self, streams: Streams) -> Station<L> {
+        self.streams = streams;
+        self
     }
 
     /// What `reload` does.
@@ -189,6 +221,9 @@ impl<L: Links> Station<L> {
         if ready.links {
             self.receive()?;
         }
+        if ready.streams {
+            self.receive_streams();
+        }
         let now = self.now();
         self.host.on_time(now);
         if ready.applications {
@@ -198,6 +233,7 @@ impl<L: Links> Station<L> {
             self.tick_at = now.saturating_add(TICK);
             self.gateway.on_time(&mut self.host, now);
             self.host.on_tick(now);
+            self.streams.on_tick(&mut self.links, now);
             if let Some(guard) = &mut self.priority {
                 guard.look(now);
             }
@@ -213,12 +249,27 @@ impl<L: Links> Station<L> {
         self.links.poll(now, &mut self.out);
         for port in (0..self.host.node().ports()).map(|p| PortId(p as u16)) {
             self.host.set_rate(port, self.links.rate(port, now), now);
+            if let Some(served) = self.links.served(port) {
+                self.host.set_served(port, served, now);
+            }
+            self.host.hold(port, !self.links.has_room(port), now);
         }
         self.gateway.on_flows(&mut self.host, now);
         for (port, frame) in self.host.frames() {
             self.links.send(now, port, &frame, &mut self.out);
         }
+        self.streams.send(&mut self.out, &mut self.links, now);
         self.udp.send(&mut self.out);
+    }
+
+    fn receive_streams(&mut self) {
+        let now = self.now();
+        let (host, out) = (&mut self.host, &mut self.out);
+        self.streams.receive(&mut self.links, now, |links, from, datagram| {
+            if let Some((port, frame)) = links.receive(now, from, datagram, out) {
+                let _ = host.on_frame(port, frame, now);
+            }
+        });
     }
 
     fn receive(&mut self) -> io::Result<()> {
@@ -228,6 +279,9 @@ impl<L: Links> Station<L> {
             let now = self.now();
             for (from, datagram) in self.udp.datagrams() {
                 taken += 1;
+                if is_stream(from) {
+                    continue; // nobody is there
+                }
                 if let Some((port, frame)) = self.links.receive(now, from, datagram, &mut self.out) {
                     // Bytes that are no packet are counted there.
                     let _ = self.host.on_frame(port, frame, now);
@@ -252,16 +306,22 @@ impl<L: Links> Station<L> {
         ];
         fds.extend(self.bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
         fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
+        let own = fds.len();
+        fds.extend(self.streams.fds());
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => {
                 let now = self.now();
                 self.lateness.note(now.saturating_sub(due));
             }
             Ok(_) => {
-                let [links, applications] = [0, 1].map(|i: usize| !fds[i].revents().is_empty());
-                self.ready = Ready { links, applications };
-                let rung = self.bell.is_some() && !fds[2].revents().is_empty();
-                let asked = self.commands.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty());
+                let woken: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+                let streams = woken[own..].contains(&true);
+                self.ready = Ready { links: woken[0], streams, applications: woken[1] };
+                let rung = self.bell.is_some() && woken[2];
+                let asked = self.commands.is_some() && woken[own - 1];
+                if streams {
+                    self.streams.note(woken[own..].iter().copied());
+                }
                 let now = self.now();
                 if asked {
                     self.take_commands(now);
@@ -323,7 +383,7 @@ impl<L: Links> Station<L> {
         let port = |port: u16| {
             let port = PortId(port);
             let counters = node.counters(port);
-            let rate = self.links.rate(port, now).map(|r| r.0);
+            let rate = self.links.rate(port, now).map(|rate| self.links.served(port).unwrap_or(rate).0);
             let queue = backlogs[usize::from(port.0)];
             serde_json::json!({
                 "served_bps": rate, "packets": counters.packets, "bytes": counters.bytes,
@@ -335,7 +395,7 @@ impl<L: Links> Station<L> {
                 "link": self.links.describe(port),
             })
         };
-        let (gateway, tables) = (self.gateway.counted, self.tables());
+        let (gateway, tables, streams) = (self.gateway.counted, self.tables(), self.streams.counted());
         let of = |bound: bool| tables.iter().map(move |t| (t.0, if bound { t.2 } else { t.1 }));
         let drops = DROPS.iter().zip(counted.drops).map(|(reason, count)| ((*reason).to_owned(), count));
         serde_json::json!({
@@ -351,6 +411,10 @@ impl<L: Links> Station<L> {
             "udp": {
                 "gso_segments": offload.sends, "gro_segments": offload.takes, "sent": calls.sent, "send_calls": calls.sends,
                 "taken": calls.taken, "take_calls": calls.takes,
+            },
+            "streams": {
+                "opened": streams.opened, "accepted": streams.accepted, "ended": streams.ended,
+                "strangers": streams.strangers, "lost": streams.lost,
             },
             "tables": {"fill": of(false).collect::<BTreeMap<_, _>>(), "bound": of(true).collect::<BTreeMap<_, _>>()},
             "resident_bytes": resident(),

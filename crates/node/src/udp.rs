@@ -78,6 +78,14 @@ impl Outbox {
         })
     }
 
+    /// Hands out the datagrams to these addresses, and forgets them.
+    pub fn take_lanes(&mut self, which: impl Fn(SocketAddr) -> bool, mut each: impl FnMut(SocketAddr, &[u8])) {
+        for lane in self.lanes.extract_if(.., |lane| which(lane.to)) {
+            let begins = std::iter::once(0).chain(lane.ends.iter().copied());
+            begins.zip(&lane.ends).for_each(|(from, to)| each(lane.to, &lane.bytes[from..*to]));
+        }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.ends.is_empty())

@@ -127,6 +127,9 @@ impl Config {
     pub fn check(&self) -> Result<(), Error> {
         self.secret()?;
         UdpSocket::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
+        if self.has_streams() {
+            TcpListener::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
+        }
         for (entrance, place) in self.entrances.iter().zip(&self.places.entrances) {
             TcpListener::bind(entrance.listen).map_err(|e| unbound(place, entrance.listen, &e))?;
             if let Kind::Transparent(targets) = &entrance.kind {
@@ -141,6 +144,11 @@ impl Config {
         Ok(())
     }
 
+    /// Whether a neighbour's link goes over a connection.
+    pub fn has_streams(&self) -> bool {
+        self.neighbours.iter().any(|n| n.kind == overlay::Kind::Tcp)
+    }
+
     /// The node's key.
     pub fn secret(&self) -> Result<SecretKey, Error> {
         read_key(&self.key).map_err(|e| e.within(&self.places.key))
@@ -148,9 +156,9 @@ impl Config {
 
     /// What differs from another configuration and needs another process, if anything does.
     pub fn differs(&self, other: &Config) -> Option<&'static str> {
-        let names = |c: &Config| c.neighbours.iter().map(|n| n.name.clone()).collect::<Vec<_>>();
+        let neighbours = |c: &Config| c.neighbours.iter().map(|n| (n.name.clone(), n.kind)).collect::<Vec<_>>();
         let differs = [
-            ("node", self.node != other.node || names(self) != names(other)),
+            ("node", self.node != other.node || neighbours(self) != neighbours(other)),
             ("listen", self.listen != other.listen),
             ("control", self.control != other.control),
             ("an entrance", self.entrances != other.entrances),
@@ -224,7 +232,8 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
         };
         let parsed: Result<Vec<PublicKey>, _> = keys.into_iter().map(|key| PublicKey::parse(key)).collect();
         let keys = parsed.map_err(|e| source.wrong(Some(table.key.span()), "neighbour.key", e))?;
-        all.push(overlay::Neighbour { name, keys, address: table.address, rate: table.rate.unwrap_or(*rate) });
+        let (address, kind) = (table.address, table.kind);
+        all.push(overlay::Neighbour { name, keys, address, kind, rate: table.rate.unwrap_or(*rate) });
     }
     match tables.into_values().next() {
         None => Ok(all),

@@ -1,6 +1,6 @@
 //! Starting a node.
 
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
 use midpath_node::station::{Reload, Station};
+use midpath_node::streams;
 use midpath_node::udp::Udp;
 use midpath_schemes::Catalogue;
 use midpath_sim::setup::Setup;
@@ -37,6 +38,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     }
     // As much as the kernel lets it have: what comes while the thread sleeps waits there.
     let _ = sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
+    let streams = streams(&config)?;
     let listens = socket.local_addr().tried(|| "the socket has no address".into())?;
     let udp = Udp::new(socket).tried(|| "the socket could not be used".into())?;
     let links = Overlay::new(secret, &config.neighbours, Time::ZERO)
@@ -53,6 +55,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let station = Station::new(host, links, gateway, udp, Some(listener));
     let station = station.tried(|| "the event loop could not be set up".into())?;
     let mut station = station.with_bell(hangups()?).tried(|| "the event loop could not be set up".into())?;
+    station = station.with_streams(streams);
     // Whoever has begun it by `chrt` has decided already.
     if config.real_time && !priority::is_real_time() {
         station = station.with_priority(Box::new(priority::change));
@@ -63,6 +66,13 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
         }
     }
     station.with_reload(reload(config, path.to_owned())).run().tried(|| "the node has stopped".into())
+}
+
+/// Connections to neighbours whose link goes over one, and from them.
+fn streams(config: &Config) -> Result<streams::Streams, Error> {
+    let listen = || TcpListener::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen));
+    let listener = config.has_streams().then(listen).transpose()?;
+    streams::Streams::new(listener).tried(|| "connections to neighbours could not be set up".into())
 }
 
 /// Readable when somebody has sent SIGHUP.

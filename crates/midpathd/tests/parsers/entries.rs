@@ -14,7 +14,7 @@ use midpath_link::{Endpoint, Frame, Output, PeerId, PeerSpec, SecretKey};
 use midpath_node::gateway::exit::Allowed;
 use midpath_node::gateway::front::{Front, Next};
 use midpath_node::gateway::{greeting, services};
-use midpath_node::overlay::{Neighbour, Overlay};
+use midpath_node::overlay::{Kind, Neighbour, Overlay};
 use midpath_node::station::Links;
 use midpath_node::udp::Outbox;
 use midpathd::node::{Config, NoNetwork};
@@ -61,6 +61,10 @@ pub fn gateway(bytes: &[u8]) -> bool {
 
 /// Datagrams of strangers, and what is inside a neighbour's.
 pub fn frames(bytes: &[u8]) -> bool {
+    let mut carried = 0;
+    if let Ok(read) = midpath_link::stream::datagrams(bytes, 1500, |one| carried += one.len() + 2) {
+        assert!(carried == read && read <= bytes.len(), "a stream's datagrams are what was read of it");
+    }
     let datagram = Datagram::read(bytes).is_some();
     let Some(frame) = Frame::read(bytes) else { return datagram };
     let mut again = Vec::new();
@@ -90,10 +94,15 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let spec = PeerSpec { id: PeerId(0), keys: vec![secret("8").public()], address: Some(at(HERE)) };
+        let spec = PeerSpec { id: PeerId(0), keys: vec![secret("8").public()], address: Some(at(HERE)), stream: false };
         let mut sender = Endpoint::new(secret("7"), vec![spec], Time::ZERO).expect("random numbers");
-        let neighbour =
-            Neighbour { name: "s".into(), keys: vec![secret("7").public()], address: None, rate: Rate::from_mbps(50) };
+        let neighbour = Neighbour {
+            name: "s".into(),
+            keys: vec![secret("7").public()],
+            address: None,
+            kind: Kind::Udp,
+            rate: Rate::from_mbps(50),
+        };
         let mut links = Overlay::new(secret("8"), &[neighbour], Time::ZERO).expect("random numbers");
         let mut hello = Output::default();
         sender.poll(Time::ZERO, &mut hello);
@@ -110,7 +119,7 @@ impl Pair {
 
 thread_local! {
     static STRANGER: RefCell<Endpoint> = RefCell::new({
-        let peer = PeerSpec { id: PeerId(0), keys: vec![secret("7").public()], address: None };
+        let peer = PeerSpec { id: PeerId(0), keys: vec![secret("7").public()], address: None, stream: false };
         Endpoint::new(secret("8"), vec![peer], Time::ZERO).expect("random numbers")
     });
     static NEIGHBOUR: RefCell<Pair> = RefCell::new(Pair::new());

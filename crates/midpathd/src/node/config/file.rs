@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use midpath_core::units::{Bytes, Rate};
+use midpath_node::overlay::Kind;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -71,6 +72,9 @@ pub struct NeighbourTable {
     pub key: Spanned<Keys>,
     /// Where it is; a neighbour without one is waited for.
     pub address: Option<SocketAddr>,
+    /// What the link goes over.
+    #[serde(default)]
+    pub kind: Kind,
     /// At most so fast, all headers counted; the network's rate unless given.
     pub rate: Option<Rate>,
 }

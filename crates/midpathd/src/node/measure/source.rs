@@ -95,6 +95,7 @@ fn overlay(secret: SecretKey, neighbours: &[(PublicKey, SocketAddr, Rate)]) -> i
         name: String::new(),
         keys: vec![*key],
         address: Some(*address),
+        kind: overlay::Kind::Udp,
         rate: *rate,
     };
     let all: Vec<Neighbour> = neighbours.iter().map(neighbour).collect();

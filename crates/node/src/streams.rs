@@ -1,0 +1,277 @@
+//! TCP connections to neighbours whose link goes over one: the same datagrams as over UDP, one after
+//! the other. A node opens one to each neighbour whose address it knows, and takes those that others
+//! open. So between two nodes that know each other's there is one each way.
+//!
+//! Little waits here (6 kB in the kernel, what it did not take here). While anything does, a
+//! port behind it is held: what TCP below cannot carry waits there, where a scheme counts it.
+//!
+//! Who connects is a stranger until something genuine has come. Of those there is a handful, and not
+//! for long.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use midpath_core::units::Time;
+use midpath_link::stream;
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::sockopt;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::station::Links;
+use crate::udp::Outbox;
+
+/// What the kernel may keep of a stream that it has not sent once: `TCP_NOTSENT_LOWAT`, as in the
+/// simulator's tunnels.
+const UNSENT: u32 = 6000;
+/// The longest datagram, and bytes read at once.
+const LONGEST: usize = 1500;
+const PIECE: usize = 1 << 16;
+/// What waits for one stream at most: ports are held before, so it is a burst, and what links say.
+const WAITING: usize = 1 << 16;
+/// Strangers at once, and how long somebody may be one. Ours: ten round trips of half a second.
+const STRANGERS: usize = 16;
+const PATIENCE: Time = Time::from_secs(5);
+/// A stream that could not be opened, or has ended, is opened again after this. Ours.
+const RETRY: Time = Time::from_secs(1);
+/// What nobody has acknowledged for so long ends a stream. Ours: as long as a silent neighbour is up.
+const GIVEN_UP: Duration = Duration::from_secs(15);
+
+/// What has been counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Streams that were opened to neighbours.
+    pub opened: u64,
+    /// Streams that others have opened.
+    pub accepted: u64,
+    /// Streams that have ended, whoever had opened them.
+    pub ended: u64,
+    /// Streams of strangers that were closed.
+    pub strangers: u64,
+    /// Datagrams that no stream had room for, or that were there for none.
+    pub lost: u64,
+}
+
+struct Stream {
+    socket: TcpStream,
+    /// The beginning of a datagram.
+    input: Vec<u8>,
+    /// What the kernel has not taken.
+    output: Vec<u8>,
+    /// When it was opened, or last a neighbour's.
+    known: Time,
+}
+
+impl Stream {
+    fn new(socket: TcpStream, now: Time) -> io::Result<Stream> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        let _ = sockopt::set_tcp_user_timeout(&socket, GIVEN_UP.as_millis() as u32);
+        // Without it a link is as slow to notice as the kernel's buffer is large.
+        let _ = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT);
+        Ok(Stream { socket, input: Vec::new(), output: Vec::new(), known: now })
+    }
+
+    /// Begins to open one.
+    fn to(address: SocketAddr, now: Time) -> io::Result<Stream> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(&address.into()) {
+            Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(e),
+            _ => Stream::new(socket.into(), now),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.output.is_empty()
+    }
+
+    /// Adds a datagram to what waits; false without room.
+    fn push(&mut self, datagram: &[u8]) -> bool {
+        let fits = self.output.len() + datagram.len() <= WAITING && datagram.len() <= LONGEST;
+        if fits {
+            self.output.extend((datagram.len() as u16).to_be_bytes());
+            self.output.extend_from_slice(datagram);
+        }
+        fits
+    }
+
+    /// Writes what the kernel takes.
+    fn write(&mut self) -> io::Result<()> {
+        while !self.output.is_empty() {
+            match self.socket.write(&self.output) {
+                Ok(length) => drop(self.output.drain(..length)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, once.
+    fn read(&mut self, buffer: &mut [u8], each: impl FnMut(&[u8])) -> io::Result<()> {
+        match self.socket.read(buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => self.input.extend_from_slice(&buffer[..length]),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
+            Err(e) => return Err(e),
+        }
+        let rest =
+            stream::datagrams(&self.input, LONGEST, each).map_err(|e| io::Error::new(ErrorKind::InvalidData, e))?;
+        self.input.drain(..rest);
+        Ok(())
+    }
+}
+
+/// A node's streams, by the addresses that its links know them by.
+pub struct Streams {
+    listener: Option<TcpListener>,
+    open: BTreeMap<SocketAddr, Stream>,
+    /// When a stream of ours may be opened again.
+    again: BTreeMap<SocketAddr, Time>,
+    ready: Vec<SocketAddr>,
+    knocked: bool,
+    number: u32,
+    buffer: Vec<u8>,
+    counted: Counted,
+}
+
+impl Streams {
+    /// Takes streams at `listener`; without one there are no such links.
+    pub fn new(listener: Option<TcpListener>) -> io::Result<Streams> {
+        if let Some(listener) = &listener {
+            listener.set_nonblocking(true)?;
+        }
+        let (open, again, ready) = Default::default();
+        let buffer = vec![0; if listener.is_some() { PIECE } else { 0 }];
+        Ok(Streams { listener, open, again, ready, knocked: false, number: 0, buffer, counted: Counted::default() })
+    }
+
+    /// What has been counted.
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// How many there are, and how many strangers may be among them.
+    pub fn held(&self) -> (usize, usize) {
+        (self.open.len(), STRANGERS)
+    }
+
+    /// What is waited for.
+    pub fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let of = |stream: &'_ Stream| if stream.has_room() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let listener = self.listener.iter().map(|l| PollFd::from_borrowed_fd(fd(l), PollFlags::IN));
+        listener.chain(self.open.values().map(move |s| PollFd::from_borrowed_fd(fd(&s.socket), of(s))))
+    }
+
+    /// Which of these had something, in the order of [`Streams::fds`].
+    pub fn note(&mut self, ready: impl IntoIterator<Item = bool>) {
+        let mut ready = ready.into_iter();
+        self.knocked = self.listener.is_some() && ready.next() == Some(true);
+        self.ready = self.open.keys().zip(ready).filter(|(_, ready)| *ready).map(|(at, _)| *at).collect();
+    }
+
+    /// Takes whoever has connected, and hands out what has come: where by, and what.
+    pub fn receive(
+        &mut self,
+        links: &mut impl Links,
+        now: Time,
+        mut each: impl FnMut(&mut dyn Links, SocketAddr, &[u8]),
+    ) {
+        if std::mem::take(&mut self.knocked) {
+            self.accept(links, now);
+        }
+        for at in std::mem::take(&mut self.ready) {
+            let Some(stream) = self.open.get_mut(&at) else { continue };
+            if stream.read(&mut self.buffer, |datagram| each(links, at, datagram)).is_err() {
+                self.end(at, links, now);
+            }
+        }
+    }
+
+    fn accept(&mut self, links: &mut impl Links, now: Time) {
+        while let Some(Ok((socket, _))) = self.listener.as_ref().map(TcpListener::accept) {
+            let Ok(stream) = Stream::new(socket, now) else { continue };
+            self.counted.accepted += 1;
+            self.number = self.number.wrapping_add(1);
+            let strangers: Vec<_> =
+                self.open.iter().filter(|(at, _)| is_stranger(**at, links)).map(|(at, s)| (s.known, *at)).collect();
+            if strangers.len() >= STRANGERS
+                && let Some((_, oldest)) = strangers.into_iter().min()
+            {
+                self.counted.strangers += 1;
+                self.end(oldest, links, now);
+            }
+            self.open.insert(stream::theirs(self.number), stream);
+        }
+    }
+
+    /// Takes the datagrams to streams out of these, and writes what there is. Links hear which have room.
+    pub fn send(&mut self, out: &mut Outbox, links: &mut impl Links, now: Time) {
+        out.take_lanes(stream::is_stream, |to, datagram| {
+            if !self.opened(to, links, now).is_some_and(|stream| stream.push(datagram)) {
+                self.counted.lost += 1;
+            }
+        });
+        let ended: Vec<_> = self.open.iter_mut().filter_map(|(at, s)| s.write().err().map(|_| *at)).collect();
+        ended.into_iter().for_each(|at| self.end(at, links, now));
+        self.open.iter().for_each(|(at, stream)| links.set_room(*at, stream.has_room(), now));
+    }
+
+    /// The stream of this address; one of ours is opened if it is not there.
+    fn opened(&mut self, at: SocketAddr, links: &impl Links, now: Time) -> Option<&mut Stream> {
+        let due = self.again.get(&at).is_none_or(|again| *again <= now);
+        if !self.open.contains_key(&at)
+            && due
+            && let Some(address) = links.leads_to(at)
+        {
+            self.again.insert(at, now.saturating_add(RETRY));
+            let stream = Stream::to(address, now).ok()?;
+            self.counted.opened += 1;
+            self.open.insert(at, stream);
+        }
+        self.open.get_mut(&at)
+    }
+
+    /// Called now and then: streams to neighbours that are up are opened again, strangers are closed.
+    pub fn on_tick(&mut self, links: &mut impl Links, now: Time) {
+        let due: Vec<_> = self
+            .again
+            .iter()
+            .filter(|(at, again)| **again <= now && !self.open.contains_key(at))
+            .map(|(at, _)| *at)
+            .collect();
+        for at in due.into_iter().filter(|at| links.is_neighbour_at(*at)).collect::<Vec<_>>() {
+            self.opened(at, links, now);
+        }
+        let mut strangers = Vec::new();
+        for (at, stream) in &mut self.open {
+            if !is_stranger(*at, links) {
+                stream.known = now;
+            } else if now.saturating_sub(stream.known) >= PATIENCE {
+                strangers.push(*at);
+            }
+        }
+        self.counted.strangers += strangers.len() as u64;
+        strangers.into_iter().for_each(|at| self.end(at, links, now));
+    }
+
+    fn end(&mut self, at: SocketAddr, links: &mut impl Links, now: Time) {
+        if self.open.remove(&at).is_some() {
+            self.counted.ended += 1;
+            links.on_end(at, now);
+        }
+    }
+}
+
+/// Whether nothing genuine has come by a stream that somebody has opened to us.
+fn is_stranger(at: SocketAddr, links: &impl Links) -> bool {
+    stream::neighbour(at).is_none() && !links.is_neighbour_at(at)
+}
+
+fn fd<T: AsFd>(of: &T) -> BorrowedFd<'_> {
+    of.as_fd()
+}
