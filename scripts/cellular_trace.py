@@ -1,6 +1,7 @@
 """Writes a made-up cellular trace in mahimahi's format: a line, in milliseconds, for each 1500 bytes that may go.
 
     python scripts/cellular_trace.py > examples/links/cellular.trace
+    python scripts/cellular_trace.py --csv > python/midpath/matrix/rows/cellular.csv # the same walk, as steps
 
 The rate moves as a geometric random walk every 100 ms, between 0.5 and 20 Mbps around 6 Mbps, with outages of 0.4 to
 1.2 s. This is what measured traces look like (Winstein and others, Sprout, 2013, figure 1), and it is none of them.
@@ -8,11 +9,14 @@ The rate moves as a geometric random walk every 100 ms, between 0.5 and 20 Mbps 
 
 import math
 import random
+import sys
 
 SECONDS = 20
 BIN_MS = 100
 MEAN_MBPS, LEAST_MBPS, MOST_MBPS = 6.0, 0.5, 20.0
 OUTAGES = 2
+# A schedule has no rate of zero: of an outage, a packet in a quarter of a second.
+OUT_MBPS = 0.05
 
 
 def rates(draw: random.Random) -> list[float]:
@@ -31,8 +35,13 @@ def rates(draw: random.Random) -> list[float]:
 
 
 def main() -> None:
-    """Prints the trace."""
+    """Prints the trace, or its rates."""
     draw = random.Random(1)
+    if "--csv" in sys.argv[1:]:
+        print("at,rate")
+        for i, rate in enumerate(rates(draw)):
+            print(f"{i * BIN_MS / 1000:g} s,{rate or OUT_MBPS:.3f} Mbps")
+        return
     bits = 0.0
     for i, rate in enumerate(rates(draw)):
         for ms in range(i * BIN_MS + 1, (i + 1) * BIN_MS + 1):

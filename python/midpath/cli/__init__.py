@@ -13,7 +13,22 @@ from typing import Annotated
 import typer
 
 from midpath import _midpath
-from midpath.cli import added, bench, catalogue, cite, cost, failures, inspect, lab, new, papers, plot, runs, sweep
+from midpath.cli import (
+    added,
+    bench,
+    catalogue,
+    cite,
+    cost,
+    failures,
+    inspect,
+    lab,
+    matrix,
+    new,
+    papers,
+    plot,
+    runs,
+    sweep,
+)
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import OutputError, ScenarioError, UsageError
 
@@ -34,6 +49,7 @@ app = typer.Typer(
 )
 app.command()(runs.run)
 app.command()(runs.compare)
+app.command()(matrix.matrix)
 app.command()(runs.report)
 app.command()(plot.plot)
 app.command()(cite.cite)

@@ -1,0 +1,101 @@
+"""`midpath matrix`: every scheme in every situation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from midpath.cli import text
+from midpath.cli.options import Jobs, Json, names_in, print_json
+from midpath.cli.progress import bar
+from midpath.matrix import SEEDS, Matrix
+from midpath.matrix import matrix as run_matrix
+from midpath.matrix.entries import CLASSES, entry
+from midpath.matrix.entries import columns as columns_of
+from midpath.matrix.found import TIMES
+from midpath.matrix.picture import svg
+from midpath.matrix.rows import rows as chosen
+from midpath.matrix.text import results, said
+from midpath.scenario import MOST_SEEDS
+from midpath.storage import write_text
+from midpath.units import digits
+
+
+def matrix(
+    schemes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns, with commas between them: fcp, cubic+rpm, cubic@fq_codel; else all.", show_default=False
+        ),
+    ] = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(help="Situations, with commas between them; else all.", show_default=False),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 1 on.", min=1, max=MOST_SEEDS)] = SEEDS,
+    quick: Annotated[bool, typer.Option("--quick", help="Small flows, to see that all runs.")] = False,
+    jobs: Jobs = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for RESULTS.md, matrix.svg, runs.csv and the runs.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run every scheme in every situation at equal memory: where help on the path pays, and where ends suffice.
+
+    Half an hour on two cores. With --out, runs that are already in the directory are not run again: Ctrl-C stops, the
+    same command goes on.
+    """
+    columns, asked = names_in(schemes or []) or None, names_in(rows or []) or None
+    runs = len(columns_of(columns)) * len(chosen(asked)) * seeds
+    with bar("matrix", runs) as shown:
+        found = run_matrix(
+            schemes=columns,
+            rows=asked,
+            seeds=seeds,
+            small=quick,
+            jobs=jobs or None,
+            out=out,
+            on_run=lambda done, total, key: shown.ended(f"{key[0]} {key[1]}", key[2], done, total),
+        )
+    if out:
+        write_text(out / "RESULTS.md", "\n".join(results(found)) + "\n")
+        write_text(out / "matrix.svg", svg(found))
+    if json:
+        print_json(found.to_json() | {"means": means(found)})
+        return
+    print_verdicts(found)
+    if out:
+        typer.echo(f"tables in {out / 'RESULTS.md'}, picture in {out / 'matrix.svg'}, runs in {out / 'runs.csv'}")
+
+
+def means(found: Matrix) -> dict[str, dict[str, dict[str, float | None]]]:
+    """By row, column and figure: the mean over the seeds."""
+    return {
+        row.name: {
+            one.name: {key: value.mean if (value := found.estimate(row.name, one.name, key)) else None for key in TIMES}
+            for one in found.ran(row.name)
+        }
+        for row in found.rows
+    }
+
+
+def print_verdicts(found: Matrix) -> None:
+    """A line for each row, and what could not be run."""
+    lines = []
+    for row in found.rows:
+        both = [found.verdict(row.name, figure) for figure in TIMES]
+        best = both[0].best
+        cells = (f"{entry(best[kind][0]).title} {digits(best[kind][1])}" if kind in best else "–" for kind in CLASSES)
+        lines.append([row.name, *cells, *(said(one).replace("*", "") for one in both)])
+    text.print_table(
+        ["Situation", *CLASSES, "Mean", "p99"], lines, "Completion time over the ideal's, best of each class"
+    )
+    for row in found.rows:
+        for name, note in found.notes[row.name].items():
+            if note["error"]:
+                typer.echo(f"{row.name}: {name} cannot be run: {note['error']}")
+            if note["same_as"]:
+                typer.echo(f"{row.name}: {name} is the same as {note['same_as'][0]}, flow by flow")

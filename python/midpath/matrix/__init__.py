@@ -1,0 +1,64 @@
+"""Every scheme in every situation, at equal memory: where help on the path pays, and where ends suffice.
+
+import midpath.matrix
+found = midpath.matrix.matrix(schemes=["cubic", "cubic@fq_codel", "fcp"], rows=["websearch"], seeds=3)
+print(found.estimate("websearch", "fcp", "mean_ratio"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from midpath import stats
+from midpath.errors import UsageError
+from midpath.matrix.entries import columns as columns_of
+from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
+from midpath.matrix.rows import rows as chosen
+from midpath.matrix.work import Progress, Task, Work
+from midpath.scenario import MOST_SEEDS
+from midpath.storage import require_replaceable, to_json, write_text
+
+__all__ = ["SEEDS", "Matrix", "load_matrix", "matrix"]
+
+SEEDS = 10
+
+
+def matrix(
+    *,
+    schemes: Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    seeds: int = SEEDS,
+    small: bool = False,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    on_run: Progress | None = None,
+) -> Matrix:
+    """Runs all schemes in all rows, or those that are named, with seeds from 1 on.
+
+    With `out`, each run is kept as it ends, and what is there of the same build is not run again. `small` makes every
+    row small: seconds, to see that all runs.
+    """
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"{seeds:,} seeds: 1 to {MOST_SEEDS:,}")
+    if seeds > 1:
+        stats.require()
+    columns, asked, numbers = columns_of(schemes), chosen(rows), list(range(1, seeds + 1))
+    path = Path(out) if out is not None else None
+    if path is not None:
+        begin(path)
+    tasks = [Task(row, seed, columns) for seed in numbers for row in asked]
+    cells = Work(path, small, on_run).all(tasks, jobs)
+    figures = {key: cell.figures for key, cell in cells.items() if cell.figures}
+    found = Matrix(asked, columns, numbers, small, figures, noted(cells, asked, columns))
+    if path is not None:
+        found.save(path)
+    return found
+
+
+def begin(path: Path) -> None:
+    """A folder that is free, or a matrix's."""
+    require_replaceable(path, MARKER)
+    if not (path / MARKER).is_file():
+        # An interrupted one is known by it.
+        write_text(path / MARKER, to_json({"kind": "matrix", "format": 0}) + "\n")

@@ -1,0 +1,185 @@
+"""What a matrix came to: by row and column, means over the seeds with their intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from midpath import _midpath, stats
+from midpath.errors import OutputError
+from midpath.matrix.cell import FIGURES, Cell
+from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry, entry
+from midpath.matrix.rows import Row, every
+from midpath.matrix.work import Key
+from midpath.stats import Estimate, estimate
+from midpath.storage import read_json, to_json, write_text
+
+MARKER, RUNS = "matrix.json", "runs.csv"
+HEADS = ("row", "column", "seed", *FIGURES)
+# Of these the least is best, and verdicts are about them.
+TIMES = {"mean_ratio": "mean completion time", "p99_ratio": "99th percentile"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of one figure in one row: the best column of each class, and whether the best of all is better than the other
+    side by more than luck. Sides are mid-path schemes, and all others.
+    """
+
+    figure: str
+    best: dict[str, tuple[str, float]]
+    told: bool
+
+    @property
+    def sides(self) -> tuple[tuple[str, str, float], tuple[str, str, float]] | None:
+        """The best of each side, the better one first: its class, its name, its mean."""
+        if MIDPATH not in self.best or len(self.best) < 2:
+            return None
+        path = (MIDPATH, *self.best[MIDPATH])
+        other = min(((kind, *self.best[kind]) for kind in (ENDS, QUEUES) if kind in self.best), key=lambda one: one[2])
+        return (path, other) if path[2] < other[2] else (other, path)
+
+    @property
+    def winner(self) -> tuple[str, str, float] | None:
+        """The class and name of the best if it is told apart, and the share of the time that it saves."""
+        if self.sides is None or not self.told:
+            return None
+        (kind, name, mean), (_, _, other) = self.sides
+        return kind, name, 1 - mean / other
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The runs of a matrix."""
+
+    rows: list[Row]
+    entries: list[Entry]
+    seeds: list[int]
+    small: bool
+    figures: Mapping[Key, Mapping[str, float | None]]
+    notes: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    version: str = field(default_factory=_midpath.version)
+
+    def values(self, row: str, column: str, figure: str) -> list[float | None]:
+        """A figure by seed."""
+        return [self.figures.get((row, column, seed), {}).get(figure) for seed in self.seeds]
+
+    def estimate(self, row: str, column: str, figure: str) -> Estimate | None:
+        """Its mean, with an interval of 95 %."""
+        return estimate(self.values(row, column, figure))
+
+    def unended(self, row: str, column: str) -> float:
+        """The share of the flows that did not end: times are longer than they say then."""
+        flows, ended = (sum(v or 0.0 for v in self.values(row, column, key)) for key in ("flows", "ended"))
+        return 1 - ended / flows if flows else 0.0
+
+    def apart(self, row: str, column: str, other: str, figure: str, pairs: int = 1) -> bool:
+        """Whether two columns differ by more than luck, seed by seed; so that all of `pairs` hold at once."""
+        both = zip(self.values(row, column, figure), self.values(row, other, figure), strict=True)
+        differences = [a - b if a is not None and b is not None else None for a, b in both]
+        found = estimate(differences, 1 - (1 - stats.LEVEL) / pairs)
+        return found is not None and found.ci95 is not None and abs(found.mean) > found.ci95
+
+    def ran(self, row: str) -> list[Entry]:
+        """The columns that a row has figures of."""
+        return [one for one in self.entries if self.estimate(row, one.name, "mean_ratio") is not None]
+
+    def verdict(self, row: str, figure: str) -> Verdict:
+        """Which side is better. The best of several is so by luck, too: intervals are for as many as there are."""
+        kinds = {one.name: one.kind for one in self.ran(row)}
+        means = {name: found.mean for name in kinds if (found := self.estimate(row, name, figure))}
+        best: dict[str, tuple[str, float]] = {}
+        for kind in CLASSES:
+            of_kind = {name: mean for name, mean in means.items() if kinds[name] == kind}
+            if of_kind:
+                best[kind] = min(of_kind.items(), key=lambda item: item[1])
+        plain = Verdict(figure, best, told=False)
+        if plain.sides is None:
+            return plain
+        side, first, _ = plain.sides[0]
+        rest = [name for name in means if (kinds[name] == MIDPATH) != (side == MIDPATH)]
+        return replace(plain, told=all(self.apart(row, first, other, figure, len(means)) for other in rest))
+
+    def to_json(self) -> dict[str, Any]:
+        """What matrix.json holds."""
+        return {
+            "midpath": self.version,
+            "format": 1,
+            "kind": "matrix",
+            "quick": self.small,
+            "rows": [row.name for row in self.rows],
+            "columns": [one.name for one in self.entries],
+            "seeds": self.seeds,
+            "notes": self.notes,
+        }
+
+    def to_csv(self) -> str:
+        """A line for each run, to six digits."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(HEADS)
+        for row, one, seed in self._keys():
+            figures = self.figures.get((row, one, seed))
+            if figures:
+                cells = ("" if (value := figures[key]) is None else f"{value:.6g}" for key in FIGURES)
+                writer.writerow([row, one, seed, *cells])
+        return text.getvalue()
+
+    def save(self, directory: str | Path) -> None:
+        """Writes matrix.json and runs.csv."""
+        path = Path(directory)
+        write_text(path / RUNS, self.to_csv())
+        write_text(path / MARKER, to_json(self.to_json()) + "\n")
+
+    def _keys(self) -> Iterator[Key]:
+        return ((row.name, one.name, seed) for row in self.rows for one in self.entries for seed in self.seeds)
+
+
+def noted(cells: Mapping[Key, Cell], rows: Sequence[Row], entries: Sequence[Entry]) -> dict[str, Any]:
+    """By row and column: what it had, what it warned of, why it could not be run, and which others are alike."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        here = {one.name: [cell for key, cell in cells.items() if key[:2] == (row.name, one.name)] for one in entries}
+        found[row.name] = {
+            name: {
+                "error": next((cell.error for cell in of if cell.error), ""),
+                "warnings": list(dict.fromkeys(text for cell in of for text in cell.warnings)),
+                "equipment": next((cell.equipment for cell in of if cell.equipment), None),
+                "memory": next((cell.memory for cell in of if cell.memory), None),
+                "same_as": _same(name, here),
+            }
+            for name, of in here.items()
+        }
+    return found
+
+
+def _same(name: str, cells: Mapping[str, Sequence[Cell]]) -> list[str]:
+    """Earlier columns under which every flow ended at the same time, with every seed."""
+    mine = [cell.digest for cell in cells[name]]
+    earlier = list(cells)[: list(cells).index(name)]
+    return [other for other in earlier if mine and all(mine) and [cell.digest for cell in cells[other]] == mine]
+
+
+def load_matrix(directory: str | Path) -> Matrix:
+    """Reads what `Matrix.save` wrote."""
+    path = Path(directory)
+    head = read_json(path / MARKER)
+    if head.get("kind") != "matrix" or head.get("format") != 1:
+        raise OutputError(f"{path / MARKER} is not a matrix that this version reads")
+    try:
+        lines = list(csv.DictReader(io.StringIO((path / RUNS).read_text(encoding="utf-8"))))
+    except OSError as error:
+        raise OutputError(f"{path / RUNS} cannot be read: {error.strerror}") from None
+    figures = {
+        (line["row"], line["column"], int(line["seed"])): {
+            key: float(line[key]) if line[key] else None for key in FIGURES
+        }
+        for line in lines
+    }
+    known = every()
+    rows, columns = [known[name] for name in head["rows"]], [entry(name) for name in head["columns"]]
+    return Matrix(rows, columns, head["seeds"], head["quick"], figures, head["notes"], head["midpath"])

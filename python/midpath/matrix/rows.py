@@ -1,0 +1,115 @@
+"""The rows of the matrix: scenarios that ship, each made into one for a column."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from midpath.errors import UsageError
+from midpath.matrix.entries import Entry
+from midpath.metrics import IDEAL
+from midpath.scenario import Scenario
+
+PAIRS = 20
+ROUTERS = 11
+# Groups of flows in a row about hosts.
+DEPLOYED, OTHERS = "deployed", "cubic"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row, as rows.toml has it."""
+
+    name: str
+    file: str
+    about: str
+    title: str
+    quick: Mapping[str, Any]
+    ideal: Mapping[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
+    deployed: int | None
+    routers: Sequence[str] | None
+
+    def scenario(self, entry: Entry | None, *, small: bool = False) -> Scenario:
+        """What is run for a column; for the ideal without one."""
+        base = self._base().with_(changes=self._places() | (dict(self.quick) if small else {}))
+        if entry is None:
+            # Which router runs what means nothing to it.
+            undeployed: dict[str, Any] = {"deploy": []} if self.routers is not None else {}
+            return base.with_(scheme=IDEAL, changes=dict(self.ideal) | undeployed)
+        changes = dict(entry.changes) | self._queue(entry)
+        if self.routers is None:
+            return base.with_(scheme=entry.scheme, changes=changes)
+        return base.with_(scheme=entry.transport, changes=changes | self._deploy(entry))
+
+    def _base(self) -> Scenario:
+        return Scenario.from_toml(folder() / self.file)
+
+    def _places(self) -> dict[str, Any]:
+        """Which pairs of hosts run the scheme."""
+        if self.deployed is None:
+            return {}
+        pairs = [[f"s{i}", f"d{i}"] for i in range(PAIRS)]
+        mine, others = pairs[: self.deployed], pairs[self.deployed :]
+        if others:
+            return {"workload.0.matrix.pairs": mine, "workload.1.matrix.pairs": others}
+        first = self._base().to_dict()["workload"][0]
+        return {"workload": [first | {"matrix": first["matrix"] | {"pairs": mine}}]}
+
+    def _queue(self, entry: Entry) -> dict[str, Any]:
+        """Keys of [queue], with this row's settings for their kind."""
+        own = self.settings.get(entry.queue.get("kind", ""), {})
+        found: dict[str, Any] = {f"queue.{key}": value for key, value in (dict(entry.queue) | dict(own)).items()}
+        if entry.network and (settings := self.settings.get(entry.network)):
+            limit = self._base().to_dict()["queue"]["limit"]
+            found[f"schemes.{entry.network}.queue"] = {"kind": "codel", "limit": limit} | dict(settings)
+        return found
+
+    def _deploy(self, entry: Entry) -> dict[str, Any]:
+        """Which routers run the scheme; the others have plain queues."""
+        plain = [router for i in range(ROUTERS) if (router := f"r{i}") not in (self.routers or ())]
+        first, second = self._base().to_dict()["deploy"]
+        network = {"scheme": entry.network} if entry.network else {}
+        return {"deploy": [first | network, *([second | {"nodes": plain}] if plain else [])]}
+
+
+def folder() -> Path:
+    """Where the rows' scenarios are."""
+    return Path(str(files("midpath.matrix") / "rows"))
+
+
+@cache
+def every() -> dict[str, Row]:
+    """All rows by name."""
+    text = (Path(str(files("midpath.matrix"))) / "rows.toml").read_text(encoding="utf-8")
+    return {one["name"]: _row(one) for one in tomllib.loads(text)["row"]}
+
+
+def rows(names: Sequence[str] | None) -> list[Row]:
+    """The rows that were asked for, each once; all where none are."""
+    known = every()
+    for one in names or ():
+        if one not in known:
+            raise UsageError(f"there is no row {one!r}; there are {', '.join(known)}")
+    return [known[one] for one in dict.fromkeys(names or known)]
+
+
+def _row(one: Mapping[str, Any]) -> Row:
+    title = one.get("title") or tomllib.loads((folder() / one["file"]).read_text(encoding="utf-8"))["title"]
+    settings = {kind: one[kind] for kind in ("codel", "dualpi2", "rpm") if kind in one}
+    return Row(
+        name=one["name"],
+        file=one["file"],
+        about=one["about"],
+        title=title,
+        quick=one.get("quick", {}),
+        ideal=one.get("ideal", {}),
+        settings=settings,
+        deployed=one.get("deployed"),
+        routers=one.get("routers"),
+    )

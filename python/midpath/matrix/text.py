@@ -1,0 +1,186 @@
+"""A matrix as text: what RESULTS.md holds, and the parts of it that pages quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry, entry
+from midpath.matrix.found import TIMES, Matrix, Verdict
+from midpath.matrix.rows import Row
+from midpath.units import digits, listed, quantity
+
+# Of each row, a column of the table: a figure, its head and its kind.
+SHOWN = (
+    ("fct_mean_s", "mean", "seconds"),
+    ("mean_ratio", "over the ideal's", "times"),
+    ("fct_p99_s", "p99", "seconds"),
+    ("p99_ratio", "over the ideal's", "times"),
+    ("wait_p99_s", "p99 wait", "seconds"),
+    ("loss", "loss", "ratio"),
+    ("jain", "Jain", "index"),
+    ("use", "use", "ratio"),
+)
+NUMBER = re.compile(r"\d[\d.,]*")
+# A warning begins with ports, as many as there are.
+PORTS = re.compile(r" at [^:]*: ")
+
+
+def head(cells: Sequence[str]) -> str:
+    """A table's head."""
+    return f"{line(cells)}\n|{'---|' * len(cells)}"
+
+
+def line(cells: Sequence[str]) -> str:
+    """A table's line."""
+    return f"| {' | '.join(cells)} |"
+
+
+def title(name: str) -> str:
+    """A column as people write it."""
+    return entry(name).title
+
+
+def percent(share: float) -> str:
+    """`38 %`."""
+    return f"{100 * share:.0f} %"
+
+
+def said(verdict: Verdict) -> str:
+    """A verdict in words: who is better than the other side, and by how much."""
+    if verdict.sides is None:
+        return "–"
+    if verdict.winner is None:
+        return "not told apart"
+    kind, name, saved = verdict.winner
+    return f"{'**mid-path**' if kind == MIDPATH else 'ends'}: {title(name)}, {percent(saved)} sooner"
+
+
+def verdicts(matrix: Matrix) -> Iterator[str]:
+    """A line for each row: the best of each class, and who is better."""
+    yield head(["situation", *(f"{kind}, best" for kind in CLASSES), *TIMES.values()])
+    for row in matrix.rows:
+        both = [matrix.verdict(row.name, figure) for figure in TIMES]
+        best = both[0].best
+        cells = (f"{title(best[kind][0])} {digits(best[kind][1])}" if kind in best else "–" for kind in CLASSES)
+        yield line([row.title, *cells, *(said(one) for one in both)])
+
+
+def deployment(matrix: Matrix) -> Iterator[str]:
+    """Of the rows about hosts: what those that deploy a scheme have of it, and the others."""
+    rows = [row for row in matrix.rows if row.deployed is not None]
+    shares = [row.title.lower() for row in rows]
+    yield head(["", *(f"{share}: {who}" for share in shares[:-1] for who in ("they", "CUBIC")), *shares[-1:]])
+    for one in matrix.entries:
+        cells = []
+        for index, row in enumerate(rows):
+            cells += [_mean(matrix, row, one, "deployed_ratio", "times")]
+            if index < len(rows) - 1:
+                cells += [_mean(matrix, row, one, "cubic_ratio", "times")]
+        yield line([one.title, *cells])
+
+
+def results(matrix: Matrix) -> Iterator[str]:
+    """RESULTS.md."""
+    yield "# The matrix: every scheme in every situation, at equal memory\n"
+    yield f"Midpath {matrix.version}, {_seeds(matrix)}, written by"
+    yield f"`{command(matrix)}`. Each run is a line of `runs.csv`."
+    yield from ABOUT
+    yield from verdicts(matrix)
+    for row in matrix.rows:
+        yield from of_row(matrix, row)
+
+
+def command(matrix: Matrix) -> str:
+    """The command that gives this matrix."""
+    quick = " --quick" if matrix.small else ""
+    return f"midpath matrix{quick} --seeds {len(matrix.seeds)} --out DIR"
+
+
+def _seeds(matrix: Matrix) -> str:
+    return "seed 1" if len(matrix.seeds) == 1 else f"seeds 1 to {len(matrix.seeds)}"
+
+
+ABOUT = (
+    "",
+    f"Three classes: *{ENDS}* are {CLASSES[ENDS]}; *{QUEUES}* are {CLASSES[QUEUES]}; under *{MIDPATH}*,",
+    f"{CLASSES[MIDPATH]}. All ports of a row hold as many bytes in all under every scheme. Figures:",
+    "",
+    "- **mean, p99**: of the flows' completion times. A flow that did not end counts with the time that it had; the",
+    "  figure is then behind `>`. Ratios are to the fluid ideal with the same flows and seed, which is no bound.",
+    "- **p99 wait**: 99th percentile of a packet's wait at the router's port where that is longest, of the ports that",
+    "  carried a hundredth of the busiest's packets.",
+    "- **Jain**: Jain's index of each flow's rate over the rate that the ideal gives it.",
+    "- **use**: of the router's port that is used most, until the last flow has ended.",
+    "",
+    "Intervals are of 95 %, Student's t over the seeds. *Sooner* is said where the best of one side differs from every",
+    "one of the other, seed by seed, at 95 % for all columns of the row together (Bonferroni); else *not told apart*.",
+    "\n## Where mid-path help pays\n",
+    "Numbers behind names are the mean completion time over the ideal's.\n",
+)
+
+
+def of_row(matrix: Matrix, row: Row) -> Iterator[str]:
+    """A row's part of the page."""
+    yield f"\n## {row.title} (`{row.name}`)\n"
+    yield f"{row.about[0].upper()}{row.about[1:]}.\n"
+    ran = matrix.ran(row.name)
+    if ran:
+        yield head(["", "class", *(label for _, label, _ in SHOWN)])
+    for one in ran:
+        yield line([one.title, one.kind, *(_mean(matrix, row, one, key, kind) for key, _, kind in SHOWN)])
+    notes = matrix.notes[row.name]
+    memory = {note["memory"] for note in notes.values() if note["memory"]}
+    if memory:
+        yield f"\nMemory of the port that has most: {listed(sorted(quantity('bytes', one) for one in memory))}."
+    yield from _not_apart(matrix, row, ran)
+    for one in matrix.entries:
+        note = notes[one.name]
+        if note["error"]:
+            yield f"- {one.title} cannot be run: {note['error']}"
+        if note["same_as"]:
+            other = title(note["same_as"][0])
+            yield f"- {one.title} is the same flow by flow as {other}: what tells them apart did nothing."
+    yield from _warnings(matrix, row)
+
+
+def _not_apart(matrix: Matrix, row: Row, ran: Sequence[Entry]) -> Iterator[str]:
+    if len(ran) < 2 or len(matrix.seeds) < 2:
+        return
+    means = {one.name: found.mean for one in ran if (found := matrix.estimate(row.name, one.name, "mean_ratio"))}
+    first = min(means, key=lambda one: means[one])
+    like = [
+        title(one) for one in means if one != first and not matrix.apart(row.name, one, first, "mean_ratio", len(ran))
+    ]
+    yield f"\nNot told apart from {title(first)}, whose mean is least: {listed(like) if like else 'none'}.\n"
+
+
+def _warnings(matrix: Matrix, row: Row) -> Iterator[str]:
+    """What runs warned of, a sentence once, with who."""
+    said_by: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for one in matrix.entries:
+        for text in matrix.notes[row.name][one.name]["warnings"]:
+            message = PORTS.sub(": ", text, count=1).partition(": ")[2] or text
+            key = NUMBER.sub("0", message)
+            first.setdefault(key, message)
+            names = said_by.setdefault(key, [])
+            if one.title not in names:
+                names.append(one.title)
+    for key, names in said_by.items():
+        like = ", and others like it" if key != first[key] else ""
+        yield f"- {listed(names)}: {first[key]}{like}."
+
+
+def _mean(matrix: Matrix, row: Row, one: Entry, key: str, kind: str) -> str:
+    found = matrix.estimate(row.name, one.name, key)
+    if found is None:
+        return "–"
+    text = quantity(kind, found.mean, found.ci95) if kind != "times" else digits(found.mean)
+    if kind == "times" and found.ci95 is not None:
+        text += f" ± {digits(found.ci95)}"
+    return (
+        f"> {text}"
+        if kind in ("seconds", "times") and key != "wait_p99_s" and matrix.unended(row.name, one.name)
+        else text
+    )
