@@ -104,6 +104,41 @@ def test_forward_marks_go_by_the_receiver(bed):
     assert told(found) > 0
 
 
+def scrape(bed, address, found, until):
+    """What Prometheus would read, again and again."""
+    page = ["curl", "--silent", "--max-time", "5", f"http://{address}/metrics"]
+    while not until.wait(0.1):
+        found.append(bed.router.run(*page, check=False).stdout)
+
+
+def test_a_thousand_flows_while_prometheus_reads(bed):
+    if shutil.which("curl") is None:
+        pytest.skip("curl reads the metrics, and is not here")
+    pages, done, address = [], threading.Event(), "127.0.0.1:9466"
+    serves = subprocess.Popen(bed.router.command(TOOLS.midpathd, "rpm", "metrics", "--listen", address))
+    reads = threading.Thread(target=scrape, args=(bed, address, pages, done))
+    reads.start()
+    try:
+        fast = Bottleneck(rate_bps=100e6, aqm="step", target_s=0.005)
+        found, counters = run(bed, "rpm", long=1000, seconds=4.0, bottleneck=fast)
+    finally:
+        done.set()
+        reads.join()
+        serves.terminate()
+        serves.wait()
+    # On a busy machine some have not got to connect.
+    began = sum(count > 0 for count in found.delivered.values())
+    assert began >= 700
+    # Of 65,536 registers each flow has its own, but for about eight (1000² / 2 · 65536) whose hash another one has.
+    assert max(look["registers"]["owned"] for look in found.seen) >= began - 30
+    assert counters["marked_ece"] > 100
+    assert counters["strange"] == counters["return_strange"] == 0
+    read = [page for page in pages if "midpath_rpm" in page]
+    assert len(read) >= 5, f"of {len(pages)} answers {len(read)} are metrics"
+    names = {line.split("{")[0].split(" ")[0] for line in read[-1].splitlines() if not line.startswith("#")}
+    assert {"midpath_rpm_signals_total", "midpath_rpm_registers_owned"} <= names, sorted(names)
+
+
 def test_off_is_the_shaper_alone(bed):
     found, counters = run(bed, "none")
     assert counters["signals"] == 0
