@@ -20,7 +20,7 @@ from forwarders import KINDS
 from transfers import SCENES, Result, transfer
 
 HERE = Path(__file__).parent
-CLIENTS = ("segment_fetcher", "ndnd cat", "midpathd fetch")
+CLIENTS = ("segment_fetcher", "ndnd cat", "midpathd fetch", "midpath.ndn")
 HEAD = """# Files through NDN forwarders
 
 Written by `python checks/ndn/compare.py`; [README.md](README.md) says what the scenes are. Medians of the runs, but
@@ -98,7 +98,7 @@ def main() -> None:
         file.flush()
         for scene, client in itertools.product(asked.scene or SCENES, asked.client or CLIENTS):
             limit = 10 + 5 * asked.size * 8 / SCENES[scene].mbps
-            kinds = [kind for kind in asked.forwarder if kind != "ndnd" or client != "midpathd fetch"]
+            kinds = [kind for kind in asked.forwarder if kind != "ndnd" or not client.startswith("midpath")]
             found = [
                 transfer(kind, scene, client, Path(file.name), limit).row()
                 for _, kind in itertools.product(range(asked.runs), kinds)

@@ -119,12 +119,22 @@ def put(network: Network, at: Forwarder, file: Path) -> Iterator[None]:
         ended(process)
 
 
+# Our consumer as a Python program has it.
+FETCH = """
+import asyncio, sys
+from midpath import ndn
+sys.stdout.buffer.write(asyncio.run(ndn.fetch(sys.argv[1])))
+"""
+
+
 def command(client: str, file: Path) -> list[str]:
     """How a client fetches the file; what it has fetched comes on its standard output, or a line of JSON."""
     if client == "segment_fetcher":
         return [sys.executable, str(APPS), "fetch", PREFIX, str(file)]
     if client == "ndnd cat":
         return [str(ndnd_program()), "cat", f"{PREFIX}-of-ndnd"]
+    if client == "midpath.ndn":
+        return [sys.executable, "-c", FETCH, PREFIX]
     return [str(midpathd_program()), "ndn", "fetch", PREFIX]
 
 

@@ -50,6 +50,11 @@ def test_stock_programs_work_through_ours(file):
     whole("midpathd", "segment_fetcher", file)
 
 
+def test_our_consumer_works_in_python(file):
+    skip_without(forwarders.midpathd_program)
+    whole("midpathd", "midpath.ndn", file)
+
+
 def test_ndnds_programs_work_through_ours(file):
     skip_without(forwarders.midpathd_program, forwarders.ndnd_program)
     whole("midpathd", "ndnd cat", file)

@@ -12,6 +12,7 @@ mod counters;
 mod errors;
 mod interrupt;
 mod measure;
+mod ndn;
 mod policy;
 mod progress;
 mod schemes;
@@ -42,6 +43,8 @@ pub mod _midpath {
     use crate::interrupt::{Abandoned, patiently};
     #[pymodule_export]
     use crate::measure::measure;
+    #[pymodule_export]
+    use crate::ndn::NdnConsumer;
     use crate::policy::{self, Failure};
     use crate::progress::{Reporter, tell};
     use crate::schemes::catalogue;

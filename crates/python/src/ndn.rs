@@ -1,0 +1,102 @@
+//! A consumer of NDN with MIRCC, without I/O: Python owns the connection and the clock.
+
+use midpath_core::units::Time;
+use midpath_ndn::link::first_frame;
+use midpath_ndn_forwarder::consumer::{Consumer, State};
+use midpath_ndn_forwarder::name;
+use pyo3::exceptions::{PyConnectionError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Fetches one object. Times are seconds since it was made.
+#[pyclass(name = "NdnConsumer", module = "midpath._midpath")]
+pub struct NdnConsumer {
+    consumer: Consumer,
+    /// The beginning of a frame.
+    input: Vec<u8>,
+}
+
+fn time(seconds: f64) -> Time {
+    Time::from_secs_f64(seconds.max(0.0))
+}
+
+#[pymethods]
+impl NdnConsumer {
+    /// `seed` is for nonces, which nobody else should guess; with a key, Data alone that it has signed count.
+    #[new]
+    fn new(object: &str, window: u64, seed: u64, key: Option<Vec<u8>>) -> PyResult<NdnConsumer> {
+        let name = name::parse(object).map_err(|why| PyValueError::new_err(format!("{object}: {why}")))?;
+        if name.is_empty() || window == 0 {
+            let what = if window == 0 { "window: take at least 1" } else { "say what is to be fetched" };
+            return Err(PyValueError::new_err(format!("{object}: {what}")));
+        }
+        let consumer = Consumer::new(&name, window, seed, Time::ZERO);
+        let consumer = match key {
+            Some(key) => consumer.with_key(key),
+            None => consumer,
+        };
+        Ok(NdnConsumer { consumer, input: Vec::new() })
+    }
+
+    /// What has come from the forwarder.
+    fn receive(&mut self, seconds: f64, data: &[u8]) -> PyResult<()> {
+        self.input.extend_from_slice(data);
+        let mut at = 0;
+        loop {
+            match first_frame(&self.input[at..]) {
+                Ok(Some(length)) if length <= self.input.len() - at => {
+                    // What is no packet is nobody's answer.
+                    let _ = self.consumer.receive(time(seconds), &self.input[at..at + length]);
+                    at += length;
+                }
+                Ok(_) => break,
+                Err(why) => {
+                    return Err(PyConnectionError::new_err(format!("the forwarder sends what is no NDN: {why}")));
+                }
+            }
+        }
+        self.input.drain(..at);
+        Ok(())
+    }
+
+    /// To be called at `next`, or at any time.
+    fn on_time(&mut self, seconds: f64) {
+        self.consumer.on_time(time(seconds));
+    }
+
+    /// When something is due.
+    fn next(&self) -> f64 {
+        self.consumer.next().as_secs_f64()
+    }
+
+    /// What is to be sent to the forwarder.
+    fn sends<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.consumer.sends().concat())
+    }
+
+    /// What has come of the object since this was asked last, in order.
+    fn take<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.consumer.take())
+    }
+
+    /// Whether all of it has come; raises `ConnectionError` if it never will.
+    fn is_done(&self) -> PyResult<bool> {
+        match self.consumer.state() {
+            State::Fetching => Ok(false),
+            State::Done => Ok(true),
+            State::Failed(why) => Err(PyConnectionError::new_err(why.clone())),
+        }
+    }
+
+    /// Interests sent again.
+    #[getter]
+    fn again(&self) -> u64 {
+        self.consumer.again
+    }
+
+    /// Segments that a key has signed which nobody has verified.
+    #[getter]
+    fn unverified(&self) -> u64 {
+        self.consumer.unverified
+    }
+}
