@@ -14,7 +14,8 @@ _simulator.choose()
 # ruff: noqa: E402 - the simulator is chosen before anything imports it
 from midpath._midpath import version as _version
 from midpath.compare import Comparison, compare
-from midpath.errors import OutputError, ScenarioError, UsageError
+from midpath.controller import Controller
+from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 from midpath.failures import Failures, failures
 from midpath.loading import load
 from midpath.result import Result
@@ -27,6 +28,8 @@ __version__ = _version()
 
 __all__ = [
     "Comparison",
+    "Controller",
+    "ControllerError",
     "Failures",
     "OutputError",
     "Result",

@@ -17,6 +17,7 @@ def run(
     wire: bool = False,
     progress: ProgressCallback | None = None,
     policies: dict[str, Callable[[], Callable[..., list[float]]]] | None = None,
+    controllers: dict[str, dict[str, Any]] | None = None,
 ) -> tuple[str, dict[str, Buffers], dict[str, bytes]]: ...
 def measure(text: str, base_dir: Path, *, threads: int = 1, phase: Callable[[str], bool | None]) -> str | None: ...
 
@@ -37,7 +38,33 @@ class NdnConsumer:
     @property
     def unverified(self) -> int: ...
 
-def check(text: str, base_dir: Path, *, scheme: str | None = None, seed: int | None = None) -> None: ...
+class Control:
+    """What a controller and its sender share."""
+
+    window: float
+    """Most bytes in flight. A fraction of a byte is kept."""
+    threshold: float
+    """Below this the window grows by slow start."""
+    rate: float | None
+    """With pacing: bits per second on the wire, headers included. None: a multiple of window and round-trip time."""
+    quantum: int
+    """With pacing: bytes on the wire that may leave together. One packet may, always."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    @property
+    def mss(self) -> int:
+        """Bytes of payload of a full packet."""
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether the window is below the threshold."""
+
+def check(
+    text: str,
+    base_dir: Path,
+    *,
+    scheme: str | None = None,
+    seed: int | None = None,
+    controllers: dict[str, dict[str, Any]] | None = None,
+) -> None: ...
 def describe_scenario(text: str, base_dir: Path) -> str: ...
 def network(text: str, base_dir: Path) -> str: ...
 def pairs(text: str, base_dir: Path, *, seed: int | None = None) -> str: ...

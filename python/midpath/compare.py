@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from midpath import _midpath, matched, same, stats
+from midpath.controller import Controllers
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError, UsageError
 from midpath.groups import GroupRow, group_rows
@@ -238,6 +239,7 @@ def compare(
     out: str | Path | None = None,
     on_run: RunCallback | None = None,
     on_step: StepCallback | None = None,
+    controllers: Controllers | None = None,
 ) -> Comparison:
     """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
 
@@ -245,8 +247,10 @@ def compare(
     that are already there (same version, scenario text, scheme and seed) are not run again; a comparison there that has
     runs which this one lacks is an error without `replace`. An `executor` (of
     processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
+
+    With `controllers` (see `run`) runs follow each other, and none is taken from `out`.
     """
-    asked = as_scenario(scenario)
+    asked = as_scenario(scenario).with_(controllers=controllers)
     wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))
     for scheme in wanted:
         asked.with_(scheme=scheme).check()

@@ -1,5 +1,8 @@
 """What can go wrong with what a user gave us."""
 
+import traceback
+from pathlib import Path
+
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run.
@@ -21,6 +24,31 @@ class ScenarioError(ValueError):
         if self.line is not None:
             place = f"{place}:{self.line}"
         return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class ControllerError(RuntimeError):
+    """A controller in Python that failed, and so ended its run.
+
+    `scheme` and `method` say which, `flow` is the flow's number, `now_s` when it was. `__cause__` is the exception.
+    """
+
+    def __init__(self, scheme: str, method: str, flow: int, now_s: float, cause: BaseException) -> None:
+        super().__init__(scheme, method, flow, now_s, cause)
+        self.scheme = scheme
+        self.method = method
+        self.flow = flow
+        self.now_s = now_s
+        self.cause = cause
+
+    def __str__(self) -> str:
+        """One line: where and when, and the last of what Python's traceback says."""
+        where = f"{self.scheme}: {self.method} of flow {self.flow} at {self.now_s:.9g} s"
+        steps = traceback.extract_tb(self.cause.__traceback__)
+        # The innermost step that is the user's, not the package's.
+        inside = str(Path(__file__).parent)
+        own = [step for step in steps if not step.filename.startswith(inside)] or list(steps)
+        line = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+        return f"{where}: {traceback.format_exception_only(self.cause)[-1].strip()}{line}"
 
 
 class UsageError(ValueError):

@@ -10,6 +10,7 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.citing import sources
+from midpath.controller import Controllers, origins, told
 from midpath.errors import ScenarioError, UsageError
 from midpath.policy import Policies, makers
 from midpath.result import Result
@@ -30,6 +31,7 @@ def run(
     wire: bool = False,
     progress: ProgressCallback | None = None,
     policies: Policies | None = None,
+    controllers: Controllers | None = None,
 ) -> Result:
     """Simulates a scenario, given as an object, a file or a text.
 
@@ -41,8 +43,12 @@ def run(
     is the same, later.
 
     `policies` are endpoint policies for FCP, by the names that the scenario uses: see `midpath.policy`.
+
+    `controllers` are classes that extend `midpath.Controller`, and so more schemes. They run on one thread.
     """
-    asked = as_scenario(scenario).with_(scheme=scheme, seed=seed)
+    asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
+    if asked.controllers and threads > 1:
+        raise UsageError("a controller in Python runs on one thread: leave threads out")
     try:
         run_json, tables, files = _midpath.run(
             asked.effective_text(),
@@ -54,6 +60,7 @@ def run(
             wire=wire,
             progress=progress,
             policies=makers(policies) if policies else None,
+            controllers=told(asked.controllers),
         )
     except ScenarioError as error:
         raise asked.locate(error) from None
@@ -61,6 +68,8 @@ def run(
     found["cites"] = sources(found)
     if asked.variant is not None:
         found["variant"] = asked.variant
+    if asked.controllers:
+        found["controllers"] = origins(asked.controllers)
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

@@ -15,6 +15,7 @@ from typing import Any
 import tomli_w
 
 from midpath import _midpath
+from midpath.controller import Controllers, Named, named, told
 from midpath.errors import ScenarioError, UsageError
 
 # Seeds have 64 bits.
@@ -44,6 +45,8 @@ class Scenario:
     seed: int | None = None
     changes: tuple[tuple[str, Any], ...] = ()
     variant: str | None = None
+    # Code: given by who runs a scenario, never by its text.
+    controllers: Named = ()
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Scenario:
@@ -65,9 +68,16 @@ class Scenario:
         return cls(tomli_w.dumps(values), Path(base_dir))
 
     def with_(
-        self, *, scheme: str | None = None, seed: int | None = None, changes: dict[str, Any] | None = None
+        self,
+        *,
+        scheme: str | None = None,
+        seed: int | None = None,
+        changes: dict[str, Any] | None = None,
+        controllers: Controllers | None = None,
     ) -> Scenario:
-        """The same scenario with another scheme, seed, or values at dotted keys (`{"queue.limit": "20 ms"}`)."""
+        """The same scenario with another scheme, seed, values at dotted keys (`{"queue.limit": "20 ms"}`), or with
+        controllers in Python, as more schemes (`midpath.Controller`).
+        """
         if seed is not None and (not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED):
             raise UsageError(f"{seed!r} is not a seed: a whole number from 0 to {LARGEST_SEED}")
         return replace(
@@ -75,6 +85,7 @@ class Scenario:
             scheme=scheme if scheme is not None else self.scheme,
             seed=seed if seed is not None else self.seed,
             changes=(*self.changes, *(changes or {}).items()),
+            controllers=named(controllers) if controllers is not None else self.controllers,
         )
 
     @property
@@ -151,7 +162,13 @@ class Scenario:
     def check(self) -> None:
         """Raises `ScenarioError` unless this scenario can be run."""
         try:
-            _midpath.check(self.effective_text(), self.base_dir, scheme=self.scheme, seed=self.seed)
+            _midpath.check(
+                self.effective_text(),
+                self.base_dir,
+                scheme=self.scheme,
+                seed=self.seed,
+                controllers=told(self.controllers),
+            )
         except ScenarioError as error:
             raise self.locate(error) from None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
-from midpath.errors import OutputError
+from midpath.errors import OutputError, UsageError
 from midpath.result import MARKER, Result, load
 from midpath.run import run
 from midpath.scenario import Scenario
@@ -50,6 +50,11 @@ class Work:
         """Every pair's result, in the order of `pairs`."""
         results = {pair: stored for pair in pairs if (stored := self.stored(*pair))}
         missing = [pair for pair in pairs if pair not in results]
+        if self.scenario.controllers:
+            if executor is not None:
+                raise UsageError("controllers in Python run in this process: leave the cluster out")
+            # They may share what they like, so their runs follow each other.
+            jobs = 1
         if executor is not None:
             futures = {executor.submit(run_pair, self.scenario, *pair): pair for pair in missing}
             self.gather(futures, results, len(pairs))
@@ -87,8 +92,9 @@ class Work:
             raise
 
     def stored(self, scheme: str, seed: int) -> Result | None:
-        """The stored result of exactly this run by this version, if there is one."""
-        directory = run_directory(self.out, scheme, seed) if self.out is not None else None
+        """The stored result of exactly this run by this version, if there is one. What Python does nobody knows."""
+        kept = self.out is not None and not self.scenario.controllers
+        directory = run_directory(self.out, scheme, seed) if self.out is not None and kept else None
         if directory is None or not (directory / MARKER).is_file():
             return None
         try:

@@ -8,11 +8,13 @@
 //! [`_midpath`] and calls [`register`] (`examples/outside-both`).
 
 mod columns;
+mod controller;
 mod counters;
 mod errors;
 mod interrupt;
 mod measure;
 mod ndn;
+mod plugin;
 mod policy;
 mod progress;
 mod schemes;
@@ -38,6 +40,8 @@ pub mod _midpath {
 
     use crate::columns::table_to_python;
     #[pymodule_export]
+    use crate::controller::{Ack, Congestion, Control, Lost, Opening, Sample};
+    #[pymodule_export]
     use crate::counters::Counters;
     use crate::errors::scenario_error;
     use crate::interrupt::{Abandoned, patiently};
@@ -45,6 +49,7 @@ pub mod _midpath {
     use crate::measure::measure;
     #[pymodule_export]
     use crate::ndn::NdnConsumer;
+    use crate::plugin::{self, Said};
     use crate::policy::{self, Failure};
     use crate::progress::{Reporter, tell};
     use crate::schemes::catalogue;
@@ -58,9 +63,12 @@ pub mod _midpath {
     ///
     /// The GIL is released while the simulator works. `progress` is called about ten times a second
     /// with a dict and may return `False` to stop the run, which then raises `KeyboardInterrupt`,
-    /// as Ctrl-C does. `policies` are FCP's, by name: functions that make one.
+    /// as Ctrl-C does. `policies` are FCP's, by name: functions that make one. `controllers` are TCPs',
+    /// by the name of the scheme; with them the run has one thread.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None))]
+    #[pyo3(signature = (
+        text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None, controllers=None
+    ))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn run<'py>(
         py: Python<'py>,
@@ -72,10 +80,14 @@ pub mod _midpath {
         wire: bool,
         progress: Option<Py<PyAny>>,
         policies: Option<BTreeMap<String, Py<PyAny>>>,
+        controllers: Option<BTreeMap<String, Said>>,
     ) -> PyResult<Output<'py>> {
+        let in_python = controllers.is_some();
+        let threads = if in_python { 1 } else { threads };
         let options = RunOptions { scheme, seed, threads, sparing: true, wire };
         let failure = Failure::default();
         let own = policy::catalogue(policies, &failure);
+        let own = plugin::catalogue(py, own, controllers.unwrap_or_default(), &failure)?;
         let (text, failed, began) = (text.to_owned(), failure.clone(), Arc::new(AtomicBool::new(false)));
         let (callback, begins) = (progress.as_ref().map(|callback| callback.clone_ref(py)), began.clone());
         // Until the run begins, nothing else asks whether to go on.
@@ -92,7 +104,9 @@ pub mod _midpath {
                 begins.store(true, Ordering::Relaxed);
                 !abandoned.is_set() && !failed.is_set() && reporter.report(&progress)
             };
-            let result = midpath_sim::run_with(&text, &base_dir, &options, &own, &mut report);
+            let mut run = || midpath_sim::run_with(&text, &base_dir, &options, &own, &mut report);
+            // A thread that Python knows calls it in a tenth of the time.
+            let result = if in_python { Python::attach(|py| py.detach(&mut run)) } else { run() };
             (result, reporter.into_error())
         })?;
         if let Some(error) = failure.take().or(error) {
@@ -119,11 +133,19 @@ pub mod _midpath {
 
     /// Checks a scenario without running it.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None))]
-    fn check(py: Python<'_>, text: &str, base_dir: PathBuf, scheme: Option<String>, seed: Option<u64>) -> PyResult<()> {
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, controllers=None))]
+    fn check(
+        py: Python<'_>,
+        text: &str,
+        base_dir: PathBuf,
+        scheme: Option<String>,
+        seed: Option<u64>,
+        controllers: Option<BTreeMap<String, Said>>,
+    ) -> PyResult<()> {
         let options = RunOptions { scheme, seed, ..RunOptions::default() };
         let text = text.to_owned();
-        let work = move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &catalogue()).map(drop);
+        let own = plugin::catalogue(py, catalogue(), controllers.unwrap_or_default(), &Failure::default())?;
+        let work = move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &own).map(drop);
         let checked = patiently(py, |_| Ok(()), work)?;
         checked.map_err(|error| scenario_error(py, &error))
     }

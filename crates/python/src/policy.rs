@@ -9,13 +9,13 @@ use midpath_schemes::{Catalogue, params};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Why a policy failed: the first exception. The run is stopped by it.
+/// Why a policy or a controller failed: the first exception. The run is stopped by it.
 #[derive(Clone, Default)]
 pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
 
 impl Failure {
     /// Keeps the first error.
-    fn set(&self, error: PyErr) {
+    pub(crate) fn set(&self, error: PyErr) {
         if let Ok(mut slot) = self.0.lock() {
             slot.get_or_insert(error);
         }

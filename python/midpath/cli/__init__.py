@@ -30,7 +30,7 @@ from midpath.cli import (
     sweep,
 )
 from midpath.cli.encoding import speak_any_encoding
-from midpath.errors import OutputError, ScenarioError, UsageError
+from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
 BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
     except BAD_WORDS as error:
         return _say(getattr(error, "format_message", error.__str__)(), 2)
-    except (ScenarioError, OutputError, UsageError) as error:
+    except (ScenarioError, ControllerError, OutputError, UsageError) as error:
         return _say(str(error), 2)
     except ModuleNotFoundError as error:
         if error.name is None or (name := error.name.partition(".")[0]) not in ANALYSIS:

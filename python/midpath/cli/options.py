@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from midpath.controller import Controller
+from midpath.controller import load as load_controllers
 from midpath.errors import UsageError
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS, Scenario
 
@@ -33,13 +35,20 @@ Set = Annotated[
 Variant = Annotated[
     str | None, typer.Option(metavar="NAME", help="One of the scenario's variants.", show_default=False)
 ]
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin", metavar="FILE", help="Python with controllers, as more schemes. It is run.", show_default=False
+    ),
+]
 
 
-def read(file: Path) -> Scenario:
-    """The scenario that a command is about."""
+def read(file: Path, plugins: list[Path] | None = None) -> Scenario:
+    """The scenario that a command is about, with the controllers of these files."""
+    controllers: list[type[Controller]] = [cls for path in plugins or [] for cls in load_controllers(path)]
     if str(file) != "-":
-        return Scenario.from_toml(file)
-    return Scenario(sys.stdin.read(), Path(), "standard input")
+        return Scenario.from_toml(file).with_(controllers=controllers)
+    return Scenario(sys.stdin.read(), Path(), "standard input").with_(controllers=controllers)
 
 
 def names_in(given: Iterable[str]) -> list[str]:

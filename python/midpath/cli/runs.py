@@ -17,6 +17,7 @@ from midpath.cli.options import (
     Jobs,
     Json,
     Out,
+    Plugin,
     Seed,
     Seeds,
     Set,
@@ -54,10 +55,11 @@ def run(
     ] = 1,
     wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
     settings: Set = None,
+    plugin: Plugin = None,
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    given = read(file) if variant is None else read(file).with_variant(variant)
+    given = read(file, plugin) if variant is None else read(file, plugin).with_variant(variant)
     scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings))
     if out:
         require_replaceable(out, MARKER)
@@ -92,18 +94,19 @@ def compare(
         bool, typer.Option("--replace", help="Replace a comparison in --out that has runs which this one lacks.")
     ] = False,
     settings: Set = None,
+    plugin: Plugin = None,
     json: Json = False,
 ) -> None:
     """Simulate several schemes with the same flows, and compare them.
 
     If the scenario has variants, each of them is compared with the first, scheme by scheme, on the same flows.
 
-    With --out, runs that are already in the directory are not run again.
+    With --out, runs that are already in the directory are not run again; with --plugin all are.
     """
     names = names_in(schemes)
     if not names:
         raise UsageError("--schemes names none")
-    scenario = read(file).with_(seed=seed, changes=changes(settings))
+    scenario = read(file, plugin).with_(seed=seed, changes=changes(settings))
     wanted = chosen(scenario, names_in(variants) if variants else None) if variants or scenario.variants else []
     if out:
         (require_variants if wanted else require_comparison)(out)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
-from midpath.errors import ScenarioError
+from midpath.errors import ScenarioError, UsageError
 from midpath.scenario import VARIANTS, Scenario
 
 # Of Rocketfuel's two files the simulator reads both, whichever is named (crates/topo/src/spec/source.rs).
@@ -41,6 +41,8 @@ def build() -> str:
 
 def point_key(scenario: Scenario, files: list[Named]) -> str:
     """A hash of the scenario with its values, and of its files. Comments, order and white space don't count."""
+    if scenario.controllers:
+        raise UsageError("a sweep keeps its runs, and what Python does no key can tell: compare, or run")
     values = {key: value for key, value in scenario.to_dict().items() if key not in ("scheme", "seed", VARIANTS)}
     return _hash({"scenario": values, "files": {file.text: file.digest for file in files}})
 
