@@ -850,6 +850,20 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "an unknown key": ("serie", "series", "serie = true"),
         }.items()
     },
+    "trace": {
+        name: (f"trace.{key}", says, {"more": f"[trace]\n{text}"})
+        for name, (key, says, text) in {
+            "a window after the run": ("from", "outside the run", 'from = "4.2 s"\nfor = "200 ms"'),
+            "a window of nothing": ("for", "above zero", 'for = "0 s"'),
+            "a node that is not there": ("nodes[1]", "node", 'nodes = ["a", "x"]'),
+            "no nodes": ("nodes", "empty", "nodes = []"),
+            "a flow that is not there": ("flows[0]", "no flow 3", "flows = [3]"),
+            "no flows": ("flows", "empty", "flows = []"),
+            "no events": ("events", "out of range", "events = 0"),
+            "more events than memory": ("events", "out of range", "events = 4000000000"),
+            "an unknown key": ("node", "nodes", 'node = "a"'),
+        }.items()
+    },
 }
 
 
@@ -858,6 +872,7 @@ TABLES = {
     "QueueTable": "queue",
     "RoutingSpec": "routing",
     "MeasureSpec": "measure",
+    "TraceSpec": "trace",
     "TopologySpec": "topology",
     "HostsSpec": "topology.hosts",
     "LinkParams": "topology.link",

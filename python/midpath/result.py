@@ -20,6 +20,16 @@ from midpath.units import quantity
 
 MARKER = "run.json"
 
+# Of tables with many rows: columns that grow are stored as differences.
+_GROWING = ["time_ps", "packet", "cause"]
+_TRACE_TEXTS = ["event", "node", "peer", "port", "flow", "kind", "why", "size_bytes"]
+ENCODED: dict[str, dict[str, Any]] = {
+    "trace": {
+        "use_dictionary": _TRACE_TEXTS,
+        "column_encoding": dict.fromkeys(_GROWING, "DELTA_BINARY_PACKED"),
+    }
+}
+
 
 @dataclass(frozen=True)
 class Result:
@@ -95,7 +105,7 @@ class Result:
 
     def _fill(self, directory: Path) -> None:
         for name, table in self.tables.items():
-            pq.write_table(table, directory / f"{name}.parquet", compression="zstd")
+            pq.write_table(table, directory / f"{name}.parquet", compression="zstd", **ENCODED.get(name, {}))
         for name, data in self.files.items():
             (directory / name).write_bytes(data)
         # The marker comes last: a directory that has it is complete.

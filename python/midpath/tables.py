@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 DTYPES = {"uint64": "<u8", "uint32": "<u4", "float64": "<f8", "bool": "?"}
+# No value, in a column of whole numbers.
+NONE = np.uint32(2**32 - 1)
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 SERIES = pa.schema([("time_s", pa.float64()), ("entity", TEXT), ("metric", TEXT), ("value", pa.float64())])
 
 
 def to_arrow(buffers: dict[str, tuple[Any, ...]]) -> pa.Table:
-    """A table from `{column: (kind, buffer, …)}`; a NaN becomes null."""
+    """A table from `{column: (kind, buffer, …)}`; a NaN, and `NONE` of "uint32?", become null."""
     return pa.table({name: _column(*column) for name, column in buffers.items()})
 
 
@@ -20,5 +22,8 @@ def _column(kind: str, data: bytes, dictionary: list[str] | None = None) -> pa.A
     if kind == "str":
         indices = pa.array(np.frombuffer(data, "<u4").astype("<i4"))
         return pa.DictionaryArray.from_arrays(indices, pa.array(dictionary, pa.string()))
+    if kind == "uint32?":
+        numbers = np.frombuffer(data, "<u4")
+        return pa.array(numbers, mask=numbers == NONE)
     values = np.frombuffer(data, DTYPES[kind])
     return pa.array(values, from_pandas=True)

@@ -17,6 +17,7 @@ mod opportunities;
 mod readings;
 mod slot;
 mod timers;
+mod trace;
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use slot::Begun;
 use slot::Slot;
 use timers::{Lazy, Timers, Wake};
+pub use trace::Step;
 
 use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
@@ -312,6 +314,7 @@ impl Node {
     ) -> Option<Pkt> {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
+        let id = pkt.id();
         let slot = &self.slots[usize::from(port.0)];
         let (frees, held) = (slot.inbound_frees(), slot.is_held());
         let fate = if frees && held && !transmitter.is_busy() {
@@ -332,6 +335,9 @@ impl Node {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
             Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
+            Some(Inbound::Keep) if D::TRACES => {
+                self.tell_kept(|_| Step::Kept(Some(port)), id, None, pool, driver);
+            }
             Some(Inbound::Keep) | None => {}
         }
         self.drain(now, pool, driver);
@@ -358,6 +364,7 @@ impl Node {
     /// left. After each hop: a call costs 25 instructions.
     #[inline(always)]
     fn drain<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
+        Node::tell_notes(pool, driver);
         while !self.actions.is_empty() || !self.out.is_empty() {
             self.send_out(now, pool, driver);
             while let Some(action) = self.actions.pop_front() {
@@ -369,11 +376,19 @@ impl Node {
     fn carry_out<D: Driver>(&mut self, action: Action, now: Time, pool: &mut Pool, driver: &mut D) {
         match action {
             Action::Sibling(port, pkt) if usize::from(port.0) < self.slots.len() => {
+                if D::TRACES {
+                    driver.step(pkt.id(), &pool[&pkt], Step::Sibling(port));
+                }
                 self.outbound_sibling(now, port, pkt, pool, driver);
             }
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),
-            Action::Back(port, pkt) => self.forward(now, Some(port), pkt, pool, driver),
+            Action::Back(port, pkt) => {
+                if D::TRACES {
+                    driver.step(pkt.id(), &pool[&pkt], Step::Back(port));
+                }
+                self.forward(now, Some(port), pkt, pool, driver);
+            }
             Action::HandOver(port, pkt) if usize::from(port.0) < self.slots.len() => {
                 self.hand_over(now, port, pkt, pool, driver);
             }

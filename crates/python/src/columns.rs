@@ -22,6 +22,7 @@ fn column_to_python<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py
     match column {
         Column::U64(values) => numbers(py, "uint64", values, |v| v.to_le_bytes()),
         Column::U32(values) => numbers(py, "uint32", values, |v| v.to_le_bytes()),
+        Column::U32OrNone(values) => numbers(py, "uint32?", values, |v| v.to_le_bytes()),
         Column::F64(values) => numbers(py, "float64", values, |v| v.to_le_bytes()),
         Column::Bool(values) => numbers(py, "bool", values, |v| [u8::from(*v)]),
         Column::Str { dictionary, index } => {

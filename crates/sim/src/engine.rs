@@ -18,6 +18,7 @@ mod reports;
 mod rings;
 mod sched;
 mod tally;
+mod trace;
 mod wire;
 
 pub use assemble::Engine;
@@ -25,6 +26,7 @@ pub use chance::{Bursts, Jitter, Law};
 pub use network::{Course, NetLink, Network, Variation};
 pub use reports::Reports;
 pub use tally::{FlowFate, Tally};
+pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};

@@ -10,6 +10,7 @@ mod ports;
 mod series;
 mod stalls;
 mod summary;
+mod trace;
 mod warnings;
 mod watch;
 
@@ -22,5 +23,6 @@ pub use ports::{PortRow, port_table};
 pub use series::{Entity, Recorder, Recording, SeriesPlan};
 pub use stalls::stalls;
 pub use summary::summarise;
+pub use trace::{Traced, untraced_ideal};
 pub use warnings::{Warning, of_run, rerouted_ideal, warnings};
 pub use watch::{Watch, WatchPlan, Watched};

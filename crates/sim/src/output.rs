@@ -2,13 +2,18 @@
 
 use std::fmt;
 
-/// One column. A missing value is NaN in `F64`; the other kinds have none.
+/// No value in [`Column::U32OrNone`].
+pub const NONE: u32 = u32::MAX;
+
+/// One column. A missing value is NaN in `F64` and [`NONE`] in `U32OrNone`; the other kinds have none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
     /// Unsigned integers.
     U64(Vec<u64>),
     /// Small unsigned integers.
     U32(Vec<u32>),
+    /// Small unsigned integers; [`NONE`] is "no value".
+    U32OrNone(Vec<u32>),
     /// Floats; NaN is "no value".
     F64(Vec<f64>),
     /// Truth values.
@@ -27,7 +32,7 @@ impl Column {
     pub fn len(&self) -> usize {
         match self {
             Column::U64(v) => v.len(),
-            Column::U32(v) => v.len(),
+            Column::U32(v) | Column::U32OrNone(v) => v.len(),
             Column::F64(v) => v.len(),
             Column::Bool(v) => v.len(),
             Column::Str { index, .. } => index.len(),

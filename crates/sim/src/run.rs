@@ -1,6 +1,7 @@
 //! A run from text to tables.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use midpath_core::packet::NodeId;
@@ -10,11 +11,11 @@ use midpath_schemes::Catalogue;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::engine::{self, Engine, Network};
+use crate::engine::{self, Engine, Network, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRows, PortRow, Recorder, Recording, Warning, flow_table, of_run, phase_effects, port_table,
-    rerouted_ideal, stalls, summarise, warnings, without_effect,
+    Entity, FlowRows, PortRow, Recorder, Recording, Traced, Warning, flow_table, of_run, phase_effects, port_table,
+    rerouted_ideal, stalls, summarise, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -122,7 +123,8 @@ pub fn run_watched(
         watch(Phase::Collect).then_some(finished)
     } else {
         let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
-        run_packets(&setup, network, options, progress, watch)
+        let trace = setup.trace_plan().map_err(|e| ScenarioError::locate(e, text))?;
+        run_packets(&setup, (network, trace), options, progress, watch)
     };
     Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
 }
@@ -138,6 +140,7 @@ struct Finished<'a> {
     counts: Counts,
     warnings: Vec<Warning>,
     tunnels: Option<Value>,
+    traced: Option<Traced>,
 }
 
 /// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
@@ -198,14 +201,15 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         threads: 1,
         memory: 0,
         counts,
-        warnings: rerouted_ideal(setup).into_iter().collect(),
+        warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
         tunnels: None,
+        traced: None,
     })
 }
 
 fn run_packets<'a>(
     setup: &'a Setup,
-    network: Network,
+    (network, trace): (Network, Option<Arc<TracePlan>>),
     options: &RunOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
     watch: &mut dyn FnMut(Phase) -> bool,
@@ -220,6 +224,9 @@ fn run_packets<'a>(
     });
     if options.wire {
         engine.carry_bytes();
+    }
+    if let Some(plan) = &trace {
+        engine.trace(plan);
     }
     let stop_s = setup.scenario.stop.map(Time::as_secs_f64);
     let flows = setup.flows.len() as u64;
@@ -243,6 +250,8 @@ fn run_packets<'a>(
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
+    let traced = engine.take_record().map(Traced::new);
+    warnings.extend(traced.iter().filter_map(Traced::warning));
     let mut recording = Recording::default();
     for probe in engine.into_probes() {
         if let Ok(recorder) = probe.into_any().downcast::<Recorder>() {
@@ -253,7 +262,7 @@ fn run_packets<'a>(
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     let tunnels = setup.carried(&pipes);
-    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels })
+    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels, traced })
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
@@ -297,6 +306,9 @@ impl Finished<'_> {
         if let Some(tunnels) = self.tunnels {
             run["tunnels"] = tunnels;
         }
+        if let Some(traced) = &self.traced {
+            run["trace"] = traced.json();
+        }
         let mut tables = vec![
             ("flows".to_owned(), flow_table(setup, &self.rows)),
             ("ports".to_owned(), port_table(setup, &self.ports)),
@@ -308,6 +320,9 @@ impl Finished<'_> {
         captures.sort_by_key(|c| order.iter().position(|o| o.place == c.place));
         if setup.scenario.measure.series {
             tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
+        }
+        if let Some(traced) = &self.traced {
+            tables.push(("trace".to_owned(), traced.table(setup)));
         }
         let files = captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
         RunOutput { run, topology: setup.drawing(), tables, files }

@@ -5,12 +5,14 @@ mod faults;
 mod lines;
 mod queue;
 mod spec;
+mod trace;
 mod vary;
 
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{FORMAT, MeasureSpec, PcapSpec, RoutingSpec, Scenario};
+pub use trace::TraceSpec;
 pub use vary::{BurstSpec, JitterLaw, JitterSpec, StepSpec, VarySpec, check_steps};
 
 use midpath_core::spec::{SpecError, in_plain_terms};

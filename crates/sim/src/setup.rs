@@ -15,6 +15,7 @@ mod paths;
 mod queues;
 mod reroute;
 mod routes;
+mod trace;
 mod tunnels;
 mod vary;
 
@@ -134,6 +135,7 @@ impl Setup {
             described,
         };
         setup.check_host_jitter()?;
+        setup.trace_plan()?;
         setup.try_queues()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);

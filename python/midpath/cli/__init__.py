@@ -28,6 +28,7 @@ from midpath.cli import (
     plot,
     runs,
     sweep,
+    trace,
 )
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
@@ -51,6 +52,8 @@ app.command()(runs.run)
 app.command()(runs.compare)
 app.command()(matrix.matrix)
 app.command()(runs.report)
+app.command()(trace.packet)
+app.command()(trace.why)
 app.command()(plot.plot)
 app.command()(cite.cite)
 app.command()(failures.failures)

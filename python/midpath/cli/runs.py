@@ -37,6 +37,7 @@ from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import run as run_scenario
 from midpath.storage import require_replaceable
+from midpath.trace.option import as_changes
 from midpath.variants import Variants, chosen, compare_variants, require_variants
 
 
@@ -54,13 +55,22 @@ def run(
         ),
     ] = 1,
     wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOUNDS",
+            help="Record what happens to packets and flows: --trace 'from=4.2s,for=200ms,nodes=r1;r2,flows=3;7'.",
+            show_default=False,
+        ),
+    ] = None,
     settings: Set = None,
     plugin: Plugin = None,
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
     given = read(file, plugin) if variant is None else read(file, plugin).with_variant(variant)
-    scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings))
+    traced = as_changes(trace) if trace is not None else {}
+    scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings) | traced)
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:

@@ -101,6 +101,7 @@ impl Node {
         // Before any of them draws a number: whenever it is drawn, it is the same.
         let secret = *self.secret.get_or_insert_with(|| secret(&self.streams.endpoints));
         let (mut finished, mut successor) = (false, None);
+        let first = self.out.len();
         let mut ctx = EndpointCtx {
             now,
             node: self.id,
@@ -124,6 +125,10 @@ impl Node {
         }
         if let Some(application) = application {
             Node::tell(seat.end, application, pool, driver);
+        }
+        if D::TRACES {
+            Node::tell_notes(pool, driver);
+            Node::tell_call(seat, self.out.range(first..), pool, driver);
         }
         if finished {
             if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {

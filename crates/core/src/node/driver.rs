@@ -1,6 +1,7 @@
 //! What runs a node, and what tells it of flows: the two sides that a node is used from.
 
-use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
+use super::trace::Step;
+use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};
 use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Half, Supply, Transmitter};
 use crate::units::Time;
 
@@ -55,6 +56,9 @@ pub trait Driver {
     /// Whether packets carry bytes, and what follows [`Driver::supply`] is there. Else none of it
     /// is asked or told.
     const BYTES: bool = false;
+    /// Whether [`Driver::step`], [`Driver::called`] and [`Driver::noted`] are there. Else none of it is
+    /// told, and it costs nothing.
+    const TRACES: bool = false;
     /// Called when a port may have something to send: whether its transmitter can take a packet
     /// now. A driver that pulls by itself is always busy here.
     fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter;
@@ -80,6 +84,13 @@ pub trait Driver {
     fn consumed(&mut self, _id: PacketId, _packet: &Packet) {}
     /// Called when a packet has been copied: the copy has a fate of its own.
     fn copied(&mut self, _of: PacketId, _copy: PacketId) {}
+
+    /// Called when something happens to a packet that is neither its beginning on a wire nor its fate.
+    fn step(&mut self, _id: PacketId, _packet: &Packet, _step: Step) {}
+    /// Called after each call to an endpoint, before what it has sent goes on.
+    fn called(&mut self, _end: EndId, _endpoint: &dyn Endpoint) {}
+    /// Called with what a scheme has noted, soon after, and before the packet's fate.
+    fn noted(&mut self, _note: Note, _packet: Option<&Packet>) {}
 
     /// Called before an endpoint is called: what its application has handed over so far. `None`
     /// where the flow's length is known without.

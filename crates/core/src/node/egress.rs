@@ -2,7 +2,7 @@
 
 use super::slot::Left;
 use super::timers::{Lazy, Wake};
-use super::{Driver, Node};
+use super::{Driver, Node, Step};
 use crate::packet::{Pkt, Pool, PortId};
 use crate::roles::{Drop, PortCtx, Shortcuts, Transmitter};
 use crate::units::Time;
@@ -15,6 +15,9 @@ impl Node {
         if D::TIMETABLES
             && let Some((start, end)) = slot.book_unasked(size, now, self.until)
         {
+            if D::TRACES && start > now {
+                driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
+            }
             return driver.book(port, pkt, start, end, pool);
         }
         self.outbound_by_rule(now, port, pkt, pool, driver);
@@ -33,7 +36,11 @@ impl Node {
         slot.release_started(now);
         match self.admit(now, port, &pkt, pool, driver) {
             Ok(()) => {
-                let (start, end) = self.slots[usize::from(port.0)].book(size, now, self.until);
+                let slot = &mut self.slots[usize::from(port.0)];
+                let (start, end) = slot.book(size, now, self.until);
+                if D::TRACES && start > now {
+                    driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
+                }
                 driver.book(port, pkt, start, end, pool);
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
@@ -69,6 +76,7 @@ impl Node {
         let (transmitter, mut left) = (self.slots[usize::from(port.0)].transmitter(now), Left::default());
         let decision =
             self.call_port::<false, _>(port, now, transmitter, pool, Some(&mut left), |p, ctx| p.admit(pkt, ctx));
+        Node::tell_notes(pool, driver);
         let Some(admitted) = decision else {
             // Drop-tail has said all in its bound.
             let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);

@@ -1,7 +1,7 @@
 //! Routing: where a packet goes next, by shortest paths or by the forwarders of schemes.
 
 use super::timers::{Pair, Wake};
-use super::{Driver, Node};
+use super::{Driver, Node, Step};
 use crate::packet::{PacketId, Pkt, Pool, PortId};
 use crate::roles::{Drop, ForwardCtx, Forwarder, Route, ShortestPath, WakeAt};
 use crate::units::Time;
@@ -138,12 +138,15 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
+        let id = pkt.id();
         let route = self.ask_chain(now, from, pkt, pool);
         self.tell_copies(driver);
+        Node::tell_notes(pool, driver);
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
+            Route::Kept if D::TRACES => driver.step(id, pool.peek(id), Step::Kept(None)),
             Route::Kept => {}
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             Route::Pass(pkt) => self.forward_by_shortest(now, pkt, pool, driver),

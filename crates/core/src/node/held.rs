@@ -2,7 +2,7 @@
 //! (`docs/event-loops.md`).
 
 use super::timers::Wake;
-use super::{Driver, Node};
+use super::{Driver, Node, Step};
 use crate::packet::{Pkt, Pool, PortId};
 use crate::roles::{Inbound, Transmitter};
 use crate::units::Time;
@@ -40,6 +40,11 @@ impl Node {
             (marks > before, marks, next)
         });
         let (marked, marks, next) = outcome.expect("a driver without timetables runs nodes with held ports only");
+        Node::tell_notes(pool, driver);
+        if D::TRACES {
+            let queued = |node: &mut Node| Step::Queued(port, node.slots[usize::from(port.0)].backlog(now));
+            self.tell_kept(queued, id, next.as_ref(), pool, driver);
+        }
         if marked {
             driver.marked(port, id, pool.peek(id));
         }
@@ -124,6 +129,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
+        Node::tell_notes(pool, driver);
         if let Some((pkt, marks)) = next {
             self.count(port, now, &pkt, marks, pool, driver);
             transmitter = self.begin(port, now, pkt, pool, driver);

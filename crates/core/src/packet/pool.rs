@@ -1,6 +1,6 @@
 //! Where packets live while they are in a node or on a simulated wire.
 
-use super::{NodeId, Packet};
+use super::{NodeId, Note, Packet};
 use crate::cache::fetch;
 
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside
@@ -39,6 +39,8 @@ pub struct Pool {
     slots: Vec<Packet>,
     free: Vec<u32>,
     created: u64,
+    /// What roles note, where somebody wants to know: every role reaches the pool.
+    notes: Option<Vec<Note>>,
     #[cfg(debug_assertions)]
     tag: u32,
 }
@@ -49,6 +51,7 @@ impl Default for Pool {
             slots: Vec::new(),
             free: Vec::new(),
             created: 0,
+            notes: None,
             #[cfg(debug_assertions)]
             tag: next_tag(),
         }
@@ -67,6 +70,37 @@ impl Pool {
     /// An empty pool; it grows to the largest number of packets alive at once.
     pub fn new() -> Pool {
         Pool::default()
+    }
+
+    /// Has notes be kept from now on, for a driver that traces.
+    pub fn keep_notes(&mut self) {
+        self.notes.get_or_insert_default();
+    }
+
+    /// Whether notes are kept.
+    #[inline]
+    pub fn keeps_notes(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// Notes something, if notes are kept.
+    #[inline]
+    pub(crate) fn note(&mut self, note: impl FnOnce() -> Note) {
+        if let Some(notes) = &mut self.notes {
+            notes.push(note());
+        }
+    }
+
+    /// Takes the notes out.
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        self.notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Gives their empty list back, so that its memory is used again.
+    pub(crate) fn give_back_notes(&mut self, empty: Vec<Note>) {
+        if let Some(notes) = &mut self.notes {
+            *notes = empty;
+        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 
-use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::{Action, Application, Ended, Half, LinkInfo, Supply, Way};
 use crate::units::Time;
@@ -37,6 +37,11 @@ pub trait Endpoint: Send {
     /// SYN-RECEIVED). Whoever forges addresses can open as many of these as he likes.
     fn is_half_open(&self) -> bool {
         false
+    }
+    /// Of an active end: what it is doing (slow start, recovery, a state of its scheme), in a word or
+    /// two; for who traces the run.
+    fn phase(&self) -> &'static str {
+        ""
     }
     /// Numbers to plot over time besides those of the report (a budget, a price, a buffer), with
     /// their names. The flow's two ends use different names.
@@ -183,6 +188,12 @@ impl EndpointCtx<'_> {
         }
     }
 
+    /// Notes an event of the scheme's own, as [`PortCtx::note`](super::PortCtx::note).
+    #[inline]
+    pub fn note(&mut self, what: &'static str, value: f64) {
+        let place = NotePlace::Endpoint(self.flow);
+        self.pool.note(|| Note { what, value, place, packet: None });
+    }
     /// Whether there is an application: whether what is said of bytes is heard.
     #[inline]
     pub fn application(&self) -> bool {

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::limit::Backlog;
-use crate::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
@@ -148,6 +148,23 @@ pub enum Action {
     Arrived(PortId, Pkt),
 }
 
+impl Action {
+    /// The packet that it is about.
+    pub(crate) fn packet(&self) -> Option<&Pkt> {
+        match self {
+            Action::Sibling(_, pkt)
+            | Action::Route(pkt)
+            | Action::Drop(_, pkt, _)
+            | Action::Back(_, pkt)
+            | Action::HandOver(_, pkt)
+            | Action::Consume(pkt)
+            | Action::Carried(_, pkt)
+            | Action::Arrived(_, pkt) => Some(pkt),
+            Action::Background(..) | Action::Kick(_) | Action::Poke(_) => None,
+        }
+    }
+}
+
 /// What a port may reach during a call. A timetable has no timer.
 pub struct PortCtx<'a> {
     /// The time of this call.
@@ -201,6 +218,13 @@ impl PortCtx<'_> {
     /// Uses a packet up. It counts as consumed, not as dropped.
     pub fn consume(&mut self, pkt: Pkt) {
         self.actions.push_back(Action::Consume(pkt));
+    }
+    /// Notes an event of the scheme's own for who traces the run, with a number and the packet that it
+    /// is about. Elsewhere it costs a branch.
+    #[inline]
+    pub fn note(&mut self, what: &'static str, value: f64, pkt: Option<&Pkt>) {
+        let (place, packet) = (NotePlace::Port(self.me), pkt.map(Pkt::id));
+        self.pool.note(|| Note { what, value, place, packet });
     }
     /// Sets CE on a packet and counts it.
     pub fn mark(&mut self, pkt: &Pkt) {

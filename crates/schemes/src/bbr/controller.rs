@@ -299,6 +299,10 @@ impl CongestionController for Bbr {
         (self.quantum() as f64 * self.wire) as u64
     }
 
+    fn phase(&self, _window: &Window) -> &'static str {
+        Phase::STATES[self.phase as usize].name
+    }
+
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         let known = |bytes: f64| if bytes.is_finite() { bytes } else { 0.0 };
         out.extend([

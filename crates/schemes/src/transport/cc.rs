@@ -140,6 +140,15 @@ pub trait CongestionController: Send + 'static {
     fn send_quantum(&self) -> u64 {
         0
     }
+    /// What it is doing while nothing is being repaired, in a word or two; for who traces the run. One
+    /// with a window of its own has no threshold to tell by.
+    fn phase(&self, window: &Window) -> &'static str {
+        match () {
+            () if Self::OWN_WINDOW => "",
+            () if window.cwnd < window.ssthresh => "slow start",
+            () => "congestion avoidance",
+        }
+    }
     /// Numbers to plot over time, with their names.
     fn gauges(&self, _out: &mut Vec<(&'static str, f64)>) {}
 }

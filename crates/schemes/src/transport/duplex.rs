@@ -266,6 +266,10 @@ impl<C: NetworkAssisted> Endpoint for Duplex<C> {
         self.sender.report().merge(self.receiver.report())
     }
 
+    fn phase(&self) -> &'static str {
+        Endpoint::phase(&self.sender)
+    }
+
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         self.sender.gauges(out);
     }

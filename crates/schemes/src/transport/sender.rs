@@ -403,6 +403,16 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
         FlowReport { cwnd, rate, srtt: self.rtt.srtt(), ..self.stats }
     }
 
+    fn phase(&self) -> &'static str {
+        match (self.state, self.phase) {
+            (State::SynSent, _) => "opening",
+            (State::FinWait2 | State::TimeWait, _) => "closing",
+            (State::Open, Phase::Open) => self.control.phase(&self.window),
+            (State::Open, Phase::Recovery) => "fast recovery",
+            (State::Open, Phase::Loss) => "repair after a timeout",
+        }
+    }
+
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         self.control.gauges(out);
     }

@@ -1,5 +1,7 @@
 //! From a network to an engine: who runs where, what leads to what, who can reach whom how soon.
 
+use std::sync::Arc;
+
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::units::Time;
@@ -11,6 +13,7 @@ use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
 use super::reports::Reports;
 use super::rings::Rings;
+use super::trace::{Record, Trace, TracePlan};
 use super::wire::{Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
@@ -69,6 +72,26 @@ impl Engine {
     /// Makes all links carry bytes: every packet is encoded and decoded on each.
     pub fn carry_bytes(&mut self) {
         self.parts.iter_mut().for_each(Part::carry_bytes);
+    }
+
+    /// Has a record be kept of what `plan` chooses.
+    pub fn trace(&mut self, plan: &Arc<TracePlan>) {
+        for (p, part) in self.parts.iter_mut().enumerate() {
+            let mut nodes: Vec<(u32, NodeId)> =
+                (0..).zip(&self.place).filter(|(_, at)| at.0 as usize == p).map(|(n, at)| (at.1, NodeId(n))).collect();
+            nodes.sort_unstable();
+            let nodes: Vec<NodeId> = nodes.into_iter().map(|(_, id)| id).collect();
+            part.record(Trace::new(plan.clone(), &nodes));
+        }
+    }
+
+    /// What was recorded, if anything was to be.
+    pub fn take_record(&mut self) -> Option<Record> {
+        let records = self.parts.iter_mut().filter_map(|part| Some(part.take_trace()?.finish()));
+        records.reduce(|mut all, part| {
+            all.merge(part);
+            all
+        })
     }
 
     /// Runs until nothing but housekeeping happens any more, or until `stop`; samples every

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::Driver;
-use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::roles::{Drop, FlowReport, Transmitter};
+use midpath_core::node::{Driver, EndId, Step};
+use midpath_core::packet::{FlowId, Note, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::roles::{Drop, Endpoint, FlowReport, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
@@ -15,11 +15,37 @@ use super::reports::Reports;
 use super::rings::{Entry, Rings};
 use super::sched::Calendar;
 use super::tally::{Crossing, FlowFate, Tally};
+use super::trace::{At, Life, Trace, reason};
 use super::wire::{Target, Wire};
 use super::{Event, Probe};
 
+/// Whether a run is traced: a driver of its own where it is, so that the other pays nothing.
+pub(super) trait Tracing {
+    const ON: bool;
+    /// The record, if it is on.
+    fn trace(&mut self) -> Option<&mut Trace>;
+}
+
+/// No record is kept.
+pub(super) struct Untraced;
+
+impl Tracing for Untraced {
+    const ON: bool = false;
+    #[inline(always)]
+    fn trace(&mut self) -> Option<&mut Trace> {
+        None
+    }
+}
+
+impl Tracing for &mut Trace {
+    const ON: bool = true;
+    fn trace(&mut self) -> Option<&mut Trace> {
+        Some(self)
+    }
+}
+
 /// The node's driver during a call: everything of the part but the node itself.
-pub(super) struct NodeDriver<'a> {
+pub(super) struct NodeDriver<'a, T> {
     pub now: Time,
     pub node: u32,
     pub wires: &'a mut [Wire],
@@ -35,9 +61,22 @@ pub(super) struct NodeDriver<'a> {
     pub probe: &'a mut dyn Probe,
     pub observed: bool,
     pub bytes: Option<&'a mut Vec<u8>>,
+    pub tracing: T,
 }
 
-impl NodeDriver<'_> {
+impl<T: Tracing> NodeDriver<'_, T> {
+    pub fn at(&self, port: Option<PortId>) -> At {
+        At { node: self.node, port, now: self.now }
+    }
+
+    /// Records that a packet starts onto the wire, after it has waited.
+    fn leaves(&mut self, port: PortId, pkt: &Pkt, (start, since): (Time, Time), pool: &Pool) {
+        let at = At { now: start, ..self.at(Some(port)) };
+        if let Some(trace) = self.tracing.trace() {
+            trace.packet(at, pkt.id(), &pool[pkt], "left", start.saturating_sub(since).as_secs_f64());
+        }
+    }
+
     #[inline(always)]
     fn arrive(&mut self, ring: u32, node: u32, at: Time, entry: Entry) {
         if self.rings.push(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
@@ -51,6 +90,20 @@ impl NodeDriver<'_> {
         if self.rings.insert(ring, at, entry) && self.calendar.note(node, at) && at < self.bucket_end {
             self.tight.push(Reverse((at, node)));
         }
+    }
+
+    /// Gives a packet its place on the wire. For each hop: a call costs 22 instructions.
+    #[inline(always)]
+    fn put_on_wire(&mut self, port: PortId, pkt: Pkt, (start, end): (Time, Time), pool: &mut Pool) {
+        self.tally.hops += 1;
+        let wire = &self.wires[usize::from(port.0)];
+        let (at, target) = (end + wire.delay, wire.target);
+        if wire.plain
+            && let Target::Here { ring, node } = target
+        {
+            return self.arrive(ring, node, at, Entry::new(pkt, false, pool));
+        }
+        self.send_over(port, pkt, (start, end), pool);
     }
 
     /// A packet gets its place on the wire, and the probe watches packets, or links carry bytes.
@@ -82,8 +135,9 @@ impl NodeDriver<'_> {
             Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
             Target::There { part, ring } => {
                 self.tally.exported += 1;
+                let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
                 let packet = pool.take(pkt);
-                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet });
+                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet, life });
             }
         }
     }
@@ -120,8 +174,9 @@ impl NodeDriver<'_> {
     }
 }
 
-impl Driver for NodeDriver<'_> {
+impl<T: Tracing> Driver for NodeDriver<'_, T> {
     const TIMETABLES: bool = true;
+    const TRACES: bool = T::ON;
 
     #[inline]
     fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
@@ -130,25 +185,28 @@ impl Driver for NodeDriver<'_> {
 
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         let end = self.wires[usize::from(port.0)].line.start(pool[&pkt].size, now);
-        self.book(port, pkt, now, end, pool);
+        if T::ON {
+            let since = pool[&pkt].queued;
+            self.leaves(port, &pkt, (now, since), pool);
+        }
+        self.put_on_wire(port, pkt, (now, end), pool);
     }
 
-    /// For each hop: a call costs 22 instructions.
     #[inline(always)]
     fn book(&mut self, port: PortId, pkt: Pkt, start: Time, end: Time, pool: &mut Pool) {
-        self.tally.hops += 1;
-        let wire = &self.wires[usize::from(port.0)];
-        let (at, target) = (end + wire.delay, wire.target);
-        if wire.plain
-            && let Target::Here { ring, node } = target
-        {
-            return self.arrive(ring, node, at, Entry::new(pkt, false, pool));
+        if T::ON {
+            self.leaves(port, &pkt, (start, self.now), pool);
         }
-        self.send_over(port, pkt, (start, end), pool);
+        self.put_on_wire(port, pkt, (start, end), pool);
     }
 
     #[inline(never)]
-    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, packet: &Packet, why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, id: PacketId, packet: &Packet, why: Drop) {
+        let at = self.at(port);
+        if let Some(trace) = self.tracing.trace() {
+            trace.packet_why(at, id, packet, ("dropped", reason(why)), f64::NAN);
+            trace.forget(id);
+        }
         self.tally.dropped += 1;
         match why {
             Drop::NoRoute => self.tally.no_route += 1,
@@ -161,21 +219,66 @@ impl Driver for NodeDriver<'_> {
         }
     }
 
-    fn marked(&mut self, _port: PortId, _id: PacketId, packet: &Packet) {
+    fn marked(&mut self, port: PortId, id: PacketId, packet: &Packet) {
+        let at = self.at(Some(port));
+        if let Some(trace) = self.tracing.trace() {
+            trace.packet(at, id, packet, "marked", f64::NAN);
+        }
         self.fates.entry(packet.flow).or_default().marked += 1;
     }
 
     fn finished(&mut self, flow: FlowId, active: bool, report: FlowReport) {
         self.probe.finished(self.node, flow, active, &report, self.now);
         self.reports.add(flow, report);
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.gone(at, flow, active);
+        }
     }
 
     #[inline]
-    fn delivered(&mut self, _id: PacketId, _packet: &Packet) {
+    fn delivered(&mut self, id: PacketId, packet: &Packet) {
         self.tally.delivered += 1;
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.delivered(at, id, packet);
+        }
     }
 
-    fn consumed(&mut self, _id: PacketId, _packet: &Packet) {
+    fn consumed(&mut self, id: PacketId, packet: &Packet) {
         self.tally.consumed += 1;
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.packet(at, id, packet, "consumed", f64::NAN);
+            trace.forget(id);
+        }
+    }
+
+    fn copied(&mut self, of: PacketId, copy: PacketId) {
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.copied(at, of, copy);
+        }
+    }
+
+    fn step(&mut self, id: PacketId, packet: &Packet, step: Step) {
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.step(at, id, packet, step);
+        }
+    }
+
+    fn called(&mut self, end: EndId, endpoint: &dyn Endpoint) {
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.called(at, end, endpoint);
+        }
+    }
+
+    fn noted(&mut self, note: Note, packet: Option<&Packet>) {
+        let at = self.at(None);
+        if let Some(trace) = self.tracing.trace() {
+            trace.noted(at, note, packet);
+        }
     }
 }

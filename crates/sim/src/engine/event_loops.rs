@@ -9,7 +9,7 @@ use midpath_core::units::Time;
 
 use super::Event;
 use super::arrival_heap::ArrivalHeap;
-use super::driver::NodeDriver;
+use super::driver::{NodeDriver, Tracing};
 use super::next_arrivals::MANY;
 use super::rings::Entry;
 use super::wire::Wire;
@@ -44,7 +44,7 @@ impl Loop {
 
 /// The loops that run a node. They return when something happens to it next. Each is a function of
 /// its own: in one for all, more registers are spilt.
-impl NodeDriver<'_> {
+impl<T: Tracing> NodeDriver<'_, T> {
     /// Gives a node everything that happens to it before `horizon`. Its rings are those from
     /// `first` to before `last`.
     #[inline]
@@ -173,16 +173,28 @@ impl NodeDriver<'_> {
         self.tally.events += 1;
         self.tally.last_arrival = self.tally.last_arrival.max(at);
         if entry.corrupt() {
-            return self.lose(pool, ring, entry);
+            return self.lose(pool, (first, ring), entry);
         }
-        node.on_packet(at, PortId((ring - first) as u16), entry.take(pool), pool, self);
+        let (port, pkt) = (PortId((ring - first) as u16), entry.take(pool));
+        if T::ON {
+            let at = self.at(Some(port));
+            if let Some(trace) = self.tracing.trace() {
+                trace.packet(at, pkt.id(), &pool[&pkt], "arrived", f64::NAN);
+            }
+        }
+        node.on_packet(at, port, pkt, pool, self);
     }
 
     #[cold]
-    fn lose(&mut self, pool: &mut Pool, ring: u32, entry: Entry) {
+    fn lose(&mut self, pool: &mut Pool, (first, ring): (u32, u32), entry: Entry) {
         self.rings.count_corrupted(ring);
         self.tally.corrupted += 1;
-        let flow = pool.take(entry.take(pool)).flow;
+        let (at, pkt) = (self.at(Some(PortId((ring - first) as u16))), entry.take(pool));
+        if let Some(trace) = self.tracing.trace() {
+            trace.packet_why(at, pkt.id(), &pool[&pkt], ("dropped", "corrupted"), f64::NAN);
+            trace.forget(pkt.id());
+        }
+        let flow = pool.take(pkt).flow;
         self.fates.entry(flow).or_default().corrupted += 1;
     }
 
@@ -199,21 +211,35 @@ impl NodeDriver<'_> {
     fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
         match self.events[token as usize] {
             Event::Up(port, up) => {
+                self.happens(Some(port), if up { "link up" } else { "link down" }, f64::NAN);
                 self.wires[usize::from(port.0)].line.set_up(up);
                 node.on_link(port, at, pool, self);
             }
             Event::Rate(port, [rate, back]) => {
+                self.happens(Some(port), "link rate", rate.as_f64());
                 self.wires[usize::from(port.0)].line.set_rate(rate);
                 node.set_reverse_rate(port, back);
                 node.set_rate(port, rate, at, pool, self);
             }
             Event::Routes(state) => {
+                self.happens(None, "other routes", f64::NAN);
                 let down = |(_, wire): &(usize, &Wire)| wire.line.state(at) == Transmitter::Busy { until: None };
                 let down = self.wires.iter().enumerate().filter(down).map(|(p, _)| PortId(p as u16));
                 let down: Vec<PortId> = down.collect();
                 node.on_routes(state, &down, at, pool, self);
             }
-            Event::Restart => node.restart(at, pool, self),
+            Event::Restart => {
+                self.happens(None, "restart", f64::NAN);
+                node.restart(at, pool, self);
+            }
+        }
+    }
+
+    /// Records what happens to a link or to the node.
+    fn happens(&mut self, port: Option<PortId>, what: &'static str, value: f64) {
+        let at = self.at(port);
+        if let Some(trace) = self.tracing.trace() {
+            trace.place(at, what, value);
         }
     }
 }

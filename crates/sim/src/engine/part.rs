@@ -13,12 +13,13 @@ use prefetch::{LARGE, Prefetched};
 use rustc_hash::FxHashMap;
 
 use super::arrival_heap::ArrivalHeap;
-use super::driver::NodeDriver;
+use super::driver::{NodeDriver, Tracing, Untraced};
 use super::next_arrivals;
 use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::tally::{Crossing, FlowFate, Tally};
+use super::trace::Trace;
 use super::wire::Wire;
 use super::{Event, Probe};
 
@@ -83,6 +84,8 @@ pub(crate) struct Part {
     observed: bool,
     /// With links of bytes: where packets are written.
     bytes: Option<Vec<u8>>,
+    /// Of a traced run: its record.
+    trace: Option<Box<Trace>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
     /// bucket at hand.
     tight: BinaryHeap<Reverse<(Time, u32)>>,
@@ -124,6 +127,7 @@ impl Part {
             events,
             observed: false,
             bytes: None,
+            trace: None,
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
@@ -140,6 +144,17 @@ impl Part {
     pub fn carry_bytes(&mut self) {
         self.bytes = Some(Vec::new());
         self.observe_packets();
+    }
+
+    /// Has a record be kept of what happens here.
+    pub fn record(&mut self, trace: Trace) {
+        self.pool.keep_notes();
+        self.trace = Some(Box::new(trace));
+    }
+
+    /// The record, when the run is over.
+    pub fn take_trace(&mut self) -> Option<Box<Trace>> {
+        self.trace.take()
     }
 
     /// Makes each packet be observed as it gets its place on the wire.
@@ -168,6 +183,9 @@ impl Part {
         for c in crossings.drain(..) {
             self.tally.imported += 1;
             let pkt = self.pool.insert(c.packet);
+            if let Some(trace) = &mut self.trace {
+                trace.adopt(pkt.id(), c.life);
+            }
             if self.rings.insert(c.ring, c.at, Entry::new(pkt, c.corrupt, &self.pool)) {
                 self.calendar.note(node_of_ring[c.ring as usize], c.at);
             }
@@ -227,7 +245,19 @@ impl Part {
 
     /// Gives node `n` everything that happens to it before `horizon`, in order of time: arrivals
     /// before wake-ups, then by port.
+    #[inline]
     fn run_node(&mut self, n: u32, horizon: Time) {
+        match self.trace.take() {
+            None => self.run_node_with(Untraced, n, horizon),
+            Some(mut trace) => {
+                self.run_node_with(trace.as_mut(), n, horizon);
+                self.trace = Some(trace);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_node_with<T: Tracing>(&mut self, tracing: T, n: u32, horizon: Time) {
         let Span { first, last, .. } = self.spans[n as usize];
         let node = &mut self.nodes[n as usize];
         let mut driver = NodeDriver {
@@ -246,6 +276,7 @@ impl Part {
             observed: self.observed,
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
+            tracing,
         };
         let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);
         self.calendar.renew(n, next);

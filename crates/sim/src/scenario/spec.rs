@@ -7,7 +7,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ExplicitFlow, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{DeploySpec, FaultSpec, QueueTable, VarySpec};
+use super::{DeploySpec, FaultSpec, QueueTable, TraceSpec, VarySpec};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what
 /// is measured.
@@ -77,6 +77,9 @@ pub struct Scenario {
     /// What is measured besides the tables of flows and ports.
     #[serde(default)]
     pub measure: MeasureSpec,
+    /// A record of what happens to packets and flows; none unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSpec>,
     /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`.
     /// `midpath compare` runs them side by side, `midpath run --variant` one of them; without that,
     /// nothing of them counts.

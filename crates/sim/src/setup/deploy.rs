@@ -261,7 +261,7 @@ fn place(row: &DeploySpec, topology: &Topology) -> Result<Place, SpecError> {
 }
 
 /// The nodes that a word of `nodes` stands for: a node's name before anything else.
-fn select(selector: &str, topology: &Topology) -> Vec<usize> {
+pub(super) fn select(selector: &str, topology: &Topology) -> Vec<usize> {
     if let Some(n) = topology.find(selector) {
         return vec![n];
     }

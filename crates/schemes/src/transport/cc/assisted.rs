@@ -133,6 +133,9 @@ impl<C: CongestionController> CongestionController for Alone<C> {
     fn send_quantum(&self) -> u64 {
         self.0.send_quantum()
     }
+    fn phase(&self, window: &Window) -> &'static str {
+        self.0.phase(window)
+    }
     #[inline]
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
         self.0.gauges(out);

@@ -1,0 +1,32 @@
+//! Events that schemes name themselves, for who traces a run.
+
+use super::{FlowId, PacketId, PortId};
+
+/// An event that a scheme names itself: with [`PortCtx::note`], [`ForwardCtx::note`] or
+/// [`EndpointCtx::note`].
+///
+/// [`PortCtx::note`]: crate::roles::PortCtx::note
+/// [`ForwardCtx::note`]: crate::roles::ForwardCtx::note
+/// [`EndpointCtx::note`]: crate::roles::EndpointCtx::note
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Note {
+    /// Its name: one or two words that tell what has happened.
+    pub what: &'static str,
+    /// A number that belongs to it; NaN for none.
+    pub value: f64,
+    /// Where it has happened.
+    pub place: NotePlace,
+    /// The packet that it is about.
+    pub packet: Option<PacketId>,
+}
+
+/// Who has something to note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotePlace {
+    /// A port.
+    Port(PortId),
+    /// The node's forwarder.
+    Forwarder,
+    /// The endpoint of this flow that is called.
+    Endpoint(FlowId),
+}

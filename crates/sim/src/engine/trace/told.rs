@@ -1,0 +1,208 @@
+//! What a node tells, as events: of packets and of the ends of flows.
+
+use midpath_core::node::{EndId, Step};
+use midpath_core::packet::{FlowId, Kind, Note, NotePlace, Packet, PacketId, comes_after};
+use midpath_core::roles::{Drop, Endpoint, FlowReport};
+
+use super::event::{Event, Key};
+use super::{At, Trace};
+
+/// An end of a flow as it was after the last call.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// Its last event.
+    last: Key,
+    /// What it has reported last; nothing before it was called in the record's time.
+    report: Option<FlowReport>,
+    phase: &'static str,
+    gauges: Vec<(&'static str, f64)>,
+    /// One past the highest number that it has sent.
+    top: Option<u32>,
+}
+
+impl Default for End {
+    fn default() -> End {
+        End { last: Key::NONE, report: None, phase: "", gauges: Vec::new(), top: None }
+    }
+}
+
+/// Why a packet was dropped, in a word or two.
+pub const fn reason(why: Drop) -> &'static str {
+    match why {
+        Drop::Queue => "no room",
+        Drop::Aqm => "AQM",
+        Drop::Fault => "fault",
+        Drop::Policy => "policy",
+        Drop::TooBig => "too big",
+        Drop::Hops => "no hops left",
+        Drop::Undeliverable => "nobody takes it",
+        Drop::NoRoute => "no route",
+    }
+}
+
+impl Trace {
+    /// A packet has reached its host's endpoint, which will be called.
+    pub(in super::super) fn delivered(&mut self, at: At, id: PacketId, packet: &Packet) {
+        self.trigger = self.packet(at, id, packet, "delivered", f64::NAN);
+        self.forget(id);
+    }
+
+    /// Something on the way of a packet.
+    pub(in super::super) fn step(&mut self, at: At, id: PacketId, packet: &Packet, step: Step) {
+        let port = |port| At { port: Some(port), ..at };
+        match step {
+            Step::Made(end) => self.made(at, id, packet, end),
+            Step::Queued(p, waits) => {
+                self.packet(port(p), id, packet, "queued", waits.bytes as f64);
+            }
+            Step::Kept(p) => {
+                self.packet(At { port: p, ..at }, id, packet, "kept", f64::NAN);
+            }
+            // What a port has made itself is not on a detour.
+            Step::Sibling(p) if self.knows(id) => {
+                self.packet(port(p), id, packet, "detoured", f64::NAN);
+            }
+            Step::Sibling(p) => {
+                self.packet(port(p), id, packet, "sent", f64::NAN);
+            }
+            Step::Back(p) => {
+                self.packet(port(p), id, packet, "handed back", f64::NAN);
+            }
+        }
+    }
+
+    /// An end has made a packet.
+    fn made(&mut self, at: At, id: PacketId, packet: &Packet, end: EndId) {
+        if !self.follows(at.now) || !self.wants(packet.flow) {
+            return;
+        }
+        // What a port may have had in this place was told of before.
+        self.forget(id);
+        let state = self.ends.entry((at.node, end.flow, end.active)).or_default();
+        let counts = packet.payload > 0 || packet.kind == Kind::Interest;
+        let repeated = counts && end.active && state.repeats(packet);
+        let (phase, cause) = (if repeated { state.phase } else { "" }, state.last);
+        let life = self.life(at.node, id);
+        let what = if repeated { "repeated" } else { "sent" };
+        let key = self.add(at, Event { what, why: phase, cause, ..Event::of_packet(life, packet) });
+        if key != Key::NONE {
+            self.lives[id.0 as usize].last = key;
+        }
+    }
+
+    /// An end has been called.
+    pub(in super::super) fn called(&mut self, at: At, end: EndId, endpoint: &dyn Endpoint) {
+        let trigger = std::mem::replace(&mut self.trigger, Key::NONE);
+        if !self.follows(at.now) || !self.wants(end.flow) {
+            return;
+        }
+        let name = (at.node, end.flow, end.active);
+        let mut state = self.ends.remove(&name).unwrap_or_default();
+        if trigger != Key::NONE {
+            state.last = trigger;
+        }
+        if end.active {
+            self.compare(at, end.flow, &mut state, endpoint);
+        }
+        self.ends.insert(name, state);
+    }
+
+    /// Records how an end differs from what it was.
+    fn compare(&mut self, at: At, flow: FlowId, state: &mut End, endpoint: &dyn Endpoint) {
+        let (report, phase) = (endpoint.report(), endpoint.phase());
+        let mut changes: [Option<(&'static str, &'static str, f64)>; 5] = [None; 5];
+        let before = state.report.unwrap_or(FlowReport { cwnd: u64::MAX, rate: u64::MAX, ..report });
+        let samples = report.rtt_count - before.rtt_count.min(report.rtt_count);
+        if samples > 0 {
+            let sum = report.rtt_sum - before.rtt_sum.min(report.rtt_sum);
+            changes[0] = Some(("RTT", "", sum as f64 / samples as f64 / 1e12));
+        }
+        if report.timeouts > before.timeouts {
+            changes[1] = Some(("timeout", "", report.timeouts as f64));
+        }
+        if phase != state.phase {
+            changes[2] = Some(("phase", phase, f64::NAN));
+        }
+        if report.cwnd != before.cwnd && (report.cwnd > 0 || state.report.is_some()) {
+            changes[3] = Some(("window", "", report.cwnd as f64));
+        }
+        if report.rate != before.rate && (report.rate > 0 || state.report.is_some()) {
+            changes[4] = Some(("rate", "", report.rate as f64));
+        }
+        for (what, why, value) in changes.into_iter().flatten() {
+            self.of_end(at, flow, state, what, why, value);
+        }
+        self.compare_gauges(at, flow, state, endpoint);
+        (state.report, state.phase) = (Some(report), phase);
+    }
+
+    /// The same of the numbers that its scheme shows.
+    fn compare_gauges(&mut self, at: At, flow: FlowId, state: &mut End, endpoint: &dyn Endpoint) {
+        let mut gauges = std::mem::take(&mut self.gauges);
+        endpoint.gauges(&mut gauges);
+        for (i, &(name, value)) in gauges.iter().enumerate() {
+            if state.gauges.get(i).is_none_or(|(n, v)| *n != name || v.to_bits() != value.to_bits()) {
+                self.of_end(at, flow, state, name, "", value);
+            }
+        }
+        std::mem::swap(&mut state.gauges, &mut gauges);
+        gauges.clear();
+        self.gauges = gauges;
+    }
+
+    fn of_end(&mut self, at: At, flow: FlowId, end: &mut End, what: &'static str, why: &'static str, value: f64) {
+        let key = self.add(at, Event { what, why, value, flow, cause: end.last, ..Event::NOTHING });
+        if key != Key::NONE {
+            end.last = key;
+        }
+    }
+
+    /// An end is gone.
+    pub(in super::super) fn gone(&mut self, at: At, flow: FlowId, active: bool) {
+        if self.follows(at.now) && self.wants(flow) {
+            let mut end = self.ends.remove(&(at.node, flow, active)).unwrap_or_default();
+            self.of_end(at, flow, &mut end, "closed", if active { "sender" } else { "receiver" }, f64::NAN);
+        }
+    }
+
+    /// A scheme has noted something.
+    pub(in super::super) fn noted(&mut self, at: At, note: Note, packet: Option<&Packet>) {
+        let at = match note.place {
+            NotePlace::Port(port) => At { port: Some(port), ..at },
+            NotePlace::Forwarder => at,
+            NotePlace::Endpoint(flow) => return self.noted_by_end(at, flow, note),
+        };
+        match (note.packet, packet) {
+            (Some(id), Some(packet)) => {
+                self.packet(at, id, packet, note.what, note.value);
+            }
+            _ => self.place(at, note.what, note.value),
+        }
+    }
+
+    /// The same of an endpoint, during a call to it.
+    fn noted_by_end(&mut self, at: At, flow: FlowId, note: Note) {
+        if !self.follows(at.now) || !self.wants(flow) {
+            return;
+        }
+        let end = [true, false].into_iter().find_map(|active| self.ends.get(&(at.node, flow, active)));
+        let cause = if self.trigger == Key::NONE { end.map_or(Key::NONE, |end| end.last) } else { self.trigger };
+        let key = self.add(at, Event { what: note.what, value: note.value, flow, cause, ..Event::NOTHING });
+        if key != Key::NONE {
+            self.trigger = key;
+        }
+    }
+}
+
+impl End {
+    /// Whether a packet with payload is sent again; notes how far the end has come.
+    fn repeats(&mut self, packet: &Packet) -> bool {
+        let numbers = if packet.kind == Kind::Segment { u32::from(packet.payload) } else { 1 };
+        let past = packet.seq.wrapping_add(numbers);
+        let is_new = self.top.is_none_or(|top| comes_after(past, top));
+        if is_new {
+            self.top = Some(past);
+        }
+        !is_new
+    }
+}

@@ -1,0 +1,30 @@
+use midpath_core::units::Time;
+use serde::{Deserialize, Serialize};
+
+/// A record of what happens to packets and flows, bounded in time, place, flows and events: the table
+/// `trace`. Results stay the same; a run takes up to twice as long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceSpec {
+    /// When it begins; with the run unless said.
+    pub from: Time,
+    /// How long it lasts; to the end of the run unless said.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    pub length: Option<Time>,
+    /// At which nodes: names, `hosts`, `routers`, a class, or the beginning of names (`r*`); all nodes
+    /// unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<String>>,
+    /// Of which flows, by number: they count from 0, in the order of their start; all, and what
+    /// neighbours say to each other, unless said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<u32>>,
+    /// Events at most; a million unless said. What does not fit is counted.
+    pub events: u32,
+}
+
+impl Default for TraceSpec {
+    fn default() -> TraceSpec {
+        TraceSpec { from: Time::ZERO, length: None, nodes: None, flows: None, events: 1_000_000 }
+    }
+}

@@ -1,0 +1,51 @@
+"""`midpath packet` and `why`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from midpath.cli import text
+from midpath.cli.options import Json, print_json
+from midpath.trace.life import packet_life
+from midpath.trace.record import Trace
+from midpath.trace.why import why as reasons
+from midpath.units import parse
+
+Directory = Annotated[Path, typer.Argument(help="A result of midpath run with a trace.", show_default=False)]
+
+
+def packet(
+    directory: Directory,
+    number: Annotated[int, typer.Argument(metavar="ID", help="The packet's number in the trace.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Print what happened to one packet, hop by hop, with its waits."""
+    life = packet_life(Trace.of(directory), number)
+    if json:
+        shown = [
+            asdict(event) | {"value": None if event.value != event.value else event.value} for event in life.events
+        ]
+        print_json({"about": life.about, "events": shown})
+        return
+    for sentence in life.about:
+        typer.echo(sentence)
+    text.print_table(("Time", "After", "Where", "What", ""), list(life.rows()), words=True)
+
+
+def why(
+    directory: Directory,
+    flow: Annotated[int, typer.Option(help="The flow's number.", show_default=False)],
+    at: Annotated[str, typer.Option(help="The time: 4.31s, 20 ms.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Say why a flow's window or rate is what it is at a time: ten sentences, backwards from there."""
+    sentences = reasons(Trace.of(directory), flow, parse("seconds", at))
+    if json:
+        print_json({"flow": flow, "sentences": sentences})
+        return
+    for sentence in sentences:
+        typer.echo(sentence)

@@ -1,0 +1,273 @@
+"""The record of events: bounds, causes, what stays the same, and what `packet` and `why` say of it."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import midpath
+from midpath.errors import OutputError, ScenarioError, UsageError
+from midpath.trace import Trace, as_changes, packet_life, why
+from midpath.trace.record import NOTHING
+
+# Two senders overfill one queue, so that packets are lost and repeated.
+TEXT = """
+stop = "3 s"
+[topology]
+nodes = [{ name = "s", kind = "host" }, { name = "t", kind = "host" }, { name = "d", kind = "host" }]
+links = [
+  { a = "s", b = "r0", rate = "100 Mbps", delay = "1 ms" },
+  { a = "t", b = "r0", rate = "100 Mbps", delay = "2 ms" },
+  { a = "r0", b = "r1", rate = "5 Mbps", delay = "5 ms" },
+  { a = "r0", b = "r2", rate = "5 Mbps", delay = "5 ms" },
+  { a = "r2", b = "r1", rate = "5 Mbps", delay = "5 ms" },
+  { a = "r1", b = "d", rate = "100 Mbps", delay = "1 ms" },
+]
+[queue]
+limit = "20 packets"
+[[flow]]
+from = "s"
+to = "d"
+size = "600 kB"
+[[flow]]
+from = "t"
+to = "d"
+start = "200 ms"
+size = "300 kB"
+[[flow]]
+from = "d"
+to = "s"
+start = "300 ms"
+size = "50 kB"
+"""
+TRACE = "\n[trace]\n"
+# Each way of a port and of an end that there is: timetables, held ports, schemes' ports and forwarders, several paths.
+SCHEMES = ("cubic", "bbr", "cubic+rpm", "dctcp", "inrpp", "mircc", "fcp", "mptcp", "rcp", "xcp", "udp", "ndn")
+RATES = {"udp": 'rate = "3 Mbps"\n'}
+
+
+def scenario(scheme="cubic", more=""):
+    text = TEXT.replace("[[flow]]\n", f"[[flow]]\n{RATES.get(scheme, '')}")
+    return f'scheme = "{scheme}"\n{text}{more}'
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trace") / "out"
+    result = midpath.run(scenario(more=TRACE))
+    result.save(folder)
+    return folder, Trace.of(folder)
+
+
+def same(result):
+    """What a run has besides its trace, without what depends on the machine."""
+    left_out = {"wall_s", "hops_per_s", "threads", "memory_bytes", "scenario", "trace", "warnings", "source"}
+    run = {key: value for key, value in result.run.items() if key not in left_out}
+    tables = {name: table for name, table in result.tables.items() if name != "trace"}
+    return json.dumps(run, sort_keys=True), tables
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_results_are_the_same_with_a_trace_and_the_trace_with_two_threads(scheme):
+    plain = midpath.run(scenario(scheme))
+    one = midpath.run(scenario(scheme, TRACE))
+    two = midpath.run(scenario(scheme, TRACE), threads=2)
+    assert same(one) == same(plain)
+    assert same(two) == same(plain)
+    assert one.tables["trace"].num_rows > 500
+    assert two.tables["trace"].equals(one.tables["trace"])
+    assert one.run["trace"]["left_out"] == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_record_agrees_with_what_is_counted(scheme):
+    result = midpath.run(scenario(scheme, TRACE))
+    counted = Counter(result.tables["trace"]["event"].to_pylist())
+    known = result.run["invariants"]
+    assert counted["delivered"] == known["delivered"]
+    assert counted["dropped"] == known["dropped"] + known["corrupted"]
+    assert counted["consumed"] == known["consumed"]
+    ports = result.ports.to_pandas()
+    trace = result.tables["trace"].to_pandas()
+    left = trace[(trace.event == "left") & (trace.time_ps <= 3e12)]
+    by_port = left.groupby(["node", "port"], observed=True).size()
+    for row in ports.itertuples():
+        assert by_port.get((row.node, row.port), 0) == row.packets, (row.node, row.peer)
+    flows = result.flows.to_pandas()
+    # A call may find several timeouts; the event says how many there have been.
+    sums = trace[trace.event == "timeout"].groupby("flow").value.max()
+    for row in flows.itertuples():
+        assert sums.get(row.flow, 0) == row.timeouts
+    if scheme in ("cubic", "bbr", "dctcp"):
+        repeated = trace[trace.event == "repeated"].groupby("flow").size()
+        for row in flows.itertuples():
+            assert repeated.get(row.flow, 0) == row.retransmitted_packets
+
+
+def test_causes_come_before_and_are_of_the_same_life(traced):
+    _, trace = traced
+    cause, packet, flow = (trace.columns[name] for name in ("cause", "packet", "flow"))
+    rows = np.flatnonzero(cause != NOTHING)
+    assert (cause[rows] < rows).all()
+    assert (trace.time[cause[rows]] <= trace.time[rows]).all()
+    assert (flow[cause[rows]] == flow[rows]).all()
+    begun = trace.is_of("event", "sent", "repeated")
+    later = rows[(packet[rows] != NOTHING) & ~begun[rows]]
+    assert (packet[cause[later]] == packet[later]).all()
+    # Only what a sender does without being asked has no cause: it opens its flow.
+    without = np.flatnonzero((cause == NOTHING) & begun)
+    assert {trace.text("kind", int(row)) for row in without} <= {"SYN", "SYN-ACK"}
+
+
+def test_a_packet_that_is_lost_repeated_and_delivered_is_one_story(traced, cli):
+    folder, trace = traced
+    drop = trace.event(int(np.flatnonzero(trace.is_of("event", "dropped") & trace.is_of("kind", "data"))[0]))
+    assert (drop.place, drop.why) == ("r0>r1", "no room")
+    life = packet_life(trace, drop.packet)
+    assert [event.what for event in life.events] == ["sent", "queued", "left", "arrived", "dropped"]
+    again = [sentence for sentence in life.about if sentence.startswith("it was repeated")]
+    assert len(again) == 1
+    assert "delivered at d" in again[0]
+    number = int(again[0].partition("as packet ")[2].split()[0])
+    repeat = packet_life(trace, number)
+    assert repeat.events[0].what == "repeated"
+    assert repeat.events[0].number == drop.number
+    assert any(f"repeats packet {drop.packet}" in sentence for sentence in repeat.about)
+    printed = cli("packet", folder, number)
+    assert printed.code == 0
+    assert "repeated" in printed.out
+    assert "in the queue" in printed.out
+    assert json.loads(cli("packet", folder, number, "--json").out)["events"][-1]["what"] == "delivered"
+
+
+def test_waits_are_what_a_closed_form_says():
+    text = """
+stop = "1 s"
+scheme = "udp"
+[topology]
+links = [
+  { a = "a", b = "r", rate = "100 Mbps", delay = "1 ms" },
+  { a = "r", b = "b", rate = "10 Mbps", delay = "1 ms" },
+]
+[[flow]]
+from = "a"
+to = "b"
+rate = "100 Mbps"
+size = "14720 B"
+[trace]
+"""
+    trace = midpath.run(text).tables["trace"].to_pandas()
+    left = trace[(trace.event == "left") & (trace.node == "r")]
+    # Ten packets of 1500 B come 120 us apart and leave 1.2 ms apart.
+    assert np.allclose(left.value, np.arange(10) * (1.2e-3 - 0.12e-3), atol=1e-12)
+    queued = trace[trace.event == "queued"]
+    assert len(queued) == 9
+    assert queued.value.max() == 1500 * 8 or queued.value.max() == 1500 * 9
+
+
+def test_why_tells_of_the_loss_behind_a_window(traced, cli):
+    folder, trace = traced
+    falls = np.flatnonzero(trace.is_of("event", "phase") & trace.is_of("why", "fast recovery"))
+    fall = trace.event(int(falls[0]))
+    sentences = why(trace, fall.flow, fall.time + 0.02)
+    text = "\n".join(sentences)
+    assert len(sentences) <= 10
+    assert f"flow {fall.flow}'s window at" in sentences[0]
+    assert f"{fall.time:.6f} s: fast recovery began, at a window of" in text
+    assert "from byte" in text
+    assert "was dropped at r0>r1: no room; there waited" in text
+    assert "it was repeated as packet" in text
+    printed = cli("why", folder, "--flow", fall.flow, "--at", f"{fall.time + 0.02:.6f}s")
+    assert printed.code == 0
+    assert printed.out.splitlines() == sentences
+
+
+def test_bounds_keep_the_first_events_of_what_is_chosen():
+    whole = midpath.run(scenario(more=TRACE)).tables["trace"].to_pandas()
+    bounds = '[trace]\nfrom = "300 ms"\nfor = "100 ms"\nnodes = ["r*"]\nflows = [0]\nevents = 150\n'
+    result = midpath.run(scenario(more=bounds))
+    part = result.tables["trace"].to_pandas()
+    chosen = whole[
+        (whole.time_ps >= 300e9) & (whole.time_ps < 400e9) & whole.node.isin(["r0", "r1", "r2"]) & (whole.flow == 0)
+    ]
+    assert len(chosen) > 150
+    columns = ["time_ps", "event", "node", "peer", "number", "size_bytes"]
+    assert part[columns].astype(str).to_numpy().tolist() == chosen[columns].head(150).astype(str).to_numpy().tolist()
+    assert result.run["trace"]["left_out"] == len(chosen) - 150
+    assert f"{len(chosen) - 150} events after" in "\n".join(result.warnings)
+    two = midpath.run(scenario(more=bounds), threads=2)
+    assert two.tables["trace"].equals(result.tables["trace"])
+
+
+def test_an_event_takes_few_bytes(traced):
+    folder, trace = traced
+    assert (folder / "trace.parquet").stat().st_size / len(trace) < 24
+
+
+def test_link_faults_and_scheme_numbers_are_events():
+    fault = '[[fault]]\nkind = "link-down"\nat = "500 ms"\nuntil = "700 ms"\nlink = ["r0", "r1"]\n'
+    events = Counter(midpath.run(scenario("fcp", fault + TRACE)).tables["trace"]["event"].to_pylist())
+    assert (events["link down"], events["link up"]) == (2, 2)
+    assert events["price"] > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ('from = "4 s"', "trace.from", "outside the run"),
+        ('nodes = ["r9"]', "trace.nodes[0]", "there is no node `r9`"),
+        ("flows = [0, 12]", "trace.flows[1]", "there is no flow 12; the run has 3, from 0 to 2"),
+        ('for = "100 ms"\nflows = [1]', "trace.flows", "nothing would be recorded"),
+        ("events = 0", "trace.events", "out of range"),
+    ],
+)
+def test_what_could_only_be_empty_is_refused(text, key, says):
+    with pytest.raises(ScenarioError) as caught:
+        midpath.run(scenario(more=f"[trace]\n{text}\n"))
+    assert caught.value.key == key
+    assert says in caught.value.message
+    assert caught.value.line is not None
+    assert len(str(caught.value)) <= 200
+
+
+def test_an_empty_record_and_the_ideal_are_warned_of():
+    quiet = midpath.run(scenario(more='[trace]\nfrom = "2.9 s"\nnodes = ["r2"]\nflows = [0]\n'))
+    assert quiet.tables["trace"].num_rows == 0
+    assert any("nothing was recorded" in warning for warning in quiet.warnings)
+    ideal = midpath.run(scenario("ideal", TRACE))
+    assert "trace" not in ideal.tables
+    assert any("no packets" in warning for warning in ideal.warnings)
+    with pytest.raises(UsageError, match="empty"):
+        why(Trace(quiet), 0, 1.0)
+
+
+def test_the_option_is_the_table():
+    wanted = {"trace.from": "4.2s", "trace.for": "200ms", "trace.nodes": ["r1", "r2"], "trace.flows": [3, 7]}
+    assert as_changes("from=4.2s,for=200ms,nodes=r1;r2,flows=3;7") == wanted
+    for bad in ("", "from", "from=", "where=r1", "flows=x", "events=1.5", "from=1s,from=2s"):
+        with pytest.raises(UsageError) as caught:
+            as_changes(bad)
+        assert len(str(caught.value)) <= 200
+
+
+def test_the_command_records_and_says_what_is_wrong(tmp_path, cli):
+    file, out = tmp_path / "s.toml", tmp_path / "out"
+    file.write_text(scenario(), encoding="utf-8")
+    assert cli("run", file, "--out", out, "--trace", "from=100ms,for=300ms,flows=0").code == 0
+    trace = Trace.of(out)
+    assert 0.1 <= trace.time[0] <= trace.time[-1] < 0.4
+    for words, says in (
+        (("run", file, "--trace", "from=9s"), "outside the run"),
+        (("packet", out, 10**6), "no such packet"),
+        (("why", out, "--flow", 2, "--at", "0.2s"), "nothing of this flow"),
+        (("why", out, "--flow", 0, "--at", "2 s"), "the record is from"),
+    ):
+        answer = cli(*words)
+        assert answer.code == 2
+        assert says in answer.err
+        assert len(answer.err.splitlines()) == 1
+        assert len(answer.err.strip()) - len(str(file)) <= 200
+    assert cli("run", file, "--out", tmp_path / "plain").code == 0
+    with pytest.raises(OutputError, match="no trace"):
+        Trace.of(tmp_path / "plain")
