@@ -30,10 +30,17 @@ impl Capture {
     /// Adds a packet that starts onto the wire at `start`.
     pub fn add(&mut self, packet: &Packet, start: Time) {
         if self.left > 0 {
-            self.left -= 1;
             let mut bytes = Vec::with_capacity(80);
             wire::encode(packet, &mut bytes);
-            self.packets.push((start, packet.size, bytes));
+            self.add_bytes(packet.size, &bytes, start);
+        }
+    }
+
+    /// Adds a packet of `size` bytes that begins with these.
+    pub fn add_bytes(&mut self, size: u32, bytes: &[u8], start: Time) {
+        if self.left > 0 {
+            self.left -= 1;
+            self.packets.push((start, size, bytes.to_vec()));
         }
     }
 

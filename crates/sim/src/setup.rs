@@ -2,6 +2,7 @@
 //! nodes.
 
 mod deploy;
+mod directions;
 mod drawing;
 mod equipment;
 mod faults;
@@ -35,6 +36,7 @@ use midpath_schemes::tunnel::SharedPipe;
 use midpath_topo::Topology;
 use midpath_topo::graph::{MAX_DELAY, check_delay};
 
+pub use directions::Direction;
 pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
 pub use objects::Objects;

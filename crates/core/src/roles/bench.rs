@@ -7,10 +7,10 @@ use super::Backlog;
 use super::port::{Action, LinkInfo, PortCtx, Transmitter};
 use crate::packet::{NodeId, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
-/// All that a port may reach, without a node: for tests of ports and of signals. The port is number
-/// 0 of node 0.
+/// All that a port may reach, without a node: for tests of ports and of signals, and for drivers that
+/// have links and no nodes. The port is number 0 of node 0.
 pub struct PortBench {
     /// The time.
     pub now: Time,
@@ -47,6 +47,18 @@ impl PortBench {
             links: [link],
             rng: stream(1, Purpose::Ports, 0),
         }
+    }
+
+    /// The same with a random stream of its own: that of node `index` in a run of this seed.
+    #[must_use]
+    pub fn with_stream(mut self, seed: u64, index: u64) -> PortBench {
+        self.rng = stream(seed, Purpose::Ports, index);
+        self
+    }
+
+    /// The link's rate has changed; tell the port by [`Port::on_link`](super::Port::on_link).
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.links[0].rate = rate;
     }
 
     /// The context of a call to the port.

@@ -40,7 +40,7 @@ pub(crate) struct Loss {
 
 impl Loss {
     /// Whether the next packet is lost. Each cause sees each packet.
-    fn takes(&mut self) -> bool {
+    pub fn takes(&mut self) -> bool {
         let corrupted = self.corruption.as_mut().is_some_and(|(p, stream)| unit(stream) < *p);
         let burst = self.bursts.as_mut().is_some_and(Chain::loses);
         corrupted | burst

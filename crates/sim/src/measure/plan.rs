@@ -13,7 +13,7 @@ use crate::setup::{FlowInfo, Setup};
 /// What measurement needs of a setup.
 impl Setup {
     /// Time between samples.
-    pub(crate) fn sample_interval(&self) -> Time {
+    pub fn sample_interval(&self) -> Time {
         let measure = &self.scenario.measure;
         let default = self.scenario.stop.map_or(Time::from_ms(10), |s| Time((s.0 / 500).max(1)));
         measure.interval.filter(|i| !i.is_zero()).unwrap_or(default)
@@ -98,7 +98,7 @@ impl Setup {
     }
 
     /// The captures that the scenario asks for.
-    pub(crate) fn captures(&self) -> Vec<Capture> {
+    pub fn captures(&self) -> Vec<Capture> {
         let find = |name: &str| self.topology.find(name);
         let capture = |p: &scenario::PcapSpec| {
             let (from, to) = (find(&p.from)?, find(&p.to)?);

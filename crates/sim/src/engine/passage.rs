@@ -1,0 +1,132 @@
+//! One direction of a link without an engine around it, for drivers that have clocks of their own.
+
+use midpath_core::node::Line;
+use midpath_core::roles::Transmitter;
+use midpath_core::units::{Rate, Time};
+
+use super::network::NetLink;
+use super::wire::{Changes, Hazards, Loss};
+
+/// What becomes of a packet that is put onto a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives then.
+    Arrives(Time),
+    /// It is lost on the way, as corruption and bursts have it.
+    Corrupted,
+    /// The link goes down while it is being sent.
+    Cut,
+}
+
+/// A transmitter and the way behind it: rate or delivery opportunities, delay, loss, jitter, as the
+/// engine has them, with the same random streams.
+pub struct Passage {
+    line: Line,
+    delay: Time,
+    shortest: Time,
+    reorders: bool,
+    hazards: Option<Box<Hazards>>,
+}
+
+impl Passage {
+    /// That of `link`, which is number `index` among the run's directions.
+    pub fn new(link: &NetLink, seed: u64, index: u64) -> Passage {
+        let hazards = link.hazards(seed, index);
+        let reorders = hazards.as_ref().and_then(|h| h.changes.as_ref()).is_some_and(Changes::reorders);
+        Passage { line: link.line(), delay: link.delay, shortest: link.shortest(), reorders, hazards }
+    }
+
+    /// Whether it can take a packet now.
+    pub fn state(&self, now: Time) -> Transmitter {
+        self.line.state(now)
+    }
+
+    /// No packet arrives sooner than this after its last bit has left.
+    pub fn shortest(&self) -> Time {
+        self.shortest
+    }
+
+    /// Whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        self.reorders
+    }
+
+    /// Takes a packet of `size` bytes now: when its last bit leaves, and what becomes of it.
+    pub fn start(&mut self, size: u32, now: Time) -> (Time, Fate) {
+        let end = self.line.start(size, now);
+        let Some(hazards) = &mut self.hazards else { return (end, Fate::Arrives(end + self.delay)) };
+        let lost = hazards.loss.as_mut().is_some_and(Loss::takes);
+        let at = match &mut hazards.changes {
+            Some(changes) if changes.cuts(now, end) => return (end, Fate::Cut),
+            Some(changes) => changes.arrival(end, self.delay),
+            None => end + self.delay,
+        };
+        (end, if lost { Fate::Corrupted } else { Fate::Arrives(at) })
+    }
+
+    /// The next packet is sent at another rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.line.set_rate(rate);
+    }
+
+    /// The link goes up or down.
+    pub fn set_up(&mut self, up: bool) {
+        self.line.set_up(up);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use midpath_core::packet::{NodeId, PortId};
+
+    use super::*;
+    use crate::engine::{Course, Jitter, Law, Variation};
+
+    fn link(course: Course) -> NetLink {
+        let (from, to) = ((NodeId(0), PortId(0)), (NodeId(1), PortId(0)));
+        let rate = Rate::from_mbps(12); // 1500 bytes in a ms
+        NetLink { from, to, rate, delay: Time::from_ms(5), corruption: 0.0, course: course.boxed() }
+    }
+
+    #[test]
+    fn a_packet_takes_its_time_and_the_delay() {
+        let mut passage = Passage::new(&link(Course::default()), 1, 0);
+        let ms = Time::from_ms;
+        assert_eq!(passage.start(1500, ms(2)), (ms(3), Fate::Arrives(ms(8))));
+        assert_eq!(passage.state(ms(2)), Transmitter::Busy { until: Some(ms(3)) });
+        assert_eq!(passage.state(ms(4)), Transmitter::Idle { since: ms(3) });
+        passage.set_rate(Rate::from_mbps(6));
+        assert_eq!(passage.start(1500, ms(4)), (ms(6), Fate::Arrives(ms(11))));
+        passage.set_up(false);
+        assert_eq!(passage.state(ms(9)), Transmitter::Busy { until: None });
+    }
+
+    /// As in the engine: a packet that is being sent when the link goes down is lost, a shorter delay
+    /// does not overtake unless jitter may.
+    #[test]
+    fn it_goes_down_and_changes_its_delay() {
+        let ms = Time::from_ms;
+        let course = Course { downs: vec![ms(10)], delays: vec![(ms(20), ms(1))], variation: Variation::default() };
+        let mut passage = Passage::new(&link(course), 1, 0);
+        assert_eq!(passage.shortest(), ms(1));
+        assert_eq!(passage.start(3000, ms(9)), (ms(11), Fate::Cut));
+        assert_eq!(passage.start(1500, ms(18)), (ms(19), Fate::Arrives(ms(24))));
+        assert_eq!(passage.start(1500, ms(19)), (ms(20), Fate::Arrives(ms(24))), "it does not overtake");
+    }
+
+    #[test]
+    fn what_varies_is_drawn_from_the_run_s_seed() {
+        let jitter = Jitter { law: Law::Uniform, most: Time::from_ms(50), reorder: true };
+        let course =
+            Course { variation: Variation { jitter: Some(jitter), ..Variation::default() }, ..Course::default() };
+        let fates = |seed| {
+            let mut passage = Passage::new(&NetLink { corruption: 0.3, ..link(course.clone()) }, seed, 0);
+            assert!(passage.reorders());
+            (0..40).map(|i| passage.start(1500, Time::from_ms(10 * i)).1).collect::<Vec<_>>()
+        };
+        assert_eq!(fates(1), fates(1));
+        assert_ne!(fates(1), fates(2));
+        let lost = fates(1).iter().filter(|fate| **fate == Fate::Corrupted).count();
+        assert!((5..20).contains(&lost), "{lost}");
+    }
+}
