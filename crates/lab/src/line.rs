@@ -4,10 +4,8 @@
 
 use std::collections::VecDeque;
 
-use crate::packets::Frame;
+use crate::frame::Frame;
 
-/// Bytes of Ethernet's header, which a line's rate does not count: lines have the sizes of IP packets.
-const ETHERNET: usize = 14;
 /// Frames that may be on the way on one line; at 200 Mbps and 100 ms there are 1,700 full ones.
 const MOST: usize = 100_000;
 
@@ -77,27 +75,22 @@ impl Line {
         self.shape.rate(self.began.map_or(0, |began| at.saturating_sub(began)))
     }
 
-    /// A frame has come; it carries its time. `free` takes what is lost.
-    pub fn accept(&mut self, frame: Frame, free: &mut Vec<Frame>) {
-        self.advance(frame.at_ns, free);
-        let bytes = size(&frame);
+    /// A frame has come; it carries its time.
+    pub fn accept(&mut self, frame: Frame) {
+        self.advance(frame.at_ns);
+        let bytes = frame.size();
         let full = self.shape.rates.is_empty() && self.on_the_way.len() >= MOST;
         let no_room = !self.shape.rates.is_empty() && self.waiting_bytes + bytes > self.shape.queue;
         if full || no_room || self.rate(frame.at_ns) == Some(0) {
-            self.lose(frame, free);
+            self.lost += 1;
             return;
         }
         self.waiting_bytes += bytes;
         self.waiting.push_back(frame);
     }
 
-    fn lose(&mut self, frame: Frame, free: &mut Vec<Frame>) {
-        self.lost += 1;
-        free.push(frame);
-    }
-
     /// Sends what has begun to leave by `now`.
-    pub fn advance(&mut self, now_ns: u64, free: &mut Vec<Frame>) {
+    pub fn advance(&mut self, now_ns: u64) {
         while let Some(next) = self.waiting.front() {
             let start = next.at_ns.max(self.free_at);
             if start > now_ns {
@@ -105,14 +98,14 @@ impl Line {
             }
             let rate = self.rate(start);
             let Some(frame) = self.waiting.pop_front() else { return };
-            self.waiting_bytes -= size(&frame);
+            self.waiting_bytes -= frame.size();
             let took = match rate {
                 None => 0,
                 Some(0) => {
-                    self.lose(frame, free);
+                    self.lost += 1;
                     continue;
                 }
-                Some(rate) => size(&frame) as u64 * 8_000_000_000 / rate,
+                Some(rate) => frame.size() as u64 * 8_000_000_000 / rate,
             };
             self.free_at = start + took;
             self.on_the_way.push_back(Due { at_ns: self.free_at + self.shape.delay_ns, frame });
@@ -120,26 +113,20 @@ impl Line {
     }
 }
 
-fn size(frame: &Frame) -> usize {
-    frame.bytes.saturating_sub(ETHERNET)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packets::FRAME;
 
     const MS: u64 = 1_000_000;
 
     fn frame(at_ns: u64) -> Frame {
-        Frame { at_ns, bytes: 1514, data: Box::new([0; FRAME]) }
+        Frame { at_ns, data: vec![0; 1514], ..Frame::default() }
     }
 
     /// When frames come out that come at these times, in ms.
     fn out(line: &mut Line, come: &[u64]) -> Vec<u64> {
-        let mut free = Vec::new();
-        come.iter().for_each(|at| line.accept(frame(at * MS), &mut free));
-        line.advance(u64::MAX, &mut free);
+        come.iter().for_each(|at| line.accept(frame(at * MS)));
+        line.advance(u64::MAX);
         line.on_the_way.drain(..).map(|due| due.at_ns / MS).collect()
     }
 

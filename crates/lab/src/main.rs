@@ -1,9 +1,29 @@
-//! Tools of the laboratory, which `midpath lab rpm` starts.
+//! Tools of the laboratory, which `midpath lab` starts: links in user space, and the ends of flows.
 
+#[cfg(target_os = "linux")]
+mod budget;
+#[cfg(target_os = "linux")]
+mod emulated;
+#[cfg(target_os = "linux")]
+mod emulator;
+#[cfg(target_os = "linux")]
+mod ends;
+#[cfg(target_os = "linux")]
+mod epoll;
+#[cfg(target_os = "linux")]
+mod frame;
+#[cfg(target_os = "linux")]
+mod lateness;
 #[cfg(target_os = "linux")]
 mod line;
 #[cfg(target_os = "linux")]
 mod packets;
+#[cfg(target_os = "linux")]
+mod plan;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod tcp_info;
 #[cfg(target_os = "linux")]
 mod wire;
 
@@ -12,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Tools that `midpath lab rpm` starts.
+/// Tools that `midpath lab` starts.
 #[derive(Debug, Parser)]
 #[command(name = "midpath-lab", version, max_term_width = 100)]
 struct Cli {
@@ -32,6 +52,14 @@ enum Tool {
         #[arg(long = "path", required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
+    /// Say what a scenario on standard input (as JSON: `text`, `base`, `scheme`, `seed`) makes the
+    /// laboratory build.
+    Plan,
+    /// Measure for two seconds what this machine can do in real time.
+    Budget,
+    /// Run a scenario between namespaces that are there. The order is one line of JSON on standard
+    /// input.
+    Run,
     /// Say why this machine cannot run RPM's programs, if it cannot.
     Check,
     /// Write DCTCP, as an object for `bpftool struct_ops register`, to standard output.
@@ -41,6 +69,9 @@ enum Tool {
 fn main() -> ExitCode {
     let done = match Cli::parse().tool {
         Tool::Wire { paths } => wire(&paths),
+        Tool::Plan => plan(),
+        Tool::Budget => budget(),
+        Tool::Run => run(),
         Tool::Check => check(),
         Tool::Dctcp => dctcp(),
     };
@@ -62,6 +93,25 @@ fn wire(paths: &[String]) -> Result<(), String> {
 }
 
 #[cfg(target_os = "linux")]
+fn plan() -> Result<(), String> {
+    let asked: plan::Asked = serde_json::from_reader(std::io::stdin()).map_err(|error| error.to_string())?;
+    println!("{}", plan::plan(&asked.setup()?));
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn budget() -> Result<(), String> {
+    println!("{}", budget::measure().map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn run() -> Result<(), String> {
+    println!("{}", run::run()?);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
 fn check() -> Result<(), String> {
     midpath_ebpf::rpm().map_err(|error| error.to_string())?;
     midpath_ebpf::unsupported().map_or(Ok(()), Err)
@@ -75,6 +125,21 @@ fn dctcp() -> Result<(), String> {
 
 #[cfg(not(target_os = "linux"))]
 fn wire(_: &[String]) -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn plan() -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn budget() -> Result<(), String> {
+    Err("works on Linux only".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run() -> Result<(), String> {
     Err("works on Linux only".into())
 }
 

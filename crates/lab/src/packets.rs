@@ -7,22 +7,23 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::frame::{Frame, OFFLOAD, Offload};
+
 /// Frames per system call.
 pub const BATCH: usize = 64;
-/// No frame is longer: the laboratory's devices have an MTU of 1500 and cut nothing later.
-pub const FRAME: usize = 2048;
+/// No frame is longer: a super-frame of 64 kB with its headers, and what the kernel says of it.
+const LONGEST: usize = OFFLOAD + (1 << 16) + 256;
 /// Room in the kernel for what comes while we sleep: 16 MB.
 const ROOM: libc::c_int = 16 << 20;
 
-/// A frame, and when it came, in ns of the wall clock.
-#[derive(Debug, Clone)]
-pub struct Frame {
-    /// When it came.
-    pub at_ns: u64,
-    /// How long it is.
-    pub bytes: usize,
-    /// What it says; only the first `bytes` count.
-    pub data: Box<[u8; FRAME]>,
+/// Where frames come to, before they get memory of their own.
+pub struct Room(Vec<u8>);
+
+impl Room {
+    /// For a batch.
+    pub fn new() -> Room {
+        Room(vec![0; BATCH * LONGEST])
+    }
 }
 
 /// A packet socket on one device.
@@ -49,6 +50,7 @@ impl Packets {
         socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
         // SAFETY: all bytes 0 is a valid address structure.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -79,18 +81,17 @@ impl Packets {
         self.fd.as_raw_fd()
     }
 
-    /// Frames that have come, at most [`BATCH`]; `free` gives them room.
-    pub fn receive(&self, free: &mut Vec<Frame>) -> io::Result<Vec<Frame>> {
-        let mut frames: Vec<Frame> = (0..BATCH).map(|_| free.pop().unwrap_or_else(empty)).collect();
+    /// Frames that have come, at most [`BATCH`].
+    pub fn receive(&self, room: &mut Room) -> io::Result<Vec<Frame>> {
         let mut stamps = [[0u64; 8]; BATCH];
         // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the
         // call.
         let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
-        for i in 0..BATCH {
-            vectors[i].iov_base = frames[i].data.as_mut_ptr().cast();
-            vectors[i].iov_len = FRAME;
+        for (i, place) in room.0.chunks_exact_mut(LONGEST).enumerate() {
+            vectors[i].iov_base = place.as_mut_ptr().cast();
+            vectors[i].iov_len = LONGEST;
             headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
             headers[i].msg_hdr.msg_iovlen = 1;
             headers[i].msg_hdr.msg_control = stamps[i].as_mut_ptr().cast();
@@ -110,12 +111,33 @@ impl Packets {
             Ok(got) => got,
             Err(_) => would_block(io::Error::last_os_error())?,
         };
-        for (frame, header) in frames.iter_mut().zip(&headers).take(got) {
-            frame.bytes = header.msg_len as usize;
-            frame.at_ns = stamp_of(&header.msg_hdr).unwrap_or_else(now_ns);
-        }
-        free.extend(frames.drain(got..));
-        Ok(frames)
+        // The kernel stamps by the wall clock, which may be set: it only says how long ago that was.
+        let (now, wall) = (now_ns(), wall_ns());
+        let come = |(header, place): (&libc::mmsghdr, &[u8])| {
+            let age = stamp_of(&header.msg_hdr).map_or(0, |at| wall.saturating_sub(at));
+            let bytes = &place[..(header.msg_len as usize).min(LONGEST)];
+            let (offload, data) = bytes.split_first_chunk::<OFFLOAD>()?;
+            let at_ns = now.saturating_sub(if age > OLDEST { 0 } else { age });
+            Some(Frame { at_ns, offload: Offload::read(offload), data: data.to_vec() })
+        };
+        Ok(headers.iter().zip(room.0.chunks_exact(LONGEST)).take(got).filter_map(come).collect())
+    }
+
+    /// Frames that the kernel had no room for since the last call.
+    pub fn missed(&self) -> u64 {
+        let mut found = [0u32; 2]; // struct tpacket_stats: packets, drops
+        let mut length = size_of::<[u32; 2]>() as libc::socklen_t;
+        // SAFETY: the pointer and the length are those of an array that lives over the call.
+        let done = unsafe {
+            libc::getsockopt(
+                self.raw(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut found).cast(),
+                &raw mut length,
+            )
+        };
+        if done < 0 { 0 } else { u64::from(found[1]) }
     }
 
     /// Sends frames, at most [`BATCH`]; says how many the device took.
@@ -123,15 +145,16 @@ impl Packets {
         let count = frames.len().min(BATCH);
         // SAFETY: all bytes 0 are valid vectors and headers; the pointers put in below outlive the
         // call.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { zeroed() };
+        let mut vectors: [[libc::iovec; 2]; BATCH] = unsafe { zeroed() };
         // SAFETY: as above.
         let mut headers: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
-        for i in 0..count {
-            // The kernel only reads through this pointer.
-            vectors[i].iov_base = frames[i].data.as_ptr().cast_mut().cast();
-            vectors[i].iov_len = frames[i].bytes;
-            headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
-            headers[i].msg_hdr.msg_iovlen = 1;
+        let offloads: Vec<[u8; OFFLOAD]> = frames[..count].iter().map(|frame| frame.offload.write()).collect();
+        for (i, frame) in frames[..count].iter().enumerate() {
+            // The kernel only reads through these pointers.
+            let parts: [&[u8]; 2] = [&offloads[i], &frame.data];
+            vectors[i] = parts.map(|p| libc::iovec { iov_base: p.as_ptr().cast_mut().cast(), iov_len: p.len() });
+            headers[i].msg_hdr.msg_iov = vectors[i].as_mut_ptr();
+            headers[i].msg_hdr.msg_iovlen = 2;
         }
         // SAFETY: `count` headers that point to memory of the lengths that they say.
         let sent = unsafe { libc::sendmmsg(self.raw(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT as _) };
@@ -173,12 +196,20 @@ fn would_block(error: io::Error) -> io::Result<usize> {
     if full || error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) }
 }
 
-fn empty() -> Frame {
-    Frame { at_ns: 0, bytes: 0, data: Box::new([0; FRAME]) }
+/// An older stamp is one of before the wall clock was set.
+const OLDEST: u64 = 1_000_000_000;
+
+/// The monotonic clock.
+#[allow(unsafe_code)]
+pub fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a structure that lives over the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// The wall clock: the one that the kernel stamps frames with.
-pub fn now_ns() -> u64 {
+fn wall_ns() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |time| time.as_nanos() as u64)
 }

@@ -5,11 +5,10 @@ use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
+use crate::frame::Frame;
+use crate::lateness::Lateness;
 use crate::line::{Line, Shape};
-use crate::packets::{BATCH, Frame, Packets, now_ns, wait};
-
-/// Buckets of lateness, 10 µs each.
-const BUCKETS: usize = 2000;
+use crate::packets::{BATCH, Packets, Room, now_ns, wait};
 
 /// Where frames go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,31 +96,19 @@ fn time_of(text: &str) -> Option<u64> {
 }
 
 /// What a wire has done.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     frames: u64,
     lost: u64,
-    late: Vec<u64>,
+    /// Among the lost, those that the kernel had no room for while we slept.
+    missed: u64,
+    late: Lateness,
 }
 
 impl Report {
-    /// How late frames were: below this for a share `q` of them, in µs.
-    fn quantile_us(&self, q: f64) -> Option<u64> {
-        let wanted = (self.frames as f64 * q).ceil() as u64;
-        let mut sum = 0;
-        self.late
-            .iter()
-            .position(|n| {
-                sum += n;
-                sum >= wanted.max(1)
-            })
-            .map(|bucket| 10 * (bucket as u64 + 1))
-    }
-
     /// One object.
     pub fn to_json(&self) -> Value {
-        let q = |q| self.quantile_us(q);
-        json!({"frames": self.frames, "lost": self.lost, "late_us": {"p50": q(0.5), "p99": q(0.99), "p999": q(0.999)}})
+        json!({"frames": self.frames, "lost": self.lost, "missed": self.missed, "late_us": self.late.to_json()})
     }
 }
 
@@ -144,25 +131,25 @@ pub fn run(paths: &[Path]) -> io::Result<Report> {
     let mut all: Vec<Working> = paths.iter().map(working).collect();
     let mut descriptors: Vec<_> = sockets.iter().map(Packets::raw).collect();
     descriptors.push(0);
-    let mut report = Report { frames: 0, lost: 0, late: vec![0; BUCKETS] };
-    let mut free = Vec::new();
+    let (mut report, mut room) = (Report::default(), Room::new());
     println!("ready");
     loop {
         let ready = wait(&descriptors, next_wait(&all))?;
         if ready[sockets.len()] {
             if io::stdin().read(&mut [0; 64])? == 0 {
-                report.lost += all.iter().map(|working| working.line.lost).sum::<u64>();
+                report.missed = sockets.iter().map(Packets::missed).sum();
+                report.lost += report.missed + all.iter().map(|working| working.line.lost).sum::<u64>();
                 return Ok(report);
             }
             all.iter_mut().for_each(|working| working.line.begin(now_ns()));
         }
         for (at, socket) in sockets.iter().enumerate().filter(|(at, _)| ready[*at]) {
-            for frame in socket.receive(&mut free)? {
-                accept(&mut all, names[at], frame, &mut free, &mut report);
+            for frame in socket.receive(&mut room)? {
+                accept(&mut all, names[at], frame, &mut report);
             }
         }
         for working in &mut all {
-            deliver(&mut working.line, &sockets[working.to], &mut free, &mut report)?;
+            deliver(&mut working.line, &sockets[working.to], &mut report)?;
         }
     }
 }
@@ -174,23 +161,20 @@ fn next_wait(all: &[Working]) -> Option<u64> {
     due.map(|due| due.saturating_sub(now_ns()))
 }
 
-fn accept(all: &mut [Working], device: &str, frame: Frame, free: &mut Vec<Frame>, report: &mut Report) {
-    let fits = |path: &Path| path.from == device && path.mac.is_none_or(|mac| frame.data[..6] == mac);
+fn accept(all: &mut [Working], device: &str, frame: Frame, report: &mut Report) {
+    let fits = |path: &Path| path.from == device && path.mac.is_none_or(|mac| frame.data.starts_with(&mac));
     // A path for this station before one for any.
     let found = all.iter_mut().filter(|working| fits(&working.path)).max_by_key(|working| working.path.mac.is_some());
     match found {
-        Some(working) => working.line.accept(frame, free),
-        None => {
-            report.lost += 1;
-            free.push(frame);
-        }
+        Some(working) => working.line.accept(frame),
+        None => report.lost += 1,
     }
 }
 
-fn deliver(line: &mut Line, socket: &Packets, free: &mut Vec<Frame>, report: &mut Report) -> io::Result<()> {
+fn deliver(line: &mut Line, socket: &Packets, report: &mut Report) -> io::Result<()> {
     loop {
         let now = now_ns();
-        line.advance(now, free);
+        line.advance(now);
         let due = line.on_the_way.iter().take(BATCH).take_while(|due| due.at_ns <= now).count();
         if due == 0 {
             return Ok(());
@@ -202,10 +186,8 @@ fn deliver(line: &mut Line, socket: &Packets, free: &mut Vec<Frame>, report: &mu
         report.lost += (due - sent) as u64;
         report.frames += sent as u64;
         for at in &times[..sent] {
-            let late_us = (now - at) / 1000;
-            report.late[(late_us as usize / 10).min(BUCKETS - 1)] += 1;
+            report.late.note(now - at);
         }
-        free.extend(batch);
     }
 }
 
@@ -237,13 +219,5 @@ mod tests {
         ] {
             assert!(Path::parse(wrong).unwrap_err().contains(why), "{wrong}");
         }
-    }
-
-    #[test]
-    fn lateness_is_counted_in_steps_of_ten_microseconds() {
-        let mut report = Report { frames: 100, lost: 0, late: vec![0; BUCKETS] };
-        report.late[3] = 99;
-        report.late[BUCKETS - 1] = 1;
-        assert_eq!((report.quantile_us(0.5), report.quantile_us(0.999)), (Some(40), Some(20_000)));
     }
 }

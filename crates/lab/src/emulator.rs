@@ -1,0 +1,123 @@
+//! All links of a laboratory, on one thread: frames come in at one end's device, and leave at the other's.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use midpath_core::units::Time;
+use serde_json::{Value, json};
+
+use crate::emulated::Emulated;
+use crate::frame::Frame;
+use crate::lateness::Lateness;
+use crate::packets::{BATCH, Packets, Room, now_ns, wait};
+
+/// The longest sleep: so soon it is seen that a run is over.
+const NAP_NS: u64 = 20_000_000;
+
+/// What a direction's queue was like at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// When.
+    pub at: Time,
+    /// Bytes that waited.
+    pub backlog: u64,
+    /// Bytes sent until then.
+    pub bytes: u64,
+}
+
+/// The links. Direction `2 i` goes from the device of link `i`'s end `a` to that of `b`.
+pub struct Emulator {
+    /// Of each link two, that of `a` first: what comes in at number `n` is direction `n`'s.
+    sockets: Vec<Packets>,
+    /// The directions.
+    pub ways: Vec<Emulated>,
+    /// Samples of each direction.
+    pub samples: Vec<Vec<Sample>>,
+    late: Lateness,
+    /// Frames that a device did not take.
+    refused: u64,
+    /// Frames that the kernel had no room for while the thread slept.
+    missed: u64,
+}
+
+/// The device in the emulator's namespace at the end of link `link` that is `a` (0) or `b` (1).
+pub fn device(link: usize, end: usize) -> String {
+    format!("l{link}{}", ["a", "b"][end])
+}
+
+impl Emulator {
+    /// Opens the devices of all links in this thread's namespace.
+    pub fn open(ways: Vec<Emulated>) -> io::Result<Emulator> {
+        let names = (0..ways.len()).map(|n| device(n / 2, n % 2));
+        let sockets = names.map(|name| Packets::open(&name)).collect::<io::Result<Vec<_>>>()?;
+        let samples = vec![Vec::new(); ways.len()];
+        Ok(Emulator { sockets, ways, samples, late: Lateness::default(), refused: 0, missed: 0 })
+    }
+
+    /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
+    pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool) -> io::Result<()> {
+        let descriptors: Vec<_> = self.sockets.iter().map(Packets::raw).collect();
+        let (mut room, mut sample_at) = (Room::new(), Time::ZERO);
+        let time = |ns: u64| Time::from_ns(ns.saturating_sub(begin_ns));
+        while !over.load(Ordering::Relaxed) {
+            let due = self.ways.iter().filter_map(Emulated::next_due).min().unwrap_or(Time::MAX).min(sample_at);
+            let due_ns = begin_ns.saturating_add(due.as_ns());
+            let nap = due_ns.saturating_sub(now_ns()).min(NAP_NS);
+            for (n, ready) in wait(&descriptors, Some(nap))?.into_iter().enumerate() {
+                if ready {
+                    self.receive(n, &mut room, &time)?;
+                }
+            }
+            for n in 0..self.ways.len() {
+                self.deliver(n, begin_ns)?;
+            }
+            let now = time(now_ns());
+            if now >= sample_at && now_ns() >= begin_ns {
+                self.sample(now);
+                sample_at = now + every;
+            }
+        }
+        self.missed = self.sockets.iter().map(Packets::missed).sum();
+        Ok(())
+    }
+
+    fn receive(&mut self, n: usize, room: &mut Room, time: &impl Fn(u64) -> Time) -> io::Result<()> {
+        let frames = self.sockets[n].receive(room)?;
+        for piece in frames.into_iter().flat_map(Frame::cut) {
+            let at = time(piece.at_ns);
+            self.ways[n].accept(piece, at);
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, n: usize, begin_ns: u64) -> io::Result<()> {
+        loop {
+            let now_ns = now_ns();
+            let now = Time::from_ns(now_ns.saturating_sub(begin_ns));
+            let due: Vec<(Time, Frame)> = std::iter::from_fn(|| self.ways[n].due(now)).take(BATCH).collect();
+            if due.is_empty() {
+                return Ok(());
+            }
+            let (times, frames): (Vec<Time>, Vec<Frame>) = due.into_iter().unzip();
+            let sent = self.sockets[n ^ 1].send(&frames)?;
+            // A device that takes nothing more is full: as on a wire, what comes then is lost.
+            self.refused += (frames.len() - sent) as u64;
+            times[..sent].iter().for_each(|at| self.late.note(now.saturating_sub(*at).as_ns()));
+        }
+    }
+
+    fn sample(&mut self, at: Time) {
+        for (way, samples) in self.ways.iter_mut().zip(&mut self.samples) {
+            way.advance(at);
+            samples.push(Sample { at, backlog: way.backlog(), bytes: way.counters.bytes });
+        }
+    }
+
+    /// How well it went.
+    pub fn report(&self) -> Value {
+        let carried: u64 = self.ways.iter().map(|way| way.counters.packets).sum();
+        json!({
+            "frames": carried, "missed": self.missed, "refused": self.refused, "late_us": self.late.to_json(),
+        })
+    }
+}

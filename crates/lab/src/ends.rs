@@ -1,0 +1,359 @@
+//! The ends of all flows: the kernel's TCP in the hosts' namespaces, driven by one thread.
+//!
+//! A socket belongs to the namespace in which its thread was when it was made, so one process has them
+//! all, and one clock. What arrives is counted and thrown away in the kernel.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::epoll::{Epoll, Ready};
+use crate::packets::now_ns;
+use crate::tcp_info::TcpInfo;
+
+/// Ports at which hosts listen, one for each congestion control: ACKs are those of the receiver's.
+const FIRST_PORT: u16 = 7400;
+/// Given to the kernel at once, and taken from it.
+const CHUNK: usize = 256 << 10;
+
+/// A flow to be sent.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Nodes.
+    pub ends: (usize, usize),
+    /// Bytes; none without end.
+    pub size: Option<u64>,
+    /// When it begins.
+    pub start: Time,
+    /// When it gives up.
+    pub stop: Option<Time>,
+    /// The kernel's congestion control.
+    pub control: String,
+    /// Whether the kernel paces it.
+    pub paced: bool,
+}
+
+/// What became of a flow.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// When its connection was asked for.
+    pub started: Option<Time>,
+    /// When its last byte was read.
+    pub completed: Option<Time>,
+    /// Bytes read.
+    pub delivered: u64,
+    /// The sender's last word.
+    pub info: Option<TcpInfo>,
+    /// The sender's address and port, and the receiver's.
+    pub addresses: Option<(SocketAddrV4, SocketAddrV4)>,
+    /// Of its round trip: the sum of the samples and their number.
+    pub rtt: (f64, u64, f64),
+    /// Why it failed.
+    pub error: Option<String>,
+    sending: Option<Socket>,
+    left: Option<u64>,
+    over: bool,
+}
+
+/// What was seen of a flow at a time.
+pub struct Look {
+    /// When.
+    pub at: Time,
+    /// Which flow.
+    pub flow: usize,
+    /// Bytes read.
+    pub delivered: u64,
+    /// Its sender.
+    pub info: TcpInfo,
+}
+
+/// The ends at work.
+pub struct Ends<'a> {
+    hosts: &'a BTreeMap<usize, File>,
+    wanted: &'a [Wanted],
+    /// As in `wanted`.
+    pub flows: Vec<Flow>,
+    /// Looks at the first flows.
+    pub looks: Vec<Look>,
+    /// Bytes that all flows of a group had delivered at a time.
+    pub progress: Vec<(Time, Vec<u64>)>,
+    epoll: Epoll,
+    listeners: FxHashMap<RawFd, Socket>,
+    receiving: FxHashMap<RawFd, (Socket, Option<usize>)>,
+    senders: FxHashMap<RawFd, usize>,
+    by_address: FxHashMap<(SocketAddrV4, SocketAddrV4), usize>,
+    space: Vec<MaybeUninit<u8>>,
+    data: Vec<u8>,
+    /// By how much the latest flow began late.
+    pub late: Time,
+}
+
+/// When and what to look at.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// How often.
+    pub every: Time,
+    /// How many of the first flows.
+    pub flows: usize,
+    /// Of each flow its group.
+    pub groups: Vec<usize>,
+}
+
+/// A node's address.
+pub fn address(node: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, (node >> 8) as u8, (node & 0xff) as u8)
+}
+
+impl<'a> Ends<'a> {
+    /// Listens in all hosts for these flows.
+    pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted]) -> io::Result<Ends<'a>> {
+        let mut ends = Ends {
+            hosts,
+            wanted,
+            flows: wanted.iter().map(|_| Flow::default()).collect(),
+            looks: Vec::new(),
+            progress: Vec::new(),
+            epoll: Epoll::new()?,
+            listeners: FxHashMap::default(),
+            receiving: FxHashMap::default(),
+            senders: FxHashMap::default(),
+            by_address: FxHashMap::default(),
+            space: vec![MaybeUninit::uninit(); CHUNK],
+            data: vec![0; CHUNK],
+            late: Time::ZERO,
+        };
+        let mut places: Vec<(usize, u16, &str)> =
+            wanted.iter().map(|flow| (flow.ends.1, ends.port(&flow.control), flow.control.as_str())).collect();
+        places.sort_unstable();
+        places.dedup();
+        for (host, port, control) in places {
+            ends.enter(host)?;
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+            socket.set_tcp_congestion(control.as_bytes())?;
+            socket.set_nonblocking(true)?;
+            socket.bind(&SockAddr::from(SocketAddrV4::new(address(host), port)))?;
+            socket.listen(4096)?;
+            ends.epoll.add(socket.as_raw_fd(), true, false)?;
+            ends.listeners.insert(socket.as_raw_fd(), socket);
+        }
+        Ok(ends)
+    }
+
+    /// Each congestion control's port: the order in which flows first name them.
+    fn port(&self, control: &str) -> u16 {
+        let first = self.wanted.iter().position(|flow| flow.control == control).unwrap_or(0);
+        let mut before: Vec<&str> = self.wanted[..first].iter().map(|flow| flow.control.as_str()).collect();
+        before.sort_unstable();
+        before.dedup();
+        FIRST_PORT + before.len() as u16
+    }
+
+    #[allow(unsafe_code)]
+    fn enter(&self, host: usize) -> io::Result<()> {
+        let file = self.hosts.get(&host).ok_or_else(|| io::Error::other(format!("node {host} has no namespace")))?;
+        // SAFETY: the descriptor is open; only this thread changes.
+        if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Sends until all flows are over, or until `stop`; says when that was. Time begins at `begin_ns`.
+    pub fn run(&mut self, begin_ns: u64, stop: Option<Time>, patience: Time, watch: &Watch) -> io::Result<Time> {
+        let mut order: Vec<usize> = (0..self.wanted.len()).collect();
+        order.sort_by_key(|i| self.wanted[*i].start);
+        let mut order = order.into_iter().peekable();
+        let (end, mut look_at) = (stop.unwrap_or(patience), Time::ZERO);
+        let mut given_up: Vec<(Time, usize)> = Vec::new();
+        loop {
+            let now_ns = now_ns();
+            let now = Time::from_ns(now_ns.saturating_sub(begin_ns));
+            if now_ns < begin_ns {
+                crate::packets::wait(&[], Some(begin_ns - now_ns))?;
+                continue;
+            }
+            while let Some(i) = order.next_if(|i| self.wanted[*i].start <= now) {
+                self.late = self.late.max(now.saturating_sub(self.wanted[i].start));
+                self.start(i, now);
+                given_up.extend(self.wanted[i].stop.map(|at| (at, i)));
+            }
+            given_up.retain(|(at, i)| *at > now || !self.give_up(*i));
+            if now >= look_at {
+                self.look(now, watch);
+                look_at = now + watch.every;
+            }
+            if now >= end || (stop.is_none() && order.peek().is_none() && self.flows.iter().all(|f| f.over)) {
+                self.look(now, watch);
+                (0..self.flows.len()).for_each(|i| self.close(i));
+                return Ok(now);
+            }
+            let next = order.peek().map(|i| self.wanted[*i].start);
+            let next = next.into_iter().chain(given_up.iter().map(|(at, _)| *at)).fold(end.min(look_at), Time::min);
+            for ready in self.epoll.wait(next.saturating_sub(now).as_ns())? {
+                let now = Time::from_ns(crate::packets::now_ns().saturating_sub(begin_ns));
+                self.happen(ready, now)?;
+            }
+        }
+    }
+
+    fn start(&mut self, i: usize, now: Time) {
+        self.flows[i].started = Some(now);
+        self.flows[i].left = self.wanted[i].size;
+        if let Err(error) = self.connect(i) {
+            self.fail(i, &error);
+        }
+    }
+
+    fn connect(&mut self, i: usize) -> io::Result<()> {
+        let wanted = &self.wanted[i];
+        let (from, to) = wanted.ends;
+        self.enter(from)?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_tcp_congestion(wanted.control.as_bytes())?;
+        socket.set_nonblocking(true)?;
+        if wanted.paced {
+            crate::tcp_info::pace(&socket)?;
+        }
+        socket.bind(&SockAddr::from(SocketAddrV4::new(address(from), 0)))?;
+        let peer = SocketAddrV4::new(address(to), self.port(&wanted.control));
+        if let Err(error) = socket.connect(&SockAddr::from(peer))
+            && error.raw_os_error() != Some(libc::EINPROGRESS)
+        {
+            return Err(error);
+        }
+        let Some(SocketAddr::V4(own)) = socket.local_addr()?.as_socket() else {
+            return Err(io::Error::other("no address"));
+        };
+        self.by_address.insert((own, peer), i);
+        self.flows[i].addresses = Some((own, peer));
+        self.epoll.add(socket.as_raw_fd(), false, true)?;
+        self.senders.insert(socket.as_raw_fd(), i);
+        self.flows[i].sending = Some(socket);
+        Ok(())
+    }
+
+    fn fail(&mut self, i: usize, error: &io::Error) {
+        self.flows[i].error.get_or_insert(error.to_string());
+        self.close(i);
+    }
+
+    /// The sender's connection ends, with what the kernel knew of it. What was not sent yet is thrown away.
+    fn close(&mut self, i: usize) {
+        self.flows[i].over = true;
+        let Some(socket) = self.flows[i].sending.take() else { return };
+        self.flows[i].info = TcpInfo::of(&socket).ok();
+        self.senders.remove(&socket.as_raw_fd());
+        let _ = socket.set_linger(Some(Duration::ZERO));
+    }
+
+    /// A flow with a `stop` of its own gives up then.
+    fn give_up(&mut self, i: usize) -> bool {
+        self.close(i);
+        true
+    }
+
+    fn happen(&mut self, ready: Ready, now: Time) -> io::Result<()> {
+        if self.listeners.contains_key(&ready.fd) {
+            return self.take(ready.fd);
+        }
+        if let Some(i) = self.senders.get(&ready.fd).copied() {
+            if let Err(error) = self.send(i, ready) {
+                self.fail(i, &error);
+            }
+            return Ok(());
+        }
+        self.receive(ready.fd, now);
+        Ok(())
+    }
+
+    fn take(&mut self, listener: RawFd) -> io::Result<()> {
+        loop {
+            match self.listeners[&listener].accept() {
+                Ok((socket, peer)) => {
+                    socket.set_nonblocking(true)?;
+                    let own = socket.local_addr()?.as_socket();
+                    let flow = match (peer.as_socket(), own) {
+                        (Some(SocketAddr::V4(peer)), Some(SocketAddr::V4(own))) => self.by_address.get(&(peer, own)),
+                        _ => None,
+                    };
+                    self.epoll.add(socket.as_raw_fd(), true, false)?;
+                    self.receiving.insert(socket.as_raw_fd(), (socket, flow.copied()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // It was reset before it was taken.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Counts what has arrived. A connection that ends is closed.
+    fn receive(&mut self, fd: RawFd, now: Time) {
+        let Some((socket, flow)) = self.receiving.get(&fd) else { return };
+        let flow = *flow;
+        loop {
+            match socket.recv_with_flags(&mut self.space, libc::MSG_TRUNC) {
+                Ok(0) => break,
+                Ok(got) => {
+                    let Some(i) = flow else { continue };
+                    self.flows[i].delivered += got as u64;
+                    if self.wanted[i].size == Some(self.flows[i].delivered) {
+                        self.flows[i].completed.get_or_insert(now);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => break,
+            }
+        }
+        self.receiving.remove(&fd);
+    }
+
+    /// Gives the kernel what it takes; a flow that is through is closed when the receiver has closed.
+    fn send(&mut self, i: usize, ready: Ready) -> io::Result<()> {
+        let flow = &mut self.flows[i];
+        let Some(socket) = &flow.sending else { return Ok(()) };
+        if let Some(error) = socket.take_error()? {
+            return Err(error);
+        }
+        if ready.closed && flow.left == Some(0) {
+            self.close(i);
+            return Ok(());
+        }
+        if !ready.writable {
+            return Ok(());
+        }
+        while flow.left != Some(0) {
+            let most = flow.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize);
+            match socket.send(&self.data[..most]) {
+                Ok(sent) => flow.left = flow.left.map(|left| left - sent as u64),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        socket.shutdown(std::net::Shutdown::Write)?;
+        self.epoll.change(socket.as_raw_fd(), false, false)
+    }
+
+    fn look(&mut self, now: Time, watch: &Watch) {
+        let mut sums = vec![0; watch.groups.iter().max().map_or(0, |most| most + 1)];
+        for (i, flow) in self.flows.iter_mut().enumerate() {
+            sums[watch.groups[i]] += flow.delivered;
+            let Some(info) = flow.sending.as_ref().and_then(|socket| TcpInfo::of(socket).ok()) else { continue };
+            if info.rtt_s > 0.0 {
+                flow.rtt = (flow.rtt.0 + info.rtt_s, flow.rtt.1 + 1, flow.rtt.2.max(info.rtt_s));
+            }
+            if i < watch.flows {
+                self.looks.push(Look { at: now, flow: i, delivered: flow.delivered, info });
+            }
+        }
+        self.progress.push((now, sums));
+    }
+}

@@ -1,0 +1,326 @@
+//! One run of a scenario: the emulator on one thread, the ends of all flows on another.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use midpath_core::packet::NodeId;
+use midpath_core::units::Time;
+use midpath_sim::measure::Capacity;
+use midpath_sim::setup::Setup;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::emulated::{Emulated, Losses};
+use crate::emulator::{Emulator, Sample};
+use crate::ends::{Ends, Flow, Wanted, Watch};
+use crate::frame::Conversation;
+use crate::packets::now_ns;
+use crate::plan::Asked;
+
+/// From "ready" to the first flow: all threads are there by then.
+const LEAD_NS: u64 = 100_000_000;
+/// The links come before the ends: what is late there is late for all.
+const LINKS_PRIORITY: libc::c_int = 10;
+const ENDS_PRIORITY: libc::c_int = 5;
+/// Looks are no nearer than this: each is a system call for each flow.
+const NEAREST: Time = Time::from_ms(5);
+
+/// What to run, one line of JSON on standard input.
+#[derive(Debug, Deserialize)]
+pub struct Order {
+    /// The scenario.
+    #[serde(flatten)]
+    pub asked: Asked,
+    /// The namespace with the links' devices, as a file.
+    pub between: String,
+    /// Those of hosts, by node.
+    pub hosts: BTreeMap<usize, String>,
+    /// The kernel's congestion controls by scheme.
+    pub controls: BTreeMap<String, String>,
+    /// Schemes whose packets the kernel spaces out.
+    pub paced: Vec<String>,
+    /// When a run without a `stop` ends at the latest.
+    pub patience_s: f64,
+    /// Where captures go.
+    pub files: Option<String>,
+}
+
+/// Reads the order, says that it is ready, runs, and gives the result.
+pub fn run() -> Result<Value, String> {
+    die_with_parent();
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
+    let order: Order = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+    let setup = order.asked.setup()?;
+    let ran = carry_out(&setup, &order).map_err(|error| error.to_string())?;
+    Ok(ran.to_json(&setup))
+}
+
+/// A laboratory whose master is killed ends, too.
+#[allow(unsafe_code)]
+fn die_with_parent() {
+    // SAFETY: plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Real-time priority for this thread, if that is allowed.
+#[allow(unsafe_code)]
+pub fn prioritise(priority: libc::c_int) -> bool {
+    let wanted = libc::sched_param { sched_priority: priority };
+    // SAFETY: a structure that lives over the call; 0 is this thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) == 0 }
+}
+
+#[allow(unsafe_code)]
+fn enter(file: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open; only this thread changes.
+    let done = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+struct Ran {
+    emulator: Emulator,
+    flows: Vec<Flow>,
+    watch: Watch,
+    looks: Vec<crate::ends::Look>,
+    progress: Vec<(Time, Vec<u64>)>,
+    span: Time,
+    ends_late: Time,
+    real_time: bool,
+}
+
+fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
+    let directions = setup.directions().map_err(|error| io::Error::other(error.to_string()))?;
+    let seed = setup.scenario.seed;
+    let mut ways: Vec<Emulated> = Vec::new();
+    for (direction, index) in directions.into_iter().zip(0..) {
+        ways.push(Emulated::new(direction, seed, index));
+    }
+    for capture in setup.captures() {
+        let (NodeId(node), port) = capture.place;
+        let link = setup.topology.ports(node as usize)[usize::from(port.0)].link as usize;
+        ways[setup.directed(link, node as usize) as usize].capture = Some(capture);
+    }
+    let hosts: BTreeMap<usize, File> =
+        order.hosts.iter().map(|(node, path)| Ok((*node, File::open(path)?))).collect::<io::Result<_>>()?;
+    let between = File::open(&order.between)?;
+    let wanted = wanted(setup, order);
+    let watch = watch(setup);
+    let (over, (say, opened)) = (AtomicBool::new(false), mpsc::channel::<Result<bool, String>>());
+    thread::scope(|scope| {
+        // It is gone with this block: a thread that waits for a beginning then ends, too.
+        let (begin, begins) = mpsc::channel::<u64>();
+        let (over, every) = (&over, watch.every);
+        let links = scope.spawn(move || -> io::Result<Emulator> {
+            let opened = enter(&between).and_then(|()| Emulator::open(ways));
+            let mut emulator = match opened {
+                Ok(emulator) => emulator,
+                Err(error) => {
+                    let _ = say.send(Err(error.to_string()));
+                    return Err(error);
+                }
+            };
+            let _ = say.send(Ok(prioritise(LINKS_PRIORITY)));
+            let Ok(begin_ns) = begins.recv() else { return Ok(emulator) };
+            emulator.run(begin_ns, every, over)?;
+            Ok(emulator)
+        });
+        let real_time = match opened.recv() {
+            Ok(Ok(real_time)) => real_time,
+            Ok(Err(error)) => return Err(io::Error::other(format!("the links could not be opened: {error}"))),
+            Err(_) => return Err(io::Error::other("the links could not be opened")),
+        };
+        let mut ends = Ends::new(&hosts, &wanted)?;
+        prioritise(ENDS_PRIORITY);
+        println!("ready");
+        let begin_ns = now_ns() + LEAD_NS;
+        let _ = begin.send(begin_ns);
+        let patience = Time::from_secs_f64(order.patience_s);
+        let span = ends.run(begin_ns, setup.scenario.stop, patience, &watch);
+        over.store(true, Ordering::Relaxed);
+        let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
+        let span = span?;
+        let Ends { flows, looks, progress, late, .. } = ends;
+        Ok(Ran { emulator, flows, looks, progress, span, ends_late: late, real_time, watch: watch.clone() })
+    })
+    .and_then(|ran| write_captures(ran, order.files.as_deref()))
+}
+
+fn write_captures(mut ran: Ran, folder: Option<&str>) -> io::Result<Ran> {
+    for capture in ran.emulator.ways.iter_mut().filter_map(|way| way.capture.take()) {
+        if let Some(folder) = folder {
+            let path = Path::new(folder).join(&capture.name);
+            std::fs::write(path, capture.file())?;
+        }
+    }
+    Ok(ran)
+}
+
+fn wanted(setup: &Setup, order: &Order) -> Vec<Wanted> {
+    let of = |i: usize| {
+        let (flow, scheme) = (&setup.flows[i].flow, setup.scheme_of(i));
+        Wanted {
+            ends: (flow.src as usize, flow.dst as usize),
+            size: flow.size.map(|size| size.0),
+            start: flow.start,
+            stop: flow.stop,
+            control: order.controls.get(scheme).cloned().unwrap_or_default(),
+            paced: order.paced.iter().any(|paced| paced == scheme),
+        }
+    };
+    (0..setup.flows.len()).map(of).collect()
+}
+
+fn watch(setup: &Setup) -> Watch {
+    let measure = &setup.scenario.measure;
+    let mut names: Vec<&str> = Vec::new();
+    let mut group = |name| {
+        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    };
+    let groups = setup.flows.iter().map(|info| group(&info.flow.group)).collect();
+    let span = setup.scenario.stop.unwrap_or_default().0 / u64::from(measure.points.max(2));
+    let every = setup.sample_interval().max(Time(span)).max(NEAREST);
+    Watch { every, flows: measure.flows as usize, groups }
+}
+
+impl Ran {
+    fn to_json(&self, setup: &Setup) -> Value {
+        let losses = self.losses();
+        let flows: Vec<Value> = self.flows.iter().map(|flow| flow_json(flow, &losses)).collect();
+        let mut report = self.emulator.report();
+        report["real_time"] = json!(self.real_time);
+        report["ends_late_us"] = json!(self.ends_late.as_ns() / 1000);
+        report["stored"] = json!(self.emulator.ways.iter().map(Emulated::stored).sum::<u64>());
+        let series = if setup.scenario.measure.series { self.series(setup) } else { Vec::new() };
+        json!({
+            "simulated_s": self.span.as_secs_f64(), "flows": flows, "ports": self.ports(setup), "emulator": report,
+            "series": series,
+        })
+    }
+
+    /// What became of each conversation's packets, on all links together.
+    fn losses(&self) -> BTreeMap<Conversation, Losses> {
+        let mut all: BTreeMap<Conversation, Losses> = BTreeMap::new();
+        for (conversation, losses) in self.emulator.ways.iter().flat_map(|way| &way.losses) {
+            let sum = all.entry(*conversation).or_default();
+            (sum.lost, sum.marked) = (sum.lost + losses.lost, sum.marked + losses.marked);
+        }
+        all
+    }
+
+    /// As docs/results.md has them, node by node.
+    fn ports(&self, setup: &Setup) -> Vec<Value> {
+        let topology = &setup.topology;
+        let mut rows = Vec::new();
+        for n in 0..topology.nodes().len() {
+            for (p, at) in topology.ports(n).iter().enumerate() {
+                let link = &topology.links()[at.link as usize];
+                let way = &self.emulator.ways[setup.directed(at.link as usize, n) as usize];
+                let counters = &way.counters;
+                let used = Capacity::of(setup, at.link as usize, n);
+                let delay = |q| counters.delay.quantile(q);
+                rows.push(json!({
+                    "node": topology.nodes()[n].name, "port": p, "peer": topology.nodes()[at.peer as usize].name,
+                    "rate_bps": link.rate_from(n).0, "delay_s": link.delay.as_secs_f64(),
+                    "packets": counters.packets, "bytes": counters.bytes,
+                    "utilisation": used.used(counters.bytes as f64 * 8.0, Time::ZERO, self.span),
+                    "drops_queue": counters.drops_queue, "drops_aqm": counters.drops_aqm,
+                    "drops_fault": counters.drops_fault + way.cut, "drops_policy": counters.drops_policy,
+                    "corrupted": way.corrupted, "marks": counters.marks,
+                    "queue_mean_bytes": counters.waited as f64 / (self.span.0 as f64).max(1.0),
+                    "queue_max_bytes": counters.max_bytes, "delay_mean_s": counters.delay.mean(),
+                    "delay_p50_s": delay(0.5), "delay_p95_s": delay(0.95), "delay_p99_s": delay(0.99),
+                    "delay_max_s": counters.delay.max().as_secs_f64(),
+                }));
+            }
+        }
+        rows
+    }
+
+    /// Rows of the table `series`: time, entity, metric, value.
+    fn series(&self, setup: &Setup) -> Vec<Value> {
+        let mut rows = Vec::new();
+        let mut add = |at: Time, entity: &str, metric: &str, value: f64| {
+            rows.push(json!([at.as_secs_f64(), entity, metric, value]));
+        };
+        let mut busiest: Vec<usize> = (0..self.emulator.ways.len()).collect();
+        busiest.sort_by_key(|n| std::cmp::Reverse(self.emulator.ways[*n].counters.bytes));
+        for n in busiest.into_iter().take(setup.scenario.measure.ports as usize) {
+            let link = &setup.topology.links()[n / 2];
+            let (from, to) = if n % 2 == 0 { (link.a, link.b) } else { (link.b, link.a) };
+            let name = |n: usize| &setup.topology.nodes()[n].name;
+            let entity = format!("port:{}>{}", name(from), name(to));
+            for pair in self.emulator.samples[n].windows(2) {
+                let [before, after] = pair else { continue };
+                let bps = rate(before, after);
+                add(after.at, &entity, "queue_bytes", after.backlog as f64);
+                add(after.at, &entity, "throughput_bps", bps);
+                add(after.at, &entity, "utilisation", bps / link.rate_from(from).as_f64());
+            }
+        }
+        for (group, name) in self.groups(setup).into_iter().enumerate() {
+            for pair in self.progress.windows(2) {
+                let [(before, had), (after, has)] = pair else { continue };
+                let bytes = has[group] - had[group];
+                let took = after.saturating_sub(*before).as_secs_f64();
+                if took > 0.0 {
+                    add(*after, &format!("group:{name}"), "goodput_bps", bytes as f64 * 8.0 / took);
+                }
+            }
+        }
+        let mut last: BTreeMap<usize, (Time, u64)> = BTreeMap::new();
+        for look in &self.looks {
+            let entity = format!("flow:{}", look.flow);
+            add(look.at, &entity, "cwnd_bytes", f64::from(look.info.cwnd) * f64::from(look.info.mss));
+            add(look.at, &entity, "srtt_s", look.info.rtt_s);
+            if let Some((before, had)) = last.insert(look.flow, (look.at, look.delivered)) {
+                let took = look.at.saturating_sub(before).as_secs_f64();
+                if took > 0.0 {
+                    add(look.at, &entity, "goodput_bps", (look.delivered - had) as f64 * 8.0 / took);
+                }
+            }
+        }
+        rows
+    }
+
+    fn groups<'a>(&self, setup: &'a Setup) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        for (info, group) in setup.flows.iter().zip(&self.watch.groups) {
+            if *group == names.len() {
+                names.push(&*info.flow.group);
+            }
+        }
+        names
+    }
+}
+
+fn rate(before: &Sample, after: &Sample) -> f64 {
+    let took = after.at.saturating_sub(before.at).as_secs_f64();
+    if took > 0.0 { (after.bytes - before.bytes) as f64 * 8.0 / took } else { 0.0 }
+}
+
+fn flow_json(flow: &Flow, losses: &BTreeMap<Conversation, Losses>) -> Value {
+    let lost = flow.addresses.map(|(own, peer)| {
+        let end = |at: std::net::SocketAddrV4| (at.ip().octets(), at.port());
+        let there = Conversation { from: end(own), to: end(peer) };
+        let both = [there, there.reversed()].map(|way| losses.get(&way).copied().unwrap_or_default());
+        (both[0].lost + both[1].lost, both[0].marked + both[1].marked)
+    });
+    let (rtt, looks, rtt_max) = flow.rtt;
+    json!({
+        "started_s": flow.started.map(Time::as_secs_f64), "completed_s": flow.completed.map(Time::as_secs_f64),
+        "delivered_bytes": flow.delivered, "info": flow.info.map(crate::tcp_info::TcpInfo::to_json),
+        "lost_packets": lost.map(|lost| lost.0), "marked_packets": lost.map(|lost| lost.1),
+        "rtt_mean_s": (looks > 0).then(|| rtt / looks as f64), "rtt_max_s": (looks > 0).then_some(rtt_max),
+        "error": flow.error,
+    })
+}
