@@ -71,4 +71,4 @@ class Wrong(Careful):
 try:
     midpath.run(SCENARIO, scheme="wrong", controllers=[Wrong])
 except midpath.ControllerError as error:
-    print(type(error.__cause__).__name__, "in", error.method, "of flow", error.flow)
+    print(error)

@@ -124,7 +124,8 @@ def _display(value: Any) -> str:
     if html is None:
         return _preformatted(repr(value))
     # A blank line would end the block of HTML.
-    return re.sub(r"\n\s*\n", "\n", STYLE.sub("", html()).replace(' border="1"', "")).strip()
+    plain = STYLE.sub("", html()).replace(' border="1" class="dataframe"', "")
+    return re.sub(r"\n\s*\n", "\n", plain).strip()
 
 
 def _preformatted(text: str) -> str:
