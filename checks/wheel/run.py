@@ -38,6 +38,8 @@ INSTALLED = [
     "share/fish/vendor_completions.d/midpath.fish",
 ]
 IN_WHEEL = ["/licenses/LICENSE", "/licenses/THIRD_PARTY.txt", "/sboms/"]
+# A controller in Python needs no compiler.
+PLUGIN = "import midpath\nclass Mine(midpath.Controller):\n    def on_ack(self, ack):\n        self.window += 10\n"
 PARTS = ["pyarrow", "numpy", "scipy", "pandas", "networkx"]
 HEAD = """# The wheel, where nothing else is
 
@@ -127,6 +129,9 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
         yield step(f"topo {network}", "topo", network)
     yield step("new scheme", "new", "scheme", "mine")
     yield "its template is whole", (place.work / "mine" / "src" / "lib.rs").is_file(), ""
+    (place.work / "mine.py").write_text(PLUGIN, encoding="utf-8")
+    plugin = ("--schemes", "mine,newreno", "--plugin", "mine.py", "--no-ideal", *SHORT)
+    yield step("compare --plugin", "compare", "-", *plugin, given=example, has="mine")
     yield step("paper table", "paper", "table", has="claims of the paper hold")
     yield step(
         "paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded"
