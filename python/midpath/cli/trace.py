@@ -1,7 +1,8 @@
-"""`midpath packet` and `why`."""
+"""`midpath packet`, `why` and `replay`."""
 
 from __future__ import annotations
 
+import webbrowser
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -49,3 +50,24 @@ def why(
         return
     for sentence in sentences:
         typer.echo(sentence)
+
+
+def replay(
+    directory: Directory,
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file; else replay.html in DIRECTORY.", show_default=False)
+    ] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Draw a trace as one self-contained HTML file on which its packets move."""
+    # Layouts load only here: other commands need not wait for them.
+    from midpath.trace.replay import write_replay  # noqa: PLC0415
+
+    path = write_replay(Trace.of(directory), out or directory / "replay.html")
+    if json:
+        print_json({"replay": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(f"replay: {path.resolve()}")
+    if open_it:
+        webbrowser.open(path.resolve().as_uri())

@@ -138,8 +138,8 @@ def embedded(data: dict[str, Any]) -> str:
     if len(text) > READABLE:
         packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
         return f'<script type="application/gzip;base64" id="report-data">{packed}</script>'
-    # "</script>" inside a string would end the element.
-    text = text.replace("</", "<\\/")
+    # "</script>" inside a string would end the element, and after "<!--" an end would not.
+    text = text.replace("<", "\\u003c")
     return f'<script type="application/json" id="report-data">{text}</script>'
 
 
