@@ -49,7 +49,7 @@ def scenario(experiment: Experiment, control: str, mode: str, seed: int) -> Scen
         "queues": {QUEUE: _queue(experiment)},
         "deploy": [_deploy(experiment, mode)],
         # As Linux has them; the laboratory turns ECN on.
-        "schemes": {control: {"min_rto": "200 ms", "delack_timeout": "40 ms", "ecn": True}},
+        "schemes": {control: {"min_rto": "200 ms", "rto_margin": "200 ms", "delack_timeout": "40 ms", "ecn": True}},
         "flow": flows,
         "measure": {"series": True},
     }

@@ -25,6 +25,10 @@ pub struct TcpParams {
     pub delack_timeout: Time,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4); Linux uses 200 ms.
     pub min_rto: Time,
+    /// By how much the retransmission timeout is above SRTT at least. 0 is RFC 6298, (2.3): four times
+    /// RTTVAR, however little that is. Linux has 200 ms: its `tcp_rto_min` bounds what is added to
+    /// SRTT, not the sum.
+    pub rto_margin: Time,
     /// Largest retransmission timeout. 60 s is the least that RFC 6298, (2.5) allows.
     pub max_rto: Time,
     /// Retransmission timeout before the first round-trip sample. 1 s is RFC 6298, (2.1).
@@ -75,6 +79,7 @@ impl Default for TcpParams {
             delayed_ack: DelayedAck(2),
             delack_timeout: Time::from_ms(200),
             min_rto: Time::from_secs(1),
+            rto_margin: Time::ZERO,
             max_rto: Time::from_secs(60),
             initial_rto: Time::from_secs(1),
             initial_window: 10,
@@ -104,6 +109,7 @@ impl TcpParams {
         require(!self.initial_rto.is_zero(), "initial_rto", "above zero")?;
         require(!self.min_rto.is_zero(), "min_rto", "above zero")?;
         require(self.max_rto >= self.min_rto.max(self.initial_rto), "max_rto", "at least min_rto and initial_rto")?;
+        require(self.rto_margin <= self.max_rto, "rto_margin", "at most max_rto")?;
         require(self.max_rto <= Time::from_secs(86_400), "max_rto", "at most a day")?;
         require(self.delack_timeout <= Time::from_secs(3600), "delack_timeout", "at most an hour")?;
         let gain = |g: f64| g.is_finite() && g > 0.0;

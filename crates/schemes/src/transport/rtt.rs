@@ -10,6 +10,7 @@ pub struct RttEstimator {
     srtt: Time,
     var: Time,
     rto: Time,
+    margin: Time,
     min: Time,
     max: Time,
     sampled: bool,
@@ -22,6 +23,7 @@ impl RttEstimator {
             srtt: Time::ZERO,
             var: Time::ZERO,
             rto: tcp.initial_rto,
+            margin: tcp.rto_margin,
             min: tcp.min_rto,
             max: tcp.max_rto,
             sampled: false,
@@ -41,9 +43,10 @@ impl RttEstimator {
             // (2.2): SRTT = R, RTTVAR = R/2.
             (self.srtt, self.var, self.sampled) = (r, Time(r.0 / 2), true);
         }
-        // RTO = SRTT + max(G, 4 RTTVAR); the clock's granularity G is a picosecond. (2.4), (2.5):
-        // the bounds.
-        self.rto = self.srtt.saturating_add(Time(self.var.0.saturating_mul(4))).clamp(self.min, self.max);
+        // RTO = SRTT + max(G, 4 RTTVAR); the clock's granularity G is a picosecond, or the margin.
+        // (2.4), (2.5): the bounds.
+        let above = Time(self.var.0.saturating_mul(4)).max(self.margin);
+        self.rto = self.srtt.saturating_add(above).clamp(self.min, self.max);
     }
 
     /// (5.5): doubles the timeout.
@@ -109,6 +112,25 @@ mod tests {
         assert_eq!(seconds, [2, 4, 8, 16, 32, 60, 60, 60]);
         e.sample(Time::from_ms(100));
         assert_eq!(e.rto(), Time::from_ms(300));
+    }
+
+    /// Linux: 200 ms above SRTT, whatever SRTT is.
+    #[test]
+    fn a_margin_is_above_a_steady_round_trip() {
+        let ms = Time::from_ms;
+        let tcp = TcpParams { min_rto: ms(200), rto_margin: ms(200), ..TcpParams::default() };
+        for (round_trip, with, without) in [(ms(240), 440, 240), (ms(40), 240, 200)] {
+            let mut margin = RttEstimator::new(&tcp);
+            let mut none = RttEstimator::new(&TcpParams { rto_margin: Time::ZERO, ..tcp });
+            (0..200).for_each(|_| {
+                margin.sample(round_trip);
+                none.sample(round_trip);
+            });
+            assert_eq!([margin, none].map(|e| e.rto().as_ns().div_ceil(1_000_000)), [with, without]);
+        }
+        let mut wide = RttEstimator::new(&tcp);
+        wide.sample(ms(200));
+        assert_eq!(wide.rto(), ms(600), "four times RTTVAR are more");
     }
 
     #[test]
