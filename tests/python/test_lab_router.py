@@ -71,7 +71,7 @@ def run(bed, mode, control="cubic", **changes):
     asked = Experiment(
         **({"title": "a test", "bottleneck": STEP, "delays": bed.delays, "long": 2, "seconds": 1.5} | changes)
     )
-    with controls([control], TOOLS) as names:
+    with controls([control], TOOLS.midpath_lab) as names:
         found = measure(bed, asked, names[control], mode, 1, TOOLS)
     assert found.router["counters"]["failed"] == found.router["counters"]["unstamped"] == 0
     return found, found.router["counters"]
@@ -153,7 +153,7 @@ def test_off_is_the_shaper_alone(bed):
 )
 def test_dctcp_hears_of_as_many_packets_as_were_signalled(bed):
     try:
-        with controls(["dctcp"], TOOLS) as names:
+        with controls(["dctcp"], TOOLS.midpath_lab) as names:
             assert names["dctcp"] in available()
     except UsageError as error:
         if "Registered" in str(error):

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from midpath.cli import text
-from midpath.cli.options import Json, Out, names_in, print_json
+from midpath.cli.options import (
+    File,
+    Json,
+    Out,
+    Seed,
+    Seeds,
+    Set,
+    Variant,
+    changes,
+    names_in,
+    print_json,
+    read,
+)
 from midpath.cli.progress import bar
 from midpath.compare import require_comparison
 from midpath.errors import UsageError
@@ -17,12 +30,91 @@ from midpath.units import parse
 if TYPE_CHECKING:
     from midpath.lab.testbed import Delays
 
-app = typer.Typer(help="Measure on this machine's own TCP, in network namespaces.")
+
+class ScenarioGroup(typer.core.TyperGroup):
+    """`midpath lab FILE.toml` is `midpath lab run FILE.toml`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A scenario where a command would stand."""
+        if args and (args[0] == "-" or args[0].endswith(".toml")):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=ScenarioGroup, help="Measure on this machine's own TCP, in network namespaces.")
 
 
 @app.callback()
 def root() -> None:
     """Measure on this machine's own TCP, in network namespaces."""
+
+
+@app.command()
+def run(
+    file: File,
+    out: Out = None,
+    schemes: Annotated[
+        list[str] | None,
+        typer.Option(help="Schemes in place of the scenario's, with commas between them.", show_default=False),
+    ] = None,
+    seeds: Seeds = 1,
+    seed: Seed = None,
+    variant: Variant = None,
+    vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Simulate each run, too, and compare.")] = False,
+    offloads: Annotated[
+        bool, typer.Option("--offloads", help="Hosts send super-frames, which are cut on the first link.")
+    ] = False,
+    settings: Set = None,
+    json: Json = False,
+) -> None:
+    """Run a scenario in real time, with the kernel's TCP: `midpath lab FILE` is short for it.
+
+    Needs root, iproute2, and the binary midpath-lab. What cannot be real is refused before anything is built.
+    """
+    if (why := machine.no_spaces()) is not None:
+        raise UsageError(why)
+    midpath_lab = machine.program("midpath-lab")
+    given = read(file) if variant is None else read(file).with_variant(variant)
+    scenario = given.with_(seed=seed, changes=changes(settings))
+    from midpath.lab import beside, budget, clean, real  # noqa: PLC0415 - not needed to refuse
+
+    names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
+    if not names:
+        raise UsageError("--schemes names none")
+    for name in names:
+        real.prepare(scenario.with_(scheme=name), midpath_lab)
+    if out:
+        require_comparison(out)
+    clean.clean()
+    laboratory = real.Laboratory(midpath_lab, budget.calibrate(midpath_lab), offloads)
+    with bar(file.name, len(names) * seeds) as shown:
+        found = real.compare(scenario, names, seeds, laboratory, out=out, told=shown.ended)
+    lines = beside.beside(scenario, found, laboratory) if vs_sim else []
+    said = real.footnote(found)
+    if json:
+        rows = [found.results[name, one].run for name in names for one in found.seeds]
+        print_json({"runs": rows, "vs_sim": [line.to_json() for line in lines], "note": said})
+        return
+    text.print_comparison(found)
+    text.console().print(said, style="dim", soft_wrap=True)
+    if lines:
+        text.print_table(beside.HEADS, beside.cells(lines), "Beside the simulator")
+    if out:
+        typer.echo(f"results in {out}; midpath report {out} draws them")
+
+
+@app.command()
+def clean(json: Json = False) -> None:
+    """Take away what killed laboratories have left: namespaces, and what runs in them."""
+    if (why := machine.no_spaces()) is not None:
+        raise UsageError(why)
+    from midpath.lab import clean as cleaning  # noqa: PLC0415
+
+    gone = cleaning.clean()
+    if json:
+        print_json({"removed": gone})
+    else:
+        typer.echo("\n".join(f"removed {name}" for name in gone) or "nothing was left")
 
 
 @app.command()

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from midpath.errors import UsageError
-from midpath.lab.machine import Tools
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # Our names and the kernel's.
@@ -26,19 +25,19 @@ def available() -> set[str]:
 
 
 @contextmanager
-def controls(wanted: list[str], tools: Tools) -> Iterator[dict[str, str]]:
-    """The kernel's names for congestion controls, while the block runs."""
+def controls(wanted: list[str], midpath_lab: str, key: str = "--cc") -> Iterator[dict[str, str]]:
+    """The kernel's names for congestion controls, while the block runs; `key` is where they were asked for."""
     unknown = [name for name in wanted if name not in KERNEL]
     if unknown:
-        raise UsageError(f"--cc {unknown[0]}: there are {', '.join(KERNEL)}")
+        raise UsageError(f"{key} {unknown[0]}: there are {', '.join(KERNEL)}")
     names = {name: KERNEL[name] for name in wanted}
     lacking = [name for name in wanted if names[name] not in available()]
     if lacking and lacking != ["dctcp"]:
-        raise UsageError(f"--cc {lacking[0]}: this kernel has no {names[lacking[0]]}")
+        raise UsageError(f"{key} {lacking[0]}: this kernel has no {names[lacking[0]]}")
     if not lacking:
         yield names
         return
-    number = register_dctcp(tools)
+    number = register_dctcp(midpath_lab, key)
     try:
         yield names | {"dctcp": OURS}
     finally:
@@ -46,15 +45,15 @@ def controls(wanted: list[str], tools: Tools) -> Iterator[dict[str, str]]:
             subprocess.run(["bpftool", "struct_ops", "unregister", "id", number], check=False, capture_output=True)
 
 
-def register_dctcp(tools: Tools) -> str | None:
+def register_dctcp(midpath_lab: str, key: str) -> str | None:
     """Gives the kernel DCTCP by struct_ops; its number, or `None` if somebody else has done it."""
     if OURS in available():
         return None
     if shutil.which("bpftool") is None:
-        raise UsageError("--cc dctcp: this kernel has none, and bpftool is not there to give it one")
-    compiled = subprocess.run([tools.midpath_lab, "dctcp"], check=False, capture_output=True)
+        raise UsageError(f"{key} dctcp: this kernel has none, and bpftool is not there to give it one")
+    compiled = subprocess.run([midpath_lab, "dctcp"], check=False, capture_output=True)
     if compiled.returncode != 0:
-        raise UsageError(f"--cc dctcp: {compiled.stderr.decode().strip()}")
+        raise UsageError(f"{key} dctcp: {compiled.stderr.decode().strip()}")
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(compiled.stdout)
         file.flush()
@@ -65,5 +64,5 @@ def register_dctcp(tools: Tools) -> str | None:
     said = " ".join((done.stdout + done.stderr).split())
     number = re.search(rf"Registered .*{OURS} id (\d+)", said)
     if number is None or OURS not in available():
-        raise UsageError(f"--cc dctcp: the kernel does not take it: {said}")
+        raise UsageError(f"{key} dctcp: the kernel does not take it: {said}")
     return number[1]

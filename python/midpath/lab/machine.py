@@ -35,19 +35,26 @@ def program(name: str, asked: str | None = None) -> str:
     return found
 
 
-def missing() -> str | None:
-    """Why the laboratory cannot be built here, if it cannot."""
+def no_spaces() -> str | None:
+    """Why there can be no network namespaces here, if there can be none."""
     if platform.system() != "Linux":
         return "the laboratory needs Linux"
     if os.geteuid() != 0:
         return "the laboratory needs root, for network namespaces and eBPF"
+    for tool in ("nsenter", "ip", "tc"):
+        if shutil.which(tool) is None:
+            return f"the laboratory needs {tool} (packages util-linux and iproute2)"
+    return None
+
+
+def missing() -> str | None:
+    """Why the laboratory of `midpath lab rpm` cannot be built here, if it cannot."""
+    if (why := no_spaces()) is not None:
+        return why
     try:
         import pyroute2  # noqa: F401, PLC0415 - an extra that only the laboratory needs
     except ImportError:
         return "the laboratory needs pyroute2; install it with: pip install 'midpath[lab]'"
-    for tool in ("nsenter", "tc"):
-        if shutil.which(tool) is None:
-            return f"the laboratory needs {tool} (packages util-linux and iproute2)"
     return None
 
 
@@ -75,12 +82,18 @@ def check(tools: Tools) -> None:
 
 def describe(tools: Tools) -> dict[str, str]:
     """What was measured on: versions and load."""
-    said = subprocess.run([tools.midpathd, "--version"], capture_output=True, text=True, check=True).stdout
-    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    return describe_kernel() | {"midpathd": _version(tools.midpathd)}
+
+
+def describe_kernel() -> dict[str, str]:
+    """The kernel, and the load."""
     return {
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpus": str(os.cpu_count()),
-        "midpathd": said.strip(),
-        "load_average": load,
+        "load_average": " ".join(f"{value:.1f}" for value in os.getloadavg()),
     }
+
+
+def _version(binary: str) -> str:
+    return subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.strip()

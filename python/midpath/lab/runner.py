@@ -35,7 +35,7 @@ def compare(
     seeds = list(range(1, repeats + 1))
     pairs = [(control, mode) for control in wanted for mode in modes]
     results: dict[tuple[str, int], Result] = {}
-    with controls(list(wanted), tools) as names, Testbed(experiment.delays, tools) as bed:
+    with controls(list(wanted), tools.midpath_lab) as names, Testbed(experiment.delays, tools) as bed:
         for seed in seeds:
             for control, mode in pairs:
                 scheme = scheme_name(control, mode)

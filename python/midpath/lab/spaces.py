@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from typing import Any
 
 from pyroute2 import IPRoute, NetNS, netns
 from pyroute2.ethtool import Ethtool
+
+from midpath.lab.clean import stem
 
 # What would make one frame of several, or leave its checksum to a network card that is not there.
 OFFLOADS = (
@@ -44,7 +45,7 @@ class Space:
 
     def __init__(self, name: str) -> None:
         # Several laboratories may be there at a time, in one process and in several.
-        self.name = f"midpath-{os.getpid()}-{next(self._made)}{name}"
+        self.name = f"{stem()}-{next(self._made)}{name}"
         netns.create(self.name)
         self.ip = NetNS(self.name)
         self.ip.link("set", index=1, state="up")

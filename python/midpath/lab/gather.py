@@ -1,0 +1,244 @@
+"""From what a run in the laboratory gave to a result of the simulator's shape (docs/results.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from midpath import _midpath
+from midpath.lab.plan import Plan
+from midpath.result import Result
+from midpath.tables import SERIES
+
+U64, F64 = pa.uint64(), pa.float64()
+FLOWS = pa.schema(
+    [
+        ("flow", pa.uint32()),
+        ("group", pa.string()),
+        ("scheme", pa.string()),
+        ("src", pa.string()),
+        ("dst", pa.string()),
+        ("size_bytes", F64),
+        ("start_s", F64),
+        ("fct_s", F64),
+        ("ideal_fct_s", F64),
+        ("slowdown", F64),
+        ("goodput_bps", F64),
+        ("delivered_bytes", U64),
+        ("sent_packets", U64),
+        ("retransmitted_packets", U64),
+        ("lost_packets", U64),
+        ("marked_packets", U64),
+        ("timeouts", U64),
+        ("rtt_min_s", F64),
+        ("rtt_mean_s", F64),
+        ("rtt_max_s", F64),
+        ("hops", pa.uint32()),
+        ("completed", pa.bool_()),
+        # Of a real host, besides: packets that the sender was told of as marked, whether ECN was agreed on, and how
+        # long the receiver's window was the limit.
+        ("echoed_packets", U64),
+        ("ecn", pa.bool_()),
+        ("window_limited_s", F64),
+    ]
+)
+PORTS = pa.schema(
+    [
+        ("node", pa.string()),
+        ("port", pa.uint32()),
+        ("peer", pa.string()),
+        ("rate_bps", U64),
+        ("delay_s", F64),
+        ("packets", U64),
+        ("bytes", U64),
+        ("utilisation", F64),
+        ("drops_queue", U64),
+        ("drops_aqm", U64),
+        ("drops_fault", U64),
+        ("drops_policy", U64),
+        ("corrupted", U64),
+        ("marks", U64),
+        ("queue_mean_bytes", F64),
+        ("queue_max_bytes", U64),
+        ("delay_mean_s", F64),
+        ("delay_p50_s", F64),
+        ("delay_p95_s", F64),
+        ("delay_p99_s", F64),
+        ("delay_max_s", F64),
+    ]
+)
+# The classes of `by_size`, as the simulator's summary has them.
+CLASSES = (0, 3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000)
+
+
+def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Result:
+    """One run as a result."""
+    span = ran["simulated_s"]
+    flows = [_flow(plan, number, asked, flow, span) for number, (asked, flow) in enumerate(_both(plan, ran))]
+    ports = ran["ports"]
+    hosts = {node["name"] for node in plan.nodes if node["kind"] == "host"}
+    values = plan.values
+    run = {
+        "midpath": _midpath.version(),
+        "format": 1,
+        "kind": "lab",
+        "title": values["title"],
+        "scheme": values["scheme"],
+        "seed": values["seed"],
+        "scenario": plan.scenario.effective_text(),
+        "simulated_s": span,
+        "packet_hops": sum(port["packets"] for port in ports),
+        "topology": _topology(plan),
+        "equipment": values["equipment"],
+        "schemes": {name: {**found, "parameters": None} for name, found in values["described"].items()},
+        "paths": [{"flow": n, "nodes": [plan.name(p) for p in f["path"]]} for n, f in enumerate(plan.flows[:16])],
+        "emulator": ran["emulator"],
+        "invariants": _invariants(ports, ran["emulator"]),
+        "summary": summary(flows, ports, hosts, span),
+    }
+    series = [list(column) for column in zip(*ran["series"], strict=True)] or [[], [], [], []]
+    arrays = [pa.array(column, field.type) for column, field in zip(series, SERIES, strict=True)]
+    tables = {
+        "flows": pa.Table.from_pylist(flows, FLOWS),
+        "ports": pa.Table.from_pylist(ports, PORTS),
+        "series": pa.Table.from_arrays(arrays, schema=SERIES),
+    }
+    return Result(run, tables, captures)
+
+
+def _both(plan: Plan, ran: dict[str, Any]) -> Any:
+    return zip(plan.flows, ran["flows"], strict=True)
+
+
+def _flow(plan: Plan, number: int, asked: dict[str, Any], flow: dict[str, Any], span: float) -> dict[str, Any]:
+    info = flow["info"] or {}
+    began, ended = flow["started_s"], flow["completed_s"]
+    fct = ended - began if ended is not None else None
+    until = min(span, asked["stop_s"] or span)
+    took = fct if fct is not None else max(until - began, 1e-9) if began is not None else None
+    ideal, rtt = asked["ideal_fct_s"], info.get("rtt_s")
+    return {
+        "flow": number,
+        "group": asked["group"],
+        "scheme": asked["scheme"],
+        "src": plan.name(asked["from"]),
+        "dst": plan.name(asked["to"]),
+        "size_bytes": asked["size_bytes"] and float(asked["size_bytes"]),
+        "start_s": asked["start_s"] if began is None else began,
+        "fct_s": fct,
+        "ideal_fct_s": ideal,
+        "slowdown": fct / ideal if fct is not None and ideal else None,
+        "goodput_bps": flow["delivered_bytes"] * 8 / took if took else 0.0,
+        "delivered_bytes": flow["delivered_bytes"],
+        "sent_packets": info.get("sent", 0),
+        "retransmitted_packets": info.get("retransmitted", 0),
+        "lost_packets": flow["lost_packets"],
+        "marked_packets": flow["marked_packets"],
+        "timeouts": info.get("timeouts", 0),
+        "rtt_min_s": info.get("rtt_min_s"),
+        "rtt_mean_s": flow["rtt_mean_s"] if flow["rtt_mean_s"] is not None else rtt,
+        "rtt_max_s": flow["rtt_max_s"] if flow["rtt_max_s"] is not None else rtt,
+        "hops": asked["hops"],
+        "completed": fct is not None,
+        "echoed_packets": info.get("echoed"),
+        "ecn": info.get("ecn"),
+        "window_limited_s": info.get("window_limited_s"),
+    }
+
+
+def _topology(plan: Plan) -> dict[str, Any]:
+    links = [
+        {"a": plan.name(link["a"]), "b": plan.name(link["b"])}
+        | {"rate_bps": link["rates_bps"][0], "delay_s": link["delay_s"]}
+        for link in plan.links
+    ]
+    return {"nodes": plan.nodes, "links": links}
+
+
+def _invariants(ports: list[dict[str, Any]], emulator: dict[str, Any]) -> dict[str, Any]:
+    """What the links know of packets; hosts are the kernel's."""
+    dropped = sum(port[key] for port in ports for key in DROPS)
+    corrupted = sum(port["corrupted"] for port in ports)
+    return {"dropped": dropped, "corrupted": corrupted, "stored": emulator["stored"]}
+
+
+DROPS = ("drops_queue", "drops_aqm", "drops_fault", "drops_policy")
+
+
+def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set[str], span: float) -> dict[str, Any]:
+    """The figures of the whole run."""
+    done = np.array([flow["fct_s"] for flow in flows if flow["fct_s"] is not None])
+    slow = np.array([flow["slowdown"] for flow in flows if flow["slowdown"] is not None])
+    used = [port["utilisation"] for port in ports if port["packets"]]
+    packets = sum(port["packets"] for port in ports)
+    waits = [(port["delay_mean_s"], port["packets"]) for port in ports if port["packets"]]
+    lost = sum(port[key] for port in ports for key in (*DROPS, "corrupted"))
+    sent = sum(port["packets"] for port in ports if port["node"] in hosts)
+    return {
+        "flows": len(flows),
+        "completed": int(done.size),
+        "afct_s": float(done.mean()) if done.size else None,
+        "fct_p50_s": _of(done, 0.5),
+        "fct_p95_s": _of(done, 0.95),
+        "fct_p99_s": _of(done, 0.99),
+        "fct_max_s": _of(done, 1.0),
+        "afct_bound_s": None,
+        "slowdown_mean": float(slow.mean()) if slow.size else None,
+        "slowdown_p50": _of(slow, 0.5),
+        "slowdown_p99": _of(slow, 0.99),
+        "jain_goodput": jain([flow["goodput_bps"] for flow in flows]),
+        "goodput_total_bps": sum(flow["delivered_bytes"] for flow in flows) * 8 / span if span else None,
+        "utilisation_max": max(used, default=None),
+        "utilisation_mean": sum(used) / len(used) if used else None,
+        "loss_ratio": lost / sent if sent else None,
+        "lost_packets": lost,
+        "sent_packets": sum(flow["sent_packets"] for flow in flows),
+        "retransmitted_packets": sum(flow["retransmitted_packets"] for flow in flows),
+        "timeouts": sum(flow["timeouts"] for flow in flows),
+        "marks": sum(port["marks"] for port in ports),
+        "queue_max_bytes": max((p["queue_max_bytes"] for p in ports if p["node"] not in hosts), default=None),
+        "queue_delay_mean_s": sum(mean * n for mean, n in waits) / packets if packets else None,
+        # Each port has a histogram of its own.
+        "queue_delay_p99_s": None,
+        "queue_delay_max_s": max((port["delay_max_s"] or 0.0 for port in ports), default=None),
+        "by_size": by_size(flows),
+    }
+
+
+def _of(values: np.ndarray, quantile: float) -> float | None:
+    return float(np.quantile(values, quantile)) if values.size else None
+
+
+def jain(goodputs: list[float]) -> float | None:
+    """Jain's index."""
+    squares = sum(rate * rate for rate in goodputs)
+    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else None
+
+
+def by_size(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Completion by classes of sizes."""
+    found = []
+    for low, high in zip(CLASSES, (*CLASSES[1:], None), strict=True):
+        here = [
+            flow for flow in flows if flow["fct_s"] is not None and low < flow["size_bytes"] <= (high or float("inf"))
+        ]
+        if not here:
+            continue
+        times = np.array([flow["fct_s"] for flow in here])
+        slow = np.array([flow["slowdown"] for flow in here])
+        found.append(
+            {
+                "from_bytes": low,
+                "to_bytes": high,
+                "flows": len(here),
+                "afct_s": float(times.mean()),
+                "p50_s": _of(times, 0.5),
+                "p99_s": _of(times, 0.99),
+                "slowdown_mean": float(slow.mean()),
+                "slowdown_p50": _of(slow, 0.5),
+                "slowdown_p99": _of(slow, 0.99),
+            }
+        )
+    return found

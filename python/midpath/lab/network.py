@@ -1,0 +1,212 @@
+"""A scenario's nodes as network namespaces, and its links as devices that `midpath-lab run` joins.
+
+    host ══ e0 ── l0a ┐                 ┌ l0b ── e0 ══ router ══ e1 ── l1a …
+                      └── midpath-lab ──┘
+
+All devices' other ends lie in one namespace, where the emulator takes frames from one and gives them to the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from midpath.lab.clean import stem
+from midpath.lab.plan import Plan
+from midpath.units import parse
+
+NETNS = "/run/netns"
+# Enough for 200 Mbps over 220 ms, twice.
+SOCKET_BYTES = 16 << 20
+_made = itertools.count()
+
+
+def address(node: int) -> str:
+    """A node's address, as `midpath-lab run` has it."""
+    return f"10.77.{node >> 8}.{node & 0xFF}"
+
+
+def mac(link: int, end: int) -> str:
+    """The address of a device of a node: that of end `a` (0) or `b` (1) of a link."""
+    return f"02:6d:70:{link >> 8:02x}:{link & 0xFF:02x}:{end:02x}"
+
+
+class Network:
+    """The namespaces, while the `with` block runs."""
+
+    def __init__(self, plan: Plan, *, whole: bool = False) -> None:
+        # Of whoever makes it: a laboratory whose master is gone is found by that.
+        self.stem = f"{stem()}-{next(_made)}"
+        self.plan, self.whole = plan, whole
+        self.made: list[str] = []
+
+    def __enter__(self) -> Network:
+        """Builds them."""
+        try:
+            self._build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Takes them away."""
+        self.close()
+
+    def close(self) -> None:
+        """Takes them away, with all devices in them."""
+        while self.made:
+            subprocess.run(["ip", "netns", "delete", self.made.pop()], check=False, capture_output=True)
+
+    def space(self, node: int) -> str:
+        """A node's namespace."""
+        return f"{self.stem}-n{node}"
+
+    @property
+    def between(self) -> str:
+        """The namespace of the links."""
+        return f"{self.stem}-w"
+
+    def paths(self) -> dict[str, Any]:
+        """The namespaces as files, as `midpath-lab run` wants them."""
+        hosts = {str(node): f"{NETNS}/{self.space(node)}" for node in self.plan.hosts}
+        return {"between": f"{NETNS}/{self.between}", "hosts": hosts}
+
+    def run(self, space: str, script: str) -> None:
+        """Runs a shell script in a namespace."""
+        done = subprocess.run(
+            ["nsenter", f"--net={NETNS}/{space}", "sh", "-eu"],
+            input=script,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
+
+    def _build(self) -> None:
+        spaces = [self.between, *(self.space(node) for node in range(len(self.plan.nodes)))]
+        for space in spaces:
+            # What is made is noted first: it is taken away whatever happens.
+            self.made.append(space)
+            _batch([f"netns add {space}"])
+            # Nobody is to say anything of his own accord.
+            self.run(space, "".join(_write(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
+        _batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
+        self.run(self.between, "".join(f"ip link set {d} up\n" for d in self._devices()))
+        routes, ends = self._routes(), self._ends()
+        for node in range(len(self.plan.nodes)):
+            self.run(self.space(node), self._node(node, ends[node], routes[node]))
+
+    def _devices(self) -> Iterable[str]:
+        return (f"l{number}{end}" for number in range(len(self.plan.links)) for end in "ab")
+
+    def _pairs(self, number: int) -> Iterable[str]:
+        link = self.plan.links[number]
+        # A frame is a packet, as it would lie on a wire, unless the hosts' offloads are a part of the question.
+        single = "" if self.whole else " gso_max_segs 1"
+        for end, node in enumerate((link["a"], link["b"])):
+            yield (
+                f"link add e{number} netns {self.space(node)} address {mac(number, end)} mtu {link['mtu']}{single} "
+                f"type veth peer name l{number}{'ab'[end]} netns {self.between} mtu {link['mtu']}"
+            )
+
+    def _ends(self) -> dict[int, list[tuple[int, int]]]:
+        """Of each node its links, with the end that it is."""
+        found = defaultdict(list)
+        for number, link in enumerate(self.plan.links):
+            found[link["a"]].append((number, 0))
+            found[link["b"]].append((number, 1))
+        return found
+
+    def _routes(self) -> dict[int, list[tuple[int, list[int]]]]:
+        """Of each node, towards which host by which links."""
+        found = defaultdict(list)
+        for route in self.plan.values["routes"]:
+            found[route["at"]].append((route["to"], route["links"]))
+        return found
+
+    def _node(self, node: int, ends: list[tuple[int, int]], routes: list[tuple[int, list[int]]]) -> str:
+        """The script that makes a namespace a node."""
+        router = self.plan.nodes[node]["kind"] == "router"
+        lines = ["ip link set lo up", f"ip addr add {address(node)}/32 dev lo"]
+        peers = {}
+        for number, end in ends:
+            link = self.plan.links[number]
+            peers[number] = address(link["b" if end == 0 else "a"])
+            lines += [
+                f"ip link set e{number} up",
+                f"ip neigh add {peers[number]} lladdr {mac(number, 1 - end)} dev e{number} nud permanent",
+            ]
+        metrics = "" if router else _route_metrics(self.plan)
+        for to, links in routes:
+            ways = [f"via {peers[number]} dev e{number} onlink" for number in links]
+            if len(ways) > 1 and self._one_way():
+                ways = ways[:1]
+            if len(ways) > 1:
+                ways = [f"nexthop {way}" for way in ways]
+            lines.append(f"ip route add {address(to)}/32 src {address(node)} {metrics}{' '.join(ways)}")
+        settings: dict[str, object] = {"net/ipv4/ip_forward": int(router), "net/ipv4/fib_multipath_hash_policy": 1}
+        settings |= {f"net/ipv4/conf/{which}/rp_filter": 0 for which in ("all", "default")}
+        settings |= {f"net/ipv4/conf/e{number}/rp_filter": 0 for number, _ in ends}
+        if not router:
+            settings |= _settings(self.plan)
+        return "\n".join(lines) + "\n" + "".join(_write(key, value) for key, value in settings.items())
+
+    def _one_way(self) -> bool:
+        return bool(self.plan.written.get("routing", {}).get("ecmp") == "off")
+
+
+def _batch(lines: list[str]) -> None:
+    done = subprocess.run(
+        ["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
+
+
+def _write(key: str, value: object) -> str:
+    return f"echo '{value}' > /proc/sys/{key}\n"
+
+
+def _first(plan: Plan, key: str) -> Any:
+    """A parameter that is the same for all schemes, or `None`."""
+    return next((found for scheme in plan.schemes if (found := plan.parameters(scheme).get(key)) is not None), None)
+
+
+def _settings(plan: Plan) -> Mapping[str, object]:
+    """What hosts are told of TCP."""
+    room = SOCKET_BYTES
+    if (window := _first(plan, "receive_window")) is not None:
+        # Half of the room is the window's (tcp_adv_win_scale), at most.
+        room = max(int(2 * parse("bytes", window)), 4096)
+    # As the simulator has it: DCTCP asks for ECN itself, the others if they are told.
+    ecn = any(plan.parameters(scheme).get("ecn") is True for scheme in plan.schemes)
+    found: dict[str, object] = {
+        "net/ipv4/tcp_ecn": int(ecn),
+        # A run must not know what the one before it has measured.
+        "net/ipv4/tcp_no_metrics_save": 1,
+        "net/ipv4/tcp_rmem": f"4096 {min(131072, room)} {room}",
+        "net/ipv4/tcp_wmem": f"4096 65536 {SOCKET_BYTES}",
+    }
+    names = {"sack": "tcp_sack", "timestamps": "tcp_timestamps", "max_retries": "tcp_retries2"}
+    names |= {"syn_retries": "tcp_syn_retries", "dup_thresh": "tcp_reordering"}
+    for key, name in names.items():
+        if (value := _first(plan, key)) is not None:
+            found[f"net/ipv4/{name}"] = int(value)
+    return found
+
+
+def _route_metrics(plan: Plan) -> str:
+    """What hosts' routes are told of TCP."""
+    parts = []
+    if (window := _first(plan, "initial_window")) is not None:
+        parts.append(f"initcwnd {int(window)}")
+    if (least := _first(plan, "min_rto")) is not None:
+        parts.append(f"rto_min {max(round(parse('seconds', least) * 1e3), 1)}ms")
+    if _first(plan, "delayed_ack") in (False, 1):
+        parts.append("quickack 1")
+    return "".join(f"{part} " for part in parts)

@@ -1,0 +1,91 @@
+"""What a scenario makes the laboratory build: nodes, links, routes and flows, as the simulator would draw them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from midpath import _midpath
+from midpath.errors import ScenarioError, UsageError
+from midpath.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario with all that was drawn; `values` is what `midpath-lab plan` says."""
+
+    scenario: Scenario
+    values: dict[str, Any]
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes: `name`, `kind`."""
+        found: list[dict[str, Any]] = self.values["nodes"]
+        return found
+
+    @property
+    def links(self) -> list[dict[str, Any]]:
+        """The links: `a` and `b` as numbers of nodes, `rates_bps` both ways, `delay_s`, `mtu`."""
+        found: list[dict[str, Any]] = self.values["links"]
+        return found
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """The flows, in the order of their start."""
+        found: list[dict[str, Any]] = self.values["flows"]
+        return found
+
+    @cached_property
+    def written(self) -> dict[str, Any]:
+        """The scenario's keys as they are written, with what was changed."""
+        return self.scenario.to_dict()
+
+    @cached_property
+    def schemes(self) -> list[str]:
+        """The schemes of flows, each once."""
+        return list(dict.fromkeys(flow["scheme"] for flow in self.flows))
+
+    @cached_property
+    def hosts(self) -> list[int]:
+        """Numbers of the hosts that flows have to do with."""
+        return sorted({end for flow in self.flows for end in (flow["from"], flow["to"])})
+
+    def name(self, node: int) -> str:
+        """A node's name."""
+        return str(self.nodes[node]["name"])
+
+    def link(self, number: int) -> str:
+        """A link, for people."""
+        link = self.links[number]
+        return f"{self.name(link['a'])}–{self.name(link['b'])}"
+
+    def parameters(self, scheme: str) -> dict[str, Any]:
+        """What the scenario says of a scheme; nothing of its defaults."""
+        table: dict[str, Any] = self.written.get("schemes", {}).get(scheme, {})
+        return {key: value for key, value in table.items() if key != "queue"}
+
+
+def asked(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as the laboratory's tools want it."""
+    return {
+        "text": scenario.effective_text(),
+        "base": str(scenario.base_dir),
+        "scheme": scenario.scheme,
+        "seed": scenario.seed,
+    }
+
+
+def plan(scenario: Scenario, midpath_lab: str) -> Plan:
+    """Draws it; raises `ScenarioError` if it is none that the simulator would run."""
+    try:
+        _midpath.check(scenario.effective_text(), scenario.base_dir, scheme=scenario.scheme, seed=scenario.seed)
+    except ScenarioError as error:
+        raise scenario.locate(error) from None
+    text = json.dumps(asked(scenario))
+    done = subprocess.run([midpath_lab, "plan"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(done.stderr.strip().removeprefix("midpath-lab: "))
+    return Plan(scenario, json.loads(done.stdout))

@@ -1,0 +1,153 @@
+"""A scenario in the laboratory: `midpath run` on the kernel's TCP, with a result of the same shape."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from midpath.citing import sources
+from midpath.compare import Comparison
+from midpath.errors import UsageError
+from midpath.lab import budget, keys
+from midpath.lab.congestion import controls
+from midpath.lab.gather import result
+from midpath.lab.machine import describe_kernel
+from midpath.lab.network import Network
+from midpath.lab.plan import Plan, asked, plan
+from midpath.result import Result
+from midpath.scenario import Scenario
+from midpath.work import run_directory
+
+# How long after its end a run may take to say what it has measured.
+PATIENCE_S = 60
+# A run whose frames left later than this (99th percentile), or that lost any for want of time, says nothing of TCP.
+# Fixed before the first run; a tenth of the shortest round trip of the scenarios in checks/lab.
+LATEST_US = 1000
+# Told after each run: its scheme and seed, how many are done, how many there are.
+Told = Callable[[str, int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """What runs need."""
+
+    midpath_lab: str
+    budget: budget.Budget
+    # Hosts hand over super-frames, as they would to a network card.
+    whole: bool = False
+
+
+def prepare(scenario: Scenario, midpath_lab: str) -> Plan:
+    """The plan, if the laboratory can do it; else `ScenarioError` names the key. Nothing is built."""
+    found = plan(scenario, midpath_lab)
+    keys.refuse(found)
+    budget.check_size(found)
+    return found
+
+
+def run(scenario: Scenario, laboratory: Laboratory) -> Result:
+    """Runs it once, in real time."""
+    found = prepare(scenario, laboratory.midpath_lab)
+    budget.check_budget(found, laboratory.budget)
+    with (
+        controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
+        Network(found, whole=laboratory.whole) as network,
+        tempfile.TemporaryDirectory() as files,
+    ):
+        order = asked(scenario) | network.paths()
+        order |= {"controls": names, "paced": paced(found), "patience_s": budget.LONGEST_S, "files": files}
+        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"])
+        captures = {path.name: path.read_bytes() for path in Path(files).iterdir()}
+    made = result(found, ran, captures)
+    made.run["machine"] = describe_kernel()
+    made.run["source"] = scenario.file_name
+    made.run["cites"] = sources(made.run)
+    if scenario.variant is not None:
+        made.run["variant"] = scenario.variant
+    return made
+
+
+def paced(found: Plan) -> list[str]:
+    """Schemes whose packets are spaced out."""
+    return [scheme for scheme in found.schemes if found.parameters(scheme).get("pacing") is True]
+
+
+def carry_out(order: dict[str, Any], midpath_lab: str, stop_s: float | None) -> dict[str, Any]:
+    """Starts links and flows, and waits for what they say."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([midpath_lab, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    try:
+        out, err = process.communicate(
+            json.dumps(order) + "\n", timeout=(budget.LONGEST_S if stop_s is None else stop_s) + PATIENCE_S
+        )
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        raise OSError(f"the laboratory failed: {' '.join(err.split()).removeprefix('midpath-lab: ')}")
+    ran: dict[str, Any] = json.loads(out.splitlines()[-1])
+    failed = [flow["error"] for flow in ran["flows"] if flow["error"]]
+    if failed and len(failed) == len(ran["flows"]):
+        raise OSError(f"no flow could be opened: {failed[0]}")
+    return ran
+
+
+def invalid(made: Result) -> str | None:
+    """Why a run says nothing of TCP, if it does not."""
+    emulator = made.run["emulator"]
+    late = emulator["late_us"]["p99"] or 0
+    if emulator["missed"] or emulator["refused"]:
+        return f"{emulator['missed'] + emulator['refused']:,} frames were lost for want of time"
+    if late > LATEST_US:
+        return f"one frame in a hundred left {late:,} µs late, or later"
+    return None
+
+
+def compare(
+    scenario: Scenario,
+    schemes: Sequence[str],
+    seeds: int,
+    laboratory: Laboratory,
+    *,
+    out: Path | None = None,
+    told: Told | None = None,
+) -> Comparison:
+    """Several schemes on the same flows, seed by seed: what the machine does meanwhile then hits all alike."""
+    if not schemes:
+        raise UsageError("--schemes names none")
+    first = scenario.base_seed()
+    numbers = list(range(first, first + seeds))
+    results: dict[tuple[str, int], Result] = {}
+    for seed in numbers:
+        for scheme in schemes:
+            one = run(scenario.with_(scheme=scheme, seed=seed), laboratory)
+            results[scheme, seed] = one
+            if out is not None:
+                one.save(run_directory(out, scheme, seed))
+            if told is not None:
+                told(scheme, seed, len(results), len(numbers) * len(schemes))
+    found = Comparison(scenario.effective_text(), scenario.file_name, list(schemes), numbers, results)
+    if out is not None:
+        found.save(out)
+    return found
+
+
+def footnote(found: Comparison) -> str:
+    """What the runs were made on, and how late they were."""
+    runs = list(found.results.values())
+    machine, loads = runs[0].run["machine"], [float(one.run["machine"]["load_average"].split()[0]) for one in runs]
+    late = [one.run["emulator"]["late_us"] for one in runs]
+    p50, p99 = (max(one[key] or 0 for one in late) for key in ("p50", "p99"))
+    bad = [why for one in runs if (why := invalid(one)) is not None]
+    wrong = f"; {len(bad)} of {len(runs)} runs are invalid: {bad[0]}" if bad else ""
+    return (
+        f"real time; kernel {machine['kernel']}, {machine['cpus']} CPUs, "
+        f"load average {min(loads):.1f}–{max(loads):.1f}; "
+        f"frames late by {p50} µs (p50), {p99} µs (p99) in the worst run{wrong}"
+    )
