@@ -146,7 +146,7 @@ MECHANISMS = (
         "tail losses",
         "a probe after two round trips, RACK (RFC 8985)",
         "the timer",
-        "`incast`: ours has timeouts, Linux next to none",
+        "`incast`: in ours one flow in seven waits for its timer, and the others end sooner; in Linux next to none",
     ),
     (
         "receive window",
@@ -178,6 +178,8 @@ TAIL = """**The question was** why without AQM the median wait was 143 ms measur
 105 and 26 for NewReno. Ours was wrong: as Linux's it had been asked for a minimum RTO of 200 ms alone, and that is not
 Linux's rule. `rto_margin` mends it. What is left of CUBIC is HyStart, where RFC 9406 and Linux differ. Tail
 loss probes are what ours lacks most.
+
+Not explained: repeats over the cellular link.
 """
 
 ROWS = (
