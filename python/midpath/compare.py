@@ -125,6 +125,8 @@ class Comparison:
     @functools.cached_property
     def is_random(self) -> bool:
         """Whether seeds matter: with several, whether they changed anything; with one, whether the scenario draws."""
+        if self.of(self.schemes[0])[0].run.get("kind") == "lab":
+            return True  # real time never repeats itself
         if len(self.seeds) == 1:
             return draws({key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS})
         first, *others = map(same.figures, self.of(self.schemes[0]))

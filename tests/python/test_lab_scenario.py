@@ -362,6 +362,8 @@ def test_a_scenario_in_place_of_a_command(cli, monkeypatch, tmp_path):
     answer = cli("lab", file, "--json")
     assert answer.code == 0
     assert json.loads(answer.out)["runs"][0]["kind"] == "lab"
+    # In real time no two runs are the same, whatever the scenario draws.
+    assert "nothing in this scenario is random" not in cli("lab", file).out
     assert "frames late by 30 µs (p50), 80 µs (p99)" in json.loads(answer.out)["note"]
     answer = cli("lab", file, "--schemes", "ideal")
     assert answer.code == 2
