@@ -1,4 +1,4 @@
-"""`midpath packet`, `why` and `replay`."""
+"""`midpath packet`, `why`, `replay` and `perfetto`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from midpath.cli import text
 from midpath.cli.options import Json, print_json
 from midpath.trace.life import packet_life
+from midpath.trace.perfetto import write_perfetto
 from midpath.trace.record import Trace
 from midpath.trace.why import why as reasons
 from midpath.units import parse
@@ -71,3 +72,18 @@ def replay(
         typer.echo(f"replay: {path.resolve()}")
     if open_it:
         webbrowser.open(path.resolve().as_uri())
+
+
+def perfetto(
+    directory: Directory,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; else trace.perfetto-trace in DIRECTORY.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a trace in the format of Perfetto, which shows it at ui.perfetto.dev: nodes, ports, queues, flows."""
+    path = write_perfetto(Trace.of(directory), out or directory / "trace.perfetto-trace")
+    if json:
+        print_json({"trace": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(f"trace: {path.resolve()}")
