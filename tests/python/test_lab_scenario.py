@@ -276,6 +276,19 @@ def test_a_late_run_is_invalid_and_too_many_fail_the_row():
     assert "3 frames were lost" in real.invalid(lost)
 
 
+def test_what_is_to_be_known_is_a_warning():
+    flows = [flow | {"scheme": "bbr"} for flow in plan().flows]
+    broken = ran(late_us=1500)
+    broken["flows"][1]["error"] = "Connection refused"
+    late = made(late_us=1500)
+    late.run["warnings"] = real.warnings(plan(flows=flows), broken, late)
+    said = " ".join(late.warnings)
+    assert "version 1, the simulator's 3" in said
+    assert "1 of 2 flows failed: Connection refused" in said
+    assert "this run says nothing of TCP: one frame in a hundred left 1,500 µs late" in said
+    assert real.warnings(plan(), ran(), made()) == []
+
+
 def test_margins_decide_and_can_fail():
     def verdict(figure, **changes):
         lines = beside.verdicts("cubic", [(made(), made(**changes))] * 3)

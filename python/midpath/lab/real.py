@@ -65,6 +65,7 @@ def run(scenario: Scenario, laboratory: Laboratory) -> Result:
         captures = {path.name: path.read_bytes() for path in Path(files).iterdir()}
     made = result(found, ran, captures)
     made.run["machine"] = describe_kernel()
+    made.run["warnings"] = warnings(found, ran, made)
     made.run["source"] = scenario.file_name
     made.run["cites"] = sources(made.run)
     if scenario.variant is not None:
@@ -96,6 +97,21 @@ def carry_out(order: dict[str, Any], midpath_lab: str, stop_s: float | None) -> 
     if failed and len(failed) == len(ran["flows"]):
         raise OSError(f"no flow could be opened: {failed[0]}")
     return ran
+
+
+def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, Any]]:
+    """What is to be known beside the figures."""
+    failed = [flow["error"] for flow in ran["flows"] if flow["error"]]
+    said = [
+        ("bbr", "the kernel's BBR is version 1, the simulator's 3" if "bbr" in found.schemes else None),
+        ("", f"{len(failed):,} of {len(ran['flows']):,} flows failed: {failed[0]}" if failed else None),
+        ("", why if (why := invalid(made)) is None else f"this run says nothing of TCP: {why}"),
+    ]
+    return [
+        {"scheme": scheme, "message": message, "count": 0, "ports": []}
+        for scheme, message in said
+        if message is not None
+    ]
 
 
 def invalid(made: Result) -> str | None:
