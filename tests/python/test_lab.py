@@ -194,6 +194,18 @@ def test_margins_are_a_share_or_an_amount():
     assert simulate.is_within(0.001, 0.0019, 0.3, 0.001)
 
 
+def test_what_cannot_fail_is_not_counted():
+    one = experiment(long=1, delays=Delays(0.0, (0.02,)))
+    assert simulate.cannot_fail("jain_goodput", one, 1.0, 1.0) == "one flow"
+    assert simulate.cannot_fail("jain_goodput", experiment(), 1.0, 1.0) is None
+    # 200 ms of buffer.
+    assert simulate.cannot_fail("queue_delay_p99_s", one, 0.193, 0.2) == "the buffer's"
+    assert simulate.cannot_fail("queue_delay_p99_s", one, 0.193, 0.08) is None
+    line = {"within": None, "not_counted": "one flow"}
+    assert simulate.verdict(line) == "not counted: one flow"
+    assert [simulate.verdict({"within": w, "not_counted": None}) for w in (True, False)] == ["yes", "no"]
+
+
 # -- results --
 
 
