@@ -45,7 +45,7 @@ def matrix(
 ) -> None:
     """Run every scheme in every situation at equal memory: where help on the path pays, and where ends suffice.
 
-    Half an hour on two cores. With --out, runs that are already in the directory are not run again: Ctrl-C stops, the
+    Ten minutes on two cores. With --out, runs that are already in the directory are not run again: Ctrl-C stops, the
     same command goes on.
     """
     columns, asked = names_in(schemes or []) or None, names_in(rows or []) or None

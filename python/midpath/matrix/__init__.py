@@ -21,7 +21,7 @@ from midpath.storage import require_replaceable, to_json, write_text
 
 __all__ = ["SEEDS", "Matrix", "load_matrix", "matrix"]
 
-SEEDS = 10
+SEEDS = 20
 
 
 def matrix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ class Verdict:
     figure: str
     best: dict[str, tuple[str, float]]
     told: bool
+    saved: float = math.nan
 
     @property
     def sides(self) -> tuple[tuple[str, str, float], tuple[str, str, float]] | None:
@@ -48,8 +50,8 @@ class Verdict:
         """The class and name of the best if it is told apart, and the share of the time that it saves."""
         if self.sides is None or not self.told:
             return None
-        (kind, name, mean), (_, _, other) = self.sides
-        return kind, name, 1 - mean / other
+        (kind, name, _), _ = self.sides
+        return kind, name, self.saved
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,24 @@ class Matrix:
         flows, ended = (sum(v or 0.0 for v in self.values(row, column, key)) for key in ("flows", "ended"))
         return 1 - ended / flows if flows else 0.0
 
-    def apart(self, row: str, column: str, other: str, figure: str, pairs: int = 1) -> bool:
-        """Whether two columns differ by more than luck, seed by seed; so that all of `pairs` hold at once."""
+    def ratio(self, row: str, column: str, other: str, figure: str, pairs: int = 1) -> Estimate | None:
+        """The logarithm of a column's figure over another's, seed by seed: the luck that both have cancels.
+
+        The interval is such that all of `pairs` hold at once.
+        """
         both = zip(self.values(row, column, figure), self.values(row, other, figure), strict=True)
-        differences = [a - b if a is not None and b is not None else None for a, b in both]
-        found = estimate(differences, 1 - (1 - stats.LEVEL) / pairs)
+        logs = [math.log(a / b) if a and b else None for a, b in both]
+        return estimate(logs, 1 - (1 - stats.LEVEL) / pairs)
+
+    def apart(self, row: str, column: str, other: str, figure: str, pairs: int = 1) -> bool:
+        """Whether two columns differ by more than luck."""
+        found = self.ratio(row, column, other, figure, pairs)
         return found is not None and found.ci95 is not None and abs(found.mean) > found.ci95
+
+    def saved(self, row: str, column: str, other: str, figure: str) -> float:
+        """The share by which a column's figure is below another's, as a geometric mean over the seeds."""
+        found = self.ratio(row, column, other, figure)
+        return 1 - math.exp(found.mean) if found is not None else math.nan
 
     def ran(self, row: str) -> list[Entry]:
         """The columns that a row has figures of."""
@@ -100,9 +114,10 @@ class Matrix:
         plain = Verdict(figure, best, told=False)
         if plain.sides is None:
             return plain
-        side, first, _ = plain.sides[0]
+        (side, first, _), (_, second, _) = plain.sides
         rest = [name for name in means if (kinds[name] == MIDPATH) != (side == MIDPATH)]
-        return replace(plain, told=all(self.apart(row, first, other, figure, len(means)) for other in rest))
+        told = all(self.apart(row, first, other, figure, len(means)) for other in rest)
+        return replace(plain, told=told, saved=self.saved(row, first, second, figure))
 
     def to_json(self) -> dict[str, Any]:
         """What matrix.json holds."""

@@ -15,8 +15,8 @@ from midpath.matrix.text import title
 HUES = {ENDS: "#0072B2", QUEUES: "#8A6100", MIDPATH: "#D55E00"}
 WIDTH, TOP, ROW = 520, 128, 66
 LEFT, RIGHT = 46, 340
-LEAST, MOST = 0.5, 16.0
-TICKS = (0.5, 1, 2, 4, 8, 16)
+LEAST, MOST = 0.7, 16.0
+TICKS = (1, 2, 4, 8, 16)
 STRIPS = {"mean_ratio": "mean", "p99_ratio": "p99"}
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #16202B }
@@ -85,14 +85,14 @@ def _said(winner: tuple[str, str, float] | None, y: int) -> str:
 
 def _mark(kind: str, x: float, y: float, *, filled: bool) -> str:
     """A circle, a square, a triangle."""
-    fill = f'fill="{HUES[kind]}"' if filled else 'fill="none"'
-    stroke = f'stroke="{HUES[kind]}" stroke-width="{1.5 if filled else 1}" stroke-opacity="{1 if filled else 0.75}"'
+    # A white edge keeps apart what lies on each other.
+    fill, edge = (HUES[kind], "#fff") if filled else ("none", HUES[kind])
     shape = {
-        ENDS: f'<circle cx="{x:.1f}" cy="{y}" r="4.5"',
-        QUEUES: f'<rect x="{x - 4:.1f}" y="{y - 4}" width="8" height="8"',
+        ENDS: f'<circle cx="{x:.1f}" cy="{y}" r="5"',
+        QUEUES: f'<rect x="{x - 4.5:.1f}" y="{y - 4.5}" width="9" height="9"',
         MIDPATH: f'<path d="M{x:.1f} {y - 5.5} l5.2 9.5 h-10.4 z"',
     }[kind]
-    return f"{shape} {fill} {stroke}/>"
+    return f'{shape} fill="{fill}" stroke="{edge}"/>'
 
 
 def _x(value: float) -> float:

@@ -83,7 +83,7 @@ def deployment(matrix: Matrix) -> Iterator[str]:
 def results(matrix: Matrix) -> Iterator[str]:
     """RESULTS.md."""
     yield "# The matrix: every scheme in every situation, at equal memory\n"
-    yield f"Midpath {matrix.version}, {_seeds(matrix)}, written by"
+    yield f"Midpath {matrix.version}, {seeds(matrix)}, written by"
     yield f"`{command(matrix)}`. Each run is a line of `runs.csv`."
     yield from ABOUT
     yield from verdicts(matrix)
@@ -97,14 +97,15 @@ def command(matrix: Matrix) -> str:
     return f"midpath matrix{quick} --seeds {len(matrix.seeds)} --out DIR"
 
 
-def _seeds(matrix: Matrix) -> str:
+def seeds(matrix: Matrix) -> str:
+    """Which seeds: `seeds 1 to 5`."""
     return "seed 1" if len(matrix.seeds) == 1 else f"seeds 1 to {len(matrix.seeds)}"
 
 
 ABOUT = (
     "",
-    f"Three classes: *{ENDS}* are {CLASSES[ENDS]}; *{QUEUES}* are {CLASSES[QUEUES]}; under *{MIDPATH}*,",
-    f"{CLASSES[MIDPATH]}. All ports of a row hold as many bytes in all under every scheme. Figures:",
+    f"Three classes: *{ENDS}* are {CLASSES[ENDS]}; *{QUEUES}* are {CLASSES[QUEUES]}; under",
+    f"*{MIDPATH}*, {CLASSES[MIDPATH]}. All ports of a row hold as many bytes in all under every scheme. Figures:",
     "",
     "- **mean, p99**: of the flows' completion times. A flow that did not end counts with the time that it had; the",
     "  figure is then behind `>`. Ratios are to the fluid ideal with the same flows and seed, which is no bound.",
@@ -113,8 +114,9 @@ ABOUT = (
     "- **Jain**: Jain's index of each flow's rate over the rate that the ideal gives it.",
     "- **use**: of the router's port that is used most, until the last flow has ended.",
     "",
-    "Intervals are of 95 %, Student's t over the seeds. *Sooner* is said where the best of one side differs from every",
-    "one of the other, seed by seed, at 95 % for all columns of the row together (Bonferroni); else *not told apart*.",
+    "Intervals are of 95 %, Student's t over the seeds. *Sooner* is said where the best of one side is better than",
+    "every one of the other: ratios seed by seed, at 95 % for all columns of the row together (Bonferroni). Else they",
+    "are *not told apart*.",
     "\n## Where mid-path help pays\n",
     "Numbers behind names are the mean completion time over the ideal's.\n",
 )
