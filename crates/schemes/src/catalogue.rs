@@ -29,6 +29,10 @@ type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 pub struct Catalogue {
     builders: BTreeMap<String, Builder>,
     descriptions: BTreeMap<String, Description>,
+    /// The parameters that each scheme reads, where its table of them is known.
+    keys: BTreeMap<String, Vec<String>>,
+    /// Those that it shares with others and does not read.
+    unread: BTreeMap<String, &'static [&'static str]>,
     /// Tags of packet headers from outside, and whose they are.
     headers: BTreeMap<u8, &'static str>,
     #[cfg(feature = "schema")]
@@ -53,17 +57,22 @@ impl Catalogue {
             .described("dctcp", tcp::describe::dctcp())
             .with_params::<tcp::PragueParams>("prague", transport::build)
             .described("prague", tcp::describe::prague())
+            .without("prague", tcp::PRAGUE_UNREAD)
             .with_params::<tcp::FixedWindowParams>("fixed-window", transport::build)
             .described("fixed-window", tcp::describe::fixed_window())
+            .without("fixed-window", tcp::FIXED_WINDOW_UNREAD)
             .with_params::<bbr::BbrParams>("bbr", transport::build)
             .described("bbr", bbr::describe())
             .without("bbr", bbr::UNREAD)
             .with_texts::<fcp::FcpParams>("fcp", fcp::build)
             .described("fcp", fcp::describe())
+            .without("fcp", fcp::params::UNREAD)
             .with_params::<hpcc::HpccParams>("hpcc", transport::build)
             .described("hpcc", hpcc::describe())
+            .without("hpcc", hpcc::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
+            .without("rcp", rcp::UNREAD)
             .with_texts::<rpm::RpmParams>("rpm", rpm::build)
             .described("rpm", rpm::describe())
             .with_texts::<inrpp::Params>("inrpp", inrpp::build)
@@ -78,6 +87,7 @@ impl Catalogue {
             .described("mptcp", mptcp::describe())
             .with_params::<xcp::XcpParams>("xcp", transport::build)
             .described("xcp", xcp::describe())
+            .without("xcp", xcp::UNREAD)
             .with_params::<udp::UdpParams>("udp", udp::build)
             .described("udp", udp::describe())
     }
@@ -113,6 +123,7 @@ impl Catalogue {
     ) -> Catalogue {
         #[cfg(feature = "schema")]
         self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
+        self.keys.insert(name.to_owned(), params::keys::<P>());
         self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, read(value)?)));
         self
     }
@@ -134,15 +145,9 @@ impl Catalogue {
     /// Says which parameters of those that it shares with others a scheme does not read: they are refused.
     #[must_use]
     pub fn without(mut self, name: &'static str, unread: &'static [&'static str]) -> Catalogue {
-        if let Some(builder) = self.builders.remove(name) {
-            let refusing = move |value: &Value| {
-                let said = unread.iter().find(|key| value.get(key).is_some());
-                said.map_or_else(
-                    || builder(value),
-                    |key| Err(SpecError::new(*key, format!("has no effect on `{name}`; leave it out"))),
-                )
-            };
-            self.builders.insert(name.to_owned(), Arc::new(refusing));
+        self.unread.insert(name.to_owned(), unread);
+        if let Some(keys) = self.keys.get_mut(name) {
+            keys.retain(|key| !unread.contains(&key.as_str()));
         }
         #[cfg(feature = "schema")]
         if let Some(properties) =
@@ -151,6 +156,14 @@ impl Catalogue {
             properties.retain(|key, _| !unread.contains(&key.as_str()));
         }
         self
+    }
+
+    /// The first parameter of a table that the scheme does not read, with who does.
+    fn refused(&self, name: &str, params: &Value) -> Option<SpecError> {
+        let key = self.unread.get(name)?.iter().find(|key| params.get(key).is_some())?;
+        let readers = self.keys.iter().filter(|(_, keys)| keys.iter().any(|k| k == key)).map(|(name, _)| name.as_str());
+        let readers: Vec<&str> = readers.collect();
+        Some(SpecError::new(*key, format!("has no effect on `{name}`: leave it out. {} read it", readers.join(", "))))
     }
 
     /// Says that packets of these schemes carry this header.
@@ -173,6 +186,8 @@ impl Catalogue {
         }
         self.builders.extend(other.builders);
         self.descriptions.extend(other.descriptions);
+        self.keys.extend(other.keys);
+        self.unread.extend(other.unread);
         self.headers.extend(other.headers);
         #[cfg(feature = "schema")]
         self.schemas.extend(other.schemas);
@@ -188,7 +203,7 @@ impl Catalogue {
     /// has an empty key.
     pub fn build(&self, name: &str, params: &Value) -> Built {
         match self.builders.get(name) {
-            Some(builder) => builder(params),
+            Some(builder) => self.refused(name, params).map_or_else(|| builder(params), Err),
             None => {
                 let known: Vec<&str> = self.names().collect();
                 Err(SpecError::new("", format!("there is no scheme `{name}`; choose one of {}", known.join(", "))))
@@ -324,7 +339,9 @@ mod tests {
         assert_eq!(error("newreno", json!({"beta": 0.5})).key, "beta");
         assert_eq!(error("newreno", json!([1])).key, "");
         let unread = error("bbr", json!({"hystart": true}));
-        assert_eq!((unread.key.as_str(), unread.message.as_str()), ("hystart", "has no effect on `bbr`; leave it out"));
+        let (said, readers) = unread.message.split_once(". ").expect("two sentences");
+        assert_eq!((unread.key.as_str(), said), ("hystart", "has no effect on `bbr`: leave it out"));
+        assert_eq!(readers, "cubic, dctcp, mptcp, newreno, prague read it");
     }
 
     #[test]

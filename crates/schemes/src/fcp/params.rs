@@ -63,6 +63,19 @@ pub struct FcpParams {
     pub domains: BTreeMap<String, DomainParams>,
 }
 
+/// TCP's parameters that FCP has in hand itself: the price tells the rate, and comes back at once.
+pub const UNREAD: &[&str] = &[
+    "delack_timeout",
+    "initial_window",
+    "recovery",
+    "growth",
+    "abc_limit",
+    "hystart",
+    "pacing",
+    "pacing_slow_start",
+    "pacing_avoidance",
+];
+
 impl Default for FcpParams {
     fn default() -> FcpParams {
         FcpParams {

@@ -45,6 +45,9 @@ pub struct HpccParams {
     pub base_rtt: Option<Time>,
 }
 
+/// TCP's parameters that HPCC has in hand itself: W is algorithm 1's, R is W/T.
+pub const UNREAD: &[&str] = &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"];
+
 impl Default for HpccParams {
     fn default() -> HpccParams {
         HpccParams {

@@ -20,4 +20,4 @@ pub mod port;
 mod tests;
 
 pub(crate) use describe::rcp as describe;
-pub use params::RcpParams;
+pub use params::{RcpParams, UNREAD};

@@ -84,6 +84,18 @@ impl RcpParams {
     }
 }
 
+/// TCP's parameters that RCP has in hand itself: the network tells the rate, and no window limits it.
+pub const UNREAD: &[&str] = &[
+    "initial_window",
+    "recovery",
+    "growth",
+    "abc_limit",
+    "hystart",
+    "pacing",
+    "pacing_slow_start",
+    "pacing_avoidance",
+];
+
 impl Default for RcpParams {
     fn default() -> RcpParams {
         RcpParams {

@@ -17,6 +17,6 @@ pub(crate) mod tests;
 
 pub use cubic::CubicParams;
 pub use dctcp::DctcpParams;
-pub use fixed::FixedWindowParams;
+pub use fixed::{FIXED_WINDOW_UNREAD, FixedWindowParams};
 pub use newreno::NewRenoParams;
-pub use prague::PragueParams;
+pub use prague::{PRAGUE_UNREAD, PragueParams};

@@ -24,4 +24,4 @@ mod queue;
 mod tests;
 
 pub(crate) use describe::xcp as describe;
-pub use params::XcpParams;
+pub use params::{UNREAD, XcpParams};

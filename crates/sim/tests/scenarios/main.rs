@@ -26,6 +26,7 @@ mod inrpp_letter;
 mod inrpp_little;
 mod inrpp_loss;
 mod invariants;
+mod keys;
 mod l4s;
 mod measures;
 mod mircc;
