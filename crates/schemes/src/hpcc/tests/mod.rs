@@ -3,4 +3,5 @@
 
 mod equations;
 mod port;
+pub(crate) mod vectors;
 mod wire;
