@@ -18,6 +18,6 @@ pub mod port;
 mod tests;
 
 pub(crate) use describe::hpcc as describe;
-pub use params::{HpccParams, UNREAD};
 #[cfg(test)]
 pub use params::Int;
+pub use params::{HpccParams, UNREAD};
