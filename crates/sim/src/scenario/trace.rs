@@ -2,7 +2,7 @@ use midpath_core::units::Time;
 use serde::{Deserialize, Serialize};
 
 /// A record of what happens to packets and flows, bounded in time, place, flows and events: the table
-/// `trace`. Results stay the same; a run takes up to twice as long.
+/// `trace`. Results stay the same. A run takes several times as long as far as everything is recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {
