@@ -182,6 +182,10 @@ def test_who_is_better_is_told_by_more_than_luck():
     close = made({"cubic": ends, "newreno": [2.02, 1.9, 1.97, 1.9, 2.1], "fcp": [x - 0.03 for x in ends]})
     assert close.apart("long", "cubic", "fcp", "mean_ratio")
     assert close.verdict("long", "mean_ratio").winner is None
+    assert close.verdict("long", "mean_ratio").best[entries.ENDS][0] == "newreno"
+    few = made({"cubic": ends[:3], "fcp": [1.36, 1.7, 1.41]}).verdict("long", "mean_ratio")
+    assert few.as_pair and not few.told
+    assert text.said(few) == "mid-path: FCP, 26 % sooner"
     assert made({"cubic": [2.0], "fcp": [1.0]}).verdict("long", "mean_ratio").winner is None, "one seed tells nothing"
     assert made({"cubic": ends}).verdict("long", "mean_ratio").sides is None
 

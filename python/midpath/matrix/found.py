@@ -29,11 +29,15 @@ TIMES = {"mean_ratio": "mean completion time", "p99_ratio": "99th percentile"}
 class Verdict:
     """Of one figure in one row: the best column of each class, and whether the best of all is better than the other
     side by more than luck. Sides are mid-path schemes, and all others.
+
+    `told` is that it is better than each of the other side, corrected for all columns; `as_pair` is that it is better
+    than the best of them, taken by themselves.
     """
 
     figure: str
     best: dict[str, tuple[str, float]]
-    told: bool
+    told: bool = False
+    as_pair: bool = False
     saved: float = math.nan
 
     @property
@@ -47,8 +51,8 @@ class Verdict:
 
     @property
     def winner(self) -> tuple[str, str, float] | None:
-        """The class and name of the best if it is told apart, and the share of the time that it saves."""
-        if self.sides is None or not self.told:
+        """The class and name of the best if it is told apart, as a pair at least, and the share of time it saves."""
+        if self.sides is None or not self.as_pair:
             return None
         (kind, name, _), _ = self.sides
         return kind, name, self.saved
@@ -111,13 +115,14 @@ class Matrix:
             of_kind = {name: mean for name, mean in means.items() if kinds[name] == kind}
             if of_kind:
                 best[kind] = min(of_kind.items(), key=lambda item: item[1])
-        plain = Verdict(figure, best, told=False)
+        plain = Verdict(figure, best)
         if plain.sides is None:
             return plain
         (side, first, _), (_, second, _) = plain.sides
         rest = [name for name in means if (kinds[name] == MIDPATH) != (side == MIDPATH)]
-        told = all(self.apart(row, first, other, figure, len(means)) for other in rest)
-        return replace(plain, told=told, saved=self.saved(row, first, second, figure))
+        as_pair = self.apart(row, first, second, figure)
+        told = as_pair and all(self.apart(row, first, other, figure, len(means)) for other in rest)
+        return replace(plain, told=told, as_pair=as_pair, saved=self.saved(row, first, second, figure))
 
     def to_json(self) -> dict[str, Any]:
         """What matrix.json holds."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from midpath.matrix.entries import ENDS, MIDPATH, QUEUES
-from midpath.matrix.found import Matrix
+from midpath.matrix.found import Matrix, Verdict
 from midpath.matrix.rows import Row
 from midpath.matrix.text import title
 
@@ -52,7 +52,7 @@ def _head(height: int) -> Iterator[str]:
         yield _mark(kind, x, 60, filled=True)
         yield f'<text x="{x + 11}" y="64">{words}</text>'
         x += 28 + 7.2 * len(words)
-    yield '<text x="8" y="86">Right: the best if it beats all of the other side, and the time it saves.</text>'
+    yield '<text x="8" y="86">Right: who beats the other side’s best at 95 %, and the time saved; filled: all.</text>'
     for tick in TICKS:
         label = f"{tick:g}" if tick < MOST else f"≥{tick:g}"
         yield f'<text x="{_x(tick):.1f}" y="{TOP - 14}" class="axis" text-anchor="middle">{label}</text>'
@@ -72,15 +72,15 @@ def _row(matrix: Matrix, row: Row, top: int) -> Iterator[str]:
         for one, value in sorted(found, key=lambda item: item[0].name in best):
             words = f"{one.title}: {value.mean:.3g}"
             yield f"<g><title>{escape(words)}</title>{_mark(one.kind, _x(value.mean), y, filled=one.name in best)}</g>"
-        yield _said(verdict.winner, y)
+        yield _said(verdict, y)
 
 
-def _said(winner: tuple[str, str, float] | None, y: int) -> str:
-    if winner is None:
+def _said(verdict: Verdict, y: int) -> str:
+    if verdict.winner is None:
         return f'<text x="{RIGHT + 18}" y="{y + 4}" class="none">not told apart</text>'
-    kind, name, saved = winner
+    kind, name, saved = verdict.winner
     words = f"{escape(title(name))} −{100 * saved:.0f} %"
-    return f'{_mark(kind, RIGHT + 24, y, filled=True)}<text x="{RIGHT + 34}" y="{y + 4}">{words}</text>'
+    return f'{_mark(kind, RIGHT + 24, y, filled=verdict.told)}<text x="{RIGHT + 34}" y="{y + 4}">{words}</text>'
 
 
 def _mark(kind: str, x: float, y: float, *, filled: bool) -> str:

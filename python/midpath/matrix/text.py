@@ -53,7 +53,8 @@ def said(verdict: Verdict) -> str:
     if verdict.winner is None:
         return "not told apart"
     kind, name, saved = verdict.winner
-    return f"{'**mid-path**' if kind == MIDPATH else 'ends'}: {title(name)}, {percent(saved)} sooner"
+    side = "mid-path" if kind == MIDPATH else "ends"
+    return f"{f'**{side}**' if verdict.told else side}: {title(name)}, {percent(saved)} sooner"
 
 
 def verdicts(matrix: Matrix) -> Iterator[str]:
@@ -115,8 +116,8 @@ ABOUT = (
     "- **use**: of the router's port that is used most, until the last flow has ended.",
     "",
     "Intervals are of 95 %, Student's t over the seeds. *Sooner* is said where the best of one side is better than",
-    "every one of the other: ratios seed by seed, at 95 % for all columns of the row together (Bonferroni). Else they",
-    "are *not told apart*.",
+    "the best of the other: ratios seed by seed, at 95 %. The best of several is so by luck, too: bold is what is",
+    "better than every one of the other side at 95 % for all columns of the row together (Bonferroni).",
     "\n## Where mid-path help pays\n",
     "Numbers behind names are the mean completion time over the ideal's.\n",
 )
