@@ -164,3 +164,21 @@ def test_traffic_that_would_be_none_names_its_cause(tmp_path):
     (tmp_path / "l.csv").write_text("src,dst,size,start\n")
     empty = refused(tmp_path, 'list = { file = "l.csv" }\n')
     assert "lists no flow: it has a first line and nothing else" in empty
+
+
+@pytest.mark.parametrize(
+    ("scheme", "keys", "expected"),
+    [
+        ("dctcp", "", ("step, its own", "CE")),
+        ("dctcp", 'queue.kind = "codel"\n', ("CoDel of 5 ms", "CE")),
+        ("cubic+rpm", "", ("CoDel of 1 ms, its own", "CE")),
+        ("cubic+rpm", 'schemes.rpm.mode = "drop"\n', ("CoDel of 1 ms, its own", "drop")),
+        ("cubic+rpm", 'schemes.rpm.mode = "off"\n', ("drop-tail", "drop")),
+        ("cubic", "", ("drop-tail", "drop")),
+    ],
+)
+def test_equipment_has_the_aqm_that_a_scheme_brings(scheme, keys, expected):
+    text = f'stop = "1 s"\nscheme = "{scheme}"\n{keys}[topology]\ngenerate = "dumbbell"\npairs = 1\n'
+    result = midpath.run(midpath.Scenario.from_toml(text + '[[flow]]\nfrom = "s0"\nto = "d0"\n'))
+    routers = [row for row in result.run["equipment"] if row["at"] == "routers"]
+    assert {(row["aqm"], row["signal"]) for row in routers} == {expected}

@@ -22,6 +22,9 @@ pub struct Description {
     /// How its network uses ECN, where that is not CE on data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<&'static str>,
+    /// What chooses packets, and marks them, at its ports whose queue names nothing that does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<&'static str>,
     /// The parameter that says how much a port stores beside its queue. Its type is `Limit`, and
     /// its default is in the schema.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ pub fn fcp() -> Description {
         hosts: "FCP",
         routers: "FCP",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!("{WIRE} B on each packet, {WIRE_TREE} B in multicast trees"),

@@ -12,6 +12,7 @@ pub fn hpcc() -> Description {
         hosts: "HPCC",
         routers: "HPCC",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!("{SIZE} B on each packet, with `int = \"ack\"` on ACKs alone"),

@@ -20,6 +20,7 @@ pub fn inrpp() -> Description {
         hosts: "INRPP",
         routers: "INRPP",
         ecn: None,
+        aqm: None,
         store: Some("cache"),
         costs: vec![
             format!("{SIZE} B of option on each packet, {SIZE_ON_DATA} B on data with `notify = \"data\"`"),

@@ -14,6 +14,7 @@ pub fn mircc() -> Description {
         hosts: "an NDN stack with MIRCC",
         routers: "MIRCC",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!(

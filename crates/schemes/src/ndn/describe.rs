@@ -12,6 +12,7 @@ pub fn ndn() -> Description {
         hosts: "an NDN stack",
         routers: "NDN",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!("{HEADERS} B of headers on each Data, and an Interest (`interest`) for it"),

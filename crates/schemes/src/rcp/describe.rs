@@ -12,6 +12,7 @@ pub fn rcp() -> Description {
         hosts: "RCP",
         routers: "RCP",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!("{SIZE} B on each packet"),

@@ -11,6 +11,7 @@ pub fn rpm() -> Description {
         hosts: "",
         routers: "RPM",
         ecn: Some("ECE on ACKs"),
+        aqm: Some("CoDel of 1 ms, its own"),
         store: None,
         costs: vec![
             "`size` registers per switch, shared by its ports; guarded ones also keep an owner and a time".to_owned(),

@@ -33,6 +33,7 @@ pub fn dctcp() -> Description {
         hosts: "TCP with DCTCP",
         routers: "queues that mark",
         look: Some(Look::new(Hue::Green, Dash::Solid)),
+        aqm: Some("step, its own"),
         ..Description::default()
     }
 }

@@ -12,6 +12,7 @@ pub fn xcp() -> Description {
         hosts: "XCP",
         routers: "XCP",
         ecn: None,
+        aqm: None,
         store: None,
         costs: vec![
             format!("{SIZE} B on each packet"),

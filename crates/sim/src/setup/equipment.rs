@@ -41,8 +41,10 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
     let mut found: BTreeMap<(bool, &str, String, Option<String>), Alike> = BTreeMap::new();
     for ((host, scheme, _), alike) in sorts(setup, catalogue) {
         let queue = &alike.spec;
+        let own = own_aqm(setup, queue, scheme, catalogue);
         let parts = json!({
-            "limit": queue.limit.to_string(), "aqm": aqm(queue), "scheduler": scheduler(queue), "signal": signal(queue),
+            "limit": queue.limit.to_string(), "aqm": own.map_or_else(|| aqm(queue), |own| own.0.to_owned()),
+            "scheduler": scheduler(queue), "signal": own.map_or_else(|| signal(queue), |own| own.1),
         });
         let key = (host, scheme, parts.to_string(), alike.store.map(|s| s.to_string()));
         found.entry(key).or_insert_with(|| Alike::new(alike.spec, alike.store)).join(&alike);
@@ -94,14 +96,34 @@ pub(super) fn bytes(limit: Limit, rate: Rate, mtu: u32) -> u64 {
     }
 }
 
+/// A parameter of a scheme, as a row of `[[deploy]]` or its table has it.
+fn parameter(setup: &Setup, scheme: &str, key: &str) -> Option<Value> {
+    let rows = setup.scenario.deploy.iter().filter(|row| row.scheme.as_deref().is_none_or(|s| s == scheme));
+    let own = rows.filter_map(|row| row.params.as_ref()?.get(key).cloned()).next();
+    own.or_else(|| table_of(&setup.scenario, scheme).get(key).cloned())
+}
+
 /// What the ports of a scheme store beside their queues, as its parameters say, or their defaults.
 fn store_of(setup: &Setup, scheme: &str, catalogue: &Catalogue) -> Option<Limit> {
     let key = catalogue.description(scheme)?.store?;
-    let own = setup.scenario.deploy.iter().filter(|row| row.scheme.as_deref().is_none_or(|s| s == scheme));
-    let own = own.filter_map(|row| row.params.as_ref()?.get(key).cloned()).next();
-    let said = own.or_else(|| table_of(&setup.scenario, scheme).get(key).cloned());
     let default = || catalogue.schema(scheme)?.pointer(&format!("/properties/{key}/default")).cloned();
-    serde_json::from_value(said.or_else(default)?).ok()
+    serde_json::from_value(parameter(setup, scheme, key).or_else(default)?).ok()
+}
+
+/// The AQM that a scheme's ports have where their queue names none, and how it tells senders. RPM's
+/// `mode` can be to drop, or to do nothing.
+fn own_aqm(
+    setup: &Setup,
+    queue: &QueueSpec,
+    scheme: &str,
+    catalogue: &Catalogue,
+) -> Option<(&'static str, &'static str)> {
+    let aqm = catalogue.description(scheme)?.aqm.filter(|_| queue.is_drop_tail())?;
+    match parameter(setup, scheme, "mode").as_ref().and_then(Value::as_str) {
+        Some("off") => None,
+        Some("drop") => Some((aqm, "drop")),
+        _ => Some((aqm, "CE")),
+    }
 }
 
 fn aqm(queue: &QueueSpec) -> String {
