@@ -84,7 +84,7 @@ mod tests {
 
     fn link(course: Course) -> NetLink {
         let (from, to) = ((NodeId(0), PortId(0)), (NodeId(1), PortId(0)));
-        let rate = Rate::from_mbps(12); // 1500 bytes in a ms
+        let rate = Rate::from_mbps(8); // 1000 bytes in a ms, to the picosecond
         NetLink { from, to, rate, delay: Time::from_ms(5), corruption: 0.0, course: course.boxed() }
     }
 
@@ -92,11 +92,11 @@ mod tests {
     fn a_packet_takes_its_time_and_the_delay() {
         let mut passage = Passage::new(&link(Course::default()), 1, 0);
         let ms = Time::from_ms;
-        assert_eq!(passage.start(1500, ms(2)), (ms(3), Fate::Arrives(ms(8))));
+        assert_eq!(passage.start(1000, ms(2)), (ms(3), Fate::Arrives(ms(8))));
         assert_eq!(passage.state(ms(2)), Transmitter::Busy { until: Some(ms(3)) });
         assert_eq!(passage.state(ms(4)), Transmitter::Idle { since: ms(3) });
-        passage.set_rate(Rate::from_mbps(6));
-        assert_eq!(passage.start(1500, ms(4)), (ms(6), Fate::Arrives(ms(11))));
+        passage.set_rate(Rate::from_mbps(4));
+        assert_eq!(passage.start(1000, ms(4)), (ms(6), Fate::Arrives(ms(11))));
         passage.set_up(false);
         assert_eq!(passage.state(ms(9)), Transmitter::Busy { until: None });
     }
@@ -109,9 +109,9 @@ mod tests {
         let course = Course { downs: vec![ms(10)], delays: vec![(ms(20), ms(1))], variation: Variation::default() };
         let mut passage = Passage::new(&link(course), 1, 0);
         assert_eq!(passage.shortest(), ms(1));
-        assert_eq!(passage.start(3000, ms(9)), (ms(11), Fate::Cut));
-        assert_eq!(passage.start(1500, ms(18)), (ms(19), Fate::Arrives(ms(24))));
-        assert_eq!(passage.start(1500, ms(19)), (ms(20), Fate::Arrives(ms(24))), "it does not overtake");
+        assert_eq!(passage.start(2000, ms(9)), (ms(11), Fate::Cut));
+        assert_eq!(passage.start(1000, ms(18)), (ms(19), Fate::Arrives(ms(24))));
+        assert_eq!(passage.start(1000, ms(19)), (ms(20), Fate::Arrives(ms(24))), "it does not overtake");
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let fates = |seed| {
             let mut passage = Passage::new(&NetLink { corruption: 0.3, ..link(course.clone()) }, seed, 0);
             assert!(passage.reorders());
-            (0..40).map(|i| passage.start(1500, Time::from_ms(10 * i)).1).collect::<Vec<_>>()
+            (0..40).map(|i| passage.start(1000, Time::from_ms(10 * i)).1).collect::<Vec<_>>()
         };
         assert_eq!(fates(1), fates(1));
         assert_ne!(fates(1), fates(2));

@@ -1,6 +1,6 @@
 //! A key of TCP's that a scheme takes does something to it, and one that it does not read is refused.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use midpath_sim::{RunOptions, RunOutput, run_text};
@@ -142,7 +142,7 @@ fn beside(scheme: &str, key: &str) -> &'static str {
 }
 
 /// What runs without a key come to, by what stands beside it and by scenario.
-type Bases = HashMap<(&'static str, usize), Vec<u64>>;
+type Bases = BTreeMap<(&'static str, usize), Vec<u64>>;
 
 /// Whether the key changes anything in one of the scenarios.
 fn shows(scenarios: &[String], bases: &mut Bases, scheme: &str, key: &str, values: &[&str]) -> bool {
