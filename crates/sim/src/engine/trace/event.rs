@@ -59,7 +59,7 @@ pub struct Event {
     pub kind: &'static str,
     /// The packet's bytes on the link.
     pub size: u32,
-    /// The number that tells it apart in its flow: [`number`].
+    /// The number that tells it apart in its flow, of its transport or of its name.
     pub number: u32,
 }
 
