@@ -27,8 +27,10 @@ ALLOWED = {
     "python/midpath/lab/": "RPM's laboratory, with the controls that Linux has",
     "python/midpath/cli/lab.py": "RPM's laboratory",
     "python/midpath/benchmark/": "the scenarios that the benchmarks run",
+    "python/midpath/matrix/": "its columns besides the schemes that ship, and what carries nobody's flows",
     "python/midpath/cli/cost.py": "INRPP's calculation of its cache",
     "crates/topo/src/format/mod.rs": "a file format: that of HPCC's simulator",
+    "crates/node/src/overlay.rs": "what a link goes over, which is no flow of a scheme",
     "crates/node/src/station.rs": "datagrams, which are no flows of a scheme",
     "crates/python/src/policy.rs": "FCP's endpoint policies, written in Python",
 }
