@@ -13,6 +13,8 @@ const PACKED: &[&str] = &[
     "Cargo.toml",
     "crates/core",
     "crates/ideal",
+    "crates/ndn",
+    "crates/ndn-forwarder",
     // For tests alone, but cargo wants to see what they depend on.
     "crates/p4",
     "crates/python",

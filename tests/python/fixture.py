@@ -30,6 +30,7 @@ def binding_run(
     wire=False,
     progress=None,
     policies=None,
+    controllers=None,
     series=True,
     flows=400,
 ):

@@ -178,7 +178,18 @@ def test_traffic_that_would_be_none_names_its_cause(tmp_path):
     ],
 )
 def test_equipment_has_the_aqm_that_a_scheme_brings(scheme, keys, expected):
-    text = f'stop = "1 s"\nscheme = "{scheme}"\n{keys}[topology]\ngenerate = "dumbbell"\npairs = 1\n'
-    result = midpath.run(midpath.Scenario.from_toml(text + '[[flow]]\nfrom = "s0"\nto = "d0"\n'))
+    text = (
+        f'stop = "1 s"\nscheme = "{scheme}"\n{keys}'
+        + """[topology]
+generate = "dumbbell"
+pairs = 1
+bottleneck = { rate = "10 Mbps", delay = "10 ms" }
+access = { rate = "100 Mbps", delay = "1 ms" }
+[[flow]]
+from = "s0"
+to = "d0"
+"""
+    )
+    result = midpath.run(midpath.Scenario.from_toml(text))
     routers = [row for row in result.run["equipment"] if row["at"] == "routers"]
     assert {(row["aqm"], row["signal"]) for row in routers} == {expected}

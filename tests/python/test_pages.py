@@ -36,7 +36,11 @@ def test_gallery_figures_are_small():
 def test_every_page_is_listed(listing):
     text = (ROOT / listing).read_text(encoding="utf-8")
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
-    assert [page for page in pages if page != "index.md" and page not in text] == []
+    missing = [page for page in pages if page != "index.md" and page not in text]
+    if listing == "docs/index.md":  # notebooks stand on a page of their own
+        notebooks = (ROOT / "docs" / "notebooks" / "README.md").read_text(encoding="utf-8")
+        missing = [page for page in missing if page.removeprefix("notebooks/") not in notebooks]
+    assert missing == []
 
 
 @pytest.mark.parametrize(
