@@ -13,7 +13,7 @@ use crate::packet::Network;
 use crate::tlv::Error;
 
 pub use fragment::{Fragmenter, Reassembler};
-pub use frame::{Frame, first_frame};
+pub use frame::{Frame, Frames, first_frame};
 pub use header::{Header, Piece, PitToken};
 pub use mircc::Mircc;
 

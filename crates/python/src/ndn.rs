@@ -1,7 +1,7 @@
 //! A consumer of NDN with MIRCC, without I/O: Python owns the connection and the clock.
 
 use midpath_core::units::Time;
-use midpath_ndn::link::first_frame;
+use midpath_ndn::link::Frames;
 use midpath_ndn_forwarder::consumer::{Consumer, State};
 use midpath_ndn_forwarder::name;
 use pyo3::exceptions::{PyConnectionError, PyValueError};
@@ -41,21 +41,14 @@ impl NdnConsumer {
     /// What has come from the forwarder.
     fn receive(&mut self, seconds: f64, data: &[u8]) -> PyResult<()> {
         self.input.extend_from_slice(data);
-        let mut at = 0;
-        loop {
-            match first_frame(&self.input[at..]) {
-                Ok(Some(length)) if length <= self.input.len() - at => {
-                    // What is no packet is nobody's answer.
-                    let _ = self.consumer.receive(time(seconds), &self.input[at..at + length]);
-                    at += length;
-                }
-                Ok(_) => break,
-                Err(why) => {
-                    return Err(PyConnectionError::new_err(format!("the forwarder sends what is no NDN: {why}")));
-                }
-            }
+        let mut frames = Frames::of(&self.input);
+        for frame in frames.by_ref() {
+            let wrong = |why| PyConnectionError::new_err(format!("the forwarder sends what is no NDN: {why}"));
+            // What is no packet is nobody's answer.
+            let _ = self.consumer.receive(time(seconds), frame.map_err(wrong)?);
         }
-        self.input.drain(..at);
+        let taken = frames.taken();
+        self.input.drain(..taken);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use midpath_core::units::Time;
-use midpath_ndn::link::first_frame;
+use midpath_ndn::link::Frames;
 use midpath_ndn_forwarder::consumer::{Consumer, State};
 use midpath_ndn_forwarder::management::{Reach, parse_uri};
 use midpath_ndn_forwarder::name;
@@ -118,30 +118,18 @@ fn run(
             Ok(0) => return Err(Error::Machine("the forwarder has closed the connection".into())),
             Ok(length) => {
                 stream.extend_from_slice(&buffer[..length]);
-                let taken = frames(&stream, |frame| {
+                let mut frames = Frames::of(&stream);
+                for frame in frames.by_ref() {
+                    let wrong = |why| Error::Machine(format!("the forwarder sends what is no NDN: {why}"));
                     // What is no packet is nobody's answer.
-                    let _ = consumer.receive(now(), frame);
-                })?;
+                    let _ = consumer.receive(now(), frame.map_err(wrong)?);
+                }
+                let taken = frames.taken();
                 stream.drain(..taken);
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
             Err(e) => return Err(Error::Machine(format!("the forwarder has gone: {e}"))),
         }
         consumer.on_time(now());
-    }
-}
-
-/// Hands out the frames that a stream begins with; how many bytes they have.
-fn frames(stream: &[u8], mut each: impl FnMut(&[u8])) -> Result<usize, Error> {
-    let mut at = 0;
-    loop {
-        match first_frame(&stream[at..]) {
-            Ok(Some(length)) if length <= stream.len() - at => {
-                each(&stream[at..at + length]);
-                at += length;
-            }
-            Ok(_) => return Ok(at),
-            Err(why) => return Err(Error::Machine(format!("the forwarder sends what is no NDN: {why}"))),
-        }
     }
 }

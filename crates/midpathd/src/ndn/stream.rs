@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use midpath_core::units::Time;
 use midpath_ndn::Error;
-use midpath_ndn::link::first_frame;
+use midpath_ndn::link::Frames;
 
 /// Packets that are none, one after the other, before a face is closed. Ours: an application with
 /// an error sends a few, somebody who speaks something else sends nothing but.
@@ -163,18 +163,11 @@ impl Stream {
 
 /// Hands out the packets that a stream begins with; where the rest begins.
 fn packets(stream: &[u8], each: &mut impl FnMut(&[u8]) -> Result<(), Reason>) -> Result<usize, Reason> {
-    let mut at = 0;
-    loop {
-        let rest = &stream[at..];
-        match first_frame(rest) {
-            Ok(Some(length)) if length <= rest.len() => {
-                each(&rest[..length])?;
-                at += length;
-            }
-            Ok(_) => return Ok(at),
-            Err(why) => return Err(Some(format!("it sends what is no NDN: {why}"))),
-        }
+    let mut frames = Frames::of(stream);
+    for frame in frames.by_ref() {
+        each(frame.map_err(|why| Some(format!("it sends what is no NDN: {why}")))?)?;
     }
+    Ok(frames.taken())
 }
 
 #[cfg(test)]

@@ -44,6 +44,49 @@ pub fn first_frame(stream: &[u8]) -> Result<Option<usize>, Error> {
     }
 }
 
+/// The frames that a stream begins with, as far as they are whole. An error is the last item: nothing
+/// says where the next frame begins.
+#[derive(Debug)]
+pub struct Frames<'a> {
+    stream: &'a [u8],
+    taken: usize,
+    broken: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// Those of these bytes.
+    pub const fn of(stream: &'a [u8]) -> Frames<'a> {
+        Frames { stream, taken: 0, broken: false }
+    }
+
+    /// How many bytes the frames had that were handed out: what follows is to be kept.
+    pub const fn taken(&self) -> usize {
+        self.taken
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<&'a [u8], Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.stream[self.taken..];
+        if self.broken {
+            return None;
+        }
+        match first_frame(rest) {
+            Ok(length) => {
+                let frame = rest.get(..length?)?;
+                self.taken += frame.len();
+                Some(Ok(frame))
+            }
+            Err(error) => {
+                self.broken = true;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
 /// The bytes of a type and a length.
 pub(super) fn head(kind: u32, length: usize) -> usize {
     let mut out = Vec::with_capacity(10);
@@ -81,5 +124,15 @@ mod tests {
     #[test]
     fn the_head_of_an_element_has_the_bytes_that_it_says() {
         assert_eq!([head(0x50, 252), head(0x50, 253), head(0x320, 1)], [2, 4, 4]);
+    }
+
+    #[test]
+    fn frames_are_handed_out_as_far_as_they_are_whole() {
+        let mut frames = Frames::of(&[5, 1, 7, 6, 0, 5, 2, 1]);
+        assert_eq!(frames.by_ref().collect::<Vec<_>>(), [Ok(&[5, 1, 7][..]), Ok(&[6, 0][..])]);
+        assert_eq!(frames.taken(), 5);
+        let mut broken = Frames::of(&[5, 0, 5, 253, 255, 255, 5, 0]);
+        assert_eq!(broken.by_ref().collect::<Vec<_>>(), [Ok(&[5, 0][..]), Err(Error::Bounds)]);
+        assert_eq!((broken.taken(), broken.next()), (2, None));
     }
 }
