@@ -304,9 +304,12 @@ impl Overlay {
         Some(())
     }
 
+    /// The link whose packets go over a stream.
     fn gate(&mut self, stream: SocketAddr) -> Option<&mut Gate> {
-        let at = (0..self.links.len()).find(|at| self.endpoint.address(PeerId(*at as u32)) == Some(stream))?;
-        match &mut self.links[at].below {
+        let heard_by = |at: &usize| self.endpoint.address(PeerId(*at as u32)) == Some(stream);
+        let ours = stream::neighbour(stream).map(|neighbour| neighbour as usize);
+        let at = ours.or_else(|| (0..self.links.len()).find(heard_by))?;
+        match &mut self.links.get_mut(at)?.below {
             Below::Connection(gate) => Some(gate),
             Below::Datagrams(_) => None,
         }

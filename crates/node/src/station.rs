@@ -438,10 +438,12 @@ impl<L: Links> Station<L> {
     fn tables(&self) -> Vec<(&'static str, u64, u64)> {
         let [promised, _, written] = self.host.held();
         let (passive, most_passive) = self.host.passive();
+        let (streams, most_streams) = self.streams.held(self.host.node().ports());
         let mut all = vec![
             ("promised_bytes", promised, self.host.windows().budget()),
             ("written_bytes", written, self.host.windows().budget()),
             ("passive_flows", passive as u64, most_passive as u64),
+            ("streams", streams as u64, most_streams as u64),
         ];
         all.extend(self.gateway.tables(&self.host));
         all

@@ -155,9 +155,9 @@ impl Streams {
         self.counted
     }
 
-    /// How many there are, and how many strangers may be among them.
-    pub fn held(&self) -> (usize, usize) {
-        (self.open.len(), STRANGERS)
+    /// How many there are, and may be with so many neighbours: one each way, and strangers'.
+    pub fn held(&self, neighbours: usize) -> (usize, usize) {
+        (self.open.len(), 2 * neighbours + STRANGERS)
     }
 
     /// What is waited for.
