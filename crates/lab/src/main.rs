@@ -27,7 +27,6 @@ mod tcp_info;
 #[cfg(target_os = "linux")]
 mod wire;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -67,15 +66,7 @@ enum Tool {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().tool {
-        Tool::Wire { paths } => wire(&paths),
-        Tool::Plan => plan(),
-        Tool::Budget => budget(),
-        Tool::Run => run(),
-        Tool::Check => check(),
-        Tool::Dctcp => dctcp(),
-    };
-    match done {
+    match start(Cli::parse().tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("midpath-lab: {error}");
@@ -85,70 +76,33 @@ fn main() -> ExitCode {
 }
 
 #[cfg(target_os = "linux")]
-fn wire(paths: &[String]) -> Result<(), String> {
-    let paths = paths.iter().map(|path| wire::Path::parse(path)).collect::<Result<Vec<_>, _>>()?;
-    let report = wire::run(&paths).map_err(|error| error.to_string())?;
-    println!("{}", report.to_json());
+fn start(tool: Tool) -> Result<(), String> {
+    use std::io::Write as _;
+    let said = |error: std::io::Error| error.to_string();
+    match tool {
+        Tool::Wire { paths } => {
+            let paths = paths.iter().map(|path| wire::Path::parse(path)).collect::<Result<Vec<_>, _>>()?;
+            println!("{}", wire::run(&paths).map_err(said)?.to_json());
+        }
+        Tool::Plan => {
+            let asked: plan::Asked = serde_json::from_reader(std::io::stdin()).map_err(|error| error.to_string())?;
+            println!("{}", plan::plan(&asked.setup()?));
+        }
+        Tool::Budget => println!("{}", budget::measure().map_err(said)?),
+        Tool::Run => println!("{}", run::run()?),
+        Tool::Check => {
+            midpath_ebpf::rpm().map_err(|error| error.to_string())?;
+            midpath_ebpf::unsupported().map_or(Ok(()), Err)?;
+        }
+        Tool::Dctcp => {
+            let object = midpath_ebpf::dctcp().map_err(|error| error.to_string())?;
+            std::io::stdout().write_all(object).map_err(said)?;
+        }
+    }
     Ok(())
 }
 
-#[cfg(target_os = "linux")]
-fn plan() -> Result<(), String> {
-    let asked: plan::Asked = serde_json::from_reader(std::io::stdin()).map_err(|error| error.to_string())?;
-    println!("{}", plan::plan(&asked.setup()?));
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn budget() -> Result<(), String> {
-    println!("{}", budget::measure().map_err(|error| error.to_string())?);
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn run() -> Result<(), String> {
-    println!("{}", run::run()?);
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn check() -> Result<(), String> {
-    midpath_ebpf::rpm().map_err(|error| error.to_string())?;
-    midpath_ebpf::unsupported().map_or(Ok(()), Err)
-}
-
-#[cfg(target_os = "linux")]
-fn dctcp() -> Result<(), String> {
-    let object = midpath_ebpf::dctcp().map_err(|error| error.to_string())?;
-    std::io::stdout().write_all(object).map_err(|error| error.to_string())
-}
-
 #[cfg(not(target_os = "linux"))]
-fn wire(_: &[String]) -> Result<(), String> {
-    Err("works on Linux only".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn plan() -> Result<(), String> {
-    Err("works on Linux only".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn budget() -> Result<(), String> {
-    Err("works on Linux only".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn run() -> Result<(), String> {
-    Err("works on Linux only".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn check() -> Result<(), String> {
-    Err("works on Linux only".into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn dctcp() -> Result<(), String> {
+fn start(_: Tool) -> Result<(), String> {
     Err("works on Linux only".into())
 }
