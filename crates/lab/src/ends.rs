@@ -54,7 +54,7 @@ pub struct Flow {
     pub info: Option<TcpInfo>,
     /// The sender's address and port, and the receiver's.
     pub addresses: Option<(SocketAddrV4, SocketAddrV4)>,
-    /// Of its round trip: the sum of the samples and their number.
+    /// Of its round trip: the sum of the samples, their number, and the longest, in seconds.
     pub rtt: (f64, u64, f64),
     /// Why it failed.
     pub error: Option<String>,
@@ -156,14 +156,9 @@ impl<'a> Ends<'a> {
         FIRST_PORT + before.len() as u16
     }
 
-    #[allow(unsafe_code)]
     fn enter(&self, host: usize) -> io::Result<()> {
         let file = self.hosts.get(&host).ok_or_else(|| io::Error::other(format!("node {host} has no namespace")))?;
-        // SAFETY: the descriptor is open; only this thread changes.
-        if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        crate::run::enter(file)
     }
 
     /// Sends until all flows are over, or until `stop`; says when that was. Time begins at `begin_ns`.
@@ -185,7 +180,10 @@ impl<'a> Ends<'a> {
                 self.start(i, now);
                 given_up.extend(self.wanted[i].stop.map(|at| (at, i)));
             }
-            given_up.retain(|(at, i)| *at > now || !self.give_up(*i));
+            // A flow with a `stop` of its own gives up then.
+            for (_, i) in given_up.extract_if(.., |(at, _)| *at <= now) {
+                self.close(i);
+            }
             if now >= look_at {
                 self.look(now, watch);
                 look_at = now + watch.every;
@@ -252,12 +250,6 @@ impl<'a> Ends<'a> {
         self.flows[i].info = TcpInfo::of(&socket).ok();
         self.senders.remove(&socket.as_raw_fd());
         let _ = socket.set_linger(Some(Duration::ZERO));
-    }
-
-    /// A flow with a `stop` of its own gives up then.
-    fn give_up(&mut self, i: usize) -> bool {
-        self.close(i);
-        true
     }
 
     fn happen(&mut self, ready: Ready, now: Time) -> io::Result<()> {

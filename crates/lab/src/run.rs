@@ -77,8 +77,9 @@ pub fn prioritise(priority: libc::c_int) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) == 0 }
 }
 
+/// Moves this thread into a network namespace.
 #[allow(unsafe_code)]
-fn enter(file: &File) -> io::Result<()> {
+pub fn enter(file: &File) -> io::Result<()> {
     // SAFETY: the descriptor is open; only this thread changes.
     let done = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
