@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::emulated::Emulated;
 use crate::frame::{Frame, Offload};
 use crate::lateness::Lateness;
-use crate::packets::{BATCH, Packets, Room, now_ns, wait};
+use crate::packets::{BATCH, Packets, Room, clock_ns, now_ns, wait};
 use crate::run::prioritise;
 
 /// Each of the two measurements takes so long.
@@ -93,10 +93,6 @@ fn lateness() -> io::Result<Lateness> {
 }
 
 /// CPU time of this thread.
-#[allow(unsafe_code)]
 fn cpu_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a structure that lives over the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

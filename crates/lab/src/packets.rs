@@ -200,11 +200,16 @@ fn would_block(error: io::Error) -> io::Result<usize> {
 const OLDEST: u64 = 1_000_000_000;
 
 /// The monotonic clock.
-#[allow(unsafe_code)]
 pub fn now_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// One of the kernel's clocks.
+#[allow(unsafe_code)]
+pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a structure that lives over the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -1,6 +1,6 @@
 //! A scenario as the laboratory has to build it: nodes, links, routes, flows, with all that was drawn.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
@@ -76,14 +76,10 @@ pub fn plan(setup: &Setup) -> Value {
 
 /// At each node, towards each host that flows have to do with: the links that may be taken.
 fn routes(setup: &Setup) -> Vec<Value> {
-    let mut ends = BTreeMap::new();
-    setup.flows.iter().for_each(|info| {
-        ends.insert(info.flow.src, ());
-        ends.insert(info.flow.dst, ());
-    });
+    let ends: BTreeSet<u32> = setup.flows.iter().flat_map(|info| [info.flow.src, info.flow.dst]).collect();
     let mut found = Vec::new();
     for n in 0..setup.topology.nodes().len() {
-        for &host in ends.keys().filter(|host| **host as usize != n) {
+        for &host in ends.iter().filter(|host| **host as usize != n) {
             let (node, to) = (NodeId(n as u32), NodeId(host));
             let key = flow_key(FlowId(0), node, to, Interfaces::ANY);
             let ports = setup.routes.ports_for(node, to, key).iter();

@@ -24,8 +24,6 @@ pub struct TcpInfo {
     pub cwnd: u32,
     /// Bytes of one.
     pub mss: u32,
-    /// In segments.
-    pub ssthresh: u32,
     /// Repeats.
     pub retransmitted: u32,
     /// Segments with payload, repeats included.
@@ -38,8 +36,6 @@ pub struct TcpInfo {
     pub ecn: bool,
     /// How long the receiver's window was the limit.
     pub window_limited_s: f64,
-    /// The receiver's window, in bytes.
-    pub peer_window: u32,
 }
 
 impl TcpInfo {
@@ -70,14 +66,12 @@ impl TcpInfo {
             rtt_min_s: us(four(148)),
             cwnd: four(80),
             mss: four(16),
-            ssthresh: four(76),
             retransmitted: four(100),
             sent: four(156),
             echoed: four(196),
             timeouts: u16::from_ne_bytes([raw[240], raw[241]]),
             ecn: raw[5] & 8 != 0,
             window_limited_s: eight(176) as f64 / 1e6,
-            peer_window: four(228),
         }
     }
 
