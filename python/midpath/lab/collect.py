@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from midpath import _midpath
 from midpath.lab.experiment import Experiment, Measured, to_dict
+from midpath.lab.gather import jain, quantile, size_class
 from midpath.lab.router import SAMPLE_S
 from midpath.result import Result
 from midpath.schemes import described, shipped
@@ -152,8 +153,8 @@ def _port(experiment: Experiment, measured: Measured) -> dict[str, Any]:
     rate, packets = experiment.bottleneck.rate_bps, counters["packets"]
     backlog = [look["queue"]["backlog_bytes"] for look in measured.seen]
 
-    def waited(quantile: str) -> float | None:
-        ns = status["sojourn"][f"{quantile}_ns"]
+    def waited(share: str) -> float | None:
+        ns = status["sojourn"][f"{share}_ns"]
         return None if ns is None else ns / 1e9
 
     histogram = status["sojourn"]["histogram"]
@@ -194,20 +195,17 @@ def _summary(experiment: Experiment, flows: list[dict[str, Any]], port: dict[str
     drops = port["drops_queue"] + port["drops_aqm"]
     sent = port["packets"] + port["drops_queue"]
 
-    def of(values: np.ndarray, quantile: float) -> float | None:
-        return float(np.quantile(values, quantile)) if values.size else None
-
     return {
         "flows": len(flows),
         "completed": int(done.size),
         "afct_s": float(done.mean()) if done.size else None,
-        "fct_p50_s": of(done, 0.5),
-        "fct_p95_s": of(done, 0.95),
-        "fct_p99_s": of(done, 0.99),
-        "fct_max_s": of(done, 1.0),
+        "fct_p50_s": quantile(done, 0.5),
+        "fct_p95_s": quantile(done, 0.95),
+        "fct_p99_s": quantile(done, 0.99),
+        "fct_max_s": quantile(done, 1.0),
         "slowdown_mean": float(slow.mean()) if slow.size else None,
-        "slowdown_p50": of(slow, 0.5),
-        "slowdown_p99": of(slow, 0.99),
+        "slowdown_p50": quantile(slow, 0.5),
+        "slowdown_p99": quantile(slow, 0.99),
         "jain_goodput": jain(greedy),
         "goodput_total_bps": sum(flow["delivered_bytes"] for flow in flows) * 8 / experiment.seconds,
         "utilisation_max": port["utilisation"],
@@ -231,33 +229,11 @@ def _summary(experiment: Experiment, flows: list[dict[str, Any]], port: dict[str
     }
 
 
-def jain(values: list[float]) -> float | None:
-    """Jain's index."""
-    squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else None
-
-
 def by_size(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Completion by size; each size is a class of its own."""
-    sizes = sorted({flow["size_bytes"] for flow in flows if flow["fct_s"] is not None})
-    found = []
-    for size in sizes:
-        fcts = [flow["fct_s"] for flow in flows if flow["size_bytes"] == size and flow["fct_s"] is not None]
-        slow = [flow["slowdown"] for flow in flows if flow["size_bytes"] == size and flow["slowdown"] is not None]
-        found.append(
-            {
-                "from_bytes": size - 1,
-                "to_bytes": size,
-                "flows": len(fcts),
-                "afct_s": statistics.mean(fcts),
-                "p50_s": float(np.quantile(fcts, 0.5)),
-                "p99_s": float(np.quantile(fcts, 0.99)),
-                "slowdown_mean": statistics.mean(slow),
-                "slowdown_p50": float(np.quantile(slow, 0.5)),
-                "slowdown_p99": float(np.quantile(slow, 0.99)),
-            }
-        )
-    return found
+    done = [flow for flow in flows if flow["fct_s"] is not None]
+    sizes = sorted({flow["size_bytes"] for flow in done})
+    return [size_class(size - 1, size, [flow for flow in done if flow["size_bytes"] == size]) for size in sizes]
 
 
 def _series(measured: Measured) -> pa.Table:

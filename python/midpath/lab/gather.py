@@ -180,14 +180,14 @@ def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set
         "flows": len(flows),
         "completed": int(done.size),
         "afct_s": float(done.mean()) if done.size else None,
-        "fct_p50_s": _of(done, 0.5),
-        "fct_p95_s": _of(done, 0.95),
-        "fct_p99_s": _of(done, 0.99),
-        "fct_max_s": _of(done, 1.0),
+        "fct_p50_s": quantile(done, 0.5),
+        "fct_p95_s": quantile(done, 0.95),
+        "fct_p99_s": quantile(done, 0.99),
+        "fct_max_s": quantile(done, 1.0),
         "afct_bound_s": None,
         "slowdown_mean": float(slow.mean()) if slow.size else None,
-        "slowdown_p50": _of(slow, 0.5),
-        "slowdown_p99": _of(slow, 0.99),
+        "slowdown_p50": quantile(slow, 0.5),
+        "slowdown_p99": quantile(slow, 0.99),
         "jain_goodput": jain([flow["goodput_bps"] for flow in flows]),
         "goodput_total_bps": sum(flow["delivered_bytes"] for flow in flows) * 8 / span if span else None,
         "utilisation_max": max(used, default=None),
@@ -207,8 +207,9 @@ def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set
     }
 
 
-def _of(values: np.ndarray, quantile: float) -> float | None:
-    return float(np.quantile(values, quantile)) if values.size else None
+def quantile(values: np.ndarray, share: float) -> float | None:
+    """The value that this share of them does not exceed; `None` of nothing."""
+    return float(np.quantile(values, share)) if values.size else None
 
 
 def jain(goodputs: list[float]) -> float | None:
@@ -226,19 +227,22 @@ def by_size(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ]
         if not here:
             continue
-        times = np.array([flow["fct_s"] for flow in here])
-        slow = np.array([flow["slowdown"] for flow in here])
-        found.append(
-            {
-                "from_bytes": low,
-                "to_bytes": high,
-                "flows": len(here),
-                "afct_s": float(times.mean()),
-                "p50_s": _of(times, 0.5),
-                "p99_s": _of(times, 0.99),
-                "slowdown_mean": float(slow.mean()),
-                "slowdown_p50": _of(slow, 0.5),
-                "slowdown_p99": _of(slow, 0.99),
-            }
-        )
+        found.append(size_class(low, high, here))
     return found
+
+
+def size_class(low: float, high: float | None, flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A row of `by_size`: flows that have ended, and the class that they are of."""
+    times = np.array([flow["fct_s"] for flow in flows])
+    slow = np.array([flow["slowdown"] for flow in flows])
+    return {
+        "from_bytes": low,
+        "to_bytes": high,
+        "flows": len(flows),
+        "afct_s": float(times.mean()),
+        "p50_s": quantile(times, 0.5),
+        "p99_s": quantile(times, 0.99),
+        "slowdown_mean": float(slow.mean()),
+        "slowdown_p50": quantile(slow, 0.5),
+        "slowdown_p99": quantile(slow, 0.99),
+    }

@@ -8,8 +8,9 @@ from typing import Any
 from midpath import Scenario, run
 from midpath.compare import Comparison
 from midpath.errors import UsageError
-from midpath.lab.collect import FRAME_BYTES, jain, scheme_name
+from midpath.lab.collect import FRAME_BYTES, scheme_name
 from midpath.lab.experiment import SEGMENT_BYTES, Experiment
+from midpath.lab.gather import jain
 from midpath.lab.table import COLUMNS, cell, spread
 from midpath.result import Result
 from midpath.units import digits
