@@ -131,8 +131,7 @@ def section(
 
 def verdict(lines: list[beside.Line]) -> str:
     """How many of those that count are within."""
-    counted = [line for line in lines if line.verdict.startswith(("yes", "no ", "no"))]
-    counted = [line for line in counted if not line.verdict.startswith("not")]
+    counted = [line for line in lines if line.verdict.partition(" ")[0] in ("yes", "no")]
     within = sum(line.verdict.startswith("yes") for line in counted)
     invalid = sum("invalid" in line.verdict for line in lines)
     return f"{within} of {len(counted)} figures that count are within their margins; {invalid} rows without a verdict"

@@ -8,7 +8,7 @@ Takes about two minutes on two cores.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -80,7 +80,7 @@ def run(text: str, parameters: str, seed: int) -> list[float]:
     return [found["utilisation_max"], found["jain_goodput"], wait, busy.delay_max_s.max(), found["loss_ratio"], told]
 
 
-def cell(values: list[float], scale: float, digits: int) -> str:
+def cell(values: Sequence[float], scale: float, digits: int) -> str:
     """Mean and 95 % interval."""
     found = estimate(scale * value for value in values)
     assert found is not None

@@ -16,9 +16,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from additions import cell
+
 import midpath
 from midpath import __version__
-from midpath.stats import estimate, told_apart
+from midpath.lab.gather import jain
+from midpath.stats import told_apart
 
 ROUND_TRIPS = (4, 40, 100)
 CODEL = 'kind = "codel"\n'
@@ -92,10 +95,9 @@ def run(choice: str, round_trip: int, seed: int) -> list[float]:
     narrow = ports[(ports.node == "r0") & (ports.peer == "r1")].iloc[0]
     long = flows[flows.size_bytes.isna()].goodput_bps
     question, page = (flows[flows.size_bytes == size].fct_s.dropna() for size in (1000, 30_000))
-    jain = long.sum() ** 2 / (len(long) * (long**2).sum())
     return [
         narrow.utilisation,
-        jain,
+        jain(long.tolist()),
         narrow.delay_mean_s,
         narrow.delay_p99_s,
         question.mean(),
@@ -103,13 +105,6 @@ def run(choice: str, round_trip: int, seed: int) -> list[float]:
         page.mean(),
         result.summary["loss_ratio"],
     ]
-
-
-def cell(values: Sequence[float], scale: float, digits: int) -> str:
-    """Mean and 95 % interval."""
-    found = estimate(scale * value for value in values)
-    assert found is not None
-    return f"{found.mean:.{digits}f}" if found.ci95 is None else f"{found.mean:.{digits}f} ± {found.ci95:.{digits}f}"
 
 
 def verdict(ours: Sequence[float], theirs: Sequence[float]) -> str:
