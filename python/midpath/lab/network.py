@@ -93,7 +93,7 @@ class Network:
             # What is made is noted first: it is taken away whatever happens.
             self.made.append(space)
             _batch([f"netns add {space}"])
-            # Nobody is to say anything of his own accord.
+            # IPv6 would send packets of its own, which the scenario does not have.
             self.run(space, "".join(_write(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
         _batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
         self.run(self.between, "".join(f"ip link set {d} up\n" for d in self._devices()))
