@@ -1,6 +1,8 @@
 """What can go wrong with what a user gave us."""
 
+import difflib
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -61,3 +63,11 @@ class OutputError(OSError):
 
 class WorkerError(OSError):
     """Workers or jobs that were lost before their runs were done."""
+
+
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """That there is nothing of this name, and which was meant, perhaps; or which there are."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    return f"there is no {what} {name!r}; {hint}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ import tomli_w
 
 from midpath import _midpath
 from midpath.controller import Controllers, Named, named, told
-from midpath.errors import ScenarioError, UsageError
+from midpath.errors import ScenarioError, UsageError, no_such
 
 # Seeds have 64 bits.
 LARGEST_SEED = 2**64 - 1
@@ -207,9 +206,7 @@ def flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:
 def _no_variant(name: str, known: Mapping[str, Any]) -> str:
     if not known:
         return f"there is no variant {name!r}: the scenario has none; write [variants.{name}]"
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"there is no variant {name!r}; {hint}"
+    return no_such("variant", name, known)
 
 
 @lru_cache(maxsize=16)

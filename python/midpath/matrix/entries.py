@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
-from midpath.errors import UsageError
+from midpath.errors import UsageError, no_such
 from midpath.palette import name
 from midpath.schemes import described, shipped
 
@@ -83,9 +82,9 @@ def entry(text: str) -> Entry:
     transport, plus, network = scheme.partition("+")
     for one in (transport, *([network] if plus else [])):
         if one not in shipped():
-            raise UsageError(_unknown(one, shipped(), "scheme"))
+            raise UsageError(no_such("scheme", one, shipped()))
     if over and queues not in QUEUE_KINDS:
-        raise UsageError(_unknown(queues, QUEUE_KINDS, "queue"))
+        raise UsageError(no_such("queue", queues, QUEUE_KINDS))
     queue = QUEUE_KINDS[queues] if over else MADE_FOR.get(transport, {})
     return Entry(text, transport, network or None, queue, WITH_ECN.get(transport, {}) if over or plus else {})
 
@@ -93,9 +92,3 @@ def entry(text: str) -> Entry:
 def columns(names: Sequence[str] | None) -> list[Entry]:
     """The columns that were asked for, each once; all where none are."""
     return [entry(one) for one in dict.fromkeys(names or every())]
-
-
-def _unknown(text: str, known: Mapping[str, Any], what: str) -> str:
-    near = get_close_matches(text, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"there is no {what} {text!r}; {hint}"

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from midpath.errors import UsageError
+from midpath.errors import UsageError, no_such
 from midpath.matrix.entries import Entry
 from midpath.metrics import IDEAL
 from midpath.scenario import Scenario
@@ -95,7 +95,7 @@ def rows(names: Sequence[str] | None) -> list[Row]:
     known = every()
     for one in names or ():
         if one not in known:
-            raise UsageError(f"there is no row {one!r}; there are {', '.join(known)}")
+            raise UsageError(no_such("row", one, known))
     return [known[one] for one in dict.fromkeys(names or known)]
 
 
