@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Protocol
 
 from midpath import _midpath
 from midpath.errors import UsageError
+from midpath.schemes import shipped
 
 
 class Opening(Protocol):
@@ -221,7 +222,7 @@ def named(controllers: Controllers) -> Named:
     for name in {name for name, _ in found}:
         if sum(name == other for other, _ in found) > 1:
             raise UsageError(f"two controllers are called {name!r}: give one of them another name")
-        if name in json.loads(_midpath.schemes()):
+        if name in shipped():
             raise UsageError(f"there is a scheme {name!r} already: give the controller another name")
     return found
 

@@ -12,15 +12,14 @@ from midpath.cli.options import Jobs, Json, names_in, print_json
 from midpath.cli.progress import bar
 from midpath.matrix import SEEDS, Matrix
 from midpath.matrix import matrix as run_matrix
-from midpath.matrix.entries import CLASSES, entry
+from midpath.matrix.entries import CLASSES
 from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import TIMES
 from midpath.matrix.picture import svg
 from midpath.matrix.rows import rows as chosen
-from midpath.matrix.text import results, said
+from midpath.matrix.text import results, verdict
 from midpath.scenario import MOST_SEEDS
 from midpath.storage import write_text
-from midpath.units import digits
 
 
 def matrix(
@@ -86,10 +85,7 @@ def print_verdicts(found: Matrix) -> None:
     """A line for each row, and what could not be run."""
     lines = []
     for row in found.rows:
-        both = [found.verdict(row.name, figure) for figure in TIMES]
-        best = both[0].best
-        cells = (f"{entry(best[kind][0]).title} {digits(best[kind][1])}" if kind in best else "–" for kind in CLASSES)
-        lines.append([row.name, *cells, *(said(one).replace("*", "") for one in both)])
+        lines.append([row.name, *(cell.replace("*", "") for cell in verdict(found, row))])
     text.print_table(
         ["Situation", *CLASSES, "Mean", "p99"], lines, "Completion time over the ideal's, best of each class"
     )

@@ -46,25 +46,30 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def said(verdict: Verdict) -> str:
+def said(found: Verdict) -> str:
     """A verdict in words: who is better than the other side, and by how much."""
-    if verdict.sides is None:
+    if found.sides is None:
         return "–"
-    if verdict.winner is None:
+    if found.winner is None:
         return "not told apart"
-    kind, name, saved = verdict.winner
+    kind, name, saved = found.winner
     side = "mid-path" if kind == MIDPATH else "ends"
-    return f"{f'**{side}**' if verdict.told else side}: {title(name)}, {percent(saved)} sooner"
+    return f"{f'**{side}**' if found.told else side}: {title(name)}, {percent(saved)} sooner"
 
 
 def verdicts(matrix: Matrix) -> Iterator[str]:
     """A line for each row: the best of each class, and who is better."""
     yield head(["situation", *(f"{kind}, best" for kind in CLASSES), *TIMES.values()])
     for row in matrix.rows:
-        both = [matrix.verdict(row.name, figure) for figure in TIMES]
-        best = both[0].best
-        cells = (f"{title(best[kind][0])} {digits(best[kind][1])}" if kind in best else "–" for kind in CLASSES)
-        yield line([row.title, *cells, *(said(one) for one in both)])
+        yield line([row.title, *verdict(matrix, row)])
+
+
+def verdict(matrix: Matrix, row: Row) -> list[str]:
+    """Of a row: the best of each class, and who is better in each of `TIMES`."""
+    both = [matrix.verdict(row.name, figure) for figure in TIMES]
+    best = both[0].best
+    cells = (f"{title(best[kind][0])} {digits(best[kind][1])}" if kind in best else "–" for kind in CLASSES)
+    return [*cells, *(said(one) for one in both)]
 
 
 def deployment(matrix: Matrix) -> Iterator[str]:
