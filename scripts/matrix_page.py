@@ -2,7 +2,7 @@
 
     python scripts/matrix_page.py
 
-- checks/matrix/RESULTS.md, docs/images/matrix.svg, and the tables of docs/matrix.md;
+- checks/matrix/RESULTS.md, docs/images/matrix.svg, and the table of docs/matrix.md;
 - docs/which.md, from which.template.md beside this file. `{seeds}` says which they are. `{value ROW COLUMN FIGURE}` is
   a mean over them, `{sooner ROW COLUMN OTHER FIGURE}` how much smaller it is than another's, an error unless the two
   are told apart, `{alike ROW COLUMN OTHER FIGURE}` is nothing, and an error if they are.
@@ -25,7 +25,8 @@ PAGE, PICTURE, RESULTS = ROOT / "docs/matrix.md", ROOT / "docs/images/matrix.svg
 WHICH, TEMPLATE = ROOT / "docs/which.md", Path(__file__).parent / "which.template.md"
 PLACE = re.compile(r"(<!-- matrix: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUOTE = re.compile(r"\{(value|sooner|alike) ([^}]+)\}")
-KINDS = {"wait_p99_s": "seconds", "fct_mean_s": "seconds", "fct_p99_s": "seconds", "loss": "ratio", "use": "ratio"}
+# Numbers over the ideal's stand without ×: "times the ideal's" follows.
+KINDS = {figure: kind for figure, _, kind in text.SHOWN if kind != "times"}
 
 
 def written(matrix: Matrix) -> str:
@@ -36,7 +37,6 @@ def written(matrix: Matrix) -> str:
 PARTS: dict[str, Callable[[Matrix], str]] = {
     "written": written,
     "verdicts": lambda matrix: "\n".join(text.verdicts(matrix)) + "\n",
-    "deployment": lambda matrix: "\n".join(text.deployment(matrix)) + "\n",
 }
 
 

@@ -73,8 +73,13 @@ def verdict(matrix: Matrix, row: Row) -> list[str]:
 
 
 def deployment(matrix: Matrix) -> Iterator[str]:
-    """Of the rows about hosts: what those that deploy a scheme have of it, and the others."""
+    """Of the rows about hosts, where there are any: what those that deploy a scheme have of it, and the others."""
     rows = [row for row in matrix.rows if row.deployed is not None]
+    if not rows:
+        return
+    yield "\n## Part of the hosts\n"
+    yield "Mean completion times over the ideal's, of the hosts that run a scheme (*they*) and of the others, which run"
+    yield "CUBIC. Routers have what the scheme needs.\n"
     shares = [row.title.lower() for row in rows]
     yield head(["", *(f"{share}: {who}" for share in shares[:-1] for who in ("they", "CUBIC")), *shares[-1:]])
     for one in matrix.entries:
@@ -93,6 +98,7 @@ def results(matrix: Matrix) -> Iterator[str]:
     yield f"`{command(matrix)}`. Each run is a line of `runs.csv`."
     yield from ABOUT
     yield from verdicts(matrix)
+    yield from deployment(matrix)
     for row in matrix.rows:
         yield from of_row(matrix, row)
 
