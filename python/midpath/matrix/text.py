@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry, entry
 from midpath.matrix.found import TIMES, Matrix, Verdict
-from midpath.matrix.rows import Row
+from midpath.matrix.rows import PAIRS, Row
 from midpath.units import digits, listed, quantity
 
 # Of each row, a column of the table: a figure, its head and its kind.
@@ -80,15 +80,17 @@ def deployment(matrix: Matrix) -> Iterator[str]:
     yield "\n## Part of the hosts\n"
     yield "Mean completion times over the ideal's, of the hosts that run a scheme (*they*) and of the others, which run"
     yield "CUBIC. Routers have what the scheme needs.\n"
-    shares = [row.title.lower() for row in rows]
-    yield head(["", *(f"{share}: {who}" for share in shares[:-1] for who in ("they", "CUBIC")), *shares[-1:]])
+    columns = [(row, key, who) for row in rows for key, who in _groups(row)]
+    heads = (f"{row.title.lower()}: {who}" if row.deployed != PAIRS else row.title.lower() for row, _, who in columns)
+    yield head(["", *heads])
     for one in matrix.entries:
-        cells = []
-        for index, row in enumerate(rows):
-            cells += [_mean(matrix, row, one, "deployed_ratio", "times")]
-            if index < len(rows) - 1:
-                cells += [_mean(matrix, row, one, "cubic_ratio", "times")]
-        yield line([one.title, *cells])
+        yield line([one.title, *(_mean(matrix, row, one, key, "times") for row, key, _ in columns)])
+
+
+def _groups(row: Row) -> list[tuple[str, str]]:
+    """The figures of a row about hosts, and whose they are: without others there is one."""
+    both = [("deployed_ratio", "they"), ("cubic_ratio", "CUBIC")]
+    return both if row.deployed != PAIRS else both[:1]
 
 
 def results(matrix: Matrix) -> Iterator[str]:
