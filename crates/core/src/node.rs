@@ -331,6 +331,7 @@ impl Node {
             }
             fate
         };
+        Node::tell_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
@@ -427,6 +428,7 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
         self.poll(port, now, pool, driver);
+        Node::tell_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => self.go_further(now, port, pkt, pool, driver),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
@@ -441,6 +443,7 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.handed_over(pkt, ctx));
         self.poll(port, now, pool, driver);
+        Node::tell_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => self.forward(now, Some(port), pkt, pool, driver),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, Pkt, Pool, PortId};
+use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{
     AqmSpec, CodelParams, Discipline, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec,
 };
@@ -106,7 +106,10 @@ impl Port for Special {
                 ctx.emit(ctx.me, note);
                 Inbound::Forward(pkt)
             }
-            Trick::Police | Trick::PoliceOdd => Inbound::Drop(pkt, Drop::Policy),
+            Trick::Police | Trick::PoliceOdd => {
+                ctx.note("refused", 1.0, Some(&pkt));
+                Inbound::Drop(pkt, Drop::Policy)
+            }
             _ => Inbound::Forward(pkt),
         }
     }
@@ -136,6 +139,9 @@ impl Port for Special {
 impl Shortcuts for Special {
     fn overlooks(&self, packet: &Packet) -> bool {
         self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
+    }
+    fn inbound_frees(&self) -> bool {
+        self.kind != Trick::Police
     }
 }
 
@@ -206,6 +212,40 @@ fn what_a_port_refuses_on_the_way_in_is_counted_there() {
     b.arrive(Time::ZERO, PortId(0), datagram(0));
     assert_eq!((b.node.counters(PortId(0)).drops_policy, b.log.lost[0].port), (1, Some(PortId(0))));
     assert_eq!((b.pool.live(), b.log.sent.len()), (0, 0));
+}
+
+/// Traces, and writes down in which order it is told of packets.
+struct Order(Vec<(&'static str, PacketId)>);
+
+impl Driver for Order {
+    const TRACES: bool = true;
+    fn transmitter(&mut self, _port: PortId, _now: Time) -> Transmitter {
+        Transmitter::Busy { until: None }
+    }
+    fn start(&mut self, _port: PortId, _pkt: Pkt, _now: Time, _pool: &mut Pool) {
+        unreachable!("a transmitter that is busy");
+    }
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: &Packet, _why: Drop) {
+        self.0.push(("dropped", id));
+    }
+    fn noted(&mut self, note: Note, packet: Option<&Packet>) {
+        assert_eq!((note.value, note.place, packet.is_some()), (1.0, NotePlace::Port(PortId(0)), true));
+        self.0.push((note.what, note.packet.expect("of a packet")));
+    }
+}
+
+#[test]
+fn what_a_port_notes_of_a_packet_is_told_before_the_packet_s_fate() {
+    // The second is asked for a packet after each that comes in, and the first is not.
+    for kind in [Trick::Police, Trick::PoliceOdd] {
+        let Bench { mut node, mut pool, .. } = bench(vec![Special::held(kind), Special::held(kind)]);
+        let mut order = Order(Vec::new());
+        pool.keep_notes();
+        let pkt = pool.insert(datagram(1));
+        let id = pkt.id();
+        node.on_packet(Time::ZERO, PortId(0), pkt, &mut pool, &mut order);
+        assert_eq!(order.0, [("refused", id), ("dropped", id)]);
+    }
 }
 
 #[test]
