@@ -77,12 +77,6 @@ impl Pool {
         self.notes.get_or_insert_default();
     }
 
-    /// Whether notes are kept.
-    #[inline]
-    pub fn keeps_notes(&self) -> bool {
-        self.notes.is_some()
-    }
-
     /// Notes something, if notes are kept.
     #[inline]
     pub(crate) fn note(&mut self, note: impl FnOnce() -> Note) {

@@ -194,6 +194,7 @@ impl EndpointCtx<'_> {
         let place = NotePlace::Endpoint(self.flow);
         self.pool.note(|| Note { what, value, place, packet: None });
     }
+
     /// Whether there is an application: whether what is said of bytes is heard.
     #[inline]
     pub fn application(&self) -> bool {
