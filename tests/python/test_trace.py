@@ -257,6 +257,10 @@ def test_the_command_records_and_says_what_is_wrong(tmp_path, cli):
     assert cli("run", file, "--out", out, "--trace", "from=100ms,for=300ms,flows=0").code == 0
     trace = Trace.of(out)
     assert 0.1 <= trace.time[0] <= trace.time[-1] < 0.4
+    # A directory is named once, whatever it is called.
+    with pytest.raises(OutputError) as caught:
+        Trace.of(tmp_path / "trace")
+    assert str(caught.value).count(str(tmp_path)) == 1
     for words, says in (
         (("run", file, "--trace", "from=9s"), "outside the run"),
         (("packet", out, 10**6), "no such packet"),

@@ -63,10 +63,11 @@ class Trace:
     @classmethod
     def of(cls, directory: str | Path) -> Trace:
         """The record of a result that was saved."""
+        result = load(directory)
         try:
-            return cls(load(directory))
+            return cls(result)
         except OutputError as error:
-            raise OutputError(f"{directory}: {error}" if "trace" in str(error) else str(error)) from None
+            raise OutputError(f"{directory}: {error}") from None
 
     def __len__(self) -> int:
         """How many events."""
