@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +29,7 @@ def packet(
     """Print what happened to one packet, hop by hop, with its waits."""
     life = packet_life(Trace.of(directory), number)
     if json:
-        shown = [
-            asdict(event) | {"value": None if event.value != event.value else event.value} for event in life.events
-        ]
+        shown = [asdict(event) | {"value": None if isnan(event.value) else event.value} for event in life.events]
         print_json({"about": life.about, "events": shown})
         return
     for sentence in life.about:

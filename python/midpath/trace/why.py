@@ -11,6 +11,7 @@ import numpy as np
 from midpath.errors import UsageError
 from midpath.trace.record import Event, Trace
 from midpath.trace.words import at, span, value
+from midpath.units import quantity
 
 MOST = 10
 """Sentences."""
@@ -157,18 +158,18 @@ class _Walk:
         queued = np.flatnonzero(here & trace.is_of("event", "queued")[rows])
         if not drop.peer or not len(queued):
             return ""
-        here_now = np.flatnonzero(here & trace.is_of("event", "left", "dropped")[rows])
+        gone = np.flatnonzero(here & trace.is_of("event", "left", "dropped")[rows])
         packets, flows = trace.columns["packet"], trace.columns["flow"]
         sizes = trace.columns["size_bytes"]
-        waiting = np.setdiff1d(packets[queued], packets[here_now])
+        waiting = np.setdiff1d(packets[queued], packets[gone])
         still = queued[np.isin(packets[queued], waiting)]
         bytes_of: Counter[int] = Counter()
         for r in still:
             bytes_of[int(flows[r])] += int(sizes[r])
         if not bytes_of:
             return ""
-        shares = ", ".join(f"{_kb(size)} of flow {flow}" for flow, size in bytes_of.most_common(3))
-        return f"; there waited {_kb(sum(bytes_of.values()))}: {shares}"
+        shares = ", ".join(f"{quantity('bytes', size)} of flow {flow}" for flow, size in bytes_of.most_common(3))
+        return f"; there waited {quantity('bytes', sum(bytes_of.values()))}: {shares}"
 
     def repeat(self, lost: Event) -> Iterator[str]:
         """What became of what was lost."""
@@ -190,7 +191,3 @@ class _Walk:
             if last is not None:
                 reason = f" ({last.why})" if last.why else ""
                 yield f"{at(last.time)}: the last one {what}: {self.trace.said(last)} at {last.place}{reason}"
-
-
-def _kb(size: float) -> str:
-    return f"{size / 1000:,.1f} kB"
