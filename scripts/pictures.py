@@ -146,6 +146,16 @@ PICTURES = {
         "data at a pace; faster now and then, to probe",
         "ACK",
     ),
+    "powertcp": Picture(
+        "PowerTCP: each port says how busy it is, senders follow the power",
+        ["window from the power:", "what arrives times what waits"],
+        ["write rate, queue, bytes sent and time"],
+        ["echoes the readings"],
+        "data; a reading per port",
+        "ACK; the readings",
+        there_from=FIRST,
+        back_from=RIGHT,
+    ),
     "mptcp": Picture(
         "MPTCP: one stream over several paths",
         ["a TCP on each path,", "windows coupled"],

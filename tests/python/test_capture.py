@@ -58,6 +58,7 @@ RUNS = {
     "rcp": "",
     "xcp": "",
     "hpcc": "",
+    "powertcp": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",

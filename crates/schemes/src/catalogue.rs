@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, rcp, rpm, tcp, transport, udp, xcp};
+use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, tcp, transport, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -70,6 +70,9 @@ impl Catalogue {
             .with_params::<hpcc::HpccParams>("hpcc", transport::build)
             .described("hpcc", hpcc::describe())
             .without("hpcc", hpcc::UNREAD)
+            .with_params::<powertcp::PowerTcpParams>("powertcp", transport::build)
+            .described("powertcp", powertcp::describe())
+            .without("powertcp", powertcp::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .without("rcp", rcp::UNREAD)
@@ -251,6 +254,7 @@ mod tests {
                 "mptcp",
                 "ndn",
                 "newreno",
+                "powertcp",
                 "prague",
                 "rcp",
                 "rpm",
@@ -382,6 +386,7 @@ mod tests {
             &[&shared[..], &["delayed_ack"]].concat(),
         );
         documented(include_str!("../../../docs/schemes/hpcc.md"), &hpcc::HpccParams::default(), &shared);
+        documented(include_str!("../../../docs/schemes/powertcp.md"), &powertcp::PowerTcpParams::default(), &shared);
         let page = include_str!("../../../docs/schemes/fcp.md");
         let tables = [&shared[..], &["network", "domains"]].concat();
         documented(page, &fcp::FcpParams::default(), &tables);

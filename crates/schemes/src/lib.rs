@@ -29,6 +29,7 @@ mod mircc;
 mod mptcp;
 mod ndn;
 pub mod params;
+mod powertcp;
 mod rcp;
 mod rpm;
 mod tcp;

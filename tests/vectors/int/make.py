@@ -1,7 +1,11 @@
-"""HPCC's windows on telemetry, computed by other hands: `python tests/vectors/int/make.py` writes `windows.csv`.
+"""HPCC's and PowerTCP's windows on the same telemetry, computed by other hands.
 
-The law is written here as its authors have it, in rates: as `RdmaHw::UpdateRateHp` does it (the artefact at 9f4be2a).
-Nothing of the Rust code is used, whose tests read the file.
+`python tests/vectors/int/make.py` writes `windows.csv`, which the Rust tests of both schemes read.
+
+Both laws are written here as their authors have them, in rates: HPCC's as `RdmaHw::UpdateRateHp` does it (the artefact
+at 9f4be2a), PowerTCP's from algorithm 1 of its paper (NSDI 2022) with the least current of `UpdateRatePower` (the artefact
+at 6ddb4a4), which has a target of 95 % and a cwnd_old that changes once per round trip besides. Nothing of the Rust code
+is used.
 """
 
 import itertools
@@ -12,6 +16,7 @@ PLACE = Path(__file__).with_name("windows.csv")
 RATES = (100e9, 25e9, 50e9)  # bits/s, a port each
 BASE_RTT = 12_000  # ns
 ETA, MAX_STAGE, N = 0.95, 5, 100
+GAMMA = 0.9
 MSS = 100
 ROWS = 400
 ROUND = 9  # ACKs in a round trip
@@ -62,20 +67,47 @@ class Hpcc:
         return rate * BASE_RTT * 1e-9 / 8
 
 
+class PowerTcp:
+    """Algorithm 1: power is current (what arrives) times voltage (what waits and a BDP)."""
+
+    def __init__(self) -> None:
+        tau = BASE_RTT * 1e-9
+        self.smooth, self.beta = 1.0, min(RATES) / 8 * tau / N
+        self.most = min(RATES) / 8 * tau + self.beta
+        self.cwnd = min(RATES) / 8 * tau / 2
+        self.sent = [self.cwnd] * ROUND
+
+    def window(self, before, after) -> float:
+        tau, norm, taken = BASE_RTT * 1e-9, 0.0, 0.0
+        for (q0, s0, t0), (q1, s1, t1), line in zip(before, after, RATES, strict=True):
+            dt, b = (t1 - t0) * 1e-9, line / 8
+            current = max((q1 - q0) / dt + (s1 - s0) / dt, b / 2)  # the artefact's least
+            voltage = q1 + b * tau
+            power = current * voltage / (b * b * tau)
+            if power > norm:
+                norm, taken = power, dt
+        taken = min(taken, tau)
+        self.smooth = (self.smooth * (tau - taken) + norm * taken) / tau
+        self.cwnd = GAMMA * (self.sent[-ROUND] / self.smooth + self.beta) + (1 - GAMMA) * self.cwnd
+        self.cwnd = min(max(self.cwnd, MSS), self.most)
+        self.sent.append(self.cwnd)
+        return self.cwnd
+
+
 def rows() -> list[list[object]]:
     table = telemetry(7)
-    hpcc, found = Hpcc(), []
+    hpcc, power, found = Hpcc(), PowerTcp(), []
     for i, (before, after) in enumerate(itertools.pairwise(table)):
         first = i % ROUND == 0
-        window = hpcc.window(before, after, first)
-        found.append([int(first), *(n for port in after for n in port), f"{window:.3f}"])
-    start = [0, *(n for port in table[0] for n in port), ""]
+        windows = [hpcc.window(before, after, first), power.window(before, after)]
+        found.append([int(first), *(n for port in after for n in port), *(f"{w:.3f}" for w in windows)])
+    start = [0, *(n for port in table[0] for n in port), "", ""]
     return [start, *found]
 
 
 def text() -> str:
     names = [f"{what}{i}" for i in range(3) for what in ("queue", "sent", "time_ns")]
-    lines = [",".join(map(str, row)) for row in [["first", *names, "hpcc_bytes"], *rows()]]
+    lines = [",".join(map(str, row)) for row in [["first", *names, "hpcc_bytes", "powertcp_bytes"], *rows()]]
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ use crate::transport::cc::{
 
 /// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter
 /// of bytes goes round in 0.34 s at 100 Gbps.
-const STALE: Time = Time::from_ms(250);
+pub(crate) const STALE: Time = Time::from_ms(250);
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]

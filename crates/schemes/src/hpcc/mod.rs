@@ -15,9 +15,8 @@ pub mod header;
 mod params;
 pub mod port;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use describe::hpcc as describe;
-#[cfg(test)]
-pub use params::Int;
+pub(crate) use params::Int;
 pub use params::{HpccParams, UNREAD};

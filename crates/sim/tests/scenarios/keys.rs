@@ -31,7 +31,7 @@ const KEYS: [(&str, &[&str]); 21] = [
 ];
 
 /// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 11] = [
+const REFUSED: [(&str, &[&str]); 12] = [
     ("newreno", &[]),
     ("cubic", &[]),
     ("dctcp", &[]),
@@ -41,6 +41,7 @@ const REFUSED: [(&str, &[&str]); 11] = [
     ("bbr", &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"]),
     ("xcp", &["growth", "abc_limit", "hystart"]),
     ("hpcc", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
+    ("powertcp", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
     ("rcp", &RATE_BASED),
     ("fcp", &FCP),
 ];
@@ -66,7 +67,7 @@ const FCP: [&str; 9] = [
 const ONE_VALUE: [(&str, &str); 2] = [("prague", "ecn"), ("fcp", "delayed_ack")];
 
 /// Their ports are drop-tail queues of their own and mark nothing.
-const OWN_PORTS: [&str; 4] = ["xcp", "hpcc", "rcp", "fcp"];
+const OWN_PORTS: [&str; 5] = ["xcp", "hpcc", "powertcp", "rcp", "fcp"];
 
 /// Ten small scenarios, in each of which something else goes wrong. In the last one a port marks; where a
 /// scheme has ports of its own, that one port is not its.
@@ -135,7 +136,7 @@ fn outcome(out: &RunOutput) -> Vec<u64> {
 /// What a key needs beside itself: gains of pacing need pacing, the timer of delayed ACKs delayed ACKs.
 fn beside(scheme: &str, key: &str) -> &'static str {
     match key {
-        "pacing_slow_start" | "pacing_avoidance" if scheme != "hpcc" => "pacing = true\n",
+        "pacing_slow_start" | "pacing_avoidance" if !["hpcc", "powertcp"].contains(&scheme) => "pacing = true\n",
         "delack_timeout" => "delayed_ack = 2\n",
         _ => "",
     }

@@ -40,6 +40,7 @@ mod opener;
 mod outside;
 mod paths;
 mod phase;
+mod powertcp;
 mod queue_kinds;
 mod queues_ns3;
 mod rcp;

@@ -37,7 +37,7 @@ const LONG: &str = "size = \"2 MB\"\npath = [\"a\", \"d\", \"c\"]";
 
 #[test]
 fn data_take_the_path_and_acks_take_it_back() {
-    for scheme in ["newreno", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp", "hpcc", "bbr", "udp"] {
+    for scheme in ["newreno", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp", "hpcc", "powertcp", "bbr", "udp"] {
         for ecmp in ["flow", "symmetric", "packet", "off"] {
             let flow = if scheme == "udp" { format!("{LONG}\nrate = \"8 Mbps\"") } else { LONG.to_owned() };
             let out = with_scheme(&square(&format!("ecmp = \"{ecmp}\""), "", &flow), scheme, 1);

@@ -28,7 +28,7 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 15] = [
+pub const CARRIERS: [&str; 16] = [
     "newreno",
     "cubic",
     "bbr",
@@ -37,6 +37,7 @@ pub const CARRIERS: [&str; 15] = [
     "rcp",
     "xcp",
     "hpcc",
+    "powertcp",
     "fcp",
     "mircc",
     "ndn",
