@@ -156,6 +156,14 @@ PICTURES = {
         there_from=FIRST,
         back_from=RIGHT,
     ),
+    "timely": Picture(
+        "TIMELY: the rate follows how the round trip changes",
+        ["rate: less as round trips grow,", "more as they do not"],
+        ["any queue:", "nothing new in the network"],
+        ["acknowledges each packet"],
+        "data at a pace",
+        "ACK",
+    ),
     "mptcp": Picture(
         "MPTCP: one stream over several paths",
         ["a TCP on each path,", "windows coupled"],

@@ -59,6 +59,7 @@ RUNS = {
     "xcp": "",
     "hpcc": "",
     "powertcp": "",
+    "timely": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",

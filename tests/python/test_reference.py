@@ -107,7 +107,9 @@ def test_results_page_names_what_a_run_returns():
     assert sorted(documented("### `summary`")) == sorted(result.summary)
 
 
-@pytest.mark.parametrize("scheme", ["newreno", "cubic", "dctcp", "prague", "bbr", "powertcp", "fixed-window", "udp"])
+@pytest.mark.parametrize(
+    "scheme", ["newreno", "cubic", "dctcp", "prague", "bbr", "powertcp", "timely", "fixed-window", "udp"]
+)
 def test_page_names_every_parameter(scheme):
     wrong = midpath.Scenario.from_toml(RUN).with_(scheme=scheme, changes={f"schemes.{scheme}.bogus": 1})
     with pytest.raises(midpath.ScenarioError, match="the parameters are") as caught:

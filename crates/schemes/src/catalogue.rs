@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, tcp, transport, udp, xcp};
+use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, tcp, timely, transport, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -73,6 +73,9 @@ impl Catalogue {
             .with_params::<powertcp::PowerTcpParams>("powertcp", transport::build)
             .described("powertcp", powertcp::describe())
             .without("powertcp", powertcp::UNREAD)
+            .with_params::<timely::TimelyParams>("timely", transport::build)
+            .described("timely", timely::describe())
+            .without("timely", timely::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .without("rcp", rcp::UNREAD)
@@ -258,6 +261,7 @@ mod tests {
                 "prague",
                 "rcp",
                 "rpm",
+                "timely",
                 "udp",
                 "xcp"
             ]
@@ -387,6 +391,11 @@ mod tests {
         );
         documented(include_str!("../../../docs/schemes/hpcc.md"), &hpcc::HpccParams::default(), &shared);
         documented(include_str!("../../../docs/schemes/powertcp.md"), &powertcp::PowerTcpParams::default(), &shared);
+        documented(
+            include_str!("../../../docs/schemes/timely.md"),
+            &timely::TimelyParams::default(),
+            &[&shared[..], &["delayed_ack"]].concat(),
+        );
         let page = include_str!("../../../docs/schemes/fcp.md");
         let tables = [&shared[..], &["network", "domains"]].concat();
         documented(page, &fcp::FcpParams::default(), &tables);

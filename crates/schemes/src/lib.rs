@@ -35,6 +35,7 @@ mod rpm;
 mod tcp;
 #[cfg(test)]
 mod testing;
+mod timely;
 mod transport;
 pub mod tunnel;
 mod udp;

@@ -31,7 +31,7 @@ const KEYS: [(&str, &[&str]); 21] = [
 ];
 
 /// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 12] = [
+const REFUSED: [(&str, &[&str]); 13] = [
     ("newreno", &[]),
     ("cubic", &[]),
     ("dctcp", &[]),
@@ -42,9 +42,14 @@ const REFUSED: [(&str, &[&str]); 12] = [
     ("xcp", &["growth", "abc_limit", "hystart"]),
     ("hpcc", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
     ("powertcp", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
+    ("timely", &OWN_RATE),
     ("rcp", &RATE_BASED),
     ("fcp", &FCP),
 ];
+
+/// They alone move the window, and pace.
+const OWN_RATE: [&str; 7] =
+    ["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
 
 /// The network tells the rate: there is no window to begin with, to grow or to reduce.
 const RATE_BASED: [&str; 8] =

@@ -50,6 +50,7 @@ mod rpm_signals;
 mod rpm_transients;
 mod stalls;
 mod symmetric;
+mod timely;
 mod vary;
 mod wire;
 mod without;

@@ -28,7 +28,7 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 16] = [
+pub const CARRIERS: [&str; 17] = [
     "newreno",
     "cubic",
     "bbr",
@@ -38,6 +38,7 @@ pub const CARRIERS: [&str; 16] = [
     "xcp",
     "hpcc",
     "powertcp",
+    "timely",
     "fcp",
     "mircc",
     "ndn",

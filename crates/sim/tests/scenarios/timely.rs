@@ -1,0 +1,76 @@
+//! TIMELY in networks: use, queues, and what a latecomer gets.
+
+use midpath_sim::{RunOptions, RunOutput};
+
+use crate::common::reads::series_after;
+use crate::common::{port, run, run_plain};
+
+/// Pairs of hosts over one link of 1 Gbps; 100 us there and back, which 12.5 kB fill.
+fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
+    let flows: String = (0..pairs).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n")).collect();
+    format!(
+        r#"
+scheme = "timely"
+stop = "{stop}"
+[topology]
+generate = "dumbbell"
+pairs = {pairs}
+bottleneck = {{ rate = "1 Gbps", delay = "30 us" }}
+access = {{ rate = "10 Gbps", delay = "10 us" }}
+[queue]
+{queue}
+[schemes.timely]
+min_rto = "10 ms"
+{flows}
+[measure]
+series = true
+interval = "1 ms"
+points = 2000
+"#
+    )
+}
+
+/// Use of the bottleneck, and the bytes that wait there on average, after `from` seconds.
+fn seen(out: &RunOutput, from: f64) -> (f64, f64) {
+    let mean = |metric: &str| {
+        let values = series_after(out, "port:r0>r1", metric, from);
+        values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
+    };
+    (mean("utilisation"), mean("queue_bytes"))
+}
+
+const QUEUE: &str = "limit = \"1 MB\"";
+
+/// Between its thresholds TIMELY keeps the link busy, and the queue below T_high: 25 round trips.
+#[test]
+fn it_fills_the_link_and_waits_less_than_t_high() {
+    for n in [1, 4, 16] {
+        let out = run_plain(&dumbbell(n, "1 s", QUEUE, ""));
+        let (used, waits) = seen(&out, 0.5);
+        let row = port(&out, "r0", "r1");
+        let most = out.table("ports").expect("ports").f64("delay_p99_s")[row];
+        println!("{n} flows: {used:.3} of the link, {waits:.0} B wait, p99 {:.0} us", 1e6 * most);
+        assert!(used > 0.9, "{n} flows use {used}");
+        assert!(waits < 24.0 * 12_500.0, "{n} flows: {waits} B");
+        // Sixteen first windows at once are more than a queue without PFC takes: 80 BDPs here.
+        assert!(n == 16 || out.summary("lost_packets") == Some(0.0), "{n} flows: {:?}", out.summary("lost_packets"));
+    }
+}
+
+#[test]
+fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
+    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
+        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
+    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+}
+
+#[test]
+fn a_run_is_the_same_with_more_threads_and_as_bytes() {
+    let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
+    let plain = run_plain(&text).repeatable();
+    for options in
+        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
+    {
+        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
+    }
+}
