@@ -164,6 +164,14 @@ PICTURES = {
         "data at a pace",
         "ACK",
     ),
+    "swift": Picture(
+        "Swift: the window keeps the round trip at a target",
+        ["window: a packet more per round trip", "below the target, less above it"],
+        ["any queue:", "nothing new in the network"],
+        ["acknowledges each packet"],
+        "data",
+        "ACK",
+    ),
     "mptcp": Picture(
         "MPTCP: one stream over several paths",
         ["a TCP on each path,", "windows coupled"],

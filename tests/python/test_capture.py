@@ -60,6 +60,7 @@ RUNS = {
     "hpcc": "",
     "powertcp": "",
     "timely": "",
+    "swift": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",

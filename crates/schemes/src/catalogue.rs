@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, tcp, timely, transport, udp, xcp};
+use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -76,6 +76,9 @@ impl Catalogue {
             .with_params::<timely::TimelyParams>("timely", transport::build)
             .described("timely", timely::describe())
             .without("timely", timely::UNREAD)
+            .with_params::<swift::SwiftParams>("swift", transport::build)
+            .described("swift", swift::describe())
+            .without("swift", swift::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .without("rcp", rcp::UNREAD)
@@ -261,6 +264,7 @@ mod tests {
                 "prague",
                 "rcp",
                 "rpm",
+                "swift",
                 "timely",
                 "udp",
                 "xcp"
@@ -394,6 +398,11 @@ mod tests {
         documented(
             include_str!("../../../docs/schemes/timely.md"),
             &timely::TimelyParams::default(),
+            &[&shared[..], &["delayed_ack"]].concat(),
+        );
+        documented(
+            include_str!("../../../docs/schemes/swift.md"),
+            &swift::SwiftParams::default(),
             &[&shared[..], &["delayed_ack"]].concat(),
         );
         let page = include_str!("../../../docs/schemes/fcp.md");

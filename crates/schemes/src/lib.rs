@@ -32,6 +32,7 @@ pub mod params;
 mod powertcp;
 mod rcp;
 mod rpm;
+mod swift;
 mod tcp;
 #[cfg(test)]
 mod testing;

@@ -31,7 +31,7 @@ const KEYS: [(&str, &[&str]); 21] = [
 ];
 
 /// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 13] = [
+const REFUSED: [(&str, &[&str]); 14] = [
     ("newreno", &[]),
     ("cubic", &[]),
     ("dctcp", &[]),
@@ -43,6 +43,7 @@ const REFUSED: [(&str, &[&str]); 13] = [
     ("hpcc", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
     ("powertcp", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
     ("timely", &OWN_RATE),
+    ("swift", &OWN_RATE),
     ("rcp", &RATE_BASED),
     ("fcp", &FCP),
 ];

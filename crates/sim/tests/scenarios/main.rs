@@ -49,6 +49,7 @@ mod rpm;
 mod rpm_signals;
 mod rpm_transients;
 mod stalls;
+mod swift;
 mod symmetric;
 mod timely;
 mod vary;

@@ -28,7 +28,7 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 17] = [
+pub const CARRIERS: [&str; 18] = [
     "newreno",
     "cubic",
     "bbr",
@@ -39,6 +39,7 @@ pub const CARRIERS: [&str; 17] = [
     "hpcc",
     "powertcp",
     "timely",
+    "swift",
     "fcp",
     "mircc",
     "ndn",

@@ -1,0 +1,95 @@
+//! Algorithm 1 and the target by hand, and with anything as delay.
+
+use proptest::prelude::*;
+
+use super::equations::{LEAST_WINDOW, Path, Scaling, State};
+
+/// Microseconds in place of seconds: a target of 50, and up to 100 more.
+const PATH: Path = Path {
+    increase: 1.0,
+    beta: 0.8,
+    most_decrease: 0.5,
+    target: 50.0,
+    scaling: Scaling { range: 100.0, least: 0.1, most: 100.0 },
+};
+
+fn close(found: f64, by_hand: f64) {
+    assert!((found - by_hand).abs() < 1e-9 * by_hand.abs().max(1.0), "{found} and not {by_hand}");
+}
+
+#[test]
+fn small_windows_have_a_longer_target() {
+    let scaling = PATH.scaling;
+    // α = 100 / (√10 − .1), β = −α/10.
+    let alpha = 100.0 / (10f64.sqrt() - 0.1);
+    close(scaling.delay(1.0), alpha * 0.9);
+    close(scaling.delay(4.0), alpha * 0.4);
+    close(scaling.delay(0.1), 100.0);
+    assert_eq!((scaling.delay(0.001), scaling.delay(100.0), scaling.delay(5000.0)), (100.0, 0.0, 0.0));
+}
+
+#[test]
+fn below_the_target_a_window_grows_by_a_packet_in_a_round_trip() {
+    let mut state = State::new(200.0);
+    (0..200).for_each(|i| state.acknowledge(&PATH, 49.0, 1.0, f64::from(i), 50.0));
+    assert!((200.99..201.0).contains(&state.cwnd), "{}", state.cwnd);
+    // Below a packet each ACK adds ai.
+    let mut small = State::new(0.25);
+    small.acknowledge(&PATH, 49.0, 1.0, 0.0, 50.0);
+    close(small.cwnd, 1.25);
+}
+
+#[test]
+fn above_it_it_falls_by_what_is_too_much_once_in_a_round_trip() {
+    let mut state = State::new(200.0);
+    state.acknowledge(&PATH, 80.0, 1.0, 1000.0, 50.0);
+    close(state.cwnd, 200.0 * (1.0 - 0.8 * 30.0 / 80.0));
+    state.acknowledge(&PATH, 80.0, 1.0, 1049.0, 50.0);
+    close(state.cwnd, 140.0);
+    state.acknowledge(&PATH, 5000.0, 1.0, 1050.0, 50.0);
+    close(state.cwnd, 70.0);
+}
+
+#[test]
+fn a_loss_halves_it_once_in_a_round_trip_and_five_timeouts_leave_the_least() {
+    let mut state = State::new(200.0);
+    state.lose(&PATH, 1000.0, 50.0);
+    state.lose(&PATH, 1020.0, 50.0);
+    close(state.cwnd, 100.0);
+    (1..5).for_each(|i| state.time_out(&PATH, 1000.0 + 100.0 * f64::from(i), 50.0));
+    close(state.cwnd, 6.25);
+    state.time_out(&PATH, 1500.0, 50.0);
+    assert_eq!(state.cwnd, LEAST_WINDOW);
+    // An ACK has them forgotten.
+    state.acknowledge(&PATH, 49.0, 1.0, 1600.0, 50.0);
+    state.time_out(&PATH, 1700.0, 50.0);
+    close(state.cwnd, (1.0 + LEAST_WINDOW) / 2.0);
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Ack(f64, f64),
+    Loss,
+    Timeout,
+}
+
+proptest! {
+    #[test]
+    fn the_window_is_a_number_within_its_bounds(events in prop::collection::vec(prop_oneof![
+        6 => (1.0f64..1e6, 0.0f64..50.0).prop_map(|(delay, packets)| Event::Ack(delay, packets)),
+        1 => Just(Event::Loss),
+        1 => Just(Event::Timeout),
+    ], 1..300)) {
+        let (mut state, mut now) = (State::new(10.0), 0.0);
+        for event in events {
+            now += 30.0;
+            let before = state.cwnd;
+            match event {
+                Event::Ack(delay, packets) => state.acknowledge(&PATH, delay, packets, now, 50.0),
+                Event::Loss => state.lose(&PATH, now, 50.0),
+                Event::Timeout => state.time_out(&PATH, now, 50.0),
+            }
+            prop_assert!(state.cwnd >= LEAST_WINDOW && state.cwnd <= before + 50.0, "{}", state.cwnd);
+        }
+    }
+}

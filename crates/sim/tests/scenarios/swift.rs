@@ -1,0 +1,90 @@
+//! Swift in networks: use, the target, and incasts of more flows than packets fit on the path.
+
+use midpath_sim::{RunOptions, RunOutput};
+
+use crate::common::reads::series_after;
+use crate::common::{port, run, run_plain};
+
+/// Pairs of hosts over one link of 1 Gbps; 100 us there and back, which 12.5 kB fill.
+fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
+    let flows: String = (0..pairs).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n")).collect();
+    format!(
+        r#"
+scheme = "swift"
+stop = "{stop}"
+[topology]
+generate = "dumbbell"
+pairs = {pairs}
+bottleneck = {{ rate = "1 Gbps", delay = "30 us" }}
+access = {{ rate = "10 Gbps", delay = "10 us" }}
+[queue]
+{queue}
+[schemes.swift]
+min_rto = "10 ms"
+{flows}
+[measure]
+series = true
+interval = "1 ms"
+points = 2000
+"#
+    )
+}
+
+/// Use of the bottleneck, and the bytes that wait there on average, after `from` seconds.
+fn seen(out: &RunOutput, from: f64) -> (f64, f64) {
+    let mean = |metric: &str| {
+        let values = series_after(out, "port:r0>r1", metric, from);
+        values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
+    };
+    (mean("utilisation"), mean("queue_bytes"))
+}
+
+const QUEUE: &str = "limit = \"1 MB\"";
+
+/// The round trip is kept at about the target: two shortest ones, and flow scaling for small windows.
+#[test]
+fn it_fills_the_link_and_keeps_the_target() {
+    for n in [1, 4] {
+        let out = run_plain(&dumbbell(n, "1 s", QUEUE, ""));
+        let (used, waits) = seen(&out, 0.5);
+        println!("{n} flows: {used:.3} of the link, {waits:.0} B wait");
+        assert!(used > 0.95, "{n} flows use {used}");
+        // Two round trips is a BDP that waits; small windows are allowed up to five more.
+        assert!(waits > 2_000.0 && waits < 3.0 * 12_500.0, "{n} flows: {waits} B");
+        assert_eq!(out.summary("lost_packets"), Some(0.0));
+    }
+}
+
+/// 200 flows, where eight packets fill the path: each has less than a packet, and hardly anything is lost.
+#[test]
+fn an_incast_of_more_flows_than_packets_fit_is_paced() {
+    let text = dumbbell(200, "2 s", "limit = \"300 kB\"", "");
+    let out = run_plain(&text);
+    let (used, waits) = seen(&out, 1.0);
+    let row = port(&out, "r0", "r1");
+    let (drops, packets) = {
+        let ports = out.table("ports").expect("ports");
+        (ports.u64("drops_queue")[row], ports.u64("packets")[row])
+    };
+    println!("{used:.3} of the link, {waits:.0} B wait, {drops} of {packets} lost");
+    assert!(used > 0.9 && waits < 8.0 * 12_500.0, "{used} {waits}");
+    assert!((drops as f64) < 0.02 * packets as f64, "{drops} of {packets}");
+}
+
+#[test]
+fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
+    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
+        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
+    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+}
+
+#[test]
+fn a_run_is_the_same_with_more_threads_and_as_bytes() {
+    let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
+    let plain = run_plain(&text).repeatable();
+    for options in
+        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
+    {
+        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
+    }
+}
