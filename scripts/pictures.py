@@ -172,6 +172,16 @@ PICTURES = {
         "data",
         "ACK",
     ),
+    "dcqcn": Picture(
+        "DCQCN: marks cut the rate, time and bytes take it back",
+        ["rate: cut by notifications,", "back in halves, then beyond"],
+        ["mark between two", "lengths of the queue"],
+        ["counts marks"],
+        "data at a pace; CE if a port has marked them",
+        "ACK; marks counted",
+        there_from=SECOND,
+        back_from=RIGHT,
+    ),
     "mptcp": Picture(
         "MPTCP: one stream over several paths",
         ["a TCP on each path,", "windows coupled"],

@@ -61,6 +61,7 @@ RUNS = {
     "powertcp": "",
     "timely": "",
     "swift": "",
+    "dcqcn": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",

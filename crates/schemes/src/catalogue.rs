@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{bbr, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp};
+use crate::{
+    bbr, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp,
+};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -79,6 +81,9 @@ impl Catalogue {
             .with_params::<swift::SwiftParams>("swift", transport::build)
             .described("swift", swift::describe())
             .without("swift", swift::UNREAD)
+            .with_params::<dcqcn::DcqcnParams>("dcqcn", transport::build)
+            .described("dcqcn", dcqcn::describe())
+            .without("dcqcn", dcqcn::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .without("rcp", rcp::UNREAD)
@@ -250,6 +255,7 @@ mod tests {
             [
                 "bbr",
                 "cubic",
+                "dcqcn",
                 "dctcp",
                 "fcp",
                 "fixed-window",
@@ -340,7 +346,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let error = |name, params| Catalogue::standard().build(name, &params).map(|_| ()).unwrap_err();
-        assert!(error("vegas", json!({})).message.contains("cubic, dctcp"));
+        assert!(error("vegas", json!({})).message.contains("cubic, dcqcn"));
         let e = error("cubic", json!({"mn_rto": "1 s"}));
         assert_eq!(e.key, "mn_rto");
         assert!(e.message.contains("min_rto") && e.message.contains("fast_convergence"), "{e}");
@@ -403,6 +409,11 @@ mod tests {
         documented(
             include_str!("../../../docs/schemes/swift.md"),
             &swift::SwiftParams::default(),
+            &[&shared[..], &["delayed_ack"]].concat(),
+        );
+        documented(
+            include_str!("../../../docs/schemes/dcqcn.md"),
+            &dcqcn::DcqcnParams::default(),
             &[&shared[..], &["delayed_ack"]].concat(),
         );
         let page = include_str!("../../../docs/schemes/fcp.md");

@@ -19,6 +19,7 @@
 
 mod bbr;
 mod catalogue;
+mod dcqcn;
 pub mod describe;
 mod explicit;
 mod fcp;

@@ -31,7 +31,7 @@ const KEYS: [(&str, &[&str]); 21] = [
 ];
 
 /// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 14] = [
+const REFUSED: [(&str, &[&str]); 15] = [
     ("newreno", &[]),
     ("cubic", &[]),
     ("dctcp", &[]),
@@ -44,6 +44,7 @@ const REFUSED: [(&str, &[&str]); 14] = [
     ("powertcp", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
     ("timely", &OWN_RATE),
     ("swift", &OWN_RATE),
+    ("dcqcn", &OWN_RATE),
     ("rcp", &RATE_BASED),
     ("fcp", &FCP),
 ];

@@ -10,6 +10,7 @@ mod bound;
 mod causality;
 mod closed_forms;
 mod common;
+mod dcqcn;
 mod deploy;
 mod determinism;
 mod faults;

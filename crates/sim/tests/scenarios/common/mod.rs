@@ -28,7 +28,7 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 18] = [
+pub const CARRIERS: [&str; 19] = [
     "newreno",
     "cubic",
     "bbr",
@@ -40,6 +40,7 @@ pub const CARRIERS: [&str; 18] = [
     "powertcp",
     "timely",
     "swift",
+    "dcqcn",
     "fcp",
     "mircc",
     "ndn",

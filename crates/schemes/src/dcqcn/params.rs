@@ -1,0 +1,86 @@
+//! The parameters of DCQCN. Each names where its default comes from.
+
+use midpath_core::roles::FlowSpec;
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Rate, Time};
+use serde::{Deserialize, Serialize};
+
+use super::controller::Dcqcn;
+use crate::params::{require, share};
+use crate::transport::cc::{ControllerConfig, ControllerTraits};
+use crate::transport::ecn::EcnMode;
+use crate::transport::params::DelayedAck;
+use crate::transport::{TcpParams, TcpTable};
+
+/// The parameters of `dcqcn`: its own, and those of every TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct DcqcnParams {
+    /// What all TCPs share. DCQCN paces, always; accurate ECN brings its congestion notifications.
+    #[serde(flatten)]
+    pub tcp: TcpParams,
+    /// g: the weight of a notification in α. 1/256 (§5.2, table 14).
+    #[serde(deserialize_with = "share")]
+    pub g: f64,
+    /// F: so many increases go half of the way back (§5.2).
+    pub fast_recovery: u32,
+    /// N: notifications are no closer together. Unset: 50 us (§3.1), or a shortest round trip if that is
+    /// longer.
+    pub cnp_interval: Option<Time>,
+    /// T and K: the rate grows, and α falls, this often. Unset: 55 us (§5.2, table 14), or a shortest round
+    /// trip if that is longer.
+    pub timer: Option<Time>,
+    /// B: it grows as often as so many bytes are sent, too. 10 MB (§5.2, table 14).
+    pub byte_counter: Bytes,
+    /// R_AI: what the target grows by. Unset: .18 packets per `timer`, which is the paper's 40 Mbps at 55 us.
+    pub rate_ai: Option<Rate>,
+    /// R_HAI: what it grows by in hyper increase. Unset: ten times `rate_ai`, as in the artefact (5 and 50
+    /// Mbps).
+    pub rate_hai: Option<Rate>,
+}
+
+/// TCP's parameters that DCQCN has in hand itself: it has a rate and paces at it.
+pub const UNREAD: &[&str] =
+    &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
+
+impl Default for DcqcnParams {
+    fn default() -> DcqcnParams {
+        DcqcnParams {
+            tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
+            g: 1.0 / 256.0,
+            fast_recovery: 5,
+            cnp_interval: None,
+            timer: None,
+            byte_counter: Bytes(10_000_000),
+            rate_ai: None,
+            rate_hai: None,
+        }
+    }
+}
+
+impl TcpTable for DcqcnParams {
+    type Config = DcqcnConfig;
+    fn split(self) -> Result<(TcpParams, DcqcnConfig), SpecError> {
+        require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
+        require(self.tcp.ecn != Some(EcnMode::Off), "ecn", "true or \"accurate\": marks are what DCQCN hears")?;
+        require(self.timer.is_none_or(|t| !t.is_zero()), "timer", "above zero")?;
+        require(self.byte_counter > Bytes(0), "byte_counter", "above zero")?;
+        require(self.rate_ai.is_none_or(|r| r > Rate::ZERO), "rate_ai", "above zero")?;
+        Ok((self.tcp, DcqcnConfig(self)))
+    }
+}
+
+/// Builds [`Dcqcn`].
+#[derive(Debug, Clone, Copy)]
+pub struct DcqcnConfig(DcqcnParams);
+
+impl ControllerConfig for DcqcnConfig {
+    type Controller = Dcqcn;
+    fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> Dcqcn {
+        Dcqcn::new(self.0)
+    }
+    fn traits(&self) -> ControllerTraits {
+        ControllerTraits { ecn: EcnMode::Accurate, paced: true, ..ControllerTraits::default() }
+    }
+}
