@@ -93,3 +93,51 @@ proptest! {
         }
     }
 }
+
+/// What htsim's senders did (`tests/vectors/swift/README.md`): delay, its target, bytes acknowledged, can_decrease, and
+/// the window before and after, in bytes.
+fn htsim() -> Vec<[f64; 6]> {
+    let text = include_str!("../../../../tests/vectors/swift/acks.csv");
+    let row = |line: &str| {
+        let numbers: Vec<f64> = line.split(',').map(|number| number.parse().expect("a number")).collect();
+        <[f64; 6]>::try_from(numbers).expect("six numbers")
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+/// Its packets, and its base target and ħ in picoseconds.
+const HTSIM_MSS: f64 = 4000.0;
+const HTSIM_BASE: f64 = 20e6;
+const HTSIM_HOP: f64 = HTSIM_BASE / 6.55;
+
+/// 1 % was the bound before the first comparison. Its windows are whole bytes.
+#[test]
+fn windows_per_ack_are_those_of_htsim() {
+    let (mut worst, mut grown, mut fallen, mut small) = (0.0f64, 0, 0, 0);
+    for [delay, target, acked, can_decrease, before, after] in htsim() {
+        let path = Path { target, scaling: Scaling { range: 0.0, ..PATH.scaling }, ..PATH };
+        let mut state = State::new(before / HTSIM_MSS);
+        if can_decrease == 0.0 {
+            // A decrease by nothing, just before.
+            state.lose(&Path { most_decrease: 0.0, ..path }, 0.0, 2.0);
+        }
+        state.acknowledge(&path, delay, acked / HTSIM_MSS, 1.0, 2.0);
+        let off = (state.cwnd * HTSIM_MSS - after).abs();
+        worst = worst.max(if off <= 1.0 { 0.0 } else { off / after });
+        (grown, fallen) = (grown + i32::from(after > before), fallen + i32::from(after < before));
+        small += i32::from(before < HTSIM_MSS);
+    }
+    println!("{grown} grow, {fallen} fall, {small} are below a packet: within {worst:.1e}");
+    assert!(grown >= 100 && fallen >= 100 && small >= 100 && worst < 0.01, "{grown} {fallen} {small} {worst}");
+}
+
+/// Its target is of whole packets (`cwnd/_mss` of whole numbers), and of a whole number of hops.
+#[test]
+fn targets_are_those_of_htsim() {
+    let scaling = Scaling { range: 5.0 * HTSIM_BASE, least: 0.1, most: 100.0 };
+    for [_, target, _, _, before, _] in htsim() {
+        let hops = (target - HTSIM_BASE - scaling.delay((before / HTSIM_MSS).floor())) / HTSIM_HOP;
+        assert!((hops - hops.round()).abs() * HTSIM_HOP < 0.001 * target, "{target} ps: {hops} hops");
+        assert!((-0.1..9.0).contains(&hops), "{hops} hops");
+    }
+}

@@ -52,7 +52,8 @@ fn it_fills_the_link_and_waits_less_than_t_high() {
         println!("{n} flows: {used:.3} of the link, {waits:.0} B wait, p99 {:.0} us", 1e6 * most);
         assert!(used > 0.9, "{n} flows use {used}");
         assert!(waits < 24.0 * 12_500.0, "{n} flows: {waits} B");
-        // Sixteen first windows at once are more than a queue without PFC takes: 80 BDPs here.
+        // "Nothing is lost" was the bound for sixteen as well, and does not hold: they lose 2,286 packets of their
+        // first windows, for which TIMELY's own networks pause the port before (PFC).
         assert!(n == 16 || out.summary("lost_packets") == Some(0.0), "{n} flows: {:?}", out.summary("lost_packets"));
     }
 }
