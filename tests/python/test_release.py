@@ -125,6 +125,7 @@ def test_crates_that_are_published_ask_only_for_others_that_are():
             ]
             assert all(need["name"] in published and need["req"] != "*" for need in needs), one["name"]
             assert one["readme"] and one["description"] and one["categories"] and one["rust_version"], one["name"]
+            assert one["documentation"] == f"https://docs.rs/{one['name']}", one["name"]
 
 
 def test_no_dependency_needs_a_newer_rust_than_we_say():
