@@ -7,7 +7,9 @@ import tomllib
 
 import pytest
 
+import browser
 from conftest import ROOT
+from script import load
 
 sys.path.insert(0, str(ROOT / "scripts"))
 pytest.importorskip("matplotlib")
@@ -61,3 +63,24 @@ def test_binder_gets_what_the_project_has():
     (ours,) = [line for line in lines if line.startswith("midpath")]
     assert set(re.search(r"\[(.*)\]", ours)[1].split(",")) <= set(extras)
     assert any(line.startswith("jupytext") for line in lines)
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
+def test_a_browser_finds_what_a_page_lacks(tmp_path):
+    look = load(ROOT / "checks" / "notebooks" / "look.py")
+    page = tmp_path / "a.html"
+    body = (
+        "<!doctype html><meta name=viewport content=width=device-width><article><h1>A</h1><pre>x = 1</pre>{}</article>"
+    )
+    page.write_text(body.format("<img width=9 src='data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA='>"))
+    shown, wrong = look.look(page)
+    assert (shown["title"], shown["code"], shown["images"], shown["loaded"], wrong) == ("A", 1, 1, 1, [])
+    bad = "<img src=none.svg><div style='width: 900px'>w</div><script>gone()</script>"
+    page.write_text(body.format(bad))
+    _, wrong = look.look(page)
+    found = "\n".join(wrong)
+    assert (
+        "wide: 1 figures do not load" in found
+        and "px wider than the window" in wrong[-1]
+        and "gone is not defined" in found
+    )
