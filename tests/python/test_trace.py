@@ -275,3 +275,23 @@ def test_the_command_records_and_says_what_is_wrong(tmp_path, cli):
     assert cli("run", file, "--out", tmp_path / "plain").code == 0
     with pytest.raises(OutputError, match="no trace"):
         Trace.of(tmp_path / "plain")
+
+
+def test_schemes_say_what_they_do():
+    def events(scheme, more=""):
+        table = midpath.run(scenario(scheme, more + TRACE)).tables["trace"].to_pandas()
+        return table, Counter(table.event)
+
+    table, inrpp = events("inrpp")
+    assert inrpp["Store-and-Detour"] > 0
+    assert min(inrpp["fetched"], inrpp["detoured"]) > 0
+    # Detours begin in custody.
+    assert inrpp["stored"] == inrpp["fetched"] + inrpp["detoured"]
+    gone = set(table[table.event.isin(["fetched", "detoured"])].packet)
+    assert gone == set(table[table.event == "stored"].packet)
+    assert events("mircc")[1]["stamped"] > 100
+    codel = '[schemes.rpm]\nqueue = { kind = "codel", limit = "100 packets" }\n[schemes.cubic]\necn = true\n'
+    table, rpm = events("cubic+rpm", codel)
+    assert 0 < rpm["ECE set"] <= rpm["congestion counted"]
+    assert set(table[table.event == "ECE set"].kind) <= {"ACK", "data"}
+    assert set(table[table.event == "congestion counted"].kind) <= {"data"}

@@ -3,8 +3,8 @@
 use super::header::{SIZE, SIZE_ON_DATA};
 use crate::describe::{Along, Dash, Description, Gauge, Hue, Look, State, Tone, Unit};
 
-/// The states of an interface (Fig. 3), by their numbers.
-const STATES: &[State] = &[
+/// The states of an interface (Fig. 3), by their numbers: those of [`State`](super::state::State).
+pub(super) const STATES: &[State] = &[
     State::new("Push", Tone::Calm),
     State::new("Store-and-Detour", Tone::Busy),
     State::new("Backpressure", Tone::Alarm),

@@ -93,6 +93,8 @@ pub struct InrppPort {
     counts: Counts,
     /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
     published: bool,
+    /// The state that was noted last, for who traces the run.
+    noted: State,
 }
 
 impl InrppPort {
@@ -146,6 +148,7 @@ impl InrppPort {
             slowed: None,
             counts: Counts::default(),
             published: false,
+            noted: State::Push,
             config,
         }
     }
@@ -167,6 +170,14 @@ impl InrppPort {
             && packet.kind != Kind::Control
             && !packet.flags.has(Flags::SYN)
             && u64::from(packet.size) <= self.limits.buffer
+    }
+
+    /// The next packet out of custody.
+    fn fetch(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.cache.pop(ctx.pool)?;
+        let size = ctx.pool[&pkt].size;
+        ctx.note("fetched", f64::from(size), Some(&pkt));
+        Some(pkt)
     }
 
     /// A packet leaves: it is counted, and what it says to the neighbour is signed.
@@ -222,6 +233,8 @@ impl Port for InrppPort {
             let size = packet.size;
             self.buffer_in(pkt, size, inrpp);
         } else if self.has_room(packet) {
+            let size = packet.size;
+            ctx.note("stored", f64::from(size), Some(&pkt));
             self.cache.push(key, pkt, ctx.pool);
         } else {
             self.counts.refused += u64::from(inrpp);
@@ -240,7 +253,7 @@ impl Port for InrppPort {
         self.read_letters(ctx);
         let pkt = match self.urgent_out(ctx) {
             Some(pkt) => Some(pkt),
-            None => self.buffer_out(ctx).or_else(|| self.cache.pop(ctx.pool)),
+            None => self.buffer_out(ctx).or_else(|| self.fetch(ctx)),
         };
         if let Some(pkt) = &pkt {
             self.seal(pkt, ctx);

@@ -100,6 +100,7 @@ impl MirccPort {
             let start = Stamped::start(u64::MAX, Trail::None);
             ctx.pool[&token].answer(Kind::Nack, 0);
             ctx.pool[&token].set_header(&start.least(stamps));
+            ctx.note("refused", stamps.primary, Some(&token));
             ctx.hand_back(token);
         }
     }
@@ -224,6 +225,7 @@ impl Port for MirccPort {
                     && before != after
                 {
                     ctx.pool[&pkt].set_header(&after);
+                    ctx.note("stamped", stamps.primary, Some(&pkt));
                 }
             }
             Kind::Segment | Kind::Datagram | Kind::Control => {}

@@ -158,6 +158,9 @@ impl Signal for Rpm {
             Ecn::Ect0 | Ecn::Ect1 => {}
         }
         let back = self.registers && tcp && !flags.has(Flags::AE) && self.count((key, src), ctx);
+        if back {
+            ctx.note("congestion counted", f64::NAN, Some(pkt));
+        }
         if !back || self.mode == Mode::Both {
             self.counts.marked += 1;
             ctx.mark(pkt);
@@ -186,6 +189,7 @@ impl Signal for Rpm {
         if let Some(flags) = self.take(flow, flags, ctx) {
             self.counts.told += 1;
             ctx.pool[pkt].flags = flags;
+            ctx.note("ECE set", f64::NAN, Some(pkt));
         }
     }
 

@@ -89,10 +89,11 @@ impl Trace {
         self.record
     }
 
-    /// Whether anything is followed at this time. Packets are followed to the end of the run, so that
-    /// none is taken for another one.
+    /// Whether anything is followed at this time. Who was followed before it counts for nothing: it is
+    /// one window.
+    #[inline]
     fn follows(&self, now: Time) -> bool {
-        now >= self.plan.from
+        self.plan.from <= now && now < self.plan.to
     }
 
     fn wants(&self, flow: FlowId) -> bool {

@@ -14,8 +14,10 @@ pub struct Traced {
     events: Vec<TraceEvent>,
     /// Events that did not fit.
     left_out: u64,
-    /// Each packet's number in the table, by what it was in the record.
-    packets: FxHashMap<u64, u32>,
+    /// Each event's packet by its number in the table; [`NONE`] for none.
+    packets: Vec<u32>,
+    /// How many packets.
+    packet_count: u32,
 }
 
 impl Traced {
@@ -23,12 +25,21 @@ impl Traced {
     pub fn new(record: Record) -> Traced {
         let all = record.all;
         let events = record.sorted();
-        let mut packets = FxHashMap::default();
-        for event in events.iter().filter(|e| e.packet != Life::NONE.packet) {
-            let next = packets.len() as u32;
-            packets.entry(event.packet).or_insert(next);
-        }
-        Traced { left_out: all - events.len() as u64, events, packets }
+        let mut known = Numbers::default();
+        let mut packet_count = 0;
+        let packets = events.iter().map(|event| {
+            if event.packet == Life::NONE.packet {
+                return NONE;
+            }
+            let number = known.of(((event.packet >> 32) as u32, event.packet as u32));
+            if *number == NONE {
+                *number = packet_count;
+                packet_count += 1;
+            }
+            *number
+        });
+        let packets = packets.collect();
+        Traced { left_out: all - events.len() as u64, events, packets, packet_count }
     }
 
     /// `trace` of `run.json`.
@@ -36,7 +47,7 @@ impl Traced {
         let span = self.events.first().zip(self.events.last());
         let [first, last] = span.map_or([None; 2], |(a, b)| [Some(a.at.as_secs_f64()), Some(b.at.as_secs_f64())]);
         json!({
-            "events": self.events.len(), "left_out": self.left_out, "packets": self.packets.len(),
+            "events": self.events.len(), "left_out": self.left_out, "packets": self.packet_count,
             "first_s": first, "last_s": last,
         })
     }
@@ -59,24 +70,27 @@ impl Traced {
     /// The table.
     pub fn table(&self, setup: &Setup) -> Table {
         let events = &self.events;
-        let rows: FxHashMap<Key, u32> = events.iter().map(|e| e.key).zip(0..).collect();
-        let text = |f: fn(&TraceEvent) -> &'static str| Column::texts(events.iter().map(f));
+        let mut rows = Numbers::default();
+        events.iter().zip(0..).for_each(|(event, row)| *rows.of(event.key.number()) = row);
+        let mut cause = |e: &TraceEvent| if e.cause == Key::NONE { NONE } else { *rows.of(e.cause.number()) };
+        let causes = events.iter().map(&mut cause).collect();
+        let text = |f: fn(&TraceEvent) -> &'static str| statics(events.iter().map(f));
         let u32s = |f: &dyn Fn(&TraceEvent) -> u32| events.iter().map(f).collect::<Vec<u32>>();
         let flow = |e: &TraceEvent| if e.flow == FlowId::NONE { NONE } else { e.flow.0 };
         Table::default()
             .with("time_ps", Column::U64(events.iter().map(|e| e.at.0).collect()))
             .with("event", text(|e| e.what))
-            .with("node", Column::texts(events.iter().map(|e| name(setup, e.key.node().0))))
+            .with("node", of_nodes(setup, events.iter().map(|e| Some(e.key.node().0))))
             .with("port", Column::U32OrNone(u32s(&|e| e.port.map_or(NONE, |p| p.0.into()))))
-            .with("peer", Column::texts(events.iter().map(|e| peer(setup, e))))
+            .with("peer", of_nodes(setup, events.iter().map(|e| peer(setup, e))))
             .with("flow", Column::U32OrNone(u32s(&flow)))
-            .with("packet", Column::U32OrNone(u32s(&|e| self.packets.get(&e.packet).copied().unwrap_or(NONE))))
+            .with("packet", Column::U32OrNone(self.packets.clone()))
             .with("kind", text(|e| e.kind))
             .with("size_bytes", Column::U32(u32s(&|e| e.size)))
             .with("number", Column::U32(u32s(&|e| e.number)))
             .with("value", Column::F64(events.iter().map(|e| e.value).collect()))
             .with("why", text(|e| e.why))
-            .with("cause", Column::U32OrNone(u32s(&|e| rows.get(&e.cause).copied().unwrap_or(NONE))))
+            .with("cause", Column::U32OrNone(causes))
     }
 }
 
@@ -86,11 +100,59 @@ pub fn untraced_ideal(setup: &Setup) -> Option<Warning> {
     asked.then(|| Warning::of_run("trace: the ideal has no packets, so nothing was recorded".to_owned()))
 }
 
-fn name(setup: &Setup, node: u32) -> &str {
-    &setup.topology.nodes()[node as usize].name
+/// A number for each of what is known by a node and its number there.
+#[derive(Default)]
+struct Numbers(Vec<Vec<u32>>);
+
+impl Numbers {
+    /// The number of this one; [`NONE`] until it is given.
+    fn of(&mut self, (node, number): (u32, u32)) -> &mut u32 {
+        let (node, number) = (node as usize, number as usize);
+        if node >= self.0.len() {
+            self.0.resize_with(node + 1, Vec::new);
+        }
+        if number >= self.0[node].len() {
+            self.0[node].resize(number + 1, NONE);
+        }
+        &mut self.0[node][number]
+    }
 }
 
-fn peer<'a>(setup: &'a Setup, event: &TraceEvent) -> &'a str {
+/// A column of texts that are the program's own: told apart by where they stand first.
+fn statics(texts: impl Iterator<Item = &'static str>) -> Column {
+    let mut known = FxHashMap::<(*const u8, usize), u32>::default();
+    let mut dictionary: Vec<String> = Vec::new();
+    let index = texts.map(|text| {
+        *known.entry((text.as_ptr(), text.len())).or_insert_with(|| {
+            // The same words may stand in two places.
+            dictionary.iter().position(|t| t == text).unwrap_or_else(|| {
+                dictionary.push(text.to_owned());
+                dictionary.len() - 1
+            }) as u32
+        })
+    });
+    let index = index.collect();
+    Column::Str { dictionary, index }
+}
+
+/// A column of the names of nodes, in the order in which they come up; empty for none.
+fn of_nodes(setup: &Setup, nodes: impl Iterator<Item = Option<u32>>) -> Column {
+    let all = setup.topology.nodes();
+    let (mut known, mut dictionary) = (vec![NONE; all.len() + 1], Vec::new());
+    let index = nodes.map(|node| {
+        let place = node.map_or(all.len(), |n| n as usize);
+        if known[place] == NONE {
+            known[place] = dictionary.len() as u32;
+            dictionary.push(all.get(place).map_or(String::new(), |n| n.name.clone()));
+        }
+        known[place]
+    });
+    let index = index.collect();
+    Column::Str { dictionary, index }
+}
+
+/// The node behind an event's port.
+fn peer(setup: &Setup, event: &TraceEvent) -> Option<u32> {
     let ports = setup.topology.ports(event.key.node().0 as usize);
-    event.port.and_then(|p| ports.get(usize::from(p.0))).map_or("", |at| name(setup, at.peer))
+    event.port.and_then(|p| ports.get(usize::from(p.0))).map(|at| at.peer)
 }

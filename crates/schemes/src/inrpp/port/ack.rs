@@ -54,6 +54,11 @@ impl InrppPort {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
         self.notify_upstream(key, notification, first, ctx.now, &mut option);
+        match notification {
+            Some(Notification::SlowDown) => ctx.note("slow-down", self.occupancy() as f64, Some(pkt)),
+            Some(Notification::Cancel) => ctx.note("cancel", self.occupancy() as f64, Some(pkt)),
+            None => {}
+        }
         if self.host {
             self.slowed = option.slow.map(|_| ctx.now);
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));

@@ -6,6 +6,7 @@ use midpath_core::roles::PortCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::InrppPort;
+use crate::inrpp::describe::STATES;
 use crate::inrpp::load::PortLoad;
 use crate::inrpp::siblings::Siblings;
 use crate::inrpp::state::State;
@@ -64,6 +65,11 @@ impl InrppPort {
         ctx.wake_at(at);
         self.publish(ctx);
         self.published = true;
+        let state = self.machine.state();
+        if self.noted != state {
+            self.noted = state;
+            ctx.note(STATES[state as usize].name, self.occupancy() as f64, None);
+        }
     }
 
     /// The same after a packet that went straight through: Push stays, and nothing waits that would

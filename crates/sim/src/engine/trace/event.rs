@@ -18,6 +18,10 @@ impl Key {
     pub const fn node(self) -> NodeId {
         NodeId((self.0 >> 32) as u32)
     }
+    /// The node, and its number there.
+    pub const fn number(self) -> (u32, u32) {
+        ((self.0 >> 32) as u32, self.0 as u32)
+    }
 }
 
 /// Who a packet is, and its last event.

@@ -53,8 +53,10 @@ impl Record {
     /// The events that fit, in order.
     pub fn sorted(mut self) -> Vec<Event> {
         self.keep_first();
-        self.events.sort_unstable_by_key(|e| (e.at, e.key));
-        self.events
+        // Events are large: their names are sorted, and each is moved once.
+        let mut order: Vec<(Time, Key, u32)> = self.events.iter().zip(0..).map(|(e, i)| (e.at, e.key, i)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, _, i)| self.events[i as usize]).collect()
     }
 }
 

@@ -96,15 +96,15 @@ impl Trace {
         if !self.follows(at.now) || !self.wants(end.flow) {
             return;
         }
-        let name = (at.node, end.flow, end.active);
-        let mut state = self.ends.remove(&name).unwrap_or_default();
+        let mut ends = std::mem::take(&mut self.ends);
+        let state = ends.entry((at.node, end.flow, end.active)).or_default();
         if trigger != Key::NONE {
             state.last = trigger;
         }
         if end.active {
-            self.compare(at, end.flow, &mut state, endpoint);
+            self.compare(at, end.flow, state, endpoint);
         }
-        self.ends.insert(name, state);
+        self.ends = ends;
     }
 
     /// Records how an end differs from what it was.
