@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import platform
 import statistics
 import time
@@ -91,7 +92,8 @@ def main() -> None:
     print(
         f"NewReno in Python (`examples/controllers/newreno.py`) beside NewReno in Rust: least processor time of "
         f"{REPEATS} runs, building and collecting included. {platform.machine()}, Python {platform.python_version()}, "
-        f"Midpath {midpath.__version__}, a {build} build.\n"
+        f"Midpath {midpath.__version__}, a {build} build, {os.cpu_count()} cores, "
+        f"load average {os.getloadavg()[0]:.0f}.\n"
     )
     print("| | ACKs | Rust | Python | times | more per ACK | same flows |")
     print("|---|---|---|---|---|---|---|")
