@@ -55,6 +55,45 @@ def test_the_page_is_one_file_and_names_are_text(trace):
         assert loads not in text.replace("http://www.w3.org/2000/svg", "")
 
 
+def test_the_report_of_a_traced_run_links_to_the_replay(tmp_path, cli):
+    file = tmp_path / "s.toml"
+    file.write_text(scenario(), encoding="utf-8")
+    for out, more in (("plain", []), ("traced", ["--trace", "for=300ms"])):
+        assert cli("run", file, "--out", tmp_path / out, *more).code == 0
+        assert cli("report", tmp_path / out).code == 0
+    assert not (tmp_path / "plain" / "replay.html").exists()
+    assert "replay.html" not in (tmp_path / "plain" / "report.html").read_text(encoding="utf-8")
+    assert '<a href="replay.html">CUBIC</a>' in (tmp_path / "traced" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "traced" / "replay.html").stat().st_size > 50_000
+    both = tmp_path / "both"
+    words = ("compare", file, "--schemes", "cubic,cubic+rpm", "--no-ideal", "--out", both, "--set", "trace.for=300ms")
+    assert cli(*words).code == 0
+    assert cli("report", both).code == 0
+    for scheme in ("cubic", "cubic+rpm"):
+        assert f"replay-{scheme.replace('+', '%2B')}.html" in (both / "report.html").read_text(encoding="utf-8")
+        assert (both / f"replay-{scheme}.html").exists()
+
+
+@needs_browser
+def test_custody_prices_and_notes_are_drawn(tmp_path):
+    """Custody as bars and lines, what a scheme shows of flows and stamps on packets as lines, notes in the diagram."""
+    for scheme, group, word in (
+        ("inrpp", "bytes in custody", "custody at r0"),
+        ("fcp", "price", "price of flow 0"),
+        ("mircc", "stamped", "stamped at"),
+    ):
+        file = write_replay(Trace(midpath.run(scenario(scheme, more=TRACE))), tmp_path / f"{scheme}.html")
+        with Page(file) as page:
+            page.show(900, "light")
+            redraw(page, f"replay.ask('t=0.6&flow=0&speed=-1&lines={group}')")
+            assert word in page.run("document.getElementById('keys').textContent")
+            still = page.run("replay.still()")
+            assert word in still
+            if scheme == "inrpp":
+                assert "slow-down" in still
+                assert 'stroke="#0072b2" stroke-width="9"' in still
+
+
 @needs_browser
 def test_it_moves_and_stops(page):
     assert redraw(page, "replay.seek(0.5)")["moving"] != "0"

@@ -154,11 +154,13 @@ def report(
     open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw a result as one self-contained HTML file."""
+    """Draw a result as one self-contained HTML file; where a trace was kept, its replay beside it."""
     # Plotting libraries load only here: other commands need not wait for them.
     from midpath.report import write_report  # noqa: PLC0415
+    from midpath.trace.replay import write_replays  # noqa: PLC0415
 
-    path = write_report(load(directory), out or directory / "report.html")
+    source, target = load(directory), out or directory / "report.html"
+    path = write_report(source, target, write_replays(source, target.parent))
     if json:
         print_json({"report": str(path), "bytes": path.stat().st_size})
     else:

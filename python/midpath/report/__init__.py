@@ -28,8 +28,8 @@ FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 Source = Result | Comparison | Variants | Sweep | Failures
 
 
-def html(source: Source) -> str:
-    """The report as text."""
+def html(source: Source, replays: dict[str, str] | None = None) -> str:
+    """The report as text; `replays` are files beside it, by what is said of each."""
     if isinstance(source, Sweep):
         return sweep_page(source)
     if isinstance(source, Failures):
@@ -39,13 +39,13 @@ def html(source: Source) -> str:
     model = model_of(source)
     faults = faults_of(model)
     figures = [draw(model) for draw in FIGURES]
-    return page(model, [marked(figure, faults) for figure in figures if figure is not None])
+    return page(model, [marked(figure, faults) for figure in figures if figure is not None], replays or {})
 
 
-def write_report(source: Source, path: str | Path) -> Path:
-    """Writes the report, whole or not at all."""
+def write_report(source: Source, path: str | Path, replays: dict[str, str] | None = None) -> Path:
+    """Writes the report, whole or not at all; `replays` are files beside it, by what is said of each."""
     target = Path(path)
-    write_text(target, html(source))
+    write_text(target, html(source, replays))
     return target
 
 

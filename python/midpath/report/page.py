@@ -13,6 +13,7 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 from midpath.metrics import IDEAL
 from midpath.palette import looks, name, tints
@@ -28,8 +29,8 @@ WIDE = ("path", "network", "gauges")
 READABLE = 200_000
 
 
-def page(model: Model, figures: list[Figure]) -> str:
-    """The whole report as one self-contained HTML text."""
+def page(model: Model, figures: list[Figure], replays: dict[str, str]) -> str:
+    """The whole report as one self-contained HTML text, with links to replays beside it."""
     drawn = {figure.id: figure.to_json() for figure in figures}
     return Template(asset("page.html")).substitute(
         title=escape(model.title),
@@ -38,6 +39,7 @@ def page(model: Model, figures: list[Figure]) -> str:
         warnings="".join(f'<p class="warning">Warning: {escape(warning)}</p>' for warning in model.warnings),
         legend="".join(toggle(scheme) for scheme in model.schemes) if len(model.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(model)),
+        replays=_replays(replays),
         summary=summary(model),
         figures="".join(card(figure) for figure in figures if figure.id not in WIDE),
         wide="".join(card(figure, bottlenecks(model) if figure.id == "network" else "") for figure in _wide(figures)),
@@ -82,6 +84,13 @@ def _facts(model: Model) -> list[tuple[str, str]]:
         ("Seed" if first == last else "Seeds", str(first) if first == last else f"{first} – {last}"),
         ("Midpath", str(run["midpath"])),
     ]
+
+
+def _replays(files: dict[str, str]) -> str:
+    if not files:
+        return ""
+    links = ", ".join(f'<a href="{escape(quote(file))}">{escape(said)}</a>' for said, file in files.items())
+    return f'<p class="note replays">Packets move in the replay: {links}.</p>'
 
 
 def toggle(scheme: str) -> str:

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from midpath.compare import Comparison
+from midpath.palette import name
 from midpath.report.layout import is_map, places
 from midpath.report.page import embedded
+from midpath.result import Result
 from midpath.storage import write_text
 from midpath.trace.record import NOTHING, Trace
 
@@ -25,6 +28,21 @@ def write_replay(trace: Trace, path: str | Path) -> Path:
     target = Path(path)
     write_text(target, html(trace))
     return target
+
+
+def write_replays(source: object, folder: Path) -> dict[str, str]:
+    """Writes a replay of each scheme that has a trace, of its first run: the files, by what is said of each."""
+    if isinstance(source, Comparison):
+        firsts = {name(scheme): source.of(scheme)[0] for scheme in source.schemes}
+    elif isinstance(source, Result):
+        firsts = {name(source.scheme): source}
+    else:
+        return {}
+    kept = {said: run for said, run in firsts.items() if "trace" in run.tables and run.tables["trace"].num_rows}
+    files = {said: "replay.html" if len(firsts) == 1 else f"replay-{run.scheme}.html" for said, run in kept.items()}
+    for said, run in kept.items():
+        write_replay(Trace(run), folder / files[said])
+    return files
 
 
 def html(trace: Trace) -> str:
@@ -41,8 +59,8 @@ def html(trace: Trace) -> str:
     )
 
 
-def _asset(name: str) -> str:
-    return files("midpath.trace").joinpath("assets", name).read_text(encoding="utf-8")
+def _asset(file: str) -> str:
+    return files("midpath.trace").joinpath("assets", file).read_text(encoding="utf-8")
 
 
 def data(trace: Trace, shown: int) -> dict[str, Any]:

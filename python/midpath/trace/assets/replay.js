@@ -20,8 +20,11 @@
   const kind = (i) => E.kind.names[E.kind.of[i]];
   const why = (i) => E.why.names[E.why.of[i]];
   const is = (name) => E.event.names.indexOf(name);
-  const [LEFT, ARRIVED, DROPPED, QUEUED, REPEATED, MARKED, WINDOW, RATE, TIMEOUT, PHASE] =
-    ["left", "arrived", "dropped", "queued", "repeated", "marked", "window", "rate", "timeout", "phase"].map(is);
+  const [LEFT, ARRIVED, DROPPED, QUEUED, REPEATED, MARKED, DETOURED, BACK, STORED, FETCHED] =
+    ["left", "arrived", "dropped", "queued", "repeated", "marked", "detoured", "handed back", "stored", "fetched"].map(is);
+  // What the network itself says; whatever else is said of a packet at a port, a scheme has noted.
+  const OWN = new Set(["sent", "repeated", "arrived", "queued", "left", "marked", "dropped", "kept", "detoured", "handed back",
+    "delivered", "consumed", "copied"].map(is));
   const rowsOf = (column) => {
     const found = new Map();
     column.forEach((key, i) => {
@@ -41,7 +44,7 @@
     linkOf.set(link.b + ">" + link.a, link);
   }
   const flights = []; // { t0, t1, a, b, row, again, marked, lost }
-  const drops = []; // rows
+  const drops = [], notes = []; // rows
   const marks = new Uint8Array(n);
   for (const rows of ofPacket.values()) {
     let again = false, marked = false;
@@ -50,6 +53,7 @@
       if (e === REPEATED) again = true;
       if (e === MARKED) marked = true;
       if (e === DROPPED) drops.push(i);
+      if (e === MARKED || !OWN.has(e)) notes.push(i);
       if (marked) marks[i] = 1;
       if (e !== LEFT || E.peer[i] < 0) continue;
       const next = rows.slice(j + 1).find((r) => E.event.of[r] === ARRIVED || E.event.of[r] === DROPPED);
@@ -61,6 +65,8 @@
   }
   flights.sort((x, y) => x.t0 - y.t0);
   drops.sort((x, y) => x - y);
+  for (let i = 0; i < n; i++) if (E.packet[i] < 0 && E.flow[i] < 0) notes.push(i); // a port's new state, a link that goes down
+  notes.sort((x, y) => x - y);
   const starts = Float64Array.from(flights, (f) => f.t0);
   // The latest end of all flights up to each one: where to begin to look for those under way.
   const latest = new Float64Array(flights.length);
@@ -76,48 +82,105 @@
   };
 
   // --- Queues: bytes that wait at each port, over time ------------------------------------------
-  const ports = new Map(); // "a>b" -> { a, b, t: [], v: [], most }
+  const ports = new Map(); // "a>b" -> { a, b, t: [], v: [], most, custody: { t: [], v: [], most } }
   {
-    const waits = new Map();
-    for (let i = 0; i < n; i++) {
-      const e = E.event.of[i];
-      if (E.peer[i] < 0 || (e !== QUEUED && e !== LEFT && e !== DROPPED)) continue;
+    const waits = new Map(), keeps = new Map(); // of packets: the port where each waits, and where it is in custody
+    const line = () => ({ t: [], v: [], most: 0 });
+    const portAt = (i) => {
       const key = E.node[i] + ">" + E.peer[i];
-      let port = ports.get(key);
-      if (!port) ports.set(key, (port = { key, a: E.node[i], b: E.peer[i], t: [], v: [], most: 0 }));
-      const last = port.v.length ? port.v[port.v.length - 1] : 0;
-      const waiting = waits.get(E.packet[i]);
+      if (!ports.has(key)) ports.set(key, { key, a: E.node[i], b: E.peer[i], ...line(), custody: line() });
+      return ports.get(key);
+    };
+    const level = (of) => (of.v.length ? of.v[of.v.length - 1] : 0);
+    const set = (of, i, value) => {
+      of.t.push(T[i]);
+      of.v.push(Math.max(0, value));
+      of.most = Math.max(of.most, value);
+    };
+    for (let i = 0; i < n; i++) {
+      const e = E.event.of[i], packet = E.packet[i];
+      if (E.peer[i] < 0 || packet < 0) continue;
       if (e === QUEUED) {
-        waits.set(E.packet[i], key);
-        port.t.push(T[i]);
-        port.v.push(E.value[i] ?? last + E.size[i]);
-      } else if (waiting === key) {
-        waits.delete(E.packet[i]);
-        port.t.push(T[i]);
-        port.v.push(Math.max(0, last - E.size[i]));
+        const port = portAt(i);
+        waits.set(packet, port);
+        set(port, i, E.value[i] ?? level(port) + E.size[i]);
+      } else if (e === STORED) {
+        const port = portAt(i);
+        keeps.set(packet, port);
+        set(port.custody, i, level(port.custody) + E.size[i]);
+      } else if (e === LEFT || e === DROPPED || e === DETOURED || e === BACK || e === FETCHED) {
+        // A packet that takes a detour has waited at another port.
+        for (const [where, of] of [[waits, (port) => port], [keeps, (port) => port.custody]]) {
+          const port = where.get(packet);
+          if (!port || (e === FETCHED && where === waits)) continue;
+          where.delete(packet);
+          set(of(port), i, level(of(port)) - E.size[i]);
+        }
       }
-      port.most = Math.max(port.most, port.v.length ? port.v[port.v.length - 1] : 0);
     }
-    for (const [key, port] of ports) if (!port.t.length) ports.delete(key);
+    for (const [key, port] of ports) if (!port.t.length && !port.custody.t.length) ports.delete(key);
   }
-  const fullest = Math.max(1, ...[...ports.values()].map((p) => p.most));
+  const fullest = Math.max(1, ...[...ports.values()].map((p) => Math.max(p.most, p.custody.most)));
   const level = (port, t) => {
     const i = before(port.t, t);
     return i ? port.v[i - 1] : 0;
   };
 
   // --- Lines over time ----------------------------------------------------------------------------
-  const tracks = []; // { label, t, v, most, flow, port }
+  const tracks = []; // { group, label, unit, t, v, most, flow or port }
+  const PLAIN = "windows, rates, queues", CUSTODY = "bytes in custody";
+  const unitOf = (name) => (name === "window" || name.endsWith("_bytes") ? bytes : name === "rate" || name.endsWith("_bps") || name === "stamped" ? bits
+    : name === "RTT" || name.endsWith("_s") ? span : (x) => String(+x.toPrecision(3)));
+  const line = (rows) => ({ t: rows.map((i) => T[i]), v: rows.map((i) => E.value[i]) });
   for (const [flow, rows] of ofFlow) {
-    for (const [event, label] of [[WINDOW, "window"], [RATE, "rate"]]) {
-      const own = event < 0 ? [] : rows.filter((i) => E.event.of[i] === event);
-      if (own.length) tracks.push({ label: `${label} of flow ${flow}`, unit: label === "window" ? bytes : bits, flow,
-        t: own.map((i) => T[i]), v: own.map((i) => E.value[i] ?? 0) });
+    const of = new Map();
+    for (const i of rows) {
+      const name = what(i);
+      if (E.packet[i] < 0 && E.value[i] !== null && name !== "timeout") of.set(name, (of.get(name) || []).concat(i));
+    }
+    for (const [name, own] of of) {
+      const group = name === "window" || name === "rate" ? PLAIN : name;
+      tracks.push({ group, label: `${name} of flow ${flow}`, unit: unitOf(name), flow, ...line(own) });
     }
   }
-  const busiest = [...ports.values()].sort((x, y) => y.most - x.most).slice(0, 4);
-  for (const port of busiest) tracks.push({ label: `queue of ${portName(port)}`, unit: bytes, port, t: port.t, v: port.v });
-  for (const track of tracks) track.most = track.v.reduce((a, b) => Math.max(a, b), 1e-9);
+  // Short queues would only fill the picture.
+  const busiest = [...ports.values()].filter((p) => p.most > fullest / 10).sort((x, y) => y.most - x.most).slice(0, 4);
+  for (const port of busiest) tracks.push({ group: PLAIN, label: `queue of ${portName(port)}`, unit: bytes, port, t: port.t, v: port.v });
+  for (const port of ports.values()) {
+    if (port.custody.t.length) tracks.push({ group: CUSTODY, label: `custody at ${portName(port)}`, unit: bytes, port, ...port.custody });
+  }
+  {
+    // What schemes note of packets with a number that is no size, such as a rate that is stamped: a line for each port.
+    const of = new Map();
+    for (const i of notes) {
+      const e = E.event.of[i];
+      if (e === MARKED || e === STORED || e === FETCHED || E.value[i] === null || E.peer[i] < 0 || E.packet[i] < 0) continue;
+      const key = `${what(i)} at ${portName({ a: E.node[i], b: E.peer[i] })}`;
+      if (!of.has(key)) of.set(key, []);
+      of.get(key).push(i);
+    }
+    const found = [];
+    for (const [label, rows] of of) {
+      const port = ports.get(E.node[rows[0]] + ">" + E.peer[rows[0]]) || { a: E.node[rows[0]], b: E.peer[rows[0]] };
+      found.push({ group: what(rows[0]), label, unit: unitOf(what(rows[0])), port, ...line(rows) });
+    }
+    // Three of a kind, those with the least: what is stamped is least where it is tight.
+    const least = (track) => track.v.reduce((a, b) => Math.min(a, b), Infinity), kinds = new Map();
+    for (const track of found.sort((x, y) => least(x) - least(y))) {
+      const seen = kinds.get(track.group) || 0;
+      kinds.set(track.group, seen + 1);
+      if (seen < 3) tracks.push(track);
+    }
+  }
+  // Each line of the first group has a scale of its own; the lines of another group have one together.
+  const scales = new Map();
+  for (const track of tracks) {
+    track.most = track.v.reduce((a, b) => Math.max(a, b), Number.MIN_VALUE);
+    const key = track.group === PLAIN ? track : track.group;
+    scales.set(key, Math.max(scales.get(key) || 0, track.most));
+    track.scale = () => scales.get(key);
+  }
+  const groups = [...new Set([PLAIN, ...tracks.map((track) => track.group)])];
 
   // --- Words --------------------------------------------------------------------------------------
   function portName(port) { return `${nodes[port.a].name}>${nodes[port.b].name}`; }
@@ -149,12 +212,12 @@
   }
 
   // --- State --------------------------------------------------------------------------------------
-  let now = 0, playing = false, speed = -2, chosen = null, only = -1, colour = "flow", row = 0;
+  let now = 0, playing = false, speed = -2, chosen = null, only = -1, colour = "flow", group = PLAIN, row = 0;
   const reduced = matchMedia("(prefers-color-scheme: dark)");
   let css = {};
   const readColours = () => {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["card", "ink", "muted", "line", "faint", "accent", "wire", "node", "queue", "lost"])
+    for (const name of ["card", "ink", "muted", "line", "faint", "accent", "wire", "node", "queue", "store", "lost"])
       css[name] = style.getPropertyValue("--" + name).trim();
     css.flows = reduced.matches ? ["#4FB0EA", "#FF8A3D", "#2CCB9E", "#E394C0", "#F2B632", "#8FD0F7"]
       : ["#0072B2", "#D55E00", "#009E73", "#B8568F", "#C98500", "#3F97CF"];
@@ -184,6 +247,18 @@
       c.beginPath(); c.arc(x, y, r, 0, 2 * Math.PI); c.fillStyle = fill; c.fill();
       if (stroke) { c.strokeStyle = stroke; c.lineWidth = 2; c.stroke(); }
     }
+    /** A line through points, [x0, y0, x1, y1, ...]. */
+    path(points, stroke, width, dash) {
+      const c = this.c;
+      c.strokeStyle = stroke; c.lineWidth = width; c.setLineDash(dash); c.beginPath();
+      for (let i = 0; i < points.length; i += 2) c.lineTo(points[i], points[i + 1]);
+      c.stroke(); c.setLineDash([]);
+    }
+    clip(x, y, w, h) {
+      const c = this.c;
+      c.save(); c.beginPath(); c.rect(x, y, w, h); c.clip();
+    }
+    unclip() { this.c.restore(); }
     text(x, y, words, fill, anchor = "middle", size = 12) {
       const c = this.c;
       c.font = `${size}px system-ui, sans-serif`; c.textAlign = anchor === "middle" ? "center" : anchor;
@@ -192,7 +267,23 @@
   }
   const escaped = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
   class SvgPen {
-    constructor(width, height) { this.parts = []; this.width = width; this.height = height; }
+    constructor(width) { this.parts = []; this.width = width; this.height = 0; }
+    /** What is drawn from here on stands below what there is; the height that it has. */
+    below(height) {
+      if (this.height) this.parts.push("</g>");
+      this.parts.push(`<g transform="translate(0 ${this.height})">`);
+      this.height += height;
+      return height;
+    }
+    path(points, stroke, width, dash) {
+      const at = [];
+      for (let i = 0; i < points.length; i += 2) at.push(`${+points[i].toFixed(1)} ${+points[i + 1].toFixed(1)}`);
+      this.parts.push(`<path d="M${at.join("L")}" fill="none" stroke="${stroke}" stroke-width="${width}"${dash.length ? ` stroke-dasharray="${dash}"` : ""}/>`);
+    }
+    clip(x, y, w, h) {
+      this.parts.push(`<svg x="${x}" y="${y}" width="${w}" height="${h}" viewBox="${x} ${y} ${w} ${h}">`);
+    }
+    unclip() { this.parts.push("</svg>"); }
     line(x0, y0, x1, y1, stroke, width) {
       this.parts.push(`<line x1="${x0.toFixed(1)}" y1="${y0.toFixed(1)}" x2="${x1.toFixed(1)}" y2="${y1.toFixed(1)}" stroke="${stroke}" stroke-width="${width}"/>`);
     }
@@ -205,7 +296,7 @@
     }
     file() {
       return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">`
-        + `<rect width="100%" height="100%" fill="${css.card}"/>${this.parts.join("")}</svg>`;
+        + `<rect width="100%" height="100%" fill="${css.card}"/>${this.parts.join("")}${this.height ? "</g>" : ""}</svg>`;
     }
   }
 
@@ -246,14 +337,15 @@
       pen.line(p[0], p[1], q[0], q[1], css.wire, width(link.rate));
     }
     for (const port of ports.values()) {
-      const now = level(port, t), [p, q] = [places[port.a], places[port.b]];
+      const stored = level(port.custody, t), waits = Math.max(level(port, t), stored), [p, q] = [places[port.a], places[port.b]];
       const d = Math.hypot(q[0] - p[0], q[1] - p[1]) || 1, from = Math.min(18, d / 4);
       const [x, y] = between(port.a, port.b, from / d);
       hits.push({ x, y, port });
-      if (now <= 0) continue;
-      const size = 4 + 46 * (now / fullest), [ux, uy] = [-(q[1] - p[1]) / d, (q[0] - p[0]) / d];
+      if (waits <= 0) continue;
+      const size = 4 + 46 * (waits / fullest), [ux, uy] = [-(q[1] - p[1]) / d, (q[0] - p[0]) / d];
       pen.line(x, y, x + ux * size, y + uy * size, css.queue, 9);
-      pen.text(x + ux * (size + 12), y + uy * (size + 12) + 4, bytes(now), css.muted, "middle", 11);
+      if (stored > 0) pen.line(x, y, x + (ux * size * stored) / waits, y + (uy * size * stored) / waits, css.store, 9);
+      pen.text(x + ux * (size + 12), y + uy * (size + 12) + 4, bytes(waits), css.muted, "middle", 11);
     }
     let moving = 0;
     const last = before(starts, t);
@@ -278,6 +370,14 @@
       if (i > lastDrop - 4) pen.text(cx + 9, cy + 4, why(r), css.lost, "left", 11);
       hits.push({ x: cx, y: cy, packet: E.packet[r] });
     }
+    // What was noted last at each node, for as long.
+    const noted = new Set();
+    for (let i = before(noteTimes, t) - 1; i >= 0 && t - T[notes[i]] < fall && noted.size < 12; i--) {
+      const r = notes[i], [x, y] = places[E.node[r]];
+      if (!shown(r) || noted.has(E.node[r]) || E.event.of[r] === STORED || E.event.of[r] === FETCHED) continue;
+      noted.add(E.node[r]);
+      pen.text(x, y + 24, what(r), css.queue, "middle", 11);
+    }
     nodes.forEach((node, i) => {
       const [x, y] = places[i];
       pen.circle(x, y, node.host ? 5 : 8, css.node, chosen && chosen.node === i ? css.accent : null);
@@ -286,59 +386,66 @@
     });
     return moving;
   }
-  const dropTimes = Float64Array.from(drops, (r) => T[r]);
+  const dropTimes = Float64Array.from(drops, (r) => T[r]), noteTimes = Float64Array.from(notes, (r) => T[r]);
 
   // --- Lines over time ----------------------------------------------------------------------------
   let backdrop = null; // what does not move, drawn once
   const DASHES = [[1, 1], [4, 2], [2, 4], [8, 4]];
+  const tracksShown = () => tracks.filter((track) => track.group === group && (only < 0 || track.flow === undefined || track.flow === only));
+  function look(track, i) {
+    if (track.flow !== undefined && only < 0) return [flowColour(track.flow), 1.6, []];
+    if (group === PLAIN && track.port) return [css.muted, 1, DASHES[busiest.indexOf(track.port)]];
+    return [css.flows[i % css.flows.length], 1.6, []];
+  }
+  function drawTracks(pen, w, h) {
+    tracksShown().forEach((track, place) => {
+      const points = [], scale = track.scale(), y = (v) => h - 6 - (v / scale) * (h - 16);
+      let column = -1, low = 0, high = 0;
+      // Of what falls on one column of pixels only the extremes show.
+      const flush = (next, last) => points.push(column, low, column, high, column, last, next, last);
+      for (let i = 0; i < track.t.length; i++) {
+        const x = Math.floor((track.t[i] / end) * w), v = y(track.v[i]);
+        if (x !== column) {
+          if (column >= 0) flush(x, y(track.v[i - 1]));
+          column = x; low = high = v;
+        } else { low = Math.min(low, v); high = Math.max(high, v); }
+      }
+      flush(w, y(track.v[track.v.length - 1]));
+      pen.path(points, ...look(track, place));
+    });
+    let last = -1;
+    for (const r of drops) {
+      const x = Math.floor((T[r] / end) * w);
+      if (!shown(r) || x === last) continue;
+      pen.line((last = x), 0, x, 7, css.lost, 1);
+    }
+  }
+  const labelOf = (track) => `${track.label}, up to ${track.unit(track.most)}`;
   function drawLines() {
     const [c, w, h] = fit(lines);
-    const key = `${w}x${h}:${only}:${css.ink}`;
+    const key = `${w}x${h}:${only}:${group}:${css.ink}`;
     if (!backdrop || backdrop.key !== key) {
       const canvas = document.createElement("canvas"), scale = devicePixelRatio || 1;
       canvas.width = lines.width; canvas.height = lines.height;
       const b = canvas.getContext("2d");
       b.setTransform(scale, 0, 0, scale, 0, 0);
-      $("keys").replaceChildren();
-      for (const track of tracks) {
-        if (only >= 0 && track.flow !== undefined && track.flow !== only) continue;
-        const ink = track.port ? css.muted : flowColour(track.flow);
-        b.strokeStyle = ink; b.lineWidth = track.port ? 1 : 1.6;
-        b.setLineDash(track.port ? DASHES[busiest.indexOf(track.port)] : []);
-        b.beginPath();
-        let column = -1, low = 0, high = 0;
-        const y = (v) => h - 6 - (v / track.most) * (h - 16);
-        // Of what falls on one column of pixels only the extremes show.
-        for (let i = 0; i < track.t.length; i++) {
-          const x = Math.floor((track.t[i] / end) * w), v = y(track.v[i]);
-          if (x !== column) {
-            if (column >= 0) { b.lineTo(column, low); b.lineTo(column, high); b.lineTo(column, y(track.v[i - 1])); b.lineTo(x, y(track.v[i - 1])); }
-            else b.moveTo(x, v);
-            column = x; low = high = v;
-          } else { low = Math.min(low, v); high = Math.max(high, v); }
-        }
-        b.lineTo(column, low); b.lineTo(column, high); b.lineTo(w, y(track.v[track.v.length - 1])); b.stroke();
-        const item = document.createElement("span"), sample = document.createElement("i");
+      drawTracks(new Pen(b), w, h);
+      $("keys").replaceChildren(...tracksShown().map((track, place) => {
+        const item = document.createElement("span"), sample = document.createElement("i"), [ink, , dash] = look(track, place);
         sample.style.borderColor = ink;
-        if (track.port) sample.className = "dashed";
-        item.append(sample, `${track.label}, up to ${track.unit(track.most)}`);
-        $("keys").append(item);
-      }
-      b.setLineDash([]);
-      b.strokeStyle = css.lost; b.lineWidth = 1;
-      for (const r of drops) {
-        if (!shown(r)) continue;
-        const x = (T[r] / end) * w;
-        b.beginPath(); b.moveTo(x, 0); b.lineTo(x, 7); b.stroke();
-      }
+        if (dash.length) sample.className = "dashed";
+        item.append(sample, labelOf(track));
+        return item;
+      }));
       backdrop = { key, canvas };
     }
     c.setTransform(1, 0, 0, 1, 0, 0);
     c.drawImage(backdrop.canvas, 0, 0);
     const scale = devicePixelRatio || 1;
     c.setTransform(scale, 0, 0, scale, 0, 0);
-    new Pen(c).line((now / end) * w, 0, (now / end) * w, h, css.accent, 1.5);
+    drawNow(new Pen(c), w, h);
   }
+  const drawNow = (pen, w, h) => pen.line((now / end) * w, 0, (now / end) * w, h, css.accent, 1.5);
 
   // --- What is chosen -----------------------------------------------------------------------------
   const MOST_ROWS = 400;
@@ -386,7 +493,10 @@
     body.replaceChildren(...list);
     const box = $("life").parentElement, mine = list[at - from];
     if (mine) box.scrollTop = mine.offsetTop - box.clientHeight / 2;
-    if (chosen.flow !== undefined) drawSequence();
+    if (chosen.flow !== undefined) {
+      const [c, w, h] = fit(sequence);
+      drawSequence(new Pen(c), w, h);
+    }
   }
   function title(rows) {
     if (chosen.packet !== undefined && rows.length) {
@@ -407,8 +517,8 @@
     }
     return low - 1;
   }
-  function drawSequence() {
-    const [c, w, h] = fit(sequence), pen = new Pen(c), flow = chosen.flow;
+  function drawSequence(pen, w, h) {
+    const flow = chosen.flow;
     const own = flights.filter((f) => E.flow[f.row] === flow);
     if (!own.length) return;
     const columns = [];
@@ -425,16 +535,14 @@
     }
     const x = (node) => 60 + (columns.indexOf(node) / Math.max(1, columns.length - 1)) * (w - 120);
     const trips = own.map((f) => f.t1 - f.t0).sort((a, b) => a - b);
-    const tall = Math.max(trips[trips.length >> 1] * columns.length * 4, 1e-9);
+    // The speed is the diagram's zoom, too.
+    const tall = Math.max(trips[trips.length >> 1] * columns.length * 4 * 10 ** (speed + 2), 1e-9);
     const t0 = now - tall * 0.5, y = (t) => 26 + ((t - t0) / tall) * (h - 32);
     for (const node of columns) {
       pen.line(x(node), 22, x(node), h, css.wire, 1);
       pen.text(x(node), 14, nodes[node].name, css.ink);
     }
-    c.save();
-    c.beginPath();
-    c.rect(0, 20, w, h - 20);
-    c.clip();
+    pen.clip(0, 20, w, h - 20);
     const begin = before(Float64Array.from(own, (f) => f.t0), t0 - tall);
     for (let i = begin; i < own.length && own[i].t0 < t0 + tall; i++) {
       const f = own[i];
@@ -447,7 +555,13 @@
       pen.text(x(E.node[r]), y(T[r]) + 4, "×", css.lost, "middle", 18);
       pen.text(x(E.node[r]) + 10, y(T[r]) + 4, why(r), css.lost, "left", 11);
     }
-    c.restore();
+    for (let i = before(noteTimes, t0); i < notes.length && T[notes[i]] < t0 + tall; i++) {
+      const r = notes[i];
+      if (E.flow[r] !== flow || !columns.includes(E.node[r])) continue;
+      pen.circle(x(E.node[r]), y(T[r]), 3, css.queue);
+      pen.text(x(E.node[r]) + 8, y(T[r]) + 4, what(r), css.queue, "left", 11);
+    }
+    pen.unclip();
     pen.line(30, y(now), w - 30, y(now), css.accent, 1);
     pen.text(4, y(now) - 4, span(tall), css.muted, "left", 11);
   }
@@ -510,6 +624,9 @@
   $("step").addEventListener("click", () => step(1));
   $("speed").addEventListener("input", () => setSpeed(Number($("speed").value)));
   $("time").addEventListener("input", () => { playing = false; seek((Number($("time").value) / 100000) * end); });
+  const setLines = (name) => { if (groups.includes(name)) { group = name; $("group").value = name; dirty = true; } };
+  for (const name of groups) $("group").append(new Option(name, name));
+  $("group").addEventListener("change", () => setLines($("group").value));
   $("colour").addEventListener("change", () => { colour = $("colour").value; dirty = true; });
   for (const f of flows) {
     const option = document.createElement("option");
@@ -533,9 +650,27 @@
     const box = lines.getBoundingClientRect();
     seek(((event.clientX - box.left) / box.width) * end);
   });
+  /** The map at this moment, the lines with their names, and a chosen flow's diagram, as SVG. */
   function still() {
-    const box = map.getBoundingClientRect(), pen = new SvgPen(Math.round(box.width), Math.round(box.height));
-    drawMap(pen, box.width, box.height, now);
+    const box = map.getBoundingClientRect(), w = Math.round(box.width), pen = new SvgPen(w);
+    drawMap(pen, w, pen.below(Math.round(box.height)), now);
+    const own = tracksShown();
+    if (own.length) {
+      pen.below(28);
+      pen.text(8, 20, moment(now), css.ink, "left", 13);
+      const tall = pen.below(150);
+      drawTracks(pen, w, tall);
+      drawNow(pen, w, tall);
+      own.forEach((track, place) => {
+        const [ink, width, dash] = look(track, place), y = pen.below(18) / 2;
+        pen.path([8, y, 34, y], ink, width, dash);
+        pen.text(42, y + 4, labelOf(track), css.muted, "left");
+      });
+    }
+    if (chosen && chosen.flow !== undefined) {
+      pen.below(16);
+      drawSequence(pen, w, pen.below(460));
+    }
     dirty = true;
     return pen.file();
   }
@@ -559,14 +694,18 @@
   });
   addEventListener("resize", () => { backdrop = null; dirty = true; });
 
-  // What the address says after #: t (seconds of the run), packet, flow, speed (a power of ten), play.
-  const asked = new URLSearchParams(location.hash.slice(1));
-  if (asked.has("speed")) setSpeed(Number(asked.get("speed")));
-  if (asked.has("t")) seek(Number(asked.get("t")) - data.first);
-  if (asked.has("flow")) setFlow(Number(asked.get("flow")));
-  if (asked.has("packet")) choose({ packet: Number(asked.get("packet")) });
-  if (asked.has("play")) playing = true;
-  globalThis.replay = { seek, step, still, choose, setFlow, setSpeed, toggle, draw, frames };
+  // What the address says after #: t (seconds of the run), packet, flow, lines, speed (a power of ten), play.
+  function ask(address) {
+    const asked = new URLSearchParams(address);
+    if (asked.has("speed")) setSpeed(Number(asked.get("speed")));
+    if (asked.has("t")) seek(Number(asked.get("t")) - data.first);
+    if (asked.has("flow")) setFlow(Number(asked.get("flow")));
+    if (asked.has("packet")) choose({ packet: Number(asked.get("packet")) });
+    if (asked.has("lines")) setLines(asked.get("lines"));
+    if (asked.has("play")) playing = true;
+  }
+  ask(location.hash.slice(1));
+  globalThis.replay = { ask, seek, step, still, choose, setFlow, setLines, setSpeed, toggle, draw, frames };
   draw();
   document.documentElement.dataset.drawn = "1";
   requestAnimationFrame((at) => { clock = at; frame(at); });
