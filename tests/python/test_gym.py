@@ -11,8 +11,10 @@ gymnasium = pytest.importorskip("gymnasium", reason="gymnasium is not installed:
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import midpath  # noqa: E402
+from conftest import ROOT  # noqa: E402
 from midpath import gym  # noqa: E402
 from midpath.errors import UsageError  # noqa: E402
+from script import load  # noqa: E402
 
 SCENARIO = """
 stop = "3 s"
@@ -160,3 +162,45 @@ def test_many_environments_have_a_process_each():
     finally:
         envs.close()
     assert pickle.dumps(gym.Interval())
+
+
+def test_the_hill_climber_writes_down_each_episode_and_goes_on(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    climb = load(ROOT / "checks" / "gym" / "climb.py")
+    design = climb.Design("short", [101, 102], draws=1, trials=1, waits=True)
+    for name, value in {"LEARNT_FROM": [1], "DESIGNS": [design], "CONSTANTS": [3.0, 6.0]}.items():
+        monkeypatch.setattr(climb, name, value)
+    run, begun = climb.episode, []
+    monkeypatch.setattr(climb, "episode", lambda *which: begun.append(which) or run(*which))
+
+    def table():
+        climb.main(tmp_path, tmp_path)
+        text = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+        return [line for line in text.splitlines() if line.startswith("|")]
+
+    first = table()
+    (store,) = tmp_path.glob("*.jsonl")
+    lines = store.read_text(encoding="utf-8").splitlines()
+    # Two constants and the weights of 0 on three seeds, a draw and a trial on one at least.
+    assert len(begun) == len(lines) >= 3 * 3 + 2
+    store.write_text("\n".join(lines[:-2]) + "\n", encoding="utf-8")
+    begun.clear()
+    assert table() == first and len(begun) == 2
+
+
+def test_the_hill_climbers_weights_are_of_a_step_from_the_present_window():
+    pytest.importorskip("matplotlib")
+    climb = load(ROOT / "checks" / "gym" / "climb.py")
+    # 8 packets in a shortest round trip of 10 ms, twice as long now.
+    mbps = 8 * 1448 * 8 / 0.01 / 1e6
+    seen = {"window_log2": 5.0, "rtt_s": 0.02, "rtt_min_s": 0.01, "lost_share": 0.25, "delivered_mbps": mbps}
+
+    def steps(**changed):
+        unit = [climb.Linear(tuple(float(n == m) for m in range(5)), waits=True) for n in range(5)]
+        return [climb.window(one, seen | changed) - 5 for one in unit]
+
+    assert climb.window(7.0, seen) == 7.0
+    assert steps() == pytest.approx([1.0, 1.0, 0.25, 3 - 5, 0.5])
+    assert steps(delivered_mbps=0.0)[3] == 0
+    bounded = [climb.window(climb.Linear((one, 0.0, 0.0, 0.0, 0.0), True, bounded=True), seen) for one in (9.0, -9.0)]
+    assert bounded == [climb.CONSTANTS[-1], climb.CONSTANTS[0]]
