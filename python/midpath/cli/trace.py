@@ -1,4 +1,4 @@
-"""`midpath packet`, `why`, `replay` and `perfetto`."""
+"""`midpath packet`, `why`, `replay`, `perfetto` and `qlog`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from midpath.cli import text
 from midpath.cli.options import Json, print_json
 from midpath.trace.life import packet_life
 from midpath.trace.perfetto import write_perfetto
+from midpath.trace.qlog import write_qlog
 from midpath.trace.record import Trace
 from midpath.trace.why import why as reasons
 from midpath.units import parse
@@ -82,6 +83,21 @@ def perfetto(
 ) -> None:
     """Write a trace in the format of Perfetto, which shows it at ui.perfetto.dev: nodes, ports, queues, flows."""
     path = write_perfetto(Trace.of(directory), out or directory / "trace.perfetto-trace")
+    if json:
+        print_json({"trace": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(f"trace: {path.resolve()}")
+
+
+def qlog(
+    directory: Directory,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; else trace.qlog in DIRECTORY.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a trace as qlog, the IETF's format of events: a trace for each flow's sender, and one for the network."""
+    path = write_qlog(Trace.of(directory), out or directory / "trace.qlog")
     if json:
         print_json({"trace": str(path), "bytes": path.stat().st_size})
     else:
