@@ -199,3 +199,25 @@ end
 
 DissectorTable.get("ip.proto"):add(253, shim)
 DissectorTable.get("ip.proto"):add(254, named)
+
+-- What a capture beside a trace says in a packet's comment: its number in the trace, and why it was dropped.
+local traced = Proto("midpath_trace", "Midpath trace")
+traced.fields.packet = ProtoField.uint32("midpath_trace.packet", "Packet", base.DEC)
+traced.fields.dropped = ProtoField.string("midpath_trace.dropped", "Dropped")
+local comment = Field.new("frame.comment")
+
+function traced.dissector(tvb, pinfo, tree)
+    local found = comment()
+    if not found then return end
+    local text = tostring(found.value)
+    local packet, why = text:match("^packet (%d+)"), text:match("dropped: (.*)$")
+    if not packet and not why then return end
+    local top = tree:add(traced)
+    if packet then top:add(traced.fields.packet, tonumber(packet)) end
+    if why then
+        top:add(traced.fields.dropped, why)
+        pinfo.cols.info:append(" [dropped: " .. why .. "]")
+    end
+end
+
+register_postdissector(traced)

@@ -1,4 +1,4 @@
-"""A trace as qlog: valid by the definitions of the IETF's drafts (main schema, QUIC events), and the same as the record."""
+"""A trace as qlog: valid by the IETF's drafts (main schema, QUIC events), and the same as the record."""
 
 import itertools
 import json

@@ -245,6 +245,8 @@ def test_an_empty_record_and_the_ideal_are_warned_of():
 def test_the_option_is_the_table():
     wanted = {"trace.from": "4.2s", "trace.for": "200ms", "trace.nodes": ["r1", "r2"], "trace.flows": [3, 7]}
     assert as_changes("from=4.2s,for=200ms,nodes=r1;r2,flows=3;7") == wanted
+    found = as_changes("around=timeouts of flow 7,before=20ms,slowest=1 %")
+    assert found == {"trace.around": "timeouts of flow 7", "trace.before": "20ms", "trace.slowest": "1 %"}
     for bad in ("", "from", "from=", "where=r1", "flows=x", "events=1.5", "from=1s,from=2s"):
         with pytest.raises(UsageError) as caught:
             as_changes(bad)
@@ -295,3 +297,80 @@ def test_schemes_say_what_they_do():
     assert 0 < rpm["ECE set"] <= rpm["congestion counted"]
     assert set(table[table.event == "ECE set"].kind) <= {"ACK", "data"}
     assert set(table[table.event == "congestion counted"].kind) <= {"data"}
+
+
+def test_a_trace_around_the_first_drop_is_that_of_the_same_run():
+    whole = midpath.run(scenario(more=TRACE)).tables["trace"].to_pandas()
+    first = whole[whole.event == "dropped"].time_ps.iloc[0] / 1e12
+    bounds = '[trace]\naround = "first drop"\nbefore = "20 ms"\nfor = "30 ms"\n'
+    result = midpath.run(scenario(more=bounds))
+    part = result.tables["trace"].to_pandas()
+    assert result.run["trace"]["at_s"] == [pytest.approx(first, abs=1e-12)]
+    near = whole[(whole.time_ps >= first * 1e12 - 20e9) & (whole.time_ps < first * 1e12 + 10e9)]
+    packets = near[near.packet.notna()]
+    columns = ["time_ps", "event", "node", "peer", "number", "size_bytes", "why"]
+    mine = part[part.packet.notna()]
+    assert mine[columns].astype(str).to_numpy().tolist() == packets[columns].astype(str).to_numpy().tolist()
+    assert same(result) == same(midpath.run(scenario()))
+    two = midpath.run(scenario(more=bounds), threads=2)
+    assert two.tables["trace"].equals(result.tables["trace"])
+    # Of what is chosen, the first.
+    late = midpath.run(scenario(more='[trace]\naround = "first drop"\nflows = [1]\n')).run["trace"]["at_s"]
+    of_one = whole[(whole.event == "dropped") & (whole.flow == 1)]
+    assert late == [pytest.approx(of_one.time_ps.iloc[0] / 1e12, abs=1e-12)]
+
+
+def test_each_timeout_of_a_flow_has_its_window_and_shows_what_was_lost():
+    fault = '[[fault]]\nkind = "link-down"\nat = "400 ms"\nuntil = "1900 ms"\nlink = ["r0", "r1"]\n'
+    off = '[schemes.cubic]\nmin_rto = "200 ms"\n'
+    whole = midpath.run(scenario(more=fault + off + TRACE))
+    timeouts = whole.tables["trace"].to_pandas().query("event == 'timeout' and flow == 0")
+    assert len(timeouts) >= 2
+    bounds = '[trace]\naround = "timeouts of flow 0"\nbefore = "20 ms"\n'
+    result = midpath.run(scenario(more=fault + off + bounds))
+    part = result.tables["trace"].to_pandas()
+    times = result.run["trace"]["at_s"]
+    assert times == pytest.approx(timeouts.time_ps.to_numpy() / 1e12, abs=1e-12)
+    seen = part.time_ps.to_numpy() / 1e12
+    assert all(any(at - 0.02 - 1e-9 <= t < at + 0.02 + 1e-9 for at in times) for t in seen)
+    mine = part[part.flow == 0]
+    # A window begins with what was known before it: the timeout is one, and what it sends is a repeat.
+    assert mine[mine.event == "timeout"].value.tolist() == timeouts.value.tolist()
+    for at in times:
+        again = mine[(mine.event == "repeated") & ((mine.time_ps / 1e12 - at).abs() < 1e-6)]
+        assert len(again) == 1
+
+
+def test_the_slowest_flows_are_those_of_the_same_run():
+    more = '[trace]\nslowest = "50 %"\n'
+    result = midpath.run(scenario(more=more))
+    flows = result.flows.to_pandas().sort_values("fct_s", ascending=False, na_position="first")
+    slowest = sorted(int(flow) for flow in flows.flow.head(2))
+    assert result.run["trace"]["flows"] == slowest
+    table = result.tables["trace"].to_pandas()
+    assert sorted(set(table.flow.dropna().astype(int))) == slowest
+    assert same(result) == same(midpath.run(scenario()))
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "says"),
+    [
+        ('around = "first loss"', "trace.around", 'write "first drop" or "timeouts of flow 7"'),
+        ('around = "timeouts of flow 9"', "trace.around", "there is no flow 9; the run has 3"),
+        ('around = "timeouts of flow 2"', "trace.around", "flow 2 had no timeout"),
+        ('around = "first drop"\nnodes = ["d"]', "trace.around", "no packet was dropped there"),
+        ('around = "first drop"\nfrom = "1 s"', "trace.from", "`around` is in its place"),
+        ('around = "first drop"\nslowest = "1 %"', "trace.slowest", "not with `around`"),
+        ('before = "1 s"', "trace.before", "which is not given"),
+        ('around = "first drop"\nbefore = "0 s"', "trace.before", "how long"),
+        ('slowest = "0 %"', "trace.slowest", "out of range"),
+        ('slowest = "1 %"\nflows = [1]', "trace.slowest", "in place of `flows`"),
+    ],
+)
+def test_what_a_trace_cannot_be_around_is_refused(text, key, says):
+    with pytest.raises(ScenarioError) as caught:
+        midpath.run(scenario(more=f"[trace]\n{text}\n"))
+    assert caught.value.key == key
+    assert says in caught.value.message
+    assert caught.value.line is not None
+    assert len(str(caught.value)) <= 200

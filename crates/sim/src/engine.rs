@@ -28,7 +28,7 @@ pub use network::{Course, NetLink, Network, Variation};
 pub use passage::{Fate, Passage};
 pub use reports::Reports;
 pub use tally::{FlowFate, Tally};
-pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan};
+pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};
@@ -50,12 +50,14 @@ pub enum Event {
 
 /// Watches a part as it runs. Node numbers are the part's own.
 pub trait Probe: Send {
-    /// Whether [`Probe::transmitted`] wants to be called.
+    /// Whether [`Probe::transmitted`] and [`Probe::dropped`] want to be called.
     fn watches_packets(&self) -> bool {
         false
     }
     /// Called when a packet gets its place on the wire.
     fn transmitted(&mut self, _node: u32, _port: PortId, _packet: &Packet, _start: Time) {}
+    /// Called when a packet is dropped at a port, if it wants to be.
+    fn dropped(&mut self, _node: u32, _port: PortId, _packet: &Packet, _why: &'static str, _now: Time) {}
     /// Called when an endpoint finished.
     fn finished(&mut self, _node: u32, _flow: FlowId, _active: bool, _report: &FlowReport, _now: Time) {}
     /// Called for every node at sampling times, before anything else that happens then.

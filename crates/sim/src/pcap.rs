@@ -1,5 +1,5 @@
 //! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers only, times to
-//! the nanosecond.
+//! the nanosecond. On demand also what is dropped there. With a trace each packet has its number in it.
 
 use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::units::Time;
@@ -18,42 +18,82 @@ pub struct Capture {
     /// File name.
     pub name: String,
     left: u32,
-    packets: Vec<(Time, u32, Vec<u8>)>,
+    /// Packets that are dropped there are captured, too.
+    drops: bool,
+    packets: Vec<Captured>,
+}
+
+/// A packet of a capture.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// When it started onto the wire, or was dropped.
+    pub at: Time,
+    /// Why it was dropped; empty for one that was sent.
+    pub dropped: &'static str,
+    size: u32,
+    bytes: Vec<u8>,
 }
 
 impl Capture {
     /// A capture of at most `packets` packets that `place` sends.
     pub fn new(place: (NodeId, PortId), name: String, packets: u32) -> Capture {
-        Capture { place, name, left: packets, packets: Vec::new() }
+        Capture { place, name, left: packets, drops: false, packets: Vec::new() }
+    }
+
+    /// The same, of what is dropped there as well.
+    #[must_use]
+    pub fn with_drops(mut self, drops: bool) -> Capture {
+        self.drops = drops;
+        self
     }
 
     /// Adds a packet that starts onto the wire at `start`.
     pub fn add(&mut self, packet: &Packet, start: Time) {
+        self.encode(packet, start, "");
+    }
+
+    /// Adds a packet that is dropped, if those are asked for.
+    pub fn add_dropped(&mut self, packet: &Packet, now: Time, why: &'static str) {
+        if self.drops {
+            self.encode(packet, now, why);
+        }
+    }
+
+    fn encode(&mut self, packet: &Packet, at: Time, dropped: &'static str) {
         if self.left > 0 {
             let mut bytes = Vec::with_capacity(80);
             wire::encode(packet, &mut bytes);
-            self.add_bytes(packet.size, &bytes, start);
+            self.keep(Captured { at, dropped, size: packet.size, bytes });
         }
     }
 
     /// Adds a packet of `size` bytes that begins with these.
     pub fn add_bytes(&mut self, size: u32, bytes: &[u8], start: Time) {
         if self.left > 0 {
-            self.left -= 1;
-            self.packets.push((start, size, bytes.to_vec()));
+            self.keep(Captured { at: start, dropped: "", size, bytes: bytes.to_vec() });
         }
     }
 
+    fn keep(&mut self, packet: Captured) {
+        self.left -= 1;
+        self.packets.push(packet);
+    }
+
     /// The file.
-    pub fn file(mut self) -> Vec<u8> {
+    pub fn file(self) -> Vec<u8> {
+        self.file_with(|_| None)
+    }
+
+    /// The file, with the packets' numbers in a trace.
+    pub fn file_with(mut self, mut number: impl FnMut(&Captured) -> Option<u32>) -> Vec<u8> {
         // A timetable knows packets before they start, in the order of their starts already; held
         // ports too.
-        self.packets.sort_by_key(|p| p.0);
+        self.packets.sort_by_key(|p| p.at);
         let mut out = Vec::new();
         block(&mut out, 0x0A0D_0D0A, &section_header());
         block(&mut out, 1, &interface(&self.name));
-        for (start, size, bytes) in &self.packets {
-            block(&mut out, 6, &enhanced_packet(*start, *size, bytes));
+        for packet in &self.packets {
+            block(&mut out, 6, &enhanced_packet(packet, number(packet)));
         }
         out
     }
@@ -93,19 +133,27 @@ fn interface(name: &str) -> Vec<u8> {
     .concat()
 }
 
-/// §4.3.
-fn enhanced_packet(start: Time, size: u32, bytes: &[u8]) -> Vec<u8> {
-    let ns = start.as_ns();
+/// §4.3. The number is `epb_packetid`, and with the reason of a drop in `opt_comment`, which all tools show.
+fn enhanced_packet(packet: &Captured, number: Option<u32>) -> Vec<u8> {
+    let (ns, size, bytes) = (packet.at.as_ns(), packet.size, &packet.bytes);
     let mut body = [
         &0u32.to_le_bytes()[..],
         &((ns >> 32) as u32).to_le_bytes(),
         &(ns as u32).to_le_bytes(),
         &(bytes.len() as u32).to_le_bytes(),
         &size.to_le_bytes(),
-        bytes,
+        &bytes[..],
     ]
     .concat();
     body.resize(body.len().next_multiple_of(4), 0);
+    let known = number.map(|number| format!("packet {number}"));
+    let dropped = (!packet.dropped.is_empty()).then(|| format!("dropped: {}", packet.dropped));
+    let comment: Vec<String> = known.into_iter().chain(dropped).collect();
+    if !comment.is_empty() {
+        body.extend(option(1, comment.join("; ").as_bytes()));
+        body.extend(number.map(|number| option(5, &u64::from(number).to_le_bytes())).unwrap_or_default());
+        body.extend(option(0, &[]));
+    }
     body
 }
 

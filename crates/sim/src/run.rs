@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRows, PortRow, Recorder, Recording, Traced, Warning, flow_table, of_run, phase_effects, port_table,
-    rerouted_ideal, stalls, summarise, untraced_ideal, warnings, without_effect,
+    Entity, FlowRows, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
+    port_table, rerouted_ideal, stalls, summarise, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
-use crate::setup::{IDEAL, Setup};
+use crate::setup::{Found, IDEAL, Setup};
 
 /// What the caller wants different from the scenario.
 #[derive(Debug, Clone, Default)]
@@ -124,7 +124,22 @@ pub fn run_watched(
     } else {
         let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
         let trace = setup.trace_plan().map_err(|e| ScenarioError::locate(e, text))?;
-        run_packets(&setup, (network, trace), options, progress, watch)
+        let search = setup.trace_search().map_err(|e| ScenarioError::locate(e, text))?;
+        let Some((search, plan)) = search.zip(trace.clone()) else {
+            let finished = run_packets(&setup, (network, trace), options, progress, watch);
+            return Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())));
+        };
+        // The same run first without what is to be found: a run is repeatable.
+        let first = setup.search_plan(search, &plan);
+        let Some(first) = run_packets(&setup, (network, first), options, progress, &mut |_| true) else {
+            return Ok(None);
+        };
+        let found = found(search, &first.rows, first.traced.as_ref());
+        let found = found.map_err(|e| ScenarioError::locate(e, text))?;
+        let network = setup.network().map_err(|e| ScenarioError::locate(e, text))?;
+        let plan = Arc::new(setup.trace_around(&found, &plan));
+        let second = run_packets(&setup, (network, Some(plan)), options, progress, watch);
+        second.map(|finished| Finished { found: Some(found), ..finished })
     };
     Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
 }
@@ -141,6 +156,8 @@ struct Finished<'a> {
     warnings: Vec<Warning>,
     tunnels: Option<Value>,
     traced: Option<Traced>,
+    /// What a first run has found for the trace.
+    found: Option<Found>,
 }
 
 /// Where all packets are: sent = delivered + dropped + corrupted + consumed + stored + in flight.
@@ -204,6 +221,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
         tunnels: None,
         traced: None,
+        found: None,
     })
 }
 
@@ -262,7 +280,7 @@ fn run_packets<'a>(
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     let tunnels = setup.carried(&pipes);
-    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels, traced })
+    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels, traced, found: None })
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
@@ -309,6 +327,10 @@ impl Finished<'_> {
         if let Some(traced) = &self.traced {
             run["trace"] = traced.json();
         }
+        if let Some(found) = &self.found {
+            run["trace"]["at_s"] = found.at.iter().map(|at| at.as_secs_f64()).collect();
+            run["trace"]["flows"] = found.flows.iter().copied().collect();
+        }
         let mut tables = vec![
             ("flows".to_owned(), flow_table(setup, &self.rows)),
             ("ports".to_owned(), port_table(setup, &self.ports)),
@@ -324,7 +346,13 @@ impl Finished<'_> {
         if let Some(traced) = &self.traced {
             tables.push(("trace".to_owned(), traced.table(setup)));
         }
-        let files = captures.into_iter().map(|c| (c.name.clone(), c.file())).collect();
+        let mut numbers =
+            self.traced.as_ref().filter(|_| !captures.is_empty()).map(Traced::numbers).unwrap_or_default();
+        let files = captures.into_iter().map(|c| {
+            let (name, place) = (c.name.clone(), c.place);
+            (name, c.file_with(|packet| numbers.of(place, packet)))
+        });
+        let files = files.collect();
         RunOutput { run, topology: setup.drawing(), tables, files }
     }
 

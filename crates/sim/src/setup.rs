@@ -41,6 +41,7 @@ pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
 pub use objects::Objects;
 pub use routes::TableRoutes;
+pub use trace::{Found, Search};
 
 use crate::engine::{Course, Event, Jitter, Law, NetLink, Network, Variation};
 use crate::scenario::Scenario;

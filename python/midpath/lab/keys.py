@@ -51,6 +51,7 @@ RULES = (
     Rule(("flow.object", "flow.replicas", "workload.objects*"), REFUSED, "a flow is a connection of its own"),
     Rule(("flow*", "workload*"), HONOURED, "the same flows as in the simulator: sizes, ends, times"),
     Rule(("trace*",), REFUSED, "`measure.pcap` shows the kernel's packets"),
+    Rule(("measure.pcap.drops",), REFUSED, "captures have what is sent"),
     Rule(("measure*",), HONOURED, "looks are no nearer than 5 ms"),
     Rule(("schemes.*.ecn", "schemes.*.sack", "schemes.*.timestamps"), HONOURED, "sysctl; `accurate` is refused"),
     Rule(("schemes.*.initial_window", "schemes.*.min_rto"), HONOURED, "of a route"),

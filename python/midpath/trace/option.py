@@ -7,7 +7,7 @@ from typing import Any
 from midpath.errors import UsageError
 
 LISTS = ("nodes", "flows")
-KEYS = ("from", "for", *LISTS, "events")
+KEYS = ("from", "for", "around", "before", *LISTS, "slowest", "events")
 EXAMPLE = '--trace "from=4.2s,for=200ms,nodes=r1;r2,flows=3;7"'
 
 

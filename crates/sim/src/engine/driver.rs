@@ -207,6 +207,9 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
             trace.packet_why(at, id, packet, ("dropped", reason(why)), f64::NAN);
             trace.forget(id);
         }
+        if let (true, Some(port)) = (self.observed, port) {
+            self.probe.dropped(self.node, port, packet, reason(why), self.now);
+        }
         self.tally.dropped += 1;
         match why {
             Drop::NoRoute => self.tally.no_route += 1,

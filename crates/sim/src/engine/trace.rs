@@ -16,15 +16,15 @@ use rustc_hash::FxHashMap;
 pub use event::{Event, Key, Life};
 pub use record::Record;
 use told::End;
-pub(in crate::engine) use told::reason;
+pub use told::reason;
 
 /// What is to be recorded.
 #[derive(Debug, Clone, Default)]
 pub struct TracePlan {
-    /// From when on.
-    pub from: Time,
-    /// Before when.
-    pub to: Time,
+    /// From when on, and before when: in order, and apart.
+    pub windows: Vec<(Time, Time)>,
+    /// Of all events only these; none given: all.
+    pub only: Option<&'static str>,
     /// At which nodes, by number; none given: at all.
     pub nodes: Option<Vec<bool>>,
     /// Of which flows, by number; none given: of all, and what neighbours say to each other.
@@ -89,11 +89,22 @@ impl Trace {
         self.record
     }
 
-    /// Whether anything is followed at this time. Who was followed before it counts for nothing: it is
-    /// one window.
+    /// The window that this time is in. Who was followed before it counts for nothing.
+    #[inline]
+    fn window(&self, now: Time) -> Option<usize> {
+        let begun = self.plan.windows.partition_point(|(from, _)| *from <= now);
+        begun.checked_sub(1).filter(|last| now < self.plan.windows[*last].1)
+    }
+
+    /// Whether anything is followed at this time.
     #[inline]
     fn follows(&self, now: Time) -> bool {
-        self.plan.from <= now && now < self.plan.to
+        self.window(now).is_some()
+    }
+
+    /// Whether anything will be.
+    fn awaits(&self, now: Time) -> bool {
+        self.plan.windows.last().is_some_and(|(from, _)| now < *from)
     }
 
     fn wants(&self, flow: FlowId) -> bool {
@@ -136,8 +147,9 @@ impl Trace {
 
     /// Records an event, if it is chosen: its name.
     fn add(&mut self, at: At, event: Event) -> Key {
+        let follows = self.follows(at.now);
         let Place { id, chosen, events, .. } = &mut self.nodes[at.node as usize];
-        if !*chosen || at.now < self.plan.from || at.now >= self.plan.to {
+        if !*chosen || !follows || self.plan.only.is_some_and(|only| only != event.what) {
             return Key::NONE;
         }
         let key = Key::of(*id, *events);

@@ -104,7 +104,7 @@ impl Setup {
             let (from, to) = (find(&p.from)?, find(&p.to)?);
             let port = self.topology.port_to(from, to)?;
             let name = format!("{}-{}.pcapng", file_name(&p.from), file_name(&p.to));
-            Some(Capture::new((NodeId(from as u32), PortId(port)), name, p.packets))
+            Some(Capture::new((NodeId(from as u32), PortId(port)), name, p.packets).with_drops(p.drops))
         };
         self.scenario.measure.pcap.iter().filter_map(capture).collect()
     }

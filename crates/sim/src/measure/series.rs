@@ -231,6 +231,11 @@ impl Probe for Recorder {
         self.captures.iter_mut().filter(|c| c.place == (id, port)).for_each(|c| c.add(packet, start));
     }
 
+    fn dropped(&mut self, node: u32, port: PortId, packet: &Packet, why: &'static str, now: Time) {
+        let id = self.nodes[node as usize];
+        self.captures.iter_mut().filter(|c| c.place == (id, port)).for_each(|c| c.add_dropped(packet, now, why));
+    }
+
     fn finished(&mut self, _node: u32, flow: FlowId, active: bool, report: &FlowReport, _now: Time) {
         if self.sampling && self.receives(flow, active) {
             self.progress(flow, report);

@@ -1,12 +1,17 @@
 //! The table `trace`: the recorded events with names for their numbers.
 
-use midpath_core::packet::FlowId;
+use std::collections::VecDeque;
+
+use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::roles::Drop;
+use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use super::Warning;
-use crate::engine::{Key, Life, Record, TraceEvent};
+use crate::engine::{Key, Life, Record, TraceEvent, reason};
 use crate::output::{Column, NONE, Table};
+use crate::pcap::Captured;
 use crate::setup::{IDEAL, Setup};
 
 /// What was recorded.
@@ -42,6 +47,12 @@ impl Traced {
         Traced { left_out: all - events.len() as u64, events, packets, packet_count }
     }
 
+    /// When what was looked for happened. A packet that finds its flow over at its host is no loss.
+    pub fn happened(&self) -> impl Iterator<Item = Time> + '_ {
+        let late = reason(Drop::Undeliverable);
+        self.events.iter().filter(move |e| e.why != late).map(|e| e.at)
+    }
+
     /// `trace` of `run.json`.
     pub fn json(&self) -> Value {
         let span = self.events.first().zip(self.events.last());
@@ -65,6 +76,17 @@ impl Traced {
             ))),
             Some(_) => None,
         }
+    }
+
+    /// The numbers of packets by where and when they left, or were dropped.
+    pub fn numbers(&self) -> PacketNumbers {
+        let mut numbers = PacketNumbers::default();
+        for (event, packet) in self.events.iter().zip(&self.packets) {
+            if let (true, Some(port)) = (matches!(event.what, "left" | "dropped"), event.port) {
+                numbers.0.entry((event.key.node(), port, event.at, event.why)).or_default().push_back(*packet);
+            }
+        }
+        numbers
     }
 
     /// The table.
@@ -91,6 +113,17 @@ impl Traced {
             .with("value", Column::F64(events.iter().map(|e| e.value).collect()))
             .with("why", text(|e| e.why))
             .with("cause", Column::U32OrNone(causes))
+    }
+}
+
+/// Packets' numbers by node, port, time, and why they were dropped; in order, where several were dropped at once.
+#[derive(Default)]
+pub struct PacketNumbers(FxHashMap<(NodeId, PortId, Time, &'static str), VecDeque<u32>>);
+
+impl PacketNumbers {
+    /// The number of a packet of a capture at this port. Asked in order.
+    pub fn of(&mut self, (node, port): (NodeId, PortId), packet: &Captured) -> Option<u32> {
+        self.0.get_mut(&(node, port, packet.at, packet.dropped))?.pop_front()
     }
 }
 

@@ -170,6 +170,9 @@ pub struct PcapSpec {
     /// Packets captured at most; 100,000 unless said.
     #[serde(default = "hundred_thousand")]
     pub packets: u32,
+    /// Packets that are dropped at the port as well, each with the reason in a comment; false unless said.
+    #[serde(default)]
+    pub drops: bool,
 }
 
 fn hundred_thousand() -> u32 {

@@ -12,17 +12,21 @@ use super::{At, Trace};
 pub(super) struct End {
     /// Its last event.
     last: Key,
-    /// What it has reported last; nothing before it was called in the record's time.
+    /// What it has reported last, be it in the record's time or before.
     report: Option<FlowReport>,
+    /// Whether the window's record has its window and rate.
+    said: bool,
     phase: &'static str,
     gauges: Vec<(&'static str, f64)>,
     /// One past the highest number that it has sent.
     top: Option<u32>,
+    /// The window of the record in which all this was so.
+    window: usize,
 }
 
 impl Default for End {
     fn default() -> End {
-        End { last: Key::NONE, report: None, phase: "", gauges: Vec::new(), top: None }
+        End { last: Key::NONE, report: None, said: false, phase: "", gauges: Vec::new(), top: None, window: 0 }
     }
 }
 
@@ -73,7 +77,8 @@ impl Trace {
 
     /// An end has made a packet.
     fn made(&mut self, at: At, id: PacketId, packet: &Packet, end: EndId) {
-        if !self.follows(at.now) || !self.wants(packet.flow) {
+        let follows = self.follows(at.now);
+        if !self.wants(packet.flow) || !(follows || self.awaits(at.now)) {
             return;
         }
         // What a port may have had in this place was told of before.
@@ -81,6 +86,9 @@ impl Trace {
         let state = self.ends.entry((at.node, end.flow, end.active)).or_default();
         let counts = packet.payload > 0 || packet.kind == Kind::Interest;
         let repeated = counts && end.active && state.repeats(packet);
+        if !follows {
+            return;
+        }
         let (phase, cause) = (if repeated { state.phase } else { "" }, state.last);
         let life = self.life(at.node, id);
         let what = if repeated { "repeated" } else { "sent" };
@@ -93,11 +101,20 @@ impl Trace {
     /// An end has been called.
     pub(in super::super) fn called(&mut self, at: At, end: EndId, endpoint: &dyn Endpoint) {
         let trigger = std::mem::replace(&mut self.trigger, Key::NONE);
-        if !self.follows(at.now) || !self.wants(end.flow) {
+        let window = self.window(at.now);
+        if !self.wants(end.flow) || !(window.is_some() || self.awaits(at.now)) {
             return;
         }
         let mut ends = std::mem::take(&mut self.ends);
         let state = ends.entry((at.node, end.flow, end.active)).or_default();
+        let Some(window) = window else {
+            state.report = Some(endpoint.report());
+            self.ends = ends;
+            return;
+        };
+        if state.window != window {
+            *state = End { report: state.report, top: state.top, window, ..End::default() };
+        }
         if trigger != Key::NONE {
             state.last = trigger;
         }
@@ -111,7 +128,10 @@ impl Trace {
     fn compare(&mut self, at: At, flow: FlowId, state: &mut End, endpoint: &dyn Endpoint) {
         let (report, phase) = (endpoint.report(), endpoint.phase());
         let mut changes: [Option<(&'static str, &'static str, f64)>; 5] = [None; 5];
-        let before = state.report.unwrap_or(FlowReport { cwnd: u64::MAX, rate: u64::MAX, ..report });
+        let mut before = state.report.unwrap_or(report);
+        if !state.said {
+            (before.cwnd, before.rate) = (u64::MAX, u64::MAX);
+        }
         let samples = report.rtt_count - before.rtt_count.min(report.rtt_count);
         if samples > 0 {
             let sum = report.rtt_sum - before.rtt_sum.min(report.rtt_sum);
@@ -123,17 +143,17 @@ impl Trace {
         if phase != state.phase {
             changes[2] = Some(("phase", phase, f64::NAN));
         }
-        if report.cwnd != before.cwnd && (report.cwnd > 0 || state.report.is_some()) {
+        if report.cwnd != before.cwnd && (report.cwnd > 0 || state.said) {
             changes[3] = Some(("window", "", report.cwnd as f64));
         }
-        if report.rate != before.rate && (report.rate > 0 || state.report.is_some()) {
+        if report.rate != before.rate && (report.rate > 0 || state.said) {
             changes[4] = Some(("rate", "", report.rate as f64));
         }
         for (what, why, value) in changes.into_iter().flatten() {
             self.of_end(at, flow, state, what, why, value);
         }
         self.compare_gauges(at, flow, state, endpoint);
-        (state.report, state.phase) = (Some(report), phase);
+        (state.report, state.said, state.phase) = (Some(report), true, phase);
     }
 
     /// The same of the numbers that its scheme shows.
