@@ -22,7 +22,11 @@ OVER = "@"
 # Schemes that answer no question of the matrix.
 LEFT_OUT = {"fixed-window": "its window never changes", "inrpp-attack": "an attack", "udp": "it controls nothing"}
 # The queues that a scheme is made for, where its runs would have plain ones.
-MADE_FOR: Mapping[str, dict[str, Any]] = {"prague": {"kind": "dualpi2"}}
+# DCQCN's marks go by the queue's length now, and all packets are marked above `max` (§5.2 of its paper).
+MADE_FOR: Mapping[str, dict[str, Any]] = {
+    "prague": {"kind": "dualpi2"},
+    "dcqcn": {"kind": "red", "max_p": "1 %", "weight": "100 %", "gentle": False},
+}
 # A transport that marks reach, over queues or a network that mark.
 WITH_ECN = {"cubic": {"schemes.cubic.ecn": True}, "newreno": {"schemes.newreno.ecn": True}}
 QUEUE_KINDS: Mapping[str, dict[str, Any]] = {

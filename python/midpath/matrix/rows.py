@@ -101,7 +101,7 @@ def rows(names: Sequence[str] | None) -> list[Row]:
 
 def _row(one: Mapping[str, Any]) -> Row:
     title = one.get("title") or tomllib.loads((folder() / one["file"]).read_text(encoding="utf-8"))["title"]
-    settings = {kind: one[kind] for kind in ("codel", "dualpi2", "rpm") if kind in one}
+    settings = {kind: one[kind] for kind in ("codel", "dualpi2", "red", "rpm") if kind in one}
     return Row(
         name=one["name"],
         file=one["file"],
