@@ -75,6 +75,35 @@ def test_the_report_of_a_traced_run_links_to_the_replay(tmp_path, cli):
 
 
 @needs_browser
+def test_two_replays_side_by_side_are_at_the_same_time(tmp_path, cli):
+    for scheme, start in (("cubic", "100ms"), ("bbr", "200ms")):
+        result = midpath.run(
+            scenario(scheme, more=f'[trace]\nfrom = "{start}"\nfor = "300 ms"\n').replace('"r0"', json.dumps(EVIL))
+        )
+        result.save(tmp_path / scheme)
+    assert cli("replay", tmp_path / "cubic", tmp_path / "bbr", "--out", tmp_path / "both.html").code == 0
+    assert EVIL not in (tmp_path / "both.html").read_text(encoding="utf-8")
+    with Page(tmp_path / "both.html") as page:
+        page.show(1200, "light")
+        frames = "[...document.querySelectorAll('iframe')].map(f => f.contentWindow)"
+        wait = "await new Promise(done => setTimeout(done, 700))"
+        page.run(f"(async () => {{ while ({frames}.some(w => !w.replay)) {wait}; }})()")
+        times = f"{frames}.map(w => parseFloat(w.document.getElementById('now').textContent))"
+        found = page.run(f"(async () => {{ {frames}[0].replay.ask('t=0.3'); {wait}; return {times}; }})()")
+        assert found == [pytest.approx(0.3, abs=1e-9)] * 2
+        found = page.run(f"(async () => {{ {frames}[1].replay.ask('t=0.25&speed=-4'); {wait}; return {times}; }})()")
+        assert found == [pytest.approx(0.25, abs=1e-9)] * 2
+        play = f"{frames}[1].replay.setSpeed(-1); {frames}[1].replay.toggle()"
+        found = page.run(f"(async () => {{ {play}; {wait}; {frames}[1].replay.toggle(); {wait}; return {times}; }})()")
+        assert found[0] == pytest.approx(found[1], abs=1e-9)
+        assert found[0] > 0.28
+        # The other one may have no record of that time.
+        found = page.run(f"(async () => {{ {frames}[0].replay.ask('t=0.15'); {wait}; return {times}; }})()")
+        assert found == [pytest.approx(0.15, abs=1e-9), pytest.approx(0.2, abs=1e-3)]
+        assert page.run("document.documentElement.scrollWidth") <= 1200
+
+
+@needs_browser
 def test_custody_prices_and_notes_are_drawn(tmp_path):
     """Custody as bars and lines, what a scheme shows of flows and stamps on packets as lines, notes in the diagram."""
     for scheme, group, word in (

@@ -54,18 +54,22 @@ def why(
 
 
 def replay(
-    directory: Directory,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIRECTORY...", help="Results of midpath run with a trace.", show_default=False),
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The HTML file; else replay.html in DIRECTORY.", show_default=False)
+        Path | None, typer.Option(help="The HTML file; else replay.html in the first DIRECTORY.", show_default=False)
     ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw a trace as one self-contained HTML file on which its packets move."""
+    """Draw a trace as one self-contained HTML file on which its packets move; several traces side by side."""
     # Layouts load only here: other commands need not wait for them.
-    from midpath.trace.replay import write_replay  # noqa: PLC0415
+    from midpath.trace.replay import write_beside, write_replay  # noqa: PLC0415
 
-    path = write_replay(Trace.of(directory), out or directory / "replay.html")
+    traces, target = [Trace.of(directory) for directory in directories], out or directories[0] / "replay.html"
+    path = write_replay(traces[0], target) if len(traces) == 1 else write_beside(traces, target)
     if json:
         print_json({"replay": str(path), "bytes": path.stat().st_size})
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +28,16 @@ def write_replay(trace: Trace, path: str | Path) -> Path:
     """Writes the page, whole or not at all."""
     target = Path(path)
     write_text(target, html(trace))
+    return target
+
+
+def write_beside(traces: Sequence[Trace], path: str | Path) -> Path:
+    """Writes a page with several replays side by side on one time axis, whole or not at all."""
+    target = Path(path)
+    frame = '<iframe title="{}" srcdoc="{}"></iframe>'
+    frames = [frame.format(escape(name(trace.result.scheme)), escape(html(trace))) for trace in traces]
+    title = escape(" and ".join(dict.fromkeys(trace.result.title for trace in traces)))
+    write_text(target, Template(_asset("beside.html")).substitute(title=title, frames="\n".join(frames)))
     return target
 
 

@@ -600,6 +600,7 @@
     $("play").textContent = playing ? "Stop" : "Play";
     const s = 10 ** speed;
     $("speedtext").textContent = s >= 0.1 ? `× ${digits(s)}` : `1 : ${Math.round(1 / s).toLocaleString("en")}`;
+    tell();
     frames.drawn++;
     frames.worst = Math.max(frames.worst, performance.now() - began);
     Object.assign(document.documentElement.dataset, { frames: frames.drawn, worst: frames.worst.toFixed(2), moving, now: now.toFixed(12),
@@ -608,13 +609,36 @@
   function frame(at) {
     if (playing) {
       seek(now + (Math.min(at - clock, 100) / 1000) * 10 ** speed);
-      if (now >= end) playing = false;
+      if (now >= end) {
+        playing = false;
+        shared = told(); // its record ends here; the other one may go on
+      }
       dirty = true;
     }
     clock = at;
     if (dirty) { dirty = false; draw(); }
     requestAnimationFrame(frame);
   }
+
+  // --- Another replay beside this one: both are at the same time of their runs ---
+  const beside = parent !== window;
+  let shared = "";
+  const state = () => ({ time: data.first + now, speed, playing });
+  const told = () => JSON.stringify({ ...state(), time: playing ? 0 : now });
+  function tell() {
+    if (!beside || told() === shared) return;
+    shared = told();
+    parent.postMessage({ midpath: state() }, "*");
+  }
+  /** Does as the other one does. Its time may be outside this record. */
+  function follow({ time, speed: pace, playing: goes }) {
+    setSpeed(pace);
+    seek(time - data.first);
+    playing = goes && now < end;
+    shared = told();
+    dirty = true;
+  }
+  addEventListener("message", (event) => { if (event.source === parent && beside && event.data.midpath) follow(event.data.midpath); });
 
   // --- What people do -----------------------------------------------------------------------------
   const toggle = () => { if (now >= end) seek(0); playing = !playing; dirty = true; };
@@ -705,6 +729,7 @@
     if (asked.has("play")) playing = true;
   }
   ask(location.hash.slice(1));
+  shared = told(); // what it begins with is no wish of anyone
   globalThis.replay = { ask, seek, step, still, choose, setFlow, setLines, setSpeed, toggle, draw, frames };
   draw();
   document.documentElement.dataset.drawn = "1";
