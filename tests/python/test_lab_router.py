@@ -130,8 +130,8 @@ def test_a_thousand_flows_while_prometheus_reads(bed):
     if began < 300:
         pytest.skip(f"of 1,000 flows {began} got to connect: this machine is too busy")
     # Of 65,536 registers each flow has its own, but for about eight (1000² / 2 · 65536) whose hash another one has.
-    # A flow that waits for its timeout is silent for longer than a register's age, and is not counted at that look: 967 of
-    # 1,000 were on a slow machine, where the bound was 970.
+    # A flow that waits for its timeout is silent for longer than a register's age, and is not counted at that look: 967
+    # of 1,000 were on a slow machine, where the bound was 970.
     assert max(look["registers"]["owned"] for look in found.seen) >= 0.75 * began
     assert counters["marked_ece"] > 100
     assert counters["strange"] == counters["return_strange"] == 0
