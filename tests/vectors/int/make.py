@@ -2,10 +2,10 @@
 
 `python tests/vectors/int/make.py` writes `windows.csv`, which the Rust tests of both schemes read.
 
-Both laws are written here as their authors have them, in rates. HPCC's is that of `RdmaHw::UpdateRateHp` (the artefact at
-9f4be2a). PowerTCP's is algorithm 1 of its paper (NSDI 2022) with the least current of `UpdateRatePower` (the artefact at
-6ddb4a4), which has a target of 95 % and a cwnd_old that changes once per round trip besides. Nothing of the Rust code
-is used.
+Both laws are written here as their authors have them, in rates. HPCC's is that of `RdmaHw::UpdateRateHp` (the
+artefact at 9f4be2a). PowerTCP's is algorithm 1 of its paper (NSDI 2022) with the least current of `UpdateRatePower`
+(the artefact at 6ddb4a4), which has a target of 95 % and a cwnd_old that changes once per round trip besides.
+Nothing of the Rust code is used.
 """
 
 import itertools
