@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use midpath_core::packet::{Ecn, FlowId, Interfaces, NodeId, Packet, PacketId, Pkt};
+use midpath_core::queue::{Bound, Discipline};
 use midpath_core::rng::mix;
 use midpath_core::roles::{Action, Drop, PortBench, Shortcuts, TCP_HEADERS, Transmitter};
 use midpath_core::stats::PortCounters;
@@ -80,14 +81,26 @@ impl Emulated {
         }
     }
 
+    /// The same with a queue that has room for all and waits for nothing: the kernel's comes before it.
+    #[must_use]
+    pub fn behind_the_kernel_s(mut self) -> Emulated {
+        self.port = Discipline::DropTail(Bound { bytes: u64::MAX, packets: u64::MAX }).into_port();
+        self
+    }
+
     /// A frame came then; what was to happen before that happens first. At one time arrivals come first,
     /// as in the engine.
     pub fn accept(&mut self, frame: Frame, at: Time) {
+        self.accept_since(frame, at, at);
+    }
+
+    /// The same of a frame that has waited elsewhere since then.
+    pub fn accept_since(&mut self, frame: Frame, at: Time, since: Time) {
         let at = at.max(self.bench.now);
         self.advance(Time(at.0.saturating_sub(1)));
         self.step(at);
         let mut packet = packet_of(&frame);
-        packet.queued = at;
+        packet.queued = since.min(at);
         let pkt = self.bench.pool.insert(packet);
         self.waiting.insert(pkt.id(), frame);
         self.port.outbound(pkt, &mut self.bench.ctx());
@@ -225,6 +238,18 @@ impl Emulated {
                 self.cut += 1;
                 self.tell(&frame, |losses| losses.lost += 1);
             }
+        }
+    }
+
+    /// What a queue of the kernel has done to a conversation's packets before this link.
+    pub fn note(&mut self, frame: &Frame, lost: u64, marked: bool) {
+        self.counters.drops_queue += lost;
+        self.counters.marks += u64::from(marked);
+        if lost > 0 || marked {
+            self.tell(frame, |losses| {
+                losses.lost += lost;
+                losses.marked += u64::from(marked);
+            });
         }
     }
 

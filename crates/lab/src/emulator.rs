@@ -10,6 +10,7 @@ use crate::emulated::Emulated;
 use crate::frame::Frame;
 use crate::lateness::Lateness;
 use crate::packets::{BATCH, Packets, Room, now_ns, wait};
+use crate::routers::Routers;
 
 /// The longest sleep: so soon it is seen that a run is over.
 const NAP_NS: u64 = 20_000_000;
@@ -33,6 +34,8 @@ pub struct Emulator {
     pub ways: Vec<Emulated>,
     /// Samples of each direction.
     pub samples: Vec<Vec<Sample>>,
+    /// Packets in routers whose queues are the kernel's.
+    routers: Option<Routers>,
     late: Lateness,
     /// Frames that a device did not take.
     refused: u64,
@@ -47,11 +50,11 @@ pub fn device(link: usize, end: usize) -> String {
 
 impl Emulator {
     /// Opens the devices of all links in this thread's namespace.
-    pub fn open(ways: Vec<Emulated>) -> io::Result<Emulator> {
+    pub fn open(ways: Vec<Emulated>, routers: Option<Routers>) -> io::Result<Emulator> {
         let names = (0..ways.len()).map(|n| device(n / 2, n % 2));
         let sockets = names.map(|name| Packets::open(&name)).collect::<io::Result<Vec<_>>>()?;
         let samples = vec![Vec::new(); ways.len()];
-        Ok(Emulator { sockets, ways, samples, late: Lateness::default(), refused: 0, missed: 0 })
+        Ok(Emulator { sockets, ways, samples, routers, late: Lateness::default(), refused: 0, missed: 0 })
     }
 
     /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
@@ -68,15 +71,20 @@ impl Emulator {
                     self.receive(n, &mut room, &time)?;
                 }
             }
+            // The clock is a system call where the kernel is a program.
+            let now_ns = now_ns();
+            let now = time(now_ns);
             for n in 0..self.ways.len() {
-                self.deliver(n, begin_ns)?;
+                if self.ways[n].next_due().is_some_and(|due| due <= now) {
+                    self.deliver(n, begin_ns)?;
+                }
             }
-            let now = time(now_ns());
-            if now >= sample_at && now_ns() >= begin_ns {
+            if now >= sample_at && now_ns >= begin_ns {
                 self.sample(now);
                 sample_at = now + every;
             }
         }
+        self.add_routers();
         self.missed = self.sockets.iter().map(Packets::missed).sum();
         Ok(())
     }
@@ -85,7 +93,12 @@ impl Emulator {
         let frames = self.sockets[n].receive(room)?;
         for piece in frames.into_iter().flat_map(Frame::cut) {
             let at = time(piece.at_ns);
-            self.ways[n].accept(piece, at);
+            let Some(left) = self.routers.as_mut().and_then(|routers| routers.leave(n, &piece, at)) else {
+                self.ways[n].accept(piece, at);
+                continue;
+            };
+            self.ways[n].note(&piece, left.lost, left.marked);
+            self.ways[n].accept_since(piece, at, left.since);
         }
         Ok(())
     }
@@ -102,7 +115,24 @@ impl Emulator {
             let sent = self.sockets[n ^ 1].send(&frames)?;
             // A device that takes nothing more is full: as on a wire, what comes then is lost.
             self.refused += (frames.len() - sent) as u64;
+            let all = frames.len() < BATCH;
+            if let Some(routers) = &mut self.routers {
+                frames[..sent].iter().for_each(|frame| routers.enter(n, frame, now));
+            }
             times[..sent].iter().for_each(|at| self.late.note(now.saturating_sub(*at).as_ns()));
+            if all {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds what waited in the kernel's queues to what was seen of ours.
+    fn add_routers(&mut self) {
+        let Some(routers) = &self.routers else { return };
+        for (n, (way, samples)) in self.ways.iter_mut().zip(&mut self.samples).enumerate() {
+            let (looks, most) = routers.backlog(n, samples.iter().map(|sample| sample.at));
+            samples.iter_mut().zip(looks).for_each(|(sample, bytes)| sample.backlog += bytes);
+            way.counters.max_bytes = way.counters.max_bytes.max(most);
         }
     }
 
@@ -111,6 +141,12 @@ impl Emulator {
             way.advance(at);
             samples.push(Sample { at, backlog: way.backlog(), bytes: way.counters.bytes });
         }
+    }
+
+    /// Frames that are on links, or in routers.
+    pub fn stored(&self) -> u64 {
+        let links: u64 = self.ways.iter().map(Emulated::stored).sum();
+        links + self.routers.as_ref().map_or(0, Routers::stored)
     }
 
     /// How well it went.

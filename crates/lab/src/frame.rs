@@ -1,5 +1,9 @@
 //! Frames as bytes: what the emulator reads of them, cutting super-frames, and CE marks.
 
+use std::hash::Hasher as _;
+
+use rustc_hash::FxHasher;
+
 /// Bytes of Ethernet's header, which a link's rate does not count: links have the sizes of IP packets.
 pub const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -107,6 +111,20 @@ impl Frame {
         let port = |at: usize| if ported { u16::from_be_bytes([self.data[at], self.data[at + 1]]) } else { 0 };
         let (from, to) = (port(at), if ported { port(at + 2) } else { 0 });
         Some(Conversation { from: (four(ETHERNET + 12), from), to: (four(ETHERNET + 16), to) })
+    }
+
+    /// What a router leaves as it is: all of a packet but its TTL, its ECN field and its checksums, whatever it
+    /// carries. Two packets of a conversation that are in a router at a time differ in it.
+    pub fn identity(&self) -> u64 {
+        let ip = ETHERNET + 2..ETHERNET + 6; // length, identification
+        let transport = self.transport().unwrap_or(ETHERNET + 20);
+        let places = [ip, transport..transport + 16, transport + 18..transport + 60];
+        let mut hasher = FxHasher::default();
+        for place in places {
+            let end = place.end.min(self.data.len());
+            hasher.write(self.data.get(place.start..end).unwrap_or_default());
+        }
+        hasher.finish()
     }
 
     /// The ECN field: 0 not capable, 3 CE.

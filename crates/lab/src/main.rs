@@ -21,6 +21,10 @@ mod packets;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
+mod qdisc;
+#[cfg(target_os = "linux")]
+mod routers;
+#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod tcp_info;
@@ -59,6 +63,8 @@ enum Tool {
     /// Run a scenario between namespaces that are there. The order is one line of JSON on standard
     /// input.
     Run,
+    /// Switch off a guest whose first process this is.
+    Halt,
     /// Say why this machine cannot run RPM's programs, if it cannot.
     Check,
     /// Write DCTCP, as an object for `bpftool struct_ops register`, to standard output.
@@ -90,6 +96,7 @@ fn start(tool: Tool) -> Result<(), String> {
         }
         Tool::Budget => println!("{}", budget::measure().map_err(said)?),
         Tool::Run => println!("{}", run::run()?),
+        Tool::Halt => run::halt()?,
         Tool::Check => {
             midpath_ebpf::rpm().map_err(|error| error.to_string())?;
             midpath_ebpf::unsupported().map_or(Ok(()), Err)?;

@@ -12,6 +12,8 @@ use midpath_sim::{RunOptions, prepare};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::qdisc;
+
 /// A scenario with what is run in place of what it says.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Asked {
@@ -36,6 +38,8 @@ impl Asked {
 /// The plan.
 pub fn plan(setup: &Setup) -> Value {
     let topology = &setup.topology;
+    // What changes at a port during the run, of each direction.
+    let varying: Vec<bool> = setup.directions().iter().flatten().map(|way| !way.events.is_empty()).collect();
     let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
     let nodes = topology.nodes().iter().enumerate().map(|(n, node)| {
         json!({
@@ -44,6 +48,7 @@ pub fn plan(setup: &Setup) -> Value {
         })
     });
     let links = topology.links().iter().enumerate().map(|(i, link)| {
+        let queues = [0, 1].map(|end| queue(setup, i, end, &varying));
         let scheme = |n: usize| {
             let port = topology.port_of_link(n, i).unwrap_or(0);
             setup.scheme_at(n, usize::from(port)).filter(|scheme| *scheme != "none")
@@ -51,7 +56,7 @@ pub fn plan(setup: &Setup) -> Value {
         json!({
             "a": link.a, "b": link.b, "rates_bps": [link.rate_from(link.a).0, link.rate_from(link.b).0],
             "delay_s": link.delay.as_secs_f64(), "mtu": link.mtu, "schemes": [scheme(link.a), scheme(link.b)],
-            "tunnel": setup.is_tunnel(i),
+            "tunnel": setup.is_tunnel(i), "queues": queues,
         })
     });
     let flows = setup.flows.iter().enumerate().map(|(i, info)| {
@@ -71,6 +76,18 @@ pub fn plan(setup: &Setup) -> Value {
         "links": links.collect::<Vec<_>>(), "flows": flows.collect::<Vec<_>>(), "routes": routes(setup),
         "described": setup.described, "equipment": setup.equipment,
         "pcap": setup.captures().iter().map(|capture| capture.name.clone()).collect::<Vec<_>>(),
+    })
+}
+
+/// The queue before an end of a link: the key that asks for it, the kernel's qdisc that does the same, and whether
+/// rate or state of the link change.
+fn queue(setup: &Setup, i: usize, end: usize, varying: &[bool]) -> Value {
+    let link = &setup.topology.links()[i];
+    let node = [link.a, link.b][end];
+    let (key, queue) = setup.queue_before(node, i);
+    json!({
+        "key": key, "qdisc": qdisc::of(&queue, link.rate_from(node), link.mtu),
+        "varies": varying.get(2 * i + end).copied().unwrap_or(false),
     })
 }
 

@@ -22,6 +22,7 @@ use crate::ends::{Ends, Flow, Wanted, Watch};
 use crate::frame::Conversation;
 use crate::packets::now_ns;
 use crate::plan::Asked;
+use crate::routers::Routers;
 
 /// From "ready" to the first flow: all threads are there by then.
 const LEAD_NS: u64 = 100_000_000;
@@ -47,6 +48,9 @@ pub struct Order {
     pub paced: Vec<String>,
     /// When a run without a `stop` ends at the latest.
     pub patience_s: f64,
+    /// Directions of links (twice the link's number, one more for its end `b`) before which the kernel has a queue.
+    #[serde(default)]
+    pub kernel_queues: Vec<usize>,
     /// Where captures go.
     pub files: Option<String>,
 }
@@ -67,6 +71,17 @@ pub fn run() -> Result<Value, String> {
 fn die_with_parent() {
     // SAFETY: plain numbers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Switches the guest off. On a machine of its own this is not the first process.
+#[allow(unsafe_code)]
+pub fn halt() -> Result<(), String> {
+    if std::process::id() != 1 {
+        return Err("only the first process of a guest switches it off".into());
+    }
+    // SAFETY: a plain number.
+    unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    Err(io::Error::last_os_error().to_string())
 }
 
 /// Real-time priority for this thread, if that is allowed.
@@ -101,8 +116,11 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
     let seed = setup.scenario.seed;
     let mut ways: Vec<Emulated> = Vec::new();
     for (direction, index) in directions.into_iter().zip(0..) {
-        ways.push(Emulated::new(direction, seed, index));
+        let way = Emulated::new(direction, seed, index);
+        let kernel = order.kernel_queues.contains(&ways.len());
+        ways.push(if kernel { way.behind_the_kernel_s() } else { way });
     }
+    let routers = (!order.kernel_queues.is_empty()).then(|| Routers::new(setup, &order.kernel_queues));
     for capture in setup.captures() {
         let (NodeId(node), port) = capture.place;
         let link = setup.topology.ports(node as usize)[usize::from(port.0)].link as usize;
@@ -119,7 +137,7 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let (begin, begins) = mpsc::channel::<u64>();
         let (over, every) = (&over, watch.every);
         let links = scope.spawn(move || -> io::Result<Emulator> {
-            let opened = enter(&between).and_then(|()| Emulator::open(ways));
+            let opened = enter(&between).and_then(|()| Emulator::open(ways, routers));
             let mut emulator = match opened {
                 Ok(emulator) => emulator,
                 Err(error) => {
@@ -200,7 +218,7 @@ impl Ran {
         let mut report = self.emulator.report();
         report["real_time"] = json!(self.real_time);
         report["ends_late_us"] = json!(self.ends_late.as_ns() / 1000);
-        report["stored"] = json!(self.emulator.ways.iter().map(Emulated::stored).sum::<u64>());
+        report["stored"] = json!(self.emulator.stored());
         let series = if setup.scenario.measure.series { self.series(setup) } else { Vec::new() };
         json!({
             "simulated_s": self.span.as_secs_f64(), "flows": flows, "ports": self.ports(setup), "emulator": report,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
-use midpath_core::queue::Discipline;
+use midpath_core::queue::{Discipline, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
 use midpath_core::spec::SpecError;
@@ -349,6 +349,13 @@ impl Setup {
         let link = &self.topology.links()[self.topology.ports(n)[port].link as usize];
         let named = self.deployment.queue(n, port).or(link.queue.as_deref());
         self.queues.of(named, self.topology.is_host(n), self.scheme_at(n, port))
+    }
+
+    /// The queue before link number `link` at node `n`, and the key that asks for it.
+    pub fn queue_before(&self, n: usize, link: usize) -> (&str, QueueSpec) {
+        let port = self.topology.port_of_link(n, link).unwrap_or(0);
+        let keyed = self.queue_of(n, usize::from(port));
+        (&keyed.key, keyed.queue)
     }
 
     /// Both directions of every link.

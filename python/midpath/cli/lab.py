@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,14 +65,31 @@ def run(
     offloads: Annotated[
         bool, typer.Option("--offloads", help="Hosts send super-frames, which are cut on the first link.")
     ] = False,
+    kernel: Annotated[
+        str, typer.Option(help="own: this machine's, in real time. uml: user-mode Linux, in virtual time.")
+    ] = "own",
+    qdisc: Annotated[
+        str | None,
+        typer.Option(help="With --kernel uml: all routers' queues, as tc has them (cake, …).", show_default=False),
+    ] = None,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Run a scenario in real time, with the kernel's TCP: `midpath lab FILE` is short for it.
+    """Run a scenario with a kernel's TCP, in real or virtual time: `midpath lab FILE` is short for it.
 
-    Needs root, iproute2, and the binary midpath-lab. What cannot be real is refused before anything is built.
+    Needs iproute2, the binary midpath-lab, and root or user-mode Linux. What cannot be done is refused before anything
+    is built.
     """
-    if (why := machine.no_spaces()) is not None:
+    from midpath.lab import kernel as kernels  # noqa: PLC0415
+    from midpath.lab import qdiscs  # noqa: PLC0415
+
+    if kernel not in ("own", "uml"):
+        raise UsageError(f"--kernel {kernel}: there are own, uml")
+    if qdisc is not None and kernel != "uml":
+        raise UsageError("--qdisc needs --kernel uml: else the queues are Midpath's")
+    linux = kernels.find() if kernel == "uml" else None
+    qdisc = None if qdisc is None else qdiscs.check(qdisc)
+    if linux is None and (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     midpath_lab = machine.program("midpath-lab")
     given = read(file) if variant is None else read(file).with_variant(variant)
@@ -86,7 +104,8 @@ def run(
     if out:
         require_comparison(out)
     clean.clean()
-    laboratory = real.Laboratory(midpath_lab, budget.calibrate(midpath_lab), offloads)
+    found_budget = budget.calibrate(midpath_lab) if linux is None else None
+    laboratory = real.Laboratory(midpath_lab, found_budget, offloads, linux, qdisc)
     with bar(file.name, len(names) * seeds) as shown:
         found = real.compare(scenario, names, seeds, laboratory, out=out, told=shown.ended)
     lines = beside.beside(scenario, found, laboratory) if vs_sim else []
@@ -101,6 +120,20 @@ def run(
         text.print_table(beside.HEADS, beside.cells(lines), "Beside the simulator")
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
+
+
+@app.command()
+def kernel(
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="In place of Debian's linux-source-6.1.", show_default=False)
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Compilers at a time.", min=1)] = 2,
+) -> None:
+    """Build user-mode Linux 6.1, once, for `--kernel uml`: some minutes, 7 MB in the cache."""
+    from midpath.lab import kernel as kernels  # noqa: PLC0415
+
+    made = kernels.build(source or kernels.SOURCE, jobs, typer.echo)
+    typer.echo(f"Linux {kernels.version()} as a program: {made}")
 
 
 @app.command()

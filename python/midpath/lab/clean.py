@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 SPACES = Path("/run/netns")
@@ -31,10 +33,19 @@ def started(process: int) -> int | None:
 
 def left() -> list[Path]:
     """Namespaces of laboratories whose process is gone."""
-    if not SPACES.is_dir():
+    return _of_the_gone(SPACES)
+
+
+def left_folders() -> list[Path]:
+    """Directories of guests whose laboratory is gone."""
+    return _of_the_gone(Path(tempfile.gettempdir()))
+
+
+def _of_the_gone(place: Path) -> list[Path]:
+    if not place.is_dir():
         return []
     found = []
-    for path in sorted(SPACES.iterdir()):
+    for path in sorted(place.iterdir()):
         match = NAME.match(path.name)
         if match and started(int(match[1])) != int(match[2]):
             found.append(path)
@@ -43,7 +54,7 @@ def left() -> list[Path]:
 
 def clean() -> list[str]:
     """Takes them away, and ends what runs in them; the names of what was there."""
-    spaces = left()
+    spaces, folders = left(), left_folders()
     inodes = set()
     for path in spaces:
         with contextlib.suppress(OSError):
@@ -53,7 +64,9 @@ def clean() -> list[str]:
             os.kill(process, signal.SIGKILL)
     for path in spaces:
         subprocess.run(["ip", "netns", "delete", path.name], check=False, capture_output=True)
-    return [path.name for path in spaces]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return [path.name for path in [*spaces, *folders]]
 
 
 def _inside(inodes: set[int]) -> list[int]:

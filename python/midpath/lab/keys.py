@@ -37,7 +37,11 @@ class Rule:
 RULES = (
     Rule(("format", "title", "seed", "stop", "variants*"), HONOURED, "without `stop`, ten minutes at most"),
     Rule(("topology*",), HONOURED, "a namespace for each node, 64 at most"),
-    Rule(("queue*", "queues*", "host_queue*"), HONOURED, "Midpath's own queue code, on the times of frames"),
+    Rule(
+        ("queue*", "queues*", "host_queue*"),
+        HONOURED,
+        "Midpath's queue code; with `--kernel uml` the kernel's at routers",
+    ),
     Rule(("schemes.*.queue*",), HONOURED, "the same"),
     Rule(("host_jitter", "vary*", "fault*"), HONOURED, "the simulator's own code and random streams"),
     Rule(("scheme", "flow.scheme", "workload.scheme"), HONOURED, f"{listed(list(KERNEL))}; any other is refused"),

@@ -87,15 +87,23 @@ class Network:
         if done.returncode != 0:
             raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
 
+    def batch(self, lines: list[str]) -> None:
+        """Runs commands of `ip` outside of all namespaces."""
+        done = subprocess.run(
+            ["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
+
     def _build(self) -> None:
         spaces = [self.between, *(self.space(node) for node in range(len(self.plan.nodes)))]
         for space in spaces:
             # What is made is noted first: it is taken away whatever happens.
             self.made.append(space)
-            _batch([f"netns add {space}"])
+            self.batch([f"netns add {space}"])
             # IPv6 would send packets of its own, which the scenario does not have.
             self.run(space, "".join(_write(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
-        _batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
+        self.batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
         self.run(self.between, "".join(f"ip link set {d} up\n" for d in self._devices()))
         routes, ends = self._routes(), self._ends()
         for node in range(len(self.plan.nodes)):
@@ -158,14 +166,6 @@ class Network:
 
     def _one_way(self) -> bool:
         return bool(self.plan.written.get("routing", {}).get("ecmp") == "off")
-
-
-def _batch(lines: list[str]) -> None:
-    done = subprocess.run(
-        ["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
 
 
 def _write(key: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""A scenario in the laboratory: `midpath run` on the kernel's TCP, with a result of the same shape."""
+"""A scenario in the laboratory: `midpath run` on a kernel's TCP, with a result of the same shape."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any
 from midpath.citing import sources
 from midpath.compare import Comparison
 from midpath.errors import UsageError
-from midpath.lab import budget, keys
-from midpath.lab.congestion import controls
+from midpath.lab import budget, keys, qdiscs
+from midpath.lab.congestion import KERNEL, controls
 from midpath.lab.gather import result
+from midpath.lab.guest import Guest
 from midpath.lab.machine import describe_kernel
 from midpath.lab.network import Network
 from midpath.lab.plan import Plan, asked, plan
@@ -37,9 +38,13 @@ class Laboratory:
     """What runs need."""
 
     midpath_lab: str
-    budget: budget.Budget
+    # What this machine can do in real time; in virtual time nothing is too much.
+    budget: budget.Budget | None
     # Hosts hand over super-frames, as they would to a network card.
     whole: bool = False
+    # User-mode Linux in place of this machine's kernel, and the discipline of routers' queues there.
+    linux: Path | None = None
+    qdisc: str | None = None
 
 
 def prepare(scenario: Scenario, midpath_lab: str) -> Plan:
@@ -51,26 +56,50 @@ def prepare(scenario: Scenario, midpath_lab: str) -> Plan:
 
 
 def run(scenario: Scenario, laboratory: Laboratory) -> Result:
-    """Runs it once, in real time."""
+    """Runs it once: in real time, or in a guest."""
     found = prepare(scenario, laboratory.midpath_lab)
-    budget.check_budget(found, laboratory.budget)
-    with (
-        controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
-        Network(found, whole=laboratory.whole) as network,
-        tempfile.TemporaryDirectory() as files,
-    ):
-        order = asked(scenario) | network.paths()
-        order |= {"controls": names, "paced": paced(found), "patience_s": budget.LONGEST_S, "files": files}
-        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"])
-        captures = {path.name: path.read_bytes() for path in Path(files).iterdir()}
+    ran, captures, more = _inside(found, laboratory) if laboratory.linux else _here(found, laboratory)
     made = result(found, ran, captures)
-    made.run["machine"] = describe_kernel()
+    made.run["machine"] = describe_kernel() | more
     made.run["warnings"] = warnings(found, ran, made)
     made.run["source"] = scenario.file_name
     made.run["cites"] = sources(made.run)
     if scenario.variant is not None:
         made.run["variant"] = scenario.variant
     return made
+
+
+Ran = tuple[dict[str, Any], dict[str, bytes], dict[str, Any]]
+
+
+def _order(found: Plan, names: dict[str, str]) -> dict[str, Any]:
+    order = {"controls": names, "paced": paced(found), "patience_s": budget.LONGEST_S}
+    return asked(found.scenario) | order
+
+
+def _here(found: Plan, laboratory: Laboratory) -> Ran:
+    """On this machine's kernel."""
+    if laboratory.budget is not None:
+        budget.check_budget(found, laboratory.budget)
+    with (
+        controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
+        Network(found, whole=laboratory.whole) as network,
+        tempfile.TemporaryDirectory() as files,
+    ):
+        order = _order(found, names) | network.paths() | {"files": files}
+        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"])
+        return ran, {path.name: path.read_bytes() for path in Path(files).iterdir()}, {}
+
+
+def _inside(found: Plan, laboratory: Laboratory) -> Ran:
+    """In user-mode Linux, which has all congestion controls."""
+    assert laboratory.linux is not None
+    guest = Guest(found, laboratory.linux, laboratory.qdisc, whole=laboratory.whole)
+    order = _order(found, {scheme: KERNEL[scheme] for scheme in found.schemes})
+    ran, captures = guest.carry_out(order, laboratory.midpath_lab)
+    check_flows(ran)
+    more = {"kernel": ran["guest"], "time": "virtual", "queues": qdiscs.said(found, guest.queues)}
+    return ran, captures, more
 
 
 def paced(found: Plan) -> list[str]:
@@ -93,10 +122,15 @@ def carry_out(order: dict[str, Any], midpath_lab: str, stop_s: float | None) -> 
     if process.returncode != 0:
         raise OSError(f"the laboratory failed: {' '.join(err.split()).removeprefix('midpath-lab: ')}")
     ran: dict[str, Any] = json.loads(out.splitlines()[-1])
+    check_flows(ran)
+    return ran
+
+
+def check_flows(ran: dict[str, Any]) -> None:
+    """Raises `OSError` if none came about."""
     failed = [flow["error"] for flow in ran["flows"] if flow["error"]]
     if failed and len(failed) == len(ran["flows"]):
         raise OSError(f"no flow could be opened: {failed[0]}")
-    return ran
 
 
 def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, Any]]:
@@ -162,8 +196,12 @@ def footnote(found: Comparison) -> str:
     p50, p99 = (max(one[key] or 0 for one in late) for key in ("p50", "p99"))
     bad = [why for one in runs if (why := invalid(one)) is not None]
     wrong = f"; {len(bad)} of {len(runs)} runs are invalid: {bad[0]}" if bad else ""
+    late_by = f"frames late by {p50} µs (p50), {p99} µs (p99) in the worst run{wrong}"
+    if machine.get("time") == "virtual":
+        queues = sorted(set(machine["queues"].values()))
+        ports = f"; queues of routers: {', '.join(queues)}" if queues else ""
+        return f"virtual time; user-mode Linux {machine['kernel']}{ports}; {late_by}"
     return (
         f"real time; kernel {machine['kernel']}, {machine['cpus']} CPUs, "
-        f"load average {min(loads):.1f}–{max(loads):.1f}; "
-        f"frames late by {p50} µs (p50), {p99} µs (p99) in the worst run{wrong}"
+        f"load average {min(loads):.1f}–{max(loads):.1f}; {late_by}"
     )

@@ -1,0 +1,125 @@
+"""A run inside of user-mode Linux: hosts and routers are namespaces of one guest, whose clock is virtual.
+
+The guest has this machine's files. It builds the same namespaces, runs the same `midpath-lab run`, and switches itself
+off. With time travel its clock stands while anything runs and jumps while nothing does, so nothing is late, however
+busy the machine is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from midpath.lab import qdiscs
+from midpath.lab.network import NETNS, Network
+from midpath.lab.plan import Plan
+
+# Its memory; a queue of a second at 200 Mbps is 60 MB of it.
+MEMORY = "1024M"
+# The wall clock in the guest at its start; any.
+START_S = 1_700_000_000
+# Seconds of this machine's time, after which a guest is given up.
+PATIENCE_S = 3600
+
+
+class Guest(Network):
+    """The namespaces as a script, and the guest that runs it."""
+
+    def __init__(self, plan: Plan, linux: Path, qdisc: str | None, *, whole: bool = False) -> None:
+        super().__init__(plan, whole=whole)
+        self.linux = linux
+        self.queues = qdiscs.queues(plan, qdisc)
+        self.lines = ["mkdir -p /run/netns"]
+        self._build()
+        for queue in self.queues:
+            self.run(self.space(queue.node), "".join(f"{line}\n" for line in qdiscs.script(plan, queue)))
+
+    def batch(self, lines: list[str]) -> None:
+        """Notes commands of `ip`."""
+        self.lines += ["ip -batch - <<'END'", *lines, "END"]
+
+    def run(self, space: str, script: str) -> None:
+        """Notes a script for a namespace."""
+        self.lines += [f"nsenter --net={NETNS}/{space} sh -eu <<'END'", script.rstrip("\n"), "END"]
+
+    def close(self) -> None:
+        """Nothing of it is on this machine."""
+
+    def carry_out(self, order: dict[str, Any], midpath_lab: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Runs the order in a guest: what `midpath-lab run` says, and its captures."""
+        # Of whoever makes it: what a killed laboratory leaves is found by the name.
+        with tempfile.TemporaryDirectory(prefix=f"{self.stem}-") as name:
+            folder = Path(name)
+            files = folder / "files"
+            files.mkdir()
+            order = order | self.paths() | {"files": str(files), "kernel_queues": [queue.way for queue in self.queues]}
+            (folder / "order").write_text(json.dumps(order) + "\n")
+            (folder / "build").write_text("\n".join(self.lines) + "\n")
+            init = folder / "init"
+            init.write_text(self._init(folder, str(Path(midpath_lab).resolve())))
+            init.chmod(0o755)
+            console = self._boot(folder, init)
+            ran = self._read(folder, console)
+            counts = {path.name: path.read_text() for path in folder.glob("tc-*")}
+            found = {queue.node: counts.get(f"tc-{queue.node}", "") for queue in self.queues}
+            qdiscs.split(ran["ports"], self.plan, self.queues, found)
+            ran["guest"] = (folder / "release").read_text().strip()
+            return ran, {path.name: path.read_bytes() for path in files.iterdir()}
+
+    def _init(self, folder: Path, midpath_lab: str) -> str:
+        """The guest's first process."""
+        lab, here = shlex.quote(midpath_lab), shlex.quote(str(folder))
+        nodes = sorted({queue.node for queue in self.queues})
+        counts = [f"  nsenter --net={NETNS}/{self.space(n)} tc -s -j qdisc show > tc-{n}" for n in nodes]
+        lines = [
+            "#!/bin/sh",
+            f"export PATH={os.defpath}:/usr/local/sbin:/usr/sbin:/sbin",
+            f"cd {here}",
+            "mount -t proc proc /proc",
+            "mount -t sysfs sysfs /sys",
+            "mount -t tmpfs tmpfs /run",
+            "uname -r > release",
+            f"if sh -eu build 2> error && {lab} run < order > ran 2> error; then",
+            "  :",
+            *counts,
+            "fi",
+            "sync",
+            f"exec {lab} halt",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _boot(self, folder: Path, init: Path) -> str:
+        """Starts the guest, and waits until it has switched itself off; what its console said."""
+        # It is the first process of a namespace for processes: if we are killed, all of it ends.
+        command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child=KILL"]
+        if os.geteuid() != 0:
+            command = ["unshare", "--user", "--map-root-user", *command]
+        command += [str(self.linux), f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
+        command += ["time-travel=inf-cpu", f"time-travel-start={START_S}", "quiet", f"uml_dir={folder}/", "umid=guest"]
+        command += ["con=null", "con0=null,fd:1", f"init={init}"]
+        null = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            said, _ = process.communicate(timeout=PATIENCE_S)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        return said.decode(errors="replace")
+
+    def _read(self, folder: Path, console: str) -> dict[str, Any]:
+        text = (folder / "ran").read_text() if (folder / "ran").exists() else ""
+        lines = text.splitlines()
+        if len(lines) > 1:
+            ran: dict[str, Any] = json.loads(lines[-1])
+            return ran
+        errors = (folder / "error").read_text() if (folder / "error").exists() else ""
+        said = [line for line in errors.splitlines() if line.strip()]
+        # What went wrong comes before the list of all options.
+        why = said[:1] or console.strip().splitlines()[-1:] or ["it says nothing"]
+        raise OSError(f"the guest failed: {why[0].strip().removeprefix('midpath-lab: ')}")
