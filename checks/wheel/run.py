@@ -1,8 +1,9 @@
 """Tries a built wheel as somebody does who has nothing else: an empty environment, an empty folder, no compiler.
 
-    python checks/wheel/run.py > checks/wheel/RESULTS.md   builds the wheel, and tries it on each Python that is here
+    python checks/wheel/run.py > checks/wheel/RESULTS.md   builds it as `make dist` does, tries each Python that is here
     python checks/wheel/run.py --dist dist                 takes the wheel for this machine out of a folder
-    python checks/wheel/run.py --network                   also installs without pip's cache, and validates CITATION.cff
+    python checks/wheel/run.py --network                   also installs without pip's cache, runs the notebooks as
+                                                           Binder does, and validates CITATION.cff
 
 Exit code 1 if something fails.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +23,6 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import built
 
 ROOT = Path(__file__).parents[2]
 BIN = "Scripts" if os.name == "nt" else "bin"
@@ -38,9 +37,19 @@ INSTALLED = [
     "share/fish/vendor_completions.d/midpath.fish",
 ]
 IN_WHEEL = ["/licenses/LICENSE", "/licenses/THIRD_PARTY.txt", "/sboms/"]
+# What a release has wheels for, by their names.
+SYSTEMS = {
+    "Linux x86_64": r"manylinux.*x86_64",
+    "Linux aarch64": r"manylinux.*aarch64",
+    "musl x86_64": r"musllinux.*x86_64",
+    "musl aarch64": r"musllinux.*aarch64",
+    "macOS arm64": r"macosx.*arm64",
+    "macOS x86_64": r"macosx.*x86_64",
+    "Windows x86_64": r"win_amd64",
+}
 # A controller in Python needs no compiler.
 PLUGIN = "import midpath\nclass Mine(midpath.Controller):\n    def on_ack(self, ack):\n        self.window += 10\n"
-PARTS = ["pyarrow", "numpy", "scipy", "pandas", "networkx"]
+PARTS = ["midpath", "pyarrow", "numpy", "scipy", "pandas", "networkx", "pip"]
 HEAD = """# The wheel, where nothing else is
 
 Written by `python checks/wheel/run.py`. {wheel}:
@@ -86,9 +95,9 @@ class Place:
         self.work.mkdir()
 
     def pip(self, *arguments: str) -> None:
-        """Installs."""
-        command = [str(self.env / BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*command, *arguments], check=True, stdout=sys.stderr, cwd=self.folder)
+        """Installs, or downloads."""
+        command = [str(self.env / BIN / "python"), "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check"]
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder)
 
     def midpath(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         """The command, as it is installed."""
@@ -136,9 +145,20 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
     yield step(
         "paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded"
     )
+    recorded = ("--trace", "from=0.5s,for=20ms", "--out", "traced")
+    yield step("run --trace", "run", "-", *recorded, *SHORT, given=example, has="result in traced")
+    yield step("replay", "replay", "traced", has="replay.html")
+    replay = place.work / "traced" / "replay.html"
+    # Of an empty record it is 34 kB.
+    yield "the replay has packets", replay.is_file() and replay.stat().st_size > 60_000, ""
     yield step("schema", "schema", has="urn:midpath:scenario")
     for name in INSTALLED:
         yield f"{name} is installed", (place.env / name).is_file(), ""
+
+
+def said_last(failed: subprocess.CalledProcessError) -> str:
+    """The last line of what a command printed."""
+    return (failed.stderr or failed.stdout or "nothing").strip().splitlines()[-1]
 
 
 def try_wheel(wheel: Path, python: str) -> Tried:
@@ -147,7 +167,10 @@ def try_wheel(wheel: Path, python: str) -> Tried:
     tried = Tried(version)
     with tempfile.TemporaryDirectory(prefix="midpath-dist-") as name:
         place = Place(python, Path(name))
-        place.pip(f"{wheel}[analysis]")
+        try:
+            place.pip("install", "--no-compile", "--only-binary", ":all:", f"{wheel}[analysis]")
+        except subprocess.CalledProcessError as failed:
+            return Tried(version, [f"no installation without a compiler: {said_last(failed)}"], 1)
         for label, well, said in steps(place):
             tried.done += 1
             if not well:
@@ -155,27 +178,45 @@ def try_wheel(wheel: Path, python: str) -> Tried:
     return tried
 
 
-def first_comparison(wheel: Path, extra: str, fresh: bool) -> tuple[float, float, list[float]]:
-    """Seconds from nothing to a table: of a run, or with `analysis` of a comparison; MB on the disk, and of what."""
+@dataclass
+class First:
+    """From nothing to a first table: of a run, or with `analysis` of a comparison."""
+
+    installed_s: float
+    whole_s: float
+    downloaded_mb: float
+    disk_mb: float
+    parts_mb: list[float]
+
+
+def first_table(wheel: Path, extra: str, fresh: bool) -> First:
+    """A new environment, the installation, a scenario that ships as it is."""
     with tempfile.TemporaryDirectory(prefix="midpath-first-") as name:
         start = time.monotonic()
         place = Place(sys.executable, Path(name))
-        place.pip(*(["--no-cache-dir"] if fresh else []), f"{wheel}{extra}")
+        place.pip("install", *(["--no-cache-dir"] if fresh else []), f"{wheel}{extra}")
+        installed_s = time.monotonic() - start
         example = place.midpath("example", "dumbbell").stdout
         command = ["compare", "-", "--schemes", "cubic,dctcp", "--seeds", "2"] if extra else ["run", "-"]
-        done = place.midpath(*command, *SHORT, given=example)
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        return time.monotonic() - start, place.megabytes(), [place.megabytes(part) for part in PARTS]
+        done = place.midpath(*command, given=example)
+        whole_s = time.monotonic() - start
+        if done.returncode or "AFCT" not in done.stdout or "did not end" in done.stderr:
+            raise SystemExit(done.stdout + done.stderr)
+        disk_mb, parts_mb = place.megabytes(), [place.megabytes(part) for part in PARTS]
+        place.pip("download", "--dest", f"{name}/files", f"{wheel}{extra}")
+        downloaded_mb = sum(file.stat().st_size for file in Path(name, "files").iterdir()) / 1e6
+        return First(installed_s, whole_s, downloaded_mb, disk_mb, parts_mb)
 
 
 def wheel_of(folder: Path | None, work: Path) -> Path:
     """The wheel for this machine: built, or the one that pip would take."""
     if folder is None:
-        return built.wheel(work)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--no-index", "--find-links", str(folder.resolve()), "--only-binary", ":all:", "--dest", str(work)]
-    subprocess.run([*command, "midpath"], check=True, stdout=sys.stderr)
+        command = [sys.executable, str(ROOT / "scripts" / "dist.py"), rust_host(), "--no-crates", "--out", str(work)]
+    else:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--no-index", "--find-links", str(folder.resolve()), "--only-binary", ":all:", "--dest", str(work)]
+        command += ["midpath"]
+    subprocess.run(command, check=True, stdout=sys.stderr)
     (wheel,) = work.glob("*.whl")
     return wheel
 
@@ -215,27 +256,80 @@ def main() -> int:
         if places:
             print(f"This machine's folders are named in: {', '.join(places)}.\n")
         failed = bool(missing or places)
-        count = 0
+        found: list[str] = []
         print("| Python | steps | went well | wrong |\n|---|---|---|---|")
         for python in pythons():
             tried = try_wheel(wheel, python)
-            count += 1
+            found.append(tried.python.rpartition(".")[0])
             failed |= bool(tried.wrong)
             wrong = "; ".join(tried.wrong).replace("\n", " ").replace("|", "\\|") or "–"
             print(f"| {tried.python} | {tried.done} | {tried.done - len(tried.wrong)} | {wrong} |", flush=True)
-        failed |= not count
-        print("\n## From nothing to the first table\n")
-        heads = ["install", "seconds", "MB on disk", *PARTS]
-        print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-        for extra in ("", "[analysis]"):
-            seconds, megabytes, parts = first_comparison(wheel, extra, given.network)
-            cells = [f"`midpath{extra}`", f"{seconds:.0f}", f"{megabytes:.0f}", *(f"{part:.0f}" for part in parts)]
-            print(f"| {' | '.join(cells)} |", flush=True)
-        from_where = "the registry" if given.network else "pip's cache"
-        print(f"\nA new environment, installation from {from_where}, a run; with `[analysis]` 2 schemes × 2 seeds.")
+        failed |= not found
+        print(f"\nNot tried: {', '.join(untried(found, wheel.name))}.")
+        print_first(wheel, given.network)
         if given.network:
+            failed |= not notebooks_run(wheel)
             failed |= not citation_is_valid(Path(name))
     return int(failed)
+
+
+def print_first(wheel: Path, fresh: bool) -> None:
+    """What it takes, without and with `analysis`."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    print("\n## From nothing to the first table\n")
+    heads = ["", "MB to download", "seconds to install", "and to the table", "MB on disk", *PARTS]
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for extra in ("", "[analysis]"):
+        first = first_table(wheel, extra, fresh)
+        sizes = [first.disk_mb, *first.parts_mb]
+        cells = [f"`midpath{extra}`", f"{first.downloaded_mb:.0f}", f"{first.installed_s:.0f}"]
+        cells += [f"{first.whole_s:.0f}", *(f"{size:.0f}" for size in sizes)]
+        print(f"| {' | '.join(cells)} |", flush=True)
+    from_where = "the registry" if fresh else "pip's cache"
+    print(
+        f"\nA new environment, installation from {from_where}, `midpath example dumbbell` (three flows of 10 MB) "
+        "and its run; with `[analysis]` a comparison of 2 schemes × 2 seeds and the ideal. Packages: MB on disk. "
+        f"Load average {load:.0f} when it began."
+    )
+
+
+def untried(found: list[str], wheel: str) -> Iterator[str]:
+    """The Pythons and systems that are not here."""
+    yield from (f"Python 3.{minor}" for minor in MINORS if f"3.{minor}" not in found)
+    yield from (system for system, pattern in SYSTEMS.items() if not re.search(pattern, wheel))
+
+
+def rust_host() -> str:
+    """The target that this machine is."""
+    about = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    return about.partition("host: ")[2].split()[0]
+
+
+def notebooks_run(wheel: Path) -> bool:
+    """Whether Jupyter runs all notebooks where there is what Binder installs, with this wheel for Midpath."""
+    wanted = (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8")
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="midpath-binder-") as name:
+        place = Place(sys.executable, Path(name))
+        asked = place.work / "requirements.txt"
+        asked.write_text(re.sub(r"(?m)^midpath(.*)$", rf"midpath\1 @ {wheel.as_uri()}", wanted), encoding="utf-8")
+        place.pip("install", "-r", str(asked))
+        start = time.monotonic()
+        sources = sorted((ROOT / "notebooks").glob("*.py"))
+        for source in sources:
+            shutil.copy(source, place.work)
+            command = [str(place.env / BIN / "jupytext"), "--to", "ipynb", "--execute", source.name]
+            # A kernel is a Python of the environment.
+            path = f"{place.env / BIN}{os.pathsep}{os.defpath}"
+            done = subprocess.run(
+                command, cwd=place.work, env=environment() | {"PATH": path}, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                wrong.append(f"{source.stem}: {done.stderr.strip()[-300:]}")
+        seconds = time.monotonic() - start
+    well = f"{len(sources) - len(wrong)} of {len(sources)} notebooks, {seconds:.0f} s"
+    print(f"\n`binder/requirements.txt` with this wheel: Jupyter runs {well}. {'; '.join(wrong)}".rstrip())
+    return bool(sources) and not wrong
 
 
 def citation_is_valid(folder: Path) -> bool:
