@@ -146,8 +146,9 @@ def main() -> None:
     asked = parser.parse_args()
     midpath_lab = machine.program("midpath-lab")
     clean.clean()
-    laboratory = real.Laboratory(midpath_lab, budget.calibrate(midpath_lab))
-    print(laboratory.budget.says(), flush=True)
+    found = budget.calibrate(midpath_lab)
+    laboratory = real.Laboratory(midpath_lab, found)
+    print(found.says(), flush=True)
     chosen = asked.only.split(",") if asked.only else [case.name for case in CASES]
     parts: list[str] = []
     everything: list[beside.Line] = []

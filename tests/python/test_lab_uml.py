@@ -114,21 +114,27 @@ built = pytest.mark.skipif(WHY is not None, reason=WHY or "")
 
 
 def run(qdisc=None, **changes):
-    scenario = Scenario.from_dict(SCENARIO).with_(changes=changes)
+    # A second of the guest's is some of ours.
+    scenario = Scenario.from_dict(SCENARIO | {"stop": "1500 ms"}).with_(changes=changes)
     return real.run(scenario, real.Laboratory(tool(), None, linux=kernel.find(), qdisc=qdisc))
 
 
+@pytest.fixture(scope="module")
+def first():
+    return run()
+
+
 @built
-def test_a_guest_runs_a_scenario_with_the_kernel_s_queues():
-    result = run()
+def test_a_guest_runs_a_scenario_with_the_kernel_s_queues(first):
+    result = first
     long, short = result.flows.to_pylist()
-    assert (short["delivered_bytes"], short["completed"], long["completed"]) == (500_000, True, False)
+    assert min(short["delivered_bytes"], long["delivered_bytes"]) > 200_000
     assert short["rtt_min_s"] >= 0.024
     middle = port(result, "r0", "r1")
-    assert middle["bytes"] * 8 <= 10e6 * 3.01
+    assert middle["bytes"] * 8 <= 10e6 * 1.51
     # 50 ms of 10 Mbps are 62.5 kB, in the kernel's queue; the packet that is sent is not in it.
-    assert 30_000 < middle["queue_max_bytes"] <= 62_500 + 1540
-    assert 0.03 < middle["delay_max_s"] <= 0.053
+    assert 55_000 < middle["queue_max_bytes"] <= 62_500
+    assert 0.045 < middle["delay_max_s"] <= 0.052
     assert middle["drops_queue"] > 0
     lost = sum(row["drops_queue"] + row["drops_aqm"] for row in result.ports.to_pylist())
     assert sum(flow["lost_packets"] for flow in (short, long)) == lost
@@ -146,19 +152,30 @@ def compared(result):
 
 
 @built
-@pytest.mark.parametrize("qdisc", ["codel", "fq_codel", "pie", "cake"])
+@pytest.mark.parametrize("qdisc", ["codel", "fq_codel", "cake"])
 def test_disciplines_keep_the_queue_short(qdisc):
-    result = run(qdisc, **{"schemes.cubic.ecn": True, "stop": "4 s"})
+    result = run(qdisc, **{"schemes.cubic.ecn": True})
     middle = port(result, "r0", "r1")
     assert middle["marks"] + middle["drops_aqm"] > 0
-    # A FIFO of 50 ms is full half of the time.
-    assert middle["delay_mean_s"] < 0.02
+    # In a FIFO of 50 ms packets wait for 35 ms in the mean.
+    assert middle["delay_mean_s"] < 0.025
     assert sum(flow["marked_packets"] for flow in result.flows.to_pylist()) == middle["marks"]
 
 
 @built
-def test_two_runs_are_nearly_the_same():
-    one, other = run().summary, run().summary
+def test_the_scenario_s_aqm_is_the_kernel_s():
+    result = run(**{"schemes.cubic.ecn": True, "queue": {"kind": "pie", "limit": "50 ms"}})
+    assert result.run["machine"]["queues"]["r0>r1"] == "Linux: pie limit 41 target 15000us ecn"
+    middle = port(result, "r0", "r1")
+    # It marks; what finds no room is dropped, and told apart.
+    assert middle["marks"] > 0
+    assert middle["queue_max_bytes"] <= 42 * 1500
+    assert sum(flow["marked_packets"] for flow in result.flows.to_pylist()) == middle["marks"]
+
+
+@built
+def test_two_runs_are_nearly_the_same(first):
+    one, other = first.summary, run().summary
     assert one["sent_packets"] == pytest.approx(other["sent_packets"], rel=0.01)
     assert one["goodput_total_bps"] == pytest.approx(other["goodput_total_bps"], rel=0.01)
 
