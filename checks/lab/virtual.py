@@ -2,7 +2,7 @@
 
     python checks/lab/virtual.py --out DIR
 
-Runs that are in DIR are not made again. CPU time is 1 to 2 ms for a packet on a link: a quarter of an hour in all.
+Runs that are in DIR are not made again. A packet on a link takes half a millisecond of CPU: two minutes in all.
 """
 
 from __future__ import annotations
