@@ -2,8 +2,7 @@
 
     python checks/wheel/run.py > checks/wheel/RESULTS.md   builds it as `make dist` does, tries each Python that is here
     python checks/wheel/run.py --dist dist                 takes the wheel for this machine out of a folder
-    python checks/wheel/run.py --network                   also installs without pip's cache, runs the notebooks as
-                                                           Binder does, and validates CITATION.cff
+    python checks/wheel/run.py --network                   also installs without pip's cache, and validates CITATION.cff
 
 Exit code 1 if something fails.
 """
@@ -268,7 +267,6 @@ def main() -> int:
         print(f"\nNot tried: {', '.join(untried(found, wheel.name))}.")
         print_first(wheel, given.network)
         if given.network:
-            failed |= not notebooks_run(wheel)
             failed |= not citation_is_valid(Path(name))
     return int(failed)
 
@@ -303,33 +301,6 @@ def rust_host() -> str:
     """The target that this machine is."""
     about = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     return about.partition("host: ")[2].split()[0]
-
-
-def notebooks_run(wheel: Path) -> bool:
-    """Whether Jupyter runs all notebooks where there is what Binder installs, with this wheel for Midpath."""
-    wanted = (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8")
-    wrong = []
-    with tempfile.TemporaryDirectory(prefix="midpath-binder-") as name:
-        place = Place(sys.executable, Path(name))
-        asked = place.work / "requirements.txt"
-        asked.write_text(re.sub(r"(?m)^midpath(.*)$", rf"midpath\1 @ {wheel.as_uri()}", wanted), encoding="utf-8")
-        place.pip("install", "-r", str(asked))
-        start = time.monotonic()
-        sources = sorted((ROOT / "notebooks").glob("*.py"))
-        for source in sources:
-            shutil.copy(source, place.work)
-            command = [str(place.env / BIN / "jupytext"), "--to", "ipynb", "--execute", source.name]
-            # A kernel is a Python of the environment.
-            path = f"{place.env / BIN}{os.pathsep}{os.defpath}"
-            done = subprocess.run(
-                command, cwd=place.work, env=environment() | {"PATH": path}, capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                wrong.append(f"{source.stem}: {done.stderr.strip()[-300:]}")
-        seconds = time.monotonic() - start
-    well = f"{len(sources) - len(wrong)} of {len(sources)} notebooks, {seconds:.0f} s"
-    print(f"\n`binder/requirements.txt` with this wheel: Jupyter runs {well}. {'; '.join(wrong)}".rstrip())
-    return bool(sources) and not wrong
 
 
 def citation_is_valid(folder: Path) -> bool:
