@@ -72,6 +72,7 @@ def failures_page(found: Failures) -> str:
         warnings="".join(f'<p class="warning">{escape(text)}</p>' for text in _warnings(found)),
         legend="",
         facts="".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in _facts(found)),
+        replays="",
         summary=_table(found),
         figures="",
         wide=card(figure, above=_legend()),

@@ -54,6 +54,7 @@ def sweep_page(sweep: Sweep) -> str:
         warnings="".join(f'<p class="warning">{escape(text)}</p>' for text in _warnings(sweep, failures)),
         legend="".join(toggle(scheme) for scheme in sweep.schemes) if len(sweep.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(sweep)),
+        replays="",
         summary=_table(sweep),
         figures="" if _wide(sweep) else "".join(card(figure) for figure in drawn),
         wide="".join(card(figure) for figure in drawn) if _wide(sweep) else "",

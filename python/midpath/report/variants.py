@@ -39,6 +39,7 @@ def variants_page(found: Variants) -> str:
         warnings="".join(f'<p class="warning">Warning: {escape(text)}</p>' for text in found.warnings),
         legend="".join(toggle(scheme) for scheme in found.schemes) if len(found.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(found)),
+        replays="",
         summary=_summary(found) + variants_equipment(found.equipment),
         figures="".join(card(figure) for figure in figures),
         wide=card(wide),
