@@ -15,9 +15,10 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import midpath
 from midpath.benchmark import child
@@ -47,9 +48,9 @@ def long_flows(one: entries.Entry, stop: str) -> Scenario:
     return rows.every()["long"].scenario(one).with_(changes={"stop": stop, "topology.bottleneck.rate": RATE})
 
 
-def counted(one: entries.Entry, stop: str) -> tuple[int, int]:
+def counted(one: entries.Entry, stop: str, changes: Mapping[str, Any] | None = None) -> tuple[int, int]:
     """The instructions of a process that runs the scenario until `stop`, and the packet-hops of that."""
-    scenario = long_flows(one, stop)
+    scenario = long_flows(one, stop).with_(changes=changes or {})
     text = scenario.with_(changes={"scheme": one.scheme}).effective_text()
     request = {"text": text, "base": str(scenario.base_dir), "threads": 1, "repeat": 1, "set_up": False}
     command = [*VALGRIND, sys.executable, "-I", "-S", str(Path(child.__file__))]

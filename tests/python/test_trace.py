@@ -200,6 +200,20 @@ def test_bounds_keep_the_first_events_of_what_is_chosen():
     assert two.tables["trace"].equals(result.tables["trace"])
 
 
+@pytest.mark.parametrize("scheme", ["cubic", "inrpp", "mircc", "fcp"])
+def test_a_record_that_is_full_has_the_first_events_and_counts_the_others(scheme):
+    """Who packets are is not followed any more then: what is kept must be the same to the last column."""
+    whole = midpath.run(scenario(scheme, TRACE)).tables["trace"]
+    few = [midpath.run(scenario(scheme, "\n[trace]\nevents = 700\n"), threads=threads) for threads in (1, 2)]
+    assert whole.num_rows > 3 * 700
+    for result in few:
+        assert result.tables["trace"].to_pydict() == whole.slice(0, 700).to_pydict() | {
+            "value": result.tables["trace"]["value"].to_pylist()
+        }
+        assert np.array_equal(result.tables["trace"]["value"], whole.slice(0, 700)["value"], equal_nan=True)
+        assert result.run["trace"]["left_out"] == whole.num_rows - 700
+
+
 def test_an_event_takes_few_bytes(traced):
     folder, trace = traced
     assert (folder / "trace.parquet").stat().st_size / len(trace) < 24

@@ -145,13 +145,18 @@ impl Trace {
         self.lives[place] = life;
     }
 
+    /// Whether an event is one to record.
+    fn is_chosen(&self, at: At, what: &'static str) -> bool {
+        let here = self.nodes[at.node as usize].chosen;
+        here && self.follows(at.now) && self.plan.only.is_none_or(|only| only == what)
+    }
+
     /// Records an event, if it is chosen: its name.
     fn add(&mut self, at: At, event: Event) -> Key {
-        let follows = self.follows(at.now);
-        let Place { id, chosen, events, .. } = &mut self.nodes[at.node as usize];
-        if !*chosen || !follows || self.plan.only.is_some_and(|only| only != event.what) {
+        if !self.is_chosen(at, event.what) {
             return Key::NONE;
         }
+        let Place { id, events, .. } = &mut self.nodes[at.node as usize];
         let key = Key::of(*id, *events);
         *events += 1;
         self.record.add(Event { at: at.now, key, port: at.port, ..event });
@@ -173,6 +178,11 @@ impl Trace {
         value: f64,
     ) -> Key {
         if !self.follows(at.now) || !self.wants(packet.flow) {
+            return Key::NONE;
+        }
+        if self.record.is_full_at(at.now) {
+            // Nor does what comes after it fit: who the packet is need not be known.
+            self.record.count(self.is_chosen(at, what));
             return Key::NONE;
         }
         let life = self.life(at.node, id);

@@ -21,6 +21,16 @@ impl Record {
         Record { events: Vec::new(), all: 0, room, end: None }
     }
 
+    /// Whether there is no room for events of this time, and will be none.
+    pub(super) fn is_full_at(&self, at: Time) -> bool {
+        self.end.is_some_and(|(end, _)| at > end)
+    }
+
+    /// Counts an event that does not fit.
+    pub(super) fn count(&mut self, is_chosen: bool) {
+        self.all += u64::from(is_chosen);
+    }
+
     pub(super) fn add(&mut self, event: Event) {
         self.all += 1;
         if self.end.is_some_and(|end| (event.at, event.key) >= end) {
