@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := out/abilene
 # These send real packets and measure what comes of it: they run alone.
-LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py
+LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py tests/python/test_lab_real.py
 FLOOR_TESTS := $(foreach name,cli compare examples failures papers_inrpp report report_tracks scenario schema storage sweep tables units variants verdict,tests/python/test_$(name).py)
 SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
