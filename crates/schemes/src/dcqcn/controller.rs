@@ -5,7 +5,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Gains, Round, State};
 use super::params::DcqcnParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
 
 /// N, T and K of the paper: §3.1, table 14.
 const CNP_INTERVAL: Time = Time::from_us(50);
@@ -146,7 +146,7 @@ impl CongestionController for Dcqcn {
 
     fn on_delivery(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.min_rtt = if self.min_rtt.is_zero() { rtt } else { self.min_rtt.min(rtt) };
+            self.min_rtt = shortest(self.min_rtt, rtt);
         }
         self.begin(window, ack.now);
         if self.state.current == 0.0 {

@@ -8,14 +8,11 @@ use midpath_core::units::{Rate, Time};
 use super::equations::{Path, State};
 use super::header::{self, IntHeader};
 use super::params::{HpccParams, Int};
+use super::telemetry::{Telemetry, half};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
     Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Reflect, View, Window,
 };
-
-/// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter
-/// of bytes goes round in 0.34 s at 100 Gbps.
-pub(crate) const STALE: Time = Time::from_ms(250);
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +24,10 @@ impl AssistedConfig for HpccConfig {
         let window = f64::from(tcp.initial_window) * f64::from(mss);
         Hpcc {
             params: self.0,
-            base_rtt: self.0.base_rtt.unwrap_or(Time::ZERO),
+            telemetry: Telemetry::new(self.0.base_rtt),
             state: State::new(window),
             round: None,
-            last: IntHeader::default(),
-            last_readings: Time::ZERO,
             repairing: false,
-            wire: 1.0,
         }
     }
     fn traits(&self) -> AssistedTraits {
@@ -49,24 +43,17 @@ impl AssistedConfig for HpccConfig {
 #[derive(Debug, Clone, Copy)]
 pub struct Hpcc {
     params: HpccParams,
-    /// T; zero before it is known.
-    base_rtt: Time,
+    telemetry: Telemetry,
     state: State,
     /// lastUpdateSeq: an ACK beyond it begins another round trip.
     round: Option<u32>,
-    /// L: the newest readings, and when they came.
-    last: IntHeader,
-    last_readings: Time,
     /// Fast recovery is under way: the window is TCP's.
     repairing: bool,
-    /// Bytes on the wire per byte of payload.
-    wire: f64,
 }
 
 impl Hpcc {
     fn path(&self, mss: u64) -> Path {
-        let slowest = self.last.readings().iter().map(|r| f64::from(r.rate)).fold(f64::INFINITY, f64::min);
-        let fills = slowest / 8.0 * self.base_rtt.as_secs_f64() / self.wire;
+        let fills = self.telemetry.fills();
         Path {
             eta: self.params.eta,
             max_stage: self.params.max_stage,
@@ -78,19 +65,9 @@ impl Hpcc {
     }
 }
 
-/// HPCC's networks lose nothing; elsewhere RFC 5681's equation 4 must do: what was in flight,
-/// halved.
-fn half(window: &Window, congestion: &Congestion) -> u64 {
-    (congestion.flight / 2).max(2 * window.mss)
-}
-
 impl CongestionController for Hpcc {
     fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
-        if self.params.base_rtt.is_none()
-            && let Some(rtt) = ack.rtt
-        {
-            self.base_rtt = if self.base_rtt.is_zero() { rtt } else { self.base_rtt.min(rtt) };
-        }
+        self.telemetry.measured(ack);
     }
 
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
@@ -112,8 +89,7 @@ impl CongestionController for Hpcc {
 
     /// R = W/T, on the wire.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        let seconds = self.base_rtt.as_secs_f64();
-        (seconds > 0.0).then(|| Rate(((8.0 * self.state.window * self.wire / seconds) as u64).max(1)))
+        self.telemetry.pacing_rate(self.state.window)
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -131,21 +107,8 @@ impl NetworkAssisted for Hpcc {
 
     /// Algorithm 1, NewAck.
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
-        let Some(header) = packet.header::<IntHeader>().filter(|h| h.returns && !h.readings().is_empty()) else {
-            return;
-        };
-        if self.base_rtt.is_zero() {
-            self.base_rtt = view.srtt;
-        }
-        self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
-        let before = std::mem::replace(&mut self.last, header);
-        let fresh =
-            ctx.now.saturating_sub(self.last_readings) < STALE && before.readings().len() == header.readings().len();
-        self.last_readings = ctx.now;
-        if !fresh || self.base_rtt.is_zero() {
-            return;
-        }
-        self.state.measure(before.readings(), header.readings(), self.base_rtt.as_secs_f64());
+        let Some((before, now)) = self.telemetry.take(packet, view, ctx.now) else { return };
+        self.state.measure(before.readings(), now.readings(), self.telemetry.base_rtt());
         let first = self.round.is_none_or(|sent| packet.ack.wrapping_sub(sent).cast_signed() > 0);
         if first {
             self.round = Some(packet.ack.wrapping_add(view.flight as u32));

@@ -6,7 +6,7 @@
 //! `README.md`.
 //! Files: `params.rs` (parameters), [`header`] (what packets carry), [`port`] (what a port knows of
 //! itself), `equations.rs` (algorithm 1), [`endpoint`] (the sender's window; all else of the ends
-//! is TCP's).
+//! is TCP's), `telemetry.rs` (what it keeps of readings).
 
 mod describe;
 pub mod endpoint;
@@ -14,6 +14,7 @@ pub(crate) mod equations;
 pub mod header;
 mod params;
 pub mod port;
+pub(crate) mod telemetry;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -9,8 +9,8 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, State};
 use super::params::PowerTcpParams;
-use crate::hpcc::endpoint::STALE;
 use crate::hpcc::header::{self, IntHeader};
+use crate::hpcc::telemetry::{Telemetry, half};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
     Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
@@ -25,13 +25,10 @@ impl AssistedConfig for PowerTcpConfig {
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> PowerTcp {
         PowerTcp {
             params: self.0,
-            base_rtt: self.0.base_rtt.unwrap_or(Time::ZERO),
+            telemetry: Telemetry::new(self.0.base_rtt),
             state: State::new(f64::from(tcp.initial_window) * f64::from(mss)),
             windows: VecDeque::new(),
-            last: IntHeader::default(),
-            last_readings: Time::ZERO,
             repairing: false,
-            wire: 1.0,
         }
     }
     fn traits(&self) -> AssistedTraits {
@@ -44,18 +41,12 @@ impl AssistedConfig for PowerTcpConfig {
 #[derive(Debug, Clone)]
 pub struct PowerTcp {
     params: PowerTcpParams,
-    /// τ; zero before it is known.
-    base_rtt: Time,
+    telemetry: Telemetry,
     state: State,
     /// The windows of the last round trip: each holds for packets that end beyond the number.
     windows: VecDeque<(u32, f64)>,
-    /// prevInt: the newest readings, and when they came.
-    last: IntHeader,
-    last_readings: Time,
     /// Fast recovery is under way: the window is TCP's.
     repairing: bool,
-    /// Bytes on the wire per byte of payload.
-    wire: f64,
 }
 
 impl PowerTcp {
@@ -75,26 +66,16 @@ impl PowerTcp {
     }
 
     fn path(&self, mss: u64) -> Path {
-        let slowest = self.last.readings().iter().map(|r| f64::from(r.rate)).fold(f64::INFINITY, f64::min);
-        let fills = slowest / 8.0 * self.base_rtt.as_secs_f64() / self.wire;
+        let fills = self.telemetry.fills();
         // §3.3: β = HostBw·τ/N. What the host's link would be for is here the slowest link's.
         let beta = fills / f64::from(self.params.flows);
         Path { gamma: self.params.gamma, beta, least: mss as f64, most: (fills + beta).max(mss as f64) }
     }
 }
 
-/// PowerTCP's networks lose little; RFC 5681's equation 4 answers what they lose.
-fn half(window: &Window, congestion: &Congestion) -> u64 {
-    (congestion.flight / 2).max(2 * window.mss)
-}
-
 impl CongestionController for PowerTcp {
     fn on_delivery(&mut self, _window: &mut Window, ack: &Ack) {
-        if self.params.base_rtt.is_none()
-            && let Some(rtt) = ack.rtt
-        {
-            self.base_rtt = if self.base_rtt.is_zero() { rtt } else { self.base_rtt.min(rtt) };
-        }
+        self.telemetry.measured(ack);
     }
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         self.repairing = true;
@@ -112,8 +93,7 @@ impl CongestionController for PowerTcp {
 
     /// Line 5: rate = cwnd/τ, on the wire.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {
-        let seconds = self.base_rtt.as_secs_f64();
-        (seconds > 0.0).then(|| Rate(((8.0 * self.state.window * self.wire / seconds) as u64).max(1)))
+        self.telemetry.pacing_rate(self.state.window)
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
@@ -131,21 +111,8 @@ impl NetworkAssisted for PowerTcp {
 
     /// NEWACK.
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
-        let Some(header) = packet.header::<IntHeader>().filter(|h| h.returns && !h.readings().is_empty()) else {
-            return;
-        };
-        if self.base_rtt.is_zero() {
-            self.base_rtt = view.srtt;
-        }
-        self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
-        let before = std::mem::replace(&mut self.last, header);
-        let fresh =
-            ctx.now.saturating_sub(self.last_readings) < STALE && before.readings().len() == header.readings().len();
-        self.last_readings = ctx.now;
-        if !fresh || self.base_rtt.is_zero() {
-            return;
-        }
-        self.state.measure(before.readings(), header.readings(), self.base_rtt.as_secs_f64());
+        let Some((before, now)) = self.telemetry.take(packet, view, ctx.now) else { return };
+        self.state.measure(before.readings(), now.readings(), self.telemetry.base_rtt());
         let old = self.window_at(packet.ack);
         if !self.repairing {
             self.state.adapt(&self.path(view.mss), old);

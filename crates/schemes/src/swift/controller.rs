@@ -4,7 +4,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, Scaling, State};
 use super::params::SwiftParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
 
 /// The target and its range, in shortest round trips, where none is given.
 const TARGET: f64 = 2.0;
@@ -46,10 +46,6 @@ impl Swift {
     fn bytes(&self, window: &Window) -> u64 {
         (self.state.cwnd * window.mss as f64) as u64
     }
-
-    fn measured(&mut self, rtt: Time) {
-        self.min_rtt = if self.min_rtt.is_zero() { rtt } else { self.min_rtt.min(rtt) };
-    }
 }
 
 impl CongestionController for Swift {
@@ -65,7 +61,7 @@ impl CongestionController for Swift {
     fn on_delivery(&mut self, window: &mut Window, ack: &Ack) {
         self.srtt = ack.srtt;
         let Some(rtt) = ack.rtt else { return };
-        self.measured(rtt);
+        self.min_rtt = shortest(self.min_rtt, rtt);
         let packets = ack.acked as f64 / window.mss as f64;
         let (now, srtt) = (ack.now.as_secs_f64(), ack.srtt.as_secs_f64());
         self.state.acknowledge(&self.path(), rtt.as_secs_f64(), packets, now, srtt);

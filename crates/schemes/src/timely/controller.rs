@@ -4,7 +4,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, State};
 use super::params::TimelyParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
 
 /// The paper's δ and thresholds, in shortest round trips and packets of its 20 us and 10 Gbps.
 const DELTA_PACKETS: f64 = 1.0 / 60.0;
@@ -68,7 +68,7 @@ impl CongestionController for Timely {
     /// A completion event per round trip, as in the artefact; the paper has one per segment of 16 to 64 kB.
     fn on_delivery(&mut self, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        self.min_rtt = if self.min_rtt.is_zero() { rtt } else { self.min_rtt.min(rtt) };
+        self.min_rtt = shortest(self.min_rtt, rtt);
         self.begin(window);
         if ack.una > self.round {
             self.round = ack.nxt;

@@ -48,6 +48,11 @@ pub struct Ack {
     pub after_rto: bool,
 }
 
+/// The shortest round trip, of those before (zero: there was none) and a new one.
+pub(crate) fn shortest(before: Time, rtt: Time) -> Time {
+    if before.is_zero() { rtt } else { before.min(rtt) }
+}
+
 /// What happened when a controller is asked for a lower threshold.
 #[derive(Debug, Clone, Copy)]
 pub struct Congestion {

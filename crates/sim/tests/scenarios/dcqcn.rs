@@ -1,42 +1,13 @@
 //! DCQCN in networks: use, and the queue between the lengths at which marking begins and ends.
 
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
-use crate::common::reads::series_after;
+use crate::common::rack::{self, seen};
+use crate::common::reads::mean_after;
 use crate::common::{run, run_plain};
 
-/// Pairs of hosts over one link of 1 Gbps; 100 us there and back, which 12.5 kB fill.
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
-    let flows: String = (0..pairs).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n")).collect();
-    format!(
-        r#"
-scheme = "dcqcn"
-stop = "{stop}"
-[topology]
-generate = "dumbbell"
-pairs = {pairs}
-bottleneck = {{ rate = "1 Gbps", delay = "30 us" }}
-access = {{ rate = "10 Gbps", delay = "10 us" }}
-[queue]
-{queue}
-[schemes.dcqcn]
-min_rto = "10 ms"
-{flows}
-[measure]
-series = true
-interval = "1 ms"
-points = 2000
-"#
-    )
-}
-
-/// Use of the bottleneck, and the bytes that wait there on average, after `from` seconds.
-fn seen(out: &RunOutput, from: f64) -> (f64, f64) {
-    let mean = |metric: &str| {
-        let values = series_after(out, "port:r0>r1", metric, from);
-        values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
-    };
-    (mean("utilisation"), mean("queue_bytes"))
+    rack::dumbbell("dcqcn", pairs, stop, queue, more)
 }
 
 const QUEUE: &str = "limit = \"1 MB\"\nkind = \"red\"\nmin = \"5 kB\"\nmax = \"50 kB\"\nmax_p = \"10 %\"\nweight = \"100 %\"\ngentle = false";
@@ -57,10 +28,7 @@ fn it_fills_the_link_with_a_queue_where_marks_are() {
 #[test]
 fn flows_share_in_the_end() {
     let out = run_plain(&dumbbell(4, "4 s", QUEUE, "jitter = \"500 ms\""));
-    let share = |i: usize| {
-        let values = series_after(&out, &format!("flow:{i}"), "goodput_bps", 2.0);
-        values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
-    };
+    let share = |i: usize| mean_after(&out, &format!("flow:{i}"), "goodput_bps", 2.0);
     let shares: Vec<f64> = (0..4).map(share).collect();
     let (all, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|s| s * s).sum::<f64>());
     let jain = all * all / (4.0 * squares);

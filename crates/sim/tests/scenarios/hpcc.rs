@@ -1,9 +1,9 @@
 //! HPCC in networks: its equilibrium, its way there, and what telemetry on ACKs (as FNCC) is worth
 //! against telemetry on data.
 
-use crate::common::reads::{series, series_after};
+use crate::common::reads::{mean_after as mean, series, series_after};
 use crate::common::{port, run, run_plain};
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
 /// Pairs of hosts over one link of 100 Mbps; 1 ms before it and `behind` ms behind it, each way.
 fn dumbbell(pairs: usize, behind: f64, params: &str, flows: &str) -> String {
@@ -36,11 +36,6 @@ fn flows(n: usize, more: &str) -> String {
 }
 
 const BOTH: [&str; 2] = ["int = \"data\"", "int = \"ack\""];
-
-fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
-    let values = series_after(out, entity, metric, from);
-    values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
-}
 
 /// U = η without a queue: 95 % of the link, whoever brings the telemetry.
 #[test]

@@ -1,8 +1,8 @@
 //! PowerTCP in networks: its equilibrium, shares, losses.
 
-use crate::common::reads::series_after;
+use crate::common::reads::mean_after as mean;
 use crate::common::{run, run_plain};
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
 /// Pairs of hosts over one link of 100 Mbps and 10 ms.
 fn dumbbell(scheme: &str, pairs: usize, stop: &str, more: &str) -> String {
@@ -25,11 +25,6 @@ interval = "1 ms"
 points = 6000
 "#
     )
-}
-
-fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
-    let values = series_after(out, entity, metric, from);
-    values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
 }
 
 /// Γ = 1 + β/cwnd: the link is full, and each flow keeps β, a hundredth of a BDP, in the queue.

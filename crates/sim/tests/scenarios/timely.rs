@@ -1,42 +1,12 @@
 //! TIMELY in networks: use, queues, and what a latecomer gets.
 
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
-use crate::common::reads::series_after;
+use crate::common::rack::{self, seen};
 use crate::common::{port, run, run_plain};
 
-/// Pairs of hosts over one link of 1 Gbps; 100 us there and back, which 12.5 kB fill.
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
-    let flows: String = (0..pairs).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n")).collect();
-    format!(
-        r#"
-scheme = "timely"
-stop = "{stop}"
-[topology]
-generate = "dumbbell"
-pairs = {pairs}
-bottleneck = {{ rate = "1 Gbps", delay = "30 us" }}
-access = {{ rate = "10 Gbps", delay = "10 us" }}
-[queue]
-{queue}
-[schemes.timely]
-min_rto = "10 ms"
-{flows}
-[measure]
-series = true
-interval = "1 ms"
-points = 2000
-"#
-    )
-}
-
-/// Use of the bottleneck, and the bytes that wait there on average, after `from` seconds.
-fn seen(out: &RunOutput, from: f64) -> (f64, f64) {
-    let mean = |metric: &str| {
-        let values = series_after(out, "port:r0>r1", metric, from);
-        values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
-    };
-    (mean("utilisation"), mean("queue_bytes"))
+    rack::dumbbell("timely", pairs, stop, queue, more)
 }
 
 const QUEUE: &str = "limit = \"1 MB\"";

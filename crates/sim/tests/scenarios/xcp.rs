@@ -1,10 +1,10 @@
 //! XCP in networks: its equilibrium and its bias, how it gets there, and what it does when packets
 //! are lost.
 
-use crate::common::reads::series_after;
+use crate::common::reads::{mean_after as mean, series_after};
 use crate::common::{run, run_plain, unlike_round_trips};
 use midpath_ideal::allocate_max_min;
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::RunOptions;
 
 /// Bytes on the wire per byte of payload: 20 IP, 20 TCP, 12 timestamps, 20 XCP.
 const WIRE: f64 = 1500.0 / 1428.0;
@@ -13,12 +13,6 @@ const WIRE: f64 = 1500.0 / 1428.0;
 /// each.
 fn dumbbell(rtts: &[f64], stop_s: u32, gap_s: f64, more: &str) -> String {
     unlike_round_trips("xcp", rtts, stop_s, gap_s, more)
-}
-
-/// Mean of a series from `from` seconds on.
-fn mean(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
-    let values = series_after(out, entity, metric, from);
-    values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
 }
 
 #[test]

@@ -30,6 +30,12 @@ pub fn series_after(out: &RunOutput, entity: &str, metric: &str, from: f64) -> V
     values
 }
 
+/// The mean of a series after `from` seconds.
+pub fn mean_after(out: &RunOutput, entity: &str, metric: &str, from: f64) -> f64 {
+    let values = series_after(out, entity, metric, from);
+    values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
+}
+
 /// The last value of a series.
 pub fn last(out: &RunOutput, entity: &str, metric: &str) -> f64 {
     series(out, entity, metric).last().unwrap_or_else(|| panic!("{entity} has no {metric}")).1
