@@ -10,7 +10,6 @@ events of all packets and flows, from their record to the table. `--builds` are 
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,6 @@ import scenes
 SCHEMES = ("newreno", "cubic+rpm", "inrpp", "mircc", "fcp")
 ALL = {"trace.events": 10_000_000}
 MILLION = {"trace.events": 1_000_000, "workload.0.sizes.size": "100 MB", "stop": "60 s"}
-COUNT = re.compile(r"I\s+refs:\s+([\d,]+)")
 TEXT = """
 stop = "4500 ms"
 [topology]
@@ -79,7 +77,7 @@ def of_build(program: str, scheme: str) -> int:
         scenario = Path(folder) / "long.toml"
         scenario.write_text(TEXT + flows)
         done = subprocess.run([*matrix.VALGRIND, program, str(scenario), scheme], capture_output=True, check=True)
-    found = COUNT.search(done.stderr.decode())
+    found = matrix.COUNT.search(done.stderr.decode())
     assert found, done.stderr
     return int(found[1].replace(",", ""))
 

@@ -226,6 +226,16 @@ def test_link_faults_and_scheme_numbers_are_events():
     assert events["price"] > 10
 
 
+def refused(text, key, says):
+    """A trace of this text has one clear error, with its key and line."""
+    with pytest.raises(ScenarioError) as caught:
+        midpath.run(scenario(more=f"[trace]\n{text}\n"))
+    assert caught.value.key == key
+    assert says in caught.value.message
+    assert caught.value.line is not None
+    assert len(str(caught.value)) <= 200
+
+
 @pytest.mark.parametrize(
     ("text", "key", "says"),
     [
@@ -237,12 +247,7 @@ def test_link_faults_and_scheme_numbers_are_events():
     ],
 )
 def test_what_could_only_be_empty_is_refused(text, key, says):
-    with pytest.raises(ScenarioError) as caught:
-        midpath.run(scenario(more=f"[trace]\n{text}\n"))
-    assert caught.value.key == key
-    assert says in caught.value.message
-    assert caught.value.line is not None
-    assert len(str(caught.value)) <= 200
+    refused(text, key, says)
 
 
 def test_an_empty_record_and_the_ideal_are_warned_of():
@@ -382,9 +387,4 @@ def test_the_slowest_flows_are_those_of_the_same_run():
     ],
 )
 def test_what_a_trace_cannot_be_around_is_refused(text, key, says):
-    with pytest.raises(ScenarioError) as caught:
-        midpath.run(scenario(more=f"[trace]\n{text}\n"))
-    assert caught.value.key == key
-    assert says in caught.value.message
-    assert caught.value.line is not None
-    assert len(str(caught.value)) <= 200
+    refused(text, key, says)

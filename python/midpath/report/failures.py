@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from string import Template
 from typing import Any
 
 from midpath.failures import HEADS, Failures, Harm, label, said
@@ -13,7 +12,7 @@ from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Trace, compact, variant
 from midpath.report.layout import Place, places
 from midpath.report.network import hover_points, layout_of, nodes_of, shrink
-from midpath.report.page import asset, card, embedded, plotly
+from midpath.report.page import card, embedded, filled
 from midpath.report.tables import chip, whole
 from midpath.units import digits
 
@@ -65,23 +64,17 @@ def step_of(harm: Harm) -> Step:
 def failures_page(found: Failures) -> str:
     """The whole report as one self-contained HTML text."""
     figure = _map(found)
-    return Template(asset("page.html")).substitute(
+    return filled(
         title=escape(found.title),
         kind="Failures",
         verdict=escape(" ".join(found.verdict())),
         warnings="".join(f'<p class="warning">{escape(text)}</p>' for text in _warnings(found)),
-        legend="",
         facts="".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in _facts(found)),
-        replays="",
         summary=_table(found),
-        figures="",
         wide=card(figure, above=_legend()),
         command=escape(str(found.about["command"])),
         file="The scenario",
         scenario=escape(str(found.about["scenario"]).strip()),
-        style=asset("report.css"),
-        script=asset("report.js"),
-        plotly=plotly(),
         data=embedded({"figures": {figure.id: figure.to_json()}, "looks": looks(found.schemes), "tints": tints()}),
     )
 

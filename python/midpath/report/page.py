@@ -32,7 +32,7 @@ READABLE = 200_000
 def page(model: Model, figures: list[Figure], replays: dict[str, str]) -> str:
     """The whole report as one self-contained HTML text, with links to replays beside it."""
     drawn = {figure.id: figure.to_json() for figure in figures}
-    return Template(asset("page.html")).substitute(
+    return filled(
         title=escape(model.title),
         kind="Comparison" if model.comparison else name(model.first.scheme),
         verdict=escape(verdict(model)),
@@ -46,11 +46,14 @@ def page(model: Model, figures: list[Figure], replays: dict[str, str]) -> str:
         command=escape(command(model)),
         file=escape(file_name(model)),
         scenario=escape(model.scenario.strip()),
-        style=asset("report.css"),
-        script=asset("report.js"),
-        plotly=plotly(),
         data=embedded({"figures": drawn, "looks": looks(model.schemes), "tints": tints()}),
     )
+
+
+def filled(**parts: str) -> str:
+    """The page of any result: these parts, and what is the same in all."""
+    same = {"style": asset("report.css"), "script": asset("report.js"), "plotly": plotly()}
+    return Template(asset("page.html")).substitute({"legend": "", "replays": "", "figures": ""} | same | parts)
 
 
 def file_name(model: Model) -> str:

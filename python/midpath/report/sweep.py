@@ -6,13 +6,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from html import escape
-from string import Template
 from typing import Any
 
 from midpath.metrics import METRICS, Metric
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Layout, Trace, hover, linear_axis, variant
-from midpath.report.page import asset, card, embedded, plotly, toggle
+from midpath.report.page import card, embedded, filled, toggle
 from midpath.report.tables import chip, whole
 from midpath.sweep.export import Point, means, seeds_note
 from midpath.sweep.facets import Facets, Mean, Panel, facets, figures, free, is_over_ended
@@ -47,23 +46,19 @@ def sweep_page(sweep: Sweep) -> str:
     """The whole report as one self-contained HTML text."""
     drawn = list(_figures(sweep))
     failures = sweep.failures()
-    return Template(asset("page.html")).substitute(
+    return filled(
         title=escape(sweep.about["title"]),
         kind="Sweep",
         verdict=escape(_opening(sweep, len(failures))),
         warnings="".join(f'<p class="warning">{escape(text)}</p>' for text in _warnings(sweep, failures)),
         legend="".join(toggle(scheme) for scheme in sweep.schemes) if len(sweep.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(sweep)),
-        replays="",
         summary=_table(sweep),
         figures="" if _wide(sweep) else "".join(card(figure) for figure in drawn),
         wide="".join(card(figure) for figure in drawn) if _wide(sweep) else "",
         command=escape(sweep.about["command"]),
         file="The scenario",
         scenario=escape(sweep.about["scenario"].strip()),
-        style=asset("report.css"),
-        script=asset("report.js"),
-        plotly=plotly(),
         data=embedded(
             {
                 "figures": {figure.id: figure.to_json() for figure in drawn},

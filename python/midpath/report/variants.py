@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
-from string import Template
 from typing import Any
 
 from midpath.metrics import BY_KEY, IDEAL, METRICS, Metric
@@ -14,7 +13,7 @@ from midpath.report.curves import curves, variant_looks
 from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
-from midpath.report.page import asset, card, embedded, plotly, toggle
+from midpath.report.page import card, embedded, filled, toggle
 from midpath.report.tables import after_first, chip, head, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
@@ -32,23 +31,19 @@ def variants_page(found: Variants) -> str:
     own = variant_looks(found)
     wide = _maps(found)
     drawn_all = {figure.id: figure.to_json() for figure in [*figures, wide]}
-    return Template(asset("page.html")).substitute(
+    return filled(
         title=escape(found.title),
         kind="Variants",
         verdict=escape(" ".join(found.verdict())),
         warnings="".join(f'<p class="warning">Warning: {escape(text)}</p>' for text in found.warnings),
         legend="".join(toggle(scheme) for scheme in found.schemes) if len(found.schemes) > 1 else "",
         facts="".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in _facts(found)),
-        replays="",
         summary=_summary(found) + variants_equipment(found.equipment),
         figures="".join(card(figure) for figure in figures),
         wide=card(wide),
         command=escape(_command(found)),
         file=escape(found.source or "scenario.toml"),
         scenario=escape(found.scenario.strip()),
-        style=asset("report.css"),
-        script=asset("report.js"),
-        plotly=plotly(),
         data=embedded({"figures": drawn_all, "looks": looks(found.schemes) | own, "tints": tints() | own}),
     )
 
