@@ -48,16 +48,28 @@ def daemon() -> Path:
     return found[-1]
 
 
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port that nobody has, drawn from those that Linux gives to no client.
+# What this process has drawn: as long as it lives, nobody else who draws gets the same.
+_drawn: list[socket.socket] = []
 
-    Between this and its use a test beside this one could be given the same number as a client's port.
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """A port that nobody has, that no client is given, and that is drawn only once among all processes of tests.
+
+    Drawing twice is prevented by a name in Linux's abstract namespace, which goes with its process.
     """
+    first_of_clients = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
-        port = random.SystemRandom().randint(10_000, 32_767)
-        with suppress(OSError), socket.socket(socket.AF_INET, kind) as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
+        port = random.SystemRandom().randrange(5_000, max(first_of_clients, 6_000))
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0midpath-test-port-{port}")
+            with socket.socket(socket.AF_INET, kind) as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            continue
+        _drawn.append(name)
+        return port
 
 
 @contextmanager
@@ -105,12 +117,17 @@ class Overlay:
         self.program = daemon()
         self.folder = Path(tempfile.mkdtemp(prefix="midpath-overlay-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.socks, self.connect = free_port(), free_port()
-        self.forward = {server: free_port() for server in forwards}
-        self.ports = {name: free_port(socket.SOCK_DGRAM) for name in NODES}
+        self.servers = forwards
         self.more = more
         (self.folder / "net.toml").write_text(NETWORK.format(scheme=scheme, rate=rate))
         self.keys = {name: self.new_key(f"{name}.key") for name in NODES}
+        self.draw_ports()
+
+    def draw_ports(self) -> None:
+        """New ports for everything, and configurations that name them."""
+        self.socks, self.connect = free_port(), free_port()
+        self.forward = {server: free_port() for server in self.servers}
+        self.ports = {name: free_port(socket.SOCK_DGRAM) for name in NODES}
         for name in NODES:
             self.configure(name)
 
@@ -230,13 +247,24 @@ class Overlay:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self) -> Overlay:
-        self.start()
         try:
-            self.wait()
+            for _ in range(5):
+                self.start()
+                try:
+                    self.wait()
+                    return self
+                except TimeoutError:
+                    # Somebody who doesn't draw ports as we do can still have taken one.
+                    if "Address already in use" not in self.printed():
+                        raise
+                self.kill(*list(self.processes))
+                for name in NODES:
+                    self.config(name).with_suffix(".log").unlink(missing_ok=True)
+                self.draw_ports()
+            raise OSError("five times a port was somebody else's")
         except BaseException:
             self.close()
             raise
-        return self
 
     def close(self) -> None:
         """Ends them."""

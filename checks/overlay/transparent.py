@@ -43,7 +43,7 @@ def run(command: str) -> None:
 def get(url: str) -> str:
     """What curl says, and whether it is right."""
     done = subprocess.run(["curl", "-sS", "-g", "-m", "20", url], capture_output=True, check=False)
-    if done.returncode in (7, 56):  # while it connects, or when it reads
+    if done.returncode in (7, 55, 56):  # while it connects, when it sends, or when it reads
         return f"reset, {len(done.stdout)} bytes"
     right = ", right" if done.stdout == CONTENT else ""
     return f"curl {done.returncode}, {len(done.stdout)} bytes{right}"
