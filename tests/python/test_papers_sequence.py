@@ -160,8 +160,10 @@ def test_the_budget_ends_it_and_the_reason_says_how_many_seeds_would_do(papers, 
     assert found.judgement is Judgement.UNDECIDABLE
     assert "looked at as they came, the interval is" in found.why
     assert "seeds would decide if the mean stays" in found.why
-    record.keep(figure, one.verdicts)
+    record.keep(figure, one.verdicts, one.added_core_s)
     assert verdicts(Going(figure))["open"].why == found.why
+    # What it has cost goes on from what was kept.
+    assert Going(figure).added_core_s == pytest.approx(one.seconds, abs=0.05)
     assert len(list(run_until_decided([figure], 1e-9))) <= 1
 
 
@@ -188,6 +190,7 @@ def test_command(cli, papers, tmp_path):
     assert "made/figure1: 4 seeds" in done.err
     page = (claims / "made/RESULTS.md").read_text()
     assert f"| {found['made/figure1/open']['runs']} |" in page
+    assert "core minutes for those that were added until claims are decided." in page
     again = cli("paper", "run", "made", "--claims", claims, "--until-decided", "5")
     assert again.code == 2
     assert "nothing is open that more seeds could decide" in again.err

@@ -131,7 +131,7 @@ def _decide(
         left = "decided" if not one.open else f"{len(one.open)} open"
         typer.echo(f"{one.figure.id}: {one.first - 1} seeds, {one.seconds / 60:.1f} core minutes, {left}", err=True)
         if write_results:
-            record.keep(one.figure, one.verdicts)
+            record.keep(one.figure, one.verdicts, one.added_core_s)
     if not ended:
         raise UsageError("nothing is open that more seeds could decide, or nothing has been run yet")
     if write_results:

@@ -19,15 +19,20 @@ from midpath.units import UNITS
 
 KEPT = "results.json"
 PAGE = "RESULTS.md"
+ADDED = "added_core_s"
 NUMBERS = re.compile(r"\[[^\[\]{}\"]*\]")
 
 
-def keep(figure: Figure, found: Iterable[Verdict]) -> Path:
-    """Writes a figure's verdicts beside its claims. What was skipped stays as it was, if it has ever been run."""
+def keep(figure: Figure, found: Iterable[Verdict], added_core_s: float | None = None) -> Path:
+    """Writes a figure's verdicts beside its claims. What was skipped stays as it was, if it has ever been run.
+
+    `added_core_s`: core time of all seeds that were added until claims are decided.
+    """
     path = figure.directory / KEPT
     before = stored(figure).get("claims", {})
     claims = {verdict.claim.id: kept(verdict, before.get(verdict.claim.id)) for verdict in found}
-    write_text(path, on_one_line(to_json({"midpath": _midpath.version(), "claims": claims})) + "\n")
+    added = {} if added_core_s is None else {ADDED: round(added_core_s, 1)}
+    write_text(path, on_one_line(to_json({"midpath": _midpath.version(), **added, "claims": claims})) + "\n")
     return path
 
 
@@ -84,7 +89,10 @@ def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
 def _seeds(figure: Figure, runs: int) -> str:
     if not figure.scenarios():
         return "nothing is run."
-    said = f"{runs} {'seed' if runs == 1 else 'seeds'}."
+    added = stored(figure).get(ADDED)
+    spent = None if added is None else f"{added / 60:.1f} core minutes"
+    effort = "" if spent is None else f", {spent} for those that were added until claims are decided"
+    said = f"{runs} {'seed' if runs == 1 else 'seeds'}{effort}."
     if figure.perturb is None:
         return said
     late = f"each flow starts late by up to {figure.perturb}, with every seed but the first"

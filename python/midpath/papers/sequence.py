@@ -58,6 +58,7 @@ class Going:
             if verdict.values is not None and verdict.claim.id in self.open
         }
         self.seconds = 0.0
+        self._before = float(record.stored(figure).get(record.ADDED, 0.0))
         self.why_not: str | None = None
 
     def go_on(self, measure: Measure, lab: Lab) -> None:
@@ -72,6 +73,11 @@ class Going:
             self.values[name] = _joined(self.figure.id, self.values[name], found.get(name))
         self.verdicts = [self._judged(verdict) for verdict in self.verdicts]
         self.open = {verdict.claim.id for verdict in self.verdicts if _is_open(verdict)}
+
+    @property
+    def added_core_s(self) -> float:
+        """Core time of all seeds that were ever added to the kept results."""
+        return self._before + self.seconds
 
     def _judged(self, verdict: Verdict) -> Verdict:
         name = verdict.claim.id
