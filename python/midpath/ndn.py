@@ -1,8 +1,9 @@
 """Fetches NDN's objects through the forwarder of this machine, as `midpathd ndn fetch` does: MIRCC from end to end.
 
 The forwarder paces Interests and says how fast Data come; this consumer keeps as many under way as come in a second and
-a half, asks again for what is lost, and hands out segments in order. Digests are verified; with a key, signatures by it
-(HMAC with SHA-256). It waits for the forwarder as `asyncio` does, and for nobody else.
+a half, asks again for what is lost, and hands out segments in order. Digests are verified; with a key (HMAC with
+SHA-256) or a certificate (RSA, ECDSA, Ed25519), signatures by it. It waits for the forwarder as `asyncio` does, and for
+nobody else.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Fetch:
     """Interests under way at most."""
     key: bytes | None = None
     """The key that Data are signed by; others are refused."""
+    certificate: bytes | None = None
+    """Or the producer's certificate: its packet, or that in base64. How long it is valid is not looked at."""
     again: int = field(default=0, init=False)
     """Interests that were sent again so far."""
     unverified: int = field(default=0, init=False)
@@ -48,7 +51,7 @@ class Fetch:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Pieces of any length."""
-        consumer = NdnConsumer(self.object, self.window, secrets.randbits(64), self.key)
+        consumer = NdnConsumer(self.object, self.window, secrets.randbits(64), self.key, self.certificate)
         reader, writer = await _connect(self.forwarder or os.environ.get(TRANSPORT, USUAL))
         began = time.monotonic()
         try:
@@ -80,9 +83,10 @@ async def fetch(
     forwarder: str | None = None,
     window: int = 256,
     key: bytes | None = None,
+    certificate: bytes | None = None,
 ) -> bytes:
     """All of an object. See `Fetch`."""
-    return b"".join([piece async for piece in Fetch(object, forwarder, window, key)])
+    return b"".join([piece async for piece in Fetch(object, forwarder, window, key, certificate)])
 
 
 async def _connect(transport: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -1,9 +1,11 @@
 """Objects fetched in Python, from a producer that answers Interests itself, and through a forwarder."""
 
 import asyncio
+import base64
 import contextlib
 import hashlib
 import hmac
+from pathlib import Path
 
 import pytest
 
@@ -122,6 +124,34 @@ def test_a_key_refuses_what_others_have_signed(tmp_path, monkeypatch):
         asyncio.run(run(b"ours"))
 
 
+SIGNATURES = Path(__file__).parents[2] / "crates/ndn-forwarder/tests/vectors/signatures.txt"
+# Of each kind, python-ndn's certificate in base64, and Data of its key.
+SIGNED = {
+    kind: (certificate.encode(), base64.b64decode(data))
+    for kind, certificate, data in (line.split() for line in SIGNATURES.read_text().splitlines() if line[0] != "#")
+}
+
+
+@pytest.mark.parametrize("kind", SIGNED)
+def test_a_certificate_refuses_what_others_have_signed(kind, tmp_path):
+    async def run(certificate):
+        async def answer(reader, writer):
+            await reader.read(4096)
+            writer.write(SIGNED[kind][1])
+            await reader.read()
+            writer.close()
+
+        path = tmp_path / "nfd.sock"
+        async with await asyncio.start_unix_server(answer, path):
+            fetches = ndn.fetch("/a", f"unix://{path}", certificate=certificate)
+            return await asyncio.wait_for(fetches, 3 if certificate is SIGNED[kind][0] else 0.5)
+
+    assert asyncio.run(run(SIGNED[kind][0])) == b"all"
+    for other in SIGNED.keys() - {kind}:
+        with pytest.raises(TimeoutError):
+            asyncio.run(run(SIGNED[other][0]))
+
+
 def test_what_cannot_be_fetched_is_said(tmp_path):
     def raises(error, match, **asked):
         with pytest.raises(error, match=match):
@@ -131,6 +161,8 @@ def test_what_cannot_be_fetched_is_said(tmp_path):
     raises(ValueError, "take a forwarder as unix", forwarder="udp4://127.0.0.1:6363")
     raises(ValueError, "say what is to be fetched", object="/")
     raises(ValueError, "window: take at least 1", window=0)
+    raises(ValueError, "certificate: it is neither a packet nor one in base64", certificate=b"-----BEGIN")
+    raises(ValueError, "take a key or a certificate, not both", key=b"k", certificate=SIGNED["ed25519"][0])
 
 
 def test_a_forwarder_that_goes_is_an_error(tmp_path):

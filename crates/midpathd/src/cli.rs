@@ -69,6 +69,10 @@ pub enum Ndn {
         /// A file with the key that Data are signed by (HMAC with SHA-256); others are refused.
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
+        /// A file with the producer's certificate (RSA, ECDSA or Ed25519), as ndnsec cert-dump prints it;
+        /// Data that its key has not signed are refused.
+        #[arg(long, value_name = "FILE", conflicts_with = "key")]
+        certificate: Option<PathBuf>,
     },
     /// Serve what a running forwarder has to say to Prometheus, at /metrics.
     Metrics {

@@ -28,8 +28,9 @@ fn ndn(command: Ndn) -> Result<(), Error> {
             Ok(())
         }
         Ndn::Down { config } => ndn::tell(&ndn::Config::read(&config)?, "down").map(drop),
-        Ndn::Fetch { name, forwarder, output, window, key } => {
-            ndn::fetch(&name, forwarder.as_deref(), output.as_deref(), window, key.as_deref())
+        Ndn::Fetch { name, forwarder, output, window, key, certificate } => {
+            let trust = ndn::trust(key.as_deref(), certificate.as_deref())?;
+            ndn::fetch(&name, forwarder.as_deref(), output.as_deref(), window, trust)
         }
         Ndn::Metrics { config, listen } => ndn::serve_metrics(&ndn::Config::read(&config)?, &listen),
     }

@@ -6,15 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hmac::{Hmac, KeyInit, Mac};
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::units::Time;
 use midpath_ndn::link::reason;
 use midpath_ndn::tlv::Error;
 use midpath_ndn::{DataView, Frame, Interest, Name, View};
-use sha2::Sha256;
 
 use crate::name::{self, SEGMENT};
+use crate::trust::Trust;
 
 /// How long an Interest is pending, and when it is sent again.
 const LIFETIME: Time = Time::from_ms(4000);
@@ -29,10 +28,6 @@ const FIRST: u64 = 32;
 const MEASURED: Time = Time::from_ms(500);
 /// After a refusal an Interest is sent again after this: a producer may just have come. Ours.
 const AGAIN: Time = Time::from_ms(500);
-/// The signature by a digest, which needs no key, and that by a key that both ends have (packet
-/// specification, *Signature*).
-const DIGEST_SHA256: u64 = 0;
-const HMAC_SHA256: u64 = 4;
 
 /// How far it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +78,7 @@ pub struct Consumer {
     sends: Vec<Vec<u8>>,
     random: Stream,
     state: State,
-    key: Option<Vec<u8>>,
+    trust: Trust,
     /// Segments whose signature needs a key, and was not looked at.
     pub unverified: u64,
     /// Interests that were sent again.
@@ -110,7 +105,7 @@ impl Consumer {
             sends: Vec::new(),
             random: stream(seed, Purpose::Endpoints, 0),
             state: State::Fetching,
-            key: None,
+            trust: Trust::Anybody,
             unverified: 0,
             again: 0,
         };
@@ -118,10 +113,10 @@ impl Consumer {
         consumer
     }
 
-    /// Takes Data alone that are signed by this key.
+    /// Takes Data alone whose signatures these are.
     #[must_use]
-    pub fn with_key(self, key: Vec<u8>) -> Consumer {
-        Consumer { key: Some(key), ..self }
+    pub fn trusting(self, trust: Trust) -> Consumer {
+        Consumer { trust, ..self }
     }
 
     /// How far it is.
@@ -236,7 +231,7 @@ impl Consumer {
     fn on_data(&mut self, now: Time, data: &DataView<'_>) {
         let Some(what) = self.what(data.name.bytes()) else { return };
         let Some(asked) = self.asked.get(&what).copied() else { return };
-        match self.verify(data) {
+        match self.trust.verify(data) {
             // Somebody has changed it: asked for again when its time is over.
             Some(false) => return,
             Some(true) => {}
@@ -256,20 +251,6 @@ impl Consumer {
             }
         }
         self.fill(now);
-    }
-
-    /// Whether a signature is right; `None` if it needs a key that is not here.
-    fn verify(&self, data: &DataView<'_>) -> Option<bool> {
-        match (&self.key, data.signature_type) {
-            (Some(key), HMAC_SHA256) => {
-                let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
-                mac.update(data.signed);
-                Some(mac.verify_slice(data.signature).is_ok())
-            }
-            (Some(_), _) => Some(false),
-            (None, DIGEST_SHA256) => Some(crate::digest(&[data.signed])[..] == *data.signature),
-            (None, _) => None,
-        }
     }
 
     /// How many Interests are under way follows how fast Data come.
@@ -449,8 +430,8 @@ mod tests {
             .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hex"))
             .collect();
         let fetched = |key: Option<&[u8]>, wire: &[u8]| {
-            let consumer = Consumer::new(&of(&["a"]), 8, 1, Time::ZERO);
-            let mut consumer = if let Some(key) = key { consumer.with_key(key.to_vec()) } else { consumer };
+            let trust = key.map_or(Trust::Anybody, |key| Trust::Shared(key.to_vec()));
+            let mut consumer = Consumer::new(&of(&["a"]), 8, 1, Time::ZERO).trusting(trust);
             consumer.receive(Time::ZERO, wire).expect("Data");
             (consumer.take(), consumer.unverified)
         };

@@ -30,6 +30,7 @@ pub mod store;
 pub mod strategy;
 #[cfg(test)]
 mod testing;
+pub mod trust;
 
 use midpath_core::units::Time;
 use sha2::{Digest, Sha256};

@@ -8,6 +8,7 @@ mod entries;
 #[path = "../../midpathd/tests/parsers/mutations.rs"]
 mod mutations;
 
+use base64ct::{Base64, Encoding};
 use midpath_ndn::{Component, Data, Header, Interest, Mircc, Name, PitToken};
 use midpath_ndn_forwarder::management::{Parameters, Response};
 use midpath_ndn_forwarder::name;
@@ -32,6 +33,20 @@ fn control_parameters() {
     parameters().encode(&mut plain);
     let samples = [plain, Response::ok(parameters()).encode(), Response::error(403, "no").encode()];
     run("control", &samples, 20_000, entries::control);
+}
+
+/// Packets of python-ndn, and the first of them in base64.
+fn certificates() -> Vec<Vec<u8>> {
+    let text = include_str!("vectors/signatures.txt");
+    let column = |line: &str| line.split(' ').nth(1).expect("a certificate").to_owned();
+    let texts: Vec<String> = text.lines().filter(|line| !line.starts_with('#')).map(column).collect();
+    let packets = texts.iter().map(|text| Base64::decode_vec(text).expect("base64"));
+    packets.chain([texts[0].clone().into_bytes()]).collect()
+}
+
+#[test]
+fn certificates_of_producers() {
+    run("certificate", &certificates(), 10_000, entries::certificate);
 }
 
 fn asked(face: u8, names: &[&str], nonce: u32) -> Vec<u8> {

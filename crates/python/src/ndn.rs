@@ -4,6 +4,7 @@ use midpath_core::units::Time;
 use midpath_ndn::link::Frames;
 use midpath_ndn_forwarder::consumer::{Consumer, State};
 use midpath_ndn_forwarder::name;
+use midpath_ndn_forwarder::trust::{Certificate, Trust};
 use pyo3::exceptions::{PyConnectionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,19 +23,31 @@ fn time(seconds: f64) -> Time {
 
 #[pymethods]
 impl NdnConsumer {
-    /// `seed` is for nonces, which nobody else should guess; with a key, Data alone that it has signed count.
+    /// `seed` is for nonces, which nobody else should guess; with a key or a certificate, Data alone that it has
+    /// signed count.
     #[new]
-    fn new(object: &str, window: u64, seed: u64, key: Option<Vec<u8>>) -> PyResult<NdnConsumer> {
+    #[pyo3(signature = (object, window, seed, key=None, certificate=None))]
+    fn new(
+        object: &str,
+        window: u64,
+        seed: u64,
+        key: Option<Vec<u8>>,
+        certificate: Option<Vec<u8>>,
+    ) -> PyResult<NdnConsumer> {
         let name = name::parse(object).map_err(|why| PyValueError::new_err(format!("{object}: {why}")))?;
         if name.is_empty() || window == 0 {
             let what = if window == 0 { "window: take at least 1" } else { "say what is to be fetched" };
             return Err(PyValueError::new_err(format!("{object}: {what}")));
         }
-        let consumer = Consumer::new(&name, window, seed, Time::ZERO);
-        let consumer = match key {
-            Some(key) => consumer.with_key(key),
-            None => consumer,
+        let trust = match (key, certificate) {
+            (Some(_), Some(_)) => return Err(PyValueError::new_err("take a key or a certificate, not both")),
+            (Some(key), None) => Trust::Shared(key),
+            (None, Some(file)) => Certificate::read(&file)
+                .map(Trust::Certificate)
+                .map_err(|why| PyValueError::new_err(format!("certificate: {why}")))?,
+            (None, None) => Trust::Anybody,
         };
+        let consumer = Consumer::new(&name, window, seed, Time::ZERO).trusting(trust);
         Ok(NdnConsumer { consumer, input: Vec::new() })
     }
 

@@ -14,6 +14,7 @@ use midpath_ndn::link::Frames;
 use midpath_ndn_forwarder::consumer::{Consumer, State};
 use midpath_ndn_forwarder::management::{Reach, parse_uri};
 use midpath_ndn_forwarder::name;
+use midpath_ndn_forwarder::trust::{Certificate, Trust};
 
 use crate::error::{Error, Tried};
 use crate::random::random;
@@ -56,13 +57,25 @@ fn connect(transport: &str) -> Result<Box<dyn Connection>, Error> {
     }
 }
 
-/// Fetches an object to a file, or to standard output. With a key, Data alone that are signed by it count.
+/// Whose signatures count: those of a key or a certificate in a file, of which there is one at most.
+pub fn trust(key: Option<&Path>, certificate: Option<&Path>) -> Result<Trust, Error> {
+    let read = |path: &Path| std::fs::read(path).tried(|| format!("{} could not be read", path.display()));
+    match (key, certificate) {
+        (Some(path), _) => Ok(Trust::Shared(read(path)?)),
+        (None, Some(path)) => Certificate::read(&read(path)?)
+            .map(Trust::Certificate)
+            .map_err(|why| Error::Usage(format!("{}: {why}", path.display()))),
+        (None, None) => Ok(Trust::Anybody),
+    }
+}
+
+/// Fetches an object to a file, or to standard output.
 pub fn fetch(
     object: &str,
     forwarder: Option<&str>,
     output: Option<&Path>,
     window: u64,
-    key: Option<&Path>,
+    trust: Trust,
 ) -> Result<(), Error> {
     let name = name::parse(object).map_err(|why| Error::Usage(format!("{object}: {why}")))?;
     if name.is_empty() {
@@ -76,11 +89,7 @@ pub fn fetch(
     };
     let began = Instant::now();
     let seed = u64::from_le_bytes(random()?);
-    let mut consumer = Consumer::new(&name, window, seed, Time::ZERO);
-    if let Some(path) = key {
-        let key = std::fs::read(path).tried(|| format!("{} could not be read", path.display()))?;
-        consumer = consumer.with_key(key);
-    }
+    let mut consumer = Consumer::new(&name, window, seed, Time::ZERO).trusting(trust);
     let bytes = run(&mut consumer, &mut *connection, &mut *file, began)?;
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(

@@ -12,7 +12,7 @@ mod up;
 
 use crate::error::Error;
 pub use config::Config;
-pub use fetch::fetch;
+pub use fetch::{fetch, trust};
 pub use up::{check, up};
 
 /// Says one word to a forwarder that runs; returns its answer.

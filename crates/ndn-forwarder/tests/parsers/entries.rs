@@ -9,8 +9,9 @@ use midpath_ndn::link::first_frame;
 use midpath_ndn::name::GENERIC;
 use midpath_ndn::name_view::PARAMETERS_DIGEST;
 use midpath_ndn::tlv::put;
-use midpath_ndn::{Frame, Header, Mircc, View};
+use midpath_ndn::{Component, Data, Frame, Header, Mircc, Name, View};
 use midpath_ndn_forwarder::management::{Parameters, Policy, Response};
+use midpath_ndn_forwarder::trust::{Certificate, Trust};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Forwarder, Persistency, Rated, Scope, Settings, digest, name};
 
 /// What a command is about, and an answer.
@@ -23,6 +24,22 @@ pub fn control(bytes: &[u8]) -> bool {
     let mut out = Vec::new();
     parameters.encode(&mut out);
     assert_eq!(Parameters::decode(&out), Ok(parameters));
+    true
+}
+
+/// A producer's certificate. Its key takes nothing for a signature that is none.
+pub fn certificate(bytes: &[u8]) -> bool {
+    let certificate = match Certificate::read(bytes) {
+        Ok(certificate) => certificate,
+        Err(why) => {
+            assert!(!why.is_empty());
+            return false;
+        }
+    };
+    let mut wire = Vec::new();
+    Data::unsigned(Name(vec![Component::generic("a")]), vec![7; 40]).put(&mut wire);
+    let Ok(View::Data(data)) = View::of(&wire) else { panic!("no Data") };
+    assert_eq!(Trust::Certificate(certificate).verify(&data), Some(false));
     true
 }
 
