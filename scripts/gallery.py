@@ -33,6 +33,9 @@ DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 # Points of a line: more than a figure of this width can show only makes the file larger.
 POINTS = 250
 
+# What runs a scenario, unless an entry has a command of its own.
+RUN = "midpath run {file}"
+
 Draw = Callable[[Axes, Path], None]
 
 
@@ -43,7 +46,7 @@ class Entry:
     file: str
     draw: Draw
     caption: str
-    command: str = "midpath run {file}"
+    command: str = RUN
 
     @property
     def figure(self) -> str:
@@ -98,8 +101,8 @@ def over_time(
 
 HEAD = """# Gallery
 
-The scenarios in `examples/`, each with a figure. All of them run in seconds: copy one, change it, and see what moves.
-`scripts/gallery.py` draws the figures and writes this page.
+The scenarios in `examples/`, each with a figure. Their first lines say more. All run in seconds, by `midpath run`
+unless another command stands here: copy one, change it, and see what moves. (`scripts/gallery.py` writes this page.)
 """
 TAIL = """## In Python
 
@@ -260,11 +263,11 @@ ENTRIES = [
 
 
 def title_and_words(file: Path) -> tuple[str, str]:
-    """The scenario's title, and the comment that it begins with, without indented examples."""
+    """The scenario's title, and the first sentence of the comment that it begins with."""
     text = file.read_text(encoding="utf-8")
     comment = re.match(r"(?:#.*\n)*", text).group()  # type: ignore[union-attr]
-    lines = [line.removeprefix("#").removeprefix(" ") for line in comment.splitlines()]
-    words = "\n".join(line for line in lines if not line.startswith(" ")).strip()
+    lines = [line.removeprefix("#").strip() for line in comment.splitlines()]
+    words = re.split(r"(?<=[.:]) ", " ".join(lines), maxsplit=1)[0].strip().rstrip(":.") + "."
     title = re.search(r'^title = "(.*)"', text, re.MULTILINE)
     assert title, f"{file} has no title"
     return title[1], words
@@ -280,10 +283,11 @@ def _parts() -> Iterator[str]:
     for entry in ENTRIES:
         title, words = title_and_words(ROOT / "examples" / entry.file)
         yield f"## {title}\n"
-        yield f"{words}\n"
+        yield f"[`{entry.file}`](../examples/{entry.file}): {words}\n"
         yield f"![{title}](images/gallery/{entry.figure})\n"
-        yield f"{entry.caption} The scenario: [`{entry.file}`](../examples/{entry.file}).\n"
-        yield f"```sh\n{entry.command.format(file=f'examples/{entry.file}')}\n```\n"
+        yield f"{entry.caption}\n"
+        if entry.command != RUN:
+            yield f"```sh\n{entry.command.format(file=f'examples/{entry.file}')}\n```\n"
     yield TAIL
 
 
