@@ -164,13 +164,17 @@ class Reference:
         required = definition.get("required", [])
         keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
         keys.sort(key=lambda key: key not in required)
-        rows = ["| key | type, example | unless said | meaning |", "|---|---|---|---|"]
+        rows = ["| key | value | unless said | meaning |", "|---|---|---|---|"]
         for key in keys:
             value = definition["properties"][key]
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
             default = "needed" if key in required else default
             shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
-            kind = self.type_of(value) + (f", `{shown}`" if shown else "")
+            kind = self.type_of(value)
+            plain = "`" not in kind and "](" not in kind
+            # An example says of a plain value what it is; a link or all values say more.
+            if shown:
+                kind = f"`{shown}`" if plain else f"{kind}, `{shown}`"
             cells = [f"`{key}`", kind, default, meaning]
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(rows)
