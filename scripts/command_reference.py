@@ -55,7 +55,7 @@ def name_of(param: Any) -> str:
     if param.param_type_name == "argument":
         return param.metavar or param.name.upper()
     names = "/".join((*param.opts, *param.secondary_opts))
-    return names if param.is_flag else f"{names} {param.metavar or param.name.upper()}"
+    return names if param.is_flag else f"{names}={param.metavar or '…'}"
 
 
 def meaning_of(param: Any) -> str:
