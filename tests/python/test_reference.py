@@ -30,7 +30,7 @@ def reached(part, known):
 OWN = {key: value for key, value in SCHEMA["properties"].items() if key != "schemes"}
 DEFINITIONS = {name: SCHEMA["$defs"][name] for name in sorted(reached(OWN, set()))} | {"Scenario": SCHEMA}
 # A key, and what its type's column ends with: an example, or the last value that it can have.
-ROW = re.compile(r"^\| `(\w+)` \| [^`]*?(?:`.*`, |, |)`(.+?)` \| ")
+ROW = re.compile(r"^\| `(\w+)` \| [^`|]*(?:`.*`, |, |)`(.+?)` \| ")
 
 
 def tables():
