@@ -60,8 +60,10 @@ def test_ctrl_c_is_heard(rate, tmp_path):
     (tmp_path / "s.toml").write_text(cases.scenario(head=head, flow=flow, more=more))
     # A shell's background jobs ignore Ctrl-C, and tests may be one: a session of its own does not.
     command = [sys.executable, "-c", f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {MAIN}"]
-    child = subprocess.Popen(command, cwd=tmp_path, env=os.environ, stderr=subprocess.PIPE, start_new_session=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(command, cwd=tmp_path, env=os.environ, start_new_session=True, **pipes)
     try:
+        assert child.stdout.readline() == b"imported\n"
         with pytest.raises(subprocess.TimeoutExpired):
             child.communicate(timeout=3)
         child.send_signal(2)
@@ -71,4 +73,4 @@ def test_ctrl_c_is_heard(rate, tmp_path):
     assert (child.returncode, said) == (130, b"midpath: stopped\n")
 
 
-MAIN = "import sys; from midpath.cli import main; sys.exit(main(['run', 's.toml']))"
+MAIN = "import sys; from midpath.cli import main; print('imported', flush=True); sys.exit(main(['run', 's.toml']))"
