@@ -1,15 +1,17 @@
-"""Writes docs/scenario.md: the tables from the scenario's JSON Schema, the words around them from a template.
+"""Writes docs/scenario.md: the keys from the scenario's JSON Schema, the words around them from a template.
 
     python scripts/scenario_reference.py            writes docs/scenario.md
     python scripts/scenario_reference.py --check    fails if that would change it
 
-A line `<!-- table Name -->` of the template becomes the table of that definition's keys, one of
+A line `<!-- table Name -->` of the template becomes the list of that definition's keys, one of
 `<!-- kinds Name -->` a section for each kind, one of `<!-- values Name -->` a list of the values.
 """
 
 import json
 import re
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -134,6 +136,30 @@ EXAMPLES = {
 }
 
 
+@dataclass(frozen=True)
+class Key:
+    """A key of a table."""
+
+    name: str
+    kind: str
+    example: str
+    default: str
+    needed: bool
+    meaning: str
+
+    def value(self) -> str:
+        """What it may be set to: an example says that of a plain value; a link or all values say more."""
+        if not self.example:
+            return self.kind
+        plain = "`" not in self.kind and "](" not in self.kind
+        return f"`{self.example}`" if plain else f"{self.kind}, `{self.example}`"
+
+    def line(self) -> str:
+        """Its line of the page."""
+        unless = "needed" if self.needed else self.default and f"unless said {self.default}"
+        return f"- {', '.join(part for part in (f'`{self.name}`', self.value(), unless) if part)}: {self.meaning}"
+
+
 class Reference:
     """The schema's definitions as Markdown."""
 
@@ -160,24 +186,19 @@ class Reference:
         return "\n\n".join(parts)
 
     def table(self, name: str, definition: dict) -> str:
+        """A line for each key of a table: those that must be there first."""
+        return "\n".join(key.line() for key in self.keys(name, definition))
+
+    def keys(self, name: str, definition: dict) -> Iterator[Key]:
         """The keys of a table: those that must be there first."""
         required = definition.get("required", [])
         keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
         keys.sort(key=lambda key: key not in required)
-        rows = ["| key | value | unless said | meaning |", "|---|---|---|---|"]
         for key in keys:
             value = definition["properties"][key]
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
-            default = "needed" if key in required else default
             shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
-            kind = self.type_of(value)
-            plain = "`" not in kind and "](" not in kind
-            # An example says of a plain value what it is; a link or all values say more.
-            if shown:
-                kind = f"`{shown}`" if plain else f"{kind}, `{shown}`"
-            cells = [f"`{key}`", kind, default, meaning]
-            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        return "\n".join(rows)
+            yield Key(key, self.type_of(value), shown, default, key in required, meaning)
 
     def type_of(self, value: dict) -> str:
         """A type in words, with a link where there is more to say."""

@@ -29,8 +29,8 @@ def reached(part, known):
 # What only schemes' parameters are made of stands on the schemes' pages; a test beside the schemes looks after that.
 OWN = {key: value for key, value in SCHEMA["properties"].items() if key != "schemes"}
 DEFINITIONS = {name: SCHEMA["$defs"][name] for name in sorted(reached(OWN, set()))} | {"Scenario": SCHEMA}
-# A key, and what its type's column ends with: an example, or the last value that it can have.
-ROW = re.compile(r"^\| `(\w+)` \| [^`|]*(?:`.*`, |, |)`(.+?)` \| ")
+# The last of the values that a key's kind names.
+LAST = re.compile(r"`([^`]+)`$")
 
 
 def tables():
@@ -59,12 +59,12 @@ def test_links_lead_somewhere():
 
 @pytest.mark.parametrize(("name", "table"), list(tables()), ids=lambda value: value if isinstance(value, str) else "")
 def test_examples_are_accepted(name, table):
-    for line in reference.Reference(SCHEMA).table(name, table).splitlines():
-        if row := ROW.match(line):
-            value = tomllib.loads("value = " + row[2].replace("\\|", "|"))["value"]
-            jsonschema.validate(value, table["properties"][row[1]] | {"$defs": SCHEMA["$defs"]})
-            text = reference.without_null(table["properties"][row[1]]).get("type")
-            assert not (text == "string" and value == ""), line
+    for key in reference.Reference(SCHEMA).keys(name, table):
+        if example := key.example or "".join(LAST.findall(key.kind)):
+            value = tomllib.loads(f"value = {example}")["value"]
+            jsonschema.validate(value, table["properties"][key.name] | {"$defs": SCHEMA["$defs"]})
+            text = reference.without_null(table["properties"][key.name]).get("type")
+            assert not (text == "string" and value == ""), key
 
 
 def test_examples_belong_to_keys():
@@ -73,18 +73,19 @@ def test_examples_belong_to_keys():
 
 
 def test_plain_keys_have_examples():
-    # The others have their values in the type's column, or lead to what a quantity or a table looks like.
-    plain = re.compile(r"^\| `\w+` \| (?:text|number|whole number|list of (?:texts|numbers|whole numbers)) \|")
-    assert [row for row in reference.page().splitlines() if plain.match(row)] == []
-    assert plain.match("| `a` | whole number | 1 | Something. |")
+    # The others name their values, or lead to what a quantity or a table looks like.
+    kinds = "(?:text|number|whole number|list of (?:texts|numbers|whole numbers))"
+    plain = re.compile(rf"^- `\w+`, {kinds}[,:]")
+    assert [line for line in reference.page().splitlines() if plain.match(line)] == []
+    assert plain.match("- `a`, whole number, unless said 1: Something.")
 
 
 def documented(section):
-    """The names in the first cells of a section of docs/results.md."""
+    """The names that lines of a section of docs/results.md begin with."""
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     body = page.split(f"\n{section}\n", 1)[1].split("\n## ", 1)[0].split("\n### ", 1)[0]
-    cells = [line.split("|")[1] for line in body.splitlines() if line.startswith("| `")]
-    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    begins = [line.partition(":")[0] for line in body.splitlines() if line.startswith("- `")]
+    return [name for begin in begins for name in re.findall(r"`(\w+)`", begin)]
 
 
 RUN = """stop = "50 ms"
