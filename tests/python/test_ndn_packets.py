@@ -22,7 +22,7 @@ if shutil.which("cargo") is None:
 ROOT = Path(__file__).parents[2]
 NAME = "/midpath/12/7/seg=300"
 
-# MIRCC's header fields, as docs/wire.md has them.
+# MIRCC's header fields, as crates/ndn/README.md has them.
 CLASS, DATA_SIZE, ROUND_TRIP, RATES, PATH_ID, FILTER, RANDOM_VALUE, SPARE_COST = range(0x3A0, 0x3C0, 4)
 
 

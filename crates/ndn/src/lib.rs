@@ -3,7 +3,7 @@
 //! Interest and Data are those of NDN's packet specification 0.3, Nack and what else is hop by hop
 //! those of NDNLPv2. MIRCC's fields are header fields of NDNLPv2, in types that forwarders which
 //! don't know them ignore: a Data's own bytes are signed, so nothing that routers change can stand
-//! in them. `docs/wire.md` has the layout.
+//! in them. The crate's README has the layout.
 //!
 //! What comes is read where it stands, without a copy: [`Frame`] is a link's header and a packet,
 //! [`View`] the packet, [`NameView`] its name. A forwarder sends the same bytes on

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(LpPacket::decode(&packet.encode()), Ok(packet));
     }
 
-    /// The example in `docs/wire.md`.
+    /// The example in the crate's README.
     #[test]
     fn the_documented_interest_is_what_is_written() {
         let hex = "6435620400000007fd03a00101fd03a40205dc50220520071408076d696470617468080231320801373202012c0a04010203040c020fa0";
