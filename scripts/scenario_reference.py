@@ -156,7 +156,7 @@ class Key:
 
     def line(self) -> str:
         """Its line of the page."""
-        unless = "needed" if self.needed else self.default and f"unless said {self.default}"
+        unless = "needed" if self.needed else self.default and f"else {self.default}"
         return f"- {', '.join(part for part in (f'`{self.name}`', self.value(), unless) if part)}: {self.meaning}"
 
 

@@ -77,7 +77,7 @@ def test_plain_keys_have_examples():
     kinds = "(?:text|number|whole number|list of (?:texts|numbers|whole numbers))"
     plain = re.compile(rf"^- `\w+`, {kinds}[,:]")
     assert [line for line in reference.page().splitlines() if plain.match(line)] == []
-    assert plain.match("- `a`, whole number, unless said 1: Something.")
+    assert plain.match("- `a`, whole number, else 1: Something.")
 
 
 def documented(section):
