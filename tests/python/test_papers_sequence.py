@@ -56,13 +56,13 @@ why = "where the test wants it"
 def papers(tmp_path):
     """A figure with two claims that its first two seeds leave open, and two that they decide."""
 
-    def make(seeds="lab.seeds"):
-        folder = tmp_path / "claims/made/figure1"
+    def make(seeds="lab.seeds", name="figure1"):
+        folder = tmp_path / "claims/made" / name
         folder.mkdir(parents=True)
         (folder / "short.toml").write_text(SCENARIO)
         (folder / "measure.py").write_text(textwrap.dedent(MEASURE.replace("SEEDS", seeds)))
         write(folder, clear=10.0, open=0.0415, least=0.0415, **{"not.wanted": 10.0})
-        (figure,) = figures(tmp_path / "claims")
+        (figure,) = (one for one in figures(tmp_path / "claims") if one.id == f"made/{name}")
         found = run_figure(figure)
         record.keep(figure, found)
         return figure
@@ -171,6 +171,14 @@ def test_seeds_that_have_been_looked_at_say_nothing_new(papers):
     figure = papers(seeds="[1, 2]")
     with pytest.raises(UsageError, match=r"made/figure1: its measure.py runs seeds of its own \(short-1\)"):
         list(run_until_decided([figure], 1.0))
+
+
+def test_a_figure_that_cannot_go_on_does_not_end_the_others(papers):
+    chosen = [papers(seeds="[1, 2]"), papers(name="figure2")]
+    ended = {one.figure.id: one for one in run_until_decided(chosen, 5.0)}
+    assert "runs seeds of its own" in ended["made/figure1"].why_not
+    assert ended["made/figure1"].open
+    assert not ended["made/figure2"].open
 
 
 def test_what_no_open_claim_needs_is_not_run(papers):

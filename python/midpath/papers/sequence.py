@@ -105,7 +105,12 @@ def run_until_decided(
         while budget.is_left and (left := [one for one in going if one.open and not one.why_not]):
             one = min(left, key=lambda one: one.seconds)
             before = budget.spent
-            _batch(one, measures[one.figure.id], pool, rocketfuel)
+            try:
+                _batch(one, measures[one.figure.id], pool, rocketfuel)
+            except UsageError as error:
+                if len(going) == 1:
+                    raise
+                one.why_not = str(error)  # the others go on
             one.seconds += budget.spent - before
             yield one
 

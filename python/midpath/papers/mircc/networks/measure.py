@@ -48,9 +48,13 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("variant.dropped", [run.dropped for run in of_variant], bound=0.0)
 
 
+def _first(lab: Lab) -> int:
+    """The first seed says which networks, and their runs' seeds: the next ones where seeds go on."""
+    return (lab.seeds[0] - 1) * NETWORKS
+
+
 def _drawn(lab: Lab, most_paths: int) -> list[Layered]:
-    """The first seed says which networks: the next ones where seeds go on."""
-    first = (lab.seeds[0] - 1) * NETWORKS
+    first = _first(lab)
     return [draw(first + number, most_paths) for number in range(QUICK if lab.quick else NETWORKS)]
 
 
@@ -60,7 +64,7 @@ def _start(
     """Starts a run of each; it is there when it is called."""
     more = {"stop": f"{over[1]:g} s"} | (changes or {})
     started = [
-        lab.runs("network", changes=one.scenario() | more, label=f"{name}-{i}", seeds=[1 + i])
+        lab.runs("network", changes=one.scenario() | more, label=f"{name}-{i}", seeds=[_first(lab) + 1 + i])
         for i, one in enumerate(found)
     ]
     return [partial(_run, one, runs, over) for one, runs in zip(found, started, strict=True)]
