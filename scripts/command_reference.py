@@ -19,7 +19,7 @@ import typer
 from midpath.cli import app
 
 PAGE = Path(__file__).parents[1] / "docs" / "command.md"
-WIDTH = 110
+WIDTH = 84
 # How many commands have an option with the same words, for it to stand at the top.
 SHARED = 3
 JSON = ["--json"]
