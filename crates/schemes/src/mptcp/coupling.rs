@@ -11,6 +11,7 @@ use crate::transport::cc::{
     Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Window,
 };
 use crate::transport::growth::Growth;
+use crate::transport::params::HyStartRule;
 use crate::transport::{Tcp, TcpParams};
 
 use super::MAX_SUBFLOWS;
@@ -113,7 +114,7 @@ impl AssistedConfig for CoupledConfig {
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Coupled {
         Coupled {
             coupling: self.0,
-            growth: Growth::new(tcp, mss, false),
+            growth: Growth::new(tcp, mss, HyStartRule::Off),
             paths: Paths::default(),
             me: None,
             since_loss: 0,

@@ -10,7 +10,7 @@ use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
 use crate::transport::growth::Growth;
-use crate::transport::params::TcpParams;
+use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `cubic`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ impl ControllerConfig for CubicConfig {
         Cubic {
             config: *self,
             // §4.10: CUBIC SHOULD use HyStart++.
-            growth: Growth::new(tcp, mss, true),
+            growth: Growth::new(tcp, mss, HyStartRule::Rfc9406),
             w_max: 0.0,
             cwnd_prior: 0.0,
             w_est: 0.0,
@@ -75,9 +75,14 @@ impl ControllerConfig for CubicConfig {
             epoch: None,
             seen: Time::ZERO,
             from_max: false,
+            searching: true,
         }
     }
 }
+
+/// Linux's `bictcp_update`: "the initial growth of cubic function may be too conservative when the available
+/// bandwidth is still unknown". A segment for as many at least.
+const SEARCH_PER: f64 = 20.0;
 
 /// Grows as a cubic function of the time since the last congestion event. Windows are in segments,
 /// times in seconds.
@@ -100,6 +105,8 @@ pub struct Cubic {
     /// Whether the stage that begins next returns to W_max (after fast recovery) or starts from
     /// where it is.
     from_max: bool,
+    /// No loss has shown a maximum since the start, or since a timeout.
+    searching: bool,
 }
 
 impl Cubic {
@@ -140,13 +147,14 @@ impl Cubic {
         let cwnd = window.segments();
         let segments = acked as f64 / window.mss as f64;
         self.estimate_reno(cwnd, segments);
+        let least = if self.searching && self.growth.is_linux() { segments / SEARCH_PER } else { 0.0 };
         // §4.3: in the Reno-friendly region cwnd is W_est.
         if self.config.tcp_friendly && self.w_cubic(t) < self.w_est {
-            return window.grow((self.w_est - cwnd) * window.mss as f64);
+            return window.grow((self.w_est - cwnd).max(least) * window.mss as f64);
         }
         // §4.4, §4.5: cwnd += (target - cwnd) / cwnd per segment.
         let target = equations::target(self.w_cubic(t + ack.srtt.as_secs_f64()), cwnd);
-        window.grow((target - cwnd) / cwnd * segments * window.mss as f64);
+        window.grow(((target - cwnd) / cwnd * segments).max(least) * window.mss as f64);
     }
 
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
@@ -160,7 +168,7 @@ impl Cubic {
         };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.from_max = true;
+        (self.from_max, self.searching) = (true, false);
         self.growth.restart();
         (flight as f64 * self.config.beta) as u64
     }
@@ -192,7 +200,8 @@ impl CongestionController for Cubic {
     }
     fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         let ssthresh = self.reduce(window, congestion.flight);
-        self.from_max = false; // §4.8
+        (self.from_max, self.searching) = (false, true); // §4.8
+        self.growth.restart_slowly(congestion.now);
         ssthresh
     }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {

@@ -14,7 +14,7 @@ use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Window};
 use crate::transport::ecn::EcnMode;
 use crate::transport::growth::Growth;
-use crate::transport::params::TcpParams;
+use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `dctcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct DctcpConfig {
 impl ControllerConfig for DctcpConfig {
     type Controller = Dctcp;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Dctcp {
-        Dctcp { growth: Growth::new(tcp, mss, false), share: MarkedShare::new(self.g, self.initial_alpha) }
+        Dctcp { growth: Growth::new(tcp, mss, HyStartRule::Off), share: MarkedShare::new(self.g, self.initial_alpha) }
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits { ecn: EcnMode::Classic, echo: Echo::Exact, ..ControllerTraits::default() }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
 use crate::transport::growth::Growth;
-use crate::transport::params::TcpParams;
+use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `newreno`: those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct NewRenoConfig;
 impl ControllerConfig for NewRenoConfig {
     type Controller = NewReno;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> NewReno {
-        NewReno { growth: Growth::new(tcp, mss, false) }
+        NewReno { growth: Growth::new(tcp, mss, HyStartRule::Off) }
     }
 }
 

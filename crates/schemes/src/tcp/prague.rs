@@ -17,7 +17,7 @@ use crate::transport::cc::{
 };
 use crate::transport::ecn::EcnMode;
 use crate::transport::growth::Growth;
-use crate::transport::params::TcpParams;
+use crate::transport::params::{HyStartRule, TcpParams};
 
 /// The parameters of `prague`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl ControllerConfig for PragueConfig {
     type Controller = Prague;
     fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Prague {
         Prague {
-            growth: Growth::new(tcp, mss, false),
+            growth: Growth::new(tcp, mss, HyStartRule::Off),
             share: MarkedShare::new(self.g, self.initial_alpha),
             rtt_virt: self.rtt_virt,
             saw_ce: false,

@@ -1,8 +1,11 @@
 //! How TCP's windows grow.
 
 use super::cc::{Ack, Window};
+use midpath_core::units::Time;
+
 use super::hystart::HyStart;
-use super::params::{GrowthRule, TcpParams};
+use super::hystart::linux::LinuxHyStart;
+use super::params::{GrowthRule, HyStartRule, TcpParams};
 
 /// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start.
 #[derive(Debug, Clone, Copy)]
@@ -10,14 +13,32 @@ pub struct Growth {
     rule: GrowthRule,
     limit: u64,
     counted: u64,
-    hystart: HyStart,
+    hystart: Watch,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Debug, Clone, Copy)]
+enum Watch {
+    Nothing,
+    Rfc9406(HyStart),
+    Linux(LinuxHyStart),
 }
 
 impl Growth {
-    /// Growth by the parameters' rule; with HyStart++ if they or the controller say so.
-    pub fn new(tcp: &TcpParams, mss: u32, hystart: bool) -> Growth {
+    /// Growth by the parameters' rule; with the HyStart that they name, or else the controller.
+    pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth {
         let limit = u64::from(tcp.abc_limit) * u64::from(mss);
-        Growth { rule: tcp.growth, limit, counted: 0, hystart: HyStart::new(tcp.hystart.unwrap_or(hystart)) }
+        let hystart = match tcp.hystart.unwrap_or(hystart) {
+            HyStartRule::Off => Watch::Nothing,
+            HyStartRule::Rfc9406 => Watch::Rfc9406(HyStart::default()),
+            HyStartRule::Linux => Watch::Linux(LinuxHyStart::new(tcp)),
+        };
+        Growth { rule: tcp.growth, limit, counted: 0, hystart }
+    }
+
+    /// Whether slow start ends by Linux's rules.
+    pub fn is_linux(&self) -> bool {
+        matches!(self.hystart, Watch::Linux(_))
     }
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
@@ -32,11 +53,26 @@ impl Growth {
             GrowthRule::Abc => self.limit,
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
-        let wanted = self.hystart.limit_growth(ack.acked.min(limit), window, ack);
+        let wanted = self.watch(ack.acked.min(limit), window, ack);
         let room = window.ssthresh.saturating_sub(window.cwnd);
         let grow = wanted.min(room);
         window.set(window.cwnd + grow);
         if grow == room && self.rule == GrowthRule::Abc { ack.acked - grow } else { 0 }
+    }
+
+    /// What HyStart leaves of the growth that an ACK would give. It lowers the threshold when slow start is to end.
+    #[inline]
+    fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
+        match &mut self.hystart {
+            Watch::Nothing => {}
+            Watch::Rfc9406(hystart) => return hystart.limit_growth(growth, window, ack),
+            Watch::Linux(hystart) => {
+                if hystart.is_over(window, ack) {
+                    window.ssthresh = window.cwnd;
+                }
+            }
+        }
+        growth
     }
 
     /// Grows by one segment per window of `acked` bytes.
@@ -70,6 +106,18 @@ impl Growth {
     /// slow start is over.
     pub fn restart(&mut self) {
         self.counted = 0;
-        self.hystart.end();
+        match &mut self.hystart {
+            Watch::Nothing => {}
+            Watch::Rfc9406(hystart) => hystart.end(),
+            Watch::Linux(hystart) => hystart.end(),
+        }
+    }
+
+    /// A timeout begins slow start again. RFC 9406 is for the first one only, Linux looks at each.
+    pub fn restart_slowly(&mut self, now: Time) {
+        self.restart();
+        if let Watch::Linux(hystart) = &mut self.hystart {
+            hystart.begin_again(now);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! HyStart++: RFC 9406. Leaves the first slow start when the round-trip time rises, before the
-//! queue overflows.
+//! queue overflows. What Linux has instead: [`linux`].
+
+pub mod linux;
 
 use midpath_core::units::Time;
 
@@ -19,7 +21,7 @@ const CSS_ROUNDS: u32 = 5;
 /// What slow start does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Not asked for, or over: it is for the first slow start only (§4.3).
+    /// Over: it is for the first slow start only (§4.3).
     Off,
     /// Slow start, watching the round-trip time.
     Watching,
@@ -40,11 +42,11 @@ pub struct HyStart {
     baseline: Time,
 }
 
-impl HyStart {
-    /// Watches from the start if `on`.
-    pub fn new(on: bool) -> HyStart {
+impl Default for HyStart {
+    /// Watches from the start.
+    fn default() -> HyStart {
         HyStart {
-            mode: if on { Mode::Watching } else { Mode::Off },
+            mode: Mode::Watching,
             window_end: 0,
             last_min: Time::MAX,
             current_min: Time::MAX,
@@ -52,7 +54,9 @@ impl HyStart {
             baseline: Time::MAX,
         }
     }
+}
 
+impl HyStart {
     /// The first slow start is over.
     pub fn end(&mut self) {
         self.mode = Mode::Off;

@@ -42,9 +42,11 @@ pub struct TcpParams {
     /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L =
     /// 2).
     pub abc_limit: u32,
-    /// HyStart++ (RFC 9406): leave the first slow start when the round-trip time rises. Unset: on
-    /// for CUBIC (RFC 9438, §4.10), off for the others.
-    pub hystart: Option<bool>,
+    /// Leave slow start before a loss: `true` is HyStart++ (RFC 9406), when the round-trip time rises, in the
+    /// first slow start. `"linux"` is what Linux 6.1 has: at once when the round-trip time rises or a train of
+    /// ACKs is half of it long; with CUBIC in each slow start, and after it 5 % a round trip until a loss.
+    /// Unset: `true` for CUBIC (RFC 9438, §4.10), off for the others.
+    pub hystart: Option<HyStartRule>,
     /// Explicit congestion notification: `true` is RFC 3168, `"accurate"` RFC 9768. Unset: `true`
     /// for DCTCP, off for the others, as in Linux and ns-3.
     pub ecn: Option<EcnMode>,
@@ -169,6 +171,58 @@ pub enum GrowthRule {
     Abc,
     /// By ACKs (RFC 5681, equations 2 and 3), as ns-3's TcpNewReno: delayed ACKs halve the growth.
     PerAck,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HyStartRule {
+    /// Nothing.
+    Off,
+    /// HyStart++ (RFC 9406).
+    Rfc9406,
+    /// HyStart as in Linux 6.1.
+    Linux,
+}
+
+impl Serialize for HyStartRule {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            HyStartRule::Off => s.serialize_bool(false),
+            HyStartRule::Rfc9406 => s.serialize_bool(true),
+            HyStartRule::Linux => s.serialize_str("linux"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HyStartRule {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<HyStartRule, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Switch(bool),
+            Text(String),
+        }
+        let accepted = || serde::de::Error::custom("must be true (HyStart++, RFC 9406), false, or \"linux\"");
+        match Form::deserialize(d).map_err(|_| accepted())? {
+            Form::Switch(false) => Ok(HyStartRule::Off),
+            Form::Switch(true) => Ok(HyStartRule::Rfc9406),
+            Form::Text(s) if s == "linux" => Ok(HyStartRule::Linux),
+            Form::Text(_) => Err(accepted()),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for HyStartRule {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HyStartRule".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [{"type": "boolean"}, {"const": "linux"}],
+            "description": "true is HyStart++ (RFC 9406), \"linux\" what Linux 6.1 has",
+        })
+    }
 }
 
 /// How many segments one ACK covers.

@@ -18,7 +18,7 @@ const KEYS: [(&str, &[&str]); 21] = [
     ("recovery", &["\"rfc6675\""]),
     ("growth", &["\"per-ack\""]),
     ("abc_limit", &["1"]),
-    ("hystart", &["true", "false"]),
+    ("hystart", &["true", "false", "\"linux\""]),
     ("ecn", &["true", "false", "\"accurate\""]),
     ("pacing", &["true", "false"]),
     ("pacing_slow_start", &["1.3"]),

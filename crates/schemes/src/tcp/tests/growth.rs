@@ -14,7 +14,7 @@ use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::cc::{AssistedConfig, Window};
 use crate::transport::growth::Growth;
-use crate::transport::params::{DelayedAck, GrowthRule};
+use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule};
 
 const RTT: Time = Time::from_ms(100);
 
@@ -192,18 +192,23 @@ fn hystart_leaves_slow_start_when_the_queue_builds() {
         let window = *lab.sender().window();
         (window.in_slow_start(), window.ssthresh / MSS)
     };
-    let (slow, ssthresh) = run(true);
+    let (slow, ssthresh) = run(HyStartRule::Rfc9406);
     // One round until the rise is seen (twice the product), another to double, five of a quarter
     // each.
     assert!(!slow && (417..417 * 12).contains(&ssthresh), "{ssthresh}");
-    assert!(run(false).0);
+    assert!(run(HyStartRule::Off).0);
+    // Linux's leaves at once: in the round of 320, when ACKs 0.24 ms apart have come for 50.5 ms.
+    let (slow, ssthresh) = run(HyStartRule::Linux);
+    assert!(!slow && (320 + 209..=320 + 213).contains(&ssthresh), "{ssthresh}");
 }
 
 /// A path whose round-trip time does not rise keeps doubling.
 #[test]
 fn hystart_leaves_an_empty_path_alone() {
-    let tcp = TcpParams { hystart: Some(true), ..TcpParams::default() };
-    assert_eq!(rounds(&newreno(tcp, 10 * 63), 6), [10, 20, 40, 80, 160, 320]);
+    for hystart in [HyStartRule::Rfc9406, HyStartRule::Linux] {
+        let tcp = TcpParams { hystart: Some(hystart), ..TcpParams::default() };
+        assert_eq!(rounds(&newreno(tcp, 10 * 63), 6), [10, 20, 40, 80, 160, 320]);
+    }
 }
 
 /// RFC 5681, §3.1, and RFC 6928, §2.
@@ -224,7 +229,7 @@ fn a_handshake_that_lost_two_begins_with_one_segment() {
 
 #[test]
 fn what_was_counted_before_a_loss_grows_no_window_after_it() {
-    let (mut growth, mut window) = (Growth::new(&TcpParams::default(), 1000, false), Window::new(10, 1000));
+    let (mut growth, mut window) = (Growth::new(&TcpParams::default(), 1000, HyStartRule::Off), Window::new(10, 1000));
     growth.avoid(&mut window, 6_000);
     growth.restart();
     growth.avoid(&mut window, 6_000);

@@ -11,7 +11,7 @@ use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::cc::AssistedConfig;
-use crate::transport::params::{DelayedAck, GrowthRule, Recovery};
+use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, Recovery};
 use crate::transport::sender::Phase;
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -121,7 +121,7 @@ proptest! {
         mut setup in setup(), lost in prop::collection::vec(prop::bool::weighted(0.1), 0..400), cubic in any::<bool>(), prr in any::<bool>(),
     ) {
         setup.size = Some(400 * MSS);
-        let tcp = TcpParams { recovery: if prr { Recovery::Prr } else { Recovery::Rfc6675 }, hystart: Some(false), ..TcpParams::default() };
+        let tcp = TcpParams { recovery: if prr { Recovery::Prr } else { Recovery::Rfc6675 }, hystart: Some(HyStartRule::Off), ..TcpParams::default() };
         let [drops, repeated] = match cubic {
             true => {
                 let params = CubicParams { tcp, ..CubicParams::default() };

@@ -10,7 +10,7 @@ use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::ecn::EcnMode;
-use crate::transport::params::{DelayedAck, Recovery};
+use crate::transport::params::{DelayedAck, HyStartRule, Recovery};
 
 const RTT: Time = Time::from_ms(100);
 
@@ -293,7 +293,7 @@ fn a_rescue_whose_original_arrives_shows_no_loss() {
     let queue = QueueSpec::fifo(Limit::Packets(54));
     let (rate, delay) = (Rate::from_mbps(10), Time::from_us(100));
     let setup = Setup { size: Some(400 * MSS), rate, delay, queue, ..Setup::default() };
-    let tcp = TcpParams { hystart: Some(false), ..TcpParams::default() };
+    let tcp = TcpParams { hystart: Some(HyStartRule::Off), ..TcpParams::default() };
     let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
     let mut lab = Lab::new(setup, tcp, control);
     lab.run();
