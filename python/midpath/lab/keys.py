@@ -72,6 +72,7 @@ RULES = (
                 "max_rto",
                 "initial_rto",
                 "recovery",
+                "loss_detection",
                 "growth",
                 "abc_limit",
                 "hystart",

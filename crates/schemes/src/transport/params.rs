@@ -37,6 +37,9 @@ pub struct TcpParams {
     pub initial_window: u32,
     /// How much is sent in fast recovery when SACK is on. PRR is what Linux, FreeBSD and ns-3 do.
     pub recovery: Recovery,
+    /// How losses are found before the retransmission timer expires, with SACK. RFC 6675 by default; Linux has
+    /// RACK-TLP.
+    pub loss_detection: LossDetection,
     /// How the window counts what an ACK acknowledges.
     pub growth: GrowthRule,
     /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L =
@@ -86,6 +89,7 @@ impl Default for TcpParams {
             initial_rto: Time::from_secs(1),
             initial_window: 10,
             recovery: Recovery::Prr,
+            loss_detection: LossDetection::Rfc6675,
             growth: GrowthRule::Abc,
             abc_limit: 2,
             hystart: None,
@@ -158,6 +162,18 @@ pub enum Recovery {
     /// The window is halved at once; sending resumes when the pipe has drained to it (RFC 6675,
     /// §5).
     Rfc6675,
+}
+
+/// How losses are found when SACK is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// By what is reported above a hole (RFC 6675, IsLost).
+    #[default]
+    Rfc6675,
+    /// By when it was sent, too, and with a probe where nothing comes back (RFC 8985, RACK-TLP).
+    RackTlp,
 }
 
 /// How the window counts what an ACK acknowledges.

@@ -133,6 +133,14 @@ impl Scoreboard {
         (self.edge, self.above_edge) = (una, self.sacked.bytes());
     }
 
+    /// What is not SACKed below `edge` is lost by other signs.
+    pub fn raise_edge(&mut self, edge: u64) {
+        if edge > self.edge {
+            self.edge = edge;
+            self.above_edge = self.sacked.bytes_within(edge, u64::MAX);
+        }
+    }
+
     /// After a timeout all that was sent before `recover` is lost.
     pub fn all_lost(&mut self, una: u64, recover: u64) {
         self.edge = recover.max(una);
@@ -179,9 +187,9 @@ impl Scoreboard {
     }
 
     /// NextSeg(), rule 1, and rule 3 when `lost` is false: the first hole that was not
-    /// retransmitted, below the highest SACKed byte.
+    /// retransmitted, below the highest SACKed byte or what else is lost.
     pub fn hole(&self, lost: bool) -> Option<(u64, u64)> {
-        self.open(self.highest()).filter(|(from, _)| !lost || *from < self.edge)
+        self.open(self.highest().max(self.edge)).filter(|(from, _)| !lost || *from < self.edge)
     }
 
     /// After a timeout: the first hole that was not sent again, up to `recover`.

@@ -5,7 +5,7 @@
 //! from SND.UNA, SND.NXT and the [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake,
 //! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
 //! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
-//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
+//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece), `sender/tail.rs` (probes for lost tails),
 //! `sender/time_wait.rs` (what is left when all is over), `sender/half.rs` (what it is where data go
 //! both ways), `sender/rates.rs` (delivery-rate samples).
 
@@ -18,6 +18,7 @@ mod rates;
 mod recovery;
 mod repeats;
 mod supply;
+mod tail;
 mod time_wait;
 mod times;
 mod transmit;
@@ -33,6 +34,7 @@ use overtaken::Overtaken;
 use rates::Rates;
 use repeats::Repeats;
 use supply::Supply;
+use tail::Tail;
 use times::SendTimes;
 
 use super::cc::{NetworkAssisted, View, Window};
@@ -124,6 +126,8 @@ pub struct Sender<C> {
     /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
     /// no phase.
     overtaken: Option<Box<Overtaken>>,
+    /// With RACK-TLP: what it knows.
+    tail: Option<Box<Tail>>,
     /// Timeouts since SND.UNA moved.
     retries: u32,
     /// Payload sent by limited transmit since SND.UNA moved.
@@ -187,6 +191,7 @@ impl<C: NetworkAssisted> Sender<C> {
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
             repeats: Repeats::default(),
+            tail: settings.rack_tlp().then(Box::default),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
@@ -329,7 +334,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn due(&self) -> Time {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at())
+        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()).min(self.tail_at())
     }
 }
 
@@ -371,9 +376,10 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
             self.ask_network(ctx);
         }
         let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
+        let lost = ctx.now >= self.tail_at() && self.on_tail_timer(ctx);
         if ctx.now >= self.rto_at {
             self.on_deadline(ctx);
-        } else if overtaken || self.pacing && ctx.now >= self.pace_at {
+        } else if lost || overtaken || self.pacing && ctx.now >= self.pace_at {
             self.send(ctx);
         } else {
             let view = self.view();

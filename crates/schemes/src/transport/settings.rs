@@ -2,7 +2,7 @@
 
 use super::cc::{Acknowledged, Codepoints, Echo, Reflect};
 use super::ecn::EcnMode;
-use super::params::TcpParams;
+use super::params::{LossDetection, TcpParams};
 
 /// What the endpoints of one scheme share: parameters with everything resolved.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,11 @@ impl Settings {
     /// Bytes of headers on every packet but a SYN.
     pub fn overhead(&self) -> u32 {
         self.tcp.overhead() + self.header
+    }
+
+    /// Whether losses are found as RFC 8985 has it. Where the network stores, time says less.
+    pub fn rack_tlp(&self) -> bool {
+        self.tcp.loss_detection == LossDetection::RackTlp && !self.stores && !self.overtaken
     }
 
     /// Payload of a full packet on a path with this MTU.

@@ -6,7 +6,7 @@ use std::path::Path;
 use midpath_sim::{RunOptions, RunOutput, run_text};
 
 /// TCP's keys, each with values that are not what any of these schemes has unless said.
-const KEYS: [(&str, &[&str]); 21] = [
+const KEYS: [(&str, &[&str]); 22] = [
     ("sack", &["false"]),
     ("timestamps", &["false"]),
     ("delayed_ack", &["4"]),
@@ -16,6 +16,7 @@ const KEYS: [(&str, &[&str]); 21] = [
     ("initial_rto", &["\"300 ms\""]),
     ("initial_window", &["3"]),
     ("recovery", &["\"rfc6675\""]),
+    ("loss_detection", &["\"rack-tlp\""]),
     ("growth", &["\"per-ack\""]),
     ("abc_limit", &["1"]),
     ("hystart", &["true", "false", "\"linux\""]),

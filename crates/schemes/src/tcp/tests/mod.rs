@@ -14,5 +14,6 @@ mod own_window;
 mod prague;
 mod properties;
 mod recovery;
+mod tail;
 mod timeout;
 mod transfer;

@@ -11,7 +11,7 @@ use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::cc::AssistedConfig;
-use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, Recovery};
+use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, LossDetection, Recovery};
 use crate::transport::sender::Phase;
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -30,13 +30,14 @@ prop_compose! {
     fn params()(
         sack in any::<bool>(), timestamps in any::<bool>(), delayed in 1u32..4, window in 1u32..20,
         prr in any::<bool>(), abc in any::<bool>(), limited_transmit in any::<bool>(), pacing in any::<bool>(),
-        ecn in ecn_mode(), room in prop_oneof![Just(1u64 << 30), 1u64..40_000], low in any::<bool>(),
+        ecn in ecn_mode(), room in prop_oneof![Just(1u64 << 30), 1u64..40_000], low in any::<bool>(), rack in any::<bool>(),
     ) -> TcpParams {
         TcpParams {
             sack, timestamps, limited_transmit, pacing,
             delayed_ack: DelayedAck(delayed),
             initial_window: window,
             recovery: if prr { Recovery::Prr } else { Recovery::Rfc6675 },
+            loss_detection: if rack { LossDetection::RackTlp } else { LossDetection::Rfc6675 },
             growth: if abc { GrowthRule::Abc } else { GrowthRule::PerAck },
             ecn: Some(ecn),
             receive_window: Bytes(room),
@@ -72,7 +73,7 @@ fn survives<K: AssistedConfig>(
 ) -> Result<(), TestCaseError> {
     let mut fates = pattern.into_iter();
     let mut lab = Lab::new(setup, tcp, control).without_log().treat(move |_| fates.next().unwrap_or(Fate::Pass));
-    let (mut steps, mut sent) = (0u64, 0);
+    let (mut steps, mut sent, mut probes) = (0u64, 0, (0, false));
     while lab.step(Time::MAX) {
         steps += 1;
         prop_assert!(steps < 300_000, "it does not end");
@@ -81,9 +82,13 @@ fn survives<K: AssistedConfig>(
         prop_assert!(window.cwnd > 0 && window.cwnd < 1 << 40 && window.ssthresh >= 2 * window.mss);
         prop_assert!(pipe <= 2 * sender.flight(), "pipe {pipe}, flight {}", sender.flight());
         // Whoever sends new data has room for them: RFC 3042 and the FIN may go beyond.
-        let new = sender.progress();
+        let (new, before) = (sender.progress(), probes);
+        probes = sender.probes();
+        // RFC 8985, §7.3: one probe at a time. It goes beyond the window.
+        let probed = probes.0 > before.0;
+        prop_assert!(!probed || probes.0 == before.0 + 1 && !before.1, "a probe while one is outstanding");
         if new > sent && sender.phase() == Phase::Open {
-            let over = 1 + if tcp.sack { 0 } else { 2 * window.mss };
+            let over = 1 + if tcp.sack { u64::from(probes.1) * window.mss } else { 2 * window.mss };
             prop_assert!(pipe <= window.cwnd + over, "pipe {pipe}, cwnd {}", window.cwnd);
         }
         sent = new;

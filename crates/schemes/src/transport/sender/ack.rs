@@ -35,6 +35,24 @@ pub(super) struct News {
     pub repeat_arrived: bool,
 }
 
+impl News {
+    /// No ACK, but a timer.
+    pub(super) fn nothing(now: Time, flight: u64) -> News {
+        News {
+            now,
+            acked: 0,
+            delivered: 0,
+            rtt: None,
+            flight,
+            duplicate: false,
+            ece: false,
+            marks: 0,
+            more_lost: false,
+            repeat_arrived: false,
+        }
+    }
+}
+
 impl<C: NetworkAssisted> Sender<C> {
     /// Called with every segment from the peer while the connection is open.
     #[inline]
@@ -53,6 +71,7 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.acknowledged(self.una.min(self.end));
         }
         self.on_probe_answer(packet, ctx.now);
+        self.on_probe_ack(packet, &news);
         self.find_overtaken(ctx.now);
         self.feedback(packet, ctx);
         let ack = self.describe(&news);
@@ -189,7 +208,10 @@ impl<C: NetworkAssisted> Sender<C> {
         match self.phase {
             _ if self.overtaken.is_some() => {}
             Phase::Loss => self.board.all_lost(self.una, self.recover),
-            _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
+            _ => {
+                self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss);
+                self.find_lost_by_time(now);
+            }
         }
         let (from, to) = (before.max(self.una), self.board.edge());
         self.note_lost(from, to, false, now);
@@ -222,6 +244,9 @@ impl<C: NetworkAssisted> Sender<C> {
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
             self.dupacks = 0;
+            if let Some(tail) = &mut self.tail {
+                tail.moved();
+            }
             self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
             self.grow(ack);
         } else if self.overtaken.is_some() {

@@ -119,6 +119,9 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn measured(&mut self, rtt: Time) {
         self.rtt.sample(rtt);
         self.stats.rtt(rtt);
+        if let Some(tail) = &mut self.tail {
+            tail.measured();
+        }
     }
 
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
@@ -143,6 +146,9 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.times.shrink();
+            if let Some(tail) = &mut self.tail {
+                tail.stop();
+            }
             self.stop_at = Time::MAX;
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);

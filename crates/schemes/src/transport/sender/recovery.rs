@@ -23,6 +23,9 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
         self.recover = self.nxt;
         self.phase = Phase::Recovery;
+        if let Some(tail) = &mut self.tail {
+            tail.stop();
+        }
         self.partial = 0;
         self.answered(false);
         self.board.begin(self.una);
@@ -44,7 +47,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// RFC 9937, §6: sets the window to what is in the network and what may be added now.
-    fn proportion(&mut self, news: &News, first: bool) {
+    pub(super) fn proportion(&mut self, news: &News, first: bool) {
         // "If (DeliveredData is 0) Return": such an ACK says at most that a repeat was lost too. To
         // count that down could leave a window of nothing, and all would wait for the timer.
         if !self.prr_on() || (news.delivered == 0 && !first) {
@@ -114,6 +117,9 @@ impl<C: NetworkAssisted> Sender<C> {
         self.phase = Phase::Open;
         self.dupacks = 0;
         self.rto_at = Time::MAX;
+        if let Some(tail) = &mut self.tail {
+            tail.moved();
+        }
         self.find_lost(now);
         self.control.on_recovered(&mut self.window, now);
     }
@@ -206,6 +212,9 @@ impl<C: NetworkAssisted> Sender<C> {
         };
         self.gave_up = (now, self.nxt);
         self.phase = Phase::Loss;
+        if let Some(tail) = &mut self.tail {
+            tail.stop();
+        }
         self.dupacks = 0;
         self.limited_transmit = 0;
         self.board.forget_if_reneged(self.una);

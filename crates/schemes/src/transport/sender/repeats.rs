@@ -66,11 +66,11 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Called before an ACK's numbers are taken in: when what it reports for the first time was
     /// sent.
     pub(super) fn note_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
-        if !self.board.has_repeats() || !self.sack_on() {
+        if !self.sack_on() || !self.board.has_repeats() && self.tail.is_none() {
             return;
         }
         let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
-        let (mut newest, guess) = (self.repeats.newest, self.repeats.guess);
+        let (mut newest, guess, tail) = (self.repeats.newest, self.repeats.guess, &mut self.tail);
         // RFC 8985, §6.2, step 2: what comes within less than a round trip of its repeat is the
         // original. Where queues grew, the least round trip is far below today's: so not from a
         // guess, which may follow its original at once.
@@ -78,6 +78,9 @@ impl<C: NetworkAssisted> Sender<C> {
             let guessed = guess.0 < end && end <= guess.1;
             if !timed.again || (now.saturating_sub(timed.at) >= base && !guessed) {
                 newest = newest.max(timed.at);
+                if let Some(tail) = tail.as_mut() {
+                    tail.arrived(timed.at, end, now);
+                }
             }
         };
         for (from, to) in sacked.missing(una, ack) {

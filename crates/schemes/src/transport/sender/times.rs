@@ -80,6 +80,11 @@ impl SendTimes {
         Some((sent.end(), Timed { at: sent.at, again: sent.end & AGAIN != 0 }))
     }
 
+    /// Where the last segment begins, if nothing below `una` is outstanding.
+    pub fn last(&self, una: u64) -> u64 {
+        self.0.len().checked_sub(2).map_or(una, |before| self.0[before].end().max(una))
+    }
+
     /// The segments that lie in `[from, to)`, at least in part, as [`SendTimes::of`] tells them.
     pub fn within(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, Timed)> + '_ {
         let first = self.place(from);
@@ -114,6 +119,15 @@ mod tests {
     use super::*;
 
     const MS: fn(u64) -> Time = Time::from_ms;
+
+    #[test]
+    fn the_last_segment_begins_where_the_one_before_ends() {
+        let mut times = SendTimes::default();
+        assert_eq!(times.last(7), 7);
+        (1..=3).for_each(|i| times.sent(i * 100, MS(i)));
+        times.sent_again(100, 200, MS(9));
+        assert_eq!((times.last(0), times.last(250)), (200, 250));
+    }
 
     #[test]
     fn the_first_acknowledged_segment_is_timed() {

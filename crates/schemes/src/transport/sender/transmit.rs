@@ -65,7 +65,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The next packet leaves now at the earliest. If it waited for its time it counts from then,
     /// however late the driver wakes this end, up to [`PACING_CREDIT`].
     #[inline]
-    fn pace_from(&mut self, now: Time) {
+    pub(super) fn pace_from(&mut self, now: Time) {
         if self.settings.tcp.pacing {
             let earliest = if self.pacing { now.saturating_sub(PACING_CREDIT) } else { now };
             self.pace_at = self.pace_at.max(earliest);
@@ -96,6 +96,7 @@ impl<C: NetworkAssisted> Sender<C> {
         {
             self.rto_at = now.saturating_add(self.patience());
         }
+        self.schedule_probe(now);
     }
 
     #[inline]
@@ -140,7 +141,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// The first segment of a hole in what was sent.
-    fn segment_in(&self, (from, to): (u64, u64)) -> Segment {
+    pub(super) fn segment_in(&self, (from, to): (u64, u64)) -> Segment {
         let mut payload = self.window.mss.min(to.min(self.end) - from.min(self.end));
         if let Some(supply) = &self.supply {
             payload = payload.min(supply.limit(from).saturating_sub(from));
@@ -151,7 +152,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// The next segment of data never sent, if there are any and the receiver has room.
     #[inline]
-    fn new_segment(&self, pipe: u64) -> Option<Segment> {
+    pub(super) fn new_segment(&self, pipe: u64) -> Option<Segment> {
         let from = self.nxt;
         if from > self.end || self.needs_data() {
             return None;
@@ -174,7 +175,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     #[inline]
-    fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
+    pub(super) fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.numbered(segment.payload, segment.from, ctx.now);
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
@@ -209,6 +210,9 @@ impl<C: NetworkAssisted> Sender<C> {
     fn count_new(&mut self, segment: Segment, now: Time) {
         self.nxt += segment.len();
         self.times.sent(self.nxt, now);
+        if let Some(tail) = &mut self.tail {
+            tail.moved();
+        }
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
         }
