@@ -36,7 +36,7 @@ def plan(changes=None, **values):
     mbps = 10**6
     links = [(0, 1, 100 * mbps, 0.001), (1, 2, 20 * mbps, 0.01), (2, 3, 100 * mbps, 0.001)]
     flow = {"from": 0, "to": 3, "start_s": 0.0, "stop_s": None, "scheme": "cubic", "group": "flows", "rate_bps": None}
-    flow |= {"rtt_s": 0.0241, "bottleneck_bps": 20 * mbps, "hops": 3, "path": [0, 1, 2, 3]}
+    flow |= {"rtt_s": 0.0241, "hops": 3, "path": [0, 1, 2, 3]}
     said = {
         "title": "a test",
         "scheme": "cubic",

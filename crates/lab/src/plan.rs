@@ -43,7 +43,7 @@ pub fn plan(setup: &Setup) -> Value {
     let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
     let nodes = topology.nodes().iter().enumerate().map(|(n, node)| {
         json!({
-            "name": node.name, "kind": if topology.is_host(n) { "host" } else { "router" }, "label": node.label,
+            "name": node.name, "kind": if topology.is_host(n) { "host" } else { "router" },
             "x": node.pos.map(|p| p.0), "y": node.pos.map(|p| p.1),
         })
     });
@@ -56,7 +56,7 @@ pub fn plan(setup: &Setup) -> Value {
         json!({
             "a": link.a, "b": link.b, "rates_bps": [link.rate_from(link.a).0, link.rate_from(link.b).0],
             "delay_s": link.delay.as_secs_f64(), "mtu": link.mtu, "schemes": [scheme(link.a), scheme(link.b)],
-            "tunnel": setup.is_tunnel(i), "queues": queues,
+            "queues": queues,
         })
     });
     let flows = setup.flows.iter().enumerate().map(|(i, info)| {
@@ -67,7 +67,7 @@ pub fn plan(setup: &Setup) -> Value {
             "from": flow.src, "to": flow.dst, "size_bytes": flow.size.map(|size| size.0),
             "start_s": flow.start.as_secs_f64(), "stop_s": seconds(flow.stop), "scheme": setup.scheme_of(i),
             "group": &*flow.group, "rate_bps": flow.rate.map(|rate| rate.0), "rtt_s": info.rtt.as_secs_f64(),
-            "ideal_fct_s": seconds(info.unloaded), "bottleneck_bps": info.bottleneck.0, "hops": info.hops, "path": path,
+            "ideal_fct_s": seconds(info.unloaded), "hops": info.hops, "path": path,
         })
     });
     json!({
@@ -75,18 +75,16 @@ pub fn plan(setup: &Setup) -> Value {
         "stop_s": seconds(setup.scenario.stop), "nodes": nodes.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(), "flows": flows.collect::<Vec<_>>(), "routes": routes(setup),
         "described": setup.described, "equipment": setup.equipment,
-        "pcap": setup.captures().iter().map(|capture| capture.name.clone()).collect::<Vec<_>>(),
     })
 }
 
-/// The queue before an end of a link: the key that asks for it, the kernel's qdisc that does the same, and whether
-/// rate or state of the link change.
+/// The queue before an end of a link: the kernel's qdisc that does the same, and whether rate or state of the link
+/// change.
 fn queue(setup: &Setup, i: usize, end: usize, varying: &[bool]) -> Value {
     let link = &setup.topology.links()[i];
     let node = [link.a, link.b][end];
-    let (key, queue) = setup.queue_before(node, i);
     json!({
-        "key": key, "qdisc": qdisc::of(&queue, link.rate_from(node), link.mtu),
+        "qdisc": qdisc::of(&setup.queue_before(node, i), link.rate_from(node), link.mtu),
         "varies": varying.get(2 * i + end).copied().unwrap_or(false),
     })
 }

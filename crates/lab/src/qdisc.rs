@@ -56,7 +56,7 @@ mod tests {
              flow = [{{ from = \"a\", to = \"b\" }}]\nstop = \"1 s\"\nqueue = {{ {queue} }}"
         );
         let setup = prepare(&text, Path::new("."), &RunOptions::default(), &Catalogue::standard()).expect(&text);
-        of(&setup.queue_before(0, 0).1, Rate::from_mbps(12), 1500)
+        of(&setup.queue_before(0, 0), Rate::from_mbps(12), 1500)
     }
 
     #[test]

@@ -188,11 +188,6 @@ impl Setup {
         self.tunnels.along(&nodes).map(|(n, p)| (n, p.0, link_info(&self.topology, n, usize::from(p.0)).rate)).collect()
     }
 
-    /// Whether a link of the topology is a tunnel.
-    pub fn is_tunnel(&self, link: usize) -> bool {
-        self.tunnels.is_tunnel(link)
-    }
-
     /// What runs where, for the result.
     pub fn deployed(&self) -> serde_json::Value {
         self.deployment.json(&self.topology)
@@ -351,11 +346,10 @@ impl Setup {
         self.queues.of(named, self.topology.is_host(n), self.scheme_at(n, port))
     }
 
-    /// The queue before link number `link` at node `n`, and the key that asks for it.
-    pub fn queue_before(&self, n: usize, link: usize) -> (&str, QueueSpec) {
+    /// The queue before link number `link` at node `n`.
+    pub fn queue_before(&self, n: usize, link: usize) -> QueueSpec {
         let port = self.topology.port_of_link(n, link).unwrap_or(0);
-        let keyed = self.queue_of(n, usize::from(port));
-        (&keyed.key, keyed.queue)
+        self.queue_of(n, usize::from(port)).queue
     }
 
     /// Both directions of every link.
