@@ -38,12 +38,13 @@ def topology(links: Iterable[str], hosts: Iterable[str]) -> str:
     return "[topology]\nlinks = [\n  " + ",\n  ".join(links) + f"\n]\nnodes = [{nodes}]"
 
 
-def dumbbell(rate: str, delay: float, access: str, delays: Sequence[float]) -> str:
-    """A core from r0 to r1, and for each of `delays`, those of senders' links, a pair of hosts. Delays in ms."""
-    pairs = [((f"s{i}", "r0", ms), (f"d{i}", "r1", 0.1)) for i, ms in enumerate(delays)]
+def dumbbell(rate: str, delay: float, access: str, delays: Sequence[float], far: float = 0.1, more: str = "") -> str:
+    """A core from r0 to r1, and for each of `delays`, those of senders' links, a pair of hosts. Delays in ms; `far`
+    is that of receivers' links, `more` what else is said of the core."""
+    pairs = [((f"s{i}", "r0", ms), (f"d{i}", "r1", far)) for i, ms in enumerate(delays)]
     ends = [end for pair in pairs for end in pair]
     links = [link(host, router, access, f"{ms} ms") for host, router, ms in ends]
-    return topology([link("r0", "r1", rate, f"{delay} ms"), *links], [host for host, _, _ in ends])
+    return topology([link("r0", "r1", rate, f"{delay} ms", more), *links], [host for host, _, _ in ends])
 
 
 def flow(source: str, target: str, start: str, **more: str | None) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+
+from midpath.matrix.entries import MADE_FOR
 
 STEP = 0.1
 """Of the series, seconds."""
@@ -52,11 +55,15 @@ class Scene:
     """How long the run goes on then, likewise."""
     hosts: int = 0
     """Pairs of hosts that share the flows, one after the other; none: a pair for each flow."""
+    far: float = 0.1
+    """Of receivers' links, ms."""
+    corruption: float = 0.0
+    """Of the core's packets, each way."""
 
     @property
     def longest(self) -> float:
         """The longest round trip without queues, seconds."""
-        return 2 * (self.delay + max(flow.delay for flow in self.flows) + 0.1) / 1e3
+        return 2 * (self.delay + max(flow.delay for flow in self.flows) + self.far) / 1e3
 
     @property
     def settled(self) -> float:
@@ -91,12 +98,23 @@ class Scene:
         ports = 2 * pairs + 1
         points = 2 * round(self.stop / STEP)
         end = f"{stop:.3f}" if stop else self.stop
+        delays = [flow.delay for flow in self.flows[:pairs]]
+        lossy = f', corruption = "{100 * self.corruption:.3g} %"' if self.corruption else ""
         return "\n".join([
             f'title = "{self.name} {self.number}"\nscheme = "{scheme}"\nseed = {self.number}\nstop = "{end} s"',
             f'[queue]\nlimit = "{self.queue} ms"',
-            scenes.dumbbell(f"{self.rate} Mbps", self.delay, "1 Gbps", [flow.delay for flow in self.flows[:pairs]]),
+            *made_for(scheme),
+            scenes.dumbbell(f"{self.rate} Mbps", self.delay, "1 Gbps", delays, self.far, lossy),
             f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'
             f"ports = {ports}\nflows = 0",
             *(flow.toml(i % pairs) for i, flow in enumerate(self.flows)),
             *(f"[[fault]]\n{fault}" for fault in self.faults),
         ])  # fmt: skip
+
+
+def made_for(scheme: str) -> list[str]:
+    """Keys of [queue] for the kind that a scheme is made for, as in the matrix; it holds no more than the others'."""
+    keys = MADE_FOR.get(scheme, {})
+    return [
+        f"{key} = {str(value).lower() if isinstance(value, bool) else json.dumps(value)}" for key, value in keys.items()
+    ]

@@ -3,13 +3,17 @@
     python checks/transients/suite.py > checks/transients/RESULTS.md
     python checks/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show   # one, with its text
 
-There are two classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
-(crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. All run on a
-dumbbell with access links of 1 Gbps. A scenario follows from its class and number alone. Each is run as it stands with
-each scheme, at its defaults. What a port may hold in all is the queue's limit for every scheme; INRPP makes its buffer,
-its cache and the partition of other traffic of it.
+There are three classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
+(crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. In `racks`
+(racks.py) round trips are a data centre's. All run on a dumbbell with access links of 1 Gbps. A scenario follows from
+its class and number alone. Each is run as it stands with each scheme, at its defaults. What a port may hold in all is
+the queue's limit for every scheme; INRPP makes its buffer, its cache and the partition of other traffic of it. Prague
+and DCQCN have the queues that mark which they have in the matrix.
 
-The bounds of both:
+No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY, Swift
+and DCQCN are run in all classes. `racks` is where their own texts place them.
+
+The bounds of all:
 
 - **loss**: packets that queues dropped, over packets sent, is at most NewReno's on the same scenario and one percent.
 - **offered load**: in no tenth of a second do senders put more onto their links than three times what the core sends at
@@ -40,6 +44,7 @@ from pathlib import Path
 import changes
 import crowds
 import pandas as pd
+import racks
 from scene import STEP, Scene
 
 import midpath
@@ -57,13 +62,19 @@ SCHEMES = (
     "rcp",
     "xcp",
     "hpcc",
+    "powertcp",
+    "timely",
+    "swift",
+    "dcqcn",
+    "bbr",
+    "prague",
     "fcp",
     "inrpp",
     "mircc",
     "ndn",
 )  # fmt: skip
 BASE = "newreno"
-CLASSES = {"changes": changes.draw, "crowds": crowds.draw}
+CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw}
 
 MORE_LOSS = 0.01
 TIMES, FIRST = 3.0, 64e3
@@ -152,12 +163,14 @@ def failures(of: str, scene: Scene, found: Found, base: Found) -> dict[str, floa
     crowd = of == "crowds"
     scarce = crowd and scene.share < 1
     filled = base.filled - LESS_FILLED if scarce else CROWD_FILLED if crowd else FILLED
+    if scene.corruption:
+        filled = min(filled, base.filled - LESS_FILLED)
     missed = {
         "loss": found.loss > base.loss + MORE_LOSS,
         "offered": found.offered > 1,
         "idle": not found.filled >= filled,
         "late loss": found.late > (max(LATE, base.late + MORE_LOSS) if crowd else LATE),
-        "starved": crowd and found.starved > base.starved + MORE_STARVED,
+        "starved": of != "changes" and found.starved > base.starved + MORE_STARVED,
     }
     values = (found.loss, found.offered, found.filled, found.late, found.starved)
     return {head: value for (head, over), value in zip(missed.items(), values, strict=True) if over}
