@@ -20,7 +20,7 @@ impl Bbr {
         };
         if self.phase == Phase::Startup && !self.full_bw_reached && self.in_recovery && high {
             (self.full_bw_reached, self.full_bw_now) = (true, true);
-            self.inflight_longterm = self.bdp().max(self.inflight_latest);
+            self.inflight_longterm = self.bdp().max(self.inflight_latest).floor();
         }
     }
 
@@ -60,7 +60,8 @@ impl Bbr {
         self.prev_probe_too_high = true;
         self.is_bw_probe_sample = false;
         if !app_limited {
-            self.inflight_longterm = in_flight.max(self.target_inflight(window) * c::BETA);
+            // Whole bytes, as windows are: one byte less than it limits nothing, and would never raise it again.
+            self.inflight_longterm = in_flight.max(self.target_inflight(window) * c::BETA).floor();
         }
         if self.phase == Phase::Up {
             self.start_down_at(now, delivered);

@@ -171,6 +171,8 @@ proptest! {
             // BoundBWForModel.
             prop_assert!(bbr.bw <= bbr.max_bw || !acked);
             prop_assert!(bbr.inflight_longterm >= 0.0 && bbr.inflight_shortterm > 0.0);
+            // A window that is capped by it reaches it: "C.cwnd >= BBR.inflight_longterm".
+            prop_assert!(bbr.inflight_longterm == f64::INFINITY || bbr.inflight_longterm.fract() == 0.0);
             // Probing for bandwidth begins without the short-term model, and ends with it unknown.
             if bbr.phase == Phase::Refill || bbr.phase == Phase::Up {
                 prop_assert!(bbr.bw_shortterm == f64::INFINITY && bbr.inflight_shortterm == f64::INFINITY);

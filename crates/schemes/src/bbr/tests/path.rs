@@ -157,6 +157,24 @@ fn losses_while_probing_end_the_probe_and_bound_what_is_in_flight() {
     assert!(lost < 0.02, "{lost}");
 }
 
+/// "ProbeBW_UP" raises `inflight_longterm` while the window is at it: what a lossy time has left is forgotten.
+#[test]
+fn what_may_be_in_flight_grows_again_once_nothing_is_lost() {
+    let mut count = 0u32;
+    let mut lab = lab(20, 40, 1000).treat(move |sent| {
+        count += u32::from(sent.is_data() && sent.at < Time::from_secs(5));
+        if sent.is_data() && sent.at < Time::from_secs(5) && count.is_multiple_of(10) { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run_until(Time::from_secs(5));
+    let (bound, bdp) = (with(&lab, |b| b.inflight_longterm), payload(20) * 0.04);
+    assert!(bound < 0.5 * bdp, "{bound} of {bdp}");
+    lab.run_until(Time::from_secs(25));
+    let before = lab.carried();
+    lab.run_until(Time::from_secs(30));
+    let (used, bound) = ((lab.carried() - before) as f64 / (5.0 * 20e6 / 8.0), with(&lab, |b| b.inflight_longterm));
+    assert!(used > 0.93 && bound > bdp, "{used}, {bound} of {bdp}");
+}
+
 #[test]
 fn flows_of_any_length_end_and_repeat_nothing() {
     for size in [1, MSS, 20 * MSS, 3000 * MSS] {
