@@ -152,7 +152,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn reschedule_probe(&mut self, now: Time) {
-        let (may, flight, srtt) = (self.may_probe(), self.flight(), self.rtt.srtt());
+        let (allowed, flight, srtt) = (self.may_probe(), self.flight(), self.rtt.srtt());
         let Some(tail) = &mut self.tail else { return };
         tail.moved = false;
         let after = match (self.rtt.sampled(), flight > self.window.mss + 1) {
@@ -161,8 +161,8 @@ impl<C: NetworkAssisted> Sender<C> {
             // "FlightSize is one segment": its ACK may be delayed.
             (true, false) => Time(srtt.0.saturating_mul(2)).saturating_add(self.settings.tcp.delack_timeout),
         };
-        let may = may && tail.probe.is_none() && tail.measured;
-        tail.probe_at = if may { now.saturating_add(after).min(self.rto_at) } else { Time::MAX };
+        let due = allowed && tail.probe.is_none() && tail.measured;
+        tail.probe_at = if due { now.saturating_add(after).min(self.rto_at) } else { Time::MAX };
     }
 
     /// One of the two deadlines has come. Whether anything is to be sent.
