@@ -11,6 +11,7 @@ pub mod fifo;
 pub mod limit;
 pub mod node;
 pub mod packet;
+pub mod pfc;
 pub mod queue;
 pub mod queue_spec;
 pub mod ranges;

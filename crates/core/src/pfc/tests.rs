@@ -1,0 +1,193 @@
+use super::*;
+use crate::packet::{FlowId, NodeId, Packet, PacketId, PortId};
+use crate::queue::{Bound, Fifo, Loss, NoAqm, Queue};
+use crate::roles::{Action, Inbound, LinkInfo, Port, PortBench};
+use proptest::prelude::*;
+
+const HTSIM: &str = include_str!("../../../../tests/vectors/pfc/pauses.csv");
+
+/// csg-htsim's lossless queues, packet by packet: what is held, and each pause and its end.
+#[test]
+fn it_pauses_when_htsim_does() {
+    let at = Thresholds { xoff: 9000, xon: 6000, headroom: u64::MAX / 2 };
+    let mut buffer = Buffer::new(1, 3, [at; 3].into_iter());
+    // Of each input and output the packets that wait there, first in first out.
+    let mut waiting: std::collections::BTreeMap<(u16, u16), std::collections::VecDeque<PacketId>> = Default::default();
+    let (mut next, mut said, mut pauses) = (0, None, 0);
+    for line in HTSIM.lines().skip(1) {
+        let mut fields = line.split(',');
+        let time = Time(fields.next().unwrap().parse().unwrap());
+        let event = fields.next().unwrap();
+        let [input, size, output, held] = [(); 4].map(|()| fields.next().unwrap().parse::<u64>().unwrap());
+        let (input, output) = (PortId(input as u16), PortId(output as u16));
+        match event {
+            "came" => {
+                assert_eq!(said.take(), None, "before {line}");
+                let id = PacketId(next);
+                next += 1;
+                buffer.came_in(id, input, time);
+                let pause = buffer.take(id, output, 0, size as u32, time).expect("there is room");
+                said = pause.map(|port| (port, true));
+                waiting.entry((input.0, output.0)).or_default().push_back(id);
+            }
+            "left" => {
+                assert_eq!(said.take(), None, "before {line}");
+                let id = waiting.get_mut(&(input.0, output.0)).and_then(|w| w.pop_front()).expect("it waits");
+                said = buffer.leave(id).map(|port| (port, false));
+            }
+            "pause" | "resume" => {
+                assert_eq!(said.take(), Some((input, event == "pause")), "{line}");
+                pauses += 1;
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(buffer.account(input, 0).held, held, "{line}");
+    }
+    assert_eq!((next, pauses, said), (450, 42, None));
+}
+
+#[test]
+fn headroom_by_hand() {
+    // 100 Gbps, 2 us: the largest packet takes 120 ns, a frame 3.52 ns, there and back 4 us: 4.12352 us are 51,544 bytes, and two
+    // largest packets. One more for what is rounded.
+    let (rate, delay) = (Rate::from_gbps(100), Time::from_us(2));
+    let up = Upstream { rate, back: rate, delay, jitter: Time::ZERO, mtu: 1500 };
+    assert_eq!((FRAME_SIZE, up.headroom()), (44, Bytes(51_544 + 3000 + 1)));
+    // Of a neighbour ten times as slow a tenth is under way, while the frame waits as long as before.
+    let slow = Upstream { rate: Rate::from_gbps(10), ..up };
+    assert_eq!(slow.headroom(), Bytes(5154 + 3000 + 1));
+    assert_eq!(Upstream { jitter: Time::from_us(4), ..slow }.headroom(), Bytes(10_154 + 3000 + 1));
+}
+
+fn bench() -> PortBench {
+    PortBench::new(LinkInfo { rate: Rate::from_gbps(1), delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) })
+}
+
+fn port(classes: usize, quanta: Option<[u32; 2]>, buffer: &SharedBuffer) -> PfcPort {
+    let lane = |i: usize| {
+        let port = Box::new(Queue::new(NoAqm, Fifo::new(Bound::EVERYTHING), Loss));
+        Lane { port, lossless: true, quantum: quanta.map(|quanta| quanta[i]) }
+    };
+    PfcPort::new((0..classes).map(lane).collect(), |packet| packet.flow.0 as usize, buffer.clone())
+}
+
+fn buffer(classes: usize) -> SharedBuffer {
+    let at = Thresholds { xoff: 3000, xon: 1500, headroom: 3000 };
+    SharedBuffer::new(Buffer::new(classes, 1, (0..classes).map(|_| at)))
+}
+
+fn packet(flow: u32, size: u32) -> Packet {
+    Packet::new(FlowId(flow), NodeId(7), NodeId(8), size)
+}
+
+/// Lets a packet in through the only port and out through it again.
+fn pass(bench: &mut PortBench, port: &mut PfcPort, flow: u32, size: u32) {
+    let pkt = bench.pool.insert(packet(flow, size));
+    let Inbound::Forward(pkt) = port.inbound(pkt, &mut bench.ctx()) else { panic!("it goes on") };
+    port.outbound(pkt, &mut bench.ctx());
+}
+
+/// The flows that leave until it gives none.
+fn flows(bench: &mut PortBench, port: &mut PfcPort) -> Vec<u32> {
+    std::iter::from_fn(|| {
+        let pkt = port.poll_transmit(&mut bench.ctx())?;
+        Some(bench.pool.take(pkt).flow.0)
+    })
+    .collect()
+}
+
+fn frame(bench: &mut PortBench, port: &mut PfcPort, paused: &[bool]) {
+    let pkt = bench.pool.insert(PauseFrame::of(paused.iter().copied()).packet(NodeId(1), NodeId(0)));
+    let Inbound::Consume(pkt) = port.inbound(pkt, &mut bench.ctx()) else { panic!("it is the port's") };
+    bench.pool.free(pkt);
+}
+
+/// What the port has told its neighbour: of each class whether to pause. The node offers it to the port.
+fn told(bench: &mut PortBench, port: &mut PfcPort) -> Vec<Option<PauseFrame>> {
+    let mut frames = Vec::new();
+    while let Some(action) = bench.actions.pop_front() {
+        match action {
+            Action::Sibling(PortId(0), pkt) => {
+                frames.push(PauseFrame::in_packet(&bench.pool[&pkt]));
+                port.outbound(pkt, &mut bench.ctx());
+            }
+            Action::Consume(pkt) => bench.pool.free(pkt),
+            other => panic!("{other:?}"),
+        }
+    }
+    frames
+}
+
+#[test]
+fn a_pause_holds_back_one_class() {
+    let (buffer, mut bench) = (buffer(2), bench());
+    let mut port = port(2, None, &buffer);
+    frame(&mut bench, &mut port, &[true, false]);
+    [0, 1, 0].into_iter().for_each(|flow| pass(&mut bench, &mut port, flow, 100));
+    assert_eq!(flows(&mut bench, &mut port), [1]);
+    bench.now = Time::from_us(5);
+    frame(&mut bench, &mut port, &[false, false]);
+    assert_eq!(flows(&mut bench, &mut port), [0, 0]);
+    let stopped = |class| buffer.get().stopped(PortId(0), class).until(Time::from_us(9));
+    assert_eq!([stopped(0).0, stopped(1).0], [Time::from_us(5), Time::ZERO]);
+}
+
+#[test]
+fn classes_share_by_their_weights() {
+    let (buffer, mut bench) = (buffer(2), bench());
+    let mut port = port(2, Some([300, 100]), &buffer);
+    for _ in 0..6 {
+        [0, 1].into_iter().for_each(|flow| pass(&mut bench, &mut port, flow, 100));
+    }
+    let sent = flows(&mut bench, &mut port);
+    assert_eq!((sent.len(), sent[..8].iter().filter(|flow| **flow == 0).count()), (12, 6), "{sent:?}");
+    frame(&mut bench, &mut port, &[true, false]);
+    [0, 1, 1].into_iter().for_each(|flow| pass(&mut bench, &mut port, flow, 100));
+    assert_eq!(flows(&mut bench, &mut port), [1, 1]);
+}
+
+#[test]
+fn a_frame_goes_first_and_a_newer_one_takes_its_place() {
+    let (buffer, mut bench) = (buffer(1), bench());
+    let mut port = port(1, None, &buffer);
+    (0..3).for_each(|_| pass(&mut bench, &mut port, 0, 1100));
+    let frames = told(&mut bench, &mut port);
+    assert_eq!(frames.iter().map(|f| f.and_then(|f| f.says(0))).collect::<Vec<_>>(), [Some(true)]);
+    assert_eq!(port.backlog().packets, 4, "the frame waits, too");
+    let first = port.poll_transmit(&mut bench.ctx()).map(|pkt| bench.pool.take(pkt));
+    assert_eq!(first.as_ref().and_then(PauseFrame::in_packet).and_then(|f| f.says(0)), Some(true));
+    assert_eq!(first.map(|p| (p.size, p.hops)), Some((FRAME_SIZE, u8::MAX)));
+    // Two leave: less than XON is held. Meanwhile XOFF is crossed again: one frame waits, the last.
+    assert_eq!(flows(&mut bench, &mut port).len(), 3);
+    (0..3).for_each(|_| pass(&mut bench, &mut port, 0, 1100));
+    let frames = told(&mut bench, &mut port);
+    assert_eq!(frames.iter().map(|f| f.and_then(|f| f.says(0))).collect::<Vec<_>>(), [Some(false), Some(true)]);
+    let first = port.poll_transmit(&mut bench.ctx()).map(|pkt| bench.pool.take(pkt));
+    assert_eq!(first.as_ref().and_then(PauseFrame::in_packet).and_then(|f| f.says(0)), Some(true));
+}
+
+#[test]
+fn without_room_above_the_headroom_a_packet_is_refused() {
+    let (buffer, mut bench) = (buffer(1), bench());
+    let mut port = port(1, None, &buffer);
+    (0..5).for_each(|_| pass(&mut bench, &mut port, 0, 1500));
+    let drops = bench.actions.iter().filter(|a| matches!(a, Action::Drop(_, _, Drop::Queue))).count();
+    let account = *buffer.get().account(PortId(0), 0);
+    assert_eq!((drops, account.refused, account.held, account.pauses), (1, 1, 6000, 1));
+}
+
+use crate::roles::Drop;
+
+proptest! {
+    #[test]
+    fn a_frame_survives_the_wire_and_no_bytes_panic(paused in prop::collection::vec(any::<bool>(), 0..9), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        use crate::packet::{Header, body_of};
+        let frame = PauseFrame::of(paused.iter().copied());
+        prop_assert_eq!(PauseFrame::get(&body_of(&frame)), Some(frame));
+        let said: Vec<_> = (0..9).map(|class| frame.says(class)).collect();
+        prop_assert!((0..9).all(|class| said[class] == paused.get(class).copied().filter(|_| class < MAX_CLASSES)));
+        if let Some(read) = PauseFrame::get(&bytes) {
+            prop_assert_eq!(body_of(&read), bytes);
+        }
+    }
+}
