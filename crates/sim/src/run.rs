@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::engine::{self, Engine, Network, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRows, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
+    Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
     port_table, rerouted_ideal, stalls, summarise, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
@@ -155,6 +155,7 @@ struct Finished<'a> {
     counts: Counts,
     warnings: Vec<Warning>,
     tunnels: Option<Value>,
+    pauses: Option<Pauses>,
     traced: Option<Traced>,
     /// What a first run has found for the trace.
     found: Option<Found>,
@@ -220,6 +221,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         counts,
         warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
         tunnels: None,
+        pauses: None,
         traced: None,
         found: None,
     })
@@ -235,7 +237,7 @@ fn run_packets<'a>(
     let plan = setup.series_plan();
     let captures = setup.captures();
     let stalls_plan = setup.watch_plan();
-    let pipes = network.pipes.clone();
+    let (pipes, buffers) = (network.pipes.clone(), network.buffers.clone());
     let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, stalls_plan.clone(), nodes, here))
@@ -279,8 +281,22 @@ fn run_packets<'a>(
     warnings.extend(phase_effects(setup, &rows, &ports));
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
-    let tunnels = setup.carried(&pipes);
-    Some(Finished { rows, ports, recording, span, threads, memory, counts, warnings, tunnels, traced, found: None })
+    let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));
+    warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup)));
+    Some(Finished {
+        rows,
+        ports,
+        recording,
+        span,
+        threads,
+        memory,
+        counts,
+        warnings,
+        tunnels,
+        pauses,
+        traced,
+        found: None,
+    })
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
@@ -324,6 +340,9 @@ impl Finished<'_> {
         if let Some(tunnels) = self.tunnels {
             run["tunnels"] = tunnels;
         }
+        if let Some(pauses) = &self.pauses {
+            run["pfc"] = pauses.json(setup);
+        }
         if let Some(traced) = &self.traced {
             run["trace"] = traced.json();
         }
@@ -342,6 +361,9 @@ impl Finished<'_> {
         captures.sort_by_key(|c| order.iter().position(|o| o.place == c.place));
         if setup.scenario.measure.series {
             tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
+        }
+        if let Some(pauses) = &self.pauses {
+            tables.push(("pauses".to_owned(), pauses.table(setup)));
         }
         if let Some(traced) = &self.traced {
             tables.push(("trace".to_owned(), traced.table(setup)));

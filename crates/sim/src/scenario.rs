@@ -3,6 +3,7 @@
 mod deploy;
 mod faults;
 mod lines;
+mod pfc;
 mod queue;
 mod spec;
 mod trace;
@@ -10,6 +11,7 @@ mod vary;
 
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
+pub use pfc::{PfcSpec, TrafficClass};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{FORMAT, MeasureSpec, PcapSpec, RoutingSpec, Scenario};
 pub use trace::TraceSpec;

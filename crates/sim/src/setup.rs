@@ -13,6 +13,7 @@ mod measure;
 mod names;
 mod objects;
 mod paths;
+mod pfc;
 mod queues;
 mod reroute;
 mod routes;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::pfc::SharedBuffer;
 use midpath_core::queue::{Discipline, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
@@ -40,6 +42,7 @@ pub use directions::Direction;
 pub use flows::{FlowInfo, FlowTable};
 pub use names::Groups;
 pub use objects::Objects;
+pub use pfc::Lossless;
 pub use routes::TableRoutes;
 pub use trace::{Found, Search};
 
@@ -78,6 +81,8 @@ pub struct Setup {
     varying: Variations,
     rerouting: Rerouting,
     tunnels: Arc<Tunnels>,
+    /// Lossless classes, if there are any.
+    pub lossless: Option<Lossless>,
     /// What each sort of port has, for the result.
     pub equipment: serde_json::Value,
     /// What each scheme says of itself, for the result.
@@ -134,12 +139,14 @@ impl Setup {
             varying,
             rerouting,
             tunnels,
+            lossless: None,
             equipment,
             described,
         };
         setup.check_host_jitter()?;
         setup.trace_plan()?;
         setup.try_queues()?;
+        setup.lossless = setup.lossless_classes()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
         Ok(setup)
@@ -200,7 +207,7 @@ impl Setup {
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 if tried.insert((self.deployment.of(n, port), &self.queue_of(n, port).key)) {
-                    self.port(n, port, rtt, &links(&self.topology, NodeId(n as u32)))?;
+                    self.port(n, port, rtt, &links(&self.topology, NodeId(n as u32)), false)?;
                 }
             }
         }
@@ -227,9 +234,17 @@ impl Setup {
         Some(look(network, &NodeSpec { node: NodeId(n as u32), links, map: &map, routes: &routes, ecmp }))
     }
 
-    /// A port as its scheme, or the scenario, wants it.
-    fn port(&self, n: usize, port: usize, rtt: Time, links: &[LinkInfo]) -> Result<Discipline, SpecError> {
-        let spec = self.port_spec(n, port, rtt);
+    /// A port as its scheme, or the scenario, wants it; that of a `lossless` class has a queue without a
+    /// limit.
+    fn port(
+        &self,
+        n: usize,
+        port: usize,
+        rtt: Time,
+        links: &[LinkInfo],
+        lossless: bool,
+    ) -> Result<Discipline, SpecError> {
+        let spec = PortSpec { queue: self.queue_at(n, port, lossless), ..self.port_spec(n, port, rtt) };
         let plain = || Ok(spec.queue.build(spec.link.rate));
         let Some(instance) = self.deployment.of(n, port) else { return plain() };
         let built = self.around(n, links, instance, |network, node| network.port(&spec, node));
@@ -245,6 +260,7 @@ impl Setup {
         let rtt = self.longest_rtt();
         let table = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
         let pipes = self.tunnels.pipes();
+        let buffers = self.lossless.as_ref().map_or_else(Vec::new, |lossless| lossless.buffers(&self.topology));
         let table: Arc<dyn Flows> = if self.tunnels.is_empty() {
             table
         } else {
@@ -253,7 +269,7 @@ impl Setup {
         // Large and many: the vector is made as long as it will be.
         let mut nodes: Vec<Node> = Vec::with_capacity(self.topology.nodes().len());
         for n in 0..self.topology.nodes().len() {
-            nodes.push(self.node(n, rtt, &table, &pipes)?);
+            nodes.push(self.node(n, rtt, &table, &pipes, buffers.get(n))?);
         }
         let mut starts = vec![0; nodes.len()];
         self.flows.iter().for_each(|flow| starts[flow.ends().0.0 as usize] += 1);
@@ -264,7 +280,7 @@ impl Setup {
         for (node, flow) in self.tunnels.openers() {
             nodes[node].start_flow(Time::ZERO, flow);
         }
-        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed, pipes })
+        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed, pipes, buffers })
     }
 
     /// What carries flows of the run's scheme, for programs that open flows of their own between
@@ -288,10 +304,21 @@ impl Setup {
         self.rerouting.switches().iter().map(|switch| switch.0)
     }
 
-    fn node(&self, n: usize, rtt: Time, table: &Arc<dyn Flows>, pipes: &[SharedPipe]) -> Result<Node, SpecError> {
+    fn node(
+        &self,
+        n: usize,
+        rtt: Time,
+        table: &Arc<dyn Flows>,
+        pipes: &[SharedPipe],
+        buffer: Option<&SharedBuffer>,
+    ) -> Result<Node, SpecError> {
         let links = links(&self.topology, NodeId(n as u32));
         let discipline = |port| {
-            let discipline = self.port(n, port, rtt, &links)?;
+            let queue = |lossless| self.port(n, port, rtt, &links, lossless);
+            let discipline = match self.lossless.as_ref().zip(buffer) {
+                Some((lossless, buffer)) => lossless.port(buffer, links[port].mtu, queue)?,
+                None => queue(false)?,
+            };
             let discipline = match self.tunnels.from(self.topology.ports(n)[port].link as usize, n) {
                 Some(direction) => self.tunnels.before(direction, discipline, pipes)?,
                 None => discipline,

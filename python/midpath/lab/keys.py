@@ -43,6 +43,7 @@ RULES = (
         "Midpath's queue code; with `--kernel uml` the kernel's at routers",
     ),
     Rule(("schemes.*.queue*",), HONOURED, "the same"),
+    Rule(("pfc*",), REFUSED, "no neighbour's transmitter can be stopped"),
     Rule(("host_jitter", "vary*", "fault*"), HONOURED, "the simulator's own code and random streams"),
     Rule(("scheme", "flow.scheme", "workload.scheme"), HONOURED, f"{listed(list(KERNEL))}; any other is refused"),
     Rule(("deploy*",), REFUSED, "routers forward and queue, nothing else"),

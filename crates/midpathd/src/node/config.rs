@@ -201,6 +201,7 @@ fn named(setup: &Setup, name: &Spanned<String>, key: &str, source: &Source<'_>) 
 
 /// The links of the network that begin at a node: port, and whom it leads to.
 fn links(setup: &Setup, id: NodeId) -> Result<BTreeMap<PortId, (NodeId, Rate)>, Error> {
+    setup.refuse_pfc().map_err(|e| Error::Usage(format!("the network: {e}")))?;
     let network = setup.network().map_err(|e| Error::Usage(format!("the network: {e}")))?;
     let own = network.links.iter().filter(|link| link.from.0 == id);
     Ok(own.map(|link| (link.from.1, (link.to.0, link.rate))).collect())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Line, Node, Opportunities};
 use midpath_core::packet::{NodeId, PortId};
+use midpath_core::pfc::SharedBuffer;
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::tunnel::SharedPipe;
@@ -70,6 +71,8 @@ pub struct Network {
     pub seed: u64,
     /// What is inside tunnels, for who reads the counts after the run.
     pub pipes: Vec<SharedPipe>,
+    /// What nodes hold in lossless classes, by node; empty where there are none.
+    pub buffers: Vec<SharedBuffer>,
 }
 
 impl NetLink {

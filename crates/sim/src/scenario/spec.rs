@@ -7,7 +7,7 @@ use midpath_topo::spec::TopologySpec;
 use midpath_traffic::{ExplicitFlow, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use super::{DeploySpec, FaultSpec, QueueTable, TraceSpec, VarySpec};
+use super::{DeploySpec, FaultSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
 
 /// A run, whole: what the network is, who sends what over it by which scheme, what goes wrong, what
 /// is measured.
@@ -51,6 +51,10 @@ pub struct Scenario {
     /// unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_jitter: Option<Time>,
+    /// Priority-based flow control: routers have neighbours pause, and lose nothing for want of room. None
+    /// unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<PfcSpec>,
     /// Further queues by name, for links and rules whose `queue` names one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTable>,

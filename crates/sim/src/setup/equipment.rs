@@ -16,6 +16,8 @@ use super::{IDEAL, Setup};
 struct Alike {
     spec: QueueSpec,
     store: Option<Limit>,
+    /// What came in is bounded by port in place of what waits.
+    lossless: bool,
     ports: u64,
     queue_bytes: Option<[u64; 2]>,
     store_bytes: Option<[u64; 2]>,
@@ -23,11 +25,12 @@ struct Alike {
 
 impl Alike {
     const fn new(spec: QueueSpec, store: Option<Limit>) -> Alike {
-        Alike { spec, store, ports: 0, queue_bytes: None, store_bytes: None }
+        Alike { spec, store, lossless: false, ports: 0, queue_bytes: None, store_bytes: None }
     }
 
     fn join(&mut self, other: &Alike) {
         self.ports += other.ports;
+        self.lossless |= other.lossless;
         other.queue_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.queue_bytes, bytes));
         other.store_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.store_bytes, bytes));
     }
@@ -43,7 +46,7 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
         let queue = &alike.spec;
         let own = own_aqm(setup, queue, scheme, catalogue);
         let parts = json!({
-            "limit": queue.limit.to_string(), "aqm": own.map_or_else(|| aqm(queue), |own| own.0.to_owned()),
+            "limit": if alike.lossless { "PFC".to_owned() } else { queue.limit.to_string() }, "aqm": own.map_or_else(|| aqm(queue), |own| own.0.to_owned()),
             "scheduler": scheduler(queue), "signal": own.map_or_else(|| signal(queue), |own| own.1),
         });
         let key = (host, scheme, parts.to_string(), alike.store.map(|s| s.to_string()));
@@ -76,7 +79,9 @@ fn sorts<'a>(setup: &'a Setup, catalogue: &Catalogue) -> BTreeMap<(bool, &'a str
             let alike: &mut Alike = found.entry(sort).or_insert_with(new);
             alike.ports += 1;
             let rate = link.rate_from(n);
-            widen(&mut alike.queue_bytes, bytes(alike.spec.limit, rate, link.mtu));
+            let lossless = setup.lossless_bytes(n, p);
+            alike.lossless |= lossless.is_some();
+            widen(&mut alike.queue_bytes, lossless.unwrap_or_else(|| bytes(alike.spec.limit, rate, link.mtu)));
             alike.store.into_iter().for_each(|limit| widen(&mut alike.store_bytes, bytes(limit, rate, link.mtu)));
         }
     }

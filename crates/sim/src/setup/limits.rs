@@ -88,7 +88,12 @@ impl Setup {
         let queue = self.queue_of(n, port).queue;
         let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_));
         let one_queue = queue.scheduler == SchedulerSpec::Fifo && !matches!(queue.aqm, AqmSpec::DualPi2(_));
+        one_queue && !random && self.has_plain_queues(n, port)
+    }
+
+    /// Whether what runs at a port is a queue and nothing else.
+    pub(super) fn has_plain_queues(&self, n: usize, port: usize) -> bool {
         let network = self.deployment.of(n, port).and_then(|instance| self.deployment.get(instance).network.as_deref());
-        one_queue && !random && network.is_none_or(Network::has_plain_queues)
+        network.is_none_or(Network::has_plain_queues)
     }
 }

@@ -40,6 +40,7 @@ mod no_effect;
 mod opener;
 mod outside;
 mod paths;
+mod pfc;
 mod phase;
 mod powertcp;
 mod queue_kinds;

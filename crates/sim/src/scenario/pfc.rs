@@ -1,0 +1,158 @@
+use midpath_core::packet::Packet;
+use midpath_core::pfc::ClassOf;
+use midpath_core::spec::SpecError;
+use midpath_core::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Packets that have a queue of their own at each port, by the codepoint of their ECN field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrafficClass {
+    /// All packets.
+    All,
+    /// ECN-capable ones: ECT(0), ECT(1) and CE.
+    Ect,
+    /// Those that are not: ACKs of most schemes, and all of a scheme without ECN.
+    NotEct,
+}
+
+impl TrafficClass {
+    /// As scenarios write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TrafficClass::All => "all",
+            TrafficClass::Ect => "ect",
+            TrafficClass::NotEct => "not-ect",
+        }
+    }
+}
+
+/// Priority-based flow control (IEEE 802.1Qbb): routers lose nothing for want of room, because they have
+/// neighbours pause.
+///
+/// A router counts what it holds by the port through which it came in. Above `xoff` that port's neighbour
+/// is paused, below `xon` it goes on. `headroom` is for what is under way meanwhile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcSpec {
+    /// Classes that have a queue of their own at each port, in the order in which they are served:
+    /// `["all"]` unless said, `["ect", "not-ect"]` or `["not-ect", "ect"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<TrafficClass>,
+    /// Those of them that are lossless, and that a pause stops; all unless said. Others have the
+    /// queue's `limit`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lossless: Vec<TrafficClass>,
+    /// Shares of a link's rate, one for each of `classes`. Unless said, the first class that has a
+    /// packet is served.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
+    /// The memory of each router for lossless classes, shared by its ports in equal parts; unless said,
+    /// what `xoff` needs, or the sum of its ports' queues (`limit`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Bytes>,
+    /// Bytes of a class, held of what came in through a port, above which its neighbour pauses; unless
+    /// said, what `buffer` has for each, less its headroom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// Bytes below which the neighbour goes on; two of the link's largest packets less than `xoff` unless
+    /// said (Zhu et al., 2015).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+    /// Room above `xoff` for each port and class; unless said, by the link's rates, delay and largest
+    /// packet, so that nothing is ever lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+}
+
+impl PfcSpec {
+    /// Its classes.
+    pub fn classes(&self) -> &[TrafficClass] {
+        if self.classes.is_empty() { &[TrafficClass::All] } else { &self.classes }
+    }
+
+    /// Of each class whether it is lossless.
+    pub fn lossless(&self) -> Vec<bool> {
+        self.classes().iter().map(|class| self.lossless.is_empty() || self.lossless.contains(class)).collect()
+    }
+
+    /// Which of its classes a packet is of.
+    pub fn class_of(&self) -> ClassOf {
+        match self.classes() {
+            [TrafficClass::Ect, ..] => |packet: &Packet| usize::from(!packet.ecn.capable()),
+            [TrafficClass::NotEct, ..] => |packet: &Packet| usize::from(packet.ecn.capable()),
+            _ => |_: &Packet| 0,
+        }
+    }
+
+    /// Whether its keys agree with each other. Keys of errors are relative to the table.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let classes = self.classes();
+        if !matches!(
+            classes,
+            [TrafficClass::All] | [TrafficClass::Ect, TrafficClass::NotEct] | [TrafficClass::NotEct, TrafficClass::Ect]
+        ) {
+            let message =
+                "each packet is of one class: write [\"all\"], [\"ect\", \"not-ect\"] or [\"not-ect\", \"ect\"]";
+            return Err(SpecError::new("classes", message));
+        }
+        if let Some((i, class)) = self.lossless.iter().enumerate().find(|(_, class)| !classes.contains(class)) {
+            let known = classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(", ");
+            let message = format!("no queue has the class `{}`; `classes` are {known}", class.name());
+            return Err(SpecError::new(format!("lossless[{i}]"), message));
+        }
+        if !self.weights.is_empty() && (classes.len() == 1 || self.weights.len() != classes.len()) {
+            let message = match classes.len() {
+                1 => "mean nothing to one class".to_owned(),
+                n => format!("has {}; there are {n} classes", self.weights.len()),
+            };
+            return Err(SpecError::new("weights", message));
+        }
+        if let Some(i) = self.weights.iter().position(|weight| !(1..=1000).contains(weight)) {
+            return Err(SpecError::new(format!("weights[{i}]"), "must be from 1 to 1000"));
+        }
+        for (key, value) in [("buffer", self.buffer), ("xoff", self.xoff), ("xon", self.xon)] {
+            if value == Some(Bytes::ZERO) {
+                return Err(SpecError::new(key, "must be above zero"));
+            }
+        }
+        match (self.xon, self.xoff) {
+            (Some(xon), Some(xoff)) if xon > xoff => {
+                Err(SpecError::new("xon", format!("must be at most `xoff`, which is {xoff}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<(), String> {
+        toml::from_str::<PfcSpec>(text).map_err(|e| e.to_string())?.check().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn classes_are_all_packets_and_lossless_ones_are_among_them() {
+        for ok in
+            ["", "classes = [\"all\"]", "classes = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 3]"]
+        {
+            assert_eq!(check(ok), Ok(()), "{ok}");
+        }
+        for (text, part) in [
+            ("lossless = [\"ect\"]", "lossless[0]: no queue has the class `ect`; `classes` are all"),
+            ("classes = [\"ect\"]", "classes: each packet is of one class"),
+            ("classes = [\"ect\", \"ect\"]", "classes: each packet is of one class"),
+            ("classes = [\"dscp-3\"]", "unknown variant `dscp-3`"),
+            ("weights = [1]", "weights: mean nothing to one class"),
+            ("classes = [\"ect\", \"not-ect\"]\nweights = [1]", "weights: has 1; there are 2 classes"),
+            ("classes = [\"ect\", \"not-ect\"]\nweights = [1, 0]", "weights[1]: must be from 1 to 1000"),
+            ("xoff = \"0 B\"", "xoff: must be above zero"),
+            ("xoff = \"9 kB\"\nxon = \"10 kB\"", "xon: must be at most `xoff`, which is 9 kB"),
+        ] {
+            let error = check(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
