@@ -41,7 +41,7 @@ pub struct HpccParams {
     pub max_stage: u32,
     /// N: with so many flows, all their additive increases together are 1 − η of the path.
     pub flows: u32,
-    /// T: the round trip without queues. Unset: the shortest that the flow has measured.
+    /// T: the round trip without queues. Unset: the shortest that its data had.
     pub base_rtt: Option<Time>,
 }
 

@@ -4,7 +4,7 @@ use midpath_core::packet::Packet;
 use midpath_core::units::{Rate, Time};
 
 use super::header::IntHeader;
-use crate::transport::cc::{Ack, Congestion, View, Window, shortest};
+use crate::transport::cc::{Ack, Congestion, View, Window};
 
 /// Readings older than this say nothing of now: their counters may have gone round. Ours: a counter
 /// of bytes goes round in 0.34 s at 100 Gbps.
@@ -15,8 +15,10 @@ const STALE: Time = Time::from_ms(250);
 pub(crate) struct Telemetry {
     /// The base RTT as the scenario has it; else it is measured.
     given: Option<Time>,
-    /// T of HPCC, τ of PowerTCP; zero before it is known.
+    /// T of HPCC, τ of PowerTCP; zero before it is known. It has the time that a packet of data takes to be sent, as in
+    /// the artefact of both (`txDelay`): the handshake's counts only until data have measured one.
     base_rtt: Time,
+    of_data: bool,
     /// L of HPCC, prevInt of PowerTCP, and when they came.
     last: IntHeader,
     came: Time,
@@ -27,7 +29,7 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     pub fn new(given: Option<Time>) -> Telemetry {
         let base_rtt = given.unwrap_or(Time::ZERO);
-        Telemetry { given, base_rtt, last: IntHeader::default(), came: Time::ZERO, wire: 1.0 }
+        Telemetry { given, base_rtt, of_data: false, last: IntHeader::default(), came: Time::ZERO, wire: 1.0 }
     }
 
     /// The base RTT in seconds.
@@ -46,7 +48,8 @@ impl Telemetry {
         if self.given.is_none()
             && let Some(rtt) = ack.rtt
         {
-            self.base_rtt = shortest(self.base_rtt, rtt);
+            self.base_rtt = if self.of_data { self.base_rtt.min(rtt) } else { rtt };
+            self.of_data = true;
         }
     }
 

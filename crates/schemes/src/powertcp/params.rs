@@ -29,7 +29,7 @@ pub struct PowerTcpParams {
     pub gamma: f64,
     /// N: with so many flows, all their β together are what fills the path.
     pub flows: u32,
-    /// τ: the round trip without queues. Unset: the shortest that the flow has measured.
+    /// τ: the round trip without queues. Unset: the shortest that its data had.
     pub base_rtt: Option<Time>,
 }
 

@@ -50,6 +50,7 @@ mod reroute;
 mod rpm;
 mod rpm_signals;
 mod rpm_transients;
+mod short_paths;
 mod stalls;
 mod swift;
 mod symmetric;
