@@ -211,9 +211,11 @@ class Tally:
 
 def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
     """RESULTS.md."""
+    more = f" --of {','.join(classes)}" if classes != list(CLASSES) else ""
+    more += f" --schemes {','.join(schemes)}" if schemes != list(SCHEMES) else ""
     yield "# Transients: random scenarios with every scheme at equal memory\n"
-    yield f"{scenes.written(numbers, 'transients/suite.py', ' of each class')} What a scenario is and"
-    yield "what the bounds are stands at the heads of `suite.py`, `changes.py` and `crowds.py`. Bounds were"
+    yield f"{scenes.written(numbers, 'transients/suite.py', ' of each class', more)} What a scenario is and"
+    yield "what the bounds are stands at the heads of `suite.py`, `changes.py`, `crowds.py` and `racks.py`. Bounds were"
     yield "fixed before the first run."
     for of in classes:
         yield from table(of, numbers, schemes, jobs, kept)
