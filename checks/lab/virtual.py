@@ -18,7 +18,8 @@ from midpath.run import run as simulate
 from midpath.scenario import Scenario
 from midpath.units import digits
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 SHORTER = {f"flow.{number}.size": "2.5 MB" for number in range(3)}
 BLOAT = {"flow.1.start": "1 s", "stop": "6 s"}
 CODEL = {"queue.kind": "codel"}
@@ -32,6 +33,25 @@ DISCIPLINES = (
     ("pie", None, PIE),
     ("cake", "cake", None),
 )
+
+# What our TCP can do as Linux does, if it is asked to.
+HYSTART = {"schemes.cubic.hystart": "linux"}
+RACK_TLP = {"schemes.cubic.loss_detection": "rack-tlp"}
+# A file each two seconds. The router is restarted so many ms after it begins: from when some of the last packets wait
+# there to when the very last is leaving.
+LOST_AT_MS = range(83, 95)
+TAIL = """
+[[flow]]
+from = "s"
+to = "d"
+size = "43 kB"
+start = "{start} s"
+
+[[fault]]
+at = "{lost} ms"
+kind = "restart"
+node = "r"
+"""
 
 INTRO = """# The laboratory in virtual time
 
@@ -48,16 +68,17 @@ def measured(place: Path, scenario: Scenario, laboratory: real.Laboratory) -> Re
     return load(place)
 
 
-def as_linux(scenario: Scenario, laboratory: real.Laboratory) -> Result:
-    """The same in the simulator, with Linux's timers."""
-    return simulate(beside.as_linux(scenario, real.prepare(scenario, laboratory.midpath_lab)))
+def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str, str] | None = None) -> Result:
+    """The same in the simulator, with Linux's timers, and with what else is asked for."""
+    plan = real.prepare(scenario, laboratory.midpath_lab)
+    return simulate(beside.as_linux(scenario, plan).with_(changes=changes or {}))
 
 
 def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:
     """The first scenario, twice, beside the simulator."""
     scenario = Scenario.from_toml(EXAMPLES / "dumbbell.toml").with_(scheme="cubic", changes=SHORTER)
     runs = [measured(out / f"dumbbell-{number}", scenario, laboratory) for number in (1, 2)]
-    sim = as_linux(scenario, laboratory)
+    sims = [as_linux(scenario, laboratory, changes) for changes in ({}, HYSTART, HYSTART | RACK_TLP)]
     rows = []
     for head, unit, of in (
         ("packets sent by flows", 1.0, lambda one: one.summary["sent_packets"]),
@@ -67,10 +88,37 @@ def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:
         ("median completion, ms", 1e-3, lambda one: one.summary["fct_p50_s"]),
         ("bottleneck's wait p50, ms", 1e-3, lambda one: beside.bottleneck(one)["delay_p50_s"]),
     ):
-        rows.append([head, *(digits(of(one) / unit) for one in (*runs, sim))])
-    heads = ("", "first run", "second run", "simulated")
+        rows.append([head, *(digits(of(one) / unit) for one in (*runs, *sims))])
+    heads = ("", "first run", "second run", "simulated", "with Linux's HyStart", "and RACK-TLP")
     text = f"## Two runs of `examples/dumbbell.toml`, CUBIC, 2.5 MB each\n\n{markdown(heads, rows)}\n"
     return text, runs[0]
+
+
+def tails(out: Path, laboratory: real.Laboratory) -> str:
+    """Files whose last packets are lost."""
+    one = (HERE / "tail.toml").read_text(encoding="utf-8")
+    begins = [(1 + 2 * number, lost) for number, lost in enumerate(LOST_AT_MS)]
+    flows = "".join(TAIL.format(start=start, lost=1000 * start + lost) for start, lost in begins)
+    scenario = Scenario.from_toml(one + flows)
+    found = {
+        "Linux": measured(out / "tails", scenario, laboratory),
+        "simulated": as_linux(scenario, laboratory),
+        "with RACK-TLP": as_linux(scenario, laboratory, RACK_TLP),
+        "with Linux's HyStart, too": as_linux(scenario, laboratory, HYSTART | RACK_TLP),
+    }
+    rows = []
+    for name, made in found.items():
+        ends = made.flows.to_pylist()
+        times = [digits(flow["fct_s"] * 1e3) for flow in ends]
+        counts = [f"{sum(flow[key] for flow in ends):,}" for key in ("timeouts", "retransmitted_packets")]
+        mean = sum(flow["fct_s"] for flow in ends) / len(ends)
+        rows.append([name, digits(mean * 1e3), *counts, ", ".join(times)])
+    heads = ("", "mean ms", "timeouts", "repeats", "completion of each, ms")
+    what = (
+        f"`checks/lab/tail.toml`, CUBIC: {len(begins)} files of 43 kB one after the other. The router forgets what "
+        f"waits in it {LOST_AT_MS[0]} to {LOST_AT_MS[-1]} ms after they begin"
+    )
+    return f"## Lost tails\n\n{what}.\n\n{markdown(heads, rows)}\n"
 
 
 def disciplines(out: Path, laboratory: real.Laboratory) -> str:
@@ -85,6 +133,7 @@ def disciplines(out: Path, laboratory: real.Laboratory) -> str:
         rows.append([f"Linux: {name}", *figures(run)])
         if queue is not None:
             rows.append([f"simulated: {name}", *figures(as_linux(scenario, laboratory))])
+            rows.append([f"with Linux's HyStart: {name}", *figures(as_linux(scenario, laboratory, HYSTART))])
     heads = ("", "wait p50 ms", "p99 ms", "chosen drops", "no room", "goodput Mbps", "Jain")
     what = "`examples/bufferbloat.toml`, CUBIC without ECN, the second flow after 1 s, 6 s"
     return f"## Disciplines at a bottleneck\n\n{what}.\n\n{markdown(heads, rows)}\n"
@@ -109,7 +158,7 @@ def main() -> None:
     here, late = first.run["machine"], first.run["emulator"]["late_us"]["max"]
     load_average = here["load_average"].split()[0]
     guest = f"User-mode Linux {here['kernel']}, load average {load_average}; frames late by {late} µs at most."
-    text = f"{INTRO.format(guest=guest)}\n{text}\n{disciplines(out, laboratory)}"
+    text = f"{INTRO.format(guest=guest)}\n{text}\n{tails(out, laboratory)}\n{disciplines(out, laboratory)}"
     (out / "VIRTUAL.md").write_text(text, encoding="utf-8")
     print(text)
 
