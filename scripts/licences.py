@@ -56,7 +56,8 @@ def linked() -> list[dict[str, Any]]:
         for dep in nodes[one]["deps"]:
             if any(kind["kind"] is None for kind in dep["dep_kinds"]):
                 waiting.append(dep["pkg"])
-    return sorted((packages[name] for name in reached if packages[name]["source"]), key=lambda one: one["name"])
+    found_here = (packages[name] for name in reached if packages[name]["source"])
+    return sorted(found_here, key=lambda one: (one["name"], one["version"]))
 
 
 def is_macro(package: dict[str, Any]) -> bool:
