@@ -3,11 +3,13 @@
 python -m midpath.papers.errata > docs/errata.md
 
 `<paper>/errata.toml` has the sentence, what is wrong with it, what Midpath does instead, the evidence (a figure's
-claim, or a file with a test) and the command that shows it. MIRCC's are measured in a model, whose page has them.
+claim, or a file with a test) and the command that shows it. MIRCC's are measured in a model: `checks/mircc/ERRATA.md`,
+whose first table they are, without the measurements.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +20,16 @@ from midpath.papers.registry import one_line, require_keys
 PAPERS = Path(__file__).parent
 FILE = "errata.toml"
 TITLES = {"fcp": "FCP", "inrpp": "INRPP", "rpm": "RPM"}
+# What a model shows of MIRCC, in a checkout.
+MODEL = PAPERS.parents[2] / "checks/mircc/ERRATA.md"
 KEYS = {"where", "sentence", "finding", "instead", "evidence", "test", "command"}
 
 HEAD = """\
 # Errata of the papers
 
-What a sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that
-shows it. `python -m midpath.papers.errata > docs/errata.md` writes this page from each paper's `errata.toml`.
-"""
-
-MIRCC = """\
-## MIRCC
-
-[Measured in a model](../checks/mircc/ERRATA.md): `python -m midpath.analysis.mircc.errata`.
+Written by `python -m midpath.papers.errata > docs/errata.md` from each paper's `errata.toml`: what a
+sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that shows
+it. MIRCC's are those of [the model's page](../checks/mircc/ERRATA.md), which has the measurements, too.
 """
 
 
@@ -69,8 +68,17 @@ def errata(paper: str, root: Path = PAPERS) -> list[Erratum]:
 def page(root: Path = PAPERS) -> str:
     """The whole page."""
     sections = {title: _section(title, errata(paper, root)) for paper, title in TITLES.items()}
-    sections["MIRCC"] = MIRCC
+    sections["MIRCC"] = _of_model(MODEL.read_text(encoding="utf-8"))
     return "\n".join([HEAD, *(sections[title] for title in sorted(sections))])
+
+
+def _of_model(text: str) -> str:
+    """MIRCC's: the first table of the model's page, without what was measured and what the paper has right."""
+    table = text[text.index("| where |") :].partition("\n\n")[0]
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines() if "| as the paper says |" not in line]
+    kept = [index for index, head in enumerate(rows[0]) if head.strip() in ("where", "the paper", "finding", "Midpath")]
+    lines = (f"|{'|'.join(row[index] for index in kept)}|\n" for row in rows)
+    return f"## MIRCC\n\n`python -m midpath.analysis.mircc.errata` shows all of them.\n\n{''.join(lines)}"
 
 
 def _section(title: str, found: list[Erratum]) -> str:
