@@ -1,5 +1,8 @@
 //! How much may wait at a port, and how much does.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 use crate::units::{Bytes, QuantityVisitor, Rate, Time, UnitError};
 
 const WANTED: &str = "a queue limit";
@@ -85,6 +88,20 @@ pub struct Backlog {
     pub packets: u64,
     /// Bytes waiting.
     pub bytes: u64,
+}
+
+impl Add for Backlog {
+    type Output = Backlog;
+    #[inline]
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl Sum for Backlog {
+    fn sum<I: Iterator<Item = Backlog>>(all: I) -> Backlog {
+        all.fold(Backlog::default(), Add::add)
+    }
 }
 
 /// A limit resolved to a port: both must hold.

@@ -1,6 +1,6 @@
 use super::buffer::SharedBuffer;
 use super::frame::PauseFrame;
-use crate::packet::{Kind, Packet, Pkt, PortId};
+use crate::packet::{Kind, Packet, PacketId, Pkt, PortId};
 use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts, Transmitter};
 
 /// Says which class a packet is of.
@@ -56,9 +56,17 @@ impl PfcPort {
     /// longer.
     fn settle(&self, before: usize, ctx: &mut PortCtx<'_>) {
         for i in before..ctx.actions.len() {
-            let gone = ctx.actions.get(i).and_then(|action| action.packet()).map(Pkt::id);
-            let on = gone.and_then(|id| self.buffer.get().leave(id));
-            on.into_iter().for_each(|port| self.tell(port, ctx));
+            if let Some(gone) = ctx.actions.get(i).and_then(|action| action.packet()).map(Pkt::id) {
+                self.release(gone, ctx);
+            }
+        }
+    }
+
+    /// A packet is held no longer: has the neighbour told that may go on for it.
+    fn release(&self, id: PacketId, ctx: &mut PortCtx<'_>) {
+        let on = self.buffer.get().leave(id);
+        if let Some(port) = on {
+            self.tell(port, ctx);
         }
     }
 
@@ -82,8 +90,7 @@ impl PfcPort {
     /// The next packet of a class.
     fn next_of(&mut self, class: usize, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         let pkt = self.call(class, ctx, |port, ctx| port.poll_transmit(ctx))?;
-        let on = self.buffer.get().leave(pkt.id());
-        on.into_iter().for_each(|port| self.tell(port, ctx));
+        self.release(pkt.id(), ctx);
         Some(pkt)
     }
 
@@ -93,7 +100,8 @@ impl PfcPort {
     }
 
     /// The next packet where classes share by weights (surplus round robin: Adiseshu, Parulkar and
-    /// Varghese, 1996). A queue that may not send keeps no credit.
+    /// Varghese, 1996): a queue's port does not say how long its first packet is, as deficit round robin
+    /// has to know. A queue that may not send keeps no credit.
     fn next_weighted(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         // Queues whose AQM has dropped all that waited.
         let mut barren = 0u32;
@@ -152,7 +160,8 @@ impl Port for PfcPort {
             let taken = self.buffer.get().take(pkt.id(), ctx.me, class, size, ctx.now);
             match taken {
                 Err(_) => return ctx.drop(pkt, Drop::Queue),
-                Ok(pause) => pause.into_iter().for_each(|port| self.tell(port, ctx)),
+                Ok(Some(pause)) => self.tell(pause, ctx),
+                Ok(None) => {}
             }
         }
         self.call(class, ctx, |port, ctx| port.outbound(pkt, ctx));
@@ -201,8 +210,7 @@ impl Port for PfcPort {
     fn backlog(&self) -> Backlog {
         let frame = u64::from(self.frame.is_some());
         let own = Backlog { packets: frame, bytes: frame * u64::from(super::FRAME_SIZE) };
-        let sum = |a: Backlog, b: Backlog| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
-        self.lanes.iter().map(|lane| lane.port.backlog()).fold(own, sum)
+        own + self.lanes.iter().map(|lane| lane.port.backlog()).sum()
     }
 
     /// What was said to it is forgotten. The neighbour is told that it may go on.

@@ -41,8 +41,7 @@ impl<A, S, G> Queue<A, S, G> {
 impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
     /// What waits: here, or on the node's timetable.
     fn waiting(&self, ctx: &PortCtx<'_>) -> Backlog {
-        let held = self.scheduler.backlog();
-        Backlog { packets: held.packets + ctx.booked.packets, bytes: held.bytes + ctx.booked.bytes }
+        self.scheduler.backlog() + ctx.booked
     }
 
     /// Asks the AQM about a packet, on its arrival or as it leaves.

@@ -244,10 +244,7 @@ impl Port for MirccPort {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.queued.packets + self.interests.packets,
-            bytes: self.queued.bytes + self.interests.bytes,
-        }
+        self.queued + self.interests
     }
 
     fn reset(&mut self, ctx: &mut PortCtx<'_>) {

@@ -1,8 +1,8 @@
 //! How TCP's windows grow.
 
-use super::cc::{Ack, Window};
 use midpath_core::units::Time;
 
+use super::cc::{Ack, Window};
 use super::hystart::HyStart;
 use super::hystart::linux::LinuxHyStart;
 use super::params::{GrowthRule, HyStartRule, TcpParams};

@@ -76,6 +76,11 @@ impl PfcSpec {
         self.classes().iter().map(|class| self.lossless.is_empty() || self.lossless.contains(class)).collect()
     }
 
+    /// How many are.
+    pub fn lossless_count(&self) -> u64 {
+        self.lossless().into_iter().filter(|lossless| *lossless).count() as u64
+    }
+
     /// Which of its classes a packet is of.
     pub fn class_of(&self) -> ClassOf {
         match self.classes() {

@@ -132,7 +132,7 @@ impl Setup {
 
     /// The thresholds of a router's ports: all of its memory in equal parts, less the headroom of each.
     fn ingresses(&self, n: usize, spec: &PfcSpec) -> Result<Vec<Ingress>, SpecError> {
-        let classes = spec.lossless().into_iter().filter(|lossless| *lossless).count() as u64;
+        let classes = spec.lossless_count();
         let ups: Vec<Upstream> = (0..self.topology.ports(n).len()).map(|port| self.upstream(n, port)).collect();
         let needs: Vec<u64> = ups.iter().map(|up| up.headroom().0).collect();
         let headroom = |port: usize| spec.headroom.map_or(needs[port], |given| given.0);
@@ -171,8 +171,7 @@ impl Setup {
     pub(super) fn lossless_bytes(&self, n: usize, port: usize) -> Option<u64> {
         let lossless = self.lossless.as_ref()?;
         let at = lossless.at(n).get(port)?.at;
-        let classes = lossless.classes().filter(|(_, lossless)| *lossless).count() as u64;
-        Some(at.xoff.saturating_add(at.headroom).saturating_mul(classes))
+        Some(at.xoff.saturating_add(at.headroom).saturating_mul(lossless.spec.lossless_count()))
     }
 
     /// The queue of a port, with its limit, or without one.

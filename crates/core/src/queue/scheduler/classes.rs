@@ -97,8 +97,7 @@ impl<C: Fn(&Packet) -> usize + Send> Scheduler for Classes<C> {
     }
 
     fn backlog(&self) -> Backlog {
-        let sum = |a: Backlog, b: Backlog| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
-        self.fifos.iter().map(Fifo::backlog).fold(Backlog::default(), sum)
+        self.fifos.iter().map(Fifo::backlog).sum()
     }
 
     fn lane(&self, packet: &Packet, _waiting: Backlog) -> Backlog {
