@@ -58,6 +58,11 @@ def down(a: str, b: str, at: str, until: str) -> str:
     return f'[[fault]]\nkind = "link-down"\nlink = ["{a}", "{b}"]\nat = "{at}"\nuntil = "{until}"'
 
 
+def rate_step(a: str, b: str, at: str, rate: str) -> str:
+    """A link has another rate from then on."""
+    return f'[[fault]]\nkind = "rate"\nlink = ["{a}", "{b}"]\nat = "{at}"\nrate = "{rate}"'
+
+
 def restart(at: str) -> str:
     """The core's first router restarts."""
     return f'[[fault]]\nkind = "restart"\nnode = "r0"\nat = "{at}"'

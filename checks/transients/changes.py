@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 
+import scenes
 from scene import Flow, Scene
 
 
@@ -42,18 +43,17 @@ def draw(number: int) -> Scene:
     carried = sum(flow.size or 0 for flow in flows) * 8 / (rate * 1e6)
     changes.append(max(changes) + 2 * carried)
     faults, rates = [], [rate]
-    link = 'link = ["r0", "r1"]'
     if rng.random() < 0.3:
         at, lasts = round(rng.uniform(1, 8), 3), round(10 ** rng.uniform(-1.5, 0.7), 3)
-        faults.append(f'kind = "link-down"\n{link}\nat = "{at} s"\nuntil = "{round(at + lasts, 3)} s"')
+        faults.append(scenes.down("r0", "r1", f"{at} s", f"{round(at + lasts, 3)} s"))
         changes.append(at + lasts)
     if rng.random() < 0.3:
         at = round(rng.uniform(1, 8), 3)
         rates.append(round(rate * 5 ** rng.uniform(-1, 1), 2))
-        faults.append(f'kind = "rate"\n{link}\nat = "{at} s"\nrate = "{rates[-1]} Mbps"')
+        faults.append(scenes.rate_step("r0", "r1", f"{at} s", f"{rates[-1]} Mbps"))
         changes.append(at + 2 * carried * max(1.0, rate / rates[-1]))
     if rng.random() < 0.2:
         at = round(rng.uniform(1, 8), 3)
-        faults.append(f'kind = "restart"\nnode = "r0"\nat = "{at} s"')
+        faults.append(scenes.restart(f"{at} s"))
         changes.append(at)
     return Scene("transient", number, rate, delay, queue, flows, faults, rates, changes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 
+import scenes
 from scene import Flow, Scene
 
 LEAST_RATE, MOST_RATE = 1.0, 1000.0
@@ -54,10 +55,10 @@ def attempt(number: int, rng: random.Random) -> Scene:
     what = rng.choice(("outage", "restart", "leave", "", ""))
     if what == "outage":
         until = round(then + 10 ** rng.uniform(-0.5, 0.5), 3)
-        faults.append(f'kind = "link-down"\nlink = ["r0", "r1"]\nat = "{then} s"\nuntil = "{until} s"')
+        faults.append(scenes.down("r0", "r1", f"{then} s", f"{until} s"))
         changes.append(until)
     elif what == "restart":
-        faults.append(f'kind = "restart"\nnode = "r0"\nat = "{then} s"')
+        faults.append(scenes.restart(f"{then} s"))
         changes.append(then)
     elif what == "leave":
         gone = range(len(flows) - count // 2, len(flows))

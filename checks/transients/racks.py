@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import random
 
+import scenes
 from scene import Flow, Scene
 
 MOST_RATE = 1000.0
@@ -68,23 +69,22 @@ def attempt(number: int, rng: random.Random) -> Scene:
     carried = sum(flow.size or 0 for flow in flows) * 8 / (rate * 1e6)
     changes += [joined, max(*changes, joined) + 2 * carried]
     faults, rates = [], [rate]
-    link = 'link = ["r0", "r1"]'
     if rng.random() < 0.3:
         at, lasts = round(rng.uniform(0.1, 0.8), 4), round(10 ** rng.uniform(-3, 0), 4)
-        faults.append(f'kind = "link-down"\n{link}\nat = "{at} s"\nuntil = "{round(at + lasts, 4)} s"')
+        faults.append(scenes.down("r0", "r1", f"{at} s", f"{round(at + lasts, 4)} s"))
         changes.append(at + lasts)
     if rng.random() < 0.3:
         at = round(rng.uniform(0.1, 0.8), 4)
         rates.append(float(f"{min(rate * 10 ** rng.uniform(-2, 1), MOST_RATE):.4g}"))
-        faults.append(f'kind = "rate"\n{link}\nat = "{at} s"\nrate = "{rates[-1]} Mbps"')
+        faults.append(scenes.rate_step("r0", "r1", f"{at} s", f"{rates[-1]} Mbps"))
         if rng.random() < 0.5:
             at = round(at + 10 ** rng.uniform(-2, 0), 4)
             rates.append(rate)
-            faults.append(f'kind = "rate"\n{link}\nat = "{at} s"\nrate = "{rate} Mbps"')
+            faults.append(scenes.rate_step("r0", "r1", f"{at} s", f"{rate} Mbps"))
         changes.append(at + 2 * carried * max(1.0, rate / rates[-1]))
     if rng.random() < 0.2:
         at = round(rng.uniform(0.1, 0.8), 4)
-        faults.append(f'kind = "restart"\nnode = "r0"\nat = "{at} s"')
+        faults.append(scenes.restart(f"{at} s"))
         changes.append(at)
     corruption = float(f"{10 ** rng.uniform(-3.5, -2):.3g}") if rng.random() < 0.2 else 0.0
     return Scene(

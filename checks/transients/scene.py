@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
 
 from midpath.matrix.entries import MADE_FOR
@@ -108,7 +105,7 @@ class Scene:
             f'[measure]\nseries = {"false" if stop else "true"}\ninterval = "{STEP} s"\npoints = {points}\n'
             f"ports = {ports}\nflows = 0",
             *(flow.toml(i % pairs) for i, flow in enumerate(self.flows)),
-            *(f"[[fault]]\n{fault}" for fault in self.faults),
+            *self.faults,
         ])  # fmt: skip
 
 

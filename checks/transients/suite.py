@@ -41,17 +41,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import changes
-import crowds
 import pandas as pd
-import racks
-from scene import STEP, Scene
 
 import midpath
 from midpath import Result
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import changes
+import crowds
+import racks
 import scenes
+from scene import STEP, Scene
 
 SCHEMES = (
     "newreno",
