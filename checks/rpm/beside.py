@@ -12,7 +12,7 @@ Verdicts are of pairs of seeds: a difference counts if the 95 % interval of its 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -114,25 +114,38 @@ def verdict(ours: Sequence[float], theirs: Sequence[float]) -> str:
     return f"{sum(ours) / sum(theirs) - 1:+.0%}" if sum(theirs) else "more"
 
 
-def lines(seeds: int) -> Iterator[str]:
-    """The tables, as they are measured."""
-    heads = f"| round trip, ms | router | {' | '.join(COLUMNS)} |\n{'|---' * (2 + len(COLUMNS))}|"
+def tables(
+    columns: Mapping[str, tuple[float, int]],
+    choices: Iterable[str],
+    pairs: Iterable[tuple[str, str]],
+    figures: Callable[[str, int], Iterable[Sequence[float]]],
+) -> Iterator[str]:
+    """The tables, as they are measured: `figures` are those of each seed, of a choice and a round trip in ms."""
+    heads = f"| round trip, ms | router | {' | '.join(columns)} |\n{'|---' * (2 + len(columns))}|"
     yield heads
     differences = []
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for round_trip in ROUND_TRIPS:
-            found = {}
-            for choice in CHOICES:
-                runs = list(pool.map(partial(run, choice, round_trip), range(1, 1 + seeds)))
-                found[choice] = list(zip(*runs, strict=True))
-                cells = [cell(v, *about) for v, about in zip(found[choice], COLUMNS.values(), strict=True)]
-                yield f"| {round_trip} | {choice} | {' | '.join(cells)} |"
-            for ours, theirs in PAIRS:
-                cells = [verdict(a, b) for a, b in zip(found[ours], found[theirs], strict=True)]
-                differences.append(f"| {round_trip} | {ours} against {theirs} | {' | '.join(cells)} |")
+    for round_trip in ROUND_TRIPS:
+        found = {}
+        for choice in choices:
+            found[choice] = list(zip(*figures(choice, round_trip), strict=True))
+            cells = [cell(v, *about) for v, about in zip(found[choice], columns.values(), strict=True)]
+            yield f"| {round_trip} | {choice} | {' | '.join(cells)} |"
+        for ours, theirs in pairs:
+            cells = [verdict(a, b) for a, b in zip(found[ours], found[theirs], strict=True)]
+            differences.append(f"| {round_trip} | {ours} against {theirs} | {' | '.join(cells)} |")
     yield "\nThe first against the second, by pairs of seeds:\n"
     yield heads
     yield from differences
+
+
+def lines(seeds: int) -> Iterator[str]:
+    """The tables of all choices."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+
+        def figures(choice: str, round_trip: int) -> Iterator[list[float]]:
+            return pool.map(partial(run, choice, round_trip), range(1, 1 + seeds))
+
+        yield from tables(COLUMNS, CHOICES, PAIRS, figures)
 
 
 def main() -> None:

@@ -11,12 +11,10 @@ runs that are in DIR are not made again. One in the guest takes about 10 s of CP
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
-from additions import cell
-from beside import verdict
+from beside import tables
 
 from midpath import load
 from midpath.lab import beside as lab
@@ -27,7 +25,6 @@ from midpath.result import Result
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
 
-ROUND_TRIPS = (4, 40, 100)
 FQ_CODEL = 'kind = "codel"\nscheduler = "fq"\n'
 # The scheme, the queue's keys, and what is asked of the kernel; none: the simulator's.
 CHOICES = {
@@ -121,22 +118,11 @@ def figures(run: Result) -> list[float]:
 
 def lines(seeds: int, out: Path, midpath_lab: str) -> Iterator[str]:
     """The tables."""
-    heads = f"| round trip, ms | router | {' | '.join(COLUMNS)} |\n{'|---' * (2 + len(COLUMNS))}|"
-    yield heads
-    differences = []
-    for round_trip in ROUND_TRIPS:
-        found: dict[str, list[Sequence[float]]] = {}
-        for choice in CHOICES:
-            one = partial(made, choice, round_trip, out=out, midpath_lab=midpath_lab)
-            found[choice] = list(zip(*(figures(one(seed)) for seed in range(1, 1 + seeds)), strict=True))
-            cells = [cell(v, *about) for v, about in zip(found[choice], COLUMNS.values(), strict=True)]
-            yield f"| {round_trip} | {choice} | {' | '.join(cells)} |"
-        for ours, theirs in PAIRS:
-            cells = [verdict(a, b) for a, b in zip(found[ours], found[theirs], strict=True)]
-            differences.append(f"| {round_trip} | {ours} against {theirs} | {' | '.join(cells)} |")
-    yield "\nThe first against the second, by pairs of seeds:\n"
-    yield heads
-    yield from differences
+
+    def of_seeds(choice: str, round_trip: int) -> list[list[float]]:
+        return [figures(made(choice, round_trip, seed, out, midpath_lab)) for seed in range(1, 1 + seeds)]
+
+    return tables(COLUMNS, CHOICES, PAIRS, of_seeds)
 
 
 def main() -> None:
