@@ -10,11 +10,11 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from shell_files import inner, walk
 
 from midpath.cli import app
 
@@ -39,15 +39,6 @@ Options that several commands have:
 | option | does |
 |---|---|
 """
-
-
-def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each command that is no group."""
-    inner = getattr(command, "commands", {})
-    if not inner:
-        yield path, command
-    for name, one in inner.items():
-        yield from leaves(one, (*path, name))
 
 
 def name_of(param: Any) -> str:
@@ -87,7 +78,7 @@ def block(params: list[Any]) -> str:
 
 def page() -> str:
     """The whole of docs/command.md."""
-    found = list(leaves(typer.main.get_command(app)))
+    found = [(path, one) for path, one in walk(typer.main.get_command(app)) if not inner(one)]
     without = [" ".join(path) for path, one in found if all(param.opts != JSON for param in one.params)]
     said = Counter((name_of(p), meaning_of(p)) for _, one in found for p in one.params if p.param_type_name == "option")
     shared = [key for key, count in said.items() if count >= SHARED and key[0] != JSON[0]]

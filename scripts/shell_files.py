@@ -94,18 +94,29 @@ class Command:
         return [*self.inner, *options]
 
 
-def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:
+def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each command, those of a group after the group, with the words that call it."""
+    yield path, command
+    for name, one in inner(command).items():
+        yield from walk(one, (*path, name))
+
+
+def inner(command: Any) -> dict[str, Any]:
+    """The commands of a group."""
+    found: dict[str, Any] = getattr(command, "commands", {})
+    return found
+
+
+def commands(command: Any) -> Iterator[Command]:
     """Each command, those of a group after the group."""
-    inner = getattr(command, "commands", {})
-    yield Command(
-        path,
-        command.help or "",
-        tuple(param.metavar or param.name.upper() for param in command.params if param.param_type_name == "argument"),
-        (*(_option(param) for param in _options(command)), (HELP, "", "Show this message and exit.")),
-        tuple(Word(name, first_sentence(one.help)) for name, one in inner.items()),
-    )
-    for name, one in inner.items():
-        yield from commands(one, (*path, name))
+    for path, one in walk(command):
+        yield Command(
+            path,
+            one.help or "",
+            tuple(param.metavar or param.name.upper() for param in one.params if param.param_type_name == "argument"),
+            (*(_option(param) for param in _options(one)), (HELP, "", "Show this message and exit.")),
+            tuple(Word(name, first_sentence(next_one.help)) for name, next_one in inner(one).items()),
+        )
 
 
 def _options(command: Any) -> Iterator[Any]:
