@@ -31,20 +31,36 @@ SYN, ACK = 2, 16
 ROUNDS, SILENCE_S = 3, 0.008
 
 
-def packets(capture: bytes) -> Iterator[tuple[float, int, int, int, int]]:
-    """Of each packet: when, flags, sequence number, acknowledgement, payload (pcapng, blocks of type 6)."""
+def captured(capture: bytes) -> Iterator[tuple[float, bytes]]:
+    """When each packet was sent, and its bytes (pcapng, blocks of type 6)."""
     at = 0
     while at + 12 <= len(capture):
         kind, length = struct.unpack_from("<II", capture, at)
         if kind == 6:
             _, high, low, kept, _ = struct.unpack_from("<IIIII", capture, at + 8)
-            packet = capture[at + 28 : at + 28 + kept]
-            headers = (packet[0] & 15) * 4
-            total = struct.unpack_from("!H", packet, 2)[0]
-            seq, ack, offset, flags = struct.unpack_from("!IIBB", packet, headers + 4)
-            payload = total - headers - (offset >> 4) * 4
-            yield (high << 32 | low) / 1e9, flags, seq, ack, payload
+            yield (high << 32 | low) / 1e9, capture[at + 28 : at + 28 + kept]
         at += length
+
+
+def packets(capture: bytes) -> Iterator[tuple[float, int, int, int, int]]:
+    """Of each packet: when, flags, sequence number, acknowledgement, payload."""
+    for at, packet in captured(capture):
+        headers = (packet[0] & 15) * 4
+        total = struct.unpack_from("!H", packet, 2)[0]
+        seq, ack, offset, flags = struct.unpack_from("!IIBB", packet, headers + 4)
+        yield at, flags, seq, ack, total - headers - (offset >> 4) * 4
+
+
+def acknowledgements(capture: bytes) -> Iterator[tuple[int, int]]:
+    """Of each ACK that a receiver sends: bytes that are acknowledged anew, and by how much the window's field grows."""
+    before = None
+    for _, packet in captured(capture):
+        headers = (packet[0] & 15) * 4
+        ack, flags, window = struct.unpack_from("!IxBH", packet, headers + 8)
+        if before is not None:
+            yield (ack - before[0]) % 2**32, window - before[1]
+        # Of a SYN the field has another unit.
+        before = (ack, 2**16 if flags & SYN else window)
 
 
 def look(made: Result) -> dict[str, float]:
@@ -120,9 +136,12 @@ MECHANISMS = (
     ),
     (
         "delayed ACKs",
-        "two segments; the last ones of a round may wait for the next",
+        "two segments; one, at once, for the first 16 and while the receive window grows; the last ones of a round may "
+        "wait for the next",
         "two segments",
-        "a file of 70 segments takes a round trip more (`buffers`: FCT)",
+        "a file of 70 segments takes a round trip more (`buffers`: FCT). HyStart sees a train of ACKs only if they are "
+        "within 2 ms: at 10 Mbps those for one segment are, so Linux's slow start ends sooner ([repeats of "
+        "`dumbbell`](VIRTUAL.md))",
     ),
     (
         "**retransmission timeout**",
@@ -136,7 +155,7 @@ MECHANISMS = (
         "HyStart: at once when the delay grows, then 5 % a round trip until the first loss",
         'HyStart++ (RFC 9406): a quarter of the pace for five round trips more; or `hystart = "linux"`',
         "ours overshoots: repeats of one flow, a longer queue at the start (`bufferbloat-codel`). Linux's is nearer "
-        "in both ([here](VIRTUAL.md)), and not in the repeats of `dumbbell`",
+        "in both ([here](VIRTUAL.md)), and with an ACK for each segment in the repeats of `dumbbell`",
     ),
     (
         "what a loss takes off",
@@ -180,7 +199,7 @@ TAIL = """**The question was** why without AQM the median wait was longer measur
 of RFC 6298). Ours was wrong: as Linux's it had been asked for a minimum RTO of 200 ms alone, and that is not
 Linux's rule. `rto_margin` mends it. What is left of one CUBIC flow is HyStart, where RFC 9406 and Linux differ.
 
-Not explained: repeats over the cellular link, and those of `dumbbell`, which Linux's HyStart does not lower.
+Not explained: repeats over the cellular link.
 """
 
 ROWS = (
