@@ -58,6 +58,12 @@ def down(a: str, b: str, at: str, until: str) -> str:
     return f'[[fault]]\nkind = "link-down"\nlink = ["{a}", "{b}"]\nat = "{at}"\nuntil = "{until}"'
 
 
+def loses(a: str, b: str, share: float) -> str:
+    """What goes from one end of a link to the other is lost, each packet by itself: both states are alike."""
+    states = '{{ p = "100 %", r = "100 %", good = "{0:.4f} %", bad = "{0:.4f} %" }}'.format(100 * share)
+    return f'[[vary]]\nlink = ["{a}", "{b}"]\none_way = true\nloss = {states}'
+
+
 def rate_step(a: str, b: str, at: str, rate: str) -> str:
     """A link has another rate from then on."""
     return f'[[fault]]\nkind = "rate"\nlink = ["{a}", "{b}"]\nat = "{at}"\nrate = "{rate}"'
@@ -139,8 +145,13 @@ def print_page(
         print(line, flush=True)
 
 
-def missed_by(numbers: Iterable[int], missed: Iterable[Sequence[str]], found: Iterable[object]) -> Iterator[str]:
-    """A line for each number that misses a bound: which ones, and what it came to."""
+def missed_by(
+    numbers: Iterable[int],
+    missed: Iterable[Sequence[str]],
+    found: Iterable[object],
+    why: Callable[[int], str] | None = None,
+) -> Iterator[str]:
+    """A line for each number that misses a bound: which ones, what it came to, and what more can be said of it."""
     for number, names, one in zip(numbers, missed, found, strict=True):
         if names:
-            yield f"- {number}: {', '.join(names)} ({one})"
+            yield f"- {number}: {', '.join(names)} ({one})" + (f": {why(number)}" if why else "")

@@ -21,6 +21,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,12 +67,7 @@ class Scene:
             links += [scenes.link(f"m{i}", "r1", "1 Gbps", "0.01 ms")]
             ways = {"interests": [("r0", f"m{i}")], "data": [(f"m{i}", "r0")], "none": []}
             ways["both"] = ways["interests"] + ways["data"]
-            # Alike in both states: each packet by itself.
-            loss = '{{ p = "100 %", r = "100 %", good = "{0:.4f} %", bad = "{0:.4f} %" }}'.format(100 * self.share)
-            varied += [
-                f'[[vary]]\nlink = ["{a}", "{b}"]\none_way = true\nloss = {loss}'
-                for a, b in ways[self.kind if lossy else "none"]
-            ]
+            varied += [scenes.loses(a, b, self.share) for a, b in ways[self.kind if lossy else "none"]]
         ends = range(len(self.sizes))
         links += [scenes.link(f"c{i}", "r0", "1 Gbps", "0.01 ms") for i in ends]
         links += [scenes.link(f"p{i}", "r1", "1 Gbps", "0.01 ms") for i in ends]
@@ -137,6 +133,24 @@ def _sent(flows: pa.Table) -> float:
     return float(flows["sent_packets"].to_numpy().sum())
 
 
+def silence(number: int, parameters: str) -> str:
+    """Where a flow's longest silence is: when no Data come, nothing tells of a loss but a timer."""
+    scene = draw(number)
+    step = min(trip for _, trip in scene.paths) / 2
+    more = f'[measure]\nseries = true\ninterval = "{1e3 * step:.4f} ms"\npoints = 100000\nflows = 9'
+    result = midpath.run(f"{scene.toml(parameters, True)}\n{more}")
+    series = result.series.to_pandas()
+    found = []
+    for flow, took in enumerate(result.flows["fct_s"].to_numpy()):
+        rows = series[(series.entity == f"flow:{flow}") & (series.metric == "goodput_bps") & (series.value > 0)]
+        times = [0.0, *sorted(rows.time_s)]
+        gap, at = max((after - time, time) for time, after in pairwise(times))
+        found.append((gap, at / took))
+    gap, at = max(found)
+    trips = ", ".join(f"{1e3 * trip:.0f}" for _, trip in scene.paths)
+    return f"longest silence {1e3 * gap:.0f} ms from {100 * at:.0f} % of its flow's time on; round trips of {trips} ms"
+
+
 def failures(found: Found) -> list[str]:
     """The bounds that are not kept."""
     missed = {
@@ -163,7 +177,7 @@ def page(options: Namespace) -> Iterator[str]:
         str(sum(one.timeouts for one in found)),
     ])  # fmt: skip
     yield ""
-    yield from scenes.missed_by(numbers, missed, found)
+    yield from scenes.missed_by(numbers, missed, found, lambda number: silence(number, options.set))
 
 
 def show(number: int, parameters: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ start within a second.
 
 from __future__ import annotations
 
+import math
 import random
 
 import scenes
@@ -16,14 +17,26 @@ from scene import Flow, Scene
 
 def draw(number: int) -> Scene:
     """The scenario with this number."""
-    rng = random.Random(f"transients {number}")
-    rate, delay = round(10 ** rng.uniform(0.3, 1.3), 2), round(10 ** rng.uniform(0, 0.7), 2)
+    return drawn("transient", number, random.Random(f"transients {number}"))
+
+
+def drawn(
+    name: str,
+    number: int,
+    rng: random.Random,
+    delays: tuple[float, float] = (0.0, 0.7),
+    unlike: float = 2.0,
+    most: float = math.inf,
+) -> Scene:
+    """One in which a core's delay (ms) and how unlike round trips are lie between these powers of ten, and no access
+    link has more than `most` ms."""
+    rate, delay = round(10 ** rng.uniform(0.3, 1.3), 2), round(10 ** rng.uniform(*delays), 2)
     queue = round(rng.uniform(20, 200))
-    ratio = 10 ** rng.uniform(0, 2)
+    ratio = 10 ** rng.uniform(0, unlike)
 
     def access() -> float:
         # Round trips up to `ratio` times the core's own.
-        return round(delay * (ratio ** rng.random() - 1) + 0.1, 3)
+        return round(min(delay * (ratio ** rng.random() - 1), most) + 0.1, 3)
 
     flows = [Flow(access(), 0.0) for _ in range(rng.randint(1, 2))]
     changes = [0.0]
@@ -56,4 +69,4 @@ def draw(number: int) -> Scene:
         at = round(rng.uniform(1, 8), 3)
         faults.append(scenes.restart(f"{at} s"))
         changes.append(at)
-    return Scene("transient", number, rate, delay, queue, flows, faults, rates, changes)
+    return Scene(name, number, rate, delay, queue, flows, faults, rates, changes)

@@ -9,6 +9,8 @@ import scenes
 
 from midpath.matrix.entries import MADE_FOR
 
+WAYS = (("r0", "r1"), ("r1", "r0"))
+"""Of the core: towards receivers, and back."""
 STEP = 0.1
 """Of the series, seconds."""
 
@@ -56,6 +58,8 @@ class Scene:
     """Of receivers' links, ms."""
     corruption: float = 0.0
     """Of the core's packets, each way."""
+    lost: tuple[float, float] = (0.0, 0.0)
+    """The same towards receivers, and back."""
 
     @property
     def longest(self) -> float:
@@ -106,6 +110,7 @@ class Scene:
             f"ports = {ports}\nflows = 0",
             *(flow.toml(i % pairs) for i, flow in enumerate(self.flows)),
             *self.faults,
+            *(scenes.loses(*ends, share) for ends, share in zip(WAYS, self.lost, strict=True) if share),
         ])  # fmt: skip
 
 

@@ -3,12 +3,13 @@
     python checks/transients/suite.py > checks/transients/RESULTS.md
     python checks/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show   # one, with its text
 
-There are three classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
+There are four classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
 (crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. In `racks`
-(racks.py) round trips are a data centre's. All run on a dumbbell with access links of 1 Gbps. A scenario follows from
-its class and number alone. Each is run as it stands with each scheme, at its defaults. What a port may hold in all is
-the queue's limit for every scheme; INRPP makes its buffer, its cache and the partition of other traffic of it. Prague
-and DCQCN have the queues that mark which they have in the matrix.
+(racks.py) round trips are a data centre's. In `lossy` (lossy.py) the core loses packets, and round trips are up to
+1,000 times unlike. All run on a dumbbell with access links of 1 Gbps. A scenario follows from its class and number
+alone. Each is run as it stands with each scheme, at its defaults. What a port may hold in all is the queue's limit for
+every scheme; INRPP makes its buffer, its cache and the partition of other traffic of it. Prague and DCQCN have the
+queues that mark which they have in the matrix.
 
 No bound is laxer for a scheme that is made for data centres, or for networks that lose nothing: PowerTCP, TIMELY, Swift
 and DCQCN are run in all classes. `racks` is where their own texts place them.
@@ -49,6 +50,7 @@ from midpath import Result
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import changes
 import crowds
+import lossy
 import racks
 import scenes
 from scene import STEP, Scene
@@ -74,7 +76,7 @@ SCHEMES = (
     "ndn",
 )  # fmt: skip
 BASE = "newreno"
-CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw}
+CLASSES = {"changes": changes.draw, "crowds": crowds.draw, "racks": racks.draw, "lossy": lossy.draw}
 
 MORE_LOSS = 0.01
 TIMES, FIRST = 3.0, 64e3
@@ -163,7 +165,7 @@ def failures(of: str, scene: Scene, found: Found, base: Found) -> dict[str, floa
     crowd = of == "crowds"
     scarce = crowd and scene.share < 1
     filled = base.filled - LESS_FILLED if scarce else CROWD_FILLED if crowd else FILLED
-    if scene.corruption:
+    if scene.corruption or any(scene.lost):
         filled = min(filled, base.filled - LESS_FILLED)
     missed = {
         "loss": found.loss > base.loss + MORE_LOSS,
@@ -215,8 +217,8 @@ def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept
     more += f" --schemes {','.join(schemes)}" if schemes != list(SCHEMES) else ""
     yield "# Transients: random scenarios with every scheme at equal memory\n"
     yield f"{scenes.written(numbers, 'transients/suite.py', ' of each class', more)} What a scenario is and"
-    yield "what the bounds are stands at the heads of `suite.py`, `changes.py`, `crowds.py` and `racks.py`. Bounds were"
-    yield "fixed before the first run."
+    yield "what the bounds are stands at the heads of `suite.py`, `changes.py`, `crowds.py`, `racks.py` and"
+    yield "`lossy.py`. Bounds were fixed before the first run."
     for of in classes:
         yield from table(of, numbers, schemes, jobs, kept)
 

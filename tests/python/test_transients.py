@@ -19,6 +19,7 @@ SAMPLE = (
     ("changes", 80, ("fcp",)),
     ("changes", 69, ("fcp",)),
     ("crowds", 3, ("newreno", "dctcp", "xcp", "inrpp")),
+    ("lossy", 6501, ("mircc", "ndn")),
 )
 
 
@@ -88,6 +89,20 @@ def test_crowds_are_as_many_and_as_scarce_as_they_say(suite):
     assert any(scene.hosts for scene in scenes)
     for kind in ("link-down", "restart"):
         assert 10 < sum(f'kind = "{kind}"' in fault for scene in scenes for fault in scene.faults) < 80, kind
+
+
+def test_a_lossy_core_loses_what_it_says(suite):
+    scenes = [suite.CLASSES["lossy"](number) for number in range(1, 201)]
+    assert scenes == [suite.CLASSES["lossy"](number) for number in range(1, 201)]
+    for there, back in ((True, False), (False, True), (True, True)):
+        assert sum((scene.lost[0] > 0, scene.lost[1] > 0) == (there, back) for scene in scenes) > 40
+    trips = [[2 * (scene.delay + flow.delay + scene.far) for flow in scene.flows] for scene in scenes]
+    assert max(max(each) / min(each) for each in trips) > 500
+    scene = next(scene for scene in scenes if scene.lost[0] > 0.01 and not scene.lost[1] and not scene.faults)
+    ports = midpath.run(scene.toml("mircc")).ports.to_pandas().set_index(["node", "peer"])
+    core, back = ports.loc[("r0", "r1")], ports.loc[("r1", "r0")]
+    assert core.corrupted / core.packets == pytest.approx(scene.lost[0], rel=0.3)
+    assert back.corrupted == 0
 
 
 @pytest.mark.parametrize(("of", "number"), [("changes", 1), ("crowds", 3)])
