@@ -1,0 +1,45 @@
+"""A sample of checks/mircc/properties.py, which PROPERTIES.md is of, and what it counts."""
+
+from pathlib import Path
+
+import pytest
+
+import script
+
+FOLDER = Path(__file__).parents[2] / "checks" / "mircc"
+
+
+@pytest.fixture(scope="module")
+def properties():
+    """The script as a module, with those that it imports from its folder."""
+    return script.load(FOLDER / "properties.py")
+
+
+def test_a_hundred_joins_take_little_longer_than_a_full_link_and_lose_nothing(properties):
+    found = properties.joins(8001)
+    assert (found.data, found.dropped) == (7000, 0)
+    assert 1 < found.time < 1.2
+    # Each joiner's first Interests are refused now and then: 3.48 of a Data in the issue's audit.
+    assert 0 < found.nacks < found.data
+
+
+def test_the_page_counts_what_misses_a_bound(properties):
+    spread, losses = properties.spread.Found, properties.losses.Found
+    found = {("spread", n): spread(drops=n % 2, asked=1.0, goodput=1.0, time=1.0) for n in range(4)}
+    found |= {("losses", n): losses(time=1.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
+    found |= {("secondary", n): properties.Network([0.0, -0.06 * (n < 2)], [False, True]) for n in range(4)}
+    found |= {("joins", 0): properties.Joins(nacks=700.0, data=7000.0, dropped=0.0, time=1.1)}
+    page = "\n".join(properties.page(0, found))
+    assert "| spread: drops | no Data dropped, in all | 2 of 4 | **no** |" in page
+    assert "| losses: time | at most 1.3/(1 − p), in all | 4 of 4 | yes |" in page
+    assert "| secondary: within 5 % | 4 of 4 networks | 2 | **no** |" in page
+    assert "| secondary: bias | below 1 % | -3.0 % of 4 flows | **no** |" in page
+    assert "0.10 on average" in page
+    assert [line[:4] for line in page.splitlines() if line.startswith("- ")] == ["- 1:", "- 3:"]
+
+
+def test_the_page_is_of_all_numbers(properties):
+    page = (FOLDER / "PROPERTIES.md").read_text(encoding="utf-8")
+    for what, count in (("spread", 90), ("losses", 100), ("joins", 10)):
+        assert properties.COUNTS[what] == count
+        assert f"of {count} |" in page
