@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from mechanisms import acknowledgements
 
@@ -74,7 +75,7 @@ def measured(place: Path, scenario: Scenario, laboratory: real.Laboratory) -> Re
     return load(place)
 
 
-def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str, str] | None = None) -> Result:
+def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str, Any] | None = None) -> Result:
     """The same in the simulator, with Linux's timers, and with what else is asked for."""
     plan = real.prepare(scenario, laboratory.midpath_lab)
     return simulate(beside.as_linux(scenario, plan).with_(changes=changes or {}))
@@ -84,7 +85,7 @@ def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:
     """The first scenario, twice, beside the simulator."""
     scenario = Scenario.from_toml(EXAMPLES / "dumbbell.toml").with_(scheme="cubic", changes=SHORTER)
     runs = [measured(out / f"dumbbell-{number}", scenario, laboratory) for number in (1, 2)]
-    kinds = ({}, HYSTART, HYSTART | RACK_TLP, HYSTART | EACH)
+    kinds: tuple[dict[str, Any], ...] = ({}, HYSTART, HYSTART | RACK_TLP, HYSTART | EACH)
     sims = [as_linux(scenario, laboratory, changes) for changes in kinds]
     rows = []
     for head, unit, of in (
