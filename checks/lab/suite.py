@@ -42,6 +42,13 @@ class Case:
             found = found.with_variant(self.variant)
         return found.with_(changes=self.changes)
 
+    def told(self) -> str:
+        """File, variant, changes."""
+        file = self.file.relative_to(HERE.parents[1])
+        changed = "".join(f"; `{key}` = {json.dumps(value)}" for key, value in self.changes.items())
+        variant = f", variant {self.variant}" if self.variant else ""
+        return f"`{file}`{variant}{changed}."
+
 
 # The simulator's timers before this suite had found what Linux's are.
 BEFORE = {"min_rto": "200 ms", "delack_timeout": "40 ms"}
@@ -119,11 +126,8 @@ def section(
         runs += found
     late = [run.run["emulator"]["late_us"] for run in runs]
     loads = [float(run.run["machine"]["load_average"].split()[0]) for run in runs]
-    file = case.file.relative_to(HERE.parents[1])
-    changed = "".join(f"; `{key}` = {json.dumps(value)}" for key, value in case.changes.items())
-    variant = f", variant {case.variant}" if case.variant else ""
     note = (
-        f"`{file}`{variant}{changed}. Load average {min(loads):.1f}–{max(loads):.1f}; frames late by "
+        f"{case.told()} Load average {min(loads):.1f}–{max(loads):.1f}; frames late by "
         f"{statistics.median(one['p50'] for one in late):.0f} µs (p50), {max(one['p99'] for one in late)} µs (p99)."
     )
     return f"## {case.name}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n{note}\n", lines

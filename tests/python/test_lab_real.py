@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -72,6 +73,8 @@ SCENARIO = {
     ],
     "measure": {"series": True, "interval": "20 ms", "pcap": [{"from": "r0", "to": "r1", "packets": 50}]},
 }
+# What nodes send is encrypted, so they have no captures.
+SERIES = {"series": True, "interval": "20 ms"}
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +153,54 @@ def test_queues_mark_and_links_lose_and_fail(laboratory):
     assert (down.value == 0).all()
 
 
+@pytest.fixture
+def midpathd(monkeypatch):
+    """The program that `make test` has built, as the one on the path."""
+    built = ROOT / "target" / "debug" / "midpathd"
+    if not built.exists():
+        try:
+            machine.program("midpathd")
+        except UsageError as error:
+            pytest.skip(str(error))
+        return
+    monkeypatch.setenv("PATH", f"{built.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("scheme", ["fcp", "rcp", "inrpp", "newreno"])
+def test_midpath_s_nodes_carry_flows_over_the_scenario_s_links(laboratory, midpathd, scheme):
+    before = set(Path(tempfile.gettempdir()).glob("midpath-*"))
+    by_nodes = real.Laboratory(laboratory.midpath_lab, laboratory.budget, nodes=scheme == "newreno")
+    result = run(by_nodes, scheme=scheme, measure=SERIES)
+    short, long = sorted(result.flows.to_pylist(), key=lambda flow: flow["group"], reverse=True)
+    assert (short["delivered_bytes"], short["completed"], long["completed"]) == (500_000, True, False)
+    assert short["fct_s"] > 0.42
+    # 500 kB and the rest of 3 s: a node's ports have the scenario's rate.
+    assert 0.5 * 10e6 * 2.9 < 8 * (500_000 + long["delivered_bytes"]) < 10e6 * 3.1
+    middle = port(result, "r0", "r1")
+    assert 0.5 < middle["utilisation"] < 1.03
+    assert middle["queue_max_bytes"] > 1415
+    assert middle["delay_max_s"] > 0
+    # What wakes late, or a line that is too slow, loses some; not many.
+    assert result.summary["sent_packets"] >= (500_000 + long["delivered_bytes"]) // 1415
+    assert result.run["nodes"]["late_us"]["p99"] > 0
+    assert short["sent_packets"] is None
+    metrics = set(zip(*(result.series[name].to_pylist() for name in ("entity", "metric")), strict=True))
+    assert ("group:long", "goodput_bps") in metrics
+    # Keys and configurations are gone.
+    assert set(Path(tempfile.gettempdir()).glob("midpath-*")) == before
+
+
+def test_a_line_under_nodes_fails_and_they_go_on(laboratory, midpathd):
+    fault = [{"at": "1 s", "kind": "link-down", "link": ["r0", "r1"], "until": "1.5 s"}]
+    result = run(laboratory, scheme="fcp", fault=fault, stop="5 s", measure=SERIES)
+    series = result.series.to_pandas()
+    long = series[series.entity == "group:long"]
+    down = long[(long.time_s > 1.1) & (long.time_s < 1.5)]
+    assert len(down) > 5
+    assert (down.value == 0).all()
+    assert long[long.time_s > 3].value.mean() > 3e6
+
+
 def test_what_is_refused_builds_nothing(laboratory):
     before = set(Path("/run/netns").iterdir()) if Path("/run/netns").is_dir() else set()
     with pytest.raises(ValueError, match="deploy"):
@@ -172,19 +223,22 @@ import sys
 from midpath.lab import budget, real
 from midpath.scenario import Scenario
 laboratory = real.Laboratory(sys.argv[1], budget.Budget(1e9, 0.0, real_time=True))
-real.run(Scenario.from_toml(sys.stdin.read()).with_(changes={"stop": "60 s"}), laboratory)
+changes = {"stop": "60 s", "measure": {}}
+real.run(Scenario.from_toml(sys.stdin.read()).with_(scheme=sys.argv[2], changes=changes), laboratory)
 """
 
 
-def test_a_killed_laboratory_leaves_nothing(cli):
-    process = subprocess.Popen([sys.executable, "-c", KILLED, TOOL], stdin=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("scheme", ["cubic", "fcp"])
+def test_a_killed_laboratory_leaves_nothing(cli, midpathd, scheme):
+    process = subprocess.Popen([sys.executable, "-c", KILLED, TOOL, scheme], stdin=subprocess.PIPE, text=True)
     process.stdin.write(Scenario.from_dict(SCENARIO).to_toml())
     process.stdin.close()
     name = f"midpath-{process.pid}."
     patience = time.monotonic() + 60
-    while not (runs := children(process.pid, "midpath-lab run")) and time.monotonic() < patience:
+    command, many = ("midpath-lab run", 1) if scheme == "cubic" else ("midpathd node up", 6)
+    while len(runs := children(process.pid, command)) < many and time.monotonic() < patience:
         time.sleep(0.05)
-    assert runs
+    assert len(runs) == many
     assert clean.left() == [path for path in clean.left() if not path.name.startswith(name)]
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -194,8 +248,11 @@ def test_a_killed_laboratory_leaves_nothing(cli):
     assert not any(Path(f"/proc/{run}").exists() for run in runs)
     left = [path.name for path in clean.left() if path.name.startswith(name)]
     assert len(left) == 7
+    folders = [path.name for path in clean.left_folders() if path.name.startswith(name)]
+    assert len(folders) == (scheme == "fcp")
     said = cli("lab", "clean").out
-    assert all(f"removed {one}" in said for one in left)
+    assert all(f"removed {one}" in said for one in [*left, *folders])
+    assert clean.left_folders() == [path for path in clean.left_folders() if not path.name.startswith(name)]
     assert not [path for path in Path("/run/netns").iterdir() if path.name.startswith(name)]
 
 

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from conftest import ROOT
 from midpath import _midpath, run
 from midpath.errors import ScenarioError
-from midpath.lab import beside, budget, clean, gather, keys, real
+from midpath.lab import beside, budget, clean, gather, keys, nodes, real
 from midpath.lab.congestion import KERNEL
 from midpath.lab.network import _route_metrics, _settings
 from midpath.lab.plan import Plan
@@ -92,6 +93,66 @@ def test_schemes_without_a_kernel_are_named():
         keys.refuse(plan(scheme="ideal"))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("deploy", [{"scheme": "rpm"}], "deploy[0].scheme: is not possible in the laboratory"),
+        ("flow.0.scheme", "cubic", "flow[0].scheme: all flows of nodes have the run's scheme, and it is fcp"),
+        ("flow.1.budget", 2.0, "flow[1].budget: is not possible in the laboratory: a connection has none"),
+        ("fault", [{"at": "1 s", "kind": "restart", "node": "r0"}], "fault[0].kind: can be link-down, link-up, rate"),
+        ("vary", [{"link": ["r0", "r1"], "trace": "x"}], "vary[0].trace: is not possible"),
+        (
+            "measure.pcap",
+            [{"from": "r0", "to": "r1"}],
+            "measure.pcap[0].from: is not possible in the laboratory: what no",
+        ),
+        ("topology.access.mtu", 9000, "topology: has a link with an MTU of 9,000; nodes' lines have 1,500"),
+    ],
+)
+def test_what_nodes_cannot_do_is_named(key, value, says):
+    schemes = ["cubic" if key == "flow.0.scheme" else "fcp", "fcp"]
+    flows = [flow | {"scheme": scheme} for flow, scheme in zip(plan().flows, schemes, strict=True)]
+    links = [link | {"mtu": 9000 if "mtu" in key else 1500, "schemes": ["fcp", "fcp"]} for link in plan().links]
+    with pytest.raises(ScenarioError) as error:
+        keys.refuse(plan({"scheme": "fcp", key: value}, scheme="fcp", flows=flows, links=links), nodes=True)
+    assert says in str(error.value)
+
+
+def test_nodes_carry_what_no_kernel_has():
+    flows = [flow | {"scheme": "fcp"} for flow in plan().flows]
+    fcp = plan({"scheme": "fcp", "schemes.fcp.network.catch_up": True}, scheme="fcp", flows=flows)
+    keys.refuse(fcp, nodes=True)
+    assert (nodes.has_to(fcp), nodes.has_to(plan())) == (True, False)
+    flows = [flow | {"scheme": "udp"} for flow in flows]
+    with pytest.raises(ScenarioError, match=r"udp is not carried by nodes; they carry newreno, cubic, .* and inrpp"):
+        keys.refuse(plan({"scheme": "udp"}, scheme="udp", flows=flows), nodes=True)
+    twice = [*plan().links, plan().links[0]]
+    with pytest.raises(ScenarioError, match="topology: has two links s0–r0; nodes have one"):
+        keys.refuse(plan(links=twice), nodes=True)
+
+
+def test_a_node_s_configuration_follows_from_the_scenario():
+    asked = plan({"scheme": "inrpp", "queue.limit": "50 ms", "vary": [{"link": ["r0", "r1"]}]}, scheme="inrpp")
+    network = nodes.net(asked)
+    # Its flows as they were drawn; what happens to links is the line's business.
+    assert network["flow"] == [
+        {"from": "s0", "to": "d0", "start": "0.0 s", "size": "1000000 B"},
+        {"from": "s0", "to": "d0", "start": "0.0 s"},
+    ]
+    assert network["queue"] == {"limit": "50 ms"}
+    assert "vary" not in network
+    assert len(network["schemes"]["inrpp"]["secret"]) == 32
+    sender, router, _, receiver = nodes.configurations(asked, ["K0", "K1", "K2", "K3"])
+    assert [one["listen"] for one in sender["forward"]] == ["127.0.0.1:10000", "127.0.0.1:10001"]
+    assert {(one["exit"], one["to"]) for one in sender["forward"]} == {("d0", f"127.0.0.1:{n}") for n in (20000, 20001)}
+    assert receiver["exit"]["allow"] == ["127.0.0.1/32:20000-20002"]
+    assert router["exit"]["allow"] == []
+    # 20 Mbps for packets of 1,415 bytes, with 65 bytes of headers around each.
+    to_r1 = router["neighbour"][1]
+    assert (to_r1["node"], to_r1["key"], to_r1["address"]) == ("r1", "K2", "10.77.0.2:4700")
+    assert (to_r1["rate"], to_r1["dedicated"]) == ("20918728 bps", True)
+
+
 def test_what_nobody_uses_is_no_reason_to_refuse():
     keys.refuse(plan({"schemes.fcp.budget": "5 Mbps", "variants": {"x": {"deploy": []}}}))
     keys.refuse(plan({"schemes.cubic.ecn": True, "queue.kind": "codel", "measure.series": True}))
@@ -125,7 +186,7 @@ def test_every_key_of_a_scenario_has_a_rule():
     schema = json.loads(_midpath.schema())
     found = {key for key in paths(schema, schema) if not key.startswith("schemes")} - {"routing"}
     described = json.loads(_midpath.schemes())
-    for scheme in set(KERNEL) & set(described):
+    for scheme in {*KERNEL, *nodes.SCHEMES} & set(described):
         found |= {f"schemes.{scheme}.{parameter}" for parameter in described[scheme]["parameters"]}
     assert len(found) > 150
     assert [key for key in sorted(found) if keys.rule_of(key) is None] == []
@@ -162,6 +223,16 @@ def test_what_is_too_fast_names_the_rate_and_the_budget():
     said = str(error.value)
     assert "topology.access.rate: s0–r0 may carry 10.0\xa0Gbps, and all links 3,750,000 packets a second" in said
     assert "budget is 50,000 packets over links a second" in said
+
+
+def test_nodes_cost_more_and_have_all_cores(monkeypatch):
+    monkeypatch.setattr(budget.os, "cpu_count", lambda: 4)
+    # 10 µs a frame, and 75 for the node: half of four cores.
+    assert HERE.by_nodes().hops_per_s == pytest.approx(2e6 / 85)
+    fast = plan(links=[link | {"rates_bps": [10**8, 10**8]} for link in plan().links])
+    budget.check_budget(fast, HERE)
+    with pytest.raises(ScenarioError, match="budget is 23,529 packets"):
+        budget.check_budget(fast, HERE, nodes=True)
 
 
 def test_what_is_too_short_or_too_much_is_refused():
@@ -276,8 +347,48 @@ def test_a_late_run_is_invalid_and_too_many_fail_the_row():
     assert "3 frames were lost" in real.invalid(lost)
 
 
+def said(node, ports, woken=64):
+    """What a node's status says, of its ports in the plan's order."""
+    port = {"packets": 1000, "bytes": 1_415_000, "drops": {"queue": 3, "aqm": 1, "fault": 0, "policy": 2}, "marks": 7}
+    port |= {"queue": {"most_bytes": 50_000}, "waited_s": {"bytes": 60_000.0, "mean": 0.01, "max": 0.05}}
+    port["waited_s"] |= {"p50": 0.012, "p95": 0.03, "p99": 0.04}
+    flows = {"packets": 700, "again": 6, "timeouts": 1}
+    return {"node": node, "ports": [port] * ports, "flows": flows, "late_us": {"p50": 8, "p99": woken}} | {
+        "priority": {"losses": 0}
+    }
+
+
+def by_nodes(woken=64):
+    """A run of nodes as a result."""
+    asked = replace(plan(), by_nodes=True)
+    measured = ran()
+    for flow in measured["flows"]:
+        flow["info"] = None
+    measured["ports"] = [port("r0", "r1", port=1, drops_queue=2), port("s0", "r0")]
+    states = [said(node, ports, woken) for node, ports in enumerate((1, 2, 2, 1))]
+    made = gather.result(asked, nodes.together(measured, states, asked), {})
+    made.run["machine"] = {"kernel": "6.0", "cpus": "2", "load_average": "0.5 0.5 0.5"}
+    return made
+
+
+def test_ports_of_nodes_are_what_nodes_say():
+    made = by_nodes()
+    middle = next(row for row in made.ports.to_pylist() if row["node"] == "r0")
+    assert (middle["packets"], middle["bytes"], middle["marks"]) == (1000, 1_415_000, 7)
+    # Of the node, and of the line.
+    assert (middle["drops_queue"], middle["drops_aqm"], middle["drops_policy"]) == (3 + 2, 1, 2)
+    assert (middle["delay_p50_s"], middle["queue_mean_bytes"], middle["queue_max_bytes"]) == (0.012, 12_000.0, 50_000)
+    # The line carries headers, too.
+    assert middle["utilisation"] == pytest.approx(0.9 * 1_415_000 / 1_500_000)
+    assert (made.summary["sent_packets"], made.summary["retransmitted_packets"]) == (4 * 700, 4 * 6)
+    assert made.flows.to_pylist()[0]["sent_packets"] is None
+    assert real.invalid(made) is None
+    assert "a node woke 2,048 µs late" in real.invalid(by_nodes(woken=2048))
+
+
 def test_what_is_to_be_known_is_a_warning():
     flows = [flow | {"scheme": "bbr"} for flow in plan().flows]
+    assert real.warnings(replace(plan(flows=flows), by_nodes=True), ran(), made()) == []
     broken = ran(late_us=1500)
     broken["flows"][1]["error"] = "Connection refused"
     late = made(late_us=1500)
@@ -316,7 +427,9 @@ def test_figures_that_cannot_fail_are_not_counted():
     assert lines["Repeats %"] == "not counted: nothing is lost"
 
 
-def test_bbr_has_no_verdict():
+def test_bbr_has_no_verdict_but_of_nodes():
+    lines = beside.verdicts("bbr", [(by_nodes(), by_nodes())])
+    assert "yes" in {line.verdict for line in lines}
     lines = beside.verdicts("bbr", [(made(), made())])
     assert {line.verdict for line in lines} == {"not counted: version 1 in the kernel, 3 here"}
 

@@ -11,11 +11,12 @@ use midpath_core::queue::{Bound, Discipline};
 use midpath_core::rng::mix;
 use midpath_core::roles::{Action, Drop, PortBench, Shortcuts, TCP_HEADERS, Transmitter};
 use midpath_core::stats::PortCounters;
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 use midpath_sim::engine::{Event, Fate, Passage};
 use midpath_sim::pcap::Capture;
 use midpath_sim::setup::Direction;
 use rustc_hash::FxHashMap;
+use serde::Deserialize;
 
 use crate::frame::{Conversation, ETHERNET, Frame};
 
@@ -33,6 +34,15 @@ pub struct Losses {
     pub marked: u64,
 }
 
+/// What lines under Midpath's nodes are like, beside the links of the scenario.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Lines {
+    /// How much faster: the overlay's headers come on top, and queues are to be in the nodes.
+    pub faster: f64,
+    /// What has room in the line's queue, as a time at its rate.
+    pub queue_s: f64,
+}
+
 /// A direction at work.
 pub struct Emulated {
     port: Box<dyn Shortcuts>,
@@ -44,6 +54,8 @@ pub struct Emulated {
     /// When the port wants to be called in the background.
     background: Option<Time>,
     events: VecDeque<(Time, Event)>,
+    /// As [`Lines`] have it; 1 unless there are nodes.
+    faster: f64,
     /// Frames on the way, by when they arrive and the order in which they left.
     on_the_way: BTreeMap<(Time, u64), Frame>,
     left: u64,
@@ -71,6 +83,7 @@ impl Emulated {
             sending: false,
             background: None,
             events: events.into(),
+            faster: 1.0,
             on_the_way: BTreeMap::new(),
             left: 0,
             counters: PortCounters::default(),
@@ -86,6 +99,31 @@ impl Emulated {
     pub fn behind_the_kernel_s(mut self) -> Emulated {
         self.port = Discipline::DropTail(Bound { bytes: u64::MAX, packets: u64::MAX }).into_port();
         self
+    }
+
+    /// The same as a line under nodes, which have the queues: faster than the link, and a plain queue for what comes in
+    /// a bunch.
+    #[must_use]
+    pub fn under_nodes(mut self, rate: Rate, lines: Lines) -> Emulated {
+        self.faster = lines.faster;
+        self.set_rate(rate);
+        let room = (rate.0 as f64 / 8.0 * lines.queue_s) as u64;
+        self.port = Discipline::DropTail(Bound { bytes: room, packets: u64::MAX }).into_port();
+        self
+    }
+
+    /// The same before the run begins: nothing changes.
+    #[must_use]
+    pub fn before_all(mut self) -> Emulated {
+        self.events.clear();
+        self
+    }
+
+    /// The link has this rate from now on, the line its own.
+    fn set_rate(&mut self, rate: Rate) {
+        let rate = Rate((rate.0 as f64 * self.faster) as u64);
+        self.passage.set_rate(rate);
+        self.bench.set_rate(rate);
     }
 
     /// A frame came then; what was to happen before that happens first. At one time arrivals come first,
@@ -177,10 +215,7 @@ impl Emulated {
                 // It is asked for a packet when it comes back.
                 self.sending |= up;
             }
-            Event::Rate(_, [rate, _]) => {
-                self.passage.set_rate(rate);
-                self.bench.set_rate(rate);
-            }
+            Event::Rate(_, [rate, _]) => self.set_rate(rate),
             Event::Restart => self.port.reset(&mut self.bench.ctx()),
             Event::Routes(_) => {}
         }
@@ -353,6 +388,22 @@ mod tests {
         assert_eq!(counters.delay.max().as_ns(), 2_000_000);
         let lost: Vec<u64> = link.losses.values().map(|losses| losses.lost).collect();
         assert_eq!(lost, [1]);
+    }
+
+    /// A line of 24 Mbps for a link of 12, and room for two packets; the link's rate changes, and so does the line's.
+    #[test]
+    fn a_line_under_nodes_is_faster_than_the_link_and_fails_with_it() {
+        let lines = Lines { faster: 2.0, queue_s: 0.002 };
+        let mut link = link(
+            "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], rate = \"3 Mbps\" }]",
+        )
+        .under_nodes(Rate::from_mbps(12), lines);
+        assert_eq!(out(&mut link, &[100, 100, 100, 100, 400, 400]), [105, 106, 106, 407, 409]);
+        assert_eq!(link.counters.drops_queue, 1);
+        let mut early = self::link("fault = [{ at = \"0 s\", kind = \"link-down\", link = [\"a\", \"b\"] }]")
+            .under_nodes(Rate::from_mbps(12), lines)
+            .before_all();
+        assert_eq!(out(&mut early, &[100]), [105]);
     }
 
     #[test]

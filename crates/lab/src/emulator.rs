@@ -57,6 +57,12 @@ impl Emulator {
         Ok(Emulator { sockets, ways, samples, routers, late: Lateness::default(), refused: 0, missed: 0 })
     }
 
+    /// Links of which nothing has been counted take the place of those there are, and of what is on them.
+    pub fn begin_anew(&mut self, ways: Vec<Emulated>) {
+        self.samples = vec![Vec::new(); ways.len()];
+        (self.ways, self.late, self.refused) = (ways, Lateness::default(), 0);
+    }
+
     /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
     pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool) -> io::Result<()> {
         let descriptors: Vec<_> = self.sockets.iter().map(Packets::raw).collect();

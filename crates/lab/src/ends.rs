@@ -21,6 +21,10 @@ use crate::tcp_info::TcpInfo;
 
 /// Ports at which hosts listen, one for each congestion control: ACKs are those of the receiver's.
 const FIRST_PORT: u16 = 7400;
+/// Flow `i` goes in at port `ENTRANCES + i` of its sender's node, and comes out at `EXITS + i` of its receiver's host.
+/// Below the ports that clients are given.
+const ENTRANCES: u16 = 10_000;
+const EXITS: u16 = 20_000;
 /// Given to the kernel at once, and taken from it.
 const CHUNK: usize = 256 << 10;
 
@@ -86,12 +90,15 @@ pub struct Ends<'a> {
     /// Bytes that all flows of a group had delivered at a time.
     pub progress: Vec<(Time, Vec<u64>)>,
     epoll: Epoll,
-    listeners: FxHashMap<RawFd, Socket>,
+    /// With the flow that comes in there, if it is one's alone.
+    listeners: FxHashMap<RawFd, (Socket, Option<usize>)>,
     receiving: FxHashMap<RawFd, (Socket, Option<usize>)>,
     senders: FxHashMap<RawFd, usize>,
     by_address: FxHashMap<(SocketAddrV4, SocketAddrV4), usize>,
     space: Vec<MaybeUninit<u8>>,
     data: Vec<u8>,
+    /// Flows go by Midpath's nodes.
+    nodes: bool,
     /// By how much the latest flow began late.
     pub late: Time,
 }
@@ -112,9 +119,14 @@ pub fn address(node: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, (node >> 8) as u8, (node & 0xff) as u8)
 }
 
+/// A port of a host's own, of flow `i`.
+fn within(first: u16, i: usize) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, first + i as u16)
+}
+
 impl<'a> Ends<'a> {
-    /// Listens in all hosts for these flows.
-    pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted]) -> io::Result<Ends<'a>> {
+    /// Listens in all hosts for these flows, which come by the kernel's TCP, or by Midpath's nodes.
+    pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted], nodes: bool) -> io::Result<Ends<'a>> {
         let mut ends = Ends {
             hosts,
             wanted,
@@ -128,23 +140,37 @@ impl<'a> Ends<'a> {
             by_address: FxHashMap::default(),
             space: vec![MaybeUninit::uninit(); CHUNK],
             data: vec![0; CHUNK],
+            nodes,
             late: Time::ZERO,
         };
+        if nodes {
+            for (i, flow) in wanted.iter().enumerate() {
+                ends.listen(flow.ends.1, within(EXITS, i), "", Some(i))?;
+            }
+            return Ok(ends);
+        }
         let mut places: Vec<(usize, u16, &str)> =
             wanted.iter().map(|flow| (flow.ends.1, ends.port(&flow.control), flow.control.as_str())).collect();
         places.sort_unstable();
         places.dedup();
         for (host, port, control) in places {
-            ends.enter(host)?;
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-            socket.set_tcp_congestion(control.as_bytes())?;
-            socket.set_nonblocking(true)?;
-            socket.bind(&SockAddr::from(SocketAddrV4::new(address(host), port)))?;
-            socket.listen(4096)?;
-            ends.epoll.add(socket.as_raw_fd(), true, false)?;
-            ends.listeners.insert(socket.as_raw_fd(), socket);
+            ends.listen(host, SocketAddrV4::new(address(host), port), control, None)?;
         }
         Ok(ends)
+    }
+
+    fn listen(&mut self, host: usize, at: SocketAddrV4, control: &str, flow: Option<usize>) -> io::Result<()> {
+        self.enter(host)?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        if !control.is_empty() {
+            socket.set_tcp_congestion(control.as_bytes())?;
+        }
+        socket.set_nonblocking(true)?;
+        socket.bind(&SockAddr::from(at))?;
+        socket.listen(4096)?;
+        self.epoll.add(socket.as_raw_fd(), true, false)?;
+        self.listeners.insert(socket.as_raw_fd(), (socket, flow));
+        Ok(())
     }
 
     /// Each congestion control's port: the order in which flows first name them.
@@ -215,13 +241,17 @@ impl<'a> Ends<'a> {
         let (from, to) = wanted.ends;
         self.enter(from)?;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_tcp_congestion(wanted.control.as_bytes())?;
         socket.set_nonblocking(true)?;
-        if wanted.paced {
-            crate::tcp_info::pace(&socket)?;
-        }
-        socket.bind(&SockAddr::from(SocketAddrV4::new(address(from), 0)))?;
-        let peer = SocketAddrV4::new(address(to), self.port(&wanted.control));
+        let peer = if self.nodes {
+            within(ENTRANCES, i)
+        } else {
+            socket.set_tcp_congestion(wanted.control.as_bytes())?;
+            if wanted.paced {
+                crate::tcp_info::pace(&socket)?;
+            }
+            socket.bind(&SockAddr::from(SocketAddrV4::new(address(from), 0)))?;
+            SocketAddrV4::new(address(to), self.port(&wanted.control))
+        };
         if let Err(error) = socket.connect(&SockAddr::from(peer))
             && error.raw_os_error() != Some(libc::EINPROGRESS)
         {
@@ -230,8 +260,10 @@ impl<'a> Ends<'a> {
         let Some(SocketAddr::V4(own)) = socket.local_addr()?.as_socket() else {
             return Err(io::Error::other("no address"));
         };
-        self.by_address.insert((own, peer), i);
-        self.flows[i].addresses = Some((own, peer));
+        if !self.nodes {
+            self.by_address.insert((own, peer), i);
+            self.flows[i].addresses = Some((own, peer));
+        }
         self.epoll.add(socket.as_raw_fd(), false, true)?;
         self.senders.insert(socket.as_raw_fd(), i);
         self.flows[i].sending = Some(socket);
@@ -247,9 +279,14 @@ impl<'a> Ends<'a> {
     fn close(&mut self, i: usize) {
         self.flows[i].over = true;
         let Some(socket) = self.flows[i].sending.take() else { return };
-        self.flows[i].info = TcpInfo::of(&socket).ok();
+        self.flows[i].info = self.info(&socket);
         self.senders.remove(&socket.as_raw_fd());
         let _ = socket.set_linger(Some(Duration::ZERO));
+    }
+
+    /// What the kernel knows of a connection; between an application and its node that says nothing of the network.
+    fn info(&self, socket: &Socket) -> Option<TcpInfo> {
+        if self.nodes { None } else { TcpInfo::of(socket).ok() }
     }
 
     fn happen(&mut self, ready: Ready, now: Time) -> io::Result<()> {
@@ -268,16 +305,20 @@ impl<'a> Ends<'a> {
 
     fn take(&mut self, listener: RawFd) -> io::Result<()> {
         loop {
-            match self.listeners[&listener].accept() {
+            let (socket, flow) = &self.listeners[&listener];
+            match socket.accept() {
                 Ok((socket, peer)) => {
                     socket.set_nonblocking(true)?;
                     let own = socket.local_addr()?.as_socket();
-                    let flow = match (peer.as_socket(), own) {
-                        (Some(SocketAddr::V4(peer)), Some(SocketAddr::V4(own))) => self.by_address.get(&(peer, own)),
+                    let by_address = || match (peer.as_socket(), own) {
+                        (Some(SocketAddr::V4(peer)), Some(SocketAddr::V4(own))) => {
+                            self.by_address.get(&(peer, own)).copied()
+                        }
                         _ => None,
                     };
+                    let flow = flow.or_else(by_address);
                     self.epoll.add(socket.as_raw_fd(), true, false)?;
-                    self.receiving.insert(socket.as_raw_fd(), (socket, flow.copied()));
+                    self.receiving.insert(socket.as_raw_fd(), (socket, flow));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // It was reset before it was taken.
@@ -336,9 +377,11 @@ impl<'a> Ends<'a> {
 
     fn look(&mut self, now: Time, watch: &Watch) {
         let mut sums = vec![0; watch.groups.iter().max().map_or(0, |most| most + 1)];
+        let nodes = self.nodes;
         for (i, flow) in self.flows.iter_mut().enumerate() {
             sums[watch.groups[i]] += flow.delivered;
-            let Some(info) = flow.sending.as_ref().and_then(|socket| TcpInfo::of(socket).ok()) else { continue };
+            let sending = flow.sending.as_ref().filter(|_| !nodes);
+            let Some(info) = sending.and_then(|socket| TcpInfo::of(socket).ok()) else { continue };
             if info.rtt_s > 0.0 {
                 flow.rtt = (flow.rtt.0 + info.rtt_s, flow.rtt.1 + 1, flow.rtt.2.max(info.rtt_s));
             }

@@ -12,11 +12,11 @@ use std::thread;
 use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 use midpath_sim::measure::Capacity;
-use midpath_sim::setup::Setup;
+use midpath_sim::setup::{Direction, Setup};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::emulated::{Emulated, Losses};
+use crate::emulated::{Emulated, Lines, Losses};
 use crate::emulator::{Emulator, Sample};
 use crate::ends::{Ends, Flow, Wanted, Watch};
 use crate::frame::Conversation;
@@ -26,6 +26,10 @@ use crate::routers::Routers;
 
 /// From "ready" to the first flow: all threads are there by then.
 const LEAD_NS: u64 = 100_000_000;
+/// The same where nodes have said that they are there: meanwhile what they send waits.
+const SHORT_LEAD_NS: u64 = 10_000_000;
+/// Longer than nodes take to come up: nothing is looked at before they have.
+const NEVER: Time = Time::from_secs(86_400);
 /// The links come before the ends: what is late there is late for all.
 const LINKS_PRIORITY: libc::c_int = 10;
 const ENDS_PRIORITY: libc::c_int = 5;
@@ -53,6 +57,10 @@ pub struct Order {
     pub kernel_queues: Vec<usize>,
     /// Where captures go.
     pub files: Option<String>,
+    /// Hosts and routers are Midpath's nodes, on lines like these: flows go by the nodes' entrances, and begin with a
+    /// second line on standard input.
+    #[serde(default)]
+    pub lines: Option<Lines>,
 }
 
 /// Reads the order, says that it is ready, runs, and gives the result.
@@ -109,6 +117,7 @@ struct Ran {
     span: Time,
     ends_late: Time,
     real_time: bool,
+    lines: Option<Lines>,
 }
 
 fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
@@ -116,10 +125,16 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
     let seed = setup.scenario.seed;
     let mut ways: Vec<Emulated> = Vec::new();
     for (direction, index) in directions.into_iter().zip(0..) {
+        let rate = direction.info.rate;
         let way = Emulated::new(direction, seed, index);
         let kernel = order.kernel_queues.contains(&ways.len());
-        ways.push(if kernel { way.behind_the_kernel_s() } else { way });
+        ways.push(match order.lines {
+            Some(lines) => way.under_nodes(rate, lines),
+            None if kernel => way.behind_the_kernel_s(),
+            None => way,
+        });
     }
+    let before = before(setup, order)?;
     let routers = (!order.kernel_queues.is_empty()).then(|| Routers::new(setup, &order.kernel_queues));
     for capture in setup.captures() {
         let (NodeId(node), port) = capture.place;
@@ -130,14 +145,19 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         order.hosts.iter().map(|(node, path)| Ok((*node, File::open(path)?))).collect::<io::Result<_>>()?;
     let between = File::open(&order.between)?;
     let wanted = wanted(setup, order);
-    let watch = watch(setup);
-    let (over, (say, opened)) = (AtomicBool::new(false), mpsc::channel::<Result<bool, String>>());
+    let (watch, lines) = (watch(setup), order.lines);
+    let (over, up) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (say, opened) = mpsc::channel::<Result<bool, String>>();
     thread::scope(|scope| {
         // It is gone with this block: a thread that waits for a beginning then ends, too.
         let (begin, begins) = mpsc::channel::<u64>();
-        let (over, every) = (&over, watch.every);
+        let (over, up, every) = (&over, &up, watch.every);
         let links = scope.spawn(move || -> io::Result<Emulator> {
-            let opened = enter(&between).and_then(|()| Emulator::open(ways, routers));
+            let (first, then) = match before {
+                Some(before) => (before, Some(ways)),
+                None => (ways, None),
+            };
+            let opened = enter(&between).and_then(|()| Emulator::open(first, routers));
             let mut emulator = match opened {
                 Ok(emulator) => emulator,
                 Err(error) => {
@@ -146,6 +166,10 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
                 }
             };
             let _ = say.send(Ok(prioritise(LINKS_PRIORITY)));
+            if let Some(ways) = then {
+                emulator.run(now_ns(), NEVER, up)?;
+                emulator.begin_anew(ways);
+            }
             let Ok(begin_ns) = begins.recv() else { return Ok(emulator) };
             emulator.run(begin_ns, every, over)?;
             Ok(emulator)
@@ -155,10 +179,13 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
             Ok(Err(error)) => return Err(io::Error::other(format!("the links could not be opened: {error}"))),
             Err(_) => return Err(io::Error::other("the links could not be opened")),
         };
-        let mut ends = Ends::new(&hosts, &wanted)?;
+        let made = Ends::new(&hosts, &wanted, lines.is_some());
         prioritise(ENDS_PRIORITY);
         println!("ready");
-        let begin_ns = now_ns() + LEAD_NS;
+        let told = if lines.is_some() { wait_for_nodes() } else { Ok(LEAD_NS) };
+        up.store(true, Ordering::Relaxed);
+        let (mut ends, lead) = (made?, told?);
+        let begin_ns = now_ns() + lead;
         let _ = begin.send(begin_ns);
         let patience = Time::from_secs_f64(order.patience_s);
         let span = ends.run(begin_ns, setup.scenario.stop, patience, &watch);
@@ -166,9 +193,29 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
         let span = span?;
         let Ends { flows, looks, progress, late, .. } = ends;
-        Ok(Ran { emulator, flows, looks, progress, span, ends_late: late, real_time, watch: watch.clone() })
+        Ok(Ran { emulator, flows, looks, progress, span, ends_late: late, real_time, watch: watch.clone(), lines })
     })
     .and_then(|ran| write_captures(ran, order.files.as_deref()))
+}
+
+/// Until whoever has started this says that all nodes are up: how long after that time begins.
+fn wait_for_nodes() -> io::Result<u64> {
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line)? {
+        0 => Err(io::Error::other("nobody has said that nodes are up")),
+        _ => Ok(SHORT_LEAD_NS),
+    }
+}
+
+/// The lines on which nodes find each other before time begins; none where there are no nodes.
+fn before(setup: &Setup, order: &Order) -> io::Result<Option<Vec<Emulated>>> {
+    let Some(lines) = order.lines else { return Ok(None) };
+    let directions = setup.directions().map_err(|error| io::Error::other(error.to_string()))?;
+    let way = |(direction, index): (Direction, u64)| {
+        let rate = direction.info.rate;
+        Emulated::new(direction, setup.scenario.seed, index).under_nodes(rate, lines).before_all()
+    };
+    Ok(Some(directions.into_iter().zip(0..).map(way).collect()))
 }
 
 fn write_captures(mut ran: Ran, folder: Option<&str>) -> io::Result<Ran> {
@@ -271,6 +318,7 @@ impl Ran {
         let mut add = |at: Time, entity: &str, metric: &str, value: f64| {
             rows.push(json!([at.as_secs_f64(), entity, metric, value]));
         };
+        let faster = self.lines.map_or(1.0, |lines| lines.faster);
         let mut busiest: Vec<usize> = (0..self.emulator.ways.len()).collect();
         busiest.sort_by_key(|n| std::cmp::Reverse(self.emulator.ways[*n].counters.bytes));
         for n in busiest.into_iter().take(setup.scenario.measure.ports as usize) {
@@ -281,9 +329,12 @@ impl Ran {
             for pair in self.emulator.samples[n].windows(2) {
                 let [before, after] = pair else { continue };
                 let bps = rate(before, after);
-                add(after.at, &entity, "queue_bytes", after.backlog as f64);
+                // Under nodes the queues are theirs.
+                if self.lines.is_none() {
+                    add(after.at, &entity, "queue_bytes", after.backlog as f64);
+                }
                 add(after.at, &entity, "throughput_bps", bps);
-                add(after.at, &entity, "utilisation", bps / link.rate_from(from).as_f64());
+                add(after.at, &entity, "utilisation", bps / link.rate_from(from).as_f64() / faster);
             }
         }
         for (group, name) in self.groups(setup).into_iter().enumerate() {

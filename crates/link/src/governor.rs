@@ -99,6 +99,8 @@ impl Arrivals {
 #[derive(Debug, Clone)]
 pub struct Governor {
     configured: Rate,
+    /// The line below is the link's alone, and carries what is configured.
+    dedicated: bool,
     allowed: Rate,
     /// Nothing was missing yet: the rate doubles.
     doubles: bool,
@@ -124,6 +126,7 @@ impl Governor {
     pub fn new(configured: Rate, now: Time) -> Governor {
         Governor {
             configured,
+            dedicated: false,
             allowed: configured.min(FIRST),
             doubles: true,
             next: 0,
@@ -140,15 +143,36 @@ impl Governor {
         }
     }
 
+    /// The same for a line that is the link's alone, and known to carry this rate: it need not be found
+    /// out at the beginning, nor after a silence. What is lost, or waits below, still counts.
+    #[must_use]
+    pub fn dedicated(mut self, dedicated: bool) -> Governor {
+        self.set_dedicated(dedicated);
+        self
+    }
+
+    /// Says whether the line is the link's alone.
+    pub fn set_dedicated(&mut self, dedicated: bool) {
+        if dedicated && !std::mem::replace(&mut self.dedicated, dedicated) {
+            self.allowed = self.configured;
+        }
+        self.dedicated = dedicated;
+    }
+
+    /// The rate to begin with.
+    fn first(&self) -> Rate {
+        if self.dedicated { self.configured } else { self.configured.min(FIRST) }
+    }
+
     /// Called when the neighbour has begun anew: what it counts begins at zero, and so do we.
     pub fn restart(&mut self, now: Time) {
-        *self = Governor { absurd: self.absurd, ..Governor::new(self.configured, now) };
+        *self = Governor { absurd: self.absurd, ..Governor::new(self.configured, now).dedicated(self.dedicated) };
     }
 
     /// Another rate is configured: what is allowed is no more, and grows up to it.
     pub fn configure(&mut self, configured: Rate) {
         self.configured = configured;
-        self.allowed = self.allowed.min(configured);
+        self.allowed = if self.dedicated { configured } else { self.allowed.min(configured) };
     }
 
     /// The rate at which packets may be sent, all headers counted; `None`: the breaker is open, or the
@@ -167,7 +191,7 @@ impl Governor {
         if self.silence.heard(now) {
             // Whatever the path is now: it is found out as at the beginning, but from nearer. What
             // was sent meanwhile says nothing of it.
-            let again = Rate(self.allowed.0 / 2).max(FIRST).min(self.configured);
+            let again = Rate(self.allowed.0 / 2).min(self.configured).max(self.first());
             (self.allowed, self.doubles, self.last_at, self.unjudged) = (again, true, now, self.next);
             self.delays.forget();
         }
@@ -265,7 +289,7 @@ impl Governor {
 
     fn restart_from(&mut self, now: Time, report: Report) {
         let least = Rate(self.configured.0 / LEAST).max(Rate(1));
-        (self.allowed, self.halvings, self.doubles) = (self.configured.min(FIRST).max(least), 0, true);
+        (self.allowed, self.halvings, self.doubles) = (self.first().max(least), 0, true);
         (self.last, self.last_at, self.sent_before) = (Some(report), now, self.sent);
     }
 
@@ -370,6 +394,19 @@ mod tests {
     fn it_doubles_up_to_what_is_configured() {
         let rates: Vec<_> = Path::new(u64::MAX / 2).run(10, true).into_iter().flatten().collect();
         assert_eq!(rates, [2, 4, 9, 19, 38, 76, 100, 100, 100, 100]);
+    }
+
+    #[test]
+    fn a_line_of_its_own_is_used_at_once_and_still_listened_to() {
+        let mut path = Path::new(u64::MAX / 2);
+        path.governor = path.governor.dedicated(true);
+        assert_eq!(path.run(10, true), [Some(100); 10]);
+        path.governor.restart(MS(path.now));
+        assert_eq!(path.governor.rate(), Some(FULL));
+        path.arrivals = Arrivals::default();
+        path.passes = 40_000_000;
+        let rates: Vec<_> = path.run(30, true).into_iter().skip(20).flatten().collect();
+        assert!(rates.iter().all(|r| (36..=46).contains(r)), "{rates:?}");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use midpath_core::node::{Driver, EndId, Flows, Limits, Node, Woken};
 use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::roles::{Accept, Backlog, Drop, Ended, Endpoint, FlowSpec, Supply, Transmitter, Transport};
+use midpath_core::roles::{
+    Accept, Backlog, Drop, Ended, Endpoint, FlowReport, FlowSpec, Supply, Transmitter, Transport,
+};
 use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
 
@@ -100,6 +102,25 @@ pub struct Counted {
     pub drops: [u64; DROPS.len()],
 }
 
+/// What this node's own flows have sent, those that are over included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets that carry payload, repeats included.
+    pub packets: u64,
+    /// Packets sent again.
+    pub again: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+impl Sent {
+    fn add(&mut self, report: FlowReport) {
+        self.packets += report.sent;
+        self.again += report.retransmitted;
+        self.timeouts += report.timeouts;
+    }
+}
+
 /// What each reason to drop a packet is called, in [`Drop`]'s order.
 pub const DROPS: [&str; 8] = ["queue", "aqm", "fault", "policy", "too_big", "hops", "undeliverable", "no_route"];
 
@@ -150,6 +171,8 @@ struct Wires {
     frames: Vec<Frame>,
     overhead: u32,
     counted: Counted,
+    /// By flows that are over.
+    sent: Sent,
     /// Of ends that receive: who only waits would never know that its peer is gone.
     heard: BTreeMap<EndId, Heard>,
     now: Time,
@@ -191,6 +214,9 @@ impl Driver for Wires {
         self.bytes.take(id);
         self.counted.dropped += 1;
         self.counted.drops[why as usize] += 1;
+    }
+    fn finished(&mut self, _flow: FlowId, _active: bool, report: FlowReport) {
+        self.sent.add(report);
     }
     fn delivered(&mut self, id: PacketId, packet: &Packet) {
         self.bytes.delivered(id);
@@ -235,6 +261,7 @@ impl Host {
             frames: Vec::new(),
             overhead: settings.overhead,
             counted: Counted::default(),
+            sent: Sent::default(),
             heard: BTreeMap::new(),
             now: Time::ZERO,
         };
@@ -272,6 +299,13 @@ impl Host {
     /// What has been counted.
     pub fn counted(&self) -> Counted {
         self.wires.counted
+    }
+
+    /// What this node's flows have sent.
+    pub fn sent(&self) -> Sent {
+        let mut sent = self.wires.sent;
+        self.node.reports().for_each(|(_, _, report)| sent.add(report));
+        sent
     }
 
     /// Bytes that peers may send, or have sent and nobody has read; those on packets here; and those

@@ -63,6 +63,8 @@ pub struct Neighbour {
     pub kind: Kind,
     /// At most so fast, all headers counted.
     pub rate: Rate,
+    /// Its line is this link's alone, and carries that: it is used at once.
+    pub dedicated: bool,
 }
 
 impl Neighbour {
@@ -111,7 +113,8 @@ const ANYBODY: u32 = u32::MAX;
 
 impl Datagrams {
     fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
-        let (governor, mtu) = (Governor::new(neighbour.rate, now), MtuSearch::new(most(neighbour.address), now));
+        let governor = Governor::new(neighbour.rate, now).dedicated(neighbour.dedicated);
+        let mtu = MtuSearch::new(most(neighbour.address), now);
         Datagrams { governor, arrivals: Arrivals::default(), mtu, asked: None }
     }
 
@@ -150,8 +153,12 @@ impl Link {
         let changed = self.configured != neighbour.rate;
         self.configured = neighbour.rate;
         match &mut self.below {
-            Below::Datagrams(below) if changed => below.governor.configure(neighbour.rate),
-            Below::Datagrams(_) => {}
+            Below::Datagrams(below) => {
+                if changed {
+                    below.governor.configure(neighbour.rate);
+                }
+                below.governor.set_dedicated(neighbour.dedicated);
+            }
             Below::Connection(gate) => {
                 gate.leads_to = neighbour.address;
                 if changed {

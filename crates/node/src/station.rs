@@ -379,15 +379,24 @@ impl<L: Links> Station<L> {
         let [promised, on_packets, written] = self.host.held();
         let backlogs: Vec<Backlog> =
             (0..self.host.node().ports()).map(|port| self.host.backlog(PortId(port as u16), now)).collect();
+        let sent = self.host.sent();
         let node = self.host.node();
         let port = |port: u16| {
             let port = PortId(port);
             let counters = node.counters(port);
+            let waited = |q| counters.delay.quantile(q);
             let rate = self.links.rate(port, now).map(|rate| self.links.served(port).unwrap_or(rate).0);
             let queue = backlogs[usize::from(port.0)];
             serde_json::json!({
                 "served_bps": rate, "packets": counters.packets, "bytes": counters.bytes,
-                "queue": {"packets": queue.packets, "bytes": queue.bytes},
+                "queue": {"packets": queue.packets, "bytes": queue.bytes, "most_bytes": counters.max_bytes},
+                "waited_s": {
+                    "mean": counters.delay.mean(), "p50": waited(0.5), "p95": waited(0.95), "p99": waited(0.99),
+                    "max": counters.delay.max().as_secs_f64(),
+                    // Over a time: the mean of the bytes that waited, times that.
+                    "bytes": counters.waited as f64 * 1e-12,
+                },
+                "marks": counters.marks,
                 "drops": {
                     "queue": counters.drops_queue, "aqm": counters.drops_aqm, "fault": counters.drops_fault,
                     "policy": counters.drops_policy,
@@ -406,6 +415,7 @@ impl<L: Links> Station<L> {
                 "received": counted.received, "malformed": counted.malformed, "sent": counted.sent,
                 "delivered": counted.delivered, "dropped": counted.dropped, "unsent": calls.unsent,
             },
+            "flows": {"packets": sent.packets, "again": sent.again, "timeouts": sent.timeouts},
             "drops": drops.collect::<BTreeMap<String, u64>>(),
             "datagrams": self.links.describe_all(),
             "udp": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,13 +73,17 @@ def run(
         str | None,
         typer.Option(help="With --kernel uml: all routers' queues, as tc has them (cake, …).", show_default=False),
     ] = None,
+    nodes: Annotated[
+        bool,
+        typer.Option("--nodes", help="Midpath's own nodes for all schemes, not only for those that no kernel has."),
+    ] = False,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Run a scenario with a kernel's TCP, in real or virtual time: `midpath lab FILE` is short for it.
+    """Run a scenario with a kernel's TCP, or with Midpath's own nodes: `midpath lab FILE` is short for it.
 
-    Needs iproute2, the binary midpath-lab, and root or user-mode Linux. What cannot be done is refused before anything
-    is built.
+    Needs iproute2, the binary midpath-lab, and root or user-mode Linux; nodes need midpathd. What cannot be done is
+    refused before anything is built.
     """
     from midpath.lab import kernel as kernels  # noqa: PLC0415
     from midpath.lab import qdiscs  # noqa: PLC0415
@@ -87,6 +92,8 @@ def run(
         raise UsageError(f"--kernel {kernel}: there are own, uml")
     if qdisc is not None and kernel != "uml":
         raise UsageError("--qdisc needs --kernel uml: else the queues are Midpath's")
+    if nodes and kernel == "uml":
+        raise UsageError("--nodes is for this machine's kernel: in virtual time there are no nodes")
     linux = kernels.find() if kernel == "uml" else None
     qdisc = None if qdisc is None else qdiscs.check(qdisc)
     if linux is None and (why := machine.no_spaces()) is not None:
@@ -99,13 +106,15 @@ def run(
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
         raise UsageError("--schemes names none")
-    for name in names:
-        real.prepare(scenario.with_(scheme=name), midpath_lab)
+    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, qdisc, nodes)
+    plans = [laboratory.prepare(scenario.with_(scheme=name)) for name in names]
+    if any(plan.by_nodes for plan in plans):
+        machine.program("midpathd")
     if out:
         require_comparison(out)
     clean.clean()
-    found_budget = budget.calibrate(midpath_lab) if linux is None else None
-    laboratory = real.Laboratory(midpath_lab, found_budget, offloads, linux, qdisc)
+    if linux is None:
+        laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
     with bar(file.name, len(names) * seeds) as shown:
         found = real.compare(scenario, names, seeds, laboratory, out=out, told=shown.ended)
     lines = beside.beside(scenario, found, laboratory) if vs_sim else []

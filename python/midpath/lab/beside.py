@@ -120,8 +120,10 @@ def beside(scenario: Scenario, found: Comparison, laboratory: real.Laboratory) -
         pairs = []
         for seed in found.seeds:
             asked = scenario.with_(scheme=scheme, seed=seed)
-            plan = real.prepare(asked, laboratory.midpath_lab)
-            pairs.append((found.results[scheme, seed], simulate(as_linux(asked, plan))))
+            plan = laboratory.prepare(asked)
+            # Nodes run the simulator's code.
+            same = asked if plan.by_nodes else as_linux(asked, plan)
+            pairs.append((found.results[scheme, seed], simulate(same)))
         lines += verdicts(scheme, pairs)
     return lines
 
@@ -132,6 +134,7 @@ def verdicts(scheme: str, pairs: Sequence[tuple[Result, Result]]) -> list[Line]:
     failed = len(pairs) - len(valid)
     too_many = failed > MOST_INVALID * len(pairs)
     watch(valid or pairs)
+    unlike = None if any("nodes" in lab.run for lab, _ in pairs) else UNLIKE.get(scheme)
     lines = []
     for figure in FIGURES:
         ours = [(figure.of(lab), figure.of(sim)) for lab, sim in valid]
@@ -141,7 +144,7 @@ def verdicts(scheme: str, pairs: Sequence[tuple[Result, Result]]) -> list[Line]:
         measured, simulated = spread([lab for lab, _ in known]), spread([sim for _, sim in known])
         if too_many:
             verdict = f"{failed} of {len(pairs)} runs were invalid"
-        elif (why := UNLIKE.get(scheme) or cannot_fail(figure.key, valid)) is not None:
+        elif (why := unlike or cannot_fail(figure.key, valid)) is not None:
             verdict = f"not counted: {why}"
         elif figure.key == "fct" and timeouts(valid):
             lines.append(distribution(scheme, valid, measured, simulated))

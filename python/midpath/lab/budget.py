@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from midpath.errors import UsageError
@@ -19,6 +20,8 @@ MOST_NODES, MOST_FLOWS = 64, 2000
 LONGEST_S = 600.0
 # Of a core: the emulator has one thread, and the hosts' TCP needs as much again.
 SHARE = 0.5
+# What a node needs for a packet, at most, in µs of CPU (checks/overlay/MEASURED.md). Nodes have all cores.
+NODE_US = 75.0
 # Bits of a full packet, and packets that pass a link for each of them: an ACK for two.
 PACKET_BITS, WITH_ACKS = 12_000, 1.5
 # A round trip has so many times the lateness of a wake-up (its 99th percentile): what comes late is then little of it.
@@ -38,6 +41,11 @@ class Budget:
     def says(self) -> str:
         """For people."""
         return f"this machine's budget is {self.hops_per_s:,.0f} packets over links a second"
+
+    def by_nodes(self) -> Budget:
+        """The same where nodes are at the links' ends."""
+        cost_us = SHARE * 1e6 / self.hops_per_s + NODE_US
+        return replace(self, hops_per_s=SHARE * 1e6 / cost_us * (os.cpu_count() or 1))
 
 
 def calibrate(midpath_lab: str) -> Budget:
@@ -65,8 +73,10 @@ def check_size(plan: Plan) -> None:
         raise refused(plan, "stop", f"is {quantity('seconds', stop)}; real time has {quantity('seconds', LONGEST_S)}")
 
 
-def check_budget(plan: Plan, budget: Budget) -> None:
+def check_budget(plan: Plan, budget: Budget, *, nodes: bool = False) -> None:
     """Raises `ScenarioError` if it is too fast for this machine."""
+    if nodes:
+        budget = budget.by_nodes()
     loads = link_loads(plan)
     hops = sum(loads.values()) * WITH_ACKS / PACKET_BITS
     if hops > budget.hops_per_s:

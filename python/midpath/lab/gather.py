@@ -98,6 +98,11 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
         "invariants": _invariants(ports, ran["emulator"]),
         "summary": summary(flows, ports, hosts, span),
     }
+    if "nodes" in ran:
+        # Of single flows nodes tell nothing.
+        run["nodes"] = of = ran["nodes"]
+        sums = {"sent_packets": of["packets"], "retransmitted_packets": of["again"], "timeouts": of["timeouts"]}
+        run["summary"] |= sums
     series = [list(column) for column in zip(*ran["series"], strict=True)] or [[], [], [], []]
     arrays = [pa.array(column, field.type) for column, field in zip(series, SERIES, strict=True)]
     tables = {
@@ -113,7 +118,7 @@ def _both(plan: Plan, ran: dict[str, Any]) -> Any:
 
 
 def _flow(plan: Plan, number: int, asked: dict[str, Any], flow: dict[str, Any], span: float) -> dict[str, Any]:
-    info = flow["info"] or {}
+    info = flow["info"] or dict.fromkeys(("sent", "retransmitted", "timeouts"), None if plan.by_nodes else 0)
     began, ended = flow["started_s"], flow["completed_s"]
     fct = ended - began if ended is not None else None
     until = min(span, asked["stop_s"] or span)
@@ -132,11 +137,11 @@ def _flow(plan: Plan, number: int, asked: dict[str, Any], flow: dict[str, Any], 
         "slowdown": fct / ideal if fct is not None and ideal else None,
         "goodput_bps": flow["delivered_bytes"] * 8 / took if took else 0.0,
         "delivered_bytes": flow["delivered_bytes"],
-        "sent_packets": info.get("sent", 0),
-        "retransmitted_packets": info.get("retransmitted", 0),
+        "sent_packets": info["sent"],
+        "retransmitted_packets": info["retransmitted"],
         "lost_packets": flow["lost_packets"],
         "marked_packets": flow["marked_packets"],
-        "timeouts": info.get("timeouts", 0),
+        "timeouts": info["timeouts"],
         "rtt_min_s": info.get("rtt_min_s"),
         "rtt_mean_s": flow["rtt_mean_s"] if flow["rtt_mean_s"] is not None else rtt,
         "rtt_max_s": flow["rtt_max_s"] if flow["rtt_max_s"] is not None else rtt,
@@ -194,9 +199,9 @@ def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set
         "utilisation_mean": sum(used) / len(used) if used else None,
         "loss_ratio": lost / sent if sent else None,
         "lost_packets": lost,
-        "sent_packets": sum(flow["sent_packets"] for flow in flows),
-        "retransmitted_packets": sum(flow["retransmitted_packets"] for flow in flows),
-        "timeouts": sum(flow["timeouts"] for flow in flows),
+        "sent_packets": sum(flow["sent_packets"] or 0 for flow in flows),
+        "retransmitted_packets": sum(flow["retransmitted_packets"] or 0 for flow in flows),
+        "timeouts": sum(flow["timeouts"] or 0 for flow in flows),
         "marks": sum(port["marks"] for port in ports),
         "queue_max_bytes": max((p["queue_max_bytes"] for p in ports if p["node"] not in hosts), default=None),
         "queue_delay_mean_s": sum(mean * n for mean, n in waits) / packets if packets else None,

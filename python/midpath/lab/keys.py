@@ -12,85 +12,117 @@ from typing import Any
 
 from midpath.errors import ScenarioError
 from midpath.lab.congestion import KERNEL
+from midpath.lab.nodes import SCHEMES
 from midpath.lab.plan import Plan
 from midpath.units import listed
 
 # What stands before a scheme's parameter.
 PARAMETERS = "schemes.*."
 HONOURED, APPROXIMATED, REFUSED = "honoured", "approximated", "refused"
+# What lines under nodes carry: their packets are cut for it.
+MTU = 1500
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Keys, what becomes of them, and how."""
+    """Keys, what becomes of them, and how: with a kernel's TCP, and with Midpath's nodes."""
 
     keys: tuple[str, ...]
-    verdict: str
+    kernel: str
+    nodes: str
     how: str
 
     def has(self, key: str) -> bool:
         """Whether a key, without the numbers of lists, is one of these."""
         return any(fnmatch.fnmatchcase(key, pattern) for pattern in self.keys)
 
+    def verdict(self, nodes: bool) -> str:
+        """What becomes of them."""
+        return self.nodes if nodes else self.kernel
+
+
+def _both(keys: tuple[str, ...], verdict: str, how: str) -> Rule:
+    return Rule(keys, verdict, verdict, how)
+
+
+# Of schemes: what a kernel has a setting for. Nodes have them all.
+_SYSCTL = ("ecn", "sack", "timestamps", "max_retries", "syn_retries", "dup_thresh")
+_OWN = (
+    *("delack_timeout", "rto_margin", "max_rto", "initial_rto", "recovery", "loss_detection", "growth", "abc_limit"),
+    *("hystart", "pacing_slow_start", "pacing_avoidance", "limited_transmit"),
+)
+
+
+def _of_schemes(keys: tuple[str, ...], kernel: str, how: str) -> Rule:
+    return Rule(tuple(f"{PARAMETERS}{key}" for key in keys), kernel, HONOURED, how)
+
 
 # The first rule that has a key decides.
 RULES = (
-    Rule(("format", "title", "seed", "stop", "variants*"), HONOURED, "without `stop`, ten minutes at most"),
-    Rule(("topology*",), HONOURED, "a namespace for each node, 64 at most"),
+    _both(("format", "title", "seed", "stop", "variants*"), HONOURED, "without `stop`, ten minutes at most"),
     Rule(
-        ("queue*", "queues*", "host_queue*"),
+        ("topology*",),
+        HONOURED,
+        APPROXIMATED,
+        "a namespace for each node, 64 at most; for nodes MTUs of 1,500 only",
+    ),
+    _both(
+        ("queue*", "queues*", "host_queue*", "schemes.*.queue*"),
         HONOURED,
         "Midpath's queue code; with `--kernel uml` the kernel's at routers",
     ),
-    Rule(("schemes.*.queue*",), HONOURED, "the same"),
-    Rule(("pfc*",), REFUSED, "no neighbour's transmitter can be stopped"),
-    Rule(("host_jitter", "vary*", "fault*"), HONOURED, "the simulator's own code and random streams"),
-    Rule(("scheme", "flow.scheme", "workload.scheme"), HONOURED, f"{listed(list(KERNEL))}; any other is refused"),
-    Rule(("deploy*",), REFUSED, "routers forward and queue, nothing else"),
-    Rule(("routing.metric",), HONOURED, "static routes"),
-    Rule(("routing.ecmp",), APPROXIMATED, "the kernel's own hash; `packet`, `symmetric` are refused"),
-    Rule(("routing.reconverge",), REFUSED, "routes stay as they are at the start"),
-    Rule(("flow.path",), REFUSED, "flows go as routing does"),
-    Rule(("flow.rate", "workload.arrivals.burst_rate"), REFUSED, "flows are TCP's"),
-    Rule(("flow.weight", "workload.weight", "flow.budget", "workload.budget"), REFUSED, "TCP has neither"),
-    Rule(("flow.object", "flow.replicas", "workload.objects*"), REFUSED, "a flow is a connection of its own"),
-    Rule(("flow*", "workload*"), HONOURED, "the same flows as in the simulator: sizes, ends, times"),
-    Rule(("trace*",), REFUSED, "`measure.pcap` shows the kernel's packets"),
-    Rule(("measure.pcap.drops",), REFUSED, "captures have what is sent"),
-    Rule(("measure*",), HONOURED, "looks are no nearer than 5 ms"),
-    Rule(("schemes.*.ecn", "schemes.*.sack", "schemes.*.timestamps"), HONOURED, "sysctl; `accurate` is refused"),
-    Rule(("schemes.*.initial_window", "schemes.*.min_rto"), HONOURED, "of a route"),
-    Rule(("schemes.*.delayed_ack",), HONOURED, "of a route; other numbers than 1 and 2 are refused"),
-    Rule(("schemes.*.pacing",), HONOURED, "a socket's"),
-    Rule(("schemes.*.max_retries", "schemes.*.syn_retries", "schemes.*.dup_thresh"), HONOURED, "sysctl"),
-    Rule(("schemes.*.receive_window",), APPROXIMATED, "tcp_rmem, twice of it"),
+    _both(("pfc*",), REFUSED, "no neighbour's transmitter can be stopped"),
+    Rule(("vary.trace",), HONOURED, REFUSED, "nodes need a line whose rate is known"),
     Rule(
-        tuple(
-            f"schemes.*.{key}"
-            for key in (
-                "delack_timeout",
-                "rto_margin",
-                "max_rto",
-                "initial_rto",
-                "recovery",
-                "loss_detection",
-                "growth",
-                "abc_limit",
-                "hystart",
-                "pacing_slow_start",
-                "pacing_avoidance",
-                "limited_transmit",
-            )
-        ),
+        ("host_jitter", "vary*", "fault*"),
+        HONOURED,
         APPROXIMATED,
-        "the kernel's own",
+        "the simulator's own code and random streams; nodes have to notice, and no `restart`",
     ),
-    Rule((f"{PARAMETERS}*",), REFUSED, "the kernel's modules have their constants"),
+    _both(("scheme",), HONOURED, f"{listed(list(KERNEL))}; of nodes {listed(list(SCHEMES))}; any other is refused"),
+    Rule(("flow.scheme", "workload.scheme"), HONOURED, APPROXIMATED, "all flows of nodes have one scheme"),
+    _both(("deploy*",), REFUSED, "routers forward and queue; nodes have one scheme"),
+    _both(("routing.metric",), HONOURED, "static routes"),
+    _both(
+        ("routing.ecmp",),
+        APPROXIMATED,
+        "a hash of its own; `packet`, `symmetric` are refused",
+    ),
+    _both(("routing.reconverge", "flow.path"), REFUSED, "routes stay as they are at the start"),
+    _both(("flow.rate", "workload.arrivals.burst_rate"), REFUSED, "flows are TCP's, or a node's"),
+    _both(
+        (
+            *("flow.weight", "workload.weight", "flow.budget", "workload.budget", "flow.object", "flow.replicas"),
+            *("workload.objects*", "schemes.*.groups*"),
+        ),
+        REFUSED,
+        "a connection has none of these",
+    ),
+    Rule(
+        ("flow*", "workload*"),
+        HONOURED,
+        APPROXIMATED,
+        "the same flows as in the simulator: sizes, ends, times; nodes begin a round trip later",
+    ),
+    _both(("trace*", "measure.pcap.drops"), REFUSED, "captures have what is sent"),
+    Rule(("measure.pcap*",), HONOURED, REFUSED, "what nodes send is encrypted"),
+    Rule(("measure*",), HONOURED, APPROXIMATED, "looks are no nearer than 5 ms; no queues and windows of nodes"),
+    _of_schemes((*_SYSCTL, "pacing"), HONOURED, "sysctl, or of a socket; ECN that is `accurate` is refused"),
+    _of_schemes(("initial_window", "min_rto", "delayed_ack"), HONOURED, "of a route; ACKs for 1 or 2 segments"),
+    _of_schemes(("receive_window",), APPROXIMATED, "tcp_rmem, twice of it"),
+    _of_schemes(_OWN, APPROXIMATED, "the kernel's own"),
+    Rule(
+        (f"{PARAMETERS}*",),
+        REFUSED,
+        HONOURED,
+        "the kernel's modules have their constants",
+    ),
 )
 
 # Values that a scenario's key may have where its rule says "honoured" or "approximated".
-VALUES: dict[str, tuple[Any, ...]] = {
-    "routing.ecmp": ("flow", "off"),
+VALUES: dict[str, tuple[Any, ...]] = {"routing.ecmp": ("flow", "off")}
+NODES_VALUES = VALUES | {"fault.kind": ("link-down", "link-up", "rate", "delay")}
+KERNEL_VALUES = VALUES | {
     "schemes.*.ecn": (True, False),
     "schemes.*.sack": (True, False),
     "schemes.*.timestamps": (True, False),
@@ -120,31 +152,54 @@ def rule_of(key: str) -> Rule | None:
     return next((rule for rule in RULES if rule.has(key)), None)
 
 
-def refuse(plan: Plan) -> None:
+def refuse(plan: Plan, *, nodes: bool = False) -> None:
     """Raises `ScenarioError` at the first key that the laboratory cannot do."""
     if plan.values["scheme"] == "ideal":
         raise refused(plan, "scheme", "the ideal is a fluid model, and has no packets")
-    unknown = [scheme for scheme in plan.schemes if scheme not in KERNEL]
+    can = SCHEMES if nodes else KERNEL
+    unknown = [scheme for scheme in plan.schemes if scheme not in can]
     if unknown:
-        what = f"{unknown[0]} is not in the kernel; it has {listed(list(KERNEL))}"
-        raise refused(plan, scheme_key(plan, unknown[0]), what)
+        has = "carried by nodes; they carry" if nodes else "in the kernel; it has"
+        raise refused(plan, scheme_key(plan, unknown[0]), f"{unknown[0]} is not {has} {listed(list(can))}")
     for key, bare, value in written(plan.written):
         if not relevant(bare, plan):
             continue
         rule = rule_of(bare)
-        if rule is None or rule.verdict == REFUSED:
+        if rule is None or rule.verdict(nodes) == REFUSED:
             raise refused(plan, key, f"is not possible in the laboratory: {rule.how if rule else 'it is not known'}")
-        allowed = next((found for pattern, found in VALUES.items() if fnmatch.fnmatchcase(bare, pattern)), None)
+        values = NODES_VALUES if nodes else KERNEL_VALUES
+        allowed = next((found for pattern, found in values.items() if fnmatch.fnmatchcase(bare, pattern)), None)
         if allowed is not None and value not in allowed:
             said = listed([str(one).lower() if isinstance(one, bool) else str(one) for one in allowed])
             raise refused(plan, key, f"can be {said} in the laboratory")
-    network = {scheme for link in plan.links for scheme in link["schemes"] if scheme} - set(KERNEL)
-    if network:
-        raise refused(plan, "scheme", f"{min(network)} runs in the network; routers of the laboratory only queue")
     for number, flow in enumerate(plan.flows):
         if flow["rate_bps"] is not None:
             raise refused(plan, f"flow[{number}].rate", "is not possible in the laboratory: flows are TCP's")
+    if nodes:
+        _one_scheme(plan)
+        return
+    network = {scheme for link in plan.links for scheme in link["schemes"] if scheme} - set(KERNEL)
+    if network:
+        raise refused(plan, "scheme", f"{min(network)} runs in the network; routers of the laboratory only queue")
     agree(plan)
+
+
+def _one_scheme(plan: Plan) -> None:
+    """What nodes have in common, and how their links must be."""
+    other = [scheme for scheme in plan.schemes if scheme != plan.values["scheme"]]
+    if other:
+        what = f"all flows of nodes have the run's scheme, and it is {plan.values['scheme']}"
+        raise refused(plan, scheme_key(plan, other[0]), what)
+    pairs = set()
+    for link in plan.links:
+        if link["mtu"] != MTU:
+            raise refused(plan, "topology", f"has a link with an MTU of {link['mtu']:,}; nodes' lines have {MTU:,}")
+        pair = frozenset((link["a"], link["b"]))
+        if pair in pairs:
+            raise refused(
+                plan, "topology", f"has two links {plan.name(link['a'])}–{plan.name(link['b'])}; nodes have one"
+            )
+        pairs.add(pair)
 
 
 def relevant(bare: str, plan: Plan) -> bool:
@@ -178,13 +233,14 @@ def refused(plan: Plan, key: str, message: str) -> ScenarioError:
 
 
 def table() -> list[tuple[str, str, str]]:
-    """The rows of docs/lab.md: keys, verdict, how."""
-    return [(shown(rule), rule.verdict, rule.how) for rule in RULES]
+    """The rows of docs/lab.md: keys, what becomes of them (with nodes, too, if that differs), how."""
+    same = [rule.kernel if rule.kernel == rule.nodes else f"{rule.kernel}; nodes: {rule.nodes}" for rule in RULES]
+    return [(shown(rule), verdict, rule.how) for rule, verdict in zip(RULES, same, strict=True)]
 
 
 def shown(rule: Rule) -> str:
     """Keys as people write them."""
-    own = [key.removeprefix(PARAMETERS) for key in rule.keys if key.startswith(PARAMETERS)]
+    own = [key.removeprefix(PARAMETERS) for key in rule.keys if all(k.startswith(PARAMETERS) for k in rule.keys)]
     if own == ["*"]:
         return "other parameters of schemes"
     if own:

@@ -41,7 +41,7 @@ def no_spaces() -> str | None:
         return "the laboratory needs Linux"
     if os.geteuid() != 0:
         return "the laboratory needs root, for network namespaces and eBPF"
-    for tool in ("nsenter", "ip", "tc"):
+    for tool in ("nsenter", "setpriv", "ip", "tc"):
         if shutil.which(tool) is None:
             return f"the laboratory needs {tool} (packages util-linux and iproute2)"
     return None
@@ -82,7 +82,7 @@ def check(tools: Tools) -> None:
 
 def describe(tools: Tools) -> dict[str, str]:
     """What was measured on: versions and load."""
-    return describe_kernel() | {"midpathd": _version(tools.midpathd)}
+    return describe_kernel() | {"midpathd": version(tools.midpathd)}
 
 
 def describe_kernel() -> dict[str, str]:
@@ -95,5 +95,6 @@ def describe_kernel() -> dict[str, str]:
     }
 
 
-def _version(binary: str) -> str:
+def version(binary: str) -> str:
+    """What a program says of itself."""
     return subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.strip()

@@ -37,10 +37,11 @@ def mac(link: int, end: int) -> str:
 class Network:
     """The namespaces, while the `with` block runs."""
 
-    def __init__(self, plan: Plan, *, whole: bool = False) -> None:
+    def __init__(self, plan: Plan, *, whole: bool = False, nodes: bool = False) -> None:
         # Of whoever makes it: a laboratory whose master is gone is found by that.
         self.stem = f"{stem()}-{next(_made)}"
-        self.plan, self.whole = plan, whole
+        # With `nodes` nothing is routed: Midpath's nodes forward, and send to their neighbours alone.
+        self.plan, self.whole, self.nodes = plan, whole, nodes
         self.made: list[str] = []
 
     def __enter__(self) -> Network:
@@ -133,13 +134,19 @@ class Network:
     def _routes(self) -> dict[int, list[tuple[int, list[int]]]]:
         """Of each node, towards which host by which links."""
         found = defaultdict(list)
+        if self.nodes:
+            for number, link in enumerate(self.plan.links):
+                found[link["a"]].append((link["b"], [number]))
+                found[link["b"]].append((link["a"], [number]))
+            return found
         for route in self.plan.values["routes"]:
             found[route["at"]].append((route["to"], route["links"]))
         return found
 
     def _node(self, node: int, ends: list[tuple[int, int]], routes: list[tuple[int, list[int]]]) -> str:
         """The script that makes a namespace a node."""
-        router = self.plan.nodes[node]["kind"] == "router"
+        router = self.plan.nodes[node]["kind"] == "router" and not self.nodes
+        host = not router and not self.nodes
         lines = ["ip link set lo up", f"ip addr add {address(node)}/32 dev lo"]
         peers = {}
         for number, end in ends:
@@ -149,7 +156,7 @@ class Network:
                 f"ip link set e{number} up",
                 f"ip neigh add {peers[number]} lladdr {mac(number, 1 - end)} dev e{number} nud permanent",
             ]
-        metrics = "" if router else _route_metrics(self.plan)
+        metrics = _route_metrics(self.plan) if host else ""
         for to, links in routes:
             ways = [f"via {peers[number]} dev e{number} onlink" for number in links]
             if len(ways) > 1 and self._one_way():
@@ -160,7 +167,7 @@ class Network:
         settings: dict[str, object] = {"net/ipv4/ip_forward": int(router), "net/ipv4/fib_multipath_hash_policy": 1}
         settings |= {f"net/ipv4/conf/{which}/rp_filter": 0 for which in ("all", "default")}
         settings |= {f"net/ipv4/conf/e{number}/rp_filter": 0 for number, _ in ends}
-        if not router:
+        if host:
             settings |= _settings(self.plan)
         return "\n".join(lines) + "\n" + "".join(_write(key, value) for key, value in settings.items())
 

@@ -19,6 +19,8 @@ class Plan:
 
     scenario: Scenario
     values: dict[str, Any]
+    # Midpath's nodes carry it, and not a kernel's TCP.
+    by_nodes: bool = False
 
     @property
     def nodes(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A scenario in the laboratory: `midpath run` on a kernel's TCP, with a result of the same shape."""
+"""A scenario in the laboratory: on a kernel's TCP, or on Midpath's nodes, with a result of the simulator's shape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from midpath.citing import sources
 from midpath.compare import Comparison
 from midpath.errors import UsageError
 from midpath.lab import budget, keys, qdiscs
+from midpath.lab import nodes as midpath_nodes
 from midpath.lab.congestion import KERNEL, controls
 from midpath.lab.gather import result
 from midpath.lab.guest import Guest
-from midpath.lab.machine import describe_kernel
+from midpath.lab.machine import describe_kernel, program, version
 from midpath.lab.network import Network
+from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
 from midpath.result import Result
 from midpath.scenario import Scenario
@@ -29,6 +31,8 @@ PATIENCE_S = 60
 # A run whose frames left later than this (99th percentile), or that lost any for want of time, says nothing of TCP.
 # Fixed before the first run; a tenth of the shortest round trip of the scenarios in checks/lab.
 LATEST_US = 1000
+# The same of nodes' wake-ups, which they count by doublings; as checks/overlay/compare has it.
+LATEST_WAKE_UP_US = 1024
 # Told after each run: its scheme and seed, how many are done, how many there are.
 Told = Callable[[str, int, int, int], None]
 
@@ -45,20 +49,31 @@ class Laboratory:
     # User-mode Linux in place of this machine's kernel, and the discipline of routers' queues there.
     linux: Path | None = None
     qdisc: str | None = None
+    # Midpath's nodes: for all schemes, or where the kernel has not the scenario's.
+    nodes: bool = False
+
+    def prepare(self, scenario: Scenario) -> Plan:
+        """As the function."""
+        return prepare(scenario, self.midpath_lab, nodes=None if self.linux else self.nodes)
 
 
-def prepare(scenario: Scenario, midpath_lab: str) -> Plan:
-    """The plan, if the laboratory can do it; else `ScenarioError` names the key. Nothing is built."""
+def prepare(scenario: Scenario, midpath_lab: str, *, nodes: bool | None = False) -> Plan:
+    """The plan, if the laboratory can do it; else `ScenarioError` names the key. Nothing is built.
+
+    With `nodes` Midpath's nodes run it whatever its scheme is; with `None` a kernel does.
+    """
     found = plan(scenario, midpath_lab)
-    keys.refuse(found)
+    by_nodes = nodes is not None and (nodes or midpath_nodes.has_to(found))
+    keys.refuse(found, nodes=by_nodes)
     budget.check_size(found)
-    return found
+    return replace(found, by_nodes=by_nodes)
 
 
 def run(scenario: Scenario, laboratory: Laboratory) -> Result:
     """Runs it once: in real time, or in a guest."""
-    found = prepare(scenario, laboratory.midpath_lab)
-    ran, captures, more = _inside(found, laboratory) if laboratory.linux else _here(found, laboratory)
+    found = laboratory.prepare(scenario)
+    carry = _inside if laboratory.linux else _by_nodes if found.by_nodes else _here
+    ran, captures, more = carry(found, laboratory)
     made = result(found, ran, captures)
     made.run["machine"] = describe_kernel() | more
     made.run["warnings"] = warnings(found, ran, made)
@@ -91,6 +106,18 @@ def _here(found: Plan, laboratory: Laboratory) -> Ran:
         return ran, {path.name: path.read_bytes() for path in Path(files).iterdir()}, {}
 
 
+def _by_nodes(found: Plan, laboratory: Laboratory) -> Ran:
+    """On Midpath's nodes."""
+    midpathd = program("midpathd")
+    if laboratory.budget is not None:
+        budget.check_budget(found, laboratory.budget, nodes=True)
+    with Network(found, whole=laboratory.whole, nodes=True) as network, Nodes(found, network, midpathd) as nodes:
+        order = _order(found, {}) | network.paths() | {"lines": nodes.lines()}
+        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"], nodes.start)
+        said = nodes.status()
+    return midpath_nodes.together(ran, said, found), {}, {"midpathd": version(midpathd)}
+
+
 def _inside(found: Plan, laboratory: Laboratory) -> Ran:
     """In user-mode Linux, which has all congestion controls."""
     assert laboratory.linux is not None
@@ -107,14 +134,23 @@ def paced(found: Plan) -> list[str]:
     return [scheme for scheme in found.schemes if found.parameters(scheme).get("pacing") is True]
 
 
-def carry_out(order: dict[str, Any], midpath_lab: str, stop_s: float | None) -> dict[str, Any]:
-    """Starts links and flows, and waits for what they say."""
+def carry_out(
+    order: dict[str, Any], midpath_lab: str, stop_s: float | None, between: Callable[[], None] | None = None
+) -> dict[str, Any]:
+    """Starts links and flows, and waits for what they say; `between` the two others have to be ready."""
     pipe = subprocess.PIPE
     process = subprocess.Popen([midpath_lab, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    said = json.dumps(order) + "\n"
     try:
-        out, err = process.communicate(
-            json.dumps(order) + "\n", timeout=(budget.LONGEST_S if stop_s is None else stop_s) + PATIENCE_S
-        )
+        if between is not None:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(said)
+            process.stdin.flush()
+            if process.stdout.readline():
+                between()
+            said = "begin\n"
+        out, err = process.communicate(said, timeout=(budget.LONGEST_S if stop_s is None else stop_s) + PATIENCE_S)
     except BaseException:
         process.kill()
         process.wait()
@@ -136,8 +172,9 @@ def check_flows(ran: dict[str, Any]) -> None:
 def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, Any]]:
     """What is to be known beside the figures."""
     failed = [flow["error"] for flow in ran["flows"] if flow["error"]]
+    unlike = "bbr" in found.schemes and not found.by_nodes
     said = [
-        ("bbr", "the kernel's BBR is version 1, the simulator's 3" if "bbr" in found.schemes else None),
+        ("bbr", "the kernel's BBR is version 1, the simulator's 3" if unlike else None),
         ("", f"{len(failed):,} of {len(ran['flows']):,} flows failed: {failed[0]}" if failed else None),
         ("", why if (why := invalid(made)) is None else f"this run says nothing of TCP: {why}"),
     ]
@@ -156,6 +193,9 @@ def invalid(made: Result) -> str | None:
         return f"{emulator['missed'] + emulator['refused']:,} frames were lost for want of time"
     if late > LATEST_US:
         return f"one frame in a hundred left {late:,} µs late, or later"
+    woken = made.run.get("nodes", {}).get("late_us", {}).get("p99") or 0
+    if woken > LATEST_WAKE_UP_US:
+        return f"a node woke {woken:,} µs late, or later, one time in a hundred"
     return None
 
 
@@ -201,6 +241,9 @@ def footnote(found: Comparison) -> str:
         queues = sorted(set(machine["queues"].values()))
         ports = f"; queues of routers: {', '.join(queues)}" if queues else ""
         return f"virtual time; user-mode Linux {machine['kernel']}{ports}; {late_by}"
+    by_nodes = [one.run["nodes"]["late_us"]["p99"] or 0 for one in runs if "nodes" in one.run]
+    if by_nodes:
+        late_by = f"nodes woken late by {max(by_nodes)} µs (p99); {late_by}"
     return (
         f"real time; kernel {machine['kernel']}, {machine['cpus']} CPUs, "
         f"load average {min(loads):.1f}–{max(loads):.1f}; {late_by}"

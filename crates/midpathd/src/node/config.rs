@@ -233,8 +233,9 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
         };
         let parsed: Result<Vec<PublicKey>, _> = keys.into_iter().map(|key| PublicKey::parse(key)).collect();
         let keys = parsed.map_err(|e| source.wrong(Some(table.key.span()), "neighbour.key", e))?;
-        let (address, kind) = (table.address, table.kind);
-        all.push(overlay::Neighbour { name, keys, address, kind, rate: table.rate.unwrap_or(*rate) });
+        let (address, kind, dedicated) = (table.address, table.kind, table.dedicated);
+        let rate = table.rate.unwrap_or(*rate);
+        all.push(overlay::Neighbour { name, keys, address, kind, rate, dedicated });
     }
     match tables.into_values().next() {
         None => Ok(all),

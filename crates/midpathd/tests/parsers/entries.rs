@@ -102,6 +102,7 @@ impl Pair {
             address: None,
             kind: Kind::Udp,
             rate: Rate::from_mbps(50),
+            dedicated: false,
         };
         let mut links = Overlay::new(secret("8"), &[neighbour], Time::ZERO).expect("random numbers");
         let mut hello = Output::default();

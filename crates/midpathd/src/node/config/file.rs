@@ -77,6 +77,9 @@ pub struct NeighbourTable {
     pub kind: Kind,
     /// At most so fast, all headers counted; the network's rate unless given.
     pub rate: Option<Rate>,
+    /// The line below is this link's alone, and carries that rate.
+    #[serde(default)]
+    pub dedicated: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -97,6 +97,7 @@ fn overlay(secret: SecretKey, neighbours: &[(PublicKey, SocketAddr, Rate)]) -> i
         address: Some(*address),
         kind: overlay::Kind::Udp,
         rate: *rate,
+        dedicated: false,
     };
     let all: Vec<Neighbour> = neighbours.iter().map(neighbour).collect();
     Overlay::new(secret, &all, Time::ZERO).map_err(io::Error::other)

@@ -1,0 +1,82 @@
+"""Scenarios on Midpath's nodes beside the simulator, which runs the same code: writes DIR/NODES.md.
+
+    sudo python checks/lab/nodes.py --out DIR [--seeds 3] [--only NAME,…]
+
+Runs that are in DIR are not made again, so an interrupted suite goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+
+from suite import EXAMPLES, HERE, SHORTER, Case, measured, verdict
+
+from midpath.lab import beside, budget, clean, machine, real
+from midpath.lab.table import markdown
+from midpath.run import run as simulate
+
+OURS = ("newreno", "cubic", "rcp", "fcp", "inrpp")
+SLOWER = {f"topology.links.{number}.rate": "20 Mbps" for number in range(3, 11)}
+CASES = (
+    Case("dumbbell", EXAMPLES / "dumbbell.toml", OURS, SHORTER),
+    Case("detour", EXAMPLES / "inrpp_detour.toml", ("newreno", "fcp", "inrpp"), SLOWER | SHORTER | {"stop": "15 s"}),
+    Case(
+        "answers",
+        HERE / "incast.toml",
+        OURS,
+        {"topology.access.rate": "10 Mbps", "workload.0.sizes": {"kind": "fixed", "size": "20 kB"}},
+    ),
+)
+
+INTRO = """# Midpath's nodes beside the simulator
+
+Written by `checks/lab/nodes.py`. Each row is a figure of one scenario and scheme: medians of {seeds} runs
+(smallest–largest), on nodes over the laboratory's lines, and simulated with the same flows.
+[docs/lab.md](../../docs/lab.md) has the margins; they are those of the kernel's TCP, fixed before.
+
+**{verdict}.**
+"""
+
+
+def section(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> tuple[str, list[beside.Line]]:
+    """The table of a case."""
+    lines: list[beside.Line] = []
+    runs = []
+    for scheme, found in measured(case, out, seeds, laboratory):
+        pairs = [(lab, simulate(case.scenario().with_(scheme=scheme, seed=lab.seed))) for lab in found]
+        lines += beside.verdicts(scheme, pairs)
+        runs += found
+    late = [run.run["emulator"]["late_us"]["p99"] for run in runs]
+    woken = [run.run["nodes"]["late_us"]["p99"] for run in runs]
+    loads = [float(run.run["machine"]["load_average"].split()[0]) for run in runs]
+    note = (
+        f"{case.told()} Load average {min(loads):.1f}–{max(loads):.1f}; p99 of lateness: frames "
+        f"{statistics.median(late):.0f} µs, nodes {statistics.median(woken):.0f} µs, in the worst run {max(woken)} µs."
+    )
+    return f"## {case.name}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n{note}\n", lines
+
+
+def main() -> None:
+    """Runs everything, or some."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    midpath_lab = machine.program("midpath-lab")
+    clean.clean()
+    laboratory = real.Laboratory(midpath_lab, budget.calibrate(midpath_lab), nodes=True)
+    parts, everything = [], []
+    for case in (case for case in CASES if not asked.only or case.name in asked.only.split(",")):
+        text, lines = section(case, asked.out, asked.seeds, laboratory)
+        parts.append(text)
+        everything += lines
+        body = "\n".join([INTRO.format(seeds=asked.seeds, verdict=verdict(everything)), *parts])
+        (asked.out / "NODES.md").write_text(body, encoding="utf-8")
+    print(f"{verdict(everything)}; {asked.out / 'NODES.md'}")
+
+
+if __name__ == "__main__":
+    main()
