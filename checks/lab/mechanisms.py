@@ -247,10 +247,10 @@ def sides(out: Path, scheme: str, runs: int, laboratory: real.Laboratory) -> dic
 # The simulator, with these parameters.
 OURS: dict[str, dict[str, Any]] = {
     "ours, RFC 6298's RTO of 200 ms": {"min_rto": "200 ms", "delack_timeout": "40 ms"},
-    "ours, as Linux": dict(beside.LINUX),
+    "ours, as Linux": dict(beside.TIMERS),
 }
 # CUBIC's alone.
-HYSTART = {"ours, with Linux's HyStart": dict(beside.LINUX) | {"hystart": "linux"}}
+HYSTART = {"ours, with Linux's HyStart": dict(beside.TIMERS) | {"hystart": "linux"}}
 
 
 def table(found: dict[str, list[dict[str, float]]]) -> str:

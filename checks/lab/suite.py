@@ -50,8 +50,6 @@ class Case:
         return f"`{file}`{variant}{changed}."
 
 
-# The simulator's timers before this suite had found what Linux's are.
-BEFORE = {"min_rto": "200 ms", "delack_timeout": "40 ms"}
 SHORTER = {f"flow.{number}.size": "2.5 MB" for number in range(3)}
 CASES = (
     Case("dumbbell", EXAMPLES / "dumbbell.toml", ("newreno", "cubic"), SHORTER),
@@ -109,19 +107,19 @@ def measured(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> 
 
 
 def section(
-    case: Case, out: Path, seeds: int, laboratory: real.Laboratory, before: list[beside.Line]
+    case: Case, out: Path, seeds: int, laboratory: real.Laboratory, alone: list[beside.Line]
 ) -> tuple[str, list[beside.Line]]:
-    """The table of a case; `before` gets its rows with the timers that the simulator was given at first."""
+    """The table of a case; `alone` gets its rows where the simulator has Linux's timers alone."""
     scenario = case.scenario()
     lines: list[beside.Line] = []
     runs: list[Result] = []
     for scheme, found in measured(case, out, seeds, laboratory):
-        for timers, into in ((beside.LINUX, lines), (BEFORE, before)):
+        for linux, into in ((None, lines), (beside.TIMERS, alone)):
             pairs = []
             for lab in found:
                 asked = scenario.with_(scheme=scheme, seed=lab.seed)
                 plan = real.prepare(asked, laboratory.midpath_lab)
-                pairs.append((lab, simulate(beside.as_linux(asked, plan, timers))))
+                pairs.append((lab, simulate(beside.as_linux(asked, plan, linux))))
             into.extend(beside.verdicts(scheme, pairs))
         runs += found
     late = [run.run["emulator"]["late_us"] for run in runs]
@@ -156,13 +154,14 @@ def main() -> None:
     chosen = asked.only.split(",") if asked.only else [case.name for case in CASES]
     parts: list[str] = []
     everything: list[beside.Line] = []
-    before: list[beside.Line] = []
+    alone: list[beside.Line] = []
     for case in (case for case in CASES if case.name in chosen):
-        text, lines = section(case, asked.out, asked.seeds, laboratory, before)
+        text, lines = section(case, asked.out, asked.seeds, laboratory, alone)
         parts.append(text)
         everything += lines
         headline = (
-            f"**{verdict(everything)}.** Without `rto_margin` (below): {verdict(before).partition(' figures')[0]}.\n"
+            f"**{verdict(everything)}.** With Linux's timers alone, without RACK-TLP and Linux's HyStart: "
+            f"{verdict(alone).partition(' figures')[0]}.\n"
         )
         body = "\n".join([INTRO.format(seeds=asked.seeds), headline, *parts])
         mechanisms = asked.out / "MECHANISMS.md"

@@ -78,7 +78,7 @@ def measured(place: Path, scenario: Scenario, laboratory: real.Laboratory) -> Re
 def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str, Any] | None = None) -> Result:
     """The same in the simulator, with Linux's timers, and with what else is asked for."""
     plan = real.prepare(scenario, laboratory.midpath_lab)
-    return simulate(beside.as_linux(scenario, plan).with_(changes=changes or {}))
+    return simulate(beside.as_linux(scenario, plan, beside.TIMERS).with_(changes=changes or {}))
 
 
 def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:

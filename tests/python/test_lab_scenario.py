@@ -445,11 +445,16 @@ def test_where_timeouts_decide_distributions_are_compared():
     assert beside.kolmogorov_smirnov([1, 2], [5]) == 1
 
 
-def test_the_simulator_gets_linux_s_timers_where_nothing_is_said():
-    values = beside.as_linux(
-        plan({"schemes.cubic.min_rto": "1 s"}).scenario, plan({"schemes.cubic.min_rto": "1 s"})
-    ).to_dict()
-    assert values["schemes"]["cubic"] == {"min_rto": "1 s", "rto_margin": "200 ms", "delack_timeout": "40 ms"}
+def test_the_simulator_gets_what_linux_has_where_nothing_is_said():
+    asked = plan({"schemes.cubic.min_rto": "1 s"})
+    values = beside.as_linux(asked.scenario, asked).to_dict()
+    timers = {"rto_margin": "200 ms", "delack_timeout": "40 ms"}
+    assert values["schemes"]["cubic"] == {"min_rto": "1 s", "loss_detection": "rack-tlp", "hystart": "linux"} | timers
+    values = beside.as_linux(asked.scenario, asked, beside.TIMERS).to_dict()
+    assert values["schemes"]["cubic"] == {"min_rto": "1 s"} | timers
+    # CUBIC's alone.
+    other = plan(flows=[flow | {"scheme": "newreno"} for flow in plan().flows])
+    assert "hystart" not in beside.as_linux(other.scenario, other).to_dict()["schemes"]["newreno"]
 
 
 # -- what killed ones leave --

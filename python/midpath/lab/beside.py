@@ -24,7 +24,10 @@ from midpath.units import digits
 
 # What Linux has and the simulator leaves to who asks: RFC 6298 has 1 s, and no margin above SRTT; RFC 5681 up to
 # 500 ms.
-LINUX = {"min_rto": "200 ms", "rto_margin": "200 ms", "delack_timeout": "40 ms"}
+TIMERS = {"min_rto": "200 ms", "rto_margin": "200 ms", "delack_timeout": "40 ms"}
+# RFC 8985, and the end of CUBIC's slow start (docs/decisions.md). The other TCPs of Linux have no HyStart.
+LOSSES = {"loss_detection": "rack-tlp"}
+SLOW_START = {"cubic": {"hystart": "linux"}}
 # What has one name and is not the same: a verdict would be about versions.
 UNLIKE = {"bbr": "version 1 in the kernel, 3 here"}
 # More invalid runs than this share, and there is no verdict.
@@ -103,11 +106,12 @@ class Line:
         }
 
 
-def as_linux(scenario: Scenario, plan: Plan, timers: Mapping[str, str] = LINUX) -> Scenario:
-    """The scenario with Linux's timers where it names none."""
+def as_linux(scenario: Scenario, plan: Plan, asked: Mapping[str, str] | None = None) -> Scenario:
+    """The scenario with what Linux's TCPs have where it does not name that; with `asked`, only that of it."""
     changes = {}
     for scheme in plan.schemes:
-        for key, value in timers.items():
+        linux = TIMERS | LOSSES | SLOW_START.get(scheme, {})
+        for key, value in (linux if asked is None else asked).items():
             if key not in plan.parameters(scheme):
                 changes[f"schemes.{scheme}.{key}"] = value
     return scenario.with_(changes=changes)
