@@ -80,6 +80,9 @@ CASES = (
     Case("incast", HERE / "incast.toml", ("newreno", "dctcp")),
 )
 
+# What else the simulator is asked for.
+TIMERS = "With Linux's timers alone, without RACK-TLP and Linux's HyStart"
+EACH = "With an ACK for each segment, which Linux's receivers send at first ([why](VIRTUAL.md))"
 INTRO = """# The laboratory beside the simulator
 
 Written by `checks/lab/suite.py`. Each row is a figure of one scenario and scheme: medians of {seeds} runs
@@ -107,19 +110,23 @@ def measured(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> 
 
 
 def section(
-    case: Case, out: Path, seeds: int, laboratory: real.Laboratory, alone: list[beside.Line]
+    case: Case, out: Path, seeds: int, laboratory: real.Laboratory, others: dict[str, list[beside.Line]]
 ) -> tuple[str, list[beside.Line]]:
-    """The table of a case; `alone` gets its rows where the simulator has Linux's timers alone."""
+    """The table of a case; `others` get its rows where the simulator is asked for something else."""
     scenario = case.scenario()
     lines: list[beside.Line] = []
     runs: list[Result] = []
     for scheme, found in measured(case, out, seeds, laboratory):
-        for linux, into in ((None, lines), (beside.TIMERS, alone)):
+        for into, linux, more in (
+            (lines, None, {}),
+            (others[TIMERS], beside.TIMERS, {}),
+            (others[EACH], None, {f"schemes.{scheme}.delayed_ack": False}),
+        ):
             pairs = []
             for lab in found:
                 asked = scenario.with_(scheme=scheme, seed=lab.seed)
                 plan = real.prepare(asked, laboratory.midpath_lab)
-                pairs.append((lab, simulate(beside.as_linux(asked, plan, linux))))
+                pairs.append((lab, simulate(beside.as_linux(asked, plan, linux).with_(changes=more))))
             into.extend(beside.verdicts(scheme, pairs))
         runs += found
     late = [run.run["emulator"]["late_us"] for run in runs]
@@ -154,15 +161,13 @@ def main() -> None:
     chosen = asked.only.split(",") if asked.only else [case.name for case in CASES]
     parts: list[str] = []
     everything: list[beside.Line] = []
-    alone: list[beside.Line] = []
+    others: dict[str, list[beside.Line]] = {TIMERS: [], EACH: []}
     for case in (case for case in CASES if case.name in chosen):
-        text, lines = section(case, asked.out, asked.seeds, laboratory, alone)
+        text, lines = section(case, asked.out, asked.seeds, laboratory, others)
         parts.append(text)
         everything += lines
-        headline = (
-            f"**{verdict(everything)}.** With Linux's timers alone, without RACK-TLP and Linux's HyStart: "
-            f"{verdict(alone).partition(' figures')[0]}.\n"
-        )
+        counts = [f"{what}: {verdict(found).partition(' figures')[0]}" for what, found in others.items()]
+        headline = f"**{verdict(everything)}.** {'. '.join(counts)}.\n"
         body = "\n".join([INTRO.format(seeds=asked.seeds), headline, *parts])
         mechanisms = asked.out / "MECHANISMS.md"
         if mechanisms.is_file():

@@ -182,9 +182,9 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let made = Ends::new(&hosts, &wanted, lines.is_some());
         prioritise(ENDS_PRIORITY);
         println!("ready");
-        let told = if lines.is_some() { wait_for_nodes() } else { Ok(LEAD_NS) };
+        let lead = if lines.is_some() { wait_for_nodes() } else { Ok(LEAD_NS) };
         up.store(true, Ordering::Relaxed);
-        let (mut ends, lead) = (made?, told?);
+        let (mut ends, lead) = (made?, lead?);
         let begin_ns = now_ns() + lead;
         let _ = begin.send(begin_ns);
         let patience = Time::from_secs_f64(order.patience_s);
