@@ -172,6 +172,16 @@ PICTURES = {
         "data",
         "ACK",
     ),
+    "bolt": Picture(
+        "Bolt: a congested port tells the sender itself",
+        ["window: a packet less for notices,", "a packet more where an ACK says so"],
+        ["congested: tell the sender;", "else hand out what the link has left"],
+        ["returns what is said", "of each packet"],
+        "data; may its ACK raise the window?",
+        "ACK; and notices, from the port on",
+        there_from=FIRST,
+        back_from=SECOND,
+    ),
     "dcqcn": Picture(
         "DCQCN: marks cut the rate, time and bytes take it back",
         ["rate: cut by notifications,", "back in halves, then beyond"],

@@ -91,6 +91,15 @@ for i = 0, 4 do
     table.insert(readings, { at + 12, 4, field("uint32", name .. ".time", "Port " .. i .. ": time, ns", base.DEC) })
 end
 header(8, "HPCC", readings)
+header(10, "Bolt", {
+    { 0, 1, field("uint8", "bolt.marks", "Marks (1: first, 2: last, 4: may raise, 8: told, 16: returns)", base.HEX) },
+    { 1, 4, field("uint32", "bolt.sent", "Sent, ns", base.DEC) },
+})
+header(11, "Bolt notice", {
+    { 0, 4, field("uint32", "bolt.notice.queue", "Waiting, B", base.DEC) },
+    { 4, 4, field("float", "bolt.notice.rate", "Rate, bit/s") },
+    { 8, 4, field("uint32", "bolt.notice.sent", "Packet sent, ns", base.DEC) },
+})
 
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)

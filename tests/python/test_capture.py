@@ -62,6 +62,7 @@ RUNS = {
     "timely": "",
     "swift": "",
     "dcqcn": "",
+    "bolt": "",
     "fcp": "",
     "inrpp": "[schemes.inrpp]\nauth = true",
     "mircc": "",

@@ -89,6 +89,7 @@ def test_every_scheme_of_a_paper_has_a_map():
     mapped = {row.values[0] for row in rows()}
     assert mapped >= {
         "bbr",
+        "bolt",
         "dcqcn",
         "fcp",
         "hpcc",

@@ -110,7 +110,10 @@ def test_results_page_names_what_a_run_returns():
 
 @pytest.mark.parametrize(
     "scheme",
-    ["newreno", "cubic", "dctcp", "prague", "bbr", "powertcp", "timely", "swift", "dcqcn", "fixed-window", "udp"],
+    [
+        *("newreno", "cubic", "dctcp", "prague", "bbr", "powertcp", "timely", "swift", "dcqcn", "bolt"),
+        *("fixed-window", "udp"),
+    ],
 )
 def test_page_names_every_parameter(scheme):
     wrong = midpath.Scenario.from_toml(RUN).with_(scheme=scheme, changes={f"schemes.{scheme}.bogus": 1})

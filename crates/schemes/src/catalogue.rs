@@ -11,7 +11,7 @@ use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
 use crate::{
-    bbr, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp,
+    bbr, bolt, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp,
 };
 
 /// The scheme of a scenario that names none.
@@ -84,6 +84,9 @@ impl Catalogue {
             .with_params::<dcqcn::DcqcnParams>("dcqcn", transport::build)
             .described("dcqcn", dcqcn::describe())
             .without("dcqcn", dcqcn::UNREAD)
+            .with_params::<bolt::BoltParams>("bolt", transport::build)
+            .described("bolt", bolt::describe())
+            .without("bolt", bolt::UNREAD)
             .with_params::<rcp::RcpParams>("rcp", transport::build)
             .described("rcp", rcp::describe())
             .without("rcp", rcp::UNREAD)
@@ -254,6 +257,7 @@ mod tests {
             catalogue.names().collect::<Vec<_>>(),
             [
                 "bbr",
+                "bolt",
                 "cubic",
                 "dcqcn",
                 "dctcp",
@@ -414,6 +418,11 @@ mod tests {
         documented(
             include_str!("../../../docs/schemes/dcqcn.md"),
             &dcqcn::DcqcnParams::default(),
+            &[&shared[..], &["delayed_ack"]].concat(),
+        );
+        documented(
+            include_str!("../../../docs/schemes/bolt.md"),
+            &bolt::BoltParams::default(),
             &[&shared[..], &["delayed_ack"]].concat(),
         );
         let page = include_str!("../../../docs/schemes/fcp.md");

@@ -18,6 +18,7 @@
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
 mod bbr;
+mod bolt;
 mod catalogue;
 mod dcqcn;
 pub mod describe;

@@ -204,6 +204,10 @@ impl<C: NetworkAssisted> Endpoint for Duplex<C> {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind == Kind::Datagram {
+            self.send(ctx, |sender, ctx| sender.on_packet(packet, ctx));
+            return self.arm(ctx);
+        }
         if packet.kind != Kind::Segment {
             return;
         }

@@ -281,6 +281,16 @@ impl<C: NetworkAssisted> Sender<C> {
         self.pace_again(ctx.now);
     }
 
+    /// Shows the controller what a node on the way says.
+    fn on_notice(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if self.state == State::Open {
+            let view = self.view();
+            self.control.on_notice(packet, &mut self.window, &view, ctx);
+            self.pace_again(ctx.now);
+        }
+        self.arm(ctx);
+    }
+
     /// The rate may have changed since the last packet left: the next one leaves when the new rate
     /// has room for it. Never before now, for nobody could have known; but a packet whose time had
     /// come when the driver was late keeps it.
@@ -346,6 +356,9 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
     }
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        if packet.kind == Kind::Datagram {
+            return self.on_notice(packet, ctx);
+        }
         if packet.kind != Kind::Segment || packet.flags.has(Flags::RST) {
             return self.on_reset(packet, ctx);
         }

@@ -49,6 +49,9 @@ pub trait NetworkAssisted: CongestionController {
     /// Called with every valid packet that comes back (SYN-ACK included) when its numbers have been
     /// taken in, before the window is adapted: the place to read the network's feedback off it.
     fn on_feedback(&mut self, _packet: &Packet, _window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called with a datagram of this flow: what a node on the way says of its own accord, without the other end
+    /// (Bolt's notices). Nothing is sent before the next ACK, or the next packet's time.
+    fn on_notice(&mut self, _packet: &Packet, _window: &mut Window, _view: &View, _ctx: &mut EndpointCtx<'_>) {}
     /// Called when all has been acknowledged, and again when the endpoint goes: what it holds in
     /// common with the host's other flows is to be given back.
     fn on_close(&mut self, _ctx: &mut EndpointCtx<'_>) {}

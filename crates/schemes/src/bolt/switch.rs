@@ -1,0 +1,63 @@
+//! What a port does with a packet that arrives: `PfifoBoltQueueDisc::DoEnqueue` of the artefact, without what
+//! its scenarios switch off (trimming, fewer notices).
+
+use midpath_core::units::{Rate, Time};
+
+use super::header::Marks;
+
+/// Most packets that PRU promises: the artefact's `MaxNumPruTokens`.
+const MOST_PROMISED: u16 = 256;
+
+/// The link that the port sends to, and its threshold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub rate: Rate,
+    pub mtu: u32,
+    /// CCThreshold in bytes.
+    pub threshold: u64,
+}
+
+/// What a port keeps: nothing per flow.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Switch {
+    /// SM: bytes that the link could have sent beyond what came; negative if more came.
+    pub supply: f64,
+    /// When that was last counted.
+    counted: Time,
+    /// PRU: packets whose ACKs will bring none after them.
+    pub promised: u16,
+}
+
+impl Switch {
+    /// SM, with each packet: what the link could have sent since the last one, less this one. No more than a
+    /// packet is saved up (`MaxInstAvailLoad`, an MTU in eight of nine scenarios, two in the other).
+    pub fn count(&mut self, size: u32, now: Time, link: &Link) {
+        // Whole bytes come out whole: bits in a second, picoseconds in it.
+        let able = link.rate.as_f64() * now.saturating_sub(self.counted).0 as f64 / 8e12;
+        self.supply = (self.supply + able - f64::from(size)).min(f64::from(link.mtu));
+        self.counted = now;
+    }
+
+    /// What becomes of what is said of a packet with data where `waiting` bytes wait, and whether its sender is
+    /// to be told at once.
+    pub fn decide(&mut self, marks: Marks, waiting: u64, link: &Link) -> (Marks, bool) {
+        // SRC: by the first congested port alone.
+        if waiting >= link.threshold {
+            return (marks.without(Marks::INC).with(Marks::DEC), !marks.has(Marks::DEC));
+        }
+        let mtu = f64::from(link.mtu);
+        if marks.has(Marks::LAST) {
+            // PRU: a flow that has less than a window in all never had the rate for longer than that.
+            if !marks.has(Marks::FIRST) {
+                self.promised = (self.promised + 1).min(MOST_PROMISED);
+            }
+        } else if marks.has(Marks::INC) && self.promised > 0 {
+            self.promised -= 1;
+        } else if marks.has(Marks::INC) && self.supply >= mtu {
+            self.supply -= mtu;
+        } else {
+            return (marks.without(Marks::INC), false);
+        }
+        (marks, false)
+    }
+}
