@@ -32,7 +32,7 @@ const KEYS: [(&str, &[&str]); 22] = [
 ];
 
 /// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 15] = [
+const REFUSED: [(&str, &[&str]); 16] = [
     ("newreno", &[]),
     ("cubic", &[]),
     ("dctcp", &[]),
@@ -46,6 +46,7 @@ const REFUSED: [(&str, &[&str]); 15] = [
     ("timely", &OWN_RATE),
     ("swift", &OWN_RATE),
     ("dcqcn", &OWN_RATE),
+    ("bolt", &RATE_BASED),
     ("rcp", &RATE_BASED),
     ("fcp", &FCP),
 ];
@@ -54,7 +55,8 @@ const REFUSED: [(&str, &[&str]); 15] = [
 const OWN_RATE: [&str; 7] =
     ["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
 
-/// The network tells the rate: there is no window to begin with, to grow or to reduce.
+/// The network tells the rate: there is no window to begin with, to grow or to reduce. Bolt begins at the rate of the
+/// host's link, and alone moves its window.
 const RATE_BASED: [&str; 8] =
     ["initial_window", "recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
 
@@ -75,7 +77,7 @@ const FCP: [&str; 9] = [
 const ONE_VALUE: [(&str, &str); 2] = [("prague", "ecn"), ("fcp", "delayed_ack")];
 
 /// Their ports are drop-tail queues of their own and mark nothing.
-const OWN_PORTS: [&str; 5] = ["xcp", "hpcc", "powertcp", "rcp", "fcp"];
+const OWN_PORTS: [&str; 6] = ["xcp", "hpcc", "powertcp", "bolt", "rcp", "fcp"];
 
 /// Ten small scenarios, in each of which something else goes wrong. In the last one a port marks; where a
 /// scheme has ports of its own, that one port is not its.

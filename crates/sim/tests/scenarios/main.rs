@@ -6,6 +6,7 @@
 mod anchors;
 mod anchors_a;
 mod bbr;
+mod bolt;
 mod bound;
 mod causality;
 mod closed_forms;

@@ -29,7 +29,7 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
 }
 
 /// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 19] = [
+pub const CARRIERS: [&str; 20] = [
     "newreno",
     "cubic",
     "bbr",
@@ -42,6 +42,7 @@ pub const CARRIERS: [&str; 19] = [
     "timely",
     "swift",
     "dcqcn",
+    "bolt",
     "fcp",
     "mircc",
     "ndn",

@@ -1,0 +1,102 @@
+//! Bolt in networks: use, queues, notices sooner than ACKs, rates that others leave, losses.
+
+use midpath_sim::RunOptions;
+
+use crate::common::rack::{self, seen};
+use crate::common::reads::mean_after as mean;
+use crate::common::{port, run, run_plain};
+
+fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
+    rack::dumbbell("bolt", pairs, stop, queue, more)
+}
+
+const QUEUE: &str = "limit = \"1 MB\"";
+
+/// Two packets wait where a port is congested; hardly more do.
+#[test]
+fn it_fills_the_link_with_a_queue_of_a_few_packets() {
+    for n in [1, 4, 16] {
+        let out = run_plain(&dumbbell(n, "500 ms", QUEUE, ""));
+        let (used, waits) = seen(&out, 0.1);
+        println!("{n} flows: {used:.3} of the link, {waits:.0} B wait");
+        assert!(used > 0.95, "{n} flows use {used}");
+        assert!(waits < 4.0 * 1500.0, "{n} flows: {waits} B");
+        assert_eq!(out.summary("lost_packets"), Some(0.0));
+    }
+}
+
+/// The bottleneck is near, the receiver far: the window falls before anything can have come back from there.
+#[test]
+fn a_queue_is_told_of_before_the_round_trip_is_over() {
+    let text = dumbbell(1, "40 ms", "limit = \"20 MB\"", "")
+        .replace("delay = \"30 us\"", "delay = \"5 ms\"")
+        .replace("interval = \"1 ms\"", "interval = \"500 us\"");
+    let out = run_plain(&text);
+    // SYN and SYN-ACK take 10.04 ms, the first packet comes back after 20.
+    let windows = |from, until| {
+        let all = crate::common::reads::series(&out, "flow:0", "cwnd_bytes");
+        all.into_iter().filter(|(time, _)| (from..until).contains(time)).map(|(_, w)| w).collect::<Vec<_>>()
+    };
+    let early = windows(0.0106, 0.0199);
+    println!("{early:.0?}");
+    assert!(early.len() > 10 && early.windows(2).all(|pair| pair[1] < pair[0]), "{early:?}");
+    // Of 10 Gbps in 10 ms.
+    assert!(early[0] < 12.5e6 && early[early.len() - 1] < 9e6);
+}
+
+/// Two flows share; when one ends the other one has its part at once.
+#[test]
+fn what_a_flow_leaves_is_taken_in_a_few_round_trips() {
+    let text = dumbbell(2, "300 ms", QUEUE, "").replacen("to = \"d0\"", "to = \"d0\"\nsize = \"6 MB\"", 1);
+    let text = text.replace("interval = \"1 ms\"", "interval = \"200 us\"");
+    let out = run_plain(&text);
+    let end = out.table("flows").expect("flows").f64("fct_s")[0];
+    let (before, after) =
+        (mean(&out, "flow:1", "goodput_bps", end - 0.02), mean(&out, "flow:1", "goodput_bps", end + 0.002));
+    let used = mean(&out, "port:r0>r1", "utilisation", end + 0.001);
+    println!("ends at {end}: {:.0} Mbps, then {:.0}; {used:.3} of the link", before / 1e6, after / 1e6);
+    assert!((0.08..0.12).contains(&end), "half of the link");
+    assert!(used > 0.95 && after > 0.9e9 * 0.95);
+}
+
+#[test]
+fn flows_that_join_one_by_one_share_equally_in_the_end() {
+    let text = dumbbell(5, "1 s", QUEUE, "jitter = \"50 ms\"");
+    let out = run_plain(&text);
+    let shares: Vec<f64> = (0..5).map(|i| mean(&out, &format!("flow:{i}"), "goodput_bps", 0.5)).collect();
+    let fair = shares.iter().sum::<f64>() / 5.0;
+    println!("{shares:.0?}");
+    assert!(shares.iter().all(|s| (s / fair - 1.0).abs() < 0.2), "{shares:?}");
+}
+
+/// 200 flows, where eight packets fill the path: each has less than a packet.
+#[test]
+fn an_incast_of_more_flows_than_packets_fit_is_paced() {
+    let out = run_plain(&dumbbell(200, "2 s", QUEUE, ""));
+    let (used, waits) = seen(&out, 1.0);
+    let row = port(&out, "r0", "r1");
+    let (drops, packets) = {
+        let ports = out.table("ports").expect("ports");
+        (ports.u64("drops_queue")[row], ports.u64("packets")[row])
+    };
+    println!("{used:.3} of the link, {waits:.0} B wait, {drops} of {packets} lost");
+    assert!(used > 0.9 && waits < 8.0 * 12_500.0, "{used} {waits}");
+}
+
+#[test]
+fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
+    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
+        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
+    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+}
+
+#[test]
+fn a_run_is_the_same_with_more_threads_and_as_bytes() {
+    let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
+    let plain = run_plain(&text).repeatable();
+    for options in
+        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
+    {
+        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
+    }
+}
