@@ -141,7 +141,7 @@ MECHANISMS = (
         "two segments",
         "a file of 70 segments takes a round trip more (`buffers`: FCT). HyStart sees a train of ACKs only if they are "
         "within 2 ms: at 10 Mbps those for one segment are, so Linux's slow start ends sooner ([repeats of "
-        "`dumbbell`](VIRTUAL.md))",
+        "`dumbbell`](VIRTUAL.md); p99 of `bufferbloat-codel`)",
     ),
     (
         "**retransmission timeout**",
@@ -168,6 +168,13 @@ MECHANISMS = (
         "a probe after two round trips, RACK (RFC 8985)",
         'the timer; or `loss_detection = "rack-tlp"`',
         "`incast`: in ours some flows wait for their timer, and the others end sooner; in Linux next to none",
+    ),
+    (
+        "timeouts without a loss",
+        "seen by the next ACKs, by timestamps (RFC 3522) or F-RTO (RFC 5682), either of which is enough; the window "
+        "comes back",
+        "a timeout like any other",
+        "`cellular`: all in flight is sent again",
     ),
     (
         "receive window",
@@ -198,8 +205,6 @@ MECHANISM_HEADS = ("mechanism", "Linux 6.18", "ours", "what it does here")
 TAIL = """**The question was** why without AQM the median wait was longer measured than simulated (first column, that
 of RFC 6298). Ours was wrong: as Linux's it had been asked for a minimum RTO of 200 ms alone, and that is not
 Linux's rule. `rto_margin` mends it. What is left of one CUBIC flow is HyStart, where RFC 9406 and Linux differ.
-
-Not explained: repeats over the cellular link.
 """
 
 ROWS = (

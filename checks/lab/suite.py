@@ -138,6 +138,29 @@ def section(
     return f"## {case.name}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n{note}\n", lines
 
 
+# Where the link stands still for longer than the retransmission timer.
+OUTAGE = """
+**Its repeats.** The link stands still for a second from 6 s on, and the timer of either side goes off though nothing
+was lost. Linux sees that by the next ACKs (RFC 3522, RFC 5682), takes its window back, and repeats what was lost. The
+simulator's TCP sends all again that was in flight, and begins with slow start.
+"""
+
+
+def needless(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> str:
+    """Run by run: packets lost, and sent again."""
+    rows = []
+    for scheme, found in measured(case, out, seeds, laboratory):
+        for lab in found:
+            asked = case.scenario().with_(scheme=scheme, seed=lab.seed)
+            sim = simulate(beside.as_linux(asked, real.prepare(asked, laboratory.midpath_lab)))
+            for side, made in (("measured", lab), ("simulated", sim)):
+                flows = made.flows.to_pylist()
+                counts = [sum(flow[key] for flow in flows) for key in ("lost_packets", "retransmitted_packets")]
+                timeouts = sum(flow["timeouts"] for flow in flows)
+                rows.append([f"seed {lab.seed}, {side}", *(str(n) for n in (*counts, counts[1] - counts[0], timeouts))])
+    return f"{OUTAGE}\n{markdown(('', 'lost', 'sent again', 'of these not lost', 'timeouts'), rows)}"
+
+
 def verdict(lines: list[beside.Line]) -> str:
     """How many of those that count are within."""
     counted = [line for line in lines if line.verdict.partition(" ")[0] in ("yes", "no")]
@@ -164,7 +187,7 @@ def main() -> None:
     others: dict[str, list[beside.Line]] = {TIMERS: [], EACH: []}
     for case in (case for case in CASES if case.name in chosen):
         text, lines = section(case, asked.out, asked.seeds, laboratory, others)
-        parts.append(text)
+        parts.append(text + (needless(case, asked.out, asked.seeds, laboratory) if case.name == "cellular" else ""))
         everything += lines
         counts = [f"{what}: {verdict(found).partition(' figures')[0]}" for what, found in others.items()]
         headline = f"**{verdict(everything)}.** {'. '.join(counts)}.\n"
