@@ -139,6 +139,46 @@ mod tests {
         assert!((58.0..60.0).contains(&w.size()), "{}", w.size());
     }
 
+    /// Of ndn-tools' own tests, `tests/chunks/pipeline-interests-aimd.t.cpp`, with its margin of 0.01 %:
+    /// from a window of 1 with a threshold of 4, so many Data (`+`) and decreases (`-`), and the windows.
+    #[test]
+    fn aimd_has_the_windows_of_ndn_tools() {
+        let cases =
+            [("++++", 4.25), ("++++-", 2.125), ("++++-+", 2.625), ("+++++", 4.5), ("++++++", 4.75), ("++++--", 2.0)];
+        for (steps, expected) in cases {
+            let mut w = window(Rule::Aimd);
+            (w.size, w.ssthresh) = (1.0, 4.0);
+            walk(&mut w, steps);
+            assert!((w.size() / expected - 1.0).abs() <= 1e-4, "{steps}: {} for {expected}", w.size());
+        }
+    }
+
+    /// The same of `pipeline-interests-cubic.t.cpp`, with its margin of 0.001 %: from a window of 2.
+    #[test]
+    fn cubic_has_the_windows_of_ndn_tools() {
+        let cases = [
+            ("+++", 5.0),
+            ("+++++", 7.0),
+            ("+++++-", 4.9),
+            ("+++++-+", 4.9),
+            ("+++++--", 3.43),
+            ("++++++", 8.0),
+            ("+++++++", 9.0),
+        ];
+        for (steps, expected) in cases {
+            let mut w = window(Rule::Cubic);
+            walk(&mut w, steps);
+            assert!((w.size() / expected - 1.0).abs() <= 1e-5, "{steps}: {} for {expected}", w.size());
+        }
+    }
+
+    fn walk(w: &mut Window, steps: &str) {
+        for (i, step) in (0..).zip(steps.chars()) {
+            let now = Time::from_ns(i);
+            if step == '-' { w.shrink(now) } else { w.grow(now, Some(Time::from_ms(100))) }
+        }
+    }
+
     #[test]
     fn a_flow_that_lost_room_gives_more() {
         for (fast_convergence, max) in [(true, 70.0 * 0.85), (false, 70.0)] {
