@@ -32,7 +32,7 @@ pub(super) struct Calendar {
     carries: u32,
     /// Slots after the one in which Data are due that they may be booked into.
     wait: u64,
-    /// Bytes in each slot, in a ring: that of slot `n` is at `n % used.len()`.
+    /// Bytes in each slot, in a ring of 2ⁿ places: that of slot `n` is at [`Calendar::place`].
     used: Vec<u32>,
     /// The slots that count are `first..end`.
     first: u64,
@@ -54,11 +54,19 @@ impl Calendar {
         }
     }
 
+    #[inline]
     fn slot(&self, at: Time) -> u64 {
         at.0 / self.width.0
     }
 
+    /// Where a slot's bytes are, of those that count.
+    #[inline]
+    fn place(&self, slot: u64) -> usize {
+        slot as usize & self.used.len().wrapping_sub(1)
+    }
+
     /// Forgets the slots that are over.
+    #[inline]
     fn advance(&mut self, now: Time) {
         let first = self.slot(now);
         if first > self.first {
@@ -67,32 +75,40 @@ impl Calendar {
         }
     }
 
+    #[inline]
     fn free(&self, slot: u64) -> u32 {
         if slot >= self.end {
             return self.carries;
         }
-        self.carries.saturating_sub(self.used[(slot % self.used.len() as u64) as usize])
+        self.carries.saturating_sub(self.used[self.place(slot)])
     }
 
     /// Makes the slots up to this one count.
     fn reach(&mut self, slot: u64) {
         let wanted = slot + 1 - self.first;
         if wanted > self.used.len() as u64 {
-            let (len, before) = (wanted.next_power_of_two().max(64), self.used.len() as u64);
+            let len = wanted.next_power_of_two().max(64);
             let mut grown = vec![0; len as usize];
             for old in self.first..self.end {
-                grown[(old % len) as usize] = self.used[(old % before) as usize];
+                grown[(old % len) as usize] = self.used[self.place(old)];
             }
             self.used = grown;
         }
-        let len = self.used.len() as u64;
-        while self.end <= slot {
-            self.used[(self.end % len) as usize] = 0;
-            self.end += 1;
+        if self.end <= slot {
+            // No more than all of them, which may be two pieces of the ring.
+            let (from, to) = (self.place(self.end), self.place(slot));
+            if from <= to {
+                self.used[from..=to].fill(0);
+            } else {
+                self.used[from..].fill(0);
+                self.used[..=to].fill(0);
+            }
+            self.end = slot + 1;
         }
     }
 
     /// The slot of Data that are due at that time.
+    #[inline]
     fn due(&self, at: Time) -> u64 {
         self.slot(at).clamp(self.first, self.first + SLOTS - 1)
     }
@@ -112,8 +128,7 @@ impl Calendar {
             }
         }
         // What is larger than all of these slots would never go.
-        let most = u64::from(self.carries) * (self.wait + 1);
-        u64::from(size) > most && (slot..=slot + self.wait).all(|slot| self.free(slot) == self.carries)
+        u64::from(size) > self.most() && (slot..=slot + self.wait).all(|slot| self.free(slot) == self.carries)
     }
 
     /// From when on, at the earliest, such Data would have room if they were due then; or when to
@@ -121,8 +136,30 @@ impl Calendar {
     pub(super) fn next_room(&mut self, now: Time, due: Time, size: u32) -> Time {
         self.advance(now);
         let from = self.due(due);
-        let found = (from..from + SEARCH).find(|slot| self.fits(*slot, size)).unwrap_or(from + SEARCH);
-        Time(found.saturating_mul(self.width.0)).max(due)
+        let found = match u64::from(size) > self.most() {
+            true => (from..from + SEARCH).find(|slot| self.fits(*slot, size)),
+            false => self.first_with(from, size),
+        };
+        Time(found.unwrap_or(from + SEARCH).saturating_mul(self.width.0)).max(due)
+    }
+
+    /// What a slot and those that Data may wait for carry.
+    #[inline]
+    fn most(&self) -> u64 {
+        u64::from(self.carries) * (self.wait + 1)
+    }
+
+    /// The first slot from which on, with those that Data may wait for, so much is free: what
+    /// [`Calendar::fits`] says of each, with a sum that moves along.
+    fn first_with(&self, from: u64, size: u32) -> Option<u64> {
+        let mut free: u64 = (from..=from + self.wait).map(|slot| u64::from(self.free(slot))).sum();
+        for slot in from..from + SEARCH {
+            if free >= u64::from(size) {
+                return Some(slot);
+            }
+            free = free + u64::from(self.free(slot + self.wait + 1)) - u64::from(self.free(slot));
+        }
+        None
     }
 
     /// Books Data that are due then, whether they have room or not.
@@ -131,8 +168,7 @@ impl Calendar {
         let (mut slot, mut left, last) = (self.due(due), size, self.first + SLOTS - 1);
         while left > 0 && slot <= last {
             self.reach(slot);
-            let part = self.free(slot).min(left);
-            let place = (slot % self.used.len() as u64) as usize;
+            let (part, place) = (self.free(slot).min(left), self.place(slot));
             self.used[place] += part;
             left -= part;
             slot += 1;
@@ -144,7 +180,7 @@ impl Calendar {
         self.advance(now);
         let (mut slot, mut left) = (self.due(due), size);
         while left > 0 && slot < self.end {
-            let place = (slot % self.used.len() as u64) as usize;
+            let place = self.place(slot);
             let part = self.used[place].min(left);
             self.used[place] -= part;
             left -= part;
@@ -159,7 +195,7 @@ impl Calendar {
             return self.clone();
         }
         for slot in self.first.max(self.slot(now))..self.end {
-            let used = self.used[(slot % self.used.len() as u64) as usize];
+            let used = self.used[self.place(slot)];
             calendar.book(now, Time(slot.saturating_mul(self.width.0)), used);
         }
         calendar
@@ -178,6 +214,8 @@ impl Calendar {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -218,6 +256,51 @@ mod tests {
     }
 
     proptest! {
+        /// The ring against a map of all slots, and the search against a look at each slot.
+        #[test]
+        fn the_ring_and_the_search_are_those_of_a_plain_list(
+            steps in prop::collection::vec((0..4u8, 0..2000u64, 0..900u64, 0..9000u32), 1..100), burst in 0..20_000u64,
+        ) {
+            let mut calendar = Calendar::new(LINK, Bytes(burst));
+            let (mut plain, mut now) = (BTreeMap::new(), MS(0));
+            let free = |plain: &BTreeMap<u64, u32>, slot| 1500 - plain.get(&slot).copied().unwrap_or(0);
+            for (what, later, above, size) in steps {
+                now += Time::from_us(later * 100);
+                let due = now + MS(above);
+                let mut slot = due.0 / calendar.width.0;
+                match what {
+                    0 | 1 => {
+                        calendar.book(now, due, size);
+                        let mut left = size;
+                        while left > 0 {
+                            let part = free(&plain, slot).min(left);
+                            *plain.entry(slot).or_default() += part;
+                            (left, slot) = (left - part, slot + 1);
+                        }
+                    }
+                    2 => {
+                        calendar.release(now, due, size);
+                        let (mut left, end) = (size, plain.keys().last().map_or(0, |last| last + 1));
+                        while left > 0 && slot < end {
+                            let used = plain.entry(slot).or_default();
+                            let part = (*used).min(left);
+                            *used -= part;
+                            (left, slot) = (left - part, slot + 1);
+                        }
+                    }
+                    _ => {
+                        let found = (slot..slot + SEARCH).find(|slot| calendar.fits(*slot, size));
+                        let at = Time(found.unwrap_or(slot + SEARCH) * calendar.width.0).max(due);
+                        prop_assert_eq!(calendar.next_room(now, due, size), at);
+                    }
+                }
+            }
+            let first = now.0 / calendar.width.0;
+            for slot in first..first + 2000 {
+                prop_assert_eq!(calendar.free(slot), free(&plain, slot), "slot {} from {}", slot, first);
+            }
+        }
+
         /// Whatever is booked where it has room, in any order and for any time: Data that come when
         /// they are due never wait for more than the burst and a packet and a slot.
         #[test]
