@@ -3,6 +3,7 @@
 //! Both tables are bounded. Each has a young and an old half; when the young one is full, or old
 //! enough, it takes the old one's place. What is in use moves along.
 
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use midpath_core::packet::Name;
@@ -64,11 +65,30 @@ impl<K: Hash + Eq, V: Copy> Halves<K, V> {
         Halves { young, old, limit: (limit / 2).max(1), period, since: Time::ZERO }
     }
 
-    fn put(&mut self, now: Time, key: K, value: V) {
+    /// Puts what `new` makes of the value that there is: one look at the young half, where it mostly is.
+    #[inline]
+    fn put(&mut self, now: Time, key: K, new: impl FnOnce(Option<V>) -> V) {
         if self.young.len() >= self.limit || now.saturating_sub(self.since) >= self.period {
-            self.old = std::mem::take(&mut self.young);
-            self.since = now;
+            return self.put_in_turn(now, key, new);
         }
+        match self.young.entry(key) {
+            Entry::Occupied(mut known) => {
+                let value = new(Some(*known.get()));
+                known.insert(value);
+            }
+            Entry::Vacant(place) => {
+                let value = new(self.old.get(place.key()).copied());
+                place.insert(value);
+            }
+        }
+    }
+
+    /// The same where the young half is to take the old one's place.
+    #[cold]
+    fn put_in_turn(&mut self, now: Time, key: K, new: impl FnOnce(Option<V>) -> V) {
+        let value = new(self.get(&key));
+        self.old = std::mem::take(&mut self.young);
+        self.since = now;
         self.young.insert(key, value);
     }
 
@@ -121,9 +141,10 @@ impl<K: Hash + Eq> Above<K> {
 
     /// Called when an Interest leaves, whose Data of `size` are due then.
     pub fn left(&mut self, now: Time, key: K, due: Option<Time>, size: u32) {
-        let before = self.flights.get(&key);
-        let (at, again) = (before.map_or(now, |flight| flight.at), before.is_some());
-        self.flights.put(now, key, Flight { at, due, size, again });
+        self.flights.put(now, key, |before| {
+            let (at, again) = (before.map_or(now, |flight| flight.at), before.is_some());
+            Flight { at, due, size, again }
+        });
     }
 
     /// Called when Data have come in that tell of these ways: the Interest that they answer.
@@ -131,14 +152,16 @@ impl<K: Hash + Eq> Above<K> {
         let flight = self.flights.take(key)?;
         let trip = now.saturating_sub(flight.at);
         for via in ways {
-            let mean = match self.trips.get(&via) {
-                Some(_) if flight.again => continue,
+            // Of what was asked for twice, mostly too soon, the first time counts until it is sure.
+            if flight.again && self.trips.get(&via).is_some() {
+                continue;
+            }
+            let mean = |before| match before {
                 // A quarter of the way: what a single one waited counts little.
-                Some((mean, true)) => Time((mean.0 / 4) * 3 + trip.0 / 4),
-                // Of what was asked for twice, mostly too soon, the first time counts until it is sure.
+                Some((Time(mean), true)) => Time((mean / 4) * 3 + trip.0 / 4),
                 Some((_, false)) | None => trip,
             };
-            self.trips.put(now, via, (mean, !flight.again));
+            self.trips.put(now, via, |before| (mean(before), !flight.again));
         }
         Some(flight)
     }

@@ -4,7 +4,7 @@
 //! entries that are over are swept out, at most a few times per lifetime, so that a flood of
 //! Interests to random names costs neither memory nor time without bound.
 
-use std::collections::hash_map::Entry::Occupied;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 
 use midpath_core::packet::{FlowId, Name, NodeId, PortId};
 use midpath_core::roles::Face;
@@ -122,6 +122,21 @@ const LEAST_TRUST: u32 = 16;
 /// Where an entry stands in the table.
 pub type Place = u32;
 
+/// A place for a new entry.
+#[inline]
+fn put(entries: &mut Vec<Entry>, free: &mut Vec<Place>, new: Entry) -> Place {
+    match free.pop() {
+        Some(place) => {
+            entries[place as usize] = new;
+            place
+        }
+        None => {
+            entries.push(new);
+            (entries.len() - 1) as Place
+        }
+    }
+}
+
 /// The table.
 #[derive(Debug)]
 pub struct Pit {
@@ -191,6 +206,17 @@ impl Pit {
     /// Called with each Interest: whether it goes on.
     pub fn interest(&mut self, now: Time, key: Key, record: Record, expected: u16) -> Verdict {
         let until = now.saturating_add(self.lifetime);
+        let new = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
+        // Most are the first in their segment, and nobody is bounded: one look says so.
+        if self.trust.is_empty()
+            && self.places.len() < self.limit
+            && let Vacant(unknown) = self.places.entry(key)
+        {
+            let place = put(&mut self.entries, &mut self.free, new);
+            unknown.insert(place);
+            self.last = Some((key, place));
+            return Verdict::Forward;
+        }
         let place = self.places.get(&key).copied();
         let known = place.filter(|p| self.entries[*p as usize].until > now);
         let waits = known.is_some_and(|p| self.entries[p as usize].records().any(|r| r.face == record.face));
@@ -215,25 +241,10 @@ impl Pit {
             self.free.push(over);
         }
         self.waits(record.face, false);
-        let entry = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
-        let place = self.put(entry);
+        let place = put(&mut self.entries, &mut self.free, new);
         self.places.insert(key, place);
         self.last = Some((key, place));
         Verdict::Forward
-    }
-
-    /// A place for a new entry.
-    fn put(&mut self, entry: Entry) -> Place {
-        match self.free.pop() {
-            Some(place) => {
-                self.entries[place as usize] = entry;
-                place
-            }
-            None => {
-                self.entries.push(entry);
-                (self.entries.len() - 1) as Place
-            }
-        }
     }
 
     /// The entry at this place, also right after it was taken out.
