@@ -322,10 +322,35 @@ impl<T> Shaper<T> {
             Back::Now(_) => self.pop(self.next_class(), 0)?,
             Back::Due(_) => self.pop_with_room(now)?,
         };
+        self.book(now, since, &interest);
+        Some(interest)
+    }
+
+    /// Lets an Interest go that comes now, if none waits and it may leave at once: what
+    /// [`Shaper::offer`] and [`Shaper::poll`] would do. Else nothing has changed.
+    #[inline]
+    pub fn pass(&mut self, now: Time, interest: Interest<T>) -> Result<Interest<T>, T> {
+        let ready = self.is_empty() && self.params.interests > 0 && self.next_turn() <= now;
+        let has_room = |back: &mut Back| match (back, interest.above) {
+            (Back::Due(calendar), Some(_)) => calendar.has_room(now, due(now, &interest), whole(interest.data)),
+            (Back::Due(_), None) | (Back::Now(_), _) => true,
+        };
+        if !ready || !has_room(&mut self.back) {
+            return Err(interest.token);
+        }
+        self.full_until = Time::ZERO;
+        self.arrivals += 1;
+        self.book(now, now, &interest);
+        Ok(interest)
+    }
+
+    /// Books an Interest that leaves now and came at `since`.
+    #[inline]
+    fn book(&mut self, now: Time, since: Time, interest: &Interest<T>) {
         self.out.book(now, interest.size);
         match &mut self.back {
             Back::Now(direction) => direction.book(now, interest.data),
-            Back::Due(calendar) => calendar.book(now, due(now, &interest), whole(interest.data)),
+            Back::Due(calendar) => calendar.book(now, due(now, interest), whole(interest.data)),
         }
         self.sizes.own(interest.size, interest.data);
         if self.params.pacing == Pacing::Booked {
@@ -338,7 +363,6 @@ impl<T> Shaper<T> {
             let due = self.paced.max(since).max(now.saturating_sub(self.out.ahead));
             self.paced = due.saturating_add(self.gap(now, interest.size));
         }
-        Some(interest)
     }
 
     #[inline]
@@ -351,14 +375,25 @@ impl<T> Shaper<T> {
     /// The first of those that wait whose Data have room when they are due. None passes another of
     /// its path, or of about the same round trip: paths keep their order.
     fn pop_with_room(&mut self, now: Time) -> Option<Waiting<T>> {
-        let (mut at, mut stopped) = ([0; 2], Stopped::default());
-        while let Some(class) = self.next_class_from(at) {
-            let Back::Due(calendar) = &mut self.back else { return None };
-            let interest = &self.queues[class][at[class]].interest;
-            if !stopped.holds(calendar, now, interest) {
-                return self.pop(class, at[class]);
+        let Back::Due(calendar) = &mut self.back else { return None };
+        let mut stopped = Stopped::new(calendar.patience());
+        let [primary, secondary] = &self.queues;
+        let found = if secondary.is_empty() || primary.is_empty() {
+            let class = usize::from(primary.is_empty());
+            let mut waiting = self.queues[class].iter();
+            waiting.position(|w| !stopped.holds(calendar, now, &w.interest)).map(|index| (class, index))
+        } else {
+            let (order, mut at) = (self.params.order, [0; 2]);
+            loop {
+                let Some(class) = next_class_from(&self.queues, order, at) else { break None };
+                if !stopped.holds(calendar, now, &self.queues[class][at[class]].interest) {
+                    break Some((class, at[class]));
+                }
+                at[class] += 1;
             }
-            at[class] += 1;
+        };
+        if let Some((class, index)) = found {
+            return self.pop(class, index);
         }
         self.full_until = stopped.until;
         None
@@ -367,18 +402,7 @@ impl<T> Shaper<T> {
     /// The queue whose turn it is.
     #[inline]
     fn next_class(&self) -> usize {
-        self.next_class_from([0, 0]).unwrap_or(Class::Secondary as usize)
-    }
-
-    /// The same if so many of each class are passed over; `None` if these are all.
-    #[inline]
-    fn next_class_from(&self, at: [usize; 2]) -> Option<usize> {
-        let heads = [0, 1].map(|class: usize| self.queues[class].get(at[class]).map(|waiting| waiting.number));
-        match (heads, self.params.order) {
-            ([Some(primary), Some(secondary)], Order::Arrival) => Some(usize::from(secondary < primary)),
-            ([Some(_), _], _) => Some(0),
-            ([None, secondary], _) => secondary.map(|_| 1),
-        }
+        next_class_from(&self.queues, self.params.order, [0, 0]).unwrap_or(Class::Secondary as usize)
     }
 
     /// The time to the next Interest at Wang's shaping rate.
@@ -421,26 +445,47 @@ fn due<T>(now: Time, interest: &Interest<T>) -> Time {
 /// Round trips that are told apart at a time. Ours: what has others waits its turn.
 const ROUND_TRIPS: usize = 8;
 
+/// The queue whose turn it is if so many of each class are passed over; `None` if these are all.
+#[inline]
+fn next_class_from<T>(queues: &[VecDeque<Waiting<T>>; 2], order: Order, at: [usize; 2]) -> Option<usize> {
+    let heads = [0, 1].map(|class: usize| queues[class].get(at[class]).map(|waiting| waiting.number));
+    match (heads, order) {
+        ([Some(primary), Some(secondary)], Order::Arrival) => Some(usize::from(secondary < primary)),
+        ([Some(_), _], _) => Some(0),
+        ([None, secondary], _) => secondary.map(|_| 1),
+    }
+}
+
 /// Round trips whose Data find no room.
-#[derive(Default)]
 struct Stopped {
     trips: [(Option<Via>, Time); ROUND_TRIPS],
     count: usize,
     /// From when on one of them does.
     until: Time,
+    /// Those that differ by no more are about the same.
+    near: Time,
 }
 
 impl Stopped {
+    fn new(near: Time) -> Stopped {
+        Stopped { trips: [(None, Time::ZERO); ROUND_TRIPS], count: 0, until: Time::ZERO, near }
+    }
+
     /// Whether an Interest waits: its Data have no room, or it would pass one that waits. The
     /// neighbour's queue has room for those of which nobody knows when they are due.
+    #[inline]
     fn holds<T>(&mut self, calendar: &mut Calendar, now: Time, interest: &Interest<T>) -> bool {
         let Some(above) = interest.above else { return false };
-        let near = |(via, trip): &(Option<Via>, Time)| {
-            (via.is_some() && *via == interest.via) || trip.0.abs_diff(above.0) <= calendar.patience().0
-        };
-        if self.count == ROUND_TRIPS || self.trips[..self.count].iter().any(near) {
-            return true;
+        for (via, trip) in &self.trips[..self.count] {
+            if trip.0.abs_diff(above.0) <= self.near.0 || (via.is_some() && *via == interest.via) {
+                return true;
+            }
         }
+        self.count == ROUND_TRIPS || self.stops(calendar, now, interest, above)
+    }
+
+    /// The same of one that passes none.
+    fn stops<T>(&mut self, calendar: &mut Calendar, now: Time, interest: &Interest<T>, above: Time) -> bool {
         let (due, size) = (due(now, interest), whole(interest.data));
         if calendar.has_room(now, due, size) {
             return false;

@@ -120,13 +120,39 @@ impl<K: Hash + Eq, T> MirccLink<K, T> {
     /// room, is to be refused with the rates.
     #[inline]
     pub fn offer(&mut self, now: Time, request: Request<T>) -> Offer<T> {
+        let (rtt, interest) = self.interest(request);
+        self.count(now, &interest, rtt);
+        self.shaper.offer(now, interest)
+    }
+
+    /// The same, and then [`MirccLink::poll`], where none waits: the Interest, if it may leave at once.
+    /// Else it is handed back, and is to be offered.
+    #[inline]
+    pub fn pass(&mut self, now: Time, request: Request<T>) -> Result<Interest<T>, T> {
+        let (rtt, interest) = self.interest(request);
+        // The first round trip may end the interval, in which this one waits.
+        if rtt.is_some() && !self.rates.has_rtt() {
+            return Err(interest.token);
+        }
+        let interest = self.shaper.pass(now, interest)?;
+        self.count(now, &interest, rtt);
+        Ok(interest)
+    }
+
+    /// What the shaper is to know, and the round trip that counts.
+    #[inline]
+    fn interest(&self, request: Request<T>) -> (Option<Time>, Interest<T>) {
         let Request { token, size, data, class, rtt, via } = request;
         let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
-        self.rates.on_interest(now, class, data);
-        if let Some(rtt) = rtt.filter(|_| self.told) {
+        (rtt.filter(|_| self.told), Interest { token, size, data, class, via, above })
+    }
+
+    #[inline]
+    fn count(&mut self, now: Time, interest: &Interest<T>, rtt: Option<Time>) {
+        self.rates.on_interest(now, interest.class, interest.data);
+        if let Some(rtt) = rtt {
             self.rates.on_rtt(now, rtt);
         }
-        self.shaper.offer(now, Interest { token, size, data, class, via, above })
     }
 
     /// The Interest that goes next, whether it may yet or not.

@@ -83,15 +83,10 @@ impl MirccPort {
 
     /// Offers an Interest to the shaper; hands the one back that finds no room, or has made room.
     fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        let packet = &ctx.pool[&pkt];
-        let header = packet.header::<InterestHeader>();
-        let (size, now) = (packet.size, ctx.now);
-        let class = header.map_or(Class::Primary, |h| h.class);
-        let data = expected(header, ctx);
-        let via = header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name));
-        let rtt = header.and_then(|h| h.rtt());
+        let (size, now) = (ctx.pool[&pkt].size, ctx.now);
+        let request = request(pkt, ctx);
         let link = self.link(ctx);
-        let offer = link.offer(now, Request { token: pkt, size: Bytes(u64::from(size)), data, class, rtt, via });
+        let offer = link.offer(now, request);
         let stamps = link.stamps();
         add(&mut self.interests, size);
         if let Offer::Displaced(Interest { token, size, .. }) | Offer::Refused(Interest { token, size, .. }) = offer {
@@ -157,6 +152,21 @@ impl MirccPort {
 /// What a packet by name is about.
 fn key_of(packet: &Packet) -> Option<Key> {
     packet.name().map(|name| (name, packet.segment()))
+}
+
+/// What the link is to know of an Interest.
+#[inline]
+fn request(pkt: Pkt, ctx: &PortCtx<'_>) -> Request<Pkt> {
+    let packet = &ctx.pool[&pkt];
+    let header = packet.header::<InterestHeader>();
+    Request {
+        size: Bytes(u64::from(packet.size)),
+        data: expected(header, ctx),
+        class: header.map_or(Class::Primary, |h| h.class),
+        rtt: header.and_then(|h| h.rtt()),
+        via: header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name)),
+        token: pkt,
+    }
 }
 
 /// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says
@@ -266,6 +276,30 @@ impl Port for MirccPort {
 }
 
 impl Shortcuts for MirccPort {
+    fn goes_straight(&self) -> bool {
+        true
+    }
+
+    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        if self.interests.packets > 0 || !self.queue.is_empty() {
+            return Err(pkt);
+        }
+        let packet = &ctx.pool[&pkt];
+        if packet.kind != Kind::Interest {
+            return Ok(pkt);
+        }
+        if self.awaited.is_some() || self.measures() {
+            return Err(pkt);
+        }
+        let (now, key, request) = (ctx.now, key_of(packet), request(pkt, ctx));
+        let link = self.link(ctx);
+        let interest = link.pass(now, request)?;
+        if let Some(key) = key {
+            link.left(now, key, &interest);
+        }
+        Ok(interest.token)
+    }
+
     /// What comes in books the link; only where awaited Data are bounded do they free anything.
     fn inbound_frees(&self) -> bool {
         self.awaited.is_some()

@@ -184,6 +184,12 @@ impl LinkRates {
         }
     }
 
+    /// Whether it has been told a round trip.
+    #[inline]
+    pub fn has_rtt(&self) -> bool {
+        !self.rtts.is_empty()
+    }
+
     /// When [`LinkRates::tick`] wants to be called. `None` while the link is idle and its rates at
     /// rest.
     #[inline]

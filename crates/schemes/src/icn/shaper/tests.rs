@@ -371,6 +371,45 @@ proptest! {
         prop_assert_eq!(shaper.backlog(), Bytes(waiting));
     }
 
+    /// An Interest that passes is one that was offered and let go at once, and leaves the shaper as that
+    /// does: two shapers, one of which is asked for this first.
+    #[test]
+    fn what_passes_is_what_is_offered_and_let_go(steps in steps(), due in any::<bool>(), wang in any::<bool>()) {
+        let pacing = if wang { Pacing::Wang } else { Pacing::Booked };
+        let outstanding = if due { Outstanding::Due } else { Outstanding::Booked };
+        let params = ShaperParams { pacing, outstanding, burst: Bytes(3000), interests: 20, ..params() };
+        let (mut one, mut other) = (Shaper::new(&params, LINK, LINK), Shaper::new(&params, LINK, LINK));
+        let (mut now, mut passed) = (Time::ZERO, 0);
+        for (token, step) in (0..).zip(&steps) {
+            match *step {
+                Step::Offer { size, data, primary } => {
+                    let class = if primary { Class::Primary } else { Class::Secondary };
+                    let above = (token % 5 > 0).then(|| Time::from_ms(u64::from(token % 5) * 7));
+                    let new = Interest { size: Bytes(size), data: Bytes(data), above, ..interest(token, class) };
+                    let waited = other.len();
+                    let offered = other.offer(now, new);
+                    let gone = if waited == 0 { other.poll(now).map(|gone| gone.token) } else { None };
+                    match one.pass(now, new) {
+                        Ok(left) => {
+                            passed += 1;
+                            prop_assert_eq!(Some(left.token), gone);
+                        }
+                        Err(_) => {
+                            prop_assert_eq!((gone, one.offer(now, new)), (None, offered));
+                        }
+                    }
+                }
+                Step::Opposite { size, data } => {
+                    [&mut one, &mut other].into_iter().for_each(|s| s.on_opposite_interest(now, Bytes(size), Bytes(data)));
+                }
+                Step::Wait { us } => now += Time::from_us(us),
+            }
+            prop_assert_eq!(one.poll(now).map(|gone| gone.token), other.poll(now).map(|gone| gone.token));
+            prop_assert_eq!((one.next_release(now), one.backlog()), (other.next_release(now), other.backlog()));
+        }
+        prop_assert!(passed > 0 || !matches!(steps[0], Step::Offer { .. }), "the first passes");
+    }
+
     /// Nothing gets stuck: whatever was booked, what waits leaves in the end.
     #[test]
     fn what_waits_leaves(steps in steps(), wang in any::<bool>()) {
