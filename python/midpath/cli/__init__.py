@@ -19,6 +19,7 @@ from midpath.cli import (
     catalogue,
     cite,
     cost,
+    estimate,
     failures,
     inspect,
     lab,
@@ -50,6 +51,7 @@ app = typer.Typer(
 )
 app.command()(runs.run)
 app.command()(runs.compare)
+app.command()(estimate.estimate)
 app.command()(matrix.matrix)
 app.command()(runs.report)
 app.command()(trace.packet)
