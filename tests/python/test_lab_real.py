@@ -178,7 +178,7 @@ def test_midpath_s_nodes_carry_flows_over_the_scenario_s_links(laboratory, midpa
     assert 0.5 * 10e6 * 2.9 < 8 * (500_000 + long["delivered_bytes"]) < 10e6 * 3.1
     middle = port(result, "r0", "r1")
     assert 0.5 < middle["utilisation"] < 1.03
-    assert middle["queue_max_bytes"] > 1415
+    assert middle["queue_max_bytes"] >= 1415
     assert middle["delay_max_s"] > 0
     # What wakes late, or a line that is too slow, loses some; not many.
     assert result.summary["sent_packets"] >= (500_000 + long["delivered_bytes"]) // 1415

@@ -3,7 +3,7 @@
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
-use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, State, said};
 use super::header::{self, BoltHeader, Marks, Notice};
@@ -16,6 +16,10 @@ use crate::transport::cc::{
 
 /// A window is at least so many of a full packet's payload: the artefact's `MinCwnd`, 15 B where packets are 1500.
 const LEAST_WINDOW: f64 = 0.01;
+
+/// The first window is at most so large unless it is given: the largest of the artefact's nine scenarios. Ours: without
+/// it a fast host on a long path floods a slower link with what its own link holds.
+pub(crate) const MOST_AT_FIRST: u64 = 100_000;
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +91,9 @@ impl CongestionController for Bolt {
     fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
         self.wire = (window.mss + opening.overhead) as f64 / window.mss as f64;
         self.srtt = opening.srtt;
-        let first = self.params.first_window.unwrap_or_else(|| Bytes(self.sends(opening.srtt, window.mss)));
-        window.set(first.0.max(window.mss));
+        let first =
+            self.params.first_window.map_or_else(|| self.sends(opening.srtt, window.mss).min(MOST_AT_FIRST), |b| b.0);
+        window.set(first.max(window.mss));
         self.state = State { window: window.cwnd, fell: opening.now.as_ns() };
     }
 

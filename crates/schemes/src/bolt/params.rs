@@ -25,8 +25,8 @@ pub struct BoltParams {
     /// CCThreshold: a port where so much waits is congested. Unset: two of the link's largest packets, as in the
     /// artefact's scenarios.
     pub threshold: Option<Bytes>,
-    /// The first window. Unset: what the host's link sends in the handshake's round trip, and a packet (the artefact's
-    /// `BandwidthDelayProduct` is a number of the scenario's).
+    /// The first window. Unset: what the host's link sends in the handshake's round trip, and a packet, but at most 100 kB
+    /// (the artefact's `BandwidthDelayProduct` is a number of the scenario's, and at most that).
     pub first_window: Option<Bytes>,
     /// The largest window. Unset: what the host's link sends in a smoothed round trip, and a packet. The artefact has the
     /// first window for it, or 373,760 B.
