@@ -68,6 +68,7 @@ SCHEMES = (
     "timely",
     "swift",
     "dcqcn",
+    "bolt",
     "bbr",
     "prague",
     "fcp",
