@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::common::reads::{delivered, series};
-use crate::common::{port, run, run_plain};
-use midpath_sim::{RunOptions, RunOutput};
+use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
+use midpath_sim::RunOutput;
 
 /// Flows over one link of 20 Mbps and 40 ms, whose buffer has so many of its BDPs; each flow's own
 /// keys.
@@ -101,10 +101,5 @@ fn every_byte_arrives_where_packets_are_lost_reordered_and_held_up() {
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let text = dumbbell(0.5, "8 s", &["", "jitter = \"300 ms\"", "scheme = \"cubic\""]);
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }

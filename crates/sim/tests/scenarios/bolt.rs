@@ -1,10 +1,8 @@
 //! Bolt in networks: use, queues, notices sooner than ACKs, rates that others leave, losses.
 
-use midpath_sim::RunOptions;
-
 use crate::common::rack::{self, seen};
 use crate::common::reads::{mean_after as mean, series};
-use crate::common::{port, run, run_plain};
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
 
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
     rack::dumbbell("bolt", pairs, stop, queue, more)
@@ -89,11 +87,7 @@ fn flows_that_join_one_by_one_share_equally_in_the_end() {
 fn an_incast_of_more_flows_than_packets_fit_is_paced() {
     let out = run_plain(&dumbbell(200, "2 s", QUEUE, ""));
     let (used, waits) = seen(&out, 1.0);
-    let row = port(&out, "r0", "r1");
-    let (drops, packets) = {
-        let ports = out.table("ports").expect("ports");
-        (ports.u64("drops_queue")[row], ports.u64("packets")[row])
-    };
+    let (drops, packets) = rack::lost(&out);
     println!("{used:.3} of the link, {waits:.0} B wait, {drops} of {packets} lost");
     assert!(used > 0.9 && waits < 200.0 * 1500.0, "{used} {waits}");
     // What is lost is of the first windows, 20 MB in all where 4 fit.
@@ -102,18 +96,11 @@ fn an_incast_of_more_flows_than_packets_fit_is_paced() {
 
 #[test]
 fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
-    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
-        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
-    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+    rack::every_byte_arrives("bolt");
 }
 
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }

@@ -1,10 +1,8 @@
 //! DCQCN in networks: use, and the queue between the lengths at which marking begins and ends.
 
-use midpath_sim::RunOptions;
-
 use crate::common::rack::{self, seen};
 use crate::common::reads::mean_after;
-use crate::common::{run, run_plain};
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
 
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
     rack::dumbbell("dcqcn", pairs, stop, queue, more)
@@ -38,18 +36,11 @@ fn flows_share_in_the_end() {
 
 #[test]
 fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
-    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
-        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
-    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+    rack::every_byte_arrives("dcqcn");
 }
 
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }

@@ -2,9 +2,7 @@
 //! against telemetry on data.
 
 use crate::common::reads::{mean_after as mean, series, series_after};
-use crate::common::{port, run, run_plain};
-use midpath_sim::RunOptions;
-
+use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
 /// Pairs of hosts over one link of 100 Mbps; 1 ms before it and `behind` ms behind it, each way.
 fn dumbbell(pairs: usize, behind: f64, params: &str, flows: &str) -> String {
     let mut links = String::from("{ a = \"r0\", b = \"r1\", rate = \"100 Mbps\", delay = \"10 us\" },\n");
@@ -125,12 +123,7 @@ fn what_is_lost_is_repaired_and_a_step_of_the_rate_is_followed() {
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     for params in BOTH {
         let text = dumbbell(3, 4.0, params, &flows(3, "jitter = \"300 ms\"\nsize = \"3 MB\""));
-        let plain = run_plain(&text).repeatable();
-        for options in
-            [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-        {
-            assert!(run(&text, &options).repeatable() == plain, "{params}: {options:?}");
-        }
+        same_with_threads_and_as_bytes(&text, 3);
     }
 }
 

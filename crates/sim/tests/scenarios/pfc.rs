@@ -8,7 +8,7 @@ use midpath_topo::spec::TopologySpec;
 use proptest::prelude::*;
 
 use crate::common::reads::texts;
-use crate::common::{cases, run, run_plain};
+use crate::common::{cases, run_plain, same_with_threads_and_as_bytes};
 
 fn sum(out: &RunOutput, table: &str, column: &str) -> u64 {
     out.table(table).expect(table).u64(column).iter().sum()
@@ -209,14 +209,8 @@ fn a_pause_stops_one_class() {
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes_and_says_when_ports_pause() {
     let text = ring(5, "3 ms") + "[trace]\n";
-    let plain = run_plain(&text);
-    let events = texts(&plain, "trace", "event");
+    let events = texts(&same_with_threads_and_as_bytes(&text, 3), "trace", "event");
     assert!(events.iter().any(|e| e == "paused") && events.iter().any(|e| e == "resumed"));
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain.repeatable(), "{options:?}");
-    }
 }
 
 /// Links that fail and routers that restart forget pauses at both ends: flows go on, and no packet is

@@ -1,9 +1,7 @@
 //! PowerTCP in networks: its equilibrium, shares, losses.
 
 use crate::common::reads::mean_after as mean;
-use crate::common::{run, run_plain};
-use midpath_sim::RunOptions;
-
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
 /// Pairs of hosts over one link of 100 Mbps and 10 ms.
 fn dumbbell(scheme: &str, pairs: usize, stop: &str, more: &str) -> String {
     let flows: String = (0..pairs).map(|i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n")).collect();
@@ -62,10 +60,5 @@ fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let text = dumbbell("powertcp", 3, "2 s", "jitter = \"300 ms\"\nsize = \"3 MB\"");
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }

@@ -1,7 +1,7 @@
 //! RPM on one router among plain ones, under unmodified TCPs.
 
 use crate::common::reads::{delivered, last, series};
-use crate::common::{port, run, run_plain};
+use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
 use midpath_sim::{RunOptions, RunOutput};
 
 /// One-way delays: of the sender's side up to the bottleneck's router, and from there to the
@@ -152,12 +152,7 @@ fn accurate_ecn_is_told_forward() {
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let flows = "[[flow]]\nfrom = \"s\"\nto = \"d\"\ncount = 6\njitter = \"300 ms\"\n";
     let text = line("cubic", "rpm", "size = 4", "", flows);
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }
 
 /// Two ways between a and e, chosen by hash there and back: about half of the flows come back

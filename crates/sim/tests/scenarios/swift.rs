@@ -1,9 +1,7 @@
 //! Swift in networks: use, the target, and incasts of more flows than packets fit on the path.
 
-use midpath_sim::RunOptions;
-
 use crate::common::rack::{self, seen};
-use crate::common::{port, run, run_plain};
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
 
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
     rack::dumbbell("swift", pairs, stop, queue, more)
@@ -31,11 +29,7 @@ fn an_incast_of_more_flows_than_packets_fit_is_paced() {
     let text = dumbbell(200, "2 s", "limit = \"300 kB\"", "");
     let out = run_plain(&text);
     let (used, waits) = seen(&out, 1.0);
-    let row = port(&out, "r0", "r1");
-    let (drops, packets) = {
-        let ports = out.table("ports").expect("ports");
-        (ports.u64("drops_queue")[row], ports.u64("packets")[row])
-    };
+    let (drops, packets) = rack::lost(&out);
     println!("{used:.3} of the link, {waits:.0} B wait, {drops} of {packets} lost");
     assert!(used > 0.9 && waits < 8.0 * 12_500.0, "{used} {waits}");
     assert!((drops as f64) < 0.02 * packets as f64, "{drops} of {packets}");
@@ -43,18 +37,11 @@ fn an_incast_of_more_flows_than_packets_fit_is_paced() {
 
 #[test]
 fn every_byte_arrives_over_short_queues_and_where_packets_are_lost() {
-    let text = dumbbell(3, "60 s", "limit = \"6 packets\"", "size = \"2 MB\"")
-        .replace("delay = \"30 us\"", "delay = \"30 us\", corruption = \"1 %\"");
-    assert_eq!(run_plain(&text).summary("completed"), Some(3.0));
+    rack::every_byte_arrives("swift");
 }
 
 #[test]
 fn a_run_is_the_same_with_more_threads_and_as_bytes() {
     let text = dumbbell(3, "100 ms", QUEUE, "jitter = \"3 ms\"\nsize = \"1 MB\"");
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 3, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 3);
 }

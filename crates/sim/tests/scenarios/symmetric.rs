@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::reads::{last, texts};
-use crate::common::run_plain;
-use midpath_sim::{RunOptions, RunOutput};
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
+use midpath_sim::RunOutput;
 
 /// Flows between pods of a fat-tree whose switches tell congestion on ACKs that come back, and by
 /// marks where they see none.
@@ -54,10 +54,5 @@ fn every_signal_finds_its_ack() {
 #[test]
 fn runs_are_the_same_with_more_threads_and_as_bytes() {
     let text = fat_tree("symmetric");
-    let plain = run_plain(&text).repeatable();
-    for options in
-        [RunOptions { threads: 2, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
-    {
-        assert!(crate::common::run(&text, &options).repeatable() == plain, "{options:?}");
-    }
+    same_with_threads_and_as_bytes(&text, 2);
 }

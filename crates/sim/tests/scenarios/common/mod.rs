@@ -28,6 +28,16 @@ pub fn run(text: &str, options: &RunOptions) -> RunOutput {
     out
 }
 
+/// A run whose results are the same to the byte with so many threads, and where links carry bytes.
+pub fn same_with_threads_and_as_bytes(text: &str, threads: usize) -> RunOutput {
+    let plain = run_plain(text);
+    for options in [RunOptions { threads, ..RunOptions::default() }, RunOptions { wire: true, ..RunOptions::default() }]
+    {
+        assert!(run(text, &options).repeatable() == plain.repeatable(), "{options:?}\n{text}");
+    }
+    plain
+}
+
 /// Everything that carries flows, as a run's scheme.
 pub const CARRIERS: [&str; 20] = [
     "newreno",
