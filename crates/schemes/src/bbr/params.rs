@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::Bbr;
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `bbr`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -22,8 +22,7 @@ pub struct BbrParams {
 }
 
 /// TCP's parameters that BBR does not read: it decides on these things itself.
-pub const UNREAD: &[&str] =
-    &["growth", "abc_limit", "hystart", "recovery", "pacing", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl TcpTable for BbrParams {
     type Config = BbrConfig;

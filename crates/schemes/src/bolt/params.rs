@@ -12,7 +12,7 @@ use super::endpoint::BoltConfig;
 use super::port::BoltPort;
 use crate::params::require;
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `bolt`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -34,16 +34,7 @@ pub struct BoltParams {
 }
 
 /// TCP's parameters that Bolt has in hand itself: it alone moves the window, and paces at the host's link.
-pub const UNREAD: &[&str] = &[
-    "initial_window",
-    "recovery",
-    "growth",
-    "abc_limit",
-    "hystart",
-    "pacing",
-    "pacing_slow_start",
-    "pacing_avoidance",
-];
+pub const UNREAD: &[&str] = unread::OWN_RATE;
 
 impl Default for BoltParams {
     fn default() -> BoltParams {

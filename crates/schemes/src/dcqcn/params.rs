@@ -10,7 +10,7 @@ use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::ecn::EcnMode;
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `dcqcn`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,8 +41,7 @@ pub struct DcqcnParams {
 }
 
 /// TCP's parameters that DCQCN has in hand itself: it has a rate and paces at it.
-pub const UNREAD: &[&str] =
-    &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for DcqcnParams {
     fn default() -> DcqcnParams {

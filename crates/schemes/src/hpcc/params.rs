@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::HpccConfig;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// What ports write their telemetry (INT) into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct HpccParams {
 }
 
 /// TCP's parameters that HPCC has in hand itself: W is algorithm 1's, R is W/T.
-pub const UNREAD: &[&str] = &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::TOLD_WINDOW;
 
 impl Default for HpccParams {
     fn default() -> HpccParams {

@@ -13,7 +13,7 @@ use crate::hpcc::Int;
 use crate::hpcc::port::HpccPort;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `powertcp`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct PowerTcpParams {
 }
 
 /// TCP's parameters that PowerTCP has in hand itself: cwnd is algorithm 1's, the rate is cwnd/τ.
-pub const UNREAD: &[&str] = &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::TOLD_WINDOW;
 
 impl Default for PowerTcpParams {
     fn default() -> PowerTcpParams {

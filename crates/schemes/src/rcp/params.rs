@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::RcpConfig;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// α and β that have been published together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -85,16 +85,7 @@ impl RcpParams {
 }
 
 /// TCP's parameters that RCP has in hand itself: the network tells the rate, and no window limits it.
-pub const UNREAD: &[&str] = &[
-    "initial_window",
-    "recovery",
-    "growth",
-    "abc_limit",
-    "hystart",
-    "pacing",
-    "pacing_slow_start",
-    "pacing_avoidance",
-];
+pub const UNREAD: &[&str] = unread::OWN_RATE;
 
 impl Default for RcpParams {
     fn default() -> RcpParams {

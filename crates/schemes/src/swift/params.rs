@@ -9,7 +9,7 @@ use super::controller::Swift;
 use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `swift`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,8 +40,7 @@ pub struct SwiftParams {
 }
 
 /// TCP's parameters that Swift has in hand itself: it alone moves the window, and paces below a packet.
-pub const UNREAD: &[&str] =
-    &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for SwiftParams {
     fn default() -> SwiftParams {

@@ -9,7 +9,7 @@ use super::controller::Timely;
 use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable};
+use crate::transport::{TcpParams, TcpTable, unread};
 
 /// The parameters of `timely`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,7 @@ pub struct TimelyParams {
 }
 
 /// TCP's parameters that TIMELY has in hand itself: it has a rate and paces at it.
-pub const UNREAD: &[&str] =
-    &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
+pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for TimelyParams {
     fn default() -> TimelyParams {

@@ -30,6 +30,7 @@ pub mod scoreboard;
 pub(crate) mod segment;
 pub mod sender;
 mod settings;
+pub(crate) mod unread;
 
 pub use params::TcpParams;
 pub use scheme::{Tcp, TcpTable, build};
