@@ -34,13 +34,17 @@ pub struct Losses {
     pub marked: u64,
 }
 
-/// What lines under Midpath's nodes are like, beside the links of the scenario.
+/// What lines under Midpath's nodes are like, beside the links of the scenario, and where flows go in and out.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Lines {
     /// How much faster: the overlay's headers come on top, and queues are to be in the nodes.
     pub faster: f64,
     /// What has room in the line's queue, as a time at its rate.
     pub queue_s: f64,
+    /// Flow `i` goes in at port `entrances + i` of its sender's node, and comes out at `exits + i` of its receiver's
+    /// host.
+    pub entrances: u16,
+    pub exits: u16,
 }
 
 /// A direction at work.
@@ -393,7 +397,7 @@ mod tests {
     /// A line of 24 Mbps for a link of 12, and room for two packets; the link's rate changes, and so does the line's.
     #[test]
     fn a_line_under_nodes_is_faster_than_the_link_and_fails_with_it() {
-        let lines = Lines { faster: 2.0, queue_s: 0.002 };
+        let lines = Lines { faster: 2.0, queue_s: 0.002, entrances: 0, exits: 0 };
         let mut link = link(
             "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], rate = \"3 Mbps\" }]",
         )

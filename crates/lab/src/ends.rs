@@ -15,16 +15,13 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use crate::emulated::Lines;
 use crate::epoll::{Epoll, Ready};
 use crate::packets::now_ns;
 use crate::tcp_info::TcpInfo;
 
 /// Ports at which hosts listen, one for each congestion control: ACKs are those of the receiver's.
 const FIRST_PORT: u16 = 7400;
-/// Flow `i` goes in at port `ENTRANCES + i` of its sender's node, and comes out at `EXITS + i` of its receiver's host.
-/// Below the ports that clients are given.
-const ENTRANCES: u16 = 10_000;
-const EXITS: u16 = 20_000;
 /// Given to the kernel at once, and taken from it.
 const CHUNK: usize = 256 << 10;
 
@@ -97,8 +94,8 @@ pub struct Ends<'a> {
     by_address: FxHashMap<(SocketAddrV4, SocketAddrV4), usize>,
     space: Vec<MaybeUninit<u8>>,
     data: Vec<u8>,
-    /// Flows go by Midpath's nodes.
-    nodes: bool,
+    /// Flows go by Midpath's nodes, in and out at these ports.
+    nodes: Option<Lines>,
     /// By how much the latest flow began late.
     pub late: Time,
 }
@@ -124,9 +121,14 @@ fn within(first: u16, i: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, first + i as u16)
 }
 
+/// What the kernel knows of a connection; between an application and its node that says nothing of the network.
+fn info(nodes: Option<Lines>, socket: &Socket) -> Option<TcpInfo> {
+    if nodes.is_some() { None } else { TcpInfo::of(socket).ok() }
+}
+
 impl<'a> Ends<'a> {
     /// Listens in all hosts for these flows, which come by the kernel's TCP, or by Midpath's nodes.
-    pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted], nodes: bool) -> io::Result<Ends<'a>> {
+    pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted], nodes: Option<Lines>) -> io::Result<Ends<'a>> {
         let mut ends = Ends {
             hosts,
             wanted,
@@ -143,9 +145,9 @@ impl<'a> Ends<'a> {
             nodes,
             late: Time::ZERO,
         };
-        if nodes {
+        if let Some(Lines { exits, .. }) = nodes {
             for (i, flow) in wanted.iter().enumerate() {
-                ends.listen(flow.ends.1, within(EXITS, i), "", Some(i))?;
+                ends.listen(flow.ends.1, within(exits, i), "", Some(i))?;
             }
             return Ok(ends);
         }
@@ -242,8 +244,8 @@ impl<'a> Ends<'a> {
         self.enter(from)?;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        let peer = if self.nodes {
-            within(ENTRANCES, i)
+        let peer = if let Some(Lines { entrances, .. }) = self.nodes {
+            within(entrances, i)
         } else {
             socket.set_tcp_congestion(wanted.control.as_bytes())?;
             if wanted.paced {
@@ -260,7 +262,7 @@ impl<'a> Ends<'a> {
         let Some(SocketAddr::V4(own)) = socket.local_addr()?.as_socket() else {
             return Err(io::Error::other("no address"));
         };
-        if !self.nodes {
+        if self.nodes.is_none() {
             self.by_address.insert((own, peer), i);
             self.flows[i].addresses = Some((own, peer));
         }
@@ -279,14 +281,9 @@ impl<'a> Ends<'a> {
     fn close(&mut self, i: usize) {
         self.flows[i].over = true;
         let Some(socket) = self.flows[i].sending.take() else { return };
-        self.flows[i].info = self.info(&socket);
+        self.flows[i].info = info(self.nodes, &socket);
         self.senders.remove(&socket.as_raw_fd());
         let _ = socket.set_linger(Some(Duration::ZERO));
-    }
-
-    /// What the kernel knows of a connection; between an application and its node that says nothing of the network.
-    fn info(&self, socket: &Socket) -> Option<TcpInfo> {
-        if self.nodes { None } else { TcpInfo::of(socket).ok() }
     }
 
     fn happen(&mut self, ready: Ready, now: Time) -> io::Result<()> {
@@ -380,8 +377,7 @@ impl<'a> Ends<'a> {
         let nodes = self.nodes;
         for (i, flow) in self.flows.iter_mut().enumerate() {
             sums[watch.groups[i]] += flow.delivered;
-            let sending = flow.sending.as_ref().filter(|_| !nodes);
-            let Some(info) = sending.and_then(|socket| TcpInfo::of(socket).ok()) else { continue };
+            let Some(info) = flow.sending.as_ref().and_then(|socket| info(nodes, socket)) else { continue };
             if info.rtt_s > 0.0 {
                 flow.rtt = (flow.rtt.0 + info.rtt_s, flow.rtt.1 + 1, flow.rtt.2.max(info.rtt_s));
             }

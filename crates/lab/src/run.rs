@@ -179,7 +179,7 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
             Ok(Err(error)) => return Err(io::Error::other(format!("the links could not be opened: {error}"))),
             Err(_) => return Err(io::Error::other("the links could not be opened")),
         };
-        let made = Ends::new(&hosts, &wanted, lines.is_some());
+        let made = Ends::new(&hosts, &wanted, lines);
         prioritise(ENDS_PRIORITY);
         println!("ready");
         let lead = if lines.is_some() { wait_for_nodes() } else { Ok(LEAD_NS) };

@@ -153,7 +153,7 @@ impl Governor {
 
     /// Says whether the line is the link's alone.
     pub fn set_dedicated(&mut self, dedicated: bool) {
-        if dedicated && !std::mem::replace(&mut self.dedicated, dedicated) {
+        if dedicated && !self.dedicated {
             self.allowed = self.configured;
         }
         self.dedicated = dedicated;

@@ -34,7 +34,7 @@ WITH_HEADERS = (PACKET + HEADERS) / PACKET
 # How much faster than the node's port a line is, and what has room in its queue. Ours: hellos and reports are a
 # thousandth; and what is sent late and in a bunch is less than the queue of checks/overlay/compare.
 HEADROOM, QUEUE_S = 1.03, 0.1
-# Where flow `i` goes in and comes out (crates/lab/src/ends.rs).
+# Where flow 0 goes in and comes out, the next one a port further; below the ports that clients are given.
 ENTRANCES, EXITS = 10_000, 20_000
 PORT = 4700
 # How long all nodes have to find their neighbours, and those the sizes that the lines carry.
@@ -76,8 +76,8 @@ class Nodes:
 
     @staticmethod
     def lines() -> dict[str, float]:
-        """What the lines between them are like, for `midpath-lab run`."""
-        return {"faster": WITH_HEADERS * HEADROOM, "queue_s": QUEUE_S}
+        """What the lines between them are like, and where flows go in and out, for `midpath-lab run`."""
+        return {"faster": WITH_HEADERS * HEADROOM, "queue_s": QUEUE_S, "entrances": ENTRANCES, "exits": EXITS}
 
     def start(self) -> None:
         """Starts them, and waits until all have found their neighbours."""
