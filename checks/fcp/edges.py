@@ -1,4 +1,4 @@
-"""FCP at the edges: random dumbbells with 2 to 1,000 flows, outages and cheats, held to issue 34's properties.
+"""FCP at the edges: random dumbbells with 2 to 1,000 flows, outages and cheats, held to properties fixed before.
 
     python checks/fcp/edges.py --first 1 --scenarios 200 > checks/fcp/EDGES.md
     python checks/fcp/edges.py --classes starts --first 17 --scenarios 1 --show   # one again, with its text

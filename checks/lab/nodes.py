@@ -7,13 +7,12 @@ Runs that are in DIR are not made again, so an interrupted suite goes on where i
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from pathlib import Path
 
-from suite import EXAMPLES, HERE, SHORTER, Case, measured, verdict
+from suite import EXAMPLES, HERE, SHORTER, Case, calibrated, measured, options, verdict
 
-from midpath.lab import beside, budget, clean, machine, real
+from midpath.lab import beside, real
 from midpath.lab.table import markdown
 from midpath.run import run as simulate
 from midpath.units import digits
@@ -88,16 +87,10 @@ simulator whose receivers have no more than that for the whole run.
 
 def main() -> None:
     """Runs everything, or some."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", default="")
-    asked = parser.parse_args()
-    midpath_lab = machine.program("midpath-lab")
-    clean.clean()
-    laboratory = real.Laboratory(midpath_lab, budget.calibrate(midpath_lab), nodes=True)
+    asked, cases = options(__doc__, CASES)
+    laboratory = calibrated(nodes=True)
     parts, everything = [], []
-    for case in (case for case in CASES if not asked.only or case.name in asked.only.split(",")):
+    for case in cases:
         text, lines = section(case, asked.out, asked.seeds, laboratory)
         parts.append(text)
         if case.name == "answers":

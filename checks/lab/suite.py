@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,23 +170,33 @@ def verdict(lines: list[beside.Line]) -> str:
     return f"{within} of {len(counted)} figures that count are within their margins; {invalid} rows without a verdict"
 
 
-def main() -> None:
-    """Runs everything, or some."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(doc: str | None, cases: Sequence[Case]) -> tuple[argparse.Namespace, list[Case]]:
+    """What was asked for, and the cases that were."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
+    return asked, [case for case in cases if not asked.only or case.name in asked.only.split(",")]
+
+
+def calibrated(*, nodes: bool = False) -> real.Laboratory:
+    """A laboratory of which nothing is left from before, and that knows what this machine can do."""
     midpath_lab = machine.program("midpath-lab")
     clean.clean()
-    found = budget.calibrate(midpath_lab)
-    laboratory = real.Laboratory(midpath_lab, found)
-    print(found.says(), flush=True)
-    chosen = asked.only.split(",") if asked.only else [case.name for case in CASES]
+    return real.Laboratory(midpath_lab, budget.calibrate(midpath_lab), nodes=nodes)
+
+
+def main() -> None:
+    """Runs everything, or some."""
+    asked, cases = options(__doc__, CASES)
+    laboratory = calibrated()
+    assert laboratory.budget is not None
+    print(laboratory.budget.says(), flush=True)
     parts: list[str] = []
     everything: list[beside.Line] = []
     others: dict[str, list[beside.Line]] = {TIMERS: [], EACH: []}
-    for case in (case for case in CASES if case.name in chosen):
+    for case in cases:
         text, lines = section(case, asked.out, asked.seeds, laboratory, others)
         parts.append(text + (needless(case, asked.out, asked.seeds, laboratory) if case.name == "cellular" else ""))
         everything += lines

@@ -7,7 +7,7 @@ A number draws one path or two (of 2 to 50 Mbps and a round trip of 2 to 200 ms 
 to 5 % that the paths' links lose of Interests, of Data or of each, and sizes that take 10 to 100 of the longest round
 trips at what the paths carry together.
 
-The bound, fixed before the first run, as issue 37 has it: the flows' mean completion time is at most 1.3 times that
+The bound, fixed before the first run: the flows' mean completion time is at most 1.3 times that
 without loss, over 1 − p, where p is the share of Interests that bring no Data. What would cheat it is to ask twice for
 everything: a run sends at most 2p Interests per Data and 20 per flow more than without loss.
 """

@@ -1,8 +1,8 @@
-"""The properties that issue 37 asks of MIRCC, each on numbers that nothing was tried on: writes PROPERTIES.md.
+"""What MIRCC is to keep, each property on numbers that nothing was tried on: writes PROPERTIES.md.
 
     python checks/mircc/properties.py [--first N] [--jobs N] [--keep FILE] > checks/mircc/PROPERTIES.md
 
-The bounds are the issue's, fixed before the first run:
+The bounds were fixed before the first run:
 
 - **spread**, 90 scenarios of `spread.py`: with a queue of ten packets and one for each Interest whose round trip is
   not known, no Data is dropped, at rest at most 1.1 Interests are sent per Data, and goodput is at least 98 % of that
@@ -13,8 +13,8 @@ The bounds are the issue's, fixed before the first run:
   flows whose secondary rate is to be a tenth of their primary one, or more, is below 1 %. Rates are means over the
   seconds 40 to 60. A rate below that tenth is compared with it.
 - **joins**, 10 scenarios: one flow has 20 Mbps, and after a second 100 flows of 70 Data join, at once or within a round
-  trip, with round trips of 2 to 200 ms. The issue counted 24,352 Nacks for 7,000 Data, and says no bound. Beside it
-  stands the time until the last has its Data, over that of 101 flows on a link that is always full.
+  trip, with round trips of 2 to 200 ms. An audit had counted 24,352 Nacks for 7,000 Data. No bound was set. Beside
+  it stands the time until the last has its Data, over that of 101 flows on a link that is always full.
 """
 
 from __future__ import annotations
@@ -170,12 +170,12 @@ def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
     came: list[Joins] = list(of("joins").values())  # type: ignore[arg-type]
     most = max(came, key=lambda one: one.nacks)
     yield scenes.row([
-        "joins: Nacks per Data", "none said; the issue counted 3.48",
+        "joins: Nacks per Data", "none; an audit had counted 3.48",
         f"{statistics.fmean(j.nacks / j.data for j in came):.2f} on average, {most.nacks / most.data:.2f} at most "
         f"({most.nacks:,.0f} for {most.data:,.0f} Data)", "–",
     ])  # fmt: skip
     yield scenes.row([
-        "joins: time, over a full link's", "none said",
+        "joins: time, over a full link's", "none",
         f"{statistics.fmean(j.time for j in came):.2f} on average, {max(j.time for j in came):.2f} at most", "–",
     ])  # fmt: skip
     gone = sum(j.dropped > 0 for j in came)

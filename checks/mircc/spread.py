@@ -8,7 +8,7 @@ that are there from the start, one to eight that join between 0.5 and 3 s, and a
 evenly over their logarithms. Half of the joiners have 30 kB to 1 MB, all others no end. In one of four a flow goes the
 other way. Each queue holds ten packets and one for each flow, whose round trip is not known before its first Data.
 
-The bounds, fixed before the first run, as issue 37 has them:
+The bounds, fixed before the first run:
 
 - **drops**: no queue drops a packet.
 - **asked**: once all are there for 4 s, or 30 of the longest round trips, at most 1.1 Interests are sent per Data.
@@ -16,7 +16,7 @@ The bounds, fixed before the first run, as issue 37 has them:
   queues without a bound.
 
 What would cheat the first is to be slow: *time* is the joiners' mean completion time over that with unbounded queues,
-which has no bound of the issue's.
+which has no bound.
 """
 
 from __future__ import annotations

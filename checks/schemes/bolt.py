@@ -22,15 +22,20 @@ as in the artefact's analysis. Fixed before the first run, intervals of 95 % ove
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import tails
 
 import midpath
 from midpath import __version__
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
 
 SCHEMES = ("bolt", "swift", "hpcc")
 # Payload sizes in bytes up to which a class goes: within a packet, within a first window, the rest.
@@ -165,22 +170,11 @@ def run(case: Case, scheme: str, seed: int) -> Found:
     )
 
 
-def below(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """By what share ours are less, seed by seed."""
-    return [1 - a / b for a, b in zip(ours, theirs, strict=True)]
-
-
-def verdict(values: Sequence[float], least: float) -> str:
-    """Whether the whole interval is at `least` or above."""
-    mean, half = tails.interval(values)
-    return "holds" if mean - half >= least else "does not hold" if mean + half < least else "undecided"
-
-
 def arrivals_part(seeds: int) -> Iterator[str]:
     """The scenarios with arrivals, and what is claimed of them."""
     found = {}
     classes = [f"slowdown p99, {name}" for name in CLASSES]
-    yield table("scenario", "scheme", "wait p50, us", "wait p99, us", *classes, "lost, %", "not ended")
+    yield scenes.head(["scenario", "scheme", "wait p50, us", "wait p99, us", *classes, "lost, %", "not ended"])
     for name, case in CASES.items():
         for scheme in SCHEMES:
             runs = [run(case, scheme, seed) for seed in range(1, 1 + seeds)]
@@ -189,35 +183,24 @@ def arrivals_part(seeds: int) -> Iterator[str]:
             columns += [[one.slowdowns[i] for one in runs] for i in range(len(CLASSES))]
             columns += [[one.lost for one in runs], [float(one.left) for one in runs]]
             yield f"| {name} | {scheme} | {' | '.join(map(tails.cell, columns))} |"
-    yield "\n" + table("claim", "scenario", "against", "measured", "holds from", "verdict")
+    yield "\n" + scenes.head(["claim", "scenario", "against", "measured", "holds from", "verdict"])
     for name, scheme in product(CASES, SCHEMES[1:]):
-        less = below(*([one.wait for one in found[name, who]] for who in ("bolt", scheme)))
-        judged = verdict(less, LATENCY) if scheme == "swift" else ""
-        yield f"| latency, 80 % less | {name} | {scheme} | {percent(less)} | {LATENCY:.0%} | {judged} |"
+        less = tails.below(*([one.wait for one in found[name, who]] for who in ("bolt", scheme)))
+        judged = tails.verdict(less, LATENCY) if scheme == "swift" else ""
+        yield f"| latency, 80 % less | {name} | {scheme} | {tails.percent(less)} | {LATENCY:.0%} | {judged} |"
     ratios = {}
     for name, (i, of) in product(CASES, enumerate(CLASSES)):
         ours, theirs = ([one.slowdowns[i] for one in found[name, who]] for who in ("bolt", "swift"))
         ratios[name, of] = [b / a for a, b in zip(ours, theirs, strict=True)]
     best = max(ratios, key=lambda which: tails.interval(ratios[which])[0])
-    row = (tails.cell(ratios[best]), str(COMPLETION), verdict(ratios[best], COMPLETION))
+    row = (tails.cell(ratios[best]), str(COMPLETION), tails.verdict(ratios[best], COMPLETION))
     yield f"| completion, up to 3 times | {best[0]}, {best[1]} | swift | {' | '.join(row)} |"
-
-
-def table(*columns: str) -> str:
-    """The head of a table."""
-    return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
-
-
-def percent(values: Sequence[float]) -> str:
-    """A mean share with its interval."""
-    mean, half = tails.interval(values)
-    return f"{100 * mean:.0f} ± {100 * half:.0f} %"
 
 
 def incast_part(messages: int) -> Iterator[str]:
     """The incast, beside what the artefact's analysis prints."""
     yield f"\n## {50 * messages} messages of 500 kB at once\n"
-    yield table("scheme", "wait p99, us", "printed", "throughput, Gbps", "printed", "lost, %", "verdict")
+    yield scenes.head(["scheme", "wait p99, us", "printed", "throughput, Gbps", "printed", "lost, %", "verdict"])
     for scheme in SCHEMES[:2]:
         one = run(incast(messages), scheme, 1)
         wait, rate = PRINTED[scheme]

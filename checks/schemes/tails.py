@@ -97,14 +97,28 @@ def cell(values: Sequence[float]) -> str:
     return f"{mean:.3g} ± {half:.2g}" if half else f"{mean:.3g}"
 
 
-def verdict(scheme: str, ours: Sequence[float], theirs: Sequence[float]) -> str:
+def below(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """By what share ours are less, seed by seed."""
+    return [1 - a / b for a, b in zip(ours, theirs, strict=True)]
+
+
+def percent(values: Sequence[float]) -> str:
+    """A mean share with its interval."""
+    mean, half = interval(values)
+    return f"{100 * mean:.0f} ± {100 * half:.0f} %"
+
+
+def verdict(values: Sequence[float], least: float) -> str:
+    """Whether the whole interval is at `least` or above."""
+    mean, half = interval(values)
+    return "holds" if mean - half >= least else "does not hold" if mean + half < least else "undecided"
+
+
+def claim(scheme: str, ours: Sequence[float], theirs: Sequence[float]) -> str:
     """How far PowerTCP's tail is below another's, seed by seed, and whether the claim holds."""
-    claimed, least = CLAIMS[scheme]
-    below = [1 - a / b for a, b in zip(ours, theirs, strict=True)]
-    mean, half = interval(below)
-    holds = "holds" if mean - half >= least else "does not hold" if mean + half < least else "undecided"
-    percents = (f"{100 * claimed:.0f} %", f"{100 * least:.0f} %", f"{100 * mean:.0f} ± {100 * half:.0f} %")
-    return f"| {scheme} | {' | '.join(percents)} | {holds} |"
+    (claimed, least), less = CLAIMS[scheme], below(ours, theirs)
+    percents = (f"{100 * claimed:.0f} %", f"{100 * least:.0f} %", percent(less))
+    return f"| {scheme} | {' | '.join(percents)} | {verdict(less, least)} |"
 
 
 def lines(seeds: int) -> Iterator[str]:
@@ -120,7 +134,7 @@ def lines(seeds: int) -> Iterator[str]:
     yield "\nHow far below theirs PowerTCP's 99th percentile of short flows is, at 60 %, seed by seed:\n"
     yield "| against | claimed | holds from | measured | verdict |\n|---|---|---|---|---|"
     for scheme in CLAIMS:
-        yield verdict(scheme, found[60, "powertcp"][0], found[60, scheme][0])
+        yield claim(scheme, found[60, "powertcp"][0], found[60, scheme][0])
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import random
 from dataclasses import replace
 
 import changes
+import scenes
 from scene import Scene
 
 DELAYS = (-1.3, 0.7)
@@ -25,7 +26,6 @@ def draw(number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"lossy {number}")
     scene = changes.drawn("lossy", number, rng, DELAYS, UNLIKE, MOST)
-    low, high = LOST
-    share = float(f"{low * (high / low) ** rng.random():.3g}")
+    share = float(f"{scenes.log_uniform(rng, *LOST):.3g}")
     there, back = rng.choice(((share, 0.0), (0.0, share), (share, share)))
     return replace(scene, lost=(there, back))
