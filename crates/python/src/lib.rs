@@ -84,7 +84,7 @@ pub mod _midpath {
     ) -> PyResult<Output<'py>> {
         let in_python = controllers.is_some();
         let threads = if in_python { 1 } else { threads };
-        let options = RunOptions { scheme, seed, threads, sparing: true, wire };
+        let options = RunOptions { scheme, seed, threads, parts: 0, sparing: true, wire };
         let failure = Failure::default();
         let own = policy::catalogue(policies, &failure);
         let own = plugin::catalogue(py, own, controllers.unwrap_or_default(), &failure)?;

@@ -1,5 +1,5 @@
 //! Runs a scenario file without Python around it, for profilers:
-//! `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED]]]`.
+//! `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED [PARTS]]]]`.
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let text = std::fs::read_to_string(&args[0]).expect("a scenario file");
@@ -7,6 +7,7 @@ fn main() {
         scheme: args.get(1).cloned(),
         seed: args.get(3).and_then(|s| s.parse().ok()),
         threads: args.get(2).map_or(1, |t| t.parse().expect("a number")),
+        parts: args.get(4).map_or(0, |t| t.parse().expect("a number")),
         sparing: false,
         wire: false,
     };
@@ -24,6 +25,8 @@ fn main() {
                 r["memory_bytes"],
                 r["invariants"]
             );
+            let survey = out.survey;
+            println!("parts: {survey:?}, {:.2} times as fast at most", survey.at_most());
             println!("{}", out.run["summary"]);
             println!("{:?}", out.table("flows").map(|t| t.f64("fct_s").iter().take(6).copied().collect::<Vec<_>>()));
         }

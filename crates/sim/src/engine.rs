@@ -1,5 +1,5 @@
-//! The engine: nodes in parts, each part run by one thread, in windows no longer than the delay
-//! between parts.
+//! The engine: nodes in parts, which threads take one after another, in windows no longer than the
+//! delay between parts.
 //!
 //! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups
 //! in order of (time, arrival before wake-up, port, order on the wire), and nothing else.
@@ -9,6 +9,7 @@ mod assemble;
 mod chance;
 mod driver;
 mod event_loops;
+mod mail;
 mod network;
 mod next_arrivals;
 mod parallel;
@@ -22,9 +23,10 @@ mod tally;
 mod trace;
 mod wire;
 
-pub use assemble::Engine;
+pub use assemble::{Crew, Engine};
 pub use chance::{Bursts, Jitter, Law};
 pub use network::{Course, NetLink, Network, Variation};
+pub use parallel::Survey;
 pub use passage::{Fate, Passage};
 pub use reports::Reports;
 pub use tally::{FlowFate, Tally};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::engine::Survey;
+
 /// No value in [`Column::U32OrNone`].
 pub const NONE: u32 = u32::MAX;
 
@@ -110,6 +112,9 @@ pub struct RunOutput {
     pub tables: Vec<(String, Table)>,
     /// Further files by name: captures.
     pub files: Vec<(String, Vec<u8>)>,
+    /// What the parts of the network had to do at a time. It is in no file: results don't depend on
+    /// parts.
+    pub survey: Survey,
 }
 
 impl RunOutput {
@@ -169,7 +174,13 @@ mod tests {
     #[test]
     fn the_drawing_stands_where_its_key_belongs() {
         let run = serde_json::json!({ "a": [1], "summary": "x\"y", "wall_s": 1.5 });
-        let out = RunOutput { run, topology: "{\"links\":[]}".to_owned(), tables: Vec::new(), files: Vec::new() };
+        let out = RunOutput {
+            run,
+            topology: "{\"links\":[]}".to_owned(),
+            tables: Vec::new(),
+            files: Vec::new(),
+            survey: Survey::default(),
+        };
         let text = out.json();
         assert_eq!(text, r#"{"a":[1],"summary":"x\"y","topology":{"links":[]},"wall_s":1.5}"#);
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");

@@ -11,7 +11,7 @@ use midpath_schemes::Catalogue;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::engine::{self, Engine, Network, TracePlan};
+use crate::engine::{self, Crew, Engine, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
     Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
@@ -30,6 +30,9 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// Threads at most; 0 and 1 are one. The result doesn't depend on it.
     pub threads: usize,
+    /// Parts of the network, of which each thread runs whichever is next; 0: chosen by their number
+    /// and the network. The result doesn't depend on it.
+    pub parts: usize,
     /// One thread only, where a network has so little to do at a time that several would wait for
     /// each other more than they work.
     pub sparing: bool,
@@ -151,6 +154,7 @@ struct Finished<'a> {
     recording: Recording,
     span: Time,
     threads: usize,
+    survey: Survey,
     memory: usize,
     counts: Counts,
     warnings: Vec<Warning>,
@@ -217,6 +221,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         recording: run.recording,
         span: run.end,
         threads: 1,
+        survey: Survey::default(),
         memory: 0,
         counts,
         warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
@@ -238,7 +243,8 @@ fn run_packets<'a>(
     let captures = setup.captures();
     let stalls_plan = setup.watch_plan();
     let (pipes, buffers) = (network.pipes.clone(), network.buffers.clone());
-    let mut engine = Engine::new(network, options.threads, options.sparing, |nodes| {
+    let crew = Crew { threads: options.threads, parts: options.parts, sparing: options.sparing };
+    let mut engine = Engine::new(network, crew, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, stalls_plan.clone(), nodes, here))
     });
@@ -270,6 +276,7 @@ fn run_packets<'a>(
     debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
     debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
+    let survey = engine.survey();
     let traced = engine.take_record().map(Traced::new);
     warnings.extend(traced.iter().filter_map(Traced::warning));
     let mut recording = Recording::default();
@@ -289,6 +296,7 @@ fn run_packets<'a>(
         recording,
         span,
         threads,
+        survey,
         memory,
         counts,
         warnings,
@@ -375,7 +383,7 @@ impl Finished<'_> {
             (name, c.file_with(|packet| numbers.of(place, packet)))
         });
         let files = files.collect();
-        RunOutput { run, topology: setup.drawing(), tables, files }
+        RunOutput { run, topology: setup.drawing(), tables, files, survey: self.survey }
     }
 
     fn series(recording: Recording, span: Time, setup: &Setup) -> Table {

@@ -130,6 +130,15 @@ impl Pool {
         }
     }
 
+    /// Takes a copy of a packet in that lives elsewhere: of as much of it as counts.
+    #[inline]
+    pub fn insert_copy(&mut self, packet: &Packet) -> Pkt {
+        let Some(place) = self.free.pop() else { return self.insert(*packet) };
+        self.created += 1;
+        self.slots[place as usize].become_copy_of(packet);
+        self.hold(place)
+    }
+
     /// Takes a copy of a packet in.
     pub fn copy(&mut self, pkt: &Pkt) -> Pkt {
         let packet = self.slots[self.place(pkt)];
@@ -151,6 +160,13 @@ impl Pool {
         packet.become_copy_of(&self.slots[self.place(&pkt)]);
         self.free(pkt);
         packet
+    }
+
+    /// The same into a place that had another packet.
+    #[inline]
+    pub fn take_into(&mut self, pkt: Pkt, place: &mut Packet) {
+        place.become_copy_of(&self.slots[self.place(&pkt)]);
+        self.free(pkt);
     }
 
     /// Turns a held packet into a number, for drivers that keep packets on wires as such.

@@ -8,7 +8,7 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::network::{NetLink, Network};
-use super::parallel::{Plan, run_alone, run_together};
+use super::parallel::{Plan, Survey, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
 use super::reports::Reports;
@@ -24,24 +24,27 @@ pub struct Engine {
     place: Vec<(u32, u32)>,
     nodes_of_rings: Vec<Vec<u32>>,
     window: Time,
+    threads: usize,
+    survey: Survey,
+}
+
+/// By how many threads a network is to be run, and in how many parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Crew {
+    /// At most so many.
+    pub threads: usize,
+    /// So many if they balance; 0 for as many as threads want.
+    pub parts: usize,
+    /// One thread only, where several would wait for each other.
+    pub sparing: bool,
 }
 
 impl Engine {
-    /// Prepares `network` to be run by at most `threads` threads; if `sparing`, by one where more
-    /// would wait for each other. `probe` makes the probe of a part from its nodes.
-    pub fn new(
-        mut network: Network,
-        threads: usize,
-        sparing: bool,
-        mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>,
-    ) -> Engine {
-        let mut part_of = partition(network.nodes.len(), &network.links, threads.max(1));
-        let mut window = cut_window(&network.links, &part_of);
-        if sparing && !pays(&network.links, window) {
-            part_of.fill(0);
-            window = Time::MAX;
-        }
+    /// Prepares `network` to be run by `crew`. `probe` makes the probe of a part from its nodes.
+    pub fn new(mut network: Network, crew: Crew, mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>) -> Engine {
+        let (part_of, window) = divide(network.nodes.len(), &network.links, crew);
         let parts = part_of.iter().map(|p| *p as usize + 1).max().unwrap_or(1);
+        let threads = crew.threads.clamp(1, parts);
         let mut place = Vec::with_capacity(part_of.len());
         let mut members: Vec<Vec<NodeId>> = vec![Vec::new(); parts];
         for (n, p) in part_of.iter().enumerate() {
@@ -66,7 +69,7 @@ impl Engine {
             Part::new(nodes, spans, wires, rings, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });
         let parts = built.collect();
-        Engine { parts, place, nodes_of_rings, window }
+        Engine { parts, place, nodes_of_rings, window, threads, survey: Survey::default() }
     }
 
     /// Makes all links carry bytes: every packet is encoded and decoded on each.
@@ -110,7 +113,11 @@ impl Engine {
         let plan = Plan { stop: stop_at, sample, watch, window: self.window };
         let done = match self.parts.as_mut_slice() {
             [only] => run_alone(only, plan, progress),
-            several => run_together(several, &self.nodes_of_rings, plan, progress),
+            several => {
+                let (done, survey) = run_together(several, &self.nodes_of_rings, self.threads, plan, progress);
+                self.survey = survey;
+                done
+            }
         };
         // Where nothing has happened any more, nothing will until then.
         if let (Some(stop), true) = (stop, plan.watch < Time::MAX) {
@@ -121,7 +128,12 @@ impl Engine {
 
     /// How many threads it runs on.
     pub fn threads(&self) -> usize {
-        self.parts.len()
+        self.threads
+    }
+
+    /// What the parts had to do at a time; nothing of a run in one part.
+    pub fn survey(&self) -> Survey {
+        self.survey
     }
 
     /// A node.
@@ -207,6 +219,24 @@ impl Engine {
     pub fn into_probes(self) -> impl Iterator<Item = Box<dyn Probe>> {
         self.parts.into_iter().map(|p| p.probe)
     }
+}
+
+/// Which part each node goes to, and how long a window may be.
+fn divide(nodes: usize, links: &[NetLink], crew: Crew) -> (Vec<u32>, Time) {
+    let in_parts = |parts: usize| {
+        let part_of = partition(nodes, links, parts.max(1));
+        let window = cut_window(links, &part_of);
+        (part_of, window)
+    };
+    if crew.parts > 0 {
+        return in_parts(crew.parts);
+    }
+    let (mut part_of, mut window) = in_parts(crew.threads);
+    if crew.sparing && !pays(links, window) {
+        part_of.fill(0);
+        window = Time::MAX;
+    }
+    (part_of, window)
 }
 
 /// The nodes by part. In one part they stay where they are, for they may be most of the memory.

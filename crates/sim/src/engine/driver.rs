@@ -11,10 +11,11 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
+use super::mail::{Address, Mail};
 use super::reports::Reports;
 use super::rings::{Entry, Rings};
 use super::sched::Calendar;
-use super::tally::{Crossing, FlowFate, Tally};
+use super::tally::{FlowFate, Tally};
 use super::trace::{At, Life, Trace, reason};
 use super::wire::{Target, Wire};
 use super::{Event, Probe};
@@ -57,7 +58,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub tally: &'a mut Tally,
     pub fates: &'a mut FxHashMap<FlowId, FlowFate>,
     pub reports: &'a mut Reports,
-    pub outbox: &'a mut [Vec<Crossing>],
+    pub outbox: &'a mut [Mail],
     pub probe: &'a mut dyn Probe,
     pub observed: bool,
     pub bytes: Option<&'a mut Vec<u8>>,
@@ -136,8 +137,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             Target::There { part, ring } => {
                 self.tally.exported += 1;
                 let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-                let packet = pool.take(pkt);
-                self.outbox[part as usize].push(Crossing { ring, at, corrupt, packet, life });
+                self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life }, pool);
             }
         }
     }

@@ -1,13 +1,17 @@
-//! Several parts, one thread each, in windows no longer than the shortest link between parts.
+//! How a run goes on: what is to be done next, by one part or by several.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+mod crew;
+mod pace;
+mod rounds;
+mod survey;
+
+pub(super) use crew::run_together;
+pub use survey::Survey;
 
 use midpath_core::units::Time;
 
 use super::Progress;
-use super::part::{Agenda, Part};
-use super::tally::Crossing;
+use super::part::Part;
 
 /// When a run ends and what it stops for on the way.
 #[derive(Clone, Copy)]
@@ -57,17 +61,36 @@ impl Observations {
         self.next_sample.min(self.next_watch)
     }
 
-    /// Lets the part's probe observe, for the time of the next one has come. Watches get longer with
-    /// the run, as [`RestCheck`] does, so that there are few.
-    fn make(&mut self, part: &mut Part) {
-        let now = self.next();
-        if now == self.next_sample {
-            part.sample(now);
-            self.next_sample = now.saturating_add(self.sample);
+    /// What is observed next, whose time has come. Watches get longer with the run, as
+    /// [`RestCheck`] does, so that there are few.
+    fn take(&mut self) -> Observation {
+        let at = self.next();
+        let due = Observation { at, sample: at == self.next_sample, watch: at == self.next_watch };
+        if due.sample {
+            self.next_sample = at.saturating_add(self.sample);
         }
-        if now == self.next_watch {
-            part.watch(now);
-            self.next_watch = now.saturating_add(self.watch.max(Time(now.0 / 64)));
+        if due.watch {
+            self.next_watch = at.saturating_add(self.watch.max(Time(at.0 / 64)));
+        }
+        due
+    }
+}
+
+/// What a part's probe observes at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Observation {
+    at: Time,
+    sample: bool,
+    watch: bool,
+}
+
+impl Observation {
+    fn make(self, part: &mut Part) {
+        if self.sample {
+            part.sample(self.at);
+        }
+        if self.watch {
+            part.watch(self.at);
         }
     }
 }
@@ -93,152 +116,6 @@ impl Pulse {
         }
         due
     }
-}
-
-/// A barrier that spins before it sleeps: windows last microseconds, and to be woken costs more than
-/// they do. But who spins for longer than that waits for a thread that has no core, and may have
-/// taken it. Who yields in place of sleeping gives away the rest of its share each time: 16 times as
-/// slow on a busy machine.
-struct Barrier {
-    waiting: AtomicUsize,
-    generation: AtomicUsize,
-    size: usize,
-    /// How often to look before the thread sleeps: not at all when there are more threads than cores.
-    patience: u32,
-    /// Threads that sleep, or are about to.
-    asleep: AtomicUsize,
-    lock: Mutex<()>,
-    wakes: Condvar,
-}
-
-impl Barrier {
-    /// Ours: about what a window lasts.
-    const PATIENCE: u32 = 2_000;
-
-    fn new(size: usize) -> Barrier {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let (waiting, generation, asleep, lock, wakes) = Default::default();
-        let patience = if size <= cores { Barrier::PATIENCE } else { 0 };
-        Barrier { waiting, generation, size, patience, asleep, lock, wakes }
-    }
-
-    fn wait(&self) {
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.size {
-            self.waiting.store(0, Ordering::Relaxed);
-            self.open(generation.wrapping_add(1));
-            return;
-        }
-        for _ in 0..self.patience {
-            if self.generation.load(Ordering::Acquire) != generation {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-        self.sleep(generation);
-    }
-
-    /// All have come: whoever sleeps is woken.
-    fn open(&self, generation: usize) {
-        self.generation.store(generation, Ordering::SeqCst);
-        // Who is about to sleep holds the lock, and looks once more.
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            drop(self.lock.lock().expect("no thread panicked"));
-            self.wakes.notify_all();
-        }
-    }
-
-    fn sleep(&self, generation: usize) {
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        let mut lock = self.lock.lock().expect("no thread panicked");
-        while self.generation.load(Ordering::SeqCst) == generation {
-            lock = self.wakes.wait(lock).expect("no thread panicked");
-        }
-        drop(lock);
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// What the threads share. They meet once in each round: a thread that has met the others may be
-/// far into the next round, and no further, while another still reads what was said in this one. So
-/// what is said has a place for even rounds and one for odd ones.
-struct Exchange {
-    /// `boxes[to * parts + from]`.
-    boxes: Vec<Mutex<Vec<Crossing>>>,
-    /// By parity of the round: when each part has something to do next, or sends something to
-    /// others.
-    earliest: [Vec<AtomicU64>; 2],
-    agendas: Mutex<Vec<Agenda>>,
-    hops: Vec<AtomicU64>,
-    events: Vec<AtomicU64>,
-    barrier: Barrier,
-    /// The round after which the run is cancelled.
-    cancelled: AtomicU64,
-}
-
-/// No round.
-const NEVER: u64 = u64::MAX;
-
-impl Exchange {
-    fn new(parts: usize) -> Exchange {
-        let zeros = || (0..parts).map(|_| AtomicU64::new(0)).collect();
-        Exchange {
-            boxes: (0..parts * parts).map(|_| Mutex::default()).collect(),
-            earliest: [zeros(), zeros()],
-            agendas: Mutex::new(vec![Agenda::default(); parts]),
-            hops: zeros(),
-            events: zeros(),
-            barrier: Barrier::new(parts),
-            cancelled: AtomicU64::new(NEVER),
-        }
-    }
-
-    /// Says when this part has something to do next, and hears when anybody has.
-    fn meet(&self, me: usize, round: u64, earliest: Time) -> Time {
-        let said = &self.earliest[(round % 2) as usize];
-        said[me].store(earliest.0, Ordering::Release);
-        self.barrier.wait();
-        Time(said.iter().map(|e| e.load(Ordering::Acquire)).min().unwrap_or(u64::MAX))
-    }
-
-    /// Whether the run was cancelled before the threads met for this round.
-    fn is_cancelled(&self, round: u64) -> bool {
-        self.cancelled.load(Ordering::Acquire) <= round
-    }
-
-    /// Whether nothing is left to be done: each thread says what its part has to do, and waits for
-    /// the others.
-    fn is_over(&self, me: usize, part: &Part) -> bool {
-        let mine = part.agenda();
-        self.agendas.lock().expect("no thread panicked")[me] = mine;
-        self.barrier.wait();
-        let over = self.agendas.lock().expect("no thread panicked").iter().copied().fold(mine, Agenda::and).is_empty();
-        self.barrier.wait();
-        over
-    }
-
-    /// Hands over what leaves a part; says when the first of it arrives.
-    fn post(&self, me: usize, parts: usize, part: &mut Part) -> Time {
-        let mut first = Time::MAX;
-        for (to, letters) in part.outbox.iter_mut().enumerate().filter(|(_, l)| !l.is_empty()) {
-            first = letters.iter().map(|l| l.at).fold(first, Time::min);
-            self.boxes[to * parts + me].lock().expect("no thread panicked").append(letters);
-        }
-        first
-    }
-
-    /// Takes in what has come for a part. A thread that is ahead may have put more in: that arrives
-    /// after this round, and is as good here.
-    fn fetch(&self, me: usize, parts: usize, part: &mut Part, node_of_ring: &[u32]) {
-        for from in 0..parts {
-            let mut letters = self.boxes[me * parts + from].lock().expect("no thread panicked");
-            part.import(&mut letters, node_of_ring);
-        }
-    }
-}
-
-fn sum(counts: &[AtomicU64]) -> u64 {
-    counts.iter().map(|c| c.load(Ordering::Relaxed)).sum()
 }
 
 /// Runs one part alone. Says when it ended and whether it was not cancelled.
@@ -268,74 +145,66 @@ pub(super) fn run_alone(part: &mut Part, plan: Plan, progress: &mut dyn FnMut(Pr
             }
             check = check.following();
         } else {
-            observations.make(part);
+            observations.take().make(part);
         }
     }
 }
 
-/// Runs all parts, the first on this thread.
-pub(super) fn run_together(
-    parts: &mut [Part],
-    nodes_of_rings: &[Vec<u32>],
-    plan: Plan,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> bool {
-    let shared = Exchange::new(parts.len());
-    let count = parts.len();
-    let (first, rest) = parts.split_first_mut().expect("at least one part");
-    std::thread::scope(|scope| {
-        for (i, part) in rest.iter_mut().enumerate() {
-            let shared = &shared;
-            scope.spawn(move || run_one(i + 1, count, part, &nodes_of_rings[i + 1], plan, shared, &mut |_| true));
-        }
-        run_one(0, count, first, &nodes_of_rings[0], plan, &shared, progress);
-    });
-    !shared.is_cancelled(NEVER - 1)
+/// What all parts do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Everything that happens before this time.
+    Run(Time),
+    Observe(Observation),
+    /// Say what is left to be done.
+    Rest,
 }
 
-/// One thread's loop. Every thread takes the same decisions from the same shared times.
-fn run_one(
-    me: usize,
-    count: usize,
-    part: &mut Part,
-    node_of_ring: &[u32],
+/// The tasks of a run of several parts, one after another. They depend on simulated times alone.
+struct Schedule {
     plan: Plan,
-    shared: &Exchange,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) {
-    let (mut observations, mut check) = (Observations::new(plan), RestCheck::FIRST);
-    let mut pulse = Pulse::default();
-    // Told before the threads meet for a round: then all hear of it in that round.
-    let mut tell = |now: Time, round: u64| {
-        let due = me == 0 && pulse.is_due(sum(&shared.events), 1024);
-        if due && !progress(Progress { now, hops: sum(&shared.hops) }) {
-            shared.cancelled.fetch_min(round, Ordering::AcqRel);
+    observations: Observations,
+    check: RestCheck,
+}
+
+impl Schedule {
+    fn new(plan: Plan) -> Schedule {
+        Schedule { plan, observations: Observations::new(plan), check: RestCheck::FIRST }
+    }
+
+    /// What is to be done where nothing happens before `now`; `None` at the end.
+    fn next(&mut self, now: Time) -> Option<Task> {
+        let (check, observe) = (self.check.0, self.observations.next());
+        if now == Time::MAX || now.min(observe) >= self.plan.stop {
+            return None;
         }
-    };
-    let mut sent = Time::MAX;
-    for round in 0.. {
-        let now = shared.meet(me, round, part.earliest().min(sent));
-        // Also at the end: what is on its way is counted.
-        shared.fetch(me, count, part, node_of_ring);
-        sent = Time::MAX;
-        if now == Time::MAX || now.min(observations.next()) >= plan.stop || shared.is_cancelled(round) {
-            return;
+        if now >= check && check <= observe {
+            self.check = self.check.following();
+            return Some(Task::Rest);
         }
-        if now >= check.0 && check.0 <= observations.next() {
-            if shared.is_over(me, part) {
-                return;
-            }
-            check = check.following();
-        } else if now >= observations.next() {
-            tell(observations.next(), round + 1);
-            observations.make(part);
-        } else {
-            let limit = now.saturating_add(plan.window).min(plan.stop).min(observations.next()).min(check.0);
-            while part.run_bucket(limit) {}
-            sent = shared.post(me, count, part);
-            shared.hops[me].store(part.tally.hops, Ordering::Relaxed);
-            shared.events[me].store(part.tally.events, Ordering::Relaxed);
-            tell(now, round + 1);
+        if now >= observe {
+            return Some(Task::Observe(self.observations.take()));
         }
+        Some(Task::Run(now.saturating_add(self.plan.window).min(self.plan.stop).min(observe).min(check)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_checks_for_rest_observes_and_never_runs_past_either() {
+        let (ms, never) = (Time::from_ms, Time::MAX);
+        let plan = Plan { stop: ms(25), sample: ms(10), watch: never, window: ms(4) };
+        let mut schedule = Schedule::new(plan);
+        let sampled = |at| Task::Observe(Observation { at, sample: true, watch: false });
+        assert_eq!(schedule.next(ms(1)), Some(Task::Run(ms(5))));
+        assert_eq!(schedule.next(ms(8)), Some(Task::Run(ms(10))), "up to the sample");
+        // Nothing happens before 21 ms: first the check of 10 ms, then the sample, then the next of both.
+        let tasks = std::array::from_fn::<_, 5, _>(|_| schedule.next(ms(21)).unwrap());
+        assert_eq!(tasks, [Task::Rest, sampled(ms(10)), Task::Rest, sampled(ms(20)), Task::Run(ms(25))]);
+        assert_eq!(schedule.next(ms(25)), None, "the end");
+        assert_eq!(Schedule::new(plan).next(never), None, "nothing will happen any more");
     }
 }

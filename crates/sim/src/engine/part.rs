@@ -14,11 +14,12 @@ use rustc_hash::FxHashMap;
 
 use super::arrival_heap::ArrivalHeap;
 use super::driver::{NodeDriver, Tracing, Untraced};
+use super::mail::Mail;
 use super::next_arrivals;
 use super::reports::Reports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
-use super::tally::{Crossing, FlowFate, Tally};
+use super::tally::{FlowFate, Tally};
 use super::trace::Trace;
 use super::wire::Wire;
 use super::{Event, Probe};
@@ -76,7 +77,8 @@ pub(crate) struct Part {
     pub tally: Tally,
     pub fates: FxHashMap<FlowId, FlowFate>,
     pub reports: Reports,
-    pub outbox: Vec<Vec<Crossing>>,
+    /// What leaves for each part.
+    pub outbox: Vec<Mail>,
     pub events: Vec<Event>,
     pub probe: Box<dyn Probe>,
     /// Packets are observed as they get their places on the wire: by the probe, or because links
@@ -123,7 +125,7 @@ impl Part {
             tally: Tally::default(),
             fates: FxHashMap::default(),
             reports: Reports::default(),
-            outbox: (0..parts).map(|_| Vec::new()).collect(),
+            outbox: (0..parts).map(|_| Mail::default()).collect(),
             events,
             observed: false,
             bytes: None,
@@ -179,15 +181,15 @@ impl Part {
     }
 
     /// Takes in what came from another part.
-    pub fn import(&mut self, crossings: &mut Vec<Crossing>, node_of_ring: &[u32]) {
-        for c in crossings.drain(..) {
+    pub fn import(&mut self, mail: &mut Mail, node_of_ring: &[u32]) {
+        for (to, packet) in mail.take() {
             self.tally.imported += 1;
-            let pkt = self.pool.insert(c.packet);
+            let pkt = self.pool.insert_copy(packet);
             if let Some(trace) = &mut self.trace {
-                trace.adopt(pkt.id(), c.life);
+                trace.adopt(pkt.id(), to.life);
             }
-            if self.rings.insert(c.ring, c.at, Entry::new(pkt, c.corrupt, &self.pool)) {
-                self.calendar.note(node_of_ring[c.ring as usize], c.at);
+            if self.rings.insert(to.ring, to.at, Entry::new(pkt, to.corrupt, &self.pool)) {
+                self.calendar.note(node_of_ring[to.ring as usize], to.at);
             }
         }
     }
@@ -312,6 +314,7 @@ impl Part {
             + self.calendar.memory()
             + self.rings.memory()
             + self.nodes.iter().map(Node::memory).sum::<usize>()
+            + self.outbox.iter().map(Mail::memory).sum::<usize>()
     }
 }
 

@@ -1,19 +1,6 @@
-//! What a part counts, and what it hands to others.
+//! What a part counts.
 
-use midpath_core::packet::Packet;
 use midpath_core::units::Time;
-
-use super::trace::Life;
-
-/// A packet that leaves its part.
-pub(crate) struct Crossing {
-    pub ring: u32,
-    pub at: Time,
-    pub corrupt: bool,
-    pub packet: Packet,
-    /// Of a traced run: who it is.
-    pub life: Life,
-}
 
 /// What happened to one flow's packets in the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

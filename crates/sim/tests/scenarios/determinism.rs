@@ -88,7 +88,7 @@ fn a_large_network_gives_the_same_with_and_without_looking_ahead() {
         );
         let one = with(&text, 1, 1);
         assert!(one.run["packet_hops"].as_u64() > Some(50_000), "{scheme} has hardly begun");
-        for threads in [2, 3] {
+        for threads in [2, 3, 7, 16, 64] {
             assert_same(&one, &with(&text, threads, 1), &format!("{scheme} on {threads} threads"));
         }
     }

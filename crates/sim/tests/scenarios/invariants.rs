@@ -170,14 +170,16 @@ proptest! {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// Byte for byte, on repetition and on any number of threads, with time series too.
+    /// Byte for byte, on repetition, on any number of threads and in any number of parts, with time
+    /// series too.
     #[test]
     fn the_result_is_the_same_on_any_number_of_threads(scene in scene()) {
         let text = scene.text(true);
         let one = with(&text, 1).repeatable();
-        for threads in [1, 2, 3, 5] {
-            let again = with(&text, threads).repeatable();
-            prop_assert!(one == again, "{threads} threads: {}\n{text}", first_difference(&one, &again));
+        for (threads, parts) in [(1, 0), (2, 0), (3, 0), (64, 0), (1, 4), (2, 5)] {
+            let again = run(&text, &RunOptions { threads, parts, ..RunOptions::default() }).repeatable();
+            let how = format!("{threads} threads, {parts} parts");
+            prop_assert!(one == again, "{how}: {}\n{text}", first_difference(&one, &again));
         }
     }
 
