@@ -55,7 +55,6 @@ def run(
             asked.base_dir,
             scheme=asked.scheme,
             seed=asked.seed,
-            # More threads than cores wait for each other at every step: 0.2 s became 20 s.
             threads=min(threads or cores(), cores()),
             wire=wire,
             progress=progress,

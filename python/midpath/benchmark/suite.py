@@ -134,9 +134,11 @@ def _maps(rocketfuel: Path | None) -> Iterator[Bench]:
 
 
 def _threads() -> Iterator[Bench]:
-    for k, least in ((4, 1.0), (8, 1.8), (16, 1.8)):
-        title = f"fat-tree-{k} with two threads"
-        yield Bench(f"threads-{k}", title, fat_tree(k), Goal(speedup=least), threads=2, large=k == 16)
+    for threads, k, least in ((2, 4, 1.0), (2, 8, 1.9), (2, 16, 1.9), (2, 32, 1.9), (16, 16, 10), (16, 32, 10)):
+        name, title = f"threads-{k}", f"fat-tree-{k} with {threads} threads"
+        scenario = fat_tree(k, "100 kB") if k == 32 else fat_tree(k)
+        whole = name if threads == 2 else f"{name}-by-{threads}"
+        yield Bench(whole, title, scenario, Goal(speedup=least), threads=threads, large=k >= 16)
 
 
 def _scale() -> Iterator[Bench]:

@@ -53,7 +53,7 @@ def run(
             help="Threads for this run, at most: one per core, and one where little is to do at a time; 0: as many.",
             min=0,
         ),
-    ] = 1,
+    ] = 0,
     wire: Annotated[bool, typer.Option("--wire", help="Encode and decode each packet on every link.")] = False,
     trace: Annotated[
         str | None,
