@@ -231,12 +231,14 @@ fn divide(nodes: usize, links: &[NetLink], crew: Crew) -> (Vec<u32>, Time) {
     if crew.parts > 0 {
         return in_parts(crew.parts);
     }
-    let (mut part_of, mut window) = in_parts(crew.threads);
-    if crew.sparing && !pays(links, window) {
-        part_of.fill(0);
-        window = Time::MAX;
+    // A window is no longer than the longest link: where not even that pays, nothing is cut.
+    let longest = links.iter().map(NetLink::shortest).max().unwrap_or(Time::ZERO);
+    let alone = (vec![0; nodes], Time::MAX);
+    if crew.sparing && !pays(links, longest) {
+        return alone;
     }
-    (part_of, window)
+    let (part_of, window) = in_parts(crew.threads);
+    if crew.sparing && !pays(links, window) { alone } else { (part_of, window) }
 }
 
 /// The nodes by part. In one part they stay where they are, for they may be most of the memory.
