@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from statistics import fmean, stdev
 
 from midpath.estimate.pilots import Told
 
@@ -68,14 +69,12 @@ class Band:
 
 def scale(logs: Sequence[float]) -> float:
     """What an estimate's error is measured in: the standard error of the pilots' mean, and no less than the floor."""
-    mean = sum(logs) / len(logs)
-    variance = sum((one - mean) ** 2 for one in logs) / (len(logs) - 1)
-    return math.hypot(math.sqrt(variance / len(logs)), FLOOR)
+    return math.hypot(stdev(logs) / math.sqrt(len(logs)), FLOOR)
 
 
 def band(fluid: float, logs: Sequence[float], errors: Errors) -> Band:
     """The fluid's figure times the pilots' ratio, with what errors of that were."""
-    value, unit = math.log(fluid) + sum(logs) / len(logs), scale(logs)
+    value, unit = math.log(fluid) + fmean(logs), scale(logs)
     return Band(*(math.exp(value + unit * one) for one in (errors.low, errors.middle, errors.high)))
 
 
