@@ -35,8 +35,8 @@ def run(
 ) -> Result:
     """Simulates a scenario, given as an object, a file or a text.
 
-    The result does not depend on `threads` (0: one per core; never more; one where a network has so little to do at a
-    time that several would wait for each other). `progress` is called about ten times a second
+    The result does not depend on `threads` (0: one per core; never more; one where several would not be faster, by a
+    guess from links and flows). `progress` is called about ten times a second
     with `simulated_s`, `stop_s` (None if not known), `packet_hops` and `flows`; returning `False` stops the run.
 
     With `wire`, links carry bytes: each packet is encoded and decoded on every link, as `docs/wire.md` says. The result

@@ -1,5 +1,6 @@
 //! Runs a scenario file without Python around it, for profilers:
-//! `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED [PARTS]]]]`.
+//! `cargo run --release --example profile -- FILE [SCHEME [THREADS [SEED [PARTS]]]]`; with 0
+//! parts it chooses as `midpath run` does.
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let text = std::fs::read_to_string(&args[0]).expect("a scenario file");
@@ -8,7 +9,7 @@ fn main() {
         seed: args.get(3).and_then(|s| s.parse().ok()),
         threads: args.get(2).map_or(1, |t| t.parse().expect("a number")),
         parts: args.get(4).map_or(0, |t| t.parse().expect("a number")),
-        sparing: false,
+        sparing: args.get(4).is_some_and(|parts| parts == "0"),
         wire: false,
     };
     let base = std::path::Path::new(&args[0]).parent().unwrap_or(std::path::Path::new("."));
@@ -26,7 +27,7 @@ fn main() {
                 r["invariants"]
             );
             let survey = out.survey;
-            println!("parts: {survey:?}, {:.2} times as fast at most", survey.at_most());
+            println!("{} threads, parts: {survey:?}, {:.2} times as fast at most", r["threads"], survey.at_most());
             println!("{}", out.run["summary"]);
             println!("{:?}", out.table("flows").map(|t| t.f64("fct_s").iter().take(6).copied().collect::<Vec<_>>()));
         }

@@ -23,7 +23,7 @@ mod tally;
 mod trace;
 mod wire;
 
-pub use assemble::{Crew, Engine};
+pub use assemble::{Crew, Engine, IsWorth};
 pub use chance::{Bursts, Jitter, Law};
 pub use network::{Course, NetLink, Network, Variation};
 pub use parallel::Survey;

@@ -11,7 +11,7 @@ use midpath_schemes::Catalogue;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::engine::{self, Crew, Engine, Network, Survey, TracePlan};
+use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
     Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
@@ -33,8 +33,8 @@ pub struct RunOptions {
     /// Parts of the network, of which each thread runs whichever is next; 0: chosen by their number
     /// and the network. The result doesn't depend on it.
     pub parts: usize,
-    /// One thread only, where a network has so little to do at a time that several would wait for
-    /// each other more than they work.
+    /// One thread only, where several would wait for each other more than they work, or would be done
+    /// before they have helped: a guess from links and flows.
     pub sparing: bool,
     /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't
     /// depend on it.
@@ -243,7 +243,9 @@ fn run_packets<'a>(
     let captures = setup.captures();
     let stalls_plan = setup.watch_plan();
     let (pipes, buffers) = (network.pipes.clone(), network.buffers.clone());
-    let crew = Crew { threads: options.threads, parts: options.parts, sparing: options.sparing };
+    let is_worth = |part_of: &[u32]| setup.is_worth(part_of);
+    let sparing = options.sparing.then_some(&is_worth as IsWorth<'_>);
+    let crew = Crew { threads: options.threads, parts: options.parts, sparing };
     let mut engine = Engine::new(network, crew, |nodes| {
         let here = captures.iter().filter(|c| nodes.contains(&c.place.0)).cloned().collect();
         Box::new(Recorder::new(&plan, stalls_plan.clone(), nodes, here))

@@ -20,6 +20,7 @@ mod routes;
 mod trace;
 mod tunnels;
 mod vary;
+mod worth;
 
 use std::collections::BTreeSet;
 use std::path::Path;

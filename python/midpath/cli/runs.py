@@ -35,6 +35,7 @@ from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.result import MARKER
+from midpath.run import cores
 from midpath.run import run as run_scenario
 from midpath.storage import require_replaceable
 from midpath.trace.option import as_changes
@@ -50,7 +51,7 @@ def run(
     threads: Annotated[
         int,
         typer.Option(
-            help="Threads for this run, at most: one per core, and one where little is to do at a time; 0: as many.",
+            help="Threads for this run, at most: one per core, and one where more would not be faster; 0: as many as are.",
             min=0,
         ),
     ] = 0,
@@ -77,6 +78,13 @@ def run(
         result = run_scenario(scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached))
     if out:
         result.save(out)
+    if (ran := result.run["threads"]) < threads:
+        why = (
+            f"there are {cores()} cores"
+            if ran == cores()
+            else "more parts of the network have too little to do, at a time or in all"
+        )
+        typer.echo(f"{ran} of {threads} threads ran: {why}", err=True)
     if json:
         print_json(result.run)
         return

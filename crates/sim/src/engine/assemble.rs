@@ -28,20 +28,24 @@ pub struct Engine {
     survey: Survey,
 }
 
+/// Whether nodes in such parts are worth several threads.
+pub type IsWorth<'a> = &'a dyn Fn(&[u32]) -> bool;
+
 /// By how many threads a network is to be run, and in how many parts.
-#[derive(Debug, Clone, Copy)]
-pub struct Crew {
+#[derive(Clone, Copy)]
+pub struct Crew<'a> {
     /// At most so many.
     pub threads: usize,
     /// So many if they balance; 0 for as many as threads want.
     pub parts: usize,
-    /// One thread only, where several would wait for each other.
-    pub sparing: bool,
+    /// One thread only, where several would wait for each other, or where this says that nodes in
+    /// such parts are not worth it.
+    pub sparing: Option<IsWorth<'a>>,
 }
 
 impl Engine {
     /// Prepares `network` to be run by `crew`. `probe` makes the probe of a part from its nodes.
-    pub fn new(mut network: Network, crew: Crew, mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>) -> Engine {
+    pub fn new(mut network: Network, crew: Crew<'_>, mut probe: impl FnMut(&[NodeId]) -> Box<dyn Probe>) -> Engine {
         let (part_of, window) = divide(network.nodes.len(), &network.links, crew);
         let parts = part_of.iter().map(|p| *p as usize + 1).max().unwrap_or(1);
         let threads = crew.threads.clamp(1, parts);
@@ -222,7 +226,7 @@ impl Engine {
 }
 
 /// Which part each node goes to, and how long a window may be.
-fn divide(nodes: usize, links: &[NetLink], crew: Crew) -> (Vec<u32>, Time) {
+fn divide(nodes: usize, links: &[NetLink], crew: Crew<'_>) -> (Vec<u32>, Time) {
     let in_parts = |parts: usize| {
         let part_of = partition(nodes, links, parts.max(1));
         let window = cut_window(links, &part_of);
@@ -231,14 +235,16 @@ fn divide(nodes: usize, links: &[NetLink], crew: Crew) -> (Vec<u32>, Time) {
     if crew.parts > 0 {
         return in_parts(crew.parts);
     }
+    let Some(is_worth) = crew.sparing else { return in_parts(crew.threads) };
     // A window is no longer than the longest link: where not even that pays, nothing is cut.
     let longest = links.iter().map(NetLink::shortest).max().unwrap_or(Time::ZERO);
-    let alone = (vec![0; nodes], Time::MAX);
-    if crew.sparing && !pays(links, longest) {
-        return alone;
+    if pays(links, longest) {
+        let (part_of, window) = in_parts(crew.threads);
+        if pays(links, window) && is_worth(&part_of) {
+            return (part_of, window);
+        }
     }
-    let (part_of, window) = in_parts(crew.threads);
-    if crew.sparing && !pays(links, window) { alone } else { (part_of, window) }
+    (vec![0; nodes], Time::MAX)
 }
 
 /// The nodes by part. In one part they stay where they are, for they may be most of the memory.
