@@ -6,7 +6,7 @@ Scenarios are those in `scratch/` of serhatarslan-hub/bolt_cc_ns3 at 0cf98cc, wi
 windows (Swift's and HPCC's in whole packets), thresholds, Swift's targets, loads. Its sizes are those of Google's RPCs,
 which are not public, or Hadoop's, which we have; `incast` needs none. Its Swift adds the second term of flow scaling
 where Swift's paper subtracts it; ours subtracts. Runs are shorter: 5 ms of arrivals, not 50. Three scenarios of long
-flows that join and leave are tests (`crates/sim/tests/scenarios/bolt.rs`), at another rate.
+flows that join and leave are in `bolt_dumbbell.py`.
 
 What is claimed (NSDI 2023, abstract): the 99th percentile of latency is 80 % below Swift's and HPCC's, that of
 completion times up to three times better, at near line rate. Latency is taken as the wait in the busiest port's queue,
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
 
+import bolt_dumbbell
 import numpy as np
 import tails
 
@@ -56,6 +57,7 @@ class Case:
     mtu: int = 5000
     stop: str = "30 ms"
     queue: str = "1000 packets"
+    timeout: str = "10 ms"
 
 
 def star(hosts: int, delay: str) -> tuple[tuple[str, str, str, str], ...]:
@@ -92,7 +94,7 @@ CASES = {
 
 
 def incast(messages: int) -> Case:
-    """50 senders with so many messages of 500 kB each, all at once; no packet is lost for want of room."""
+    """50 senders with so many messages of 500 kB each, all at once; nothing is lost for want of room, or times out."""
     return Case(
         star(51, "1048 ns"),
         62_420,
@@ -102,6 +104,7 @@ def incast(messages: int) -> Case:
         ("x", "h0"),
         stop="2 s",
         queue="320 MB",
+        timeout="10 s",
     )
 
 
@@ -129,8 +132,8 @@ links = [{links}]
 [queue]
 limit = "{case.queue}"
 [schemes.{scheme}]
-initial_rto = "10 ms"
-min_rto = "10 ms"
+initial_rto = "{case.timeout}"
+min_rto = "{case.timeout}"
 {own[scheme]}
 {case.traffic}"""
 
@@ -222,6 +225,8 @@ def main() -> None:
     print(f"Midpath {__version__}, simulated, written by `{command}`: means over seeds with 95 % intervals.")
     print("What is run, and what is claimed, stands at the head of the script.\n")
     for line in arrivals_part(given.seeds):
+        print(line, flush=True)
+    for line in bolt_dumbbell.lines(given.seeds):
         print(line, flush=True)
     for line in incast_part(given.messages):
         print(line, flush=True)
