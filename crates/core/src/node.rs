@@ -345,7 +345,7 @@ impl Node {
         None
     }
 
-    /// Routes what endpoints (or the forwarder) have sent. Packets to this very node are
+    /// Routes what endpoints (or the forwarder) have sent. An end's packets to this very node are
     /// undeliverable, not a recursion.
     #[inline]
     fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
@@ -383,7 +383,10 @@ impl Node {
                 self.outbound_sibling(now, port, pkt, pool, driver);
             }
             Action::Sibling(_, pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Action::Route(pkt) => self.out.push_back((Way::Routed, pkt)),
+            Action::Route(pkt) => {
+                let way = if pool[&pkt].dst == self.id { Way::Local } else { Way::Routed };
+                self.out.push_back((way, pkt));
+            }
             Action::Back(port, pkt) => {
                 if D::TRACES {
                     driver.step(pkt.id(), &pool[&pkt], Step::Back(port));

@@ -57,6 +57,8 @@ enum Trick {
     Shape,
     /// Tells its neighbour when the node has restarted, a tick later.
     Chime,
+    /// Tells the sender of each packet, wherever it is.
+    Tell,
 }
 
 impl Special {
@@ -80,6 +82,7 @@ impl Port for Special {
                 return ctx.drop(pkt, Drop::Policy);
             }
             Trick::Shape => ctx.wake_at(MS * seq),
+            Trick::Tell => ctx.route(answer(&ctx.pool[&pkt], Kind::Datagram)),
             _ => {}
         }
         self.queue.push(pkt);
@@ -788,6 +791,21 @@ fn an_answer_to_this_very_node_is_not_sent() {
     b.arrive(Time::ZERO, PortId(0), p);
     b.run_out();
     assert_eq!((b.log.sent.len(), b.log.lost.len(), b.pool.live()), (0, 1, 0));
+}
+
+/// A host's own port may be the first that is congested.
+#[test]
+fn a_port_tells_the_sender_of_a_packet_also_where_that_is_an_end_of_the_same_node() {
+    let events = Events::default();
+    let ports = vec![ample(), Special::held(Trick::Tell)];
+    let mut b = Bench::new(RATE, ports, Box::new(ByPeer), Arc::new(Scripts(events.clone())));
+    b.arrive(Time::ZERO, PortId(0), datagram(7));
+    b.run_out();
+    assert_eq!((b.seqs(1), b.log.sent.len()), (vec![7], 2), "a sender elsewhere");
+    b.arrive(MS, PortId(0), order(5, SEND, 1));
+    b.run_out();
+    assert_eq!(events.of("packet"), [(5, MS); 2], "an order, and what is said of the packet that it asked for");
+    assert_eq!((b.log.lost.len(), b.pool.live()), (0, 0));
 }
 
 #[test]

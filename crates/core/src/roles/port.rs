@@ -242,7 +242,7 @@ impl PortCtx<'_> {
         self.pool[&pkt].queued = self.now;
         self.actions.push_back(Action::Sibling(port, pkt));
     }
-    /// Sends a new packet along the route to its destination.
+    /// Sends a new packet along the route to its destination, which may be an end on this node.
     pub fn route(&mut self, packet: Packet) {
         let pkt = self.pool.insert(packet);
         self.actions.push_back(Action::Route(pkt));
