@@ -51,7 +51,7 @@ def run(
     threads: Annotated[
         int,
         typer.Option(
-            help="Threads for this run, at most: one per core, and one where more would not be faster; 0: as many as are.",
+            help="Threads for this run, at most: one per core, and one where more would not be faster; 0: as many.",
             min=0,
         ),
     ] = 0,

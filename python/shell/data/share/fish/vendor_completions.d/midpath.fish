@@ -32,7 +32,7 @@ complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_sub
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l scheme -r -d 'Scheme in place of the scenario’s.'
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l variant -r -d 'One of the scenario’s variants.'
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l seed -r -d 'Seed in place of the scenario’s.'
-complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l threads -r -d 'Threads for this run, at most: one per core, and one where more would not be faster; 0: as many as are.'
+complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l threads -r -d 'Threads for this run, at most: one per core, and one where more would not be faster; 0: as many.'
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l wire -d 'Encode and decode each packet on every link.'
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l trace -r -d 'Record what happens to packets and flows: --trace ’from=4.2s,for=200ms,nodes=r1;r2,flows=3;7’.'
 complete -c midpath -n "__fish_seen_subcommand_from run; and not __fish_seen_subcommand_from sweep paper new cost lab" -l set -r -d 'Change a value: --set queue.limit=’20 ms’.'
