@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p midpath-node --example measure -- [SECONDS]` (10 by default; as root also
 //! at real-time priority). CPU of a packet-hop (a datagram sent and received, 1,500 B), what the shaper
-//! keeps of 50 Mbps, how late datagrams leave; then what each scheme delivers over links of 1 Gbps,
-//! which the machine can't serve, and what plain UDP does there at the best of its rates.
+//! keeps of 50 Mbps, how late datagrams leave; then what each scheme delivers over links of 1 and of
+//! 4 Gbps, and what plain UDP does there at the best of its rates.
 
 #[path = "../tests/network/mod.rs"]
 mod network;
@@ -12,12 +12,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use midpath_core::packet::FlowId;
+use midpath_core::roles::FlowReport;
 use midpath_node::Network;
 use midpath_node::realtime::{Outcome, run};
 
 /// How long each overload is, in seconds.
 const OVERLOAD: u64 = 2;
-/// What UDP is offered there, in Mbps for both flows.
+/// What UDP is offered there, in thousandths of the links' rate for both flows.
 const OFFERED: [u64; 6] = [100, 150, 200, 300, 400, 1000];
 
 /// Two flows without end over a dumbbell. UDP's rate is in Mbps for each.
@@ -51,6 +52,17 @@ fn of_a_hop(out: &Outcome, before: f64) -> f64 {
     1e6 * (cpu() - before) / out.sent as f64
 }
 
+/// What an overload has cost: CPUs, one hop's time on them, how many datagrams go with a call, and
+/// how many of the flows' packets were sent again.
+fn cost(out: &Outcome, before: f64) -> String {
+    let (cpus, calls) = ((cpu() - before) / OVERLOAD as f64, out.calls);
+    let reports = [0, 1].map(|i| out.flow(FlowId(i)));
+    let [sent, again] = [|r: &FlowReport| r.sent, |r: &FlowReport| r.retransmitted]
+        .map(|of| reports.iter().map(of).sum::<u64>() as f64);
+    let [row, again] = [calls.sent as f64 / calls.sends.max(1) as f64, 100.0 * again / sent.max(1.0)];
+    format!("{cpus:.2} | {:.1} | {row:.1} | {again:.1}", of_a_hop(out, before))
+}
+
 /// UDP at 60 Mbps for 50. The first packet takes 7.4 ms to arrive.
 fn shaped(priority: &str, seconds: u64) {
     let before = cpu();
@@ -70,32 +82,36 @@ fn shaped(priority: &str, seconds: u64) {
 /// What a UDP packet of 1,500 B carries.
 const PAYLOAD: f64 = 1472.0;
 
-fn overload() {
+/// Over links of so many Gbps.
+fn overload(gbps: u64) {
     let limit = Duration::from_secs(OVERLOAD);
     let mut best: f64 = 0.0;
     println!(
-        "| 1 Gbps | offered, Mbps | delivered, Mbps | of UDP's best | CPU of a packet-hop, µs |\n|---|---|---|---|---|"
+        "| {gbps} Gbps | offered, Mbps | delivered, Mbps | of UDP's best | CPUs | CPU of a packet-hop, µs | datagrams a \
+         call | repeated, % |\n|---|---|---|---|---|---|---|---|"
     );
-    for offered in OFFERED {
+    let mbps = 1000 * gbps;
+    for offered in OFFERED.map(|thousandths| thousandths * gbps) {
         let before = cpu();
-        let out = run(network("udp", 1000, 1000, Some(offered / 2)), 2, limit).expect("the loopback interface");
+        let out = run(network("udp", mbps, mbps, Some(offered / 2)), 2, limit).expect("the loopback interface");
         let got = delivered(&out, OVERLOAD as f64);
         best = best.max(got);
-        println!("| udp | {offered} | {got:.0} | | {:.1} |", of_a_hop(&out, before));
+        println!("| udp | {offered} | {got:.0} | | {} |", cost(&out, before));
     }
     for scheme in ["newreno", "cubic", "rcp", "fcp", "inrpp"] {
         let before = cpu();
-        let out = run(network(scheme, 1000, 1000, None), 2, limit).expect("the loopback interface");
+        let out = run(network(scheme, mbps, mbps, None), 2, limit).expect("the loopback interface");
         let got = delivered(&out, OVERLOAD as f64);
-        println!("| {scheme} | | {got:.0} | {:.2} | {:.1} |", got / best, of_a_hop(&out, before));
+        println!("| {scheme} | | {got:.0} | {:.2} | {} |", got / best, cost(&out, before));
     }
+    println!();
 }
 
 fn main() {
     let argument = std::env::args().nth(1).unwrap_or_else(|| "10".to_owned());
     match argument.split_once(':') {
         Some(("shaped", seconds)) => shaped("real-time", seconds.parse().expect("seconds")),
-        Some(("overload", _)) => overload(),
+        Some(("overload", gbps)) => overload(gbps.parse().expect("Gbps")),
         _ => {
             println!("# What the loopback driver does on this machine\n");
             println!(
@@ -114,8 +130,10 @@ fn main() {
                 println!("| real-time | not permitted here | | | | |");
             }
             println!();
-            if !realtime("overload:".to_owned()) {
-                overload();
+            for gbps in [1, 4] {
+                if !realtime(format!("overload:{gbps}")) {
+                    overload(gbps);
+                }
             }
         }
     }

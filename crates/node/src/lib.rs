@@ -31,7 +31,6 @@ mod served;
 pub mod station;
 #[cfg(target_os = "linux")]
 pub mod streams;
-#[cfg(target_os = "linux")]
 pub mod udp;
 
 use std::collections::BTreeMap;

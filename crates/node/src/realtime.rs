@@ -1,7 +1,8 @@
 //! A driver in real time: every node is a thread with a socket on the loopback interface, and links
 //! carry packets as bytes.
 //!
-//! Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
+//! What is due at one time goes, and what has come is taken, with as few system calls as the kernel needs
+//! ([`crate::udp`]). Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
 //! link's rate, and the datagram is sent when the delay is over. The operating system wakes threads
 //! late; nodes have to live with it. A link that is faster than the machine is served at what the
 //! machine does, and its port is told. It is a test of the contract between node and driver, not a
@@ -29,15 +30,17 @@ use crate::bytes::Bytes;
 use crate::lateness::Lateness;
 use crate::schedule::{CREDIT, Schedule};
 use crate::served::Served;
+use crate::udp::{Calls, Outbox, Udp};
 use crate::{Chaos, Delivered, Load, Network, carry_bytes};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
-/// The longest datagram: a packet of 65,535 bytes cannot be sent in one, and no link here has such
-/// an MTU.
-const LONGEST: usize = 65_000;
 /// How long a thread sleeps at most before it looks whether the run is over.
 const NAP: Duration = Duration::from_millis(20);
+
+/// A thread that has not slept for so long lets the others do something. Ours: less than the credit, more than a
+/// packet takes.
+const TURN: Time = Time::from_us(200);
 
 /// So many datagrams of a link may be with the kernel, or less than its socket has room for: what
 /// would be lost there no port would know of.
@@ -65,6 +68,8 @@ pub struct Outcome {
     pub delivered: Delivered,
     /// How late datagrams were sent.
     pub late: Lateness,
+    /// The system calls for that.
+    pub calls: Calls,
 }
 
 impl Outcome {
@@ -129,6 +134,8 @@ struct Lines {
     taken: Vec<Arc<AtomicU64>>,
     out: Outcome,
     ended: usize,
+    /// What goes with the next call.
+    leaving: Outbox,
     bytes: Bytes,
     chaos: Chaos,
     rng: Stream,
@@ -204,12 +211,11 @@ impl Driver for Lines {
     }
 }
 
-/// A node with its thread's socket and clock.
+/// A node with its thread's clock.
 struct Station {
     node: Node,
     lines: Lines,
     pool: Pool,
-    socket: UdpSocket,
     began: Instant,
 }
 
@@ -223,7 +229,10 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
     let stations = stations(network, load)?;
     let ended = AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
-        let spawn = |mut s: Station| scope.spawn(|| s.run(&ended, flows, limit).map(|()| s.finish()));
+        let ended = &ended;
+        let spawn = |(mut s, mut udp): (Station, Udp)| {
+            scope.spawn(move || s.run(&mut udp, ended, flows, limit).map(|()| s.finish(udp.calls())))
+        };
         let threads: Vec<_> = stations.into_iter().map(spawn).collect();
         threads.into_iter().map(|t| t.join().expect("a node's thread ends")).collect::<io::Result<Vec<_>>>()
     })?;
@@ -233,6 +242,7 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
         (all.sent, all.received) = (all.sent + out.sent, all.received + out.received);
         all.refused += out.refused;
         all.late.add(&out.late);
+        all.calls.add(out.calls);
         all.delivered.files.extend(out.delivered.files);
         all.delivered.ends.extend(out.delivered.ends);
     }
@@ -240,10 +250,9 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
 }
 
 /// Binds a socket for each node, and connects ports with sockets.
-fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
+fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        socket.set_nonblocking(true)?;
         wait::room(&socket);
         Ok(socket)
     };
@@ -277,14 +286,15 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<Station>> {
             taken: taken[node.id().0 as usize].clone(),
             out: Outcome::default(),
             ended: 0,
+            leaving: Outbox::default(),
             bytes,
             chaos: load.chaos,
             rng: stream(1, Purpose::Fault, node.id().0.into()),
         };
         let node = node.without_timetables().with_limits(Limits::default());
-        Station { node, lines, pool: Pool::new(), socket, began }
+        Ok((Station { node, lines, pool: Pool::new(), began }, Udp::new(socket)?))
     };
-    Ok(network.nodes.into_iter().zip(sockets).zip(lines).map(station).collect())
+    network.nodes.into_iter().zip(sockets).zip(lines).map(station).collect()
 }
 
 impl Station {
@@ -298,30 +308,35 @@ impl Station {
         Duration::from_nanos(next.as_ns()).min(NAP)
     }
 
-    fn run(&mut self, ended: &AtomicUsize, flows: usize, limit: Duration) -> io::Result<()> {
-        let mut bytes = [0; LONGEST];
+    fn run(&mut self, udp: &mut Udp, ended: &AtomicUsize, flows: usize, limit: Duration) -> io::Result<()> {
         wait::finely();
+        let mut awake = self.now();
         while ended.load(Ordering::Relaxed) < flows && self.began.elapsed() < limit {
-            self.due()?;
+            self.due();
+            udp.send(&mut self.lines.leaving);
             ended.fetch_add(std::mem::take(&mut self.lines.ended), Ordering::Relaxed);
-            match self.socket.recv_from(&mut bytes) {
-                Ok((length, from)) => self.heard(&bytes[..length], from),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => wait::on(&self.socket, self.nap())?,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+            if udp.take()? {
+                udp.datagrams().for_each(|(from, bytes)| self.heard(bytes, from));
+                if self.now().saturating_sub(awake) >= TURN {
+                    wait::turns();
+                    awake = self.now();
+                }
+            } else {
+                wait::on(udp, self.nap())?;
+                awake = self.now();
             }
         }
         Ok(())
     }
 
     /// Does what is due: datagrams that arrive, packets that have been sent, wake-ups.
-    fn due(&mut self) -> io::Result<()> {
+    fn due(&mut self) {
         let now = self.now();
         for port in 0..self.lines.of.len() {
             if self.lines.of[port].held > now {
                 continue;
             }
-            self.depart(port, now)?;
+            self.depart(port, now);
             while self.lines.of[port].schedule.ends() <= now {
                 if self.lines.of[port].is_behind(now) {
                     self.lines.of[port].held = now + AGAIN;
@@ -340,24 +355,18 @@ impl Station {
             }
         }
         self.settle(now);
-        Ok(())
     }
 
     /// A link's datagrams leave whose time has come.
-    fn depart(&mut self, port: usize, now: Time) -> io::Result<()> {
+    fn depart(&mut self, port: usize, now: Time) {
         let line = &mut self.lines.of[port];
         while line.flying.peek().is_some_and(|Reverse((at, ..))| *at <= now) && !line.is_full(now) {
             let Some(Reverse((at, _, bytes))) = line.flying.pop() else { break };
             let late = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.lines.out.late.note(Time::from_ns(late).saturating_sub(at));
-            match self.socket.send_to(&bytes, line.peer) {
-                Ok(_) => line.sent += 1,
-                // A full buffer loses the packet, as a link may.
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) => return Err(e),
-            }
+            self.lines.leaving.push(line.peer, &bytes);
+            line.sent += 1;
         }
-        Ok(())
     }
 
     /// A datagram has come in. Whoever isn't at the other end of the port's link is not heard.
@@ -405,8 +414,8 @@ impl Station {
         }
     }
 
-    fn finish(self) -> Outcome {
-        let mut out = self.lines.out;
+    fn finish(self, calls: Calls) -> Outcome {
+        let mut out = Outcome { calls, ..self.lines.out };
         out.reports.extend(self.node.reports());
         out
     }
@@ -422,9 +431,17 @@ mod wait {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+    use crate::udp::Udp;
+
     /// Else the kernel wakes a thread of normal priority up to 50 µs later than it was asked.
     pub fn finely() {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    }
+
+    /// Lets the other nodes do something, too: a thread of real-time priority that always has something to take
+    /// would keep its core, and what it sends would wait for one that does not run.
+    pub fn turns() {
+        rustix::thread::sched_yield();
     }
 
     /// Room for full packets of ten links, as far as the system allows.
@@ -433,7 +450,7 @@ mod wait {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, 1 << 20);
     }
 
-    pub fn on(socket: &UdpSocket, longest: Duration) -> io::Result<()> {
+    pub fn on(socket: &Udp, longest: Duration) -> io::Result<()> {
         let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
         match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -450,12 +467,18 @@ mod wait {
     use std::net::UdpSocket;
     use std::time::Duration;
 
+    use crate::udp::Udp;
+
     pub fn finely() {}
+
+    pub fn turns() {
+        std::thread::yield_now();
+    }
 
     pub fn room(_socket: &UdpSocket) {}
 
     #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
-    pub fn on(_socket: &UdpSocket, longest: Duration) -> io::Result<()> {
+    pub fn on(_socket: &Udp, longest: Duration) -> io::Result<()> {
         std::thread::sleep(longest.min(Duration::from_micros(200)));
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
+#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -118,6 +119,15 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// What both have counted.
+    pub fn add(&mut self, other: Calls) {
+        self.sent += other.sent;
+        self.sends += other.sends;
+        self.unsent += other.unsent;
+        self.taken += other.taken;
+        self.takes += other.takes;
+    }
+
     /// What has been counted since these.
     #[must_use]
     pub fn since(self, before: Calls) -> Calls {
@@ -270,6 +280,7 @@ impl Slices for Vec<[u8; PIECE]> {
     }
 }
 
+#[cfg(unix)]
 impl AsFd for Udp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

@@ -5,11 +5,13 @@ mod case;
 mod network;
 
 use std::io::{Write, stderr};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use case::{Place, case};
 use midpath_core::packet::FlowId;
 use midpath_node::realtime;
+use midpath_node::udp::Udp;
 use network::network;
 
 /// A machine that does other things pauses now and then: what is so each time is ours.
@@ -42,7 +44,7 @@ fn flows_on_sockets_take_as_long_as_simulated() {
     }
 }
 
-/// A link that is faster than the machine loses nothing outside of its ports' queues.
+/// A link that is faster than the machine loses nothing outside of its ports' queues, and what waits goes in rows.
 #[test]
 fn a_link_that_the_machine_cannot_serve_loses_nothing_in_the_kernel() {
     let text = r#"
@@ -68,6 +70,9 @@ size = "8 MB"
         let out = realtime::run(network(text), 2, Duration::from_secs(60)).expect("the loopback interface");
         let reports = [0, 1].map(|flow| out.flow(FlowId(flow)));
         assert!(reports.iter().all(|report| report.completed.is_some()), "{reports:?}");
+        let offload = UdpSocket::bind("127.0.0.1:0").and_then(Udp::new).expect("a socket").offload();
+        assert!(offload.sends == 1 || 2 * out.calls.sends < out.calls.sent, "{:?}", out.calls);
+        assert!(offload.takes == 1 || 2 * out.calls.takes < out.calls.taken, "{:?}", out.calls);
         seen = reports.iter().map(|report| (report.retransmitted, report.timeouts)).collect();
         if seen == [(0, 0); 2] {
             return;
