@@ -42,6 +42,9 @@ const EMPTY: u64 = 8;
 /// A queue below is to be gone in this time, with a tenth of the rate at least and half of it at most.
 /// Ours: four reports.
 const DRAIN: Time = Time::from_ms(400);
+/// When that queue is gone the rate is this share of what came out of it: the line carries that. Ours: a
+/// queue does not come back at once.
+const CARRIED: f64 = 0.95;
 /// What the rate grows by with each report after the first loss, as a share of the configured one.
 const STEPS: u64 = 50;
 
@@ -104,6 +107,8 @@ pub struct Governor {
     allowed: Rate,
     /// Nothing was missing yet: the rate doubles.
     doubles: bool,
+    /// A queue below is being emptied: what comes out of it.
+    carries: Option<Rate>,
     /// Numbers given out, and bytes, in all and at the last report.
     next: u64,
     sent: u64,
@@ -129,6 +134,7 @@ impl Governor {
             dedicated: false,
             allowed: configured.min(FIRST),
             doubles: true,
+            carries: None,
             next: 0,
             sent: 0,
             sent_before: 0,
@@ -193,6 +199,7 @@ impl Governor {
             // was sent meanwhile says nothing of it.
             let again = Rate(self.allowed.0 / 2).min(self.configured).max(self.first());
             (self.allowed, self.doubles, self.last_at, self.unjudged) = (again, true, now, self.next);
+            self.carries = None;
             self.delays.forget();
         }
     }
@@ -283,13 +290,16 @@ impl Governor {
             let less = self.delays.queue().as_secs_f64() / DRAIN.as_secs_f64();
             self.fall(bytes, span, less.clamp(0.1, 0.5));
         } else if !self.delays.grows() {
-            self.grow(used);
+            match self.carries.take().map(|rate| Rate((rate.0 as f64 * CARRIED) as u64).min(self.configured)) {
+                Some(carried) if carried > self.allowed => self.allowed = carried,
+                _ => self.grow(used),
+            }
         }
     }
 
     fn restart_from(&mut self, now: Time, report: Report) {
         let least = Rate(self.configured.0 / LEAST).max(Rate(1));
-        (self.allowed, self.halvings, self.doubles) = (self.first().max(least), 0, true);
+        (self.allowed, self.halvings, self.doubles, self.carries) = (self.first().max(least), 0, true, None);
         (self.last, self.last_at, self.sent_before) = (Some(report), now, self.sent);
     }
 
@@ -309,6 +319,7 @@ impl Governor {
     fn fall(&mut self, bytes: u64, span: u64, less: f64) {
         self.doubles = false;
         let came = u128::from(bytes) * 8_000_000 / u128::from(span.max(1));
+        self.carries = (less > 0.0).then(|| Rate(u64::try_from(came).unwrap_or(u64::MAX)));
         let came = ((came as f64 * (1.0 - less)) as u64).min(self.allowed.0);
         self.allowed = Rate(came.max(self.configured.0 / LEAST).max(1)).min(self.allowed);
     }
@@ -441,10 +452,20 @@ mod tests {
     /// What waits in the line below at most, in ms, and the rate of arrivals in kbps, of the last three
     /// seconds of ten: a line of `mbps` with room for a second, under a link that may have 100.
     fn below(mbps: u64) -> (u64, u64) {
+        let (queue, came, _) = below_after(mbps, mbps, 7_000_000);
+        (queue, came)
+    }
+
+    /// The same of the three seconds from a time on, in µs, and for how many ms the rate is less than nine tenths
+    /// of the line's while nothing waits there, from two seconds before that time on, when the line had another
+    /// rate.
+    fn below_after(before: u64, mbps: u64, from: u64) -> (u64, u64, u64) {
         let (mut governor, mut arrivals) = (Governor::new(FULL, Time::ZERO), Arrivals::default());
         let (mut credit, mut free, mut on_the_way) = (0, 0, std::collections::VecDeque::new());
-        let (mut most, mut came) = (0, 0);
-        for us in (0..10_000_000).step_by(1000) {
+        let (mut most, mut came, mut idle) = (0, 0, 0);
+        for us in (0..from + 3_000_000).step_by(1000) {
+            let changed = us + 2_000_000 >= from;
+            let mbps = if changed { mbps } else { before };
             let now = Time::from_us(us);
             credit += governor.rate().map_or(0, |rate| rate.0 / 1000);
             while credit >= 12_000 {
@@ -454,13 +475,15 @@ mod tests {
                     on_the_way.push_back((governor.send(now, 1500), free + 20_000));
                 }
             }
-            if us >= 7_000_000 {
+            let slow = governor.rate().is_some_and(|rate| 10 * rate.0 < 9_000_000 * mbps);
+            idle += u64::from(changed && us < from && slow && free <= us);
+            if us >= from {
                 most = most.max(free.saturating_sub(us) / 1000);
             }
             while on_the_way.front().is_some_and(|(_, at)| *at <= us) {
                 let Some((number, _)) = on_the_way.pop_front() else { break };
                 arrivals.came(now, number, 1500);
-                came += u64::from(us >= 7_000_000);
+                came += u64::from(us >= from);
             }
             if let Some(report) = arrivals.poll(now) {
                 governor.heard(now);
@@ -468,7 +491,7 @@ mod tests {
             }
             governor.poll(now);
         }
-        (most, came * 12 / 3)
+        (most, came * 12 / 3, idle)
     }
 
     /// The line's queue stays short, and the line is used. With losses alone to go by a line of 8 Mbps
@@ -478,6 +501,17 @@ mod tests {
         for mbps in [5, 20, 60] {
             let (queue, came) = below(mbps);
             assert!(queue <= 120 && came >= 850 * mbps, "{mbps} Mbps: {queue} ms, {came} kbps");
+        }
+    }
+
+    /// A line that has become slow keeps a queue. When that is gone the line is used at once, and not from half of
+    /// its rate on: from there on the line was idle for 64 and 81 ms of two seconds, with all that is to be sent at hand.
+    #[test]
+    fn what_came_out_of_a_queue_is_the_rate_when_it_is_gone() {
+        for mbps in [5, 8] {
+            let (_, _, idle) = below_after(20, mbps, 7_000_000);
+            println!("{mbps} Mbps: {idle} ms");
+            assert!(idle < 40, "{mbps} Mbps: {idle} ms");
         }
     }
 
