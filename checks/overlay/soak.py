@@ -112,8 +112,9 @@ def run(seconds: float, scheme: str = "cubic", seed: int = 1, say: Callable[[str
         say(f"{sum(outcomes.values())} connections: {dict(outcomes.most_common())}")
         overlay.wait_until_empty(60)
         for name in NODES:
-            fill = overlay.ask(name)["tables"]["fill"]
             until = time.monotonic() + 10
+            while any((fill := overlay.ask(name)["tables"]["fill"]).values()) and time.monotonic() < until:
+                time.sleep(0.05)  # who has closed first is there for a little while (TIME-WAIT)
             while (now := files_of(overlay, name)) > files[name] and time.monotonic() < until:
                 time.sleep(0.05)  # what was asked last is being closed
             say(f"{name}: {fill}, {now} files ({files[name]} at first)")

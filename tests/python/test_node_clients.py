@@ -339,3 +339,22 @@ def test_iperf3_gets_eight_streams_at_once(overlay, started):
     # Of 50 Mbps, on a machine that does other things at the same time; each of eight has something of it.
     assert said["end"]["sum_received"]["bits_per_second"] > 5e6, streams
     overlay.wait_until_empty()
+
+
+@pytest.mark.parametrize(("scheme", "answers"), [("cubic", 0), ("fcp", 1)])
+def test_a_connection_is_one_flow_where_packets_have_room_for_both_ways(scheme: str, answers: int) -> None:
+    """The node that has opened a flow takes none back, unless the scheme has a header on packets."""
+    echo = threading.Event()
+
+    def handle(connection: socket.socket) -> None:
+        connection.sendall(connection.recv(5))
+        echo.wait(20)
+
+    with nodes.serving(handle) as server, nodes.Overlay(scheme, forwards=(server,)) as overlay:
+        with socket.create_connection(("127.0.0.1", overlay.forward[server]), timeout=20) as client:
+            client.sendall(b"hello")
+            assert client.recv(5) == b"hello"
+            there, back = (overlay.ask(name)["tables"]["fill"]["passive_flows"] for name in ("b", "a"))
+            assert there >= 1
+            assert (back > 0) == bool(answers)
+        echo.set()

@@ -2,15 +2,14 @@
 //! see of a node.
 //!
 //! A connection that comes in here becomes a conversation with another node, its *exit*, which
-//! connects to the target. Each direction is a flow of its own: this node opens one, whose first
-//! bytes say where to ([`greeting`]), and the exit opens the other one back, whose first bytes say
-//! whether the target has answered. So every scheme carries
-//! conversations as it carries files, each direction closes on its own, and a flow that breaks off
-//! resets the connection: an application sees the end of a stream only when all of it has come.
+//! connects to the target. This node opens a flow, whose first bytes say where to ([`greeting`]); the
+//! first bytes back say whether the target has answered. They come by the same flow where flows carry
+//! data both ways, else by one that the exit opens: so every scheme carries conversations. Each
+//! direction closes on its own, and a flow that breaks off resets the connection: an application sees
+//! the end of a stream only when all of it has come.
 //!
-//! The exit opens the flow back as soon as it sees the one there, and while connections come in,
-//! pairs of flows are open before they are needed (`spares`): the first byte comes after one round
-//! trip.
+//! The exit opens a flow back as soon as it sees the one there, and while connections come in, flows
+//! are open before they are needed (`spares`): the first byte comes after one round trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
@@ -267,7 +266,7 @@ impl Gateway {
         let late: Vec<EndId> = self.strangers.iter().filter(late).map(|s| *s.0).collect();
         late.into_iter().for_each(|end| self.turn_away(end, host, now));
         for spare in self.spares.old(now) {
-            spare.back.into_iter().chain([spare.there]).for_each(|end| host.abort(end, now));
+            spare.ends().for_each(|end| host.abort(end, now));
         }
         self.services.give_up(now.saturating_sub(PATIENCE));
         let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
@@ -382,8 +381,11 @@ impl Gateway {
     }
 
     /// Opens the flow that answers another node's, before that has said what it is for. Not where there
-    /// are so many that they could not all become conversations.
+    /// are so many that they could not all become conversations, nor where that answers itself.
     fn begin_answer(&self, end: EndId, host: &mut Host, now: Time) -> Option<EndId> {
+        if host.goes_both_ways() {
+            return None;
+        }
         let answer = greeting::answer_to(end);
         let room = self.strangers.len() + self.conversations.len() < self.most(host);
         (room && host.connect_as(answer, now)).then_some(answer)
@@ -410,8 +412,10 @@ impl Gateway {
     /// A node asks for a connection to a target, or for something that we don't understand.
     fn leave_to(&mut self, end: EndId, wish: Result<Target, greeting::Status>, host: &mut Host, now: Time) {
         let early = self.strangers.remove(&end).and_then(|(_, answer)| answer);
-        let answer = greeting::answer_to(end);
-        if early.is_none() && !host.connect_as(answer, now) {
+        // Earlier versions listen to a flow back in any case.
+        let same = host.goes_both_ways() && wish != Err(greeting::Status::OtherVersion);
+        let answer = if same { end } else { greeting::answer_to(end) };
+        if !same && early.is_none() && !host.connect_as(answer, now) {
             return host.abort(end, now);
         }
         let id = self.number();

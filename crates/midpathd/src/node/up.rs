@@ -133,5 +133,5 @@ fn host(config: &Config) -> Result<Host, Error> {
         first_flow: first_flow as u32,
         overhead: OVERHEAD,
     };
-    Ok(Host::new(node, settings))
+    Ok(Host::new(node, settings).both_ways())
 }

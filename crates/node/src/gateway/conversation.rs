@@ -1,4 +1,4 @@
-//! One conversation: a TCP connection here, and a flow in each direction.
+//! One conversation: a TCP connection here, and a flow that carries data both ways, or one in each direction.
 
 use std::io::{ErrorKind, Read as _, Write};
 use std::net::TcpStream;
@@ -53,7 +53,7 @@ pub struct Conversation {
     since: Time,
     tcp: Option<TcpStream>,
     ready: Ready,
-    /// The flow that this node has opened, and the other one's.
+    /// The flow that this node sends by, and the one that it receives by: the same where data go both ways.
     there: Option<EndId>,
     back: Option<EndId>,
     /// What is to be written to the connection, and how much of it has been.
@@ -75,15 +75,28 @@ pub struct Conversation {
 /// A step of moving bytes: nothing more to do, or it has broken off.
 struct Broken;
 
-/// A flow that this node has opened and that has said nothing yet.
+/// A flow that this node has opened and that has said nothing yet, and the one back.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
     /// It.
     pub there: EndId,
-    /// The one that answers it, if that has come.
+    /// The one that answers it, if that has come: itself where data go both ways.
     pub back: Option<EndId>,
     /// When it was opened.
     pub since: Time,
+}
+
+impl Pair {
+    /// Opens a flow to this exit.
+    pub fn open(exit: NodeId, host: &mut Host, now: Time) -> Pair {
+        let there = host.connect(exit, now);
+        Pair { there, back: host.goes_both_ways().then_some(there), since: now }
+    }
+
+    /// Both, each once.
+    pub fn ends(self) -> impl Iterator<Item = EndId> {
+        [Some(self.there), self.back.filter(|back| *back != self.there)].into_iter().flatten()
+    }
 }
 
 impl Conversation {
@@ -113,7 +126,7 @@ impl Conversation {
         Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, said), now) }
     }
 
-    /// Another node has asked for a connection by this flow, and is answered by that one.
+    /// Another node has asked for a connection by this flow, and is answered by that one, or by the same.
     pub fn leaving(id: u64, flow: EndId, answer: EndId, now: Time) -> Conversation {
         let (there, back) = (Some(answer), Some(flow));
         Conversation { there, back, ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
@@ -176,7 +189,7 @@ impl Conversation {
 
     /// Its flows.
     pub fn ends(&self) -> Vec<EndId> {
-        self.there.into_iter().chain(self.back).collect()
+        self.there.into_iter().chain(self.back.filter(|back| Some(*back) != self.there)).collect()
     }
 
     /// The connection can do something that it couldn't before.
@@ -185,10 +198,12 @@ impl Conversation {
         self.ready.writable |= ready.writable;
     }
 
-    /// The exit answers by this flow. False if it has another one.
+    /// The exit answers by this flow, and not by the one there. False if it has another one.
     pub fn answered_by(&mut self, back: EndId) -> bool {
-        let free = self.back.is_none();
-        self.back = self.back.or(Some(back));
+        let free = self.back.is_none() || self.back == self.there;
+        if free {
+            self.back = Some(back);
+        }
         free
     }
 
@@ -280,8 +295,8 @@ impl Conversation {
                 Next::Open(target, read) => {
                     let early = said.split_off(read);
                     let spare = self.spare.take();
-                    self.there = Some(spare.map_or_else(|| host.connect(self.peer, now), |pair| pair.there));
-                    self.back = spare.and_then(|pair| pair.back);
+                    let pair = spare.unwrap_or_else(|| Pair::open(self.peer, host, now));
+                    (self.there, self.back) = (Some(pair.there), pair.back);
                     self.unsent = [greeting::there(&target), early].concat();
                     self.flush(host, now);
                     let asking = std::mem::replace(&mut self.stage, Stage::Refused);

@@ -6,8 +6,8 @@
 //! | there, for an application | version (1), 3, length (2), the service's name |
 //! | back | version (1), 2, status (1) |
 //!
-//! The number of the flow back follows from that of the flow there ([`answer_to`]), so it is known
-//! whose it is before it has said anything. Whoever is greeted in another version answers so
+//! Where flows carry data both ways, the flow there is the flow back. Elsewhere the number of that follows
+//! from the other's ([`answer_to`]), so it is known whose it is before it has said anything. Whoever is greeted in another version answers so
 //! ([`Status::OtherVersion`]): the first three bytes back stay as they are.
 
 use midpath_core::node::EndId;
@@ -16,8 +16,9 @@ use midpath_core::units::Time;
 
 use crate::host::Host;
 
-/// Version 1 had a flow back that was opened when the target had answered, and said whose it was.
-pub const VERSION: u8 = 2;
+/// Version 1 had a flow back that was opened when the target had answered, and said whose it was; version 2
+/// had one in any case.
+pub const VERSION: u8 = 3;
 const TARGET: u8 = 1;
 const ANSWER: u8 = 2;
 const SERVICE: u8 = 3;
@@ -174,9 +175,9 @@ mod tests {
             bytes.extend(b"and what follows");
             assert_eq!(parse(&bytes), (said, length));
         }
-        let nonsense = [&[2, 4][..], &[2, 1, 2, 0], &[2, 1, 0, 1, 0xff], &[2, 2, 9]];
+        let nonsense = [&[VERSION, 4][..], &[VERSION, 1, 2, 0], &[VERSION, 1, 0, 1, 0xff], &[VERSION, 2, 9]];
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
-        assert!([&[1, 1][..], &[3, 2, 0], &[3, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0])));
+        assert!([&[1, 1][..], &[2, 2, 0], &[4, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0])));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Pairs of flows to exits that are open before a connection needs them: who connects then waits for
+//! Flows to exits, with those back, that are open before a connection needs them: who connects then waits for
 //! no handshake.
 //!
 //! There are as many as connections have come lately, and none where none have.
@@ -57,14 +57,15 @@ impl Spares {
         let wanted = of.came.len().min(MOST);
         of.came.drain(..of.came.len() - wanted);
         while of.pairs.len() < wanted {
-            of.pairs.push(Pair { there: host.connect(exit, now), back: None, since: now });
+            of.pairs.push(Pair::open(exit, host, now));
         }
     }
 
     /// An exit answers a flow of ours; false if it is none of these.
     pub fn answered_by(&mut self, there: EndId, back: EndId) -> bool {
         let mut pairs = self.0.get_mut(&there.peer).into_iter().flat_map(|of| &mut of.pairs);
-        let found = pairs.find(|pair| pair.there == there && pair.back.is_none_or(|known| known == back));
+        let is_new = |pair: &Pair| pair.back.is_none_or(|known| known == back || known == there);
+        let found = pairs.find(|pair| pair.there == there && is_new(pair));
         found.map(|pair| pair.back = Some(back)).is_some()
     }
 
