@@ -31,6 +31,10 @@ pub struct BoltParams {
     /// The largest window. Unset: what the host's link sends in a smoothed round trip, and a packet. The artefact has the
     /// first window for it, or 373,760 B.
     pub max_window: Option<Bytes>,
+    /// Supply matching: ports let as many ACKs raise a window as their link could have sent packets and did not.
+    pub sm: bool,
+    /// Proactive ramp-up: ports promise others what a flow's last window leaves.
+    pub pru: bool,
 }
 
 /// TCP's parameters that Bolt has in hand itself: it alone moves the window, and paces at the host's link.
@@ -39,7 +43,7 @@ pub const UNREAD: &[&str] = unread::OWN_RATE;
 impl Default for BoltParams {
     fn default() -> BoltParams {
         let tcp = TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() };
-        BoltParams { tcp, threshold: None, first_window: None, max_window: None }
+        BoltParams { tcp, threshold: None, first_window: None, max_window: None, sm: true, pru: true }
     }
 }
 

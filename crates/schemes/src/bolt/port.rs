@@ -1,6 +1,6 @@
 //! A port: ACKs and notices before data, and a notice to the sender where too much waits.
 
-use midpath_core::packet::{IP_HEADER, Kind, Packet, Pkt, UDP_HEADER};
+use midpath_core::packet::{HOP_LIMIT, IP_HEADER, Kind, Packet, Pkt, UDP_HEADER};
 use midpath_core::queue::{Bound, Classes, Room, Scheduler, Share};
 use midpath_core::roles::{Backlog, Drop, Port, PortCtx, Shortcuts};
 
@@ -15,6 +15,8 @@ const THRESHOLD: u64 = 2;
 /// A port with Bolt.
 pub(crate) struct BoltPort {
     threshold: Option<u64>,
+    sm: bool,
+    pru: bool,
     bound: Bound,
     switch: Switch,
     lanes: Classes<fn(&Packet) -> usize>,
@@ -31,21 +33,22 @@ impl BoltPort {
     /// A port that holds at most `bound`.
     pub fn new(params: &BoltParams, bound: Bound) -> BoltPort {
         let lanes = Classes::new(2, Room::Shared(bound), Share::Strict, lane as fn(&Packet) -> usize);
-        BoltPort { threshold: params.threshold.map(|b| b.0), bound, switch: Switch::default(), lanes, notices: 0 }
+        let (threshold, switch) = (params.threshold.map(|b| b.0), Switch::default());
+        BoltPort { threshold, sm: params.sm, pru: params.pru, bound, switch, lanes, notices: 0 }
     }
 
     /// A packet arrives: what is said of it changes, and its sender is told.
     fn look(&mut self, pkt: &Pkt, waiting: u64, ctx: &mut PortCtx<'_>) {
         let link = ctx.link();
         let threshold = self.threshold.unwrap_or(THRESHOLD * u64::from(link.mtu));
-        let link = Link { rate: link.rate, mtu: link.mtu, threshold };
+        let link = Link { rate: link.rate, mtu: link.mtu, threshold, sm: self.sm, pru: self.pru };
         let packet = &mut ctx.pool[pkt];
         self.switch.count(packet.size, ctx.now, &link);
         if packet.payload == 0 {
             return;
         }
         let Some(header) = packet.header::<BoltHeader>() else { return };
-        let (marks, tells) = self.switch.decide(header.marks, waiting, &link);
+        let (marks, tells) = self.switch.decide(header.marks, waiting, packet.hops == HOP_LIMIT, &link);
         if marks != header.marks {
             packet.set_header(&BoltHeader { marks, ..header });
         }

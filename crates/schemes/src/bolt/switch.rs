@@ -8,13 +8,17 @@ use super::header::Marks;
 /// Most packets that PRU promises: the artefact's `MaxNumPruTokens`.
 const MOST_PROMISED: u16 = 256;
 
-/// The link that the port sends to, and its threshold.
+/// The link that the port sends to, its threshold, and what the port does beside SRC.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     pub rate: Rate,
     pub mtu: u32,
     /// CCThreshold in bytes.
     pub threshold: u64,
+    /// Supply matching (EnableAbs).
+    pub sm: bool,
+    /// Proactive ramp-up (EnablePru).
+    pub pru: bool,
 }
 
 /// What a port keeps: nothing per flow.
@@ -39,23 +43,24 @@ impl Switch {
     }
 
     /// What becomes of what is said of a packet with data where `waiting` bytes wait, and whether its sender is
-    /// to be told at once.
-    pub fn decide(&mut self, marks: Marks, waiting: u64, link: &Link) -> (Marks, bool) {
+    /// to be told at once. `first` ports are those of the packet's own host.
+    pub fn decide(&mut self, marks: Marks, waiting: u64, first: bool, link: &Link) -> (Marks, bool) {
         // SRC: by the first congested port alone.
         if waiting >= link.threshold {
             return (marks.without(Marks::INC).with(Marks::DEC), !marks.has(Marks::DEC));
         }
         let mtu = f64::from(link.mtu);
-        if marks.has(Marks::LAST) {
+        if link.pru && marks.has(Marks::LAST) {
             // PRU: a flow that has less than a window in all never had the rate for longer than that.
             if !marks.has(Marks::FIRST) {
                 self.promised = (self.promised + 1).min(MOST_PROMISED);
             }
-        } else if marks.has(Marks::INC) && self.promised > 0 {
+        } else if link.pru && marks.has(Marks::INC) && self.promised > 0 {
             self.promised -= 1;
-        } else if marks.has(Marks::INC) && self.supply >= mtu {
+        } else if link.sm && marks.has(Marks::INC) && self.supply >= mtu {
             self.supply -= mtu;
-        } else {
+        } else if link.sm || !first {
+            // Without SM a host's port would take all that PRU could raise further on.
             return (marks.without(Marks::INC), false);
         }
         (marks, false)

@@ -2,7 +2,7 @@
 
 use crate::common::rack::{self, seen};
 use crate::common::reads::{mean_after as mean, series};
-use crate::common::{run_plain, same_with_threads_and_as_bytes};
+use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
 
 fn dumbbell(pairs: usize, stop: &str, queue: &str, more: &str) -> String {
     rack::dumbbell("bolt", pairs, stop, queue, more)
@@ -57,6 +57,33 @@ fn a_queue_is_told_of_before_the_round_trip_is_over() {
     assert!(windows(0.0289, 0.0299)[0] < 0.55 * falling[0], "each notice answers a packet: half is left");
 }
 
+/// Twenty flows of one host: the first port that is congested is that host's. Its notices come back at once, one for each
+/// packet, and halve the first windows.
+#[test]
+fn a_hosts_own_port_tells_the_flows_of_that_host() {
+    let text = dumbbell(1, "10 ms", QUEUE, "size = \"500 kB\"\ncount = 20");
+    let text = text.replace("[schemes.bolt]", "[schemes.bolt]\nfirst_window = \"60 kB\"\nmax_window = \"60 kB\"");
+    let out = run_plain(&text);
+    let most = out.table("ports").expect("ports").u64("queue_max_bytes")[port(&out, "s0", "r0")];
+    println!("{most} B wait at the host");
+    assert!((100_000..650_000).contains(&most), "1.2 MB are the first windows: {most}");
+}
+
+/// Each host sends and receives. A notice is for the flow whose packet it is about, whichever way that goes.
+#[test]
+fn flows_both_ways_between_two_hosts_hear_the_ports_on_their_own_way() {
+    let out = run_plain(&(dumbbell(1, "200 ms", QUEUE, "") + "[[flow]]\nfrom = \"d0\"\nto = \"s0\"\n"));
+    for (flow, way) in [("flow:0", "port:r0>r1"), ("flow:1", "port:r1>r0")] {
+        let [used, waits] = ["utilisation", "queue_bytes"].map(|metric| mean(&out, way, metric, 0.1));
+        let notices = series(&out, way, "notices").last().expect("a sample").1;
+        let windows = series(&out, flow, "cwnd_bytes");
+        let falls = windows.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+        println!("{flow}: {used:.3} of the link, {waits:.0} B wait, {notices} notices, {falls} of {}", windows.len());
+        assert!(used > 0.95 && waits < 6000.0, "{flow}: {used} {waits}");
+        assert!(notices > 10.0 && falls > 10, "{flow}: {notices} {falls}");
+    }
+}
+
 /// Two flows share; when one ends the other one has its part at once.
 #[test]
 fn what_a_flow_leaves_is_taken_in_a_few_round_trips() {
@@ -69,6 +96,24 @@ fn what_a_flow_leaves_is_taken_in_a_few_round_trips() {
     println!("ends at {end}: then {:.0} Mbps, {used:.3} of the link", after / 1e6);
     assert!((0.08..0.12).contains(&end), "half of the link");
     assert!(used > 0.95 && after > 0.9e9 * 0.95);
+}
+
+/// PRU promises what a flow's last window leaves, SM gives away what nobody has sent. Without both it is a packet in a
+/// round trip. Without SM alone, too: the next port has no promise to raise a window by.
+#[test]
+fn supply_matching_and_promises_each_fill_sooner_what_a_flow_leaves() {
+    let idle = |keys: &str| -> f64 {
+        let text = dumbbell(2, "60 ms", QUEUE, "").replacen("to = \"d0\"", "to = \"d0\"\nsize = \"2 MB\"", 1);
+        let text = text.replace("interval = \"1 ms\"", "interval = \"200 us\"");
+        let out = run_plain(&text.replace("[schemes.bolt]", &format!("[schemes.bolt]\n{keys}")));
+        let end = out.table("flows").expect("flows").f64("fct_s")[0];
+        let used = series(&out, "port:r0>r1", "utilisation");
+        used.into_iter().filter(|(time, _)| (end..end + 0.002).contains(time)).map(|(_, used)| 0.2 * (1.0 - used)).sum()
+    };
+    let found = ["", "pru = false", "sm = false", "sm = false\npru = false"].map(idle);
+    println!("{found:.3?} ms idle of 2");
+    assert!(found[0] < 0.03 && found[1] > 2.0 * found[0] && found[2] > 1.5 * found[1], "{found:?}");
+    assert!(found[3] >= found[2], "{found:?}");
 }
 
 /// But for a packet in windows of five.

@@ -20,14 +20,14 @@ const ROUNDING: f64 = 4.0;
 
 #[test]
 fn a_port_does_what_the_authors_does() {
-    let link = Link { rate: Rate::from_mbps(100_000), mtu: 1500, threshold: 3000 };
+    let link = Link { rate: Rate::from_mbps(100_000), mtu: 1500, threshold: 3000, sm: true, pru: true };
     let (mut switch, mut seen) = (Switch::default(), [0; 4]);
     for [now, size, ack, marks, waiting, after, tells, supply, promised] in
         rows(include_str!("../../../../../tests/vectors/bolt/switch.csv"))
     {
         switch.count(size as u32 - BYTE_LESS, Time::from_ns(now as u64), &link);
         let found = match ack {
-            0 => switch.decide(Marks(marks as u8), waiting as u64, &link),
+            0 => switch.decide(Marks(marks as u8), waiting as u64, false, &link),
             _ => (Marks(marks as u8), false),
         };
         assert_eq!((found, switch.promised), ((Marks(after as u8), tells == 1), promised as u16), "at {now}");
