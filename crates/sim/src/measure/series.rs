@@ -172,7 +172,8 @@ impl Recorder {
             if active && own {
                 self.add(Entity::Flow(flow), "cwnd_bytes", report.cwnd as f64);
                 self.add(Entity::Flow(flow), "srtt_s", report.srtt.as_secs_f64());
-                if report.rate > 0 {
+                // Who is not paced for now reports no bound, which is no rate to draw.
+                if report.rate > 0 && report.rate < u64::MAX {
                     self.add(Entity::Flow(flow), "rate_bps", report.rate as f64);
                 }
             }
