@@ -22,7 +22,7 @@ DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
 ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
-RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
+RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
 .PHONY: help setup run check test test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 

@@ -22,6 +22,7 @@ const PACKED: &[&str] = &[
     "crates/sim",
     "crates/topo",
     "crates/traffic",
+    "examples/outside-aqm/src",
     "examples/outside-controller/src",
     "examples/outside-scheme/src",
 ];

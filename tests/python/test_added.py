@@ -62,7 +62,7 @@ def outside(tmp_path_factory):
     added = folder / "added"
     added.mkdir()
     shutil.copyfile(ROOT / "target/release/libmidpath_added.so", added / "midpath_added.abi3.so")
-    crates = {name: str(EXAMPLES / name) for name in ("outside-parts", "outside-scheme")}
+    crates = {name: str(EXAMPLES / name) for name in ("outside-aqm", "outside-scheme")}
     (added / "added.json").write_text(json.dumps({"crates": crates, "midpath": choose.build()}))
     (folder / "scenario.toml").write_text(SCENARIO)
     (folder / "both.toml").write_text(BOTH)
@@ -104,6 +104,15 @@ def test_the_crates_own_tests_pass(outside):
     (folder / "tests").mkdir(exist_ok=True)
     (folder / "tests" / "test_scheme.py").write_text(template.crate("aimd")["tests/test_scheme.py"])
     done = python("pytest", "-q", "tests/test_scheme.py", "-c", os.devnull, "--rootdir", ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_aqms_own_tests_pass(outside):
+    python, folder = outside
+    for path in ("scenario.toml", "tests/test_scheme.py"):
+        (folder / "aqm" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "aqm" / path).write_text(template.crate("blue", kind="aqm")[path])
+    done = python("pytest", "-q", "aqm/tests/test_scheme.py", "-c", os.devnull, "--rootdir", ".")
     assert done.returncode == 0, done.stdout
 
 
@@ -149,7 +158,7 @@ def test_midpaths_own_simulator_runs_where_the_other_cannot_and_says_so(tmp_path
 
 
 def test_what_is_written_for_two_crates_is_the_example():
-    written = together(["outside-scheme", "outside-parts"])
+    written = together(["outside-scheme", "outside-aqm"])
     assert written == (EXAMPLES / "outside-both" / "src" / "lib.rs").read_text(encoding="utf-8")
 
 

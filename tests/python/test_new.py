@@ -42,9 +42,22 @@ def test_a_controller_alone_is_its_example_under_another_name(cli, tmp_path):
     assert 'scheme = "slow-down"' in (tmp_path / "slow-down" / "scenario.toml").read_text()
 
 
-@pytest.mark.parametrize("controller", [False, True])
-def test_it_is_read_in_ten_minutes(controller):
-    texts = template.crate("mine", controller=controller)
+def test_an_aqm_alone_is_its_example_under_another_name(cli, tmp_path):
+    answer = cli("new", "scheme", tmp_path / "slow-down", "--aqm", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    written = (tmp_path / "slow-down" / "src" / "lib.rs").read_text()
+    assert all(word not in written for word in ("Header", "Controller", "TcpParams", "blue", "Blue"))
+    back = {"slow-down": "blue", "slow_down": "outside_aqm", "SlowDown": "Blue"}
+    named = re.sub("|".join(back), lambda found: back[found[0]], written)
+    assert named == (ROOT / "examples" / "outside-aqm" / "src" / "lib.rs").read_text()
+    assert 'scheme = "cubic+slow-down"' in (tmp_path / "slow-down" / "scenario.toml").read_text()
+    answer = cli("new", "scheme", tmp_path / "both", "--aqm", "--controller")
+    assert answer.code == 2 and "one of them alone" in answer.err and not (tmp_path / "both").exists()
+
+
+@pytest.mark.parametrize("kind", template.KINDS)
+def test_it_is_read_in_ten_minutes(kind):
+    texts = template.crate("mine", kind=kind)
     assert len(texts) == 6
     assert sum(len(text.splitlines()) for text in texts.values()) <= MOST_LINES
 

@@ -12,6 +12,6 @@ mod midpath_added {
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        ::_midpath::register(&[outside_parts::schemes, outside_scheme::schemes]).map_err(PyImportError::new_err)
+        ::_midpath::register(&[outside_aqm::schemes, outside_scheme::schemes]).map_err(PyImportError::new_err)
     }
 }

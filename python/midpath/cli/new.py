@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from midpath.cli.options import Json, print_json
+from midpath.errors import UsageError
 from midpath.new import new_scheme
+from midpath.new.scheme import AQM, CONTROLLER, SCHEME
 
 app = typer.Typer(help="Write something new to begin with.", rich_markup_mode=None, no_args_is_help=True)
 
@@ -27,13 +29,16 @@ def scheme(
     controller: Annotated[
         bool, typer.Option("--controller", help="A congestion controller alone: no header, no port.")
     ] = False,
+    aqm: Annotated[bool, typer.Option("--aqm", help="An AQM alone, for any transport: no header, no end.")] = False,
     json: Json = False,
 ) -> None:
     """Write a crate with a congestion-control scheme of your own.
 
     It works as it is: a header, a port, a sender, a scenario and tests. Change it into your scheme.
     """
-    written = new_scheme(directory, name, controller=controller)
+    if controller and aqm:
+        raise UsageError("--controller and --aqm: a crate has one of them alone, or both and a header without either")
+    written = new_scheme(directory, name, kind=CONTROLLER if controller else AQM if aqm else SCHEME)
     if json:
         print_json({"scheme": written, "directory": str(directory)})
         return

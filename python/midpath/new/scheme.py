@@ -1,7 +1,7 @@
 """A crate with a scheme of one's own, made from an example of ours and the files in `files`.
 
-The example (`examples/outside-scheme`, or `examples/outside-controller`) is compiled and tested with Midpath, so a new
-scheme begins with code that works. Its sources come out of the compiled simulator, which carries them.
+The example (`examples/outside-scheme`, `outside-controller` or `outside-aqm`) is compiled and tested with Midpath, so a
+new scheme begins with code that works. Its sources come out of the compiled simulator, which carries them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,17 @@ BESIDE = {
     "scenario.toml.in": "scenario.toml",
     "test_scheme.py.in": "tests/test_scheme.py",
 }
+# The examples, by what the command calls them. An AQM has a scenario, a test and a README of its own.
+SCHEME, CONTROLLER, AQM = KINDS = ("scheme", "controller", "aqm")
+OF_AQM = {
+    "README.aqm.md.in": "README.md",
+    "scenario.aqm.toml.in": "scenario.toml",
+    "test_aqm.py.in": "tests/test_scheme.py",
+}
 # What stands for the new scheme's name in the examples: as a package, in Rust, in scenarios, as a type; and a tag.
 TOKENS = re.compile(
-    r"\b(?:outside-(?:scheme|controller)|outside_(?:scheme|controller)|aimd|pacer|(?:Aimd|Pacer)(?=Params\b|\b)"
-    r"|TAG: u8 = 64)"
+    r"\b(?:outside-(?:scheme|controller|aqm)|outside_(?:scheme|controller|aqm)|aimd|pacer|blue"
+    r"|(?:Aimd|Pacer|Blue)(?=Params\b|\b)|TAG: u8 = 64)"
 )
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
@@ -44,31 +51,30 @@ trait true false type typeof unsafe unsized use virtual where
 RUST = set(WORDS.split())
 
 
-def new_scheme(directory: Path, name: str | None = None, *, controller: bool = False) -> str:
+def new_scheme(directory: Path, name: str | None = None, *, kind: str = SCHEME) -> str:
     """Writes the crate into `directory`, which must be new or empty, and returns the scheme's name.
 
-    With `controller` it has a congestion controller and nothing else, no header and no port."""
+    A `controller` is a congestion controller and nothing else, an `aqm` an AQM: no header, no other end."""
     name = _checked(name or directory.resolve().name)
     _require_empty(directory)
-    for path, text in crate(name, controller=controller).items():
+    for path, text in crate(name, kind=kind).items():
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
     return name
 
 
-def crate(name: str, *, controller: bool = False) -> dict[str, str]:
+def crate(name: str, *, kind: str = SCHEME) -> dict[str, str]:
     """The files of the crate: paths in it, and what they hold."""
     beside = files("midpath.new") / "files"
-    found = _example(controller=controller) | {
-        path: (beside / own).read_text(encoding="utf-8") for own, path in BESIDE.items()
-    }
+    texts = BESIDE | (OF_AQM if kind == AQM else {})
+    found = _example(kind) | {path: (beside / own).read_text(encoding="utf-8") for own, path in texts.items()}
     return {path: _renamed(text, name) for path, text in found.items()}
 
 
-def _example(*, controller: bool) -> dict[str, str]:
+def _example(kind: str) -> dict[str, str]:
     sources = _midpath.sources()
-    example = f"examples/outside-{'controller' if controller else 'scheme'}/"
+    example = f"examples/outside-{kind}/"
     return {path.removeprefix(example): text for path, text in sources.items() if path.startswith(example)}
 
 
@@ -78,8 +84,10 @@ def _renamed(text: str, name: str) -> str:
         "outside_": _module(name),
         "aimd": name,
         "pacer": name,
+        "blue": name,
         "Aimd": _type(name),
         "Pacer": _type(name),
+        "Blue": _type(name),
         "TAG: u8 = 64": f"TAG: u8 = {_tag(name)}",
     }
     return TOKENS.sub(lambda found: stand_for[found[0] if found[0] in stand_for else found[0][:8]], text)
@@ -122,7 +130,7 @@ def _schemes() -> set[str]:
 
 def _words() -> set[str]:
     """The words of the examples' code, without their own names; the names of packages that they use are among them."""
-    texts = [text for controller in (False, True) for text in _example(controller=controller).values()]
+    texts = [text for kind in KINDS for text in _example(kind).values()]
     text = TOKENS.sub("", "\n".join(texts))
     return {*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)}
 

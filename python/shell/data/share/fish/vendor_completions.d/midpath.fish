@@ -268,6 +268,7 @@ complete -c midpath -n "__fish_seen_subcommand_from new; and not __fish_seen_sub
 complete -c midpath -n "__fish_seen_subcommand_from new; and not __fish_seen_subcommand_from scheme" -l help -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -l name -r -d 'What scenarios call it; else the folder’s name.'
 complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -l controller -d 'A congestion controller alone: no header, no port.'
+complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -l aqm -d 'An AQM alone, for any transport: no header, no end.'
 complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from new; and __fish_seen_subcommand_from scheme" -l help -d 'Show this message and exit.'
