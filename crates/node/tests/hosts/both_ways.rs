@@ -108,6 +108,15 @@ fn both_sides_get_what_the_other_has_sent() {
     }
 }
 
+/// A packet has room for one header of a scheme: what asks and what answers would need two.
+#[test]
+fn schemes_with_a_header_carry_data_one_way_whatever_is_asked_for() {
+    for (scheme, both) in [("newreno", true), ("rcp", false), ("fcp", false), ("bolt", false)] {
+        let world = world(scheme, 0.0, 1);
+        assert_eq!([A, B].map(|i| world.hosts[i].goes_both_ways()), [both; 2], "{scheme}");
+    }
+}
+
 /// A server that answers when it has seen the client's end; a client that waits for the server's.
 #[test]
 fn each_side_may_close_long_before_the_other() {

@@ -48,7 +48,7 @@ fn transfer(world: &mut World, file: &[u8], stall: Time) -> (Vec<u8>, Option<End
 }
 
 /// Those whose packets carry bytes.
-const CARRY: [&str; 5] = ["newreno", "cubic", "rcp", "fcp", "inrpp"];
+const CARRY: [&str; 6] = ["newreno", "cubic", "rcp", "fcp", "inrpp", "bolt"];
 
 #[test]
 fn what_comes_out_is_what_went_in() {
