@@ -3,10 +3,11 @@
     python checks/schemes/bolt.py [--seeds N] > checks/schemes/BOLT.md
 
 Scenarios are those in `scratch/` of serhatarslan-hub/bolt_cc_ns3 at 0cf98cc, with its numbers: networks, MTU, first
-windows (Swift's and HPCC's in whole packets), thresholds, Swift's targets, loads. Its sizes are those of Google's RPCs,
-which are not public, or Hadoop's, which we have; `incast` needs none. Its Swift adds the second term of flow scaling
-where Swift's paper subtracts it; ours subtracts. Runs are shorter: 5 ms of arrivals, not 50. Three scenarios of long
-flows that join and leave are in `bolt_dumbbell.py`.
+windows (Swift's and HPCC's in whole packets), thresholds (two packets there are three here, for its queue discs do not
+count the one that a device's own queue holds), Swift's targets, loads, which ports have Bolt. Its sizes are those of
+Google's RPCs, which are not public, or Hadoop's, which we have; `incast` needs none. Its Swift adds the second term of
+flow scaling where Swift's paper subtracts it; ours subtracts. Runs are shorter: 5 ms of arrivals, not 50. Three
+scenarios of long flows that join and leave are in `bolt_dumbbell.py`.
 
 What is claimed (NSDI 2023, abstract): the 99th percentile of latency is 80 % below Swift's and HPCC's, that of
 completion times up to three times better, at near line rate. Latency is taken as the wait in the busiest port's queue,
@@ -54,6 +55,8 @@ class Case:
     target: str
     traffic: str
     core: tuple[str, str] | None = None
+    # Whether Bolt is at that link alone; else at all ports.
+    alone: bool = False
     mtu: int = 5000
     stop: str = "30 ms"
     queue: str = "1000 packets"
@@ -86,7 +89,7 @@ TESTBED = (*((f"h{i}", "x", "100 Gbps", "1800 ns") for i in range(1, 5)), ("x", 
            ("h0", "y", "100 Gbps", "1800 ns"))  # fmt: skip
 CASES = {
     "utilisation": Case(star(16, "1938 ns"), 100_000, "12 us", arrivals(TO_FIRST, 60, "receivers"), ("x", "h0"), 1500),
-    "testbed": Case(TESTBED, 45_000, "53 us", arrivals(TO_FIRST, 80, "link:x>y"), ("x", "y")),
+    "testbed": Case(TESTBED, 45_000, "53 us", arrivals(TO_FIRST, 80, "link:x>y"), ("x", "y"), True),
     "star": Case(star(32, "1048 ns"), 62_420, "12 us", arrivals(RANDOM, 50, "hosts")),
     "fat-tree-32": Case(tree(4, 4, 2), 62_388, "16 us", arrivals(RANDOM, 50, "hosts")),
     "fat-tree-64": Case(tree(8, 8, 4), 62_388, "16 us", arrivals(RANDOM, 50, "hosts")),
@@ -118,7 +121,7 @@ def scenario(case: Case, scheme: str, seed: int) -> str:
     )
     packets = case.window // case.mtu
     own = {
-        "bolt": f'first_window = "{case.window} B"\nmax_window = "{case.window} B"',
+        "bolt": f'first_window = "{case.window} B"\nmax_window = "{case.window} B"\nthreshold = "{3 * case.mtu} B"',
         "swift": f'initial_window = {packets}\ntarget = "{case.target}"\nfs_range = "100 us"\nfs_max_cwnd = 256.0',
         "hpcc": f"initial_window = {packets}",
     }
@@ -135,7 +138,13 @@ limit = "{case.queue}"
 initial_rto = "{case.timeout}"
 min_rto = "{case.timeout}"
 {own[scheme]}
+{deployed(*case.core) if case.core and case.alone and scheme == "bolt" else ""}
 {case.traffic}"""
+
+
+def deployed(a: str, b: str) -> str:
+    """Bolt at both ends of a link, plain queues elsewhere."""
+    return f'[[deploy]]\nscheme = "bolt"\nports = ["{a}>{b}", "{b}>{a}"]'
 
 
 @dataclass(frozen=True)
