@@ -128,6 +128,24 @@ def test_queues_that_a_column_needs_are_those_of_its_routers():
     assert "DualPI2" in equipment_of(run).aqm
 
 
+def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory():
+    mean, memory = {}, set()
+    for name in ("incast", "incast-pfc"):
+        row = rows.every()[name]
+        ideal = midpath.run(row.scenario(None, small=True))
+        for one in ("timely", "dcqcn", "hpcc"):
+            run = midpath.run(row.scenario(entries.entry(one), small=True))
+            mean[name, one] = cell.measured(run, ideal).figures["mean_ratio"]
+            memory.add(equipment_of(run).memory)
+            lost = sum(run.ports["drops_queue"].to_pylist())
+            assert (lost == 0) if "pfc" in name or one == "hpcc" else (lost > 0), (name, one, lost)
+            if "pfc" in name:
+                assert run.run["pfc"]["lossless"] == ["all"] and not run.run["pfc"]["deadlock"], one
+    assert len(memory) == 1
+    for one in ("timely", "dcqcn"):
+        assert mean["incast-pfc", one] < mean["incast", one] / 2, one
+
+
 def test_figures_of_a_run_are_what_they_say():
     row, fcp = rows.every()["long"], entries.entry("fcp")
     ideal, run = (midpath.run(row.scenario(one, small=True)) for one in (None, fcp))

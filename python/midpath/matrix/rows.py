@@ -31,6 +31,7 @@ class Row:
     title: str
     quick: Mapping[str, Any]
     ideal: Mapping[str, Any]
+    changes: Mapping[str, Any]
     settings: Mapping[str, Mapping[str, Any]]
     deployed: int | None
     routers: Sequence[str] | None
@@ -42,7 +43,7 @@ class Row:
             # Which router runs what means nothing to it.
             undeployed: dict[str, Any] = {"deploy": []} if self.routers is not None else {}
             return base.with_(scheme=IDEAL, changes=dict(self.ideal) | undeployed)
-        changes = dict(entry.changes) | self._queue(entry)
+        changes = dict(self.changes) | dict(entry.changes) | self._queue(entry)
         if self.routers is None:
             return base.with_(scheme=entry.scheme, changes=changes)
         return base.with_(scheme=entry.transport, changes=changes | self._deploy(entry))
@@ -109,6 +110,7 @@ def _row(one: Mapping[str, Any]) -> Row:
         title=title,
         quick=one.get("quick", {}),
         ideal=one.get("ideal", {}),
+        changes=one.get("changes", {}),
         settings=settings,
         deployed=one.get("deployed"),
         routers=one.get("routers"),
