@@ -298,6 +298,39 @@ fn the_last_acknowledgement_may_be_lost() {
     check(&mut world, sides, "after that");
 }
 
+/// After the close, all that the peer has ever sent comes again, FIN and data: both sides have ended as they
+/// should, the end in TIME-WAIT answers no more than it gets, and takes a fraction of an open one's memory.
+#[test]
+fn what_comes_after_the_close_is_answered_by_little() {
+    for scheme in BOTH {
+        let mut world = world(scheme, 0.0, 4);
+        let mut sides = sides(&mut world, file(50_000, 1), file(50_000, 2));
+        world.seen = Some(Vec::new());
+        let size = |world: &World| world.hosts[A].node().endpoints().map(|(.., e)| size_of_val(e)).sum::<usize>();
+        world.run(Time::from_ms(50));
+        let open = size(&world);
+        let close = |world: &mut World, side: &mut Side| {
+            let now = world.now;
+            side.written = world.hosts[side.host].write(side.end, &side.file, now);
+            world.hosts[side.host].close(side.end, now);
+        };
+        close(&mut world, &mut sides[0]);
+        world.run(Time::from_ms(500));
+        close(&mut world, &mut sides[1]);
+        world.run(Time::from_ms(500));
+        check(&mut world, sides, scheme);
+        let closed = size(&world);
+        assert!(closed > 0 && 3 * closed < open, "{closed} of {open} bytes");
+        let (came, before) = (world.hosts[A].counted().received, world.hosts[A].counted().sent);
+        world.repeat(A);
+        let (came, sent) = (world.hosts[A].counted().received - came, world.hosts[A].counted().sent - before);
+        assert!(came > 40 && sent > 30 && sent <= came, "{sent} answers to {came} packets");
+        assert_eq!(size(&world), closed, "nothing is opened");
+        world.run(Time::from_secs(60));
+        assert_eq!(world.hosts[A].node().endpoints().count(), 0, "it is over");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     /// Loss, repeats, reordering, corruption and late wake-ups: what comes out is what went in.

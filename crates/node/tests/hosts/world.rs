@@ -52,6 +52,8 @@ pub struct World {
     pub rng: Stream,
     /// How often a frame is lost, comes twice, is late, or has a byte changed; each as often.
     harm: f64,
+    /// Frames that have come to a host, if they are kept.
+    pub seen: Option<Vec<(usize, u16, Vec<u8>)>>,
 }
 
 impl World {
@@ -81,7 +83,7 @@ impl World {
             hosts[from.0 as usize].set_rate(port, Some(link.rate), Time::ZERO);
         }
         let rng = stream(seed, Purpose::Fault, 0);
-        World { hosts, links, flying: BinaryHeap::new(), made: 0, now: Time::ZERO, rng, harm }
+        World { hosts, links, flying: BinaryHeap::new(), made: 0, now: Time::ZERO, rng, harm, seen: None }
     }
 
     fn happens(&mut self) -> bool {
@@ -130,6 +132,7 @@ impl World {
         self.now = next;
         if arrives <= wakes {
             let Some(Reverse((_, _, to, port, bytes))) = self.flying.pop() else { return false };
+            self.seen.iter_mut().for_each(|seen| seen.push((to, port, bytes.clone())));
             // Bytes that are no packet are counted and forgotten.
             let _ = self.hosts[to].on_frame(PortId(port), &bytes, next);
         } else {
@@ -140,6 +143,16 @@ impl World {
             self.hosts.iter_mut().for_each(|host| host.on_time(now));
         }
         true
+    }
+
+    /// All that has come to a host comes once more.
+    pub fn repeat(&mut self, host: usize) {
+        let now = self.now;
+        for (to, port, bytes) in self.seen.take().unwrap_or_default() {
+            if to == host {
+                let _ = self.hosts[to].on_frame(PortId(port), &bytes, now);
+            }
+        }
     }
 
     pub fn tick(&mut self) {

@@ -177,8 +177,17 @@ impl<C: NetworkAssisted> Duplex<C> {
             if again || self.until == Time::MAX {
                 self.until = ctx.now.saturating_add(self.sender.time_wait());
             }
+            self.arm(ctx);
+            return self.leave_little(ctx);
         }
         self.arm(ctx);
+    }
+
+    /// TIME-WAIT needs a fraction of both halves, and a server that closes first has many such ends.
+    fn leave_little(&self, ctx: &mut EndpointCtx<'_>) {
+        let Some(nxt) = self.sender.leaves_only() else { return };
+        let times = (self.until, self.sender.time_wait());
+        ctx.leave(|| Box::new(self.receiver.time_wait(nxt, times, self.report())));
     }
 
     fn arm(&self, ctx: &mut EndpointCtx<'_>) {

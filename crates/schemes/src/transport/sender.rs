@@ -19,7 +19,7 @@ mod recovery;
 mod repeats;
 mod supply;
 mod tail;
-mod time_wait;
+pub(super) mod time_wait;
 mod times;
 mod transmit;
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, IP_HEADER, MAX_SACK, Options, Packet, TCP_HEADER};
-use midpath_core::roles::EndpointCtx;
+use midpath_core::roles::{EndpointCtx, FlowReport};
 use midpath_core::units::Time;
 
 use super::{Receiver, State};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::rtt::RttEstimator;
 use crate::transport::segment::Ends;
+use crate::transport::sender::time_wait::TimeWait;
 use crate::transport::settings::Settings;
 
 /// What SACK blocks take: two bytes of padding, kind and length, and each block.
@@ -55,6 +56,19 @@ impl Receiver {
     /// Whether the peer's FIN has come, and all before it.
     pub(in crate::transport) fn is_done(&self) -> bool {
         self.state == State::CloseWait
+    }
+
+    /// What is left of the end in TIME-WAIT, until a time and for so long after each repeat of the
+    /// peer's FIN; its own numbers end at `nxt`.
+    pub(in crate::transport) fn time_wait(
+        &self,
+        nxt: u64,
+        (until, linger): (Time, Time),
+        report: FlowReport,
+    ) -> TimeWait {
+        let flags = Flags::ACK.with(self.ecn_flags());
+        // One past the FIN is expected.
+        TimeWait { ends: self.ends, fin: self.next - 1, nxt, flags, until, linger, report }
     }
 
     /// When it wants to be woken.

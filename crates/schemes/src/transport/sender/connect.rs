@@ -177,6 +177,7 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.leave(|| {
                 Box::new(TimeWait {
                     ends: self.ends,
+                    fin: 0,
                     nxt: self.nxt,
                     flags: Flags::ACK.with(self.ace()),
                     until: self.rto_at,

@@ -71,6 +71,11 @@ impl<C: NetworkAssisted> Sender<C> {
         Time(self.rtt.rto().0.saturating_mul(1 << REPEATS)).min(LONGEST)
     }
 
+    /// Whether nothing of it is needed in TIME-WAIT but where its numbers end: that.
+    pub(in crate::transport) fn leaves_only(&self) -> Option<u64> {
+        (C::DONE_WITH_DATA && self.overtaken.is_none()).then_some(self.nxt)
+    }
+
     /// The other half has opened the connection: data may be sent.
     pub(in crate::transport) fn join(&mut self, opened: &Opened<'_>) {
         self.state = State::Open;
