@@ -7,8 +7,9 @@
 //! | back | version (1), 2, status (1) |
 //!
 //! Where flows carry data both ways, the flow there is the flow back. Elsewhere the number of that follows
-//! from the other's ([`answer_to`]), so it is known whose it is before it has said anything. Whoever is greeted in another version answers so
-//! ([`Status::OtherVersion`]): the first three bytes back stay as they are.
+//! from the other's ([`answer_to`]), so it is known whose it is before it has said anything. Whoever is
+//! greeted in another version answers so ([`Status::OtherVersion`]): the first three bytes back stay as
+//! they are.
 
 use midpath_core::node::EndId;
 use midpath_core::packet::FlowId;
