@@ -71,7 +71,7 @@ fn a_larger_target_means_a_longer_queue_and_bad_keys_are_named() {
     let error = |keys: &str| {
         let text = format!("scheme = \"cubic+blue\"\n[topology]\ngenerate = \"dumbbell\"\n[schemes.blue]\n{keys}\n");
         let found = run_with(&text, Path::new("."), &RunOptions::default(), &catalogue(), &mut |_| true);
-        found.err().expect("it is refused").to_string()
+        found.expect_err("it is refused").to_string()
     };
     assert!(error("up = 2").contains("up") && error("lift = 1").contains("lift"));
 }
