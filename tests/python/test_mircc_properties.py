@@ -28,6 +28,8 @@ def test_the_page_counts_what_misses_a_bound(properties):
     found = {("spread", n): spread(drops=n % 2, asked=1.0, goodput=1.0, time=1.0) for n in range(4)}
     found |= {("losses", n): losses(time=1.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
     found |= {("secondary", n): properties.Network([0.0, -0.06 * (n < 2)], [False, True]) for n in range(4)}
+    found |= {("secondary, ours", n): properties.Network([-0.1], [True]) for n in range(4)}
+    found |= {("losses, ours", n): losses(time=2.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
     found |= {("joins", 0): properties.Joins(nacks=700.0, data=7000.0, dropped=0.0, time=1.1)}
     page = "\n".join(properties.page(0, found))
     assert "| spread: drops | no Data dropped, in all | 2 of 4 | **no** |" in page
@@ -35,7 +37,10 @@ def test_the_page_counts_what_misses_a_bound(properties):
     assert "| secondary: within 5 % | 4 of 4 networks | 2 | **no** |" in page
     assert "| secondary: bias | below 1 % | -3.0 % of 4 flows | **no** |" in page
     assert "0.10 on average" in page
-    assert [line[:4] for line in page.splitlines() if line.startswith("- ")] == ["- 1:", "- 3:"]
+    assert "| losses, ours: time | at most 1.3/(1 − p), in all | 0 of 4 | **no** |" in page
+    assert "| secondary, ours: bias | below 1 % | -10.0 % of 4 flows | **no** |" in page
+    missed = [line[2:4] for line in page.splitlines() if line.startswith("- ")]
+    assert missed == ["0:", "1:", "2:", "3:", "1:", "3:"]
 
 
 def test_the_page_is_of_all_numbers(properties):

@@ -78,6 +78,15 @@ pub fn bounded(r: f64, floor: f64, cap: f64) -> f64 {
     r.max(floor).min(cap)
 }
 
+/// A step of a rate, ours: down by as much as up, so that what comes and goes has no mean.
+///
+/// (5) multiplies R by 1 + αx for a share x that is left. One Interest more and one less leave (1 + αx)(1 − αx)R,
+/// which is less than R. Here a step down divides, but never by more than α does in (5).
+pub fn even_step(r: f64, x: f64, alpha: f64) -> f64 {
+    let step = alpha * x;
+    if step < 0.0 { r * (1.0 / (1.0 - step)).max(1.0 - alpha) } else { r * (1.0 + step) }
+}
+
 /// The repair, ours: footnote 3's α becomes α min(1, T/d) in both averages.
 ///
 /// As R(t) is the sum of both averages, R(t) = (1 − α) R(t−T) + α (base_rate(t) + excess_rate(t)):
@@ -211,6 +220,13 @@ mod tests {
         close(full_rate_flows_secondary(3e6, 1e6, 6e6), 1.0);
         close(full_rate_flows_secondary(3e6, 1e6, 1e6), 3.0);
         close(full_rate_flows_secondary(0.0, 0.0, 1e6), 1.0);
+    }
+
+    #[test]
+    fn a_step_down_undoes_one_up() {
+        close(even_step(1e6, 0.4, 0.5), 1.2e6);
+        close(even_step(1.2e6, -0.4, 0.5), 1e6);
+        close(even_step(1e6, -100.0, 0.5), 0.5e6);
     }
 
     #[test]

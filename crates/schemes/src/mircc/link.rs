@@ -121,6 +121,7 @@ impl<K: Hash + Eq, T> MirccLink<K, T> {
     #[inline]
     pub fn offer(&mut self, now: Time, request: Request<T>) -> Offer<T> {
         let (rtt, interest) = self.interest(request);
+        self.rates.on_waiting(self.shaper.backlog().0);
         self.count(now, &interest, rtt);
         self.shaper.offer(now, interest)
     }
@@ -135,6 +136,7 @@ impl<K: Hash + Eq, T> MirccLink<K, T> {
             return Err(interest.token);
         }
         let interest = self.shaper.pass(now, interest)?;
+        self.rates.on_waiting(0);
         self.count(now, &interest, rtt);
         Ok(interest)
     }

@@ -165,9 +165,9 @@ pub struct RateParams {
     /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours:
     /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
-    /// R_s is computed once the link had room for this many secondary Data: after one T, or several,
-    /// but at most `max_interval`. C_s and y_s of one T are those of single Interests: 40, ours, bring R_s to
-    /// its fixed point. 0: after each T, the paper's text.
+    /// R_s changes as if T had room for at least this many Data: a single Interest more or less moves
+    /// it by one in so many of α. Up and down in even steps, and by the least queue of T where the primary
+    /// class is limited elsewhere. 10, ours, bring R_s to its fixed point. 0: the paper's text.
     pub secondary_packets: f64,
     /// Whether T is no shorter than the time between two Interests of a flow at R_p. A flow hears
     /// of rates by its own Data alone, so where its share is less than one in a round trip, the loop

@@ -71,7 +71,7 @@ fn as_printed_headroom_cuts_nothing_off() {
     for outstanding in ["due", "booked"] {
         // A twentieth of the link is half a packet in T: with `secondary_packets = 0` R_s falls at once, and
         // both classes rest at 0.951.
-        let params = format!("residual = \"printed\"\noutstanding = \"{outstanding}\"\nsecondary_packets = 40.0");
+        let params = format!("residual = \"printed\"\noutstanding = \"{outstanding}\"\nsecondary_packets = 10.0");
         let out = run_plain(&scenario(20, &params, &(links.clone() + &flow("p", "c", "count = 3"))));
         let full = mean(&out, "port:r0>r1", "throughput_bps", 10.0, 20.0) / 10e6;
         assert!(full > 0.98, "{outstanding}: {full}");
