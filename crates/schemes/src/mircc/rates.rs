@@ -324,13 +324,13 @@ impl LinkRates {
         let link = Target { eta: p.eta, capacity: c };
         // Where R_p is what limits the primary class, that leaves β q/d of ηC, and this class has to, too. Else
         // Interests that pass would take from this class alone what q/d is worth.
-        let limited = r_p < UNLIMITED * link.full();
+        // As (11) is printed, this class has a part of every full link.
+        let limited = p.residual == Reading::Corrected && r_p < UNLIMITED * link.full();
         let q = if limited { q } else { least_q };
         // (11), below zero where the primary class was above its share: cut off there, the mean is too large.
         let (left, kept) = match p.residual {
             Reading::Printed => (p.eta * (c - y[0]), 0.0),
-            Reading::Corrected if limited => (link.full() - y[0], LEFT_TO_STEPS * c),
-            Reading::Corrected => (link.full() - y[0], 0.0),
+            Reading::Corrected => (link.full() - y[0], if limited { LEFT_TO_STEPS * c } else { 0.0 }),
         };
         let beta = eq::self_tuned_beta(p.beta, y[1], self.secondary.y_before);
         self.secondary.y_before = y[1];
