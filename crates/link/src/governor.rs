@@ -510,7 +510,6 @@ mod tests {
     fn what_came_out_of_a_queue_is_the_rate_when_it_is_gone() {
         for mbps in [5, 8] {
             let (_, _, idle) = below_after(20, mbps, 7_000_000);
-            println!("{mbps} Mbps: {idle} ms");
             assert!(idle < 40, "{mbps} Mbps: {idle} ms");
         }
     }

@@ -27,6 +27,7 @@ pub use assemble::{Crew, Engine, IsWorth};
 pub use chance::{Bursts, Jitter, Law};
 pub use network::{Course, NetLink, Network, Variation};
 pub use parallel::Survey;
+pub(crate) use partition::END;
 pub use passage::{Fate, Passage};
 pub use reports::Reports;
 pub use tally::{FlowFate, Tally};

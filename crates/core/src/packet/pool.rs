@@ -116,27 +116,24 @@ impl Pool {
     /// Takes a packet in.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> Pkt {
-        self.created += 1;
-        match self.free.pop() {
-            Some(place) => {
-                self.slots[place as usize].become_copy_of(&packet);
-                self.hold(place)
-            }
-            None => {
-                let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets alive");
-                self.slots.push(packet);
-                self.hold(place)
-            }
-        }
+        self.insert_copy(&packet)
     }
 
     /// Takes a copy of a packet in that lives elsewhere: of as much of it as counts.
     #[inline]
     pub fn insert_copy(&mut self, packet: &Packet) -> Pkt {
-        let Some(place) = self.free.pop() else { return self.insert(*packet) };
         self.created += 1;
-        self.slots[place as usize].become_copy_of(packet);
-        self.hold(place)
+        match self.free.pop() {
+            Some(place) => {
+                self.slots[place as usize].become_copy_of(packet);
+                self.hold(place)
+            }
+            None => {
+                let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets alive");
+                self.slots.push(*packet);
+                self.hold(place)
+            }
+        }
     }
 
     /// Takes a copy of a packet in.
@@ -157,8 +154,7 @@ impl Pool {
     #[inline]
     pub fn take(&mut self, pkt: Pkt) -> Packet {
         let mut packet = BLANK;
-        packet.become_copy_of(&self.slots[self.place(&pkt)]);
-        self.free(pkt);
+        self.take_into(pkt, &mut packet);
         packet
     }
 

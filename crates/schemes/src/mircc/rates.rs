@@ -323,8 +323,8 @@ impl LinkRates {
         let Seen { y, c, q, d, least_q } = seen;
         let link = Target { eta: p.eta, capacity: c };
         // Where R_p is what limits the primary class, that leaves β q/d of ηC, and this class has to, too. Else
-        // Interests that pass would take from this class alone what q/d is worth.
-        // As (11) is printed, this class has a part of every full link.
+        // Interests that pass would take from this class alone what q/d is worth. By (11) as printed it has a part of
+        // every full link.
         let limited = p.residual == Reading::Corrected && r_p < UNLIMITED * link.full();
         let q = if limited { q } else { least_q };
         // (11), below zero where the primary class was above its share: cut off there, the mean is too large.

@@ -177,10 +177,11 @@ impl<C: NetworkAssisted> Duplex<C> {
             if again || self.until == Time::MAX {
                 self.until = ctx.now.saturating_add(self.sender.time_wait());
             }
-            self.arm(ctx);
-            return self.leave_little(ctx);
         }
         self.arm(ctx);
+        if self.until < Time::MAX {
+            self.leave_little(ctx);
+        }
     }
 
     /// TIME-WAIT needs a fraction of both halves, and a server that closes first has many such ends.

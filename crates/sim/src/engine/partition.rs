@@ -42,7 +42,7 @@ pub(super) fn partition(nodes: usize, links: &[NetLink], wanted: usize) -> Vec<u
 
 /// What a packet costs at its end, where its transport sees it, in hops. From counts of instructions
 /// with DCTCP on a fat-tree: 2,800 for a packet and its ACK at both ends, 400 for a hop.
-const END: usize = 7;
+pub(crate) const END: usize = 7;
 
 /// How much each node has to do, if all links are used alike: one for each link, and [`END`] for a
 /// node with a single link, where flows end.

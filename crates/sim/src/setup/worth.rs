@@ -8,6 +8,7 @@ use midpath_topo::routing::follow;
 
 use super::Setup;
 use super::flows::FlowInfo;
+use crate::engine::END;
 
 /// Flows that are looked at. Ours: a thousand tell parts' shares to some percent.
 const SAMPLE: usize = 1_000;
@@ -17,8 +18,6 @@ const SHORT: f64 = 1e7;
 /// How many times as fast as one enough cores would have to be. Ours: what crosses between parts costs
 /// a tenth, and guesses are off by as much again.
 const GAIN: f64 = 1.4;
-/// What a packet costs at its end, in hops (`engine/partition.rs`).
-const END: f64 = 7.0;
 
 /// Whether parts are worth it in which so much is to be done.
 fn pays(work: &[f64]) -> bool {
@@ -43,7 +42,7 @@ impl Setup {
             let last = nodes.len() - 1;
             for (at, node) in nodes.into_iter().enumerate() {
                 // A packet and its ACK.
-                let cost = if at == 0 || at == last { END } else { 2.0 };
+                let cost = if at == 0 || at == last { END as f64 } else { 2.0 };
                 work[part_of[node] as usize] += packets * cost;
             }
         }

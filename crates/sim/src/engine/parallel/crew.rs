@@ -110,13 +110,13 @@ impl<'a> Piece<'a> {
 impl Shared<'_> {
     /// One thread's loop. `between` is called before each round.
     fn work(&self, me: usize, threads: usize, between: &mut dyn FnMut(Task)) {
-        let alarm = Alarm(&self.rounds);
+        let _alarm = Alarm(&self.rounds);
         let order = order(me, threads, self.pieces.len());
         let (mut seen, mut mail) = (0, Vec::new());
         loop {
             seen = self.rounds.wait(seen, me);
             if seen == OVER {
-                return drop(alarm);
+                return;
             }
             let task = *lock(&self.task);
             between(task);
