@@ -55,6 +55,13 @@ impl Side {
         }
     }
 
+    /// Writes all of its file, and closes.
+    fn close(&mut self, world: &mut World) {
+        let now = world.now;
+        self.written = world.hosts[self.host].write(self.end, &self.file, now);
+        world.hosts[self.host].close(self.end, now);
+    }
+
     /// How what it sends, and what it receives, has ended. What has come is read before that counts.
     fn ended(&self, world: &World) -> [Option<Ended>; 2] {
         let host = &world.hosts[self.host];
@@ -277,14 +284,9 @@ fn quiet_ends_stay_and_lost_ones_are_noticed() {
 fn the_last_acknowledgement_may_be_lost() {
     let mut world = world("cubic", 0.0, 4);
     let mut sides = sides(&mut world, file(1000, 1), file(1000, 2));
-    let close = |world: &mut World, side: &mut Side| {
-        let now = world.now;
-        side.written = world.hosts[side.host].write(side.end, &side.file, now);
-        world.hosts[side.host].close(side.end, now);
-    };
-    close(&mut world, &mut sides[0]);
+    sides[0].close(&mut world);
     world.run(Time::from_ms(500));
-    close(&mut world, &mut sides[1]);
+    sides[1].close(&mut world);
     for _ in 0..1000 {
         let now = world.now;
         world.hosts[A].read(sides[0].end, usize::MAX, &mut sides[0].got, now);
@@ -309,14 +311,9 @@ fn what_comes_after_the_close_is_answered_by_little() {
         let size = |world: &World| world.hosts[A].node().endpoints().map(|(.., e)| size_of_val(e)).sum::<usize>();
         world.run(Time::from_ms(50));
         let open = size(&world);
-        let close = |world: &mut World, side: &mut Side| {
-            let now = world.now;
-            side.written = world.hosts[side.host].write(side.end, &side.file, now);
-            world.hosts[side.host].close(side.end, now);
-        };
-        close(&mut world, &mut sides[0]);
+        sides[0].close(&mut world);
         world.run(Time::from_ms(500));
-        close(&mut world, &mut sides[1]);
+        sides[1].close(&mut world);
         world.run(Time::from_ms(500));
         check(&mut world, sides, scheme);
         let closed = size(&world);

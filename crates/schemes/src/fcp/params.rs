@@ -14,8 +14,8 @@ use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
 use crate::params::{Text, Texts, require};
-use crate::transport::TcpParams;
 use crate::transport::params::DelayedAck;
+use crate::transport::{TcpParams, unread};
 pub use additions::Additions;
 pub use domains::{DomainParams, Domains, check as check_domains};
 
@@ -64,17 +64,7 @@ pub struct FcpParams {
 }
 
 /// TCP's parameters that FCP has in hand itself: the price tells the rate, and comes back at once.
-pub const UNREAD: &[&str] = &[
-    "delack_timeout",
-    "initial_window",
-    "recovery",
-    "growth",
-    "abc_limit",
-    "hystart",
-    "pacing",
-    "pacing_slow_start",
-    "pacing_avoidance",
-];
+pub const UNREAD: &[&str] = unread::OWN_RATE_BY_ACKS;
 
 impl Default for FcpParams {
     fn default() -> FcpParams {
