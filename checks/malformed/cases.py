@@ -174,7 +174,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             ),
             "a giant chain": (
                 "topology.n",
-                "20480",
+                "500000",
                 'generate = "chain"\nn = 4000000000\nlink = { rate = "1 Gbps", delay = "1 us" }',
             ),
             "a giant waxman": (

@@ -10,9 +10,12 @@ use crate::classes;
 use crate::draft::{Draft, MIN_DELAY};
 use crate::graph::{NodeKind, Topology};
 
-/// Most routers that a topology may be routed over: those of a fat-tree with k = 128. With a way
-/// from each to each that is asked for, the table has 420 million entries of 1 or 4 bytes.
-pub const MAX_ROUTERS: usize = 20_480;
+/// Most routers of a topology.
+pub const MAX_ROUTERS: usize = 500_000;
+
+/// Most ways, one from each router to each that has hosts: 500,000 routers of which 2,100 have some,
+/// or 32,000 that all do. Each takes 1 to 4 bytes once a flow goes there.
+const MAX_WAYS: usize = 1 << 30;
 
 /// Builds the topology. Files are looked for in `base_dir`; `seed` is the scenario's.
 ///
@@ -46,12 +49,32 @@ fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology
     let of_source = |e: SpecError| SpecError::new(source::key(spec), format!("{}: {}", e.key, e.message));
     let topology = draft.finish(min_delay).map_err(|e| if inline { e } else { of_source(e) })?;
     check_connected(spec, &topology)?;
+    check_size(&topology).map_err(|message| SpecError::new(source::key(spec), message))?;
+    Ok(topology)
+}
+
+/// Refuses what there is no memory to route over.
+fn check_size(topology: &Topology) -> Result<(), String> {
     let routers = topology.routers().count();
     if routers > MAX_ROUTERS {
-        let message = format!("{routers} routers; up to {MAX_ROUTERS} can be routed over");
-        return Err(SpecError::new(source::key(spec), message));
+        return Err(format!("{routers} routers; up to {MAX_ROUTERS} can be routed over"));
     }
-    Ok(topology)
+    let mut places: Vec<usize> = topology.hosts().map(|host| place(topology, host)).collect();
+    places.sort_unstable();
+    places.dedup();
+    if routers.saturating_mul(places.len()) > MAX_WAYS {
+        let (places, most) = (places.len(), MAX_WAYS / routers);
+        return Err(format!("{routers} routers with hosts at {places} of them; there may be hosts at {most}"));
+    }
+    Ok(())
+}
+
+/// The router of a host that has no other, else the host: what ways are kept to.
+fn place(topology: &Topology, host: usize) -> usize {
+    match topology.ports(host) {
+        [only] => only.peer as usize,
+        _ => host,
+    }
 }
 
 fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {

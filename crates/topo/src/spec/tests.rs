@@ -410,3 +410,22 @@ fn the_largest_fat_tree_is_routed_over_in_little_memory() {
     let more = refused(json!({"generate": "fat-tree", "k": 130, "link": wire}));
     assert!(more.starts_with("k: 130 is out of range; generate = \"fat-tree\" accepts 2 to 128"), "{more}");
 }
+
+/// Half a million routers of which some have hosts: a way costs a byte for each router, and hosts at
+/// all of them would be ways that no memory has room for.
+#[test]
+fn half_a_million_routers_are_routed_over_where_few_have_hosts() {
+    let ring = |hosts: Value| {
+        let wire = json!({"rate": "10 Gbps", "delay": "1 us"});
+        json!({"generate": "ring", "n": 500_000, "link": wire, "hosts": hosts})
+    };
+    let t = built(ring(json!({"total": 2_000})));
+    assert_eq!((t.hosts().count(), t.routers().count()), (2_000, 500_000));
+    let routes = crate::Routes::compute(&t, crate::Metric::Hops);
+    let before = routes.memory();
+    let (here, there) = (t.find("h0").expect("a host"), t.find("h1999").expect("a host"));
+    assert_eq!(routes.flow_path(&t, here, there, 1).map(|path| path.len()), Some(2_001));
+    assert!(routes.memory() - before < 2 * t.routers().count(), "{} bytes more", routes.memory() - before);
+    let more = refused(ring(json!({"per_node": 1})));
+    assert!(more.contains("500000 routers with hosts at 500000 of them; there may be hosts at 2147"), "{more}");
+}
