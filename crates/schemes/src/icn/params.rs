@@ -166,12 +166,6 @@ pub struct ShaperParams {
     /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue
     /// must hold as much.
     pub burst: Bytes,
-    /// How long opposite Interests are counted for their rate. 100 ms: Wang's implementation.
-    pub observe: Time,
-    /// Weight of a packet in the mean sizes of Interests and Data. 1/8: the same.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
-    pub size_weight: f64,
 }
 
 impl Default for ShaperParams {
@@ -184,8 +178,6 @@ impl Default for ShaperParams {
             headroom: 0.98,
             interests: 100,
             burst: Bytes(3000),
-            observe: Time::from_ms(100),
-            size_weight: 0.125,
         }
     }
 }
@@ -198,9 +190,6 @@ impl ShaperParams {
         let paced = self.pacing == Pacing::Wang || self.outstanding != Outstanding::Paced;
         require(paced, "outstanding", "not \"paced\" with `pacing = \"booked\"`")?;
         require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
-        require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")?;
-        let time = (Time::from_us(1)..=Time::from_secs(60)).contains(&self.observe);
-        require(time, "observe", "from 1 us to 60 s")?;
-        require(whole(self.size_weight), "size_weight", "above 0 and at most 1")
+        require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")
     }
 }

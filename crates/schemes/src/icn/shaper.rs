@@ -187,7 +187,7 @@ impl<T> Shaper<T> {
             backlog: 0,
             paced: Time::ZERO,
             half: Direction::new(Rate(out.0 / 2), params),
-            sizes: Sizes::new(params.size_weight),
+            sizes: Sizes::default(),
             opposite: Opposite::default(),
         }
     }
@@ -246,7 +246,7 @@ impl<T> Shaper<T> {
         self.back.book(now, size);
         self.out.book(now, data);
         self.sizes.opposite(size, data);
-        self.opposite.count(now, size, self.params.observe);
+        self.opposite.count(now, size);
     }
 
     /// Called when Data came in over the link that are larger than was expected: the difference was
@@ -414,7 +414,7 @@ impl<T> Shaper<T> {
             own: self.sizes.own_inflation(),
             opposite: self.sizes.opposite_inflation(),
         };
-        let rate = link.shaping_rate(self.opposite.rate(now, self.params.observe));
+        let rate = link.shaping_rate(self.opposite.rate(now));
         Time((8e12 * size.as_f64() / rate.max(1.0)) as u64)
     }
 
@@ -498,17 +498,23 @@ impl Stopped {
     }
 }
 
+/// Weight of a packet in the mean sizes of Interests and Data. 1/8: the default of Wang's public implementation for
+/// ndnSIM.
+const SIZE_WEIGHT: f64 = 0.125;
+
 /// Mean sizes of Interests and of their Data, for both directions' Interests.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     means: [[Mean; 2]; 2],
 }
 
-impl Sizes {
-    fn new(weight: f64) -> Sizes {
-        Sizes { means: [[Mean::new(weight); 2]; 2] }
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { means: [[Mean::new(SIZE_WEIGHT); 2]; 2] }
     }
+}
 
+impl Sizes {
     fn add(&mut self, whose: usize, interest: Bytes, data: Bytes) {
         self.means[whose][0].add(interest.as_f64().max(1.0));
         self.means[whose][1].add(data.as_f64().max(1.0));
@@ -542,7 +548,11 @@ impl Sizes {
 /// pauses (1 s).
 const STILL: Time = Time::from_secs(2);
 
-/// The rate at which Interests come in over the link, counted over an interval.
+/// How long opposite Interests are counted for their rate. 100 ms: the default of Wang's public implementation for
+/// ndnSIM.
+const OBSERVE: Time = Time::from_ms(100);
+
+/// The rate at which Interests come in over the link, counted over [`OBSERVE`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Opposite {
     began: Time,
@@ -554,18 +564,18 @@ struct Opposite {
 }
 
 impl Opposite {
-    fn count(&mut self, now: Time, size: Bytes, interval: Time) {
-        if now.saturating_sub(self.began) >= interval {
-            *self = Opposite { began: now, bytes: 0, before: self.rate(now, interval), ..*self };
+    fn count(&mut self, now: Time, size: Bytes) {
+        if now.saturating_sub(self.began) >= OBSERVE {
+            *self = Opposite { began: now, bytes: 0, before: self.rate(now), ..*self };
         }
         self.bytes = self.bytes.saturating_add(size.0);
         self.until = now.saturating_add(STILL);
     }
 
     /// That of the last whole interval; of the running one if that is over and nothing came since.
-    fn rate(&self, now: Time, interval: Time) -> f64 {
+    fn rate(&self, now: Time) -> f64 {
         let age = now.saturating_sub(self.began);
-        if age >= interval { 8.0 * self.bytes as f64 / age.as_secs_f64() } else { self.before }
+        if age >= OBSERVE { 8.0 * self.bytes as f64 / age.as_secs_f64() } else { self.before }
     }
 }
 

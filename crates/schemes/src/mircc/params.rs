@@ -186,10 +186,6 @@ pub struct RateParams {
     pub rtt_weight: f64,
     /// d(t) before a packet has told an RTT. Ours: 100 ms, for T follows it.
     pub initial_rtt: Time,
-    /// R(0) as a share of ηC. Ours: 1, where an idle link's rate goes anyway.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
-    pub initial_rate: f64,
     /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs
     /// it. 0: none but `largest_rate`, the paper's text.
     pub cap: f64,
@@ -236,7 +232,6 @@ impl Default for RateParams {
             rtt: RttSource::Least,
             rtt_weight: 1.0 / 16.0,
             initial_rtt: Time::from_ms(100),
-            initial_rate: 1.0,
             cap: 1.0,
             floor: 1e-4,
             secondary_floor: 1e-6,
@@ -269,7 +264,6 @@ impl RateParams {
         require(time(self.max_interval), "max_interval", "from 1 us to 60 s")?;
         require(whole(self.rtt_weight), "rtt_weight", "above 0 and at most 1")?;
         require(time(self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
-        require(whole(self.initial_rate), "initial_rate", "above 0 and at most 1")?;
         require(self.cap.is_finite() && self.cap >= 0.0, "cap", "a share of ηC, or 0 for none")?;
         require(self.cap == 0.0 || self.cap > self.floor, "cap", "above floor, or 0 for none")?;
         require(part(self.floor), "floor", "a share of C, from 0 to 1")?;
@@ -337,8 +331,6 @@ pub struct MirccParams {
     /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by
     /// Data alone. Ours: 1 s.
     pub probe: Time,
-    /// A path without Data for this long is taken for gone. Ours: 4 s, four probes.
-    pub path_lifetime: Time,
     /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification,
     /// InterestLifetime.
     pub lifetime: Time,
@@ -353,8 +345,6 @@ pub struct MirccParams {
     pub store: Bytes,
     /// Paths that a forwarder's steering remembers. Ours: 65,536.
     pub known_paths: usize,
-    /// Paths that a consumer uses at most. Ours: 16.
-    pub max_paths: usize,
 }
 
 impl Default for MirccParams {
@@ -375,13 +365,11 @@ impl Default for MirccParams {
             repair: Repair::LaterData,
             min_rto: Time::from_secs(1),
             probe: Time::from_secs(1),
-            path_lifetime: Time::from_secs(4),
             lifetime: Time::from_secs(4),
             pit: 1 << 18,
             unproven: 0,
             store: Bytes(0),
             known_paths: 1 << 16,
-            max_paths: 16,
         }
     }
 }
@@ -456,13 +444,12 @@ impl MirccParams {
         require((0.0..=1.0).contains(&self.hintless), "hintless", "a share from 0 to 1")?;
         require(self.interest <= Bytes(9000), "interest", "at most 9000 B")?;
         let time = |t: Time| (Time::from_ms(1)..=Time::from_secs(60)).contains(&t);
-        let times = [("min_rto", self.min_rto), ("probe", self.probe), ("path_lifetime", self.path_lifetime)];
+        let times = [("min_rto", self.min_rto), ("probe", self.probe)];
         times.into_iter().try_for_each(|(key, t)| require(time(t), key, "from 1 ms to 60 s"))?;
         require(time(self.lifetime), "lifetime", "from 1 ms to 60 s")?;
         let entries = |n: usize| (1..=1 << 24).contains(&n);
         require(entries(self.pit), "pit", "from 1 to 16777216 segments")?;
-        require(entries(self.known_paths), "known_paths", "from 1 to 16777216 paths")?;
-        require((1..=1024).contains(&self.max_paths), "max_paths", "from 1 to 1024")
+        require(entries(self.known_paths), "known_paths", "from 1 to 16777216 paths")
     }
 }
 

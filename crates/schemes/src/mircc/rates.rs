@@ -121,12 +121,15 @@ impl LinkRates {
             running: None,
         };
         link.set_capacity(capacity);
-        let initial = params.initial_rate * params.eta * link.capacity;
-        for class in [&mut link.primary, &mut link.secondary] {
-            *class = ClassRate::new(initial);
-        }
-        link.bound();
+        // R(0). Ours: where an idle link's rate goes anyway.
+        link.begin_at(params.eta * link.capacity);
         link
+    }
+
+    /// Sets R(0) of both classes.
+    pub(super) fn begin_at(&mut self, rate: f64) {
+        (self.primary, self.secondary) = (ClassRate::new(rate), ClassRate::new(rate));
+        self.bound();
     }
 
     /// Called when the link's rate has changed. Rates that it no longer allows come down at once.
@@ -498,8 +501,8 @@ mod tests {
 
     #[test]
     fn an_idle_link_comes_to_rest_at_its_cap_and_wakes_with_traffic() {
-        let params = RateParams { initial_rate: 0.001, ..printed() };
-        let mut link = LinkRates::new(&params, C, Time::ZERO);
+        let mut link = LinkRates::new(&printed(), C, Time::ZERO);
+        link.begin_at(9e3);
         assert_eq!(link.next_tick(), None);
         link.on_interest(MS(5), Class::Primary, Bytes(1000));
         let mut ticks = 0;
@@ -637,8 +640,9 @@ mod tests {
     #[test]
     fn where_shares_are_small_the_interval_is_a_flows_gap() {
         let interval = |sparse| {
-            let params = RateParams { sparse, initial_rate: 0.01, ..printed() };
-            let mut link = LinkRates::new(&RateParams { interval: Interval::Of(RttOf::Mean), ..params }, C, Time::ZERO);
+            let params = RateParams { sparse, interval: Interval::Of(RttOf::Mean), ..printed() };
+            let mut link = LinkRates::new(&params, C, Time::ZERO);
+            link.begin_at(90e3);
             link.on_rtt(Time::ZERO, MS(20));
             link.on_interest(Time::ZERO, Class::Primary, Bytes(1125));
             link.interval()

@@ -47,9 +47,8 @@ struct Paper {
 }
 
 impl Paper {
-    fn new(p: RateParams, link: f64) -> Paper {
-        let mut paper =
-            Paper { p, link, classes: [Averages { base: p.initial_rate * p.eta * link, excess: 0.0, before: 0.0 }; 2] };
+    fn new(p: RateParams, link: f64, first: f64) -> Paper {
+        let mut paper = Paper { p, link, classes: [Averages { base: first, excess: 0.0, before: 0.0 }; 2] };
         paper.hold();
         paper
     }
@@ -97,12 +96,12 @@ impl Paper {
 fn params() -> impl Strategy<Value = RateParams> {
     let readings = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let numbers = (0.5..1.0f64, 0.05..1.0f64, 0.05..0.5f64, prop_oneof![Just(0.0), Just(1.0), Just(3.0)]);
-    let floors = (1e-5..1e-2f64, 1e-5..1e-2f64, 0.01..1.0f64);
+    let floors = (1e-5..1e-2f64, 1e-5..1e-2f64);
     (readings, numbers, floors, prop_oneof![3 => Just(Update::Mircc), 1 => Just(Update::Rcp)]).prop_map(
         |(
             (scaled, left, residual, count, least, drain),
             (eta, weight, beta, cap),
-            (floor, secondary_floor, initial),
+            (floor, secondary_floor),
             update,
         )| {
             let reading = |corrected| if corrected { Reading::Corrected } else { Reading::Printed };
@@ -118,7 +117,6 @@ fn params() -> impl Strategy<Value = RateParams> {
                 min_packets: 0.0,
                 secondary_packets: 0.0,
                 rtt_weight: 1.0,
-                initial_rate: initial,
                 largest_rate: Rate::from_mbps(60),
                 eta,
                 weight,
@@ -138,13 +136,16 @@ proptest! {
     #[test]
     fn a_link_stamps_what_the_equations_say(
         params in params(),
+        first in 0.01..1.0f64,
         steps in prop::collection::vec(
             (0..200_000u64, 0..200_000u64, 0..30_000u64, prop_oneof![Just(0u64), 0..60_000u64], 1..300u64, 1..200u64),
             1..20,
         ),
     ) {
         const LINK: Rate = Rate::from_mbps(20);
-        let (mut runs, mut paper) = (LinkRates::new(&params, LINK, Time::ZERO), Paper::new(params, LINK.as_f64()));
+        let first = first * params.eta * LINK.as_f64();
+        let (mut runs, mut paper) = (LinkRates::new(&params, LINK, Time::ZERO), Paper::new(params, LINK.as_f64(), first));
+        runs.begin_at(first);
         let mut now = Time::ZERO;
         for (primary, secondary, opposite, queued, rtt, period) in steps {
             // In halves, for what is counted is a sum.

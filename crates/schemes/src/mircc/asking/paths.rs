@@ -11,6 +11,12 @@ use crate::mircc::params::{MirccParams, Sending, Split};
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
 const MAX_LOST: u32 = 3;
 
+/// A path without Data for this long is taken for gone. Ours: four times `probe`'s default.
+const LIFETIME: Time = Time::from_secs(4);
+
+/// Paths that a consumer uses at most. Ours: a bound on what it keeps, for Data say which paths there are.
+const MAX_PATHS: usize = 16;
+
 /// Whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
@@ -76,11 +82,9 @@ impl Path {
 pub struct Paths {
     list: Vec<Path>,
     stamps: Vec<Stamps>,
-    most: usize,
     sending: Sending,
     split: Split,
     probe: Time,
-    lifetime: Time,
     /// Whether what the flow may have is shared over the paths as they are.
     shared: bool,
     /// A flow with a rate of its own asks for no more.
@@ -96,15 +100,13 @@ const CLASSES: [Class; 2] = [Class::Primary, Class::Secondary];
 
 impl Paths {
     pub fn new(params: &MirccParams, limit: Option<Rate>) -> Paths {
-        let MirccParams { max_paths: most, sending, split, probe, path_lifetime: lifetime, .. } = *params;
+        let MirccParams { sending, split, probe, .. } = *params;
         Paths {
             list: Vec::new(),
             stamps: Vec::new(),
-            most,
             sending,
             split,
             probe,
-            lifetime,
             shared: false,
             limit,
             phase: None,
@@ -153,7 +155,7 @@ impl Paths {
         let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [self.first_bits; 2]);
         let gap = [Time::ZERO; 2];
         let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, gap, last_data: now, lost: 0 };
-        if self.list.len() < self.most {
+        if self.list.len() < MAX_PATHS {
             self.list.push(path);
             return self.list.len() - 1;
         }
@@ -191,11 +193,11 @@ impl Paths {
 
     /// Drops the paths that have been silent for too long.
     pub fn expire(&mut self, now: Time) {
-        let (before, lifetime) = (self.list.len(), self.lifetime);
+        let before = self.list.len();
         if before > 1 {
             let newest = self.list.iter().map(|p| p.last_data).max().unwrap_or(now);
             // The last one stays: it is not known to be gone before its Interests are lost.
-            self.list.retain(|p| p.last_data == newest || now.saturating_sub(p.last_data) < lifetime);
+            self.list.retain(|p| p.last_data == newest || now.saturating_sub(p.last_data) < LIFETIME);
         }
         if self.list.len() < before {
             self.share(now);

@@ -8,9 +8,9 @@ use crate::mircc::params::{MirccParams, Sending};
 const MS: fn(u64) -> Time = Time::from_ms;
 const S: fn(u64) -> Time = Time::from_secs;
 
-/// Four paths at most, probes each second.
+/// Probes each second.
 fn paths(sending: Sending, limit: Option<Rate>) -> Paths {
-    Paths::new(&MirccParams { sending, max_paths: 4, ..MirccParams::default() }, limit)
+    Paths::new(&MirccParams { sending, ..MirccParams::default() }, limit)
 }
 
 fn stamps(primary: f64, secondary: f64) -> Stamps {
@@ -101,12 +101,12 @@ fn who_is_refused_takes_another_place() {
 #[test]
 fn paths_are_bounded_and_lost_ones_forgotten() {
     let mut paths = paths(Sending::DualClass, None);
-    for i in 0..9 {
+    for i in 0..20 {
         paths.data(PathId(i), Trail::None, stamps(1e6, 0.0), S(i));
     }
-    assert_eq!(paths.len(), 4);
+    assert_eq!(paths.len(), 16);
     (0..3).for_each(|_| paths.lost(PathId(8), S(9)));
-    assert_eq!(paths.len(), 3);
+    assert_eq!(paths.len(), 15);
     paths.expire(S(1000));
     assert_eq!(paths.len(), 1, "the last one stays until its Interests are lost");
 }
