@@ -4,9 +4,12 @@
 // Scenario (f): AQMs and flow queueing at one bottleneck of 10 Mbps, 20 ms, between links of 100 Mbps, 1 ms. Long TCP
 // flows that start in the first second, or datagrams with Poisson arrivals, and, if asked for, sparse flows: one
 // datagram of 228 bytes each, every `sparse` seconds, every one a flow of its own. What the bottleneck did counts from
-// `from` on. Sojourn is in the queue disc; the device below it holds one packet.
+// `from` on. Sojourn is in the queue disc; the device below it holds one packet, and until that starts is `wire_wait_s`.
+// `lost` and `again`, of each flow over the whole run, are packets that were dropped and that were sent once more.
 
 #include "support.h"
+
+#include <map>
 
 using namespace check;
 
@@ -21,10 +24,28 @@ struct Bottleneck
     uint64_t bytes = 0;
     std::vector<double> bulk;
     std::vector<double> sparse;
+    std::vector<double> onWire;
+    std::map<uint64_t, Time> came;
+    std::map<uint16_t, uint64_t> lost;
 
-    void Drop(Ptr<const QueueDiscItem>)
+    void Drop(Ptr<const QueueDiscItem> item)
     {
         drops += Simulator::Now() >= from;
+        TcpHeader tcp;
+        if (item->GetPacket()->PeekHeader(tcp))
+        {
+            ++lost[tcp.GetDestinationPort()];
+        }
+    }
+
+    void Start(Ptr<const Packet> packet)
+    {
+        const auto found = came.find(packet->GetUid());
+        if (found != came.end())
+        {
+            onWire.push_back((Simulator::Now() - found->second).GetSeconds());
+            came.erase(found);
+        }
     }
 
     void Dequeue(Ptr<const QueueDiscItem> item)
@@ -36,7 +57,12 @@ struct Bottleneck
         ++sent;
         bytes += item->GetSize();
         const double waited = (Simulator::Now() - item->GetTimeStamp()).GetSeconds();
-        (item->GetSize() < 300 && item->GetSize() > 200 ? sparse : bulk).push_back(waited);
+        const bool isSparse = item->GetSize() < 300 && item->GetSize() > 200;
+        (isSparse ? sparse : bulk).push_back(waited);
+        if (!isSparse)
+        {
+            came[item->GetPacket()->GetUid()] = item->GetTimeStamp();
+        }
     }
 };
 
@@ -159,6 +185,7 @@ main(int argc, char** argv)
     at.from = Seconds(from);
     disc->TraceConnectWithoutContext("Drop", MakeCallback(&Bottleneck::Drop, &at));
     disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Bottleneck::Dequeue, &at));
+    devices.Get(0)->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Bottleneck::Start, &at));
 
     auto uniform = CreateObject<UniformRandomVariable>();
     Flows flows;
@@ -190,7 +217,16 @@ main(int argc, char** argv)
         .Add("wait_s", Mean(at.bulk))
         .Add("wait_p99_s", Quantile(at.bulk, 0.99))
         .Add("sparse_wait_s", Mean(at.sparse))
-        .Add("sparse_wait_max_s", at.sparse.empty() ? 0.0 : *std::max_element(at.sparse.begin(), at.sparse.end()));
+        .Add("sparse_wait_max_s", at.sparse.empty() ? 0.0 : *std::max_element(at.sparse.begin(), at.sparse.end()))
+        .Add("wire_wait_s", Mean(at.onWire));
+    std::string lost;
+    std::string again;
+    for (uint32_t i = 0; i < flowCount; ++i)
+    {
+        lost += (i ? " " : "") + std::to_string(at.lost[5000 + i]);
+        again += (i ? " " : "") + std::to_string(flows[i]->Retransmitted());
+    }
+    json.Add("lost", lost).Add("again", again);
     json.Print();
     Simulator::Destroy();
     return 0;
