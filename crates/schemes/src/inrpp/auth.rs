@@ -67,35 +67,71 @@ impl Keys {
         h.write_u64(epoch);
         (h.finish() as u32).max(1)
     }
+}
 
-    fn of_note(&self, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> u64 {
-        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
-        let mut h = self.hasher(from, to);
-        let kind = u32::from(InrppHeader::TAG) << 8 | u32::from(option.releases);
-        let [first, second, third] = option.nonces.words();
-        // In whole words, which is what the hash takes them in.
-        h.write_u64(pair(packet.flow.0, kind));
-        h.write_u64(packet.ack.into());
-        h.write_u64(option.slow.map_or(0, |s| pair(s.nonce.0, s.release.into())));
-        h.write_u64(pair(option.cancel.map_or(0, |n| n.0), first));
-        h.write_u64(pair(second, third));
-        h.write_u64(option.number);
-        h.finish()
+/// What the MAC of an ACK's notification covers, in whole words, which is what the hash takes them in.
+pub(super) fn words_of(packet: &Packet, option: &InrppHeader) -> [u64; 6] {
+    let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+    let kind = u32::from(InrppHeader::TAG) << 8 | u32::from(option.releases);
+    let [first, second, third] = option.nonces.words();
+    [
+        pair(packet.flow.0, kind),
+        packet.ack.into(),
+        option.slow.map_or(0, |s| pair(s.nonce.0, s.release.into())),
+        pair(option.cancel.map_or(0, |n| n.0), first),
+        pair(second, third),
+        option.number,
+    ]
+}
+
+/// That MAC, by the hasher of two neighbours.
+pub(super) fn of_note(h: &SipHasher24, packet: &Packet, option: &InrppHeader) -> u64 {
+    let mut bytes = [0; 48];
+    for (place, word) in bytes.chunks_exact_mut(8).zip(words_of(packet, option)) {
+        place.copy_from_slice(&word.to_le_bytes());
     }
+    // At once: word by word each is shifted into a tail.
+    h.hash(&bytes)
+}
 
-    fn of_control(&self, from: NodeId, to: NodeId, signed: &Signed) -> u64 {
-        let mut h = self.hasher(from, to);
-        h.write_u8(Signed::TAG);
-        h.write(&body_of(&Signed { mac: 0, ..*signed }));
-        h.finish()
+/// That of a control packet.
+fn of_control(h: &SipHasher24, signed: &Signed) -> u64 {
+    let mut h = *h;
+    h.write_u8(Signed::TAG);
+    h.write(&body_of(&Signed { mac: 0, ..*signed }));
+    h.finish()
+}
+
+/// The hasher of the last two that spoke one way over a link: the same two but across plain routers.
+#[derive(Debug, Clone, Default)]
+struct Kept(Option<Box<Pair>>);
+
+/// Two neighbours' hasher.
+#[derive(Debug, Clone)]
+struct Pair {
+    secret: [u64; 2],
+    from: NodeId,
+    to: NodeId,
+    hasher: SipHasher24,
+}
+
+impl Kept {
+    fn hasher(&mut self, keys: &Keys, from: NodeId, to: NodeId) -> &SipHasher24 {
+        let of = |pair: &Pair| (pair.secret, pair.from, pair.to);
+        if self.0.as_deref().map(of) != Some((keys.secret, from, to)) {
+            self.0 = Some(Box::new(Pair { secret: keys.secret, from, to, hasher: keys.hasher(from, to) }));
+        }
+        &self.0.as_deref().expect("it was made just now").hasher
     }
 }
 
 /// What a port has signed and seen on its link.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Line {
     sent: u64,
     seen: u64,
+    out: Kept,
+    back: Kept,
     /// Notifications and control packets refused: no or a wrong MAC.
     pub forged: u64,
     /// Refused: the MAC is right, the number is not above the last one.
@@ -124,13 +160,16 @@ impl Line {
     ) {
         if keys.on {
             option.number = self.next(keys, now);
-            option.mac = keys.of_note(from, to, packet, option);
+            option.mac = of_note(self.out.hasher(keys, from, to), packet, option);
         }
     }
 
     /// Whether what an ACK has brought is from the neighbour, and new.
     pub fn verify(&mut self, keys: &Keys, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> bool {
-        !keys.on || self.accept(keys.of_note(from, to, packet, option) == option.mac, option.number)
+        !keys.on || {
+            let mac = of_note(self.back.hasher(keys, from, to), packet, option);
+            self.accept(mac == option.mac, option.number)
+        }
     }
 
     /// The same for what has come across plain routers: whether one of `from` has signed it. There
@@ -144,7 +183,7 @@ impl Line {
         packet: &Packet,
         option: &InrppHeader,
     ) -> bool {
-        let signer = from.find(|f| keys.of_note(*f, to, packet, option) == option.mac);
+        let signer = from.find(|f| of_note(&keys.hasher(*f, to), packet, option) == option.mac);
         let fresh = signer.is_some_and(|s| far.fresh(s, option.number));
         self.forged += u64::from(signer.is_none());
         self.replayed += u64::from(signer.is_some() && !fresh);
@@ -161,14 +200,17 @@ impl Line {
         let mut signed = Signed { control, number: 0, mac: 0 };
         if keys.on {
             signed.number = self.next(keys, now);
-            signed.mac = keys.of_control(from, to, &signed);
+            signed.mac = of_control(self.out.hasher(keys, from, to), &signed);
         }
         signed
     }
 
     /// Whether a control packet is from the neighbour, and new.
     pub fn verify_control(&mut self, keys: &Keys, from: NodeId, to: NodeId, signed: &Signed) -> bool {
-        !keys.on || self.accept(keys.of_control(from, to, signed) == signed.mac, signed.number)
+        !keys.on || {
+            let mac = of_control(self.back.hasher(keys, from, to), signed);
+            self.accept(mac == signed.mac, signed.number)
+        }
     }
 
     fn accept(&mut self, authentic: bool, number: u64) -> bool {

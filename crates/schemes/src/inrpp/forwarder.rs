@@ -24,7 +24,14 @@ pub struct Detouring {
     /// With 2-hop detours, by the neighbour that a packet came from: what [`seconds`] says.
     second: BTreeMap<NodeId, BTreeMap<NodeId, PortId>>,
     tunnels: Option<Tunnels>,
+    /// Destinations with one shortest path, by their last bits.
+    single: [Option<NodeId>; SINGLE],
 }
+
+/// Destinations that are remembered to have one shortest path. Ours: as many as next hops ([`ShortestPath`]).
+///
+/// [`ShortestPath`]: midpath_core::roles::ShortestPath
+const SINGLE: usize = 8;
 
 impl Detouring {
     /// For a node; `two` if 2-hop detours are on.
@@ -38,7 +45,7 @@ impl Detouring {
         let second = routers.map(|p| (*p, seconds(node, *p))).collect();
         let routes = node.routes.clone();
         let back = WayBack::new(routes.clone(), node.ecmp);
-        Detouring { routes, back, ecmp: node.ecmp, ports, peers, second, tunnels }
+        Detouring { routes, back, ecmp: node.ecmp, ports, peers, second, tunnels, single: [None; SINGLE] }
     }
 
     /// The port towards the original next hop of a tagged packet that came in through `from`.
@@ -53,9 +60,15 @@ impl Detouring {
     /// Where an ACK goes if there is more than one shortest path: back the way that its data went.
     fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
         // The first of several need not be the way back of the first the other way round.
-        let kept = matches!(self.ecmp, Ecmp::Flow | Ecmp::Off);
-        let several = kept && self.routes.next_ports(node, packet.dst).len() > 1;
-        if several { self.back.port(packet, node) } else { None }
+        let known = &mut self.single[packet.dst.0 as usize % SINGLE];
+        if *known == Some(packet.dst) || !matches!(self.ecmp, Ecmp::Flow | Ecmp::Off) {
+            return None;
+        }
+        if self.routes.next_ports(node, packet.dst).len() > 1 {
+            return self.back.port(packet, node);
+        }
+        *known = Some(packet.dst);
+        None
     }
 }
 
@@ -63,6 +76,7 @@ impl Forwarder for Detouring {
     /// Detours stay: they are around links of the network as it is built.
     fn on_routes(&mut self, _state: u32) {
         self.back.forget();
+        self.single = [None; SINGLE];
         self.tunnels.iter_mut().for_each(Tunnels::forget);
     }
 

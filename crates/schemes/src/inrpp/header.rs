@@ -49,6 +49,18 @@ impl Nonces {
         }
     }
 
+    /// Those that a packet carries, oldest last.
+    #[inline]
+    fn of(words: [u32; NONCES]) -> Nonces {
+        let mut nonces = Nonces([words[0], 0, 0]);
+        // Rarely more than one.
+        if words[1] != 0 || words[2] != 0 {
+            nonces = Nonces::default();
+            words.into_iter().rev().filter_map(nonce).for_each(|n| nonces.add(n));
+        }
+        nonces
+    }
+
     /// Takes `nonce` out.
     pub fn remove(&mut self, nonce: Nonce) {
         let mut kept = [0; NONCES];
@@ -241,7 +253,7 @@ impl Header for InrppHeader {
             via: Some(get(fixed, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId),
             ..InrppHeader::default()
         };
-        (0..NONCES).rev().filter_map(|i| nonce(get(fixed, 2 + 4 * i))).for_each(|n| header.nonces.add(n));
+        header.nonces = Nonces::of([0, 1, 2].map(|i| get(fixed, 2 + 4 * i)));
         if !far.is_empty() {
             (header.far_slow, header.far_cancel) = (nonce(get(far, 0)), nonce(get(far, 4)));
         }

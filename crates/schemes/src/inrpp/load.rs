@@ -78,15 +78,22 @@ impl Load {
     }
 }
 
-/// What a port publishes to its siblings.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PortLoad {
+/// What a port says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Said {
     /// Whether it is in Push.
     pub push: bool,
     /// Routers (and ports of this one) that contend for it.
     pub contenders: u32,
     /// Bytes in its buffer.
     pub queue: u32,
+}
+
+/// What its siblings know of a port.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PortLoad {
+    /// What it has last said.
+    pub said: Said,
     /// What it sends.
     pub load: Load,
     /// What it sends for others that detour through it.
@@ -94,6 +101,13 @@ pub struct PortLoad {
 }
 
 impl PortLoad {
+    /// A packet has begun to leave, with so many bytes for others that detour through the port.
+    #[inline]
+    pub fn sent(&mut self, size: u32, detoured: u32, now: Time, gains: &Gains) {
+        self.load.sent(size, now, gains);
+        self.detoured.sent(detoured, now, gains);
+    }
+
     /// As it is told to others.
     #[inline]
     pub fn rounded(self) -> PortLoad {
@@ -112,13 +126,13 @@ impl PortLoad {
         let (load, detoured) = (self.load.mean(now, gains), self.detoured.mean(now, gains));
         // RB: capacity minus load, in bytes per second.
         let residual = rate.as_f64() / 8.0 - load / interval;
-        let spare = equations::spare_capacity(gains.alpha, interval, residual, self.queue.into());
+        let spare = equations::spare_capacity(gains.alpha, interval, residual, self.said.queue.into());
         let moved = (gains.shuffle * detoured - spare.abs()).max(0.0);
-        let contenders = f64::from(self.contenders.max(1));
+        let contenders = f64::from(self.said.contenders.max(1));
         // In the bytes per second that equation (3) adds.
         let up = equations::delta_plus(spare.max(0.0) + moved, contenders) / interval;
         let back = equations::delta_minus(spare, load);
         let shuffled = if detoured > 0.0 { moved / detoured } else { 0.0 };
-        Feedback { push: self.push, up, down: (back + shuffled).min(1.0) }
+        Feedback { push: self.said.push, up, down: (back + shuffled).min(1.0) }
     }
 }

@@ -28,13 +28,13 @@ use super::cache::Cache;
 use super::detour::{Adjacency, DetourPath};
 use super::header::{Nonce, hop_fields, is_ack, is_carried, is_inrpp};
 use super::intervals::Intervals;
-use super::load::Load;
+use super::load::Said;
 use super::machine::Machine;
 use super::nonces::Store;
 use super::overlay::PeerKind;
 use super::params::Notify;
 use super::promises::Promises;
-use super::siblings::Contender;
+use super::siblings::{Contender, Siblings};
 use super::starts::Starts;
 use super::state::State;
 use super::unheard::Watch;
@@ -77,8 +77,8 @@ pub struct InrppPort {
     cuts: Intervals<5>,
     /// How long a flow may send here before an ACK of it must have come back.
     patience: Time,
-    load: Load,
-    detoured: Load,
+    /// What siblings know of it.
+    said: Said,
     /// Who has probed for this port lately, and when.
     contenders: BTreeMap<Contender, Time>,
     paths: Vec<DetourPath>,
@@ -137,8 +137,7 @@ impl InrppPort {
             cuts: Intervals::new(Time(spec.rtt.0 / 4)),
             // As long as a slow-down holds, or four round trips without queues. Ours.
             patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
-            load: Load::default(),
-            detoured: Load::default(),
+            said: Said::default(),
             contenders: BTreeMap::new(),
             paths: adjacency.interfaces.into_iter().map(DetourPath::new).collect(),
             second: adjacency.second,
@@ -180,8 +179,9 @@ impl InrppPort {
         Some(pkt)
     }
 
-    /// A packet leaves: it is counted, and what it says to the neighbour is signed.
-    fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a letter waits.
+    #[inline]
+    fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> bool {
         let packet = &mut ctx.pool[pkt];
         if let Some(border) = &mut self.border
             && is_carried(packet)
@@ -189,13 +189,15 @@ impl InrppPort {
         {
             border.leave(packet);
         }
-        self.load.sent(packet.size, ctx.now, &self.config.gains);
         // A tag that says less than this link's end: the packet is on a detour.
         let fields = hop_fields(packet);
-        let size = if fields.via.is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
-        self.detoured.sent(size, ctx.now, &self.config.gains);
+        let detoured = if fields.via.is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
+        let (sizes, me, now) = ((packet.size, detoured), ctx.me, ctx.now);
+        let letter = ctx.state::<Siblings>().sent(me, sizes, now, &self.config.gains);
+        let packet = &ctx.pool[pkt];
         if packet.kind == Kind::Control {
-            return self.sign_control(pkt, ctx);
+            self.sign_control(pkt, ctx);
+            return letter;
         }
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
             self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
@@ -207,6 +209,7 @@ impl InrppPort {
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
             self.tag_data(pkt, ctx);
         }
+        letter
     }
 }
 
@@ -332,7 +335,8 @@ impl Port for InrppPort {
         self.cuts.clear();
         self.border.iter_mut().for_each(|b| b.clear());
         self.line.reset();
-        (self.load, self.detoured) = (Load::default(), Load::default());
+        let me = ctx.me;
+        ctx.state::<Siblings>().forget_load(me);
         self.contenders.clear();
         self.paths.iter_mut().for_each(|p| *p = DetourPath::new(p.through));
         (self.probe_at, self.decide_at, self.revive_at) = (Time::MAX, Time::MAX, Time::MAX);
@@ -357,12 +361,13 @@ impl Shortcuts for InrppPort {
         if !self.is_straight_for(&ctx.pool[&pkt]) {
             return Err(pkt);
         }
-        self.read_letters(ctx);
         if !self.promises.is_empty() {
             let packet = &ctx.pool[&pkt];
             self.promises.keep((packet.flow, packet.src), packet);
         }
-        self.seal(&pkt, ctx);
+        if self.seal(&pkt, ctx) || !self.contenders.is_empty() {
+            self.read_waiting(ctx);
+        }
         self.publish_in_push(ctx);
         Ok(pkt)
     }

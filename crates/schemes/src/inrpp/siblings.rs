@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use midpath_core::packet::{NodeId, PortId};
+use midpath_core::units::Time;
 
 use super::header::Feedback;
-use super::load::PortLoad;
+use super::load::{Gains, PortLoad, Said};
 
 /// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks
 /// every few milliseconds. Ours.
@@ -54,6 +55,12 @@ impl Siblings {
         self.0[usize::from(port.0)].load.rounded()
     }
 
+    /// Whether an interface was in Push when it last said so.
+    #[inline]
+    pub fn is_in_push(&self, port: PortId) -> bool {
+        self.0[usize::from(port.0)].load.said.push
+    }
+
     /// Whether a letter waits for an interface.
     #[inline]
     pub fn has_letter(&self, port: PortId) -> bool {
@@ -62,8 +69,23 @@ impl Siblings {
 
     /// Says what an interface is like now.
     #[inline]
-    pub fn publish(&mut self, port: PortId, load: PortLoad) {
-        self.0[usize::from(port.0)].load = load;
+    pub fn publish(&mut self, port: PortId, said: Said) {
+        self.0[usize::from(port.0)].load.said = said;
+    }
+
+    /// A packet has begun to leave an interface, with so many bytes for others that detour through it. Whether a
+    /// letter waits there.
+    #[inline]
+    pub fn sent(&mut self, port: PortId, (size, detoured): (u32, u32), now: Time, gains: &Gains) -> bool {
+        let Sibling { letters, load } = &mut self.0[usize::from(port.0)];
+        load.sent(size, detoured, now, gains);
+        !letters.is_empty()
+    }
+
+    /// Forgets what has left an interface.
+    pub fn forget_load(&mut self, port: PortId) {
+        let load = &mut self.0[usize::from(port.0)].load;
+        *load = PortLoad { said: load.said, ..PortLoad::default() };
     }
 
     /// Leaves a letter for an interface, if there is such a one.

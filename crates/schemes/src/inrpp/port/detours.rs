@@ -45,7 +45,7 @@ impl InrppPort {
     }
 
     fn in_push(&self, port: PortId, ctx: &PortCtx<'_>) -> bool {
-        ctx.shared::<Siblings>().load_of(port).push
+        ctx.shared::<Siblings>().is_in_push(port)
     }
 
     /// Does what is due: packets, decisions, probes.
@@ -200,7 +200,8 @@ impl InrppPort {
         }
     }
 
-    fn read_waiting(&mut self, ctx: &mut PortCtx<'_>) {
+    #[inline(never)]
+    pub(super) fn read_waiting(&mut self, ctx: &mut PortCtx<'_>) {
         let (me, now) = (ctx.me, ctx.now);
         while let Some(letter) = ctx.state::<Siblings>().take(me) {
             match letter {

@@ -7,7 +7,7 @@ use midpath_core::units::{Bytes, Time};
 
 use super::InrppPort;
 use crate::inrpp::describe::STATES;
-use crate::inrpp::load::PortLoad;
+use crate::inrpp::load::Said;
 use crate::inrpp::siblings::Siblings;
 use crate::inrpp::state::State;
 
@@ -94,16 +94,16 @@ impl InrppPort {
     }
 
     #[inline]
-    fn publish(&self, ctx: &mut PortCtx<'_>) {
-        let load = PortLoad {
+    fn publish(&mut self, ctx: &mut PortCtx<'_>) {
+        let said = Said {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
-            load: self.load,
-            // Both roll together: they have the same interval.
-            detoured: self.detoured,
         };
-        let me = ctx.me;
-        ctx.state::<Siblings>().publish(me, load);
+        if self.said != said {
+            self.said = said;
+            let me = ctx.me;
+            ctx.state::<Siblings>().publish(me, said);
+        }
     }
 }

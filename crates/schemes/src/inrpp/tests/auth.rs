@@ -1,7 +1,10 @@
+use std::hash::Hasher;
+
 use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::units::Time;
+use siphasher::sip::SipHasher24;
 
-use crate::inrpp::auth::{Keys, Line};
+use crate::inrpp::auth::{Keys, Line, of_note, words_of};
 use crate::inrpp::header::{Control, InrppHeader, Nonce, Slow};
 
 const A: NodeId = NodeId(1);
@@ -36,6 +39,18 @@ fn what_the_neighbour_says_is_accepted_once() {
     assert!(!at_b.verify(&keys, A, B, &ack(), &second), "a replay");
     assert!(!at_b.verify(&keys, A, B, &ack(), &first), "an older one");
     assert_eq!((at_b.forged, at_b.replayed), (0, 2));
+}
+
+/// Hashed at once or word by word, the MAC is the same on the wire.
+#[test]
+fn a_mac_is_that_of_its_words() {
+    let option = InrppHeader { number: 77, cancel: Some(Nonce(3)), releases: 2, ..slow(5) };
+    let mut begun = SipHasher24::new_with_keys(1, 2);
+    begun.write_u32(A.0);
+    begun.write_u32(B.0);
+    let mac = of_note(&begun, &ack(), &option);
+    words_of(&ack(), &option).into_iter().for_each(|word| begun.write_u64(word));
+    assert_eq!(mac, begun.finish());
 }
 
 #[test]

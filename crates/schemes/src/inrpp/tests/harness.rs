@@ -114,7 +114,7 @@ impl Router {
             &[UP, DOWN, HOST],
             None,
         );
-        let lines = [Line::default(); 3];
+        let lines: [Line; 3] = Default::default();
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };
         Router { node, pool: Pool::new(), log, now: Time::ZERO, keys, lines }
