@@ -201,7 +201,7 @@ impl Asks {
         }
         self.wakes.remove(&(state.wake_at, flow.0, flow.1));
         state.used = now;
-        state.wake_at = if state.ids.is_empty() { Time::MAX } else { state.asking.next(params) };
+        state.wake_at = if state.ids.is_empty() { Time::MAX } else { state.asking.next(params, now) };
         if state.wake_at < Time::MAX {
             self.wakes.insert((state.wake_at, flow.0, flow.1));
         }

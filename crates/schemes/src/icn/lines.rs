@@ -1,15 +1,18 @@
 //! What later Data say of earlier Interests.
 //!
-//! Interests of one class that go the same way are answered in their order: routers keep it on a
-//! path, between paths there is none. So Data tell, as duplicate ACKs do (RFC 5681), that what was
-//! asked for well before them on their path does not come.
+//! Interests that go the same way are answered in their order: routers keep it on a path, between
+//! paths there is none, nor between classes where one goes first. So Data tell, as duplicate ACKs do
+//! (RFC 5681), that what was asked for well before them on their path does not come.
 
 use std::collections::VecDeque;
 
+use midpath_core::units::Time;
+
 use super::header::Class;
 use super::path::PathId;
+use super::pending::Smoothed;
 
-/// Interests of one class on one path.
+/// Interests on one path that keep their order; of one class, where one goes before the other.
 pub type Line = (PathId, Class);
 
 /// What was asked for so many Interests before an answered one is lost. 3: RFC 5681, §3.2.
@@ -28,6 +31,10 @@ pub struct Lines {
 #[derive(Debug, Default)]
 struct Numbered {
     next: u64,
+    /// The last one that is answered.
+    answered: u64,
+    /// Those of this line: of several paths together deviations are those between them.
+    trips: Smoothed,
     flying: VecDeque<(u32, u64)>,
 }
 
@@ -48,11 +55,34 @@ impl Lines {
         numbered.next
     }
 
-    /// The first Interest of a line if it was sent so many before the one with this number, which is
-    /// answered: its segment and number.
-    pub fn overtaken(&self, line: Line, answered: u64, reordering: u64) -> Option<(u32, u64)> {
+    /// Called with Data: the Interest with this number is answered, and its round trip if that is sure.
+    pub fn answered(&mut self, line: Line, number: u64, trip: Option<Time>) {
+        if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {
+            numbered.answered = numbered.answered.max(number);
+            trip.into_iter().for_each(|trip| numbered.trips.add(trip));
+        }
+    }
+
+    /// A line's round trip.
+    pub fn trips(&self, line: Line) -> Smoothed {
+        self.lines.iter().find(|known| known.0 == line).map_or(Smoothed::default(), |known| known.1.trips)
+    }
+
+    /// The longest time for which the last Interest of a line is waited for.
+    pub fn patience(&self) -> Option<Time> {
+        self.lines.iter().filter_map(|known| known.1.trips.patience()).max()
+    }
+
+    /// The first Interest of a line if one is answered that was sent so many after it: its segment and
+    /// number.
+    pub fn overtaken(&self, line: Line, reordering: u64) -> Option<(u32, u64)> {
         let (_, numbered) = self.lines.iter().find(|known| known.0 == line)?;
-        numbered.flying.front().copied().filter(|first| first.1 + reordering <= answered)
+        numbered.flying.front().copied().filter(|first| first.1 + reordering <= numbered.answered)
+    }
+
+    /// The line with this index.
+    pub fn get(&self, index: usize) -> Option<Line> {
+        self.lines.get(index).map(|known| known.0)
     }
 
     /// Takes the first Interest of a line off.
@@ -73,13 +103,17 @@ mod tests {
         let (one, other) = ((PathId(1), Class::Primary), (PathId(1), Class::Secondary));
         let numbers: Vec<u64> = (0..6).map(|segment| lines.sent(one, segment)).collect();
         lines.sent(other, 9);
-        assert_eq!(lines.overtaken(one, numbers[2], 3), None);
+        lines.answered(one, numbers[2], None);
+        assert_eq!(lines.overtaken(one, 3), None);
+        lines.answered(one, numbers[4], None);
+        // One that comes out of order takes nothing back.
+        lines.answered(one, numbers[3], None);
         for segment in [0, 1] {
-            assert_eq!(lines.overtaken(one, numbers[4], 3), Some((segment, numbers[segment as usize])));
+            assert_eq!(lines.overtaken(one, 3), Some((segment, numbers[segment as usize])));
             lines.take_first(one);
         }
-        assert_eq!(lines.overtaken(one, numbers[4], 3), None);
-        assert_eq!(lines.overtaken(other, 1, 3), None, "another class waits elsewhere");
+        assert_eq!(lines.overtaken(one, 3), None);
+        assert_eq!(lines.overtaken(other, 1), None, "another line");
     }
 
     #[test]

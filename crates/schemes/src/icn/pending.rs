@@ -86,6 +86,8 @@ pub struct Pending {
     lines: Lines,
     /// Interests outside of lines.
     wandering: VecDeque<(u32, Time)>,
+    /// When the last of those was sent that are answered.
+    newest: Time,
 }
 
 impl Pending {
@@ -115,42 +117,103 @@ impl Pending {
             true => drop(self.first.pop_front()),
             false => self.forget(),
         }
+        self.newest = self.newest.max(sent.at);
         Some(Answered(sent))
     }
 
-    /// Called with Data that came over this path: a segment that was asked for there well before
-    /// them, and before `then`, and does not come. It is to be sent again. Ask again.
-    pub fn overtaken(&mut self, by: &Answered, path: PathId, reordering: u64, then: Time) -> Option<u32> {
-        let (line, answered) = by.place(path)?;
-        while let Some((segment, number)) = self.lines.overtaken(line, answered, reordering) {
-            let sent = self.interests.get_mut(&segment);
-            let waits = |s: &&mut Sent| !s.back && s.course.line == Some(line) && s.number == number;
-            match sent.filter(waits) {
-                // A content store may have answered those after it.
-                Some(sent) if sent.at > then => return None,
-                Some(sent) => {
-                    sent.back = true;
-                    self.lines.take_first(line);
-                    return Some(segment);
-                }
-                None => self.lines.take_first(line),
+    /// Called with Data that came over this path: the line that they tell of.
+    pub fn tells(&mut self, by: &Answered, path: PathId, now: Time) -> Option<Line> {
+        let (line, number) = by.place(path)?;
+        self.lines.answered(line, number, by.round_trip(now));
+        Some(line)
+    }
+
+    /// After which time an Interest is lost that others of its line have overtaken: RFC 6298's, without
+    /// its least; `other` while the line has no round trip.
+    fn usual(&self, line: Line, other: Time) -> Time {
+        self.lines.trips(line).with_deviation(RTO_K).unwrap_or(other)
+    }
+
+    /// How long to wait for the last Interest of each path.
+    pub fn patience(&self) -> Option<Time> {
+        self.lines.patience()
+    }
+
+    /// The first Interest of a line if it is not answered, but so many after it: its segment, and when
+    /// it was sent.
+    fn doubted(&mut self, line: Line, reordering: u64) -> Option<(u32, Time)> {
+        while let Some((segment, number)) = self.lines.overtaken(line, reordering) {
+            let waits = |s: &&Sent| !s.back && s.course.line == Some(line) && s.number == number;
+            if let Some(sent) = self.interests.get(&segment).filter(waits) {
+                return Some((segment, sent.at));
             }
+            self.lines.take_first(line);
         }
         None
     }
 
-    /// Called with Data: a segment that was asked for before them, before `then`, and outside of
-    /// lines. It is to be sent again. Ask again.
-    pub fn strays(&mut self, by: &Answered, then: Time) -> Option<u32> {
-        while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < then && w.1 < by.0.at) {
-            self.wandering.pop_front();
-            let sent = self.interests.get_mut(&segment);
-            if let Some(sent) = sent.filter(|s| !s.back && s.course.line.is_none() && s.at == at) {
-                sent.back = true;
+    /// A segment that was asked for in this line well before others that have come, and long ago. It is to
+    /// be sent again. Ask again.
+    pub fn overtaken(&mut self, line: Line, reordering: u64, now: Time, other: Time) -> Option<u32> {
+        let (segment, at) = self.doubted(line, reordering)?;
+        // A content store may have answered those after it.
+        if at.saturating_add(self.usual(line, other)) > now {
+            return None;
+        }
+        self.interests.entry(segment).and_modify(|sent| sent.back = true);
+        self.lines.take_first(line);
+        Some(segment)
+    }
+
+    /// The same in any line. Ask again.
+    pub fn overtaken_anywhere(&mut self, reordering: u64, now: Time, other: Time) -> Option<u32> {
+        let mut index = 0;
+        while let Some(line) = self.lines.get(index) {
+            if let Some(segment) = self.overtaken(line, reordering, now, other) {
                 return Some(segment);
             }
+            index += 1;
         }
         None
+    }
+
+    /// When the first of those is lost that are overtaken.
+    pub fn first_doubted(&mut self, reordering: u64, other: Time) -> Option<Time> {
+        let (mut index, mut first) = (0, None);
+        while let Some(line) = self.lines.get(index) {
+            let doubted = self.doubted(line, reordering);
+            let lost = doubted.map(|(_, at)| at.saturating_add(self.usual(line, other)));
+            first = first.into_iter().chain(lost).min();
+            index += 1;
+        }
+        first
+    }
+
+    /// The first Interest outside of lines that is not answered, but one after it: its segment, and when
+    /// it was sent.
+    fn first_wanderer(&mut self) -> Option<(u32, Time)> {
+        while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < self.newest) {
+            let waits = |s: &&Sent| !s.back && s.course.line.is_none() && s.at == at;
+            if self.interests.get(&segment).is_some_and(|sent| waits(&sent)) {
+                return Some((segment, at));
+            }
+            self.wandering.pop_front();
+        }
+        None
+    }
+
+    /// A segment that was asked for before others that have come, before `then`, and outside of lines.
+    /// It is to be sent again. Ask again.
+    pub fn strays(&mut self, then: Time) -> Option<u32> {
+        let (segment, _) = self.first_wanderer().filter(|stray| stray.1 < then)?;
+        self.wandering.pop_front();
+        self.interests.entry(segment).and_modify(|sent| sent.back = true);
+        Some(segment)
+    }
+
+    /// When the first of those was sent that may be strays.
+    pub fn first_stray(&mut self) -> Option<Time> {
+        self.first_wanderer().map(|stray| stray.1)
     }
 
     /// Called when nothing has come for long: the last Interest of each path is to be sent again, so
@@ -249,10 +312,50 @@ const WINDOW: Time = Time::from_secs(10);
 /// Interest costs little.
 const MAX_TIMEOUT: Time = Time::from_secs(10);
 
+/// RFC 6298, §2.2: mean deviations above the mean round trip.
+pub const RTO_K: u32 = 4;
+
+/// Silence says nothing before. Ours: what a shaper's wait may come to at once.
+const LEAST_PATIENCE: Time = Time::from_ms(10);
+
+/// A mean round trip and its mean deviation (RFC 6298).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Smoothed(Option<(Time, Time)>);
+
+impl Smoothed {
+    /// Called with each sample. RFC 6298, §2.2 and §2.3.
+    pub fn add(&mut self, rtt: Time) {
+        self.0 = Some(match self.0 {
+            None => (rtt, Time(rtt.0 / 2)),
+            Some((mean, var)) => {
+                let away = Time(mean.0.abs_diff(rtt.0));
+                (Time((mean.0 / 8) * 7 + rtt.0 / 8), Time((var.0 / 4) * 3 + away.0 / 4))
+            }
+        });
+    }
+
+    /// The mean.
+    pub fn mean(self) -> Option<Time> {
+        self.0.map(|s| s.0)
+    }
+
+    /// The mean and so many deviations.
+    pub fn with_deviation(self, k: u32) -> Option<Time> {
+        self.0.map(|(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(k)))))
+    }
+
+    /// How long to wait for the last Interest: two round trips, as RFC 8985's probe, or longer where they
+    /// vary.
+    pub fn patience(self) -> Option<Time> {
+        let (mean, usual) = self.mean().zip(self.with_deviation(RTO_K))?;
+        Some((mean * 2).max(usual).max(LEAST_PATIENCE))
+    }
+}
+
 /// Round trips: the least of late for the links, the smoothed one for the timeout (RFC 6298).
 #[derive(Debug, Clone, Copy)]
 pub struct RoundTrips {
-    smoothed: Option<(Time, Time)>,
+    smoothed: Smoothed,
     least: [Time; 2],
     window: Time,
     min_timeout: Time,
@@ -263,18 +366,12 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// None so far.
     pub fn new(min_timeout: Time, k: u32) -> RoundTrips {
-        RoundTrips { smoothed: None, least: [Time::MAX; 2], window: Time::ZERO, min_timeout, k }
+        RoundTrips { smoothed: Smoothed::default(), least: [Time::MAX; 2], window: Time::ZERO, min_timeout, k }
     }
 
-    /// Called with each sample. RFC 6298, §2.2 and §2.3.
+    /// Called with each sample.
     pub fn add(&mut self, now: Time, rtt: Time) {
-        self.smoothed = Some(match self.smoothed {
-            None => (rtt, Time(rtt.0 / 2)),
-            Some((mean, var)) => {
-                let away = Time(mean.0.abs_diff(rtt.0));
-                (Time((mean.0 / 8) * 7 + rtt.0 / 8), Time((var.0 / 4) * 3 + away.0 / 4))
-            }
-        });
+        self.smoothed.add(rtt);
         if now.saturating_sub(self.window) >= WINDOW {
             (self.least, self.window) = ([Time::MAX, self.least[0]], now);
         }
@@ -283,7 +380,12 @@ impl RoundTrips {
 
     /// The smoothed one.
     pub fn smoothed(&self) -> Option<Time> {
-        self.smoothed.map(|s| s.0)
+        self.smoothed.mean()
+    }
+
+    /// See [`Smoothed::patience`].
+    pub fn patience(&self) -> Option<Time> {
+        self.smoothed.patience()
     }
 
     /// The least of the last 10 to 20 s.
@@ -295,7 +397,7 @@ impl RoundTrips {
 
     /// The smoothed one, and the deviations of RFC 6298, §2.3, above it.
     pub fn with_deviation(&self) -> Option<Time> {
-        self.smoothed.map(|(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(self.k)))))
+        self.smoothed.with_deviation(self.k)
     }
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
@@ -348,15 +450,17 @@ mod tests {
         // All of the far path come first: that says nothing of the near one.
         for segment in [1, 3, 7, 9] {
             let answered = pending.answered(segment).expect("asked for");
-            assert_eq!(pending.overtaken(&answered, PathId(1), 3, S(1)), None, "{segment}");
-            assert_eq!(pending.strays(&answered, MS(4)), None);
+            let line = pending.tells(&answered, PathId(1), S(9)).expect("in a line");
+            assert_eq!(pending.overtaken(line, 3, S(99), S(1)), None, "{segment}");
+            assert_eq!(pending.strays(MS(4)), None);
         }
         // 0, 2, 6 and 8 are the near path's.
         for (segment, lost) in [(6, None), (8, Some(0))] {
             let answered = pending.answered(segment).expect("asked for");
-            assert_eq!(pending.overtaken(&answered, PathId(0), 3, S(1)), lost);
-            assert_eq!(pending.overtaken(&answered, PathId(0), 3, S(1)), None);
-            assert_eq!(pending.strays(&answered, MS(5)), (segment == 6).then_some(4));
+            let line = pending.tells(&answered, PathId(0), S(9)).expect("in a line");
+            assert_eq!(pending.overtaken(line, 3, S(99), S(1)), lost);
+            assert_eq!(pending.overtaken(line, 3, S(99), S(1)), None);
+            assert_eq!(pending.strays(MS(5)), (segment == 6).then_some(4));
         }
         assert!(pending.waits_to_be_sent(0) && !pending.waits_to_be_sent(2));
         // What is left: 2 on the near path, 5 on the other.
@@ -372,7 +476,8 @@ mod tests {
         pending.sent(5, MS(9), course, second);
         pending.sent(4, MS(10), course, second);
         let answered = pending.answered(4).expect("asked for");
-        let lost: Vec<u32> = std::iter::from_fn(|| pending.overtaken(&answered, PathId(0), 1, S(1))).collect();
+        let line = pending.tells(&answered, PathId(0), S(9)).expect("in a line");
+        let lost: Vec<u32> = std::iter::from_fn(|| pending.overtaken(line, 1, S(99), S(1))).collect();
         assert_eq!(lost, [0, 1, 2, 3], "and not 5");
     }
 

@@ -14,6 +14,8 @@ use super::pending::{Answered, Course, Pending};
 pub struct Segments {
     /// How many segments that is.
     count: u64,
+    /// Whether there come more.
+    open: bool,
     /// The segment that nobody has asked for yet.
     next: u64,
     /// Segments to be asked for again.
@@ -25,12 +27,12 @@ pub struct Segments {
 impl Segments {
     /// So many, of which nothing is here.
     pub fn of(count: u64) -> Segments {
-        Segments { count, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
+        Segments { count, open: false, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
     }
 
     /// Called when there is another one: its number.
     pub fn more(&mut self) -> u32 {
-        self.count += 1;
+        (self.count, self.open) = (self.count + 1, true);
         (self.count - 1) as u32
     }
 
@@ -66,26 +68,63 @@ impl Segments {
         self.pending.sent(segment, now, course, timeout);
     }
 
-    /// Called with Data that came over a path: puts what they show to be lost on the list again. Those
-    /// count that were asked for before the first time; what is in no line, before the second. The
-    /// number of the latter.
-    pub fn find_lost(&mut self, by: &Answered, path: PathId, [then, long]: [Time; 2]) -> u32 {
-        // At an object's end too few Interests are left for three to follow.
-        let reordering = if self.wanted().is_some() { REORDERING } else { 1 };
-        while let Some(segment) = self.pending.overtaken(by, path, reordering, then) {
-            self.again.push_back(segment);
+    /// Whether all that there will be has been asked for.
+    pub fn is_ending(&mut self) -> bool {
+        !self.open && self.wanted().is_none()
+    }
+
+    /// How many Interests after it tell that one is lost: at an object's end too few are left for three.
+    fn reordering(&mut self) -> u64 {
+        if self.wanted().is_some() { REORDERING } else { 1 }
+    }
+
+    /// Called with Data that came over a path: puts what they show to be lost on the list again. That is
+    /// lost after its path's time, or the first of these while it has none; what is in no line, after the
+    /// second. The number of the latter.
+    pub fn find_lost(&mut self, by: &Answered, path: PathId, now: Time, [usual, long]: [Time; 2]) -> u32 {
+        let reordering = self.reordering();
+        if let Some(line) = self.pending.tells(by, path, now) {
+            while let Some(segment) = self.pending.overtaken(line, reordering, now, usual) {
+                self.again.push_back(segment);
+            }
         }
         let before = self.again.len();
-        while let Some(segment) = self.pending.strays(by, long) {
+        while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
             self.again.push_back(segment);
         }
         (self.again.len() - before) as u32
+    }
+
+    /// Called where nothing is left to ask for, so that no more Data tell: puts on the list again what
+    /// those of before have shown to be lost, of which the same times are over now.
+    pub fn find_doubted(&mut self, now: Time, [usual, long]: [Time; 2]) {
+        let reordering = self.reordering();
+        while let Some(segment) = self.pending.overtaken_anywhere(reordering, now, usual) {
+            self.again.push_back(segment);
+        }
+        while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
+            self.again.push_back(segment);
+        }
+    }
+
+    /// When there is something to find for [`Segments::find_doubted`], if these times are waited.
+    pub fn next_doubted(&mut self, [usual, long]: [Time; 2]) -> Time {
+        let reordering = self.reordering();
+        let overtaken = self.pending.first_doubted(reordering, usual);
+        // It was to be sent before.
+        let stray = self.pending.first_stray().map(|at| at.saturating_add(long).saturating_add(Time(1)));
+        overtaken.into_iter().chain(stray).min().unwrap_or(Time::MAX)
     }
 
     /// Called when nothing has come for long and nothing is left to ask for: puts the last one of each
     /// path on the list again.
     pub fn probe(&mut self) {
         self.again.extend(self.pending.probe());
+    }
+
+    /// How long to wait for the last Interest of each path, if one has a round trip.
+    pub fn patience(&self) -> Option<Time> {
+        self.pending.patience()
     }
 
     /// Whether some are on their way, or wait to be asked for again.

@@ -6,6 +6,8 @@
 
 mod paths;
 #[cfg(test)]
+mod repair;
+#[cfg(test)]
 mod tests;
 
 use midpath_core::rng::{Stream, below, unit};
@@ -13,21 +15,15 @@ use midpath_core::units::{Rate, Time};
 
 use super::params::{MirccParams, Repair, RttSource, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
-use crate::icn::params::{Paths as PathsOf, Steering};
+use crate::icn::params::{Order, Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
-use crate::icn::pending::{Answered, Course, RoundTrips};
+use crate::icn::pending::{Answered, Course, RTO_K, RoundTrips};
 use crate::icn::segments::Segments;
 use paths::{Paths, Turn};
-
-/// RFC 6298, §2.2: mean deviations above the mean round trip.
-const RTO_K: u32 = 4;
 
 /// The time until an Interest is repeated that nothing tells of doubles at most so often. Ours, as for
 /// repeats.
 const MAX_SILENCES: u32 = 4;
-
-/// Silence at an object's end says nothing before. Ours: what a shaper's wait may come to at once.
-const LEAST_PATIENCE: Time = Time::from_ms(10);
 
 /// How much sooner an Interest without a hint is taken for lost after another was answered, in doublings;
 /// it is one later after each that was taken for lost. Ours: 5 % of loss leave it where it is.
@@ -67,9 +63,8 @@ pub struct Asking {
     probe_at: Time,
     /// And when there is something to do then.
     wake_at: Time,
-    /// When something was last sent, or came; and how often nothing came after all had been asked
-    /// for.
-    last_news: Time,
+    /// When something was last sent, and how often nothing came after all had been asked for.
+    last_sent: Time,
     silences: u32,
     /// Doublings of the time after which an Interest without a hint is taken for lost. It may have found
     /// a path that is much longer; asked for again, its Data come over a known one, and the longer
@@ -92,7 +87,7 @@ impl Asking {
             rtts: RoundTrips::new(params.min_rto, RTO_K),
             probe_at: Time::ZERO,
             wake_at: Time::MAX,
-            last_news: Time::ZERO,
+            last_sent: Time::ZERO,
             silences: 0,
             patience: 0.0,
             begun: false,
@@ -132,11 +127,15 @@ impl Asking {
     /// Called before [`Asking::poll`]: finds what is late.
     pub fn on_time(&mut self, params: &MirccParams, now: Time) {
         self.time_out(params, now);
+        if self.doubts_at(params, now) <= now {
+            let times = self.patience_at_end(now);
+            self.segments.find_doubted(now, times);
+        }
         if self.probes_at(params) <= now {
             self.segments.probe();
             self.silences += 1;
             self.timeouts += 1;
-            self.last_news = now;
+            self.last_sent = now;
         }
         self.paths.expire(now);
         if self.paths.is_empty() {
@@ -163,12 +162,13 @@ impl Asking {
     }
 
     /// When to call [`Asking::on_time`] and [`Asking::poll`] next, after there was no Interest more.
-    pub fn next(&mut self, params: &MirccParams) -> Time {
+    pub fn next(&mut self, params: &MirccParams, now: Time) -> Time {
+        let repair = self.probes_at(params).min(self.doubts_at(params, now));
         if self.paths.is_empty() {
-            return self.wake_at.min(self.probes_at(params));
+            return self.wake_at.min(repair);
         }
         let turn = if self.segments.wanted().is_some() { self.paths.next_turn() } else { Time::MAX };
-        self.segments.first_of(turn, self.timeout(params)).min(self.probes_at(params))
+        self.segments.first_of(turn, self.timeout(params)).min(repair)
     }
 
     /// An Interest in that segment.
@@ -190,10 +190,12 @@ impl Asking {
         };
         let steered = steered && turn.is_some();
         let keeps_line = steered || params.paths == PathsOf::One;
-        let line = turn.filter(|_| keeps_line).map(|t| (t.path, t.class));
+        // Where both classes wait in one queue, Data of either tell of both.
+        let queue = |class| if params.shaper.order == Order::Arrival { Class::Primary } else { class };
+        let line = turn.filter(|_| keeps_line).map(|t| (t.path, queue(t.class)));
         let course = Course { path: turn.map(|t| t.path), steered, line };
         self.segments.sent(segment, now, course, self.timeout(params));
-        self.last_news = now;
+        self.last_sent = now;
         Ask { segment, class, way, rtt, again }
     }
 
@@ -207,14 +209,40 @@ impl Asking {
     }
 
     /// When to ask once more, so that Data tell what is lost: two round trips after the last was asked
-    /// for, or came. Only if nothing is left to ask for: other Interests' Data will tell else.
+    /// for. Only if nothing is left to ask for: other Interests' Data will tell else.
     fn probes_at(&mut self, params: &MirccParams) -> Time {
         let waits = params.repair == Repair::LaterData && self.segments.is_waiting();
-        let Some(mean) = self.rtts.smoothed().filter(|_| waits && self.segments.wanted().is_none()) else {
+        let Some(all) = self.rtts.patience().filter(|_| waits && self.segments.wanted().is_none()) else {
             return Time::MAX;
         };
-        let patience = (mean * 2).max(self.rtts.with_deviation().unwrap_or(mean)).max(LEAST_PATIENCE);
-        self.last_news.saturating_add(patience * (1 << self.silences.min(MAX_SILENCES)))
+        // Round trips of several paths vary together more than those of one.
+        let patience = self.segments.patience().map_or(all, |longest| longest.min(all));
+        self.last_sent.saturating_add(patience * (1 << self.silences.min(MAX_SILENCES)))
+    }
+
+    /// When something that Data have shown to be missing is lost. Only if nothing is left to ask for, as
+    /// above.
+    fn doubts_at(&mut self, params: &MirccParams, now: Time) -> Time {
+        if params.repair == Repair::Timeout || !self.begun || self.segments.wanted().is_some() {
+            return Time::MAX;
+        }
+        let times = self.patience_at_end(now);
+        self.segments.next_doubted(times)
+    }
+
+    /// After which time an Interest is lost that others have overtaken, and one without a hint.
+    fn patience(&self, now: Time) -> [Time; 2] {
+        // RFC 6298's time without its least. An Interest without a hint may have gone a longer way.
+        let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
+        let long = usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2());
+        [usual, long]
+    }
+
+    /// The same where nothing is left to ask for: at an object's end no longer path is worth a wait.
+    fn patience_at_end(&mut self, now: Time) -> [Time; 2] {
+        let [usual, long] = self.patience(now);
+        let mean = self.rtts.smoothed().unwrap_or(now);
+        if self.segments.is_ending() { [usual, usual.max(mean * 2)] } else { [usual, long] }
     }
 
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial
@@ -264,7 +292,7 @@ impl Asking {
         if answered.is_sure() || !matches!(header.trail, Trail::Value(_)) {
             self.paths.data(path, header.trail, header.stamps(), now);
         }
-        (self.last_news, self.silences) = (now, 0);
+        self.silences = 0;
         self.find_lost(params, &answered, path, now);
         self.begun = true;
         Some(rtt)
@@ -275,13 +303,11 @@ impl Asking {
         if params.repair == Repair::Timeout {
             return;
         }
-        // RFC 6298's time without its least. An Interest without a hint may have gone a longer way.
-        let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
-        let long = usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2());
+        let times = self.patience_at_end(now);
         if answered.wandered() {
             self.patience = (self.patience - RELIEF).max(0.0);
         }
-        let strays = self.segments.find_lost(answered, path, [usual, long].map(|time| now.saturating_sub(time)));
+        let strays = self.segments.find_lost(answered, path, now, times);
         self.patience = (self.patience + f64::from(strays)).min(MAX_PATIENCE);
     }
 
@@ -296,7 +322,6 @@ impl Asking {
         size: u16,
     ) {
         let Some(path) = self.segments.refused(segment) else { return };
-        self.last_news = now;
         let Some(stamps) = stamps else {
             // From a forwarder that has no way on, or found a loop: another Interest may go another
             // way.

@@ -63,7 +63,7 @@ impl Fetch {
         while let Some(ask) = self.asking.poll(&params, ctx.now, ctx.rng, |segment| object.data_size(segment)) {
             self.send(ask, ctx);
         }
-        ctx.set_timer(self.asking.next(&params).min(self.stop));
+        ctx.set_timer(self.asking.next(&params, ctx.now).min(self.stop));
     }
 
     fn data(&mut self, data: &Packet, ctx: &mut EndpointCtx<'_>) {

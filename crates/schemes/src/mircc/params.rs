@@ -279,8 +279,9 @@ impl RateParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// By later Data of the same path and class, as by duplicate ACKs; where nothing is left to ask
-    /// for, after two silent round trips; by timeouts otherwise. Ours.
+    /// By later Data of the same path, as by duplicate ACKs (of the same class with `order =
+    /// "primary-first"`); where nothing is left to ask for, two round trips after the last Interest; by
+    /// timeouts otherwise. Ours.
     #[default]
     LaterData,
     /// By timeouts alone.
