@@ -154,10 +154,16 @@ impl Packet {
     #[inline]
     pub fn set_header<H: Header>(&mut self, header: &H) -> bool {
         let len = header.body_len();
-        if self.tag == H::TAG && usize::from(self.tail.stack.0[1]) == len {
-            // The usual case: what is outermost is written again.
-            header.put(&mut self.tail.stack.0[PREFIX..PREFIX + len]);
-            return true;
+        if self.tag == H::TAG {
+            let old = usize::from(self.tail.stack.0[1]);
+            if old == len {
+                // The usual case: what is outermost is written again.
+                header.put(&mut self.tail.stack.0[PREFIX..PREFIX + len]);
+                return true;
+            }
+            if usize::from(self.stacked) == PREFIX + old && H::TAG < TCP_OPTION && len <= HEADER_ROOM - PREFIX {
+                return self.replace_only(header, old, len);
+            }
         }
         if self.stacked == 0 && H::TAG < TCP_OPTION && len <= HEADER_ROOM - PREFIX {
             return self.place_first(header, len);
@@ -173,6 +179,20 @@ impl Packet {
         header.put(&mut stack[PREFIX..PREFIX + len]);
         (self.tag, self.stacked) = (H::TAG, (PREFIX + len) as u8);
         self.size += shim_size(len as u32);
+        true
+    }
+
+    /// Puts a header in place of a packet's only one, which has another length.
+    #[inline]
+    fn replace_only<H: Header>(&mut self, header: &H, old: usize, len: usize) -> bool {
+        let stack = &mut self.tail.stack.0;
+        stack[1] = len as u8;
+        header.put(&mut stack[PREFIX..PREFIX + len]);
+        if len < old {
+            stack[PREFIX + len..PREFIX + old].fill(0); // so that equal packets are equal
+        }
+        self.stacked = (PREFIX + len) as u8;
+        self.size = self.size - shim_size(old as u32) + shim_size(len as u32);
         true
     }
 
@@ -326,6 +346,8 @@ mod tests {
                 }
                 prop_assert_eq!((p.header::<Price>(), p.header::<Long>()), (price, long));
                 prop_assert_eq!(p.headers().len(), p.entries().map(|(_, from, to)| to - from + PREFIX).sum::<usize>());
+                prop_assert_eq!(p.size, packet().size + p.carried_size());
+                prop_assert!(p.tail.stack.0[p.headers().len()..].iter().all(|byte| *byte == 0));
             }
         }
     }
