@@ -18,7 +18,7 @@ from midpath.papers import Figure, Verdict, explained, figures, record, reproduc
 from midpath.papers.explain import Search, Trial, explain, failing_claims, said_of, try_reading
 from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.lab import ROCKETFUEL
-from midpath.papers.registry import choose
+from midpath.papers.registry import choose, groups
 from midpath.papers.runner import row, run_figure
 from midpath.papers.sequence import Going, run_until_decided
 from midpath.papers.tolerance import Judgement
@@ -34,6 +34,8 @@ SAID = {
     Judgement.UNDECIDABLE: "is not decidable here",
 }
 
+IDS = "A figure, a paper, or all: the four papers; a scheme, or schemes: the newer schemes."
+
 app = typer.Typer(help="Run what papers claim, and compare.")
 
 Root = Annotated[
@@ -45,7 +47,8 @@ Root = Annotated[
 @app.command("list")
 def list_claims(claims: Root = None, json: Json = False) -> None:
     """List the tables and figures that can be run, and what they claim."""
-    found = _figures(claims)
+    _figures(claims)
+    found = [figure for group in groups(claims).values() for figure in group]
     if json:
         print_json([figure.to_json() for figure in found])
         return
@@ -56,7 +59,7 @@ def list_claims(claims: Root = None, json: Json = False) -> None:
 
 @app.command("run")
 def run_claims(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="ID", help=IDS, show_default=False)],
     seeds: Annotated[
         int | None, typer.Option(help="Seeds of figures with randomness; else 10.", min=1, show_default=False)
     ] = None,
@@ -80,7 +83,7 @@ def run_claims(
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run a figure's claims, or a paper's, or all. Exit code 1 if one does not hold, 2 if none could be run.
+    """Run claims. Exit code 1 if one does not hold, 2 if none could be run.
 
     With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
     """
@@ -155,7 +158,7 @@ def _write_pages(chosen: list[Figure], claims: Path | None) -> None:
 
 @app.command("reproduce")
 def reproduce_claims(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.")] = "all",
+    name: Annotated[str, typer.Argument(metavar="ID", help=IDS)] = "all",
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for what comes out.", show_default=False)],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
@@ -198,7 +201,7 @@ def reproduce_claims(
 
 @app.command("explain")
 def explain_claims(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="ID", help=IDS, show_default=False)],
     seeds: Annotated[
         int | None, typer.Option(help="Seeds of each reading; else the figure's.", min=1, show_default=False)
     ] = None,
@@ -269,7 +272,7 @@ def _print_explained(search: Search) -> None:
 
 @app.command("table")
 def table_of_claims(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or all.")] = "all",
+    name: Annotated[str, typer.Argument(metavar="ID", help=IDS)] = "all",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page with its plot, as HTML.", show_default=False)
     ] = None,

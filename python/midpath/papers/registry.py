@@ -17,6 +17,9 @@ from midpath.units import SCALES, UNITS
 CLAIM = "claim.toml"
 MEASURE = "measure.py"
 OPEN = "open.toml"
+# Where the claims stand that ship: the four papers', and what newer schemes are held to.
+PAPERS = Path(__file__).parent
+NEWER = PAPERS / "schemes"
 # Seeds of a figure in which something is random, unless it says otherwise.
 SEEDS = 10
 
@@ -120,17 +123,24 @@ class Figure:
 
 
 def figures(root: Path | None = None) -> list[Figure]:
-    """All figures below `root`; unless said, those that ship with this package. `figure9` comes before `figure10`."""
-    root = root or Path(__file__).parent
+    """All figures below `root`; unless said, those of the four papers. `figure9` comes before `figure10`."""
+    root = root or PAPERS
     return [_figure(root, file) for file in sorted(root.glob(f"*/*/{CLAIM}"), key=_natural)]
 
 
+def groups(root: Path | None = None) -> dict[str, list[Figure]]:
+    """What one name stands for: `all` below `root`; of what ships `all` of the four papers', and `schemes`."""
+    return {"all": figures(root)} if root else {"all": figures(), "schemes": figures(NEWER)}
+
+
 def choose(name: str, root: Path | None = None) -> list[Figure]:
-    """The figure with this id, all of the paper with this name, or all."""
-    found = figures(root)
-    chosen = [figure for figure in found if name in ("all", figure.id, figure.paper)]
+    """The figure with this id, all of the paper or scheme with this name, or a group."""
+    found = groups(root)
+    every = [figure for group in found.values() for figure in group]
+    chosen = found.get(name) or [figure for figure in every if name in (figure.id, figure.paper)]
     if not chosen:
-        known = ", ".join(["all", *dict.fromkeys(figure.paper for figure in found), *(figure.id for figure in found)])
+        papers = dict.fromkeys(figure.paper for figure in every)
+        known = ", ".join([*found, *papers, *(figure.id for figure in every)])
         raise UsageError(f"there is no claim {name!r} to run; there are: {known}")
     return chosen
 
