@@ -15,6 +15,8 @@ from midpath.result import Result
 SCHEMES = ("bolt", "swift", "hpcc")
 # The busiest port of each scenario; in the others any that a host is behind.
 PORTS = {"utilisation": ("r0", "h0"), "testbed": ("x", "y"), "star": None, "fat-tree-32": None, "fat-tree-64": None}
+# How long flows come in a quick run: so long that there is one of each class.
+QUICK = {"utilisation": "3 ms", "testbed": "5 ms", "star": "1 ms", "fat-tree-32": "1 ms", "fat-tree-64": "500 us"}
 # Payload sizes in bytes up to which a class goes: within a packet, within a first window, the rest.
 CLASSES = {"up to 5 kB": 5e3, "up to 62 kB": 62e3, "above": np.inf}
 
@@ -38,7 +40,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 
 
 def _runs(lab: Lab, case: str, scheme: str) -> Runs:
-    changes: dict[str, Any] = {"workload[0].until": "500 us", "stop": "5 ms"} if lab.quick else {}
+    changes: dict[str, Any] = {"workload[0].until": QUICK[case], "stop": "10 ms"} if lab.quick else {}
     if case == "testbed" and scheme != "bolt":
         changes["deploy"] = []
     return lab.runs(case, scheme=scheme, changes=changes)
