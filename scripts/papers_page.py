@@ -1,4 +1,4 @@
-"""Writes the counts of each paper's claims into docs/papers.md, from the committed results.
+"""Writes the counts of each paper's claims, and of the newer schemes', into docs/papers.md, from the committed results.
 
 python scripts/papers_page.py
 """
@@ -11,9 +11,11 @@ from pathlib import Path
 
 from midpath.papers import explained, record, registry, table
 from midpath.papers.explain import Explained, failing_claims
-from midpath.papers.headline import COLUMNS, counts, headline
+from midpath.papers.headline import COLUMNS, JUDGED, counts, headline
 
 PAGE = Path(__file__).parents[1] / "docs/papers.md"
+SCHEMES = "schemes"
+RESULTS = "../python/midpath/papers/schemes"
 PLACE = re.compile(r"(<!-- counts: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -34,9 +36,25 @@ def counted(paper: str) -> str:
     return "\n".join([*lines, f"Why the paper's own do not: {', '.join(said) or 'all hold'}.", ""])
 
 
+def newer() -> str:
+    """A row for each figure of the newer schemes: what it is about, and its verdicts."""
+    figures = registry.choose(SCHEMES)
+    heads = ("claims", "about", *JUDGED[:-1])
+    return "\n".join([*record.table(heads, (_row(figure) for figure in figures)), ""])
+
+
+def _row(figure: registry.Figure) -> tuple[str, ...]:
+    found = Counter(verdict.judgement for verdict in record.verdicts(figure))
+    return (
+        f"[{figure.id}]({RESULTS}/{figure.paper}/{record.PAGE})",
+        figure.title,
+        *(str(found[one]) for one in JUDGED[:-1]),
+    )
+
+
 def page(text: str) -> str:
     """The page with all counts in their places."""
-    return PLACE.sub(lambda place: f"{place[1]}{counted(place[2])}{place[3]}", text)
+    return PLACE.sub(lambda place: f"{place[1]}{newer() if place[2] == SCHEMES else counted(place[2])}{place[3]}", text)
 
 
 if __name__ == "__main__":

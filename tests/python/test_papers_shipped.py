@@ -7,9 +7,10 @@ import pytest
 
 from midpath import Scenario
 from midpath.papers import figures, record, run_figure
-from midpath.papers.registry import Says, choose
+from midpath.papers.registry import Says, choose, groups
 
-FIGURES = figures()
+# Of the four papers, and of newer schemes.
+FIGURES = [figure for group in groups().values() for figure in group]
 IDS = [figure.id for figure in FIGURES]
 SCENARIOS = [pytest.param(file, id=f"{figure.id}/{file.name}") for figure in FIGURES for file in figure.scenarios()]
 # What all quick runs together may take of processors, whatever else these have to do. It tells a quick run from a full
@@ -18,14 +19,18 @@ PATIENCE_S = 300
 
 
 def test_papers_are_there():
-    assert {figure.paper for figure in FIGURES} == {"fcp", "inrpp", "mircc", "rpm"}
+    assert {figure.paper for figure in figures()} == {"fcp", "inrpp", "mircc", "rpm"}
+    assert choose("all") == figures()
+    newer = {"bbr", "bolt", "dcqcn", "hpcc", "powertcp", "prague", "queues", "swift", "timely"}
+    assert {figure.paper for figure in choose("schemes")} == newer
+    assert len({figure.id for figure in FIGURES}) == len(FIGURES)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_claims_say_where_and_why(figure):
     assert figure.notes
     for claim in figure.claims:
-        assert claim.source.startswith("§")
+        assert claim.source.startswith("§") or figure in choose("schemes")
         assert len(claim.why) > 10
         assert claim.tolerance.text(claim.kind)
         # What is claimed to be a number is one that the tolerance is about.

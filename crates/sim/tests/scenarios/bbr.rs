@@ -62,7 +62,7 @@ fn flows_share_with_each_other() {
     assert!(out.summary("utilisation_max").unwrap() > 0.9);
 }
 
-/// Beside CUBIC, `checks/bbr/fairness.py` has all buffers. Neither starves where there is a BDP of
+/// Beside CUBIC, `midpath paper run bbr` has all buffers. Neither starves where there is a BDP of
 /// buffer or more.
 #[test]
 fn neither_bbr_nor_cubic_starves() {

@@ -19,7 +19,8 @@ CLASSES = {"up to 1 kB": 1e3, "up to 10 kB": 1e4, "up to 100 kB": 1e5, "above": 
 
 def measure(lab: Lab) -> Iterator[Measured]:
     """The 99th percentile of completion times in each class of sizes."""
-    hpcc, dcqcn = ([_tails(result) for result in _runs(lab, scheme)] for scheme in ("hpcc", "dcqcn"))
+    runs = [_runs(lab, scheme) for scheme in ("hpcc", "dcqcn")]
+    hpcc, dcqcn = ([_tails(result) for result in of] for of in runs)
     yield Measured(
         "saved", {name: saved([one[name] for one in hpcc], [one[name] for one in dcqcn]) for name in CLASSES}, most=True
     )

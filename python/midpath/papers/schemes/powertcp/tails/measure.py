@@ -11,16 +11,16 @@ from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.schemes.common import saved
 from midpath.result import Result
 
-# What a scheme's queues do besides holding packets: DCQCN's as in its paper, DCTCP's from 65 packets on.
+# DCQCN's queues mark, as in its paper.
 RED = {"kind": "red", "min": "5 kB", "max": "200 kB", "max_p": "1 %", "weight": "100 %", "gentle": False}
-QUEUES: dict[str, dict[str, Any]] = {"dcqcn": RED, "dctcp": {"kind": "step", "threshold": "65 packets"}}
-SCHEMES = ("powertcp", "hpcc", "dcqcn", "timely", "swift", "dctcp")
+SCHEMES = ("powertcp", "hpcc", "dcqcn", "timely")
 SHORT = 10_000
 
 
 def measure(lab: Lab) -> Iterator[Measured]:
     """Tails, and how far PowerTCP's is below the others'."""
-    found = {scheme: _runs(lab, scheme).values(_tail) for scheme in SCHEMES if lab.wants(f"tail.{scheme}", "saved.*")}
+    runs = {scheme: _runs(lab, scheme) for scheme in SCHEMES}
+    found = {scheme: of.values(_tail) for scheme, of in runs.items()}
     for scheme, tails in found.items():
         yield Measured(f"tail.{scheme}", tails)
     for other in ("dcqcn", "timely", "hpcc"):
@@ -28,7 +28,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
 
 
 def _runs(lab: Lab, scheme: str) -> Runs:
-    changes: dict[str, Any] = {f"queue.{key}": value for key, value in QUEUES.get(scheme, {}).items()}
+    changes: dict[str, Any] = {f"queue.{key}": value for key, value in RED.items()} if scheme == "dcqcn" else {}
     if lab.quick:
         changes |= {"workload[0].until": "15 ms", "stop": "40 ms"}
     return lab.runs("racks", scheme=scheme, changes=changes)
