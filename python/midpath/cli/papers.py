@@ -54,7 +54,7 @@ def list_claims(claims: Root = None, json: Json = False) -> None:
         return
     for figure in found:
         count = len(figure.claims)
-        typer.echo(f"{figure.id:18}  {figure.title} ({count} {'claim' if count == 1 else 'claims'})")
+        typer.echo(f"{figure.id:16}  {figure.title} ({count} {'claim' if count == 1 else 'claims'})")
 
 
 @app.command("run")
