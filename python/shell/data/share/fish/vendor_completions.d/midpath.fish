@@ -217,7 +217,7 @@ complete -c midpath -n "__fish_seen_subcommand_from sweep; and __fish_seen_subco
 complete -c midpath -n "__fish_seen_subcommand_from sweep; and __fish_seen_subcommand_from plot" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from sweep; and __fish_seen_subcommand_from plot" -l help -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a list -d 'List the tables and figures that can be run, and what they claim'
-complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a run -d 'Run a figure’s claims, or a paper’s, or all'
+complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a run -d 'Run claims'
 complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a reproduce -d 'Run papers’ claims again beside what is recorded; Ctrl-C stops, the same command goes on'
 complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a explain -d 'Say why claims do not hold'
 complete -c midpath -n "__fish_seen_subcommand_from paper; and not __fish_seen_subcommand_from list run reproduce explain table" -a table -d 'Show all claims with the paper’s value, ours, the bound and the verdict, from kept results'
