@@ -81,14 +81,14 @@ fn where_both_classes_wait_in_one_queue_data_of_either_tell_of_both() {
     assert!(waited(&params) > MS(60), "{:?}", waited(&params));
 }
 
-/// Round trips of 20 to 28 ms by turns of ten. What the last Data show to be missing may have been
-/// passed by those of a content store, so some time has to go by. Nothing comes any more that tells.
+/// Round trips of 28 and 20 ms by turns of ten. What the last Data show to be missing may have been passed
+/// by those of a content store, so some time has to go by. Nothing comes any more that tells.
 #[test]
 fn what_the_last_data_overtake_is_asked_for_when_its_time_is_over() {
     let trip = |segment| 20 + 8 * u64::from(segment / 10 % 2);
-    let found = fetch(&steered(), 300, trip, |segment, _| segment == 290);
-    // Silence would have told after two mean round trips from the last Interest on, ten ms later.
-    assert!(found.waited(290) < MS(45), "{:?}", found.waited(290));
+    let found = fetch(&steered(), 290, trip, |segment, _| segment == 281);
+    // Silence would have told after two mean round trips from the last Interest on, eight ms later.
+    assert!(found.waited(281) < MS(45), "{:?}", found.waited(281));
 }
 
 /// An Interest without a hint may have gone a longer way, so it is taken for lost after four round trips.
@@ -98,6 +98,6 @@ fn at_an_objects_end_no_longer_path_is_waited_for() {
     let params = MirccParams { hintless: 1.0, ..MirccParams::default() };
     let lost = [10, 290, 295];
     let found = fetch(&params, 300, |_| 20, |segment, _| lost.contains(&segment));
-    assert!(found.waited(10) > MS(75), "{:?}", found.waited(10));
-    assert!(found.waited(290) < MS(45) && found.waited(295) < MS(45), "{found:?}");
+    let waited = lost.map(|segment| found.waited(segment));
+    assert!(waited[0] > MS(75) && waited[1..].iter().all(|waited| *waited < MS(45)), "{waited:?}");
 }
