@@ -189,10 +189,9 @@ def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
     gone = sum(j.dropped > 0 for j in came)
     yield scenes.row(["joins: dropped", "no Data", f"in {gone} of {len(came)}", said(gone == 0)])
     limits = "../../docs/schemes/mircc.md#limits"
-    yield f"\nWhy: Data that come later than they are due find the queue full ([limits]({limits})); what"
-    yield "is lost first, or last, no later Data tell of. By the text the secondary class falls at once and rises"
-    yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`; why losses cost"
-    yield "more with it was not traced."
+    yield f"\nWhy: Data that come later than they are due, or sooner, find the queue full ([limits]({limits})); an"
+    yield "object's first Interest has no round trip to go by. By the text the secondary class falls at once and rises"
+    yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`."
     yield "\nSecondary class, ours, the furthest flow where one is further than 5 %:\n"
     for number, one in of("secondary, ours").items():
         furthest = max(one.away, key=abs)  # type: ignore[union-attr]
