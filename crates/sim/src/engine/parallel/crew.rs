@@ -1,6 +1,7 @@
 //! Several parts, run by threads that take whichever part is next, in windows no longer than the
 //! shortest link between parts.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
@@ -78,6 +79,10 @@ pub(in crate::engine) fn run_together(
         let mut overseer = Overseer::new(shared, progress);
         shared.work(0, threads, &mut |task| overseer.look(task));
         others.iter().for_each(|other| other.thread().unpark());
+        // A panic goes on as itself.
+        if let Some(panic) = others.into_iter().find_map(|other| other.join().err()) {
+            resume_unwind(panic);
+        }
     });
     // What is on its way is counted.
     shared.pieces.iter().for_each(|piece| piece.fetch(&mut lock(&piece.part), &mut Vec::new()));
@@ -241,7 +246,81 @@ fn clock() -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use std::any::Any;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::path::Path;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use midpath_core::packet::{NodeId, Packet, PortId};
+    use midpath_core::units::Time;
+    use midpath_schemes::Catalogue;
+
     use super::order;
+    use crate::engine::{Crew, Engine, Probe};
+    use crate::run::{RunOptions, prepare};
+
+    const TREE: &str = r#"
+        stop = "20 ms"
+        topology = { generate = "fat-tree", k = 4, link = { rate = "1 Gbps", delay = "10 us" } }
+        workload = [{ matrix = { kind = "permutation" }, sizes = { kind = "fixed", size = "10 MB" }, arrivals = { kind = "once" } }]
+    "#;
+
+    /// Breaks at a packet of its part that is sent at `at` or later.
+    struct Breaks(Time);
+
+    impl Probe for Breaks {
+        fn watches_packets(&self) -> bool {
+            true
+        }
+        fn transmitted(&mut self, _: u32, _: PortId, _: &Packet, start: Time) {
+            assert!(start < self.0, "broken");
+        }
+        fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
+            self
+        }
+    }
+
+    /// What a run panics with of which the part with the last node breaks at 3 ms, or who listens to
+    /// its progress. None if it ended; an error if it did not within a minute.
+    fn outcome(threads: usize, parts: usize, listener: bool) -> Result<Option<String>, mpsc::RecvTimeoutError> {
+        let (done, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let setup = prepare(TREE, Path::new("."), &RunOptions::default(), &Catalogue::standard()).expect("valid");
+            let last = NodeId(setup.topology.nodes().len() as u32 - 1);
+            let crew = Crew { threads, parts, sparing: None };
+            let mut engine = Engine::new(setup.network().expect("valid"), crew, |nodes| {
+                let breaks = nodes.contains(&last) && !listener;
+                Box::new(Breaks(if breaks { Time::from_ms(3) } else { Time::MAX }))
+            });
+            assert_eq!(engine.threads(), threads.min(parts));
+            let mut progress = |reached: crate::engine::Progress| {
+                assert!(!listener || reached.now < Time::from_ms(3), "broken");
+                true
+            };
+            let run = || engine.run(Some(Time::from_ms(20)), None, None, &mut progress);
+            let panic = catch_unwind(AssertUnwindSafe(run)).err();
+            let said = panic.map(|panic| (*panic.downcast::<&str>().expect("a word")).to_owned());
+            done.send(said).expect("somebody waits");
+        });
+        ended.recv_timeout(Duration::from_secs(60))
+    }
+
+    /// Whichever thread has the part that panics: the others do not wait for it, and what it said is
+    /// what the run panics with.
+    #[test]
+    fn a_part_that_panics_ends_the_run() {
+        for (threads, parts) in [(1, 2), (2, 2), (2, 4), (3, 4), (4, 4)] {
+            assert_eq!(outcome(threads, parts, false), Ok(Some("broken".to_owned())), "{threads} of {parts}");
+        }
+    }
+
+    #[test]
+    fn a_listener_that_panics_ends_the_run() {
+        for (threads, parts) in [(1, 2), (2, 2), (3, 4)] {
+            assert_eq!(outcome(threads, parts, true), Ok(Some("broken".to_owned())), "{threads} of {parts}");
+        }
+    }
 
     #[test]
     fn a_thread_begins_with_its_own_parts_and_takes_others_from_their_ends() {

@@ -54,10 +54,10 @@ impl Rounds {
         self.left.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Opens the next round.
+    /// Opens the next round, unless a thread that panicked has ended all.
     pub fn open(&self, round: u64) {
         self.left.store(self.taken.len(), Ordering::Relaxed);
-        self.round.store(round, Ordering::Release);
+        let _over = self.round.compare_exchange(round - 1, round, Ordering::Release, Ordering::Relaxed);
     }
 
     /// There is no next round.
@@ -120,6 +120,16 @@ mod tests {
             std::thread::scope(|scope| (0..threads).for_each(|thread| drop(scope.spawn(move || work(thread)))));
             assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 300), "{threads}");
         }
+    }
+
+    #[test]
+    fn no_round_is_opened_after_the_end() {
+        let rounds = Rounds::new(1, 2);
+        rounds.open(2);
+        assert_eq!(rounds.wait(1, 1), 2);
+        rounds.end();
+        rounds.open(3);
+        assert_eq!(rounds.wait(2, 1), OVER);
     }
 
     #[test]
