@@ -18,6 +18,7 @@ def run(
     progress: ProgressCallback | None = None,
     policies: dict[str, Callable[[], Callable[..., list[float]]]] | None = None,
     controllers: dict[str, dict[str, Any]] | None = None,
+    rows: Callable[[Buffers], None] | None = None,
 ) -> tuple[str, dict[str, Buffers], dict[str, bytes]]: ...
 def measure(text: str, base_dir: Path, *, threads: int = 1, phase: Callable[[str], bool | None]) -> str | None: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
 from midpath.notebook import to_html
+from midpath.pieces import FlowsFile, WithStoredFlows
 from midpath.schemes import remember
 from midpath.storage import read_json, to_json, write_directory
 from midpath.units import quantity
@@ -36,7 +37,7 @@ class Result:
     """What a run gave: `run` is run.json, `tables` are Arrow tables, `files` are further files such as captures."""
 
     run: dict[str, Any]
-    tables: dict[str, pa.Table]
+    tables: Mapping[str, pa.Table]
     files: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,6 +103,17 @@ class Result:
         path = Path(directory)
         write_directory(path, MARKER, self._fill)
         return path
+
+    def save_with(self, directory: str | Path, flows: FlowsFile) -> Result:
+        """The same with the flows from their file; the result that has them there."""
+        path = Path(directory)
+
+        def fill(new: Path) -> None:
+            flows.move_to(new)
+            self._fill(new)
+
+        write_directory(path, MARKER, fill)
+        return replace(self, tables=WithStoredFlows(self.tables, path))
 
     def _fill(self, directory: Path) -> None:
         for name, table in self.tables.items():

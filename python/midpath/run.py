@@ -12,9 +12,11 @@ from midpath import _midpath
 from midpath.citing import sources
 from midpath.controller import Controllers, origins, told
 from midpath.errors import ScenarioError, UsageError
+from midpath.pieces import FlowsFile
 from midpath.policy import Policies, makers
-from midpath.result import Result
+from midpath.result import MARKER, Result
 from midpath.scenario import Scenario
+from midpath.storage import require_replaceable
 from midpath.tables import SERIES, to_arrow
 
 # What stands for a scenario.
@@ -32,6 +34,7 @@ def run(
     progress: ProgressCallback | None = None,
     policies: Policies | None = None,
     controllers: Controllers | None = None,
+    out: str | Path | None = None,
 ) -> Result:
     """Simulates a scenario, given as an object, a file or a text.
 
@@ -45,7 +48,31 @@ def run(
     `policies` are endpoint policies for FCP, by the names that the scenario uses: see `midpath.policy`.
 
     `controllers` are classes that extend `midpath.Controller`, and so more schemes. They run on one thread.
+
+    With `out` the result is saved there, as by `Result.save`. Its table of flows is written piece by piece and read
+    when somebody asks for it: ten million flows then take 1.6 GB on one thread.
     """
+    if out is None:
+        return _run(scenario, scheme, seed, threads, wire, progress, policies, controllers, None)
+    path = Path(out)
+    require_replaceable(path, MARKER)
+    with FlowsFile(path) as flows:
+        found = _run(scenario, scheme, seed, threads, wire, progress, policies, controllers, flows.add)
+        return found.save_with(path, flows)
+
+
+def _run(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    scheme: str | None,
+    seed: int | None,
+    threads: int,
+    wire: bool,
+    progress: ProgressCallback | None,
+    policies: Policies | None,
+    controllers: Controllers | None,
+    rows: Callable[[dict[str, tuple[Any, ...]]], None] | None,
+) -> Result:
+    """The run; the table of flows goes to `rows`, if that is given."""
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
         raise UsageError("a controller in Python runs on one thread: leave threads out")
@@ -60,6 +87,7 @@ def run(
             progress=progress,
             policies=makers(policies) if policies else None,
             controllers=told(asked.controllers),
+            rows=rows,
         )
     except ScenarioError as error:
         raise asked.locate(error) from None

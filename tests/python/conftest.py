@@ -58,9 +58,9 @@ def made_up(monkeypatch):
     """Puts made-up results in the place of the simulator's, and counts the runs."""
     runs = []
 
-    def run(text, base_dir, *, scheme=None, seed=None, **more):
+    def run(text, base_dir, *, scheme=None, seed=None, rows=None, **more):
         runs.append((scheme, seed))
-        return fixture.binding_run(text, base_dir, scheme=scheme, seed=seed)
+        return fixture.binding_run(text, base_dir, scheme=scheme, seed=seed, rows=rows)
 
     monkeypatch.setattr(_midpath, "run", run)
     monkeypatch.setattr(_midpath, "check", lambda *_, **__: None)

@@ -31,6 +31,7 @@ def binding_run(
     progress=None,
     policies=None,
     controllers=None,
+    rows=None,
     series=True,
     flows=400,
 ):
@@ -59,6 +60,8 @@ def binding_run(
         "invariants": {"sent": 1, "delivered": 1, "conserved": True},
         "summary": _summary(size, ideal, fct, slow, rng),
     }  # fmt: skip
+    if rows is not None:
+        rows(tables.pop("flows"))
     return json.dumps(run), tables, {}
 
 

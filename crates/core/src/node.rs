@@ -70,7 +70,7 @@ pub struct Node {
     reverse: Box<[Rate]>,
     /// What the ports and forwarders of each instance share; slots and the chain say whose is
     /// whose.
-    states: Vec<Box<dyn Any + Send>>,
+    states: Box<[Box<dyn Any + Send>]>,
     /// What most nodes never need.
     rare: Option<Box<Rare>>,
 }
@@ -114,7 +114,7 @@ impl Node {
             streams,
             secret: None,
             until: Time::MAX,
-            states: Vec::new(),
+            states: Box::default(),
             shared: Shared::default(),
             out: VecDeque::new(),
             pokes: Vec::new(),
@@ -143,7 +143,7 @@ impl Node {
     #[must_use]
     pub fn sharing(mut self, state: Box<dyn Any + Send>, ports: &[PortId], forwarder: Option<usize>) -> Node {
         let number = u8::try_from(self.states.len()).expect("a node has a few instances");
-        self.states.push(state);
+        self.states = std::mem::take(&mut self.states).into_iter().chain([state]).collect();
         ports.iter().for_each(|p| self.slots[usize::from(p.0)].share(number));
         if let (Some(place), Some(chain)) = (forwarder, self.forwarding.chain_mut()) {
             chain.share(place, Some(number));
@@ -196,9 +196,10 @@ impl Node {
         self.id
     }
 
-    /// Makes room for so many more flows that start here.
-    pub fn reserve_starts(&mut self, flows: usize) {
-        self.timers.reserve(flows);
+    /// Asks that these flows start here, in order of time. They are asked for one by one; a start goes
+    /// before all else that happens at its time.
+    pub fn start_flows(&mut self, flows: impl Iterator<Item = (Time, FlowId)> + Send + 'static) {
+        self.timers.start(Box::new(flows));
     }
 
     /// Asks that `flow` starts here at `at`.

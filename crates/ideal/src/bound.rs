@@ -22,6 +22,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rustc_hash::FxHashMap;
+
 /// A flow's way over a link that it must cross.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
@@ -57,15 +59,51 @@ struct Job {
     outside: f64,
 }
 
+/// The flows at each link, in few bytes: of ten million flows all are kept until the last has been
+/// seen.
+#[derive(Default)]
+struct Jobs {
+    /// Start and bits of each flow.
+    flows: Vec<(f64, f64)>,
+    /// What lies before and after a link, of which many flows have the same.
+    around: Vec<(f64, f64)>,
+    known: FxHashMap<(u64, u64), u32>,
+    /// By link: the flow, and what lies around the link.
+    at: Vec<Vec<(u32, u32)>>,
+}
+
+impl Jobs {
+    fn add(&mut self, flow: &BoundFlow) {
+        let number = self.flows.len() as u32;
+        self.flows.push((flow.start_s, flow.bits));
+        for crossing in &flow.links {
+            let around = (crossing.before_s, crossing.after_s);
+            let place = *self.known.entry((around.0.to_bits(), around.1.to_bits())).or_insert_with(|| {
+                self.around.push(around);
+                self.around.len() as u32 - 1
+            });
+            self.at[crossing.link as usize].push((number, place));
+        }
+    }
+
+    /// Those at a link.
+    fn at(&self, link: usize) -> Vec<Job> {
+        let job = |(flow, place): &(u32, u32)| {
+            let ((start, bits), (before, after)) = (self.flows[*flow as usize], self.around[*place as usize]);
+            job(*flow, (start, bits), (before, after))
+        };
+        self.at[link].iter().map(job).collect()
+    }
+}
+
 /// The least possible sum of the flows' completion times, each from its own start; seconds. A flow
 /// without a link counts as zero. Flows are looked at one by one: of a million not all are kept.
 pub fn completion_bound(speeds: &[Speed], flows: impl IntoIterator<Item = BoundFlow>) -> f64 {
-    let (mut alone, mut jobs) = (Vec::new(), vec![Vec::new(); speeds.len()]);
-    for (i, flow) in flows.into_iter().enumerate() {
+    let mut alone = Vec::new();
+    let mut jobs = Jobs { at: vec![Vec::new(); speeds.len()], ..Jobs::default() };
+    for flow in flows {
         alone.push(alone_s(speeds, &flow));
-        for crossing in &flow.links {
-            jobs[crossing.link as usize].push(job(i, &flow, crossing));
-        }
+        jobs.add(&flow);
     }
     let mut counted = vec![false; alone.len()];
     let mut total = alone.iter().sum::<f64>();
@@ -76,30 +114,35 @@ pub fn completion_bound(speeds: &[Speed], flows: impl IntoIterator<Item = BoundF
     };
     // What counting all uncounted flows of a link there adds to the bound, which link, and how many
     // flows that was.
-    let entry = |link: usize, jobs: &[Job]| (Ordered(worth(link, jobs)), Reverse(link), jobs.len());
+    let entry = |link: usize, jobs: &Jobs| {
+        let here = jobs.at(link);
+        (Ordered(worth(link, &here)), Reverse(link), here.len())
+    };
     let mut heap: BinaryHeap<_> =
-        (0..speeds.len()).filter(|link| jobs[*link].len() > 1).map(|link| entry(link, &jobs[link])).collect();
+        (0..speeds.len()).filter(|link| jobs.at[*link].len() > 1).map(|link| entry(link, &jobs)).collect();
     while let Some((Ordered(gain), Reverse(link), of)) = heap.pop() {
-        jobs[link].retain(|j| !counted[j.flow as usize]);
-        let left = jobs[link].len();
+        jobs.at[link].retain(|(flow, _)| !counted[*flow as usize]);
+        let left = jobs.at[link].len();
         if left == of && gain > 0.0 && gain.is_finite() {
             total += gain;
-            jobs[link].iter().for_each(|j| counted[j.flow as usize] = true);
+            jobs.at[link].iter().for_each(|(flow, _)| counted[*flow as usize] = true);
         } else if left != of && left > 1 {
-            heap.push(entry(link, &jobs[link]));
+            heap.push(entry(link, &jobs));
         }
     }
     total
 }
 
-fn job(i: usize, flow: &BoundFlow, crossing: &Crossing) -> Job {
-    let release = flow.start_s + crossing.before_s;
-    Job { flow: i as u32, release, bits: flow.bits, outside: crossing.after_s - flow.start_s }
+fn job(flow: u32, (start_s, bits): (f64, f64), (before_s, after_s): (f64, f64)) -> Job {
+    Job { flow, release: start_s + before_s, bits, outside: after_s - start_s }
 }
 
 /// The least time in seconds that a flow takes when it is alone: at the link that takes it longest.
 fn alone_s(speeds: &[Speed], flow: &BoundFlow) -> f64 {
-    let times = flow.links.iter().map(|c| shortest_first(&speeds[c.link as usize], &[job(0, flow, c)]));
+    let times = flow.links.iter().map(|c| {
+        let job = job(0, (flow.start_s, flow.bits), (c.before_s, c.after_s));
+        shortest_first(&speeds[c.link as usize], &[job])
+    });
     times.filter(|t| t.is_finite()).fold(0.0, f64::max)
 }
 
@@ -190,8 +233,6 @@ impl Clock<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rustc_hash::FxHashMap;
-
     use proptest::prelude::*;
 
     use super::*;

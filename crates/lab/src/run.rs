@@ -230,7 +230,7 @@ fn write_captures(mut ran: Ran, folder: Option<&str>) -> io::Result<Ran> {
 
 fn wanted(setup: &Setup, order: &Order) -> Vec<Wanted> {
     let of = |i: usize| {
-        let (flow, scheme) = (&setup.flows[i].flow, setup.scheme_of(i));
+        let (flow, scheme) = (setup.flows.get(i).flow, setup.scheme_of(i));
         Wanted {
             ends: (flow.src as usize, flow.dst as usize),
             size: flow.size.map(|size| size.0),
@@ -252,7 +252,7 @@ fn watch(setup: &Setup) -> Watch {
             names.len() - 1
         })
     };
-    let groups = setup.flows.iter().map(|info| group(&info.flow.group)).collect();
+    let groups = setup.flows.iter().map(|info| group(&info.flow.terms.group)).collect();
     let span = setup.scenario.stop.unwrap_or_default().0 / u64::from(measure.points.max(2));
     let every = setup.sample_interval().max(Time(span)).max(NEAREST);
     Watch { every, flows: measure.flows as usize, groups }
@@ -366,7 +366,7 @@ impl Ran {
         let mut names = Vec::new();
         for (info, group) in setup.flows.iter().zip(&self.watch.groups) {
             if *group == names.len() {
-                names.push(&*info.flow.group);
+                names.push(&*info.flow.terms.group);
             }
         }
         names

@@ -17,6 +17,31 @@ pub(crate) fn table_to_python(py: Python<'_>, table: Table) -> PyResult<Bound<'_
     Ok(columns)
 }
 
+/// Gives a table to Python piece by piece.
+pub(crate) struct Pieces {
+    callback: Py<PyAny>,
+    error: Option<PyErr>,
+}
+
+impl Pieces {
+    /// To this callback.
+    pub(crate) fn new(callback: Py<PyAny>) -> Pieces {
+        Pieces { callback, error: None }
+    }
+
+    /// Hands one over; false if Python could not take it.
+    pub(crate) fn take(&mut self, table: Table) -> bool {
+        let call = |py: Python<'_>| self.callback.bind(py).call1((table_to_python(py, table)?,)).map(drop);
+        self.error = Python::attach(call).err();
+        self.error.is_none()
+    }
+
+    /// Why it could not.
+    pub(crate) fn into_error(self) -> Option<PyErr> {
+        self.error
+    }
+}
+
 /// A column as `(kind, values)`, or `("str", indices, dictionary)`.
 fn column_to_python<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
     match column {

@@ -33,12 +33,12 @@ pub mod _midpath {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use midpath_sim::{Progress, RunOptions};
+    use midpath_sim::{Listener, Progress, RunOptions, Table};
     use pyo3::exceptions::PyKeyboardInterrupt;
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
 
-    use crate::columns::table_to_python;
+    use crate::columns::{Pieces, table_to_python};
     #[pymodule_export]
     use crate::controller::{Ack, Congestion, Control, Lost, Opening, Sample};
     #[pymodule_export]
@@ -64,10 +64,12 @@ pub mod _midpath {
     /// The GIL is released while the simulator works. `progress` is called about ten times a second
     /// with a dict and may return `False` to stop the run, which then raises `KeyboardInterrupt`,
     /// as Ctrl-C does. `policies` are FCP's, by name: functions that make one. `controllers` are TCPs',
-    /// by the name of the scheme; with them the run has one thread.
+    /// by the name of the scheme; with them the run has one thread. `rows` takes the table of flows in
+    /// pieces, as the result would have it, which is without it then.
     #[pyfunction]
     #[pyo3(signature = (
-        text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None, controllers=None
+        text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None, controllers=None,
+        rows=None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn run<'py>(
@@ -81,6 +83,7 @@ pub mod _midpath {
         progress: Option<Py<PyAny>>,
         policies: Option<BTreeMap<String, Py<PyAny>>>,
         controllers: Option<BTreeMap<String, Said>>,
+        rows: Option<Py<PyAny>>,
     ) -> PyResult<Output<'py>> {
         let in_python = controllers.is_some();
         let threads = if in_python { 1 } else { threads };
@@ -104,10 +107,19 @@ pub mod _midpath {
                 begins.store(true, Ordering::Relaxed);
                 !abandoned.is_set() && !failed.is_set() && reporter.report(&progress)
             };
-            let mut run = || midpath_sim::run_with(&text, &base_dir, &options, &own, &mut report);
+            let mut pieces = rows.map(Pieces::new);
+            let mut run = || {
+                let mut take = pieces.as_mut().map(|pieces| |table| !abandoned.is_set() && pieces.take(table));
+                let mut listener = Listener {
+                    progress: &mut report,
+                    watch: &mut |_| true,
+                    rows: take.as_mut().map(|take| take as &mut dyn FnMut(Table) -> bool),
+                };
+                midpath_sim::run_in_pieces(&text, &base_dir, &options, &own, &mut listener)
+            };
             // A thread that Python knows calls it in a tenth of the time.
             let result = if in_python { Python::attach(|py| py.detach(&mut run)) } else { run() };
-            (result, reporter.into_error())
+            (result, reporter.into_error().or(pieces.and_then(Pieces::into_error)))
         })?;
         if let Some(error) = failure.take().or(error) {
             return Err(error);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use midpath_sim::{Phase, RunOptions};
+use midpath_sim::{Listener, Phase, RunOptions};
 use pyo3::prelude::*;
 
 use crate::errors::scenario_error;
@@ -33,14 +33,13 @@ pub(crate) fn measure(
                 false
             }
         };
-        let result = midpath_sim::run_watched(
-            &text,
-            &base_dir,
-            &options,
-            &catalogue(),
-            &mut |progress| !abandoned.is_set() && reporter.report(&progress),
-            &mut watch,
-        );
+        let mut listener = Listener {
+            progress: &mut |progress| !abandoned.is_set() && reporter.report(&progress),
+            watch: &mut watch,
+            // They are made as for `--out`, and dropped.
+            rows: Some(&mut |_| !abandoned.is_set()),
+        };
+        let result = midpath_sim::run_in_pieces(&text, &base_dir, &options, &catalogue(), &mut listener);
         (result, failed.or(reporter.into_error()))
     };
     let (result, error) = patiently(py, |_| Ok(()), work)?;

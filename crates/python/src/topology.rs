@@ -44,7 +44,7 @@ pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<St
     let setup = midpath_sim::prepare(text, base_dir, &options, &catalogue())?;
     let mut found: Vec<(u32, u32, u64, u64)> = Vec::new();
     let mut index = FxHashMap::default();
-    for flow in setup.flows.iter().map(|f| &f.flow) {
+    for flow in setup.flows.iter().map(|f| f.flow) {
         let at = *index.entry((flow.src, flow.dst)).or_insert_with(|| {
             found.push((flow.src, flow.dst, 0, 0));
             found.len() - 1

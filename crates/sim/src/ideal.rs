@@ -14,7 +14,7 @@ use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOu
 
 use crate::engine::Reports;
 use crate::measure::{Capacity, Entity, PortRow, Recording};
-use crate::setup::{IDEAL, Setup};
+use crate::setup::{FlowInfo, IDEAL, Setup};
 
 /// What the ideal comes to, as a packet run has it.
 pub(crate) struct IdealRun {
@@ -58,9 +58,9 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
                 size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
                 start_s: info.flow.start.as_secs_f64(),
                 stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
-                latency_s: latency(info, wire),
+                latency_s: latency(&info, wire),
                 cap_bps: info.flow.rate.map_or(f64::INFINITY, |r| r.as_f64()),
-                group: setup.groups.of[i],
+                group: setup.groups.of(&info.flow).0,
                 weight: info.flow.weight,
             }
         })
@@ -69,8 +69,8 @@ fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
 
 /// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each
 /// other hop.
-fn latency(info: &crate::setup::FlowInfo, wire: Option<u64>) -> f64 {
-    match (info.unloaded, wire) {
+fn latency(info: &FlowInfo<'_>, wire: Option<u64>) -> f64 {
+    match (info.unloaded(), wire) {
         (Some(unloaded), Some(wire)) => (unloaded.saturating_sub(info.bottleneck.time_for(Bytes(wire)))).as_secs_f64(),
         _ => (info.rtt / 2).as_secs_f64(),
     }
@@ -96,7 +96,7 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
     let end = setup.scenario.stop.unwrap_or_else(|| Time::from_secs_f64(last));
     let mut reports = Reports::default();
     for (i, (info, o)) in setup.flows.iter().zip(&out.flows).enumerate() {
-        reports.add(FlowId(i as u32), flow_report(info, o, end));
+        reports.add(FlowId(i as u32), flow_report(&info, o, end));
     }
     Ok(IdealRun {
         reports,
@@ -107,7 +107,7 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
     })
 }
 
-fn flow_report(info: &crate::setup::FlowInfo, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowReport {
+fn flow_report(info: &FlowInfo<'_>, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowReport {
     let completed = o.finish_s.map(Time::from_secs_f64).filter(|t| *t <= end);
     let whole = info.flow.size.filter(|_| completed.is_some()).map(|s| s.0);
     let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * info.payload_share()) as u64);
@@ -135,8 +135,8 @@ fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
 /// packets.
 fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); setup.groups.names.len()];
-    for ((info, o), group) in setup.flows.iter().zip(&out.flows).zip(&setup.groups.of) {
-        let (payload, wire) = &mut sums[*group as usize];
+    for (info, o) in setup.flows.iter().zip(&out.flows) {
+        let (payload, wire) = &mut sums[setup.groups.of(&info.flow).0 as usize];
         *payload += o.delivered_bits * info.payload_share();
         *wire += o.delivered_bits;
     }

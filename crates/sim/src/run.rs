@@ -108,6 +108,33 @@ pub fn run_watched(
     progress: &mut dyn FnMut(Progress) -> bool,
     watch: &mut dyn FnMut(Phase) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
+    run_in_pieces(text, base, options, catalogue, &mut Listener { progress, watch, rows: None })
+}
+
+/// Who is told of a run while it is under way.
+pub struct Listener<'a> {
+    /// Told how far it is; false ends the run.
+    pub progress: &'a mut dyn FnMut(Progress) -> bool,
+    /// Told when each phase begins; false ends the run.
+    pub watch: &'a mut dyn FnMut(Phase) -> bool,
+    /// Given the table `flows` in pieces of [`PIECE`] rows, in order; false ends the run. The result
+    /// does not have that table, then, nor the memory for it.
+    pub rows: Option<&'a mut dyn FnMut(Table) -> bool>,
+}
+
+/// Rows of a piece of the table `flows`. Ours: 20 MB.
+pub const PIECE: usize = 1 << 17;
+
+/// Runs a scenario, and may give the flows' rows away piece by piece. `None` if the listener has ended
+/// it.
+pub fn run_in_pieces(
+    text: &str,
+    base: &Path,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+    listener: &mut Listener<'_>,
+) -> Result<Option<RunOutput>, ScenarioError> {
+    let Listener { progress, watch, rows } = listener;
     let setup = prepare(text, base, options, catalogue)?;
     if !watch(Phase::Build) {
         return Ok(None);
@@ -130,7 +157,7 @@ pub fn run_watched(
         let search = setup.trace_search().map_err(|e| ScenarioError::locate(e, text))?;
         let Some((search, plan)) = search.zip(trace.clone()) else {
             let finished = run_packets(&setup, (network, trace), options, progress, watch);
-            return Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())));
+            return Ok(finished.and_then(|f| f.output(&setup, text, began.elapsed().as_secs_f64(), rows)));
         };
         // The same run first without what is to be found: a run is repeatable.
         let first = setup.search_plan(search, &plan);
@@ -144,8 +171,11 @@ pub fn run_watched(
         let second = run_packets(&setup, (network, Some(plan)), options, progress, watch);
         second.map(|finished| Finished { found: Some(found), ..finished })
     };
-    Ok(finished.map(|f| f.output(&setup, text, began.elapsed().as_secs_f64())))
+    Ok(finished.and_then(|f| f.output(&setup, text, began.elapsed().as_secs_f64(), rows)))
 }
+
+/// Who takes the flows' rows, if anybody does.
+type Pieces<'a> = Option<&'a mut dyn FnMut(Table) -> bool>;
 
 /// A run that has ended, before it is written down.
 struct Finished<'a> {
@@ -270,7 +300,7 @@ fn run_packets<'a>(
         return None;
     }
     let last = engine.tally().last_arrival;
-    let (reports, fates) = (engine.take_reports(), engine.fates());
+    let (reports, fates) = (engine.take_reports(), engine.take_fates());
     let rows = FlowRows::new(setup, reports, fates, setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &mut engine, span);
@@ -317,7 +347,8 @@ fn length(rows: &FlowRows<'_>, last_arrival: Time) -> Time {
 }
 
 impl Finished<'_> {
-    fn output(self, setup: &Setup, text: &str, wall: f64) -> RunOutput {
+    /// All that there is to say of it. `None` if `pieces`, which takes the flows' rows, does not want more.
+    fn output(self, setup: &Setup, text: &str, wall: f64, pieces: &mut Pieces<'_>) -> Option<RunOutput> {
         let mut run = json!({
             "midpath": env!("CARGO_PKG_VERSION"),
             "format": 1,
@@ -360,10 +391,18 @@ impl Finished<'_> {
             run["trace"]["at_s"] = found.at.iter().map(|at| at.as_secs_f64()).collect();
             run["trace"]["flows"] = found.flows.iter().copied().collect();
         }
-        let mut tables = vec![
-            ("flows".to_owned(), flow_table(setup, &self.rows)),
-            ("ports".to_owned(), port_table(setup, &self.ports)),
-        ];
+        let mut tables = Vec::new();
+        match pieces {
+            None => tables.push(("flows".to_owned(), flow_table(setup, &self.rows, 0..setup.flows.len()))),
+            Some(take) => {
+                let whole = setup.flows.len();
+                let piece = |from| flow_table(setup, &self.rows, from..(from + PIECE).min(whole));
+                if !(0..whole).step_by(PIECE).all(|from| take(piece(from))) {
+                    return None;
+                }
+            }
+        }
+        tables.push(("ports".to_owned(), port_table(setup, &self.ports)));
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
         // Parts know theirs in order; the whole order is the scenario's, whatever the parts.
@@ -385,7 +424,7 @@ impl Finished<'_> {
             (name, c.file_with(|packet| numbers.of(place, packet)))
         });
         let files = files.collect();
-        RunOutput { run, topology: setup.drawing(), tables, files, survey: self.survey }
+        Some(RunOutput { run, topology: setup.drawing(), tables, files, survey: self.survey })
     }
 
     fn series(recording: Recording, span: Time, setup: &Setup) -> Table {

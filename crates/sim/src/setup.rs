@@ -1,6 +1,7 @@
 //! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults,
 //! nodes.
 
+mod all_flows;
 mod deploy;
 mod directions;
 mod drawing;
@@ -17,6 +18,7 @@ mod pfc;
 mod queues;
 mod reroute;
 mod routes;
+mod starts;
 mod trace;
 mod tunnels;
 mod vary;
@@ -27,7 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::{Flows, Forwarding, Node};
-use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::queue::{Discipline, QueueSpec};
 use midpath_core::rng::Streams;
@@ -39,8 +41,9 @@ use midpath_schemes::tunnel::SharedPipe;
 use midpath_topo::Topology;
 use midpath_topo::graph::{MAX_DELAY, check_delay};
 
+pub use all_flows::{AllFlows, FlowInfo};
 pub use directions::Direction;
-pub use flows::{FlowInfo, FlowTable};
+pub use flows::FlowTable;
 pub use names::Groups;
 pub use objects::Objects;
 pub use pfc::Lossless;
@@ -54,6 +57,7 @@ use faults::FaultPlan;
 use paths::GivenPaths;
 use queues::{Keyed, Queues};
 use reroute::Rerouting;
+use starts::Starts;
 use tunnels::{Tunnels, WithTunnels};
 use vary::Variations;
 pub use vary::{parse_schedule, parse_trace};
@@ -70,7 +74,7 @@ pub struct Setup {
     /// Its shortest paths at the beginning.
     pub routes: Arc<TableRoutes>,
     /// The flows, in order of their start.
-    pub flows: Arc<Vec<FlowInfo>>,
+    pub flows: Arc<AllFlows>,
     /// The flows' groups.
     pub groups: Arc<Groups>,
     /// What the flows move.
@@ -117,7 +121,7 @@ impl Setup {
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
-        let groups = Arc::new(Groups::of(&flows));
+        let groups = Arc::new(Groups::new(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
         let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
         schemes.bind(&names)?;
@@ -272,12 +276,8 @@ impl Setup {
         for n in 0..self.topology.nodes().len() {
             nodes.push(self.node(n, rtt, &table, &pipes, buffers.get(n))?);
         }
-        let mut starts = vec![0; nodes.len()];
-        self.flows.iter().for_each(|flow| starts[flow.ends().0.0 as usize] += 1);
-        starts.into_iter().zip(&mut nodes).for_each(|(flows, node)| node.reserve_starts(flows));
-        for (i, flow) in self.flows.iter().enumerate() {
-            nodes[flow.ends().0.0 as usize].start_flow(flow.flow.start, FlowId(i as u32));
-        }
+        let starts = Arc::new(Starts::of(&self.flows, nodes.len()));
+        nodes.iter_mut().enumerate().for_each(|(n, node)| node.start_flows(Starts::at(&starts, n)));
         for (node, flow) in self.tunnels.openers() {
             nodes[node].start_flow(Time::ZERO, flow);
         }
@@ -437,7 +437,7 @@ impl Setup {
 
     /// The name of flow `i`'s scheme.
     pub fn scheme_of(&self, i: usize) -> &str {
-        self.flows[i].flow.scheme.as_deref().unwrap_or(&self.scenario.scheme)
+        self.flows.get(i).flow.terms.scheme.as_deref().unwrap_or(&self.scenario.scheme)
     }
 
     /// Which direction of a link begins at the node `from`: 0 from its end `a`, 1 from `b`.

@@ -1,6 +1,7 @@
 //! `[[flow]]`: flows written out one by one.
 
-use crate::flow::{Budget, Flow, Terms, weight};
+use crate::flow::{Budget, Come, Terms, weight};
+use crate::flows::{FlowList, NewFlow};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
 use midpath_core::spec::SpecError;
@@ -77,20 +78,22 @@ impl ExplicitFlow {
         index: usize,
         cx: &Context<'_>,
         budget: &mut Budget,
-        out: &mut Vec<Flow>,
+        out: &mut FlowList,
     ) -> Result<(), SpecError> {
-        let flow = self.check(index, cx)?;
-        budget.take(self.count, "count")?;
+        let (src, dst, terms) = self.check(index, cx)?;
+        budget.take(self.count, Come::Together, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
+        let terms = out.number(terms);
+        let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, terms };
         for _ in 0..self.count {
             let later = if self.jitter.is_zero() { 0 } else { rng.random_range(0..=self.jitter.0) };
-            out.push(Flow { start: flow.start.saturating_add(Time(later)), ..flow.clone() });
+            out.push(NewFlow { start: flow.start.saturating_add(Time(later)), ..flow });
         }
         Ok(())
     }
 
-    /// The flow without its jitter.
-    fn check(&self, index: usize, cx: &Context<'_>) -> Result<Flow, SpecError> {
+    /// Its hosts and terms.
+    fn check(&self, index: usize, cx: &Context<'_>) -> Result<(u32, u32, Terms), SpecError> {
         let src = cx.hosts.find(&self.from).map_err(|m| SpecError::new("from", m))?.node;
         let dst = cx.hosts.find(&self.to).map_err(|m| SpecError::new("to", m))?.node;
         if src == dst {
@@ -107,7 +110,7 @@ impl ExplicitFlow {
             replicas: self.replicas(cx, dst)?,
             path: (!self.path.is_empty()).then_some(index as u32),
         };
-        Ok(Flow { src, dst, size: self.size, start: self.start, stop: self.stop, terms: terms.into() })
+        Ok((src, dst, terms))
     }
 
     /// The nodes of further hosts that have what it moves.

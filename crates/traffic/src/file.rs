@@ -1,26 +1,44 @@
-//! Reading the files that specifications name: whole, or not at all.
+//! Reading the files that specifications name.
 
-use std::io::{Error, ErrorKind, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Take};
 use std::path::Path;
 
 /// Largest file of flows, sizes or rates that is read. Ours: [`crate::MAX_FLOWS`] lines of a flow
 /// list have room in it.
 const MAX_FILE: u64 = 4 << 30;
 
+/// A file, to read at most `most` bytes of it and one more.
+fn open_file(path: &Path, most: u64) -> Result<Take<File>, Error> {
+    // Looked at before it is opened: to open a pipe waits for its writer.
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if about.len() > most {
+        return Err(too_large(most));
+    }
+    Ok(File::open(path)?.take(most.saturating_add(1)))
+}
+
+fn too_large(most: u64) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("larger than {} MiB", most >> 20))
+}
+
 /// The bytes of a file of at most `most` bytes. A device that never ends is an error, not all of
 /// the memory.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
-    // Looked at before it is opened: to open a pipe waits for its writer.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    open_file(path, most)?.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(Error::new(ErrorKind::InvalidInput, format!("larger than {} MiB", most >> 20)));
+        return Err(too_large(most));
     }
     Ok(bytes)
+}
+
+/// A file that a workload names, to be read piece by piece.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
+    Ok(Box::new(BufReader::new(open_file(path, MAX_FILE)?)))
 }
 
 /// The bytes of a file that a workload names.

@@ -11,8 +11,8 @@ pub const MAX_FLOWS: u64 = 50_000_000;
 
 /// One transfer from a host to another. What it has in common with others is in its [`Terms`],
 /// whose fields are reached as the flow's own.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Flow {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow<'a> {
     /// Node index of the sending host.
     pub src: u32,
     /// Node index of the receiving host, never that of the sender.
@@ -24,7 +24,9 @@ pub struct Flow {
     /// When the sender gives up, done or not; always after `start`.
     pub stop: Option<Time>,
     /// On what terms. A million flows of a workload share theirs.
-    pub terms: Arc<Terms>,
+    pub terms: &'a Terms,
+    /// The number of these terms in the list.
+    pub terms_number: u32,
 }
 
 /// What is said of the flows of a workload, mostly of all alike.
@@ -48,10 +50,10 @@ pub struct Terms {
     pub path: Option<u32>,
 }
 
-impl Deref for Flow {
+impl Deref for Flow<'_> {
     type Target = Terms;
     fn deref(&self) -> &Terms {
-        &self.terms
+        self.terms
     }
 }
 
@@ -69,14 +71,6 @@ impl Terms {
             path: None,
         }
     }
-
-    /// Shares them with `others` if those are the same; if not, others may share these from now on.
-    pub fn shared(self, others: &mut Option<Arc<Terms>>) -> Arc<Terms> {
-        match others {
-            Some(same) if **same == self => same.clone(),
-            _ => others.insert(Arc::new(self)).clone(),
-        }
-    }
 }
 
 /// The weight that `weight` says, 1 unless it says one.
@@ -88,10 +82,20 @@ pub(crate) fn weight(weight: Option<f64>) -> Result<f64, SpecError> {
     }
 }
 
+/// How flows come, which says how many are there at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// One after another: most have ended when the last begins.
+    Apart,
+    /// All at once.
+    Together,
+}
+
 /// Counts flows against the most that a run may have.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    taken: u64,
+    flows: u64,
+    bytes: u64,
     room: Room,
 }
 
@@ -99,34 +103,55 @@ pub(crate) struct Budget {
 /// free.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    most: u64,
-    /// In bytes: what is free, and what a flow takes.
-    memory: Option<(u64, u64)>,
+    /// In bytes.
+    free: u64,
+    /// What a flow takes in all, and what one takes that is under way.
+    each: (u64, u64),
 }
 
 impl Room {
     /// Room for [`MAX_FLOWS`].
-    pub const MAX: Room = Room { most: MAX_FLOWS, memory: None };
+    pub const MAX: Room = Room { free: u64::MAX, each: (0, 0) };
 
-    /// Room for as many flows of `each` bytes as `free` bytes hold.
-    pub const fn of(free: u64, each: u64) -> Room {
-        let fit = free / each;
-        if fit < MAX_FLOWS { Room { most: fit, memory: Some((free, each)) } } else { Room::MAX }
+    /// Room in so many bytes, of which a flow takes `each` in all, and `active` while it is under way.
+    pub const fn of(free: u64, each: u64, active: u64) -> Room {
+        Room { free, each: (each, active) }
+    }
+
+    fn each(self, come: Come) -> u64 {
+        match come {
+            Come::Apart => self.each.0,
+            Come::Together => self.each.1,
+        }
     }
 
     /// Refuses at `key` to have `flows` flows, "more than 3" of them, where there is no room for
     /// them.
-    pub(crate) fn admit(self, flows: u64, say: impl FnOnce() -> String, key: &str) -> Result<(), SpecError> {
-        if flows <= self.most {
+    pub(crate) fn admit(
+        self,
+        flows: u64,
+        come: Come,
+        say: impl FnOnce() -> String,
+        key: &str,
+    ) -> Result<(), SpecError> {
+        self.check(flows, flows.saturating_mul(self.each(come)), come, say, key)
+    }
+
+    fn check(
+        self,
+        flows: u64,
+        bytes: u64,
+        come: Come,
+        say: impl FnOnce() -> String,
+        key: &str,
+    ) -> Result<(), SpecError> {
+        let why = if flows > MAX_FLOWS {
+            format!("a run has {MAX_FLOWS} at most")
+        } else if bytes > self.free {
+            let (each, free) = (self.each(come), self.free as f64 / 1e9);
+            format!("they take {each} B of memory each, and {free:.1} GB are free here")
+        } else {
             return Ok(());
-        }
-        let why = match self.memory {
-            None => format!("a run has {MAX_FLOWS} at most"),
-            Some((free, each)) => format!(
-                "they take {each} B of memory each, and {:.1} GB are free here: {} flows at most",
-                free as f64 / 1e9,
-                self.most
-            ),
         };
         Err(SpecError::new(key, format!("{} flows; {why}; ask for fewer flows, a lower rate or less time", say())))
     }
@@ -134,13 +159,30 @@ impl Room {
 
 impl Budget {
     pub(crate) const fn new(room: Room) -> Budget {
-        Budget { taken: 0, room }
+        Budget { flows: 0, bytes: 0, room }
     }
 
     /// Takes `n` flows, or says at `key` that they are too many.
-    pub(crate) fn take(&mut self, n: u64, key: &str) -> Result<(), SpecError> {
-        self.taken = self.taken.saturating_add(n);
-        let most = self.room.most;
-        self.room.admit(self.taken, || format!("more than {most}"), key)
+    pub(crate) fn take(&mut self, n: u64, come: Come, key: &str) -> Result<(), SpecError> {
+        let before = self.flows;
+        self.flows = self.flows.saturating_add(n);
+        self.bytes = self.bytes.saturating_add(n.saturating_mul(self.room.each(come)));
+        self.room.check(self.flows, self.bytes, come, || format!("more than {before}"), key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_that_come_at_once_take_more_room() {
+        let mut budget = Budget::new(Room::of(10_000, 200, 2_000));
+        assert!(budget.take(30, Come::Apart, "flows").is_ok());
+        assert!(budget.take(2, Come::Together, "count").is_ok());
+        let e = budget.take(1, Come::Together, "count").expect_err("no room");
+        assert!(e.key == "count" && e.message.starts_with("more than 32 flows; they take 2000 B"), "{e}");
+        let e = Room::MAX.admit(MAX_FLOWS + 1, Come::Apart, || "about 5".to_owned(), "flows").expect_err("too many");
+        assert!(e.message.starts_with("about 5 flows; a run has 50000000 at most"), "{e}");
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::explicit::ExplicitFlow;
-use crate::flow::{Budget, Flow, Room, Terms, weight};
+use crate::flow::{Budget, Come, Room, Terms, weight};
+use crate::flows::{FlowList, NewFlow};
 use crate::hosts::{Host, HostTable, LinkRates};
-use crate::list::{FlowListFormat, ListSpec, ListedFlow, parse_flow_list_bytes};
+use crate::list::{ListReader, ListSpec, ListedFlow};
 use crate::matrix::{Matrix, MatrixSpec, members};
 use crate::objects::Objects;
 use crate::sizes::SizeSampler;
@@ -43,8 +44,8 @@ pub fn generate(
     explicit: &[ExplicitFlow],
     workloads: &[WorkloadSpec],
     cx: &Context<'_>,
-) -> Result<Vec<Flow>, SpecError> {
-    let (mut flows, mut budget) = (Vec::new(), Budget::new(cx.room));
+) -> Result<FlowList, SpecError> {
+    let (mut flows, mut budget) = (FlowList::default(), Budget::new(cx.room));
     for (i, flow) in explicit.iter().enumerate() {
         flow.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("flow[{i}]")))?;
     }
@@ -52,7 +53,7 @@ pub fn generate(
         let mut run = Run::new(workload, i, cx, &mut budget, &mut flows);
         run.push().map_err(|e| e.under(&format!("workload[{i}]")))?;
     }
-    flows.sort_by_key(|f| f.start);
+    flows.sort();
     Ok(flows)
 }
 
@@ -65,16 +66,15 @@ struct Run<'a> {
     index: usize,
     cx: &'a Context<'a>,
     budget: &'a mut Budget,
-    out: &'a mut Vec<Flow>,
+    out: &'a mut FlowList,
     /// What is said of all flows.
     terms: Terms,
-    /// The terms of the flow before.
-    shared: Option<Arc<Terms>>,
     /// Flows still allowed by `flows`.
     left: u64,
     /// First time at which no flow starts any more.
     end: Time,
     objects: Option<Objects>,
+    come: Come,
 }
 
 impl<'a> Run<'a> {
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
         index: usize,
         cx: &'a Context<'a>,
         budget: &'a mut Budget,
-        out: &'a mut Vec<Flow>,
+        out: &'a mut FlowList,
     ) -> Run<'a> {
         let terms = Terms {
             scheme: spec.scheme.as_deref().map(Arc::from),
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
             ..Terms::of(spec.group.clone().unwrap_or_else(|| format!("workload{index}")))
         };
         let left = spec.flows.unwrap_or(u64::MAX);
-        Run { spec, index, cx, budget, out, terms, shared: None, left, end: Time::MAX, objects: None }
+        Run { spec, index, cx, budget, out, terms, left, end: Time::MAX, objects: None, come: Come::Apart }
     }
 
     fn push(&mut self) -> Result<(), SpecError> {
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
             return Err(SpecError::new("flows", "these arrivals have no end; give `flows`, `duration` or `until`"));
         }
         let key = if self.spec.flows.is_some() { "flows" } else { "arrivals" };
-        self.cx.room.admit(expected as u64, || format!("about {expected:.3e}"), key)
+        self.cx.room.admit(expected as u64, Come::Apart, || format!("about {expected:.3e}"), key)
     }
 
     /// Refuses a process that most likely brings nothing: a rate in another unit than was meant.
@@ -266,6 +266,7 @@ impl<'a> Run<'a> {
     fn once(&mut self, jitter: Time, matrix: &Matrix<'_>) -> Result<(), SpecError> {
         let sizes = self.sizes()?;
         let mut streams = (self.stream(Purpose::Arrivals), self.stream(Purpose::Sizes));
+        self.come = Come::Together;
         self.round(matrix, self.spec.start, jitter, &sizes, &mut streams)
     }
 
@@ -279,7 +280,7 @@ impl<'a> Run<'a> {
         (arrivals, size_rng): &mut (Stream, Stream),
     ) -> Result<(), SpecError> {
         let each = round_len(matrix)?;
-        self.cx.room.admit(each.min(self.left), || each.to_string(), "matrix")?;
+        self.cx.room.admit(each.min(self.left), Come::Together, || each.to_string(), "matrix")?;
         for k in 0..each {
             let later = if jitter.is_zero() { 0 } else { arrivals.random_range(0..=jitter.0) };
             self.start(matrix.round_pair(k), sizes.sample(size_rng), at.saturating_add(Time(later)), None)?;
@@ -297,14 +298,14 @@ impl<'a> Run<'a> {
             }
             None => (None, size),
         };
-        let terms = Terms { rate, object, ..self.terms.clone() }.shared(&mut self.shared);
-        self.add(Flow { src, dst, size: Some(size), start: at, stop: None, terms })
+        let terms = self.out.number(Terms { rate, object, ..self.terms.clone() });
+        self.add(NewFlow { src, dst, size: Some(size), start: at, stop: None, terms })
     }
 
-    fn add(&mut self, flow: Flow) -> Result<(), SpecError> {
+    fn add(&mut self, flow: NewFlow) -> Result<(), SpecError> {
         if self.left > 0 && flow.start < self.end {
             self.left -= 1;
-            self.budget.take(1, "flows")?;
+            self.budget.take(1, self.come, "flows")?;
             self.out.push(flow);
         }
         Ok(())
@@ -316,21 +317,31 @@ impl<'a> Run<'a> {
             return Err(SpecError::new(key, "a `list` says this itself; leave it out"));
         }
         let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
-        let csv = list.file.to_ascii_lowercase().ends_with(".csv");
-        let format = list.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc });
-        let bytes = crate::file::read(&self.cx.base_dir.join(&list.file)).map_err(|e| at_file(&e))?;
-        let all = parse_flow_list_bytes(format, &bytes).map_err(|e| at_file(&e))?;
-        if all.is_empty() {
-            return Err(at_file(&"lists no flow: it has a first line and nothing else"));
-        }
-        for listed in all {
+        let path = self.cx.base_dir.join(&list.file);
+        let open = || crate::file::open(&path);
+        let mut reader = ListReader::new(list.format(), &open).map_err(|e| at_file(&e))?;
+        let mut before: Option<(Time, u64)> = None;
+        let mut in_order = true;
+        while let Some(listed) = reader.next().map_err(|e| at_file(&e))? {
             let flow = self.listed(&listed).map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
+            if let Some((start, line)) = before.filter(|(start, _)| in_order && flow.start < *start) {
+                in_order = false;
+                self.out.note(format!(
+                    "workload[{}].list: {}: line {} starts at {}, before line {line} at {start}: the list is not in order of \
+                     start, and flows are numbered in that order, not by line",
+                    self.index, list.file, listed.line, flow.start
+                ));
+            }
+            before = Some((flow.start, listed.line));
             self.add(flow)?;
         }
-        Ok(())
+        match before {
+            None => Err(at_file(&"lists no flow: it has a first line and nothing else")),
+            Some(_) => Ok(()),
+        }
     }
 
-    fn listed(&mut self, listed: &ListedFlow) -> Result<Flow, String> {
+    fn listed(&mut self, listed: &ListedFlow) -> Result<NewFlow, String> {
         let (src, dst) = (self.cx.hosts.find(&listed.src)?.node, self.cx.hosts.find(&listed.dst)?.node);
         if src == dst {
             return Err(format!("`{}` would send to itself", listed.src));
@@ -343,14 +354,8 @@ impl<'a> Run<'a> {
             rate: listed.rate,
             ..self.terms.clone()
         };
-        Ok(Flow {
-            src,
-            dst,
-            size: listed.size,
-            start: later(listed.start),
-            stop: listed.stop.map(later),
-            terms: terms.shared(&mut self.shared),
-        })
+        let terms = self.out.number(terms);
+        Ok(NewFlow { src, dst, size: listed.size, start: later(listed.start), stop: listed.stop.map(later), terms })
     }
 }
 

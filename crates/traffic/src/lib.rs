@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`ExplicitFlow`] | `[[flow]]`: one flow, or `count` like it |
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
-//! | [`generate`] | both, as one list of [`Flow`]s in order of their start |
+//! | [`generate`] | both, as a [`FlowList`] in order of their start |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
 //! | [`parse_matrix_bytes`] | traffic matrices: CSV, and the demands of topohub's JSON |
 //!
@@ -22,6 +22,7 @@ mod cdf;
 mod explicit;
 mod file;
 mod flow;
+mod flows;
 mod generate;
 mod hosts;
 mod list;
@@ -39,6 +40,7 @@ pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
 pub use file::read_file;
 pub use flow::{Flow, MAX_FLOWS, Room, Terms};
+pub use flows::FlowList;
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};

@@ -5,6 +5,7 @@ use crate::suggest::unknown;
 use midpath_core::units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Read};
 
 /// A file of flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +16,14 @@ pub struct ListSpec {
     /// Format; unless said, a name that ends in .csv is CSV and any other is HPCC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<FlowListFormat>,
+}
+
+impl ListSpec {
+    /// The file's format: as said, or as its name says.
+    pub(crate) fn format(&self) -> FlowListFormat {
+        let csv = self.file.to_ascii_lowercase().ends_with(".csv");
+        self.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc })
+    }
 }
 
 /// Formats of flow lists. In both, hosts go by name or by node index.
@@ -69,13 +78,39 @@ fn error(line: u64, message: impl Into<String>) -> ListError {
 
 /// Reads a flow list. Never panics, whatever the bytes.
 pub fn parse_flow_list_bytes(format: FlowListFormat, bytes: &[u8]) -> Result<Vec<ListedFlow>, ListError> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = 1 + bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() as u64;
-        error(line, "not UTF-8 text")
-    })?;
-    match format {
-        FlowListFormat::Csv => parse_csv(text),
-        FlowListFormat::Hpcc => parse_hpcc(text),
+    let open = || Ok(Box::new(bytes) as Box<dyn BufRead + '_>);
+    let mut reader = ListReader::new(format, &open)?;
+    let mut flows = Vec::new();
+    while let Some(flow) = reader.next()? {
+        flows.push(flow);
+    }
+    Ok(flows)
+}
+
+/// A list that is read flow by flow.
+pub(crate) enum ListReader<'a> {
+    Csv(Box<CsvList<'a>>),
+    Hpcc(HpccList<'a>),
+}
+
+/// Opens a list from its beginning.
+type Open<'a> = &'a dyn Fn() -> io::Result<Box<dyn BufRead + 'a>>;
+
+impl<'a> ListReader<'a> {
+    pub fn new(format: FlowListFormat, open: Open<'a>) -> Result<ListReader<'a>, ListError> {
+        let again = || open().map_err(|e| error(0, e.to_string()));
+        Ok(match format {
+            FlowListFormat::Csv => ListReader::Csv(Box::new(CsvList::new(again()?, again()?)?)),
+            FlowListFormat::Hpcc => ListReader::Hpcc(HpccList::new(again()?)?),
+        })
+    }
+
+    /// The next flow; `None` after the last.
+    pub fn next(&mut self) -> Result<Option<ListedFlow>, ListError> {
+        match self {
+            ListReader::Csv(list) => list.next(),
+            ListReader::Hpcc(list) => list.next(),
+        }
     }
 }
 
@@ -91,23 +126,64 @@ fn quantity<T: std::str::FromStr<Err = midpath_core::units::UnitError>>(
     parsed.map_err(|e| error(line, format!("{column}: {e}, or a plain number of {unit}")))
 }
 
-fn parse_hpcc(text: &str) -> Result<Vec<ListedFlow>, ListError> {
-    let mut lines = (1..).zip(text.lines()).filter(|(_, l)| !l.trim().is_empty());
-    let (line, first) = lines.next().ok_or_else(|| error(1, "empty; the first line is the number of flows"))?;
-    let wanted: u64 =
-        first.trim().parse().map_err(|_| error(line, "the first line is the number of flows, nothing else"))?;
-    if wanted > MAX_FLOWS {
-        return Err(error(line, format!("{wanted} flows are more than {MAX_FLOWS}")));
+/// A list of the HPCC simulator.
+pub(crate) struct HpccList<'a> {
+    lines: Lines<'a>,
+    read: u64,
+    wanted: u64,
+}
+
+impl<'a> HpccList<'a> {
+    fn new(reader: Box<dyn BufRead + 'a>) -> Result<HpccList<'a>, ListError> {
+        let mut lines = Lines { reader, line: 0, text: String::new() };
+        let (line, first) = lines.next()?.ok_or_else(|| error(1, "empty; the first line is the number of flows"))?;
+        let wanted: u64 =
+            first.trim().parse().map_err(|_| error(line, "the first line is the number of flows, nothing else"))?;
+        if wanted > MAX_FLOWS {
+            return Err(error(line, format!("{wanted} flows are more than {MAX_FLOWS}")));
+        }
+        Ok(HpccList { lines, read: 0, wanted })
     }
-    let mut flows = Vec::new();
-    for (line, text) in lines.take(wanted as usize) {
-        flows.push(hpcc_flow(line, text)?);
+
+    fn next(&mut self) -> Result<Option<ListedFlow>, ListError> {
+        if self.read == self.wanted {
+            return Ok(None);
+        }
+        match self.lines.next()? {
+            Some((line, text)) => {
+                self.read += 1;
+                hpcc_flow(line, text).map(Some)
+            }
+            None => {
+                let message = format!("the file ends after {} of {} flows", self.read, self.wanted);
+                Err(error(self.lines.line, message))
+            }
+        }
     }
-    if (flows.len() as u64) < wanted {
-        let last = text.lines().count() as u64;
-        return Err(error(last, format!("the file ends after {} of {wanted} flows", flows.len())));
+}
+
+/// Lines that are not blank, with their numbers.
+struct Lines<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    line: u64,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<(u64, &str)>, ListError> {
+        loop {
+            self.text.clear();
+            match self.reader.read_line(&mut self.text) {
+                Ok(0) => return Ok(None),
+                Ok(_) => self.line += 1,
+                Err(e) if e.kind() == io::ErrorKind::InvalidData => return Err(error(self.line + 1, NOT_TEXT)),
+                Err(e) => return Err(error(self.line + 1, e.to_string())),
+            }
+            if !self.text.trim().is_empty() {
+                return Ok(Some((self.line, &self.text)));
+            }
+        }
     }
-    Ok(flows)
 }
 
 fn hpcc_flow(line: u64, text: &str) -> Result<ListedFlow, ListError> {
@@ -132,29 +208,80 @@ fn hpcc_flow(line: u64, text: &str) -> Result<ListedFlow, ListError> {
 
 const COLUMNS: [&str; 8] = ["src", "dst", "size", "start", "scheme", "group", "stop", "rate"];
 
-fn parse_csv(text: &str) -> Result<Vec<ListedFlow>, ListError> {
-    let mut reader =
-        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole_lines(text.as_bytes()));
-    let header = reader.headers().map_err(csv_error)?.clone();
-    let columns = csv_columns(&header)?;
-    let mut flows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(csv_error)?;
-        let line = csv_line(text, &record);
-        flows.push(csv_flow(&record, &columns, line)?);
-        if flows.len() as u64 > MAX_FLOWS {
-            return Err(error(line, format!("more than {MAX_FLOWS} flows")));
-        }
-    }
-    Ok(flows)
+/// A CSV file.
+pub(crate) struct CsvList<'a> {
+    records: csv::Reader<Box<dyn Read + 'a>>,
+    record: csv::StringRecord,
+    columns: [Option<usize>; 8],
+    /// The same file again: the reader of records says where a record stands, not on which line.
+    places: Places<'a>,
+    read: u64,
 }
 
-fn csv_error(e: csv::Error) -> ListError {
-    let line = e.position().map_or(1, csv::Position::line);
+impl<'a> CsvList<'a> {
+    fn new(reader: Box<dyn BufRead + 'a>, again: Box<dyn BufRead + 'a>) -> Result<CsvList<'a>, ListError> {
+        // Without an end of line, a comment at the end would be a row.
+        let whole: Box<dyn Read + 'a> = Box::new(reader.chain(&b"\n"[..]));
+        let mut records = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole);
+        let mut places = Places { reader: again, byte: 0, line: 0, text: Vec::new() };
+        let columns = records.headers().map_err(|e| csv_error(&e, &mut places)).and_then(csv_columns)?;
+        Ok(CsvList { records, record: csv::StringRecord::new(), columns, places, read: 0 })
+    }
+
+    fn next(&mut self) -> Result<Option<ListedFlow>, ListError> {
+        if !self.records.read_record(&mut self.record).map_err(|e| csv_error(&e, &mut self.places))? {
+            return Ok(None);
+        }
+        let line = self.record.position().map_or(1, |at| self.places.line(at.byte()));
+        self.read += 1;
+        if self.read > MAX_FLOWS {
+            return Err(error(line, format!("more than {MAX_FLOWS} flows")));
+        }
+        csv_flow(&self.record, &self.columns, line).map(Some)
+    }
+}
+
+/// On which lines records stand, in the order in which they are asked for.
+struct Places<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    /// Where the lines that were read end.
+    byte: u64,
+    /// The number of the last of them.
+    line: u64,
+    text: Vec<u8>,
+}
+
+impl Places<'_> {
+    /// The line of the record that begins at `byte`, or after blank lines and comments there.
+    fn line(&mut self, byte: u64) -> u64 {
+        while self.is_nothing_from(byte) {
+            self.text.clear();
+            match self.reader.read_until(b'\n', &mut self.text) {
+                Ok(read) if read > 0 => (self.byte, self.line) = (self.byte + read as u64, self.line + 1),
+                // Who reads the records says what is wrong.
+                _ => break,
+            }
+        }
+        self.line.max(1)
+    }
+
+    /// Whether no record begins at `byte` or behind it in the last line.
+    fn is_nothing_from(&self, byte: u64) -> bool {
+        let left = self.byte.saturating_sub(byte).min(self.text.len() as u64) as usize;
+        let rest = &self.text[self.text.len() - left..];
+        rest.trim_ascii().is_empty() || rest.starts_with(b"#")
+    }
+}
+
+const NOT_TEXT: &str = "not UTF-8 text";
+
+fn csv_error(e: &csv::Error, places: &mut Places<'_>) -> ListError {
+    let line = e.position().map_or(1, |at| places.line(at.byte()));
     match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             error(line, format!("{len} fields, the header has {expected_len}"))
         }
+        csv::ErrorKind::Utf8 { .. } => error(line, NOT_TEXT),
         _ => error(line, e.to_string()),
     }
 }
@@ -266,7 +393,28 @@ mod tests {
             let e = parse_flow_list_bytes(format, text.as_bytes()).expect_err(text);
             assert!(e.line == line && e.message.contains(message), "{text:?}: {e}");
         }
-        assert_eq!(parse_flow_list_bytes(Csv, b"src\n\xff").expect_err("not text").line, 2);
+        for (format, text) in [(Csv, &b"src,dst,size,start\n\xff,b,1,1"[..]), (Hpcc, b"2\n\xff 1 3 100 1 2")] {
+            let e = parse_flow_list_bytes(format, text).expect_err("not text");
+            assert_eq!((e.line, &*e.message), (2, NOT_TEXT), "{format:?}");
+        }
+    }
+
+    /// Whatever stands between flows, and however lines end.
+    #[test]
+    fn flows_know_their_lines() {
+        let head = "src,dst,size,start\n";
+        for (rows, lines) in [
+            ("a,b,1,1\na,b,1,2\n", vec![2, 3]),
+            ("\n# note\n\na,b,1,1\n# note\n#\n\na,b,1,2", vec![5, 9]),
+            ("a,b,1,1\r\n\r\n# note\r\na,b,1,2\r\n", vec![2, 5]),
+            ("\"a\nx\",b,1,1\na,b,1,2\n# end", vec![2, 4]),
+        ] {
+            let flows = parse_flow_list_bytes(FlowListFormat::Csv, format!("{head}{rows}").as_bytes());
+            let found: Vec<u64> = flows.expect(rows).iter().map(|f| f.line).collect();
+            assert_eq!(found, lines, "{rows:?}");
+        }
+        let flows = parse_flow_list_bytes(FlowListFormat::Hpcc, b"\n2\r\n\n0 1 3 100 1 2\r\n\n0 1 3 100 1 2");
+        assert_eq!(flows.expect("valid").iter().map(|f| f.line).collect::<Vec<_>>(), [4, 6]);
     }
 
     proptest! {

@@ -2,12 +2,11 @@
 
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_traffic::{
-    Context, ExplicitFlow, Flow, Host, HostTable, LinkRates, MAX_FLOWS, Room, WorkloadSpec, generate,
+    Context, ExplicitFlow, Flow, FlowList, Host, HostTable, LinkRates, MAX_FLOWS, Room, WorkloadSpec, generate,
 };
 use proptest::prelude::*;
 use serde_json::json;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Hosts h0, h1, … at nodes 10, 11, …, with 1 Gbps each.
 fn hosts(n: u32) -> HostTable {
@@ -30,7 +29,7 @@ fn workload(value: serde_json::Value) -> WorkloadSpec {
     serde_json::from_value(value).expect("a workload")
 }
 
-fn flows(workloads: &[WorkloadSpec], seed: u64) -> Vec<Flow> {
+fn flows(workloads: &[WorkloadSpec], seed: u64) -> FlowList {
     let hosts = hosts(8);
     generate(&[], workloads, &context(&hosts, Path::new(""), seed)).expect("valid")
 }
@@ -51,7 +50,7 @@ fn an_offered_load_is_what_is_offered() {
     assert!((n - 37_500.0).abs() < 4.0 * 37_500f64.sqrt(), "{n}");
     let bits: f64 = flows.iter().filter_map(|f| f.size).map(|s| s.as_f64() * 8.0).sum();
     assert!((bits / 3e9 - 1.0).abs() < 4.0 * (2.0 / 37_500f64).sqrt(), "{bits}");
-    assert!(flows.is_sorted_by_key(|f| f.start) && flows.iter().all(|f| f.start < Time::from_secs(500)));
+    assert!(flows.iter().is_sorted_by_key(|f| f.start) && flows.iter().all(|f| f.start < Time::from_secs(500)));
     assert!(flows.iter().all(|f| f.src != f.dst && &*f.group == "workload0"));
 }
 
@@ -61,17 +60,18 @@ fn the_flows_of_a_workload_share_their_terms() {
     let mut dctcp = web("60 %");
     dctcp.scheme = Some("dctcp".into());
     let flows = flows(&[web("60 %"), dctcp], 1);
-    let of = |scheme: Option<&str>| flows.iter().filter(|f| f.scheme.as_deref() == scheme).collect::<Vec<_>>();
+    let of = |scheme: Option<&str>| flows.iter().filter(|f| f.scheme.as_deref() == scheme).collect::<Vec<Flow<'_>>>();
     for flows in [of(None), of(Some("dctcp"))] {
         assert!(flows.len() > 30_000);
-        assert!(flows.iter().all(|f| Arc::ptr_eq(&f.terms, &flows[0].terms)));
+        assert!(flows.iter().all(|f| std::ptr::eq(f.terms, flows[0].terms)));
     }
 }
 
 #[test]
 fn the_times_between_poisson_arrivals_are_exponential() {
     let flows = flows(&[web("60 %")], 2);
-    let mut gaps: Vec<f64> = flows.windows(2).map(|w| (w[1].start - w[0].start).as_secs_f64()).collect();
+    let starts: Vec<Time> = flows.iter().map(|f| f.start).collect();
+    let mut gaps: Vec<f64> = starts.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
     gaps.sort_by(f64::total_cmp);
     let n = gaps.len() as f64;
     let off = |(i, gap): (usize, &f64)| ((i as f64 + 0.5) / n - (1.0 - (-75.0 * gap).exp())).abs();
@@ -112,6 +112,7 @@ fn rounds_start_every_pair_at_once() {
         "flows": 50,
     });
     let flows = flows(&[workload(query)], 3);
+    let flows: Vec<Flow<'_>> = flows.iter().collect();
     assert_eq!(flows.len(), 50);
     assert!(flows.chunks(5).all(|c| c.iter().all(|f| f.start == c[0].start && f.dst == 17)));
 }
@@ -125,7 +126,7 @@ fn once_and_periodic() {
     assert_eq!(flows(&[spec(json!({ "kind": "once" }))], 1).len(), 8);
     let periodic = flows(&[spec(json!({ "kind": "periodic", "interval": "300 ms", "jitter": "10 ms" }))], 1);
     assert_eq!(periodic.len(), 32);
-    let phase = |f: &Flow| f.start.0 % Time::from_ms(300).0;
+    let phase = |f: Flow<'_>| f.start.0 % Time::from_ms(300).0;
     assert!(periodic.iter().all(|f| phase(f) <= Time::from_ms(10).0));
 }
 
@@ -142,7 +143,7 @@ fn ppbp_bursts_have_the_load_and_the_tail_asked_for() {
     assert!(flows.iter().all(|f| f.rate == Some(Rate(100_000))));
     // Durations are Pareto of shape 3 − 2H = 1.5, least 200/3 ms: 1/e of them last longer than
     // e^(1/1.5) times that.
-    let seconds = |f: &Flow| f.size.map_or(0.0, |s| s.as_f64() * 8.0 / 1e5);
+    let seconds = |f: &Flow<'_>| f.size.map_or(0.0, |s| s.as_f64() * 8.0 / 1e5);
     let longer = flows.iter().filter(|f| seconds(f) > 0.2 / 3.0 * (1.0f64 / 1.5).exp()).count() as f64;
     assert!((longer / flows.len() as f64 - (-1.0f64).exp()).abs() < 0.005);
 }
@@ -154,12 +155,13 @@ fn a_seed_repeats_and_workloads_do_not_disturb_each_other() {
     assert_eq!(alone, flows(std::slice::from_ref(&first), 7));
     assert_ne!(alone, flows(std::slice::from_ref(&first), 8));
     let both = flows(&[first, second.clone()], 7);
-    let of_first: Vec<Flow> = both.into_iter().filter(|f| &*f.group == "workload0").collect();
-    assert_eq!(alone, of_first);
+    let what = |f: Flow<'_>| (f.src, f.dst, f.size, f.start, f.stop, f.terms.clone());
+    let of_first: Vec<_> = both.iter().filter(|f| &*f.group == "workload0").map(what).collect();
+    assert_eq!(alone.iter().map(what).collect::<Vec<_>>(), of_first);
     // Other sizes of the same mean: the same arrivals between the same hosts.
     let mut fixed = second.clone();
     fixed.sizes = Some(serde_json::from_value(json!({ "kind": "fixed", "size": "10 kB" })).expect("sizes"));
-    let frame = |flows: Vec<Flow>| flows.iter().map(|f| (f.start, f.src, f.dst)).collect::<Vec<_>>();
+    let frame = |flows: FlowList| flows.iter().map(|f| (f.start, f.src, f.dst)).collect::<Vec<_>>();
     assert_eq!(frame(flows(&[second], 7)), frame(flows(&[fixed], 7)));
 }
 
@@ -172,10 +174,11 @@ fn explicit_flows() {
     ]))
     .expect("flows");
     let flows = generate(&list, &[], &context(&hosts, Path::new(""), 1)).expect("valid");
+    let flows: Vec<Flow<'_>> = flows.iter().collect();
     assert_eq!(flows.len(), 4);
     assert_eq!((flows[0].src, flows[0].dst, flows[0].size), (10, 13, Some(Bytes(10_000_000))));
     assert_eq!((flows[0].scheme.as_deref(), &*flows[0].group), (Some("dctcp"), "video"));
-    let late = |f: &Flow| f.start > Time::from_secs(1) && f.start <= Time::from_ms(1010);
+    let late = |f: &Flow<'_>| f.start > Time::from_secs(1) && f.start <= Time::from_ms(1010);
     assert!(flows[1..].iter().all(|f| late(f) && f.dst == 12 && f.rate == Some(Rate::from_mbps(1))));
     assert!(flows[1].start != flows[2].start && &*flows[1].group == "flows");
 }
@@ -205,6 +208,14 @@ fn lists_come_from_files() {
     let list = |file: &str| workload(json!({ "list": { "file": file }, "start": "1 s", "scheme": "dctcp" }));
     let cx = context(&hosts, &dir, 1);
     let flows = generate(&[], &[list("a.csv"), list("b.txt")], &cx).expect("valid");
+    let noted = |n: usize| flows.notes()[n].as_str();
+    assert!(
+        noted(0).starts_with("workload[0].list: a.csv: line 3 starts at 1.001 s, before line 2 at 3 s"),
+        "{}",
+        noted(0)
+    );
+    assert!(noted(1).starts_with("workload[1].list: b.txt: line 3") && flows.notes().len() == 2);
+    let flows: Vec<Flow<'_>> = flows.iter().collect();
     let starts: Vec<Time> = flows.iter().map(|f| f.start).collect();
     assert_eq!(starts, [1001, 1250, 1500, 3000].map(Time::from_ms));
     assert_eq!((flows[0].scheme.as_deref(), &*flows[0].group), (Some("dctcp"), "workload0"));

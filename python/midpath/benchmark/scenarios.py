@@ -106,8 +106,8 @@ def provider(scheme: str, rocketfuel: Path | None = None) -> dict[str, Any]:
     return scenario
 
 
-def many_hosts(hosts: int, flows: int) -> dict[str, Any]:
-    """GÉANT's 40 routers with many hosts each, and flows of 15 kB between any of them, 200,000 a second."""
+def many_hosts(hosts: int, flows: int, size: str = "15 kB", rate_per_s: float = 200_000.0) -> dict[str, Any]:
+    """GÉANT's 40 routers with many hosts each, and flows of one size between any of them."""
     return {
         "title": f"{hosts:,} hosts, {flows:,} flows",
         "topology": {
@@ -117,8 +117,8 @@ def many_hosts(hosts: int, flows: int) -> dict[str, Any]:
         "workload": [
             {
                 "matrix": {"kind": "random"},
-                "sizes": {"kind": "fixed", "size": "15 kB"},
-                "arrivals": {"kind": "poisson", "rate_per_s": 200_000.0},
+                "sizes": {"kind": "fixed", "size": size},
+                "arrivals": {"kind": "poisson", "rate_per_s": rate_per_s},
                 "flows": flows,
             }
         ],

@@ -145,6 +145,8 @@ def _scale() -> Iterator[Bench]:
     million = many_hosts(100_000, 1_000_000)
     title = "100,000 hosts, 1,000,000 flows of 15 kB"
     yield Bench("million", title, million, Goal(cpu_s=30, memory=1e9), large=True)
+    short = many_hosts(160, 10_000_000, "1 kB", 20_000.0)
+    yield Bench("ten-million", "10,000,000 flows of 1 kB, one after another", short, Goal(memory=2e9), large=True)
     for k, goal in ((64, Goal(cpu_s=1, memory=300e6)), (128, None)):
         title = f"fat-tree of {k**3 // 4:,} hosts, set-up"
         yield Bench(f"set-up-{k}", title, fat_tree(k), goal, set_up=True, large=True)

@@ -75,9 +75,9 @@ def run(
     if out:
         require_replaceable(out, MARKER)
     with bar(file.name) as shown:
-        result = run_scenario(scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached))
-    if out:
-        result.save(out)
+        result = run_scenario(
+            scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached), out=out
+        )
     if (ran := result.run["threads"]) < threads:
         why = (
             f"there are {cores()} cores"

@@ -28,7 +28,6 @@ pub(super) enum Wake {
 }
 
 /// Wishes ordered by time, then by the order in which they were made.
-#[derive(Debug)]
 #[repr(C)]
 pub(super) struct Timers {
     /// When the first of them is due: asked before each hop, when the heap itself may not be in the
@@ -38,11 +37,25 @@ pub(super) struct Timers {
     made: u64,
     /// How many of them keep no run from ending.
     background: usize,
+    /// Flows that are still to start. None without any.
+    starts: Option<Box<Starts>>,
+}
+
+/// Starts of flows in order of time, of which the first has been asked for.
+struct Starts {
+    first: (Time, FlowId),
+    others: Box<dyn Iterator<Item = (Time, FlowId)> + Send>,
+}
+
+impl Starts {
+    fn of(mut all: Box<dyn Iterator<Item = (Time, FlowId)> + Send>) -> Option<Starts> {
+        all.next().map(|first| Starts { first, others: all })
+    }
 }
 
 impl Default for Timers {
     fn default() -> Timers {
-        Timers { next: Time::MAX, heap: BinaryHeap::new(), made: 0, background: 0 }
+        Timers { next: Time::MAX, heap: BinaryHeap::new(), made: 0, background: 0, starts: None }
     }
 }
 
@@ -60,12 +73,14 @@ impl Timers {
 
     /// Whether all wishes are of that kind.
     pub fn is_resting(&self) -> bool {
-        self.heap.len() == self.background
+        self.heap.len() == self.background && self.starts.is_none()
     }
 
-    /// Makes room for so many more wishes, and no more than that.
-    pub fn reserve(&mut self, wishes: usize) {
-        self.heap.reserve_exact(wishes);
+    /// Has flows start in this order, each before other wishes for its time.
+    pub fn start(&mut self, flows: Box<dyn Iterator<Item = (Time, FlowId)> + Send>) {
+        debug_assert!(self.starts.is_none(), "starts are given once");
+        self.starts = Starts::of(flows).map(Box::new);
+        self.next = self.starts.as_ref().map_or(self.next, |starts| starts.first.0.min(self.next));
     }
 
     pub fn push(&mut self, at: Time, wake: Wake) {
@@ -84,9 +99,37 @@ impl Timers {
         if self.next() > now {
             return None;
         }
+        if self.starts.is_some() {
+            return self.pop_with_starts();
+        }
         let due = self.heap.pop().map(|e| (e.0.0, e.0.2));
-        self.next = self.heap.peek().map_or(Time::MAX, |e| e.0.0);
+        self.next = self.first_wish();
         due
+    }
+
+    /// The same while flows are still to start.
+    fn pop_with_starts(&mut self) -> Option<(Time, Wake)> {
+        let starts = self.starts.as_mut()?;
+        let due = if starts.first.0 == self.next {
+            let (at, flow) = starts.first;
+            match starts.others.next() {
+                Some(first) => {
+                    debug_assert!(first.0 >= at, "starts are in order");
+                    starts.first = first;
+                }
+                None => self.starts = None,
+            }
+            Some((at, Wake::Start(flow)))
+        } else {
+            self.heap.pop().map(|e| (e.0.0, e.0.2))
+        };
+        let start = self.starts.as_ref().map_or(Time::MAX, |starts| starts.first.0);
+        self.next = start.min(self.first_wish());
+        due
+    }
+
+    fn first_wish(&self) -> Time {
+        self.heap.peek().map_or(Time::MAX, |e| e.0.0)
     }
 
     pub fn memory(&self) -> usize {
@@ -149,5 +192,46 @@ impl Lazy {
         }
         self.deadline = Time::MAX;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_start_in_order_and_before_what_else_is_due_then() {
+        let mut timers = Timers::default();
+        let starts = [(3, 7), (5, 8), (5, 9)].map(|(at, flow)| (Time(at), FlowId(flow)));
+        timers.start(Box::new(starts.into_iter()));
+        [(5, 1), (2, 2), (9, 3)].iter().for_each(|(at, token)| timers.push(Time(*at), Wake::Driver(*token)));
+        timers.push_background(Time(4), Wake::PortBackground(PortId(0)));
+        assert!(timers.pop_due(Time(1)).is_none());
+        let mut found = Vec::new();
+        while let Some((at, wake)) = timers.pop_due(Time(5)) {
+            assert!(!timers.is_resting());
+            if wake == Wake::PortBackground(PortId(0)) {
+                timers.background_done();
+            }
+            found.push((at.0, wake));
+        }
+        let start = |flow| Wake::Start(FlowId(flow));
+        let background = Wake::PortBackground(PortId(0));
+        let due =
+            [(2, Wake::Driver(2)), (3, start(7)), (4, background), (5, start(8)), (5, start(9)), (5, Wake::Driver(1))];
+        assert_eq!(found, due);
+        assert_eq!(timers.next(), Time(9));
+        assert!(timers.pop_due(Time(9)).is_some() && timers.is_resting() && timers.next() == Time::MAX);
+    }
+
+    #[test]
+    fn a_run_does_not_end_before_its_last_flow_has_begun() {
+        let mut timers = Timers::default();
+        timers.start(Box::new(std::iter::once((Time(3), FlowId(1)))));
+        assert!(!timers.is_resting());
+        assert_eq!(timers.pop_due(Time(3)), Some((Time(3), Wake::Start(FlowId(1)))));
+        assert!(timers.is_resting());
+        timers.start(Box::new(std::iter::empty()));
+        assert!(timers.is_resting() && timers.next() == Time::MAX);
     }
 }

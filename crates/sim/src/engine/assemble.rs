@@ -190,11 +190,12 @@ impl Engine {
         self.parts.iter().map(|p| p.pool.live() as u64).sum()
     }
 
-    /// What happened to each flow's packets.
-    pub fn fates(&self) -> FxHashMap<FlowId, FlowFate> {
-        let mut all = FxHashMap::<FlowId, FlowFate>::default();
-        for (flow, fate) in self.parts.iter().flat_map(|p| &p.fates) {
-            let sum = all.entry(*flow).or_default();
+    /// What happened to each flow's packets; it is handed over.
+    pub fn take_fates(&mut self) -> FxHashMap<FlowId, FlowFate> {
+        let mut parts = self.parts.iter_mut().map(|part| std::mem::take(&mut part.fates));
+        let mut all = parts.next().unwrap_or_default();
+        for (flow, fate) in parts.flatten() {
+            let sum = all.entry(flow).or_default();
             sum.dropped += fate.dropped;
             sum.corrupted += fate.corrupted;
             sum.marked += fate.marked;

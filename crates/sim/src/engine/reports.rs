@@ -2,6 +2,8 @@
 
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
+use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
 
 /// Flows of a page.
 const PAGE: usize = 256;
@@ -11,7 +13,70 @@ const PAGE: usize = 256;
 /// spare room to grow into, and no second copy while it grows.
 #[derive(Default)]
 pub struct Reports {
-    pages: Vec<Option<Box<[FlowReport]>>>,
+    pages: Vec<Option<Box<[Kept]>>>,
+    /// Those whose numbers have no room in [`Kept`].
+    large: FxHashMap<FlowId, FlowReport>,
+}
+
+/// What a result has of a flow, in 56 bytes: no window or rate, which are of the moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Kept {
+    delivered: u64,
+    /// One more than the time; zero for none.
+    completed: u64,
+    rtt_min: Time,
+    rtt_max: Time,
+    rtt_sum: u64,
+    rtt_count: u32,
+    sent: u32,
+    retransmitted: u32,
+    timeouts: u32,
+}
+
+impl Kept {
+    /// Stands for a report among the large ones.
+    const LARGE: Kept = Kept {
+        delivered: u64::MAX,
+        completed: u64::MAX,
+        rtt_min: Time::MAX,
+        rtt_max: Time::MAX,
+        rtt_sum: u64::MAX,
+        rtt_count: u32::MAX,
+        sent: u32::MAX,
+        retransmitted: u32::MAX,
+        timeouts: u32::MAX,
+    };
+
+    fn of(report: &FlowReport) -> Option<Kept> {
+        let small = |number: u64| u32::try_from(number).ok();
+        let kept = Kept {
+            delivered: report.delivered,
+            completed: report.completed.map_or(Some(0), |at| at.0.checked_add(1))?,
+            rtt_min: report.rtt_min,
+            rtt_max: report.rtt_max,
+            rtt_sum: u64::try_from(report.rtt_sum).ok()?,
+            rtt_count: small(report.rtt_count)?,
+            sent: small(report.sent)?,
+            retransmitted: small(report.retransmitted)?,
+            timeouts: small(report.timeouts)?,
+        };
+        (kept != Kept::LARGE).then_some(kept)
+    }
+
+    fn report(&self) -> FlowReport {
+        FlowReport {
+            delivered: self.delivered,
+            completed: self.completed.checked_sub(1).map(Time),
+            rtt_min: self.rtt_min,
+            rtt_max: self.rtt_max,
+            rtt_sum: u128::from(self.rtt_sum),
+            rtt_count: u64::from(self.rtt_count),
+            sent: u64::from(self.sent),
+            retransmitted: u64::from(self.retransmitted),
+            timeouts: u64::from(self.timeouts),
+            ..FlowReport::default()
+        }
+    }
 }
 
 /// The page that a flow is on, and its place there.
@@ -26,14 +91,19 @@ impl Reports {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let page = self.pages[page].get_or_insert_with(|| vec![FlowReport::default(); PAGE].into());
-        page[place] = page[place].merge(report);
+        let kept = &mut self.pages[page].get_or_insert_with(|| vec![Kept::default(); PAGE].into())[place];
+        let before = if *kept == Kept::LARGE { self.large.remove(&flow) } else { None };
+        let report = before.unwrap_or_else(|| kept.report()).merge(report);
+        *kept = Kept::of(&report).unwrap_or(Kept::LARGE);
+        if *kept == Kept::LARGE {
+            self.large.insert(flow, report);
+        }
     }
 
     /// Adds all that `other` has, and leaves it nothing.
     pub fn take(&mut self, other: &mut Reports) {
         if self.pages.is_empty() {
-            self.pages = std::mem::take(&mut other.pages);
+            *self = std::mem::take(other);
         }
         other.drain().for_each(|(flow, report)| self.add(flow, report));
     }
@@ -42,26 +112,32 @@ impl Reports {
     #[inline]
     pub fn of(&self, flow: FlowId) -> FlowReport {
         let (page, place) = page_of(flow);
-        let page = self.pages.get(page).and_then(Option::as_ref);
-        page.map_or_else(FlowReport::default, |page| page[place])
+        match self.pages.get(page).and_then(Option::as_ref) {
+            Some(page) if page[place] == Kept::LARGE => self.large[&flow],
+            Some(page) => page[place].report(),
+            None => FlowReport::default(),
+        }
     }
 
     /// Hands out the flows' reports and frees them page by page. Flows that have reported nothing
     /// are left out.
     fn drain(&mut self) -> impl Iterator<Item = (FlowId, FlowReport)> {
-        let pages = std::mem::take(&mut self.pages).into_iter().enumerate();
+        let Reports { pages, large } = std::mem::take(self);
+        let pages = pages.into_iter().enumerate();
         let all = pages.filter_map(|(i, page)| Some((i, page?))).flat_map(|(i, page)| {
             let flows = (i * PAGE) as u32..;
             flows.map(FlowId).zip(Vec::from(page))
         });
-        all.filter(|(_, report)| *report != FlowReport::default())
+        all.filter(|(_, kept)| *kept != Kept::default()).map(move |(flow, kept)| {
+            let report = if kept == Kept::LARGE { large[&flow] } else { kept.report() };
+            (flow, report)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midpath_core::units::Time;
 
     #[test]
     fn parts_reports_are_one() {
@@ -92,5 +168,37 @@ mod tests {
         assert_eq!(all, [(FlowId(3), both), (FlowId(5_000), both)]);
         assert_eq!((both.sent, both.delivered, both.rtt_sum), (10, 1000, 30));
         assert_eq!(reports.drain().count(), 0, "they are gone");
+    }
+
+    /// What has no room in few bytes is kept all the same, and so is what is added to it.
+    #[test]
+    fn large_numbers_are_kept() {
+        let all = FlowReport {
+            delivered: u64::MAX,
+            completed: Some(Time::MAX),
+            sent: 1 << 40,
+            rtt_sum: 1 << 80,
+            rtt_count: 1 << 50,
+            ..FlowReport::default()
+        };
+        let large = [
+            all,
+            FlowReport { sent: 1 << 32, ..FlowReport::default() },
+            FlowReport { rtt_sum: 1 << 64, rtt_count: 3, rtt_min: Time(2), rtt_max: Time(5), ..FlowReport::default() },
+            FlowReport { completed: Some(Time(0)), ..FlowReport::default() },
+        ];
+        assert_eq!(size_of::<Kept>(), 56);
+        let (mut reports, mut sum) = (Reports::default(), Reports::default());
+        for (flow, report) in (0..).map(FlowId).zip(large) {
+            reports.add(flow, report);
+            assert_eq!(reports.of(flow), report);
+            let timeouts = FlowReport { timeouts: 2, ..FlowReport::default() };
+            reports.add(flow, timeouts);
+            assert_eq!(reports.of(flow), report.merge(timeouts));
+        }
+        sum.add(FlowId(0), FlowReport { sent: 1, ..FlowReport::default() });
+        sum.take(&mut reports);
+        assert_eq!([0, 1, 2, 3].map(|flow| sum.of(FlowId(flow)).sent), [(1 << 40) + 1, 1 << 32, 0, 0]);
+        assert_eq!(sum.of(FlowId(2)).rtt_sum, 1 << 64);
     }
 }

@@ -26,7 +26,7 @@ pub fn afct_bound(setup: &Setup, rows: &FlowRows<'_>) -> Option<f64> {
 }
 
 fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> BoundFlow {
-    let info = &setup.flows[i];
+    let info = &setup.flows.get(i);
     let whole = info.flow.size.is_some_and(|size| row.report.delivered >= size.0);
     let bytes = info.wire_bytes().filter(|_| whole).unwrap_or(row.report.delivered);
     let shared = info.flow.object.is_some() || info.flow.replicas.is_some();

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
@@ -44,7 +46,12 @@ impl<'a> FlowRows<'a> {
 
     /// The rows, in the order of flows.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = FlowRow> + Clone + '_ {
-        self.setup.flows.iter().enumerate().map(|(i, info)| self.row(FlowId(i as u32), &info.flow))
+        (0..self.setup.flows.len()).map(|i| self.get(i))
+    }
+
+    /// The row of flow `i`.
+    pub fn get(&self, i: usize) -> FlowRow {
+        self.row(FlowId(i as u32), &self.setup.flows.get(i).flow)
     }
 
     /// The end of the run.
@@ -52,7 +59,7 @@ impl<'a> FlowRows<'a> {
         self.end
     }
 
-    fn row(&self, id: FlowId, flow: &Flow) -> FlowRow {
+    fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
         let report = self.reports.of(id);
         let fct = report.completed.map(|t| t.saturating_sub(flow.start));
         let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(flow.start);
@@ -73,27 +80,28 @@ fn seconds(t: Option<Time>) -> f64 {
     t.map_or(f64::NAN, Time::as_secs_f64)
 }
 
-/// The table `flows`.
-pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>) -> Table {
+/// The table `flows`, or the part of it that is about these flows.
+pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>, of: Range<usize>) -> Table {
     let name = |n: u32| setup.topology.nodes()[n as usize].name.as_str();
-    let flows = || setup.flows.iter();
-    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(rows.iter().map(|row| f(&row)).collect());
-    let u64s = |f: &dyn Fn(&FlowRow) -> u64| Column::U64(rows.iter().map(|row| f(&row)).collect());
+    let flows = || of.clone().map(|i| setup.flows.get(i));
+    let rows = || of.clone().map(|i| rows.get(i));
+    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(rows().map(|row| f(&row)).collect());
+    let u64s = |f: &dyn Fn(&FlowRow) -> u64| Column::U64(rows().map(|row| f(&row)).collect());
     let measured = |r: &FlowRow, t: Time| if r.report.rtt_count > 0 { t.as_secs_f64() } else { f64::NAN };
     Table::default()
-        .with("flow", Column::U32((0..setup.flows.len() as u32).collect()))
-        .with("group", Column::texts(flows().map(|f| f.flow.group.clone())))
-        .with("scheme", Column::texts((0..setup.flows.len()).map(|i| setup.scheme_of(i))))
+        .with("flow", Column::U32((of.start as u32..of.end as u32).collect()))
+        .with("group", Column::texts(flows().map(|f| f.flow.terms.group.clone())))
+        .with("scheme", Column::texts(of.clone().map(|i| setup.scheme_of(i))))
         .with("src", Column::texts(flows().map(|f| name(f.flow.src))))
         .with("dst", Column::texts(flows().map(|f| name(f.flow.dst))))
         // A float, for a flow without end has no size.
         .with("size_bytes", Column::F64(flows().map(|f| f.flow.size.map_or(f64::NAN, |b| b.as_f64())).collect()))
         .with("start_s", Column::F64(flows().map(|f| f.flow.start.as_secs_f64()).collect()))
         .with("fct_s", f64s(&|r| seconds(r.fct)))
-        .with("ideal_fct_s", Column::F64(flows().map(|f| seconds(f.unloaded)).collect()))
+        .with("ideal_fct_s", Column::F64(flows().map(|f| seconds(f.unloaded())).collect()))
         .with(
             "slowdown",
-            Column::F64(rows.iter().zip(flows()).map(|(r, f)| r.slowdown(f.unloaded).unwrap_or(f64::NAN)).collect()),
+            Column::F64(rows().zip(flows()).map(|(r, f)| r.slowdown(f.unloaded()).unwrap_or(f64::NAN)).collect()),
         )
         .with("goodput_bps", f64s(&|r| r.goodput))
         .with("delivered_bytes", u64s(&|r| r.report.delivered))
@@ -106,5 +114,5 @@ pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>) -> Table {
         .with("rtt_mean_s", f64s(&|r| r.report.rtt_sum as f64 / 1e12 / r.report.rtt_count as f64))
         .with("rtt_max_s", f64s(&|r| measured(r, r.report.rtt_max)))
         .with("hops", Column::U32(flows().map(|f| f.hops).collect()))
-        .with("completed", Column::Bool(rows.iter().map(|r| r.fct.is_some()).collect()))
+        .with("completed", Column::Bool(rows().map(|r| r.fct.is_some()).collect()))
 }

@@ -49,7 +49,7 @@ pub fn phase_effects(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow]) -> V
     let mut kinds = BTreeMap::<Kind<'_>, Vec<Candidate>>::new();
     for (flow, row) in rows.iter().enumerate() {
         for kind in kinds_of(setup, ports, flow, &row) {
-            let info = &setup.flows[flow];
+            let info = &setup.flows.get(flow);
             kinds.entry(kind).or_default().push(Candidate { flow, rtt: info.rtt, start: info.flow.start, row });
         }
     }
@@ -79,7 +79,7 @@ fn hit(ports: &[PortRow], place: (usize, u16)) -> u64 {
 
 fn packet_time(setup: &Setup, (node, port): (usize, u16), flow: usize) -> Time {
     let link = &setup.topology.links()[setup.topology.ports(node)[usize::from(port)].link as usize];
-    link.rate_from(node).time_for(Bytes(u64::from(setup.flows[flow].mtu)))
+    link.rate_from(node).time_for(Bytes(u64::from(setup.flows.get(flow).mtu)))
 }
 
 fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<&PortRow> {
@@ -90,7 +90,7 @@ fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<&PortRow> {
 /// What flow `flow` is like at each port of its way that drops or marks. Nothing, if it has ended,
 /// sends at a rate of its own, or chance has a say on its way.
 fn kinds_of<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize, row: &FlowRow) -> Vec<Kind<'a>> {
-    let info = &setup.flows[flow].flow;
+    let info = setup.flows.get(flow).flow;
     if row.fct.is_some() || info.rate.is_some() {
         return Vec::new();
     }
@@ -101,7 +101,7 @@ fn kinds_of<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize, row: &FlowRow)
     let places = there.iter().map(|hop| (hop.node, hop.port)).filter(|place| hit(ports, *place) > 0);
     let blind = places.filter(|(node, port)| setup.is_blind(*node, usize::from(*port)));
     let (scheme, weight) = (setup.scheme_of(flow), info.weight.to_bits());
-    blind.map(|place| (scheme, place, weight, info.budget.as_deref(), info.stop)).collect()
+    blind.map(|place| (scheme, place, weight, info.terms.budget.as_deref(), info.stop)).collect()
 }
 
 /// Flows of one kind in groups: round trips to within a packet's time, starts within a round trip.
@@ -167,7 +167,7 @@ fn warning(
 fn names(setup: &Setup, flows: &[Candidate]) -> String {
     let name = |n: u32| &setup.topology.nodes()[n as usize].name;
     let one = |f: &Candidate| {
-        let flow = &setup.flows[f.flow].flow;
+        let flow = &setup.flows.get(f.flow).flow;
         format!("{} ({}>{})", f.flow, name(flow.src), name(flow.dst))
     };
     let named: Vec<String> = flows.iter().take(MAX_NAMED).map(one).collect();

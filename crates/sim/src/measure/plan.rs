@@ -46,7 +46,7 @@ impl Setup {
     /// rates and their shortest paths. None where nothing is offered or the run has no `stop`.
     pub(crate) fn most_offered(&self) -> Option<((usize, usize), f64)> {
         let stop = self.scenario.stop?;
-        let offered = |_: usize, info: &FlowInfo| {
+        let offered = |info: &FlowInfo<'_>| {
             let until = info.flow.stop.map_or(stop, |end| end.min(stop));
             let steady = info.flow.rate.map(|rate| rate.as_f64() * until.saturating_sub(info.flow.start).as_secs_f64());
             let whole = info.wire_bytes().map(|bytes| 8.0 * bytes as f64);
@@ -63,10 +63,10 @@ impl Setup {
 
     /// What flows bring to each port on their shortest paths, by node and port. A flow for which `amount`
     /// is nothing does not count.
-    pub(crate) fn along_paths(&self, amount: impl Fn(usize, &FlowInfo) -> Option<f64>) -> BTreeMap<(usize, u16), f64> {
+    pub(crate) fn along_paths(&self, amount: impl Fn(&FlowInfo<'_>) -> Option<f64>) -> BTreeMap<(usize, u16), f64> {
         let mut sums = BTreeMap::new();
         for (i, info) in self.flows.iter().enumerate() {
-            let Some(amount) = amount(i, info) else { continue };
+            let Some(amount) = amount(&info) else { continue };
             let hops = self.routes.path(&self.topology, info.flow.src as usize, info.flow.dst as usize, i as u32);
             hops.unwrap_or_default().iter().for_each(|hop| *sums.entry((hop.node, hop.port)).or_default() += amount);
         }
@@ -75,9 +75,9 @@ impl Setup {
 
     /// What is to be recorded, and where.
     pub(crate) fn series_plan(&self) -> SeriesPlan {
-        let (group_of, groups) = (self.groups.of.clone(), self.groups.names.len());
+        let groups = self.groups.names.len();
         if !self.scenario.measure.series {
-            return SeriesPlan { groups, group_of, ..SeriesPlan::default() };
+            return SeriesPlan { groups, ..SeriesPlan::default() };
         }
         let measure = &self.scenario.measure;
         SeriesPlan {
@@ -85,8 +85,7 @@ impl Setup {
             points: (measure.points as usize).max(2).next_multiple_of(2),
             ports: self.busiest_ports(),
             flows: self.sampled_flows().map(FlowId).collect(),
-            group_of,
-            opener_of: self.flows.iter().map(|f| f.opener).collect(),
+            all: Some((self.flows.clone(), self.groups.clone())),
             groups,
         }
     }

@@ -14,6 +14,7 @@ use super::{Capacity, Watch, WatchPlan, Watched};
 use crate::engine::Probe;
 use crate::output::{Column, Table};
 use crate::pcap::Capture;
+use crate::setup::{AllFlows, Groups};
 
 /// What is to be sampled in the whole network.
 #[derive(Debug, Clone, Default)]
@@ -26,10 +27,8 @@ pub struct SeriesPlan {
     pub ports: Vec<(NodeId, PortId, Capacity)>,
     /// Flows with series of their own.
     pub flows: Vec<FlowId>,
-    /// Each flow's group, as a number.
-    pub group_of: Vec<u32>,
-    /// Each flow's active end.
-    pub opener_of: Vec<End>,
+    /// All flows, and their groups.
+    pub all: Option<(Arc<AllFlows>, Arc<Groups>)>,
     /// How many groups.
     pub groups: usize,
 }
@@ -138,7 +137,8 @@ impl Recorder {
 
     /// Whether this end of a flow is the one that its data go to.
     fn receives(&self, flow: FlowId, active: bool) -> bool {
-        let pulled = self.plan.opener_of.get(flow.0 as usize) == Some(&End::Destination);
+        let info = self.plan.all.as_ref().and_then(|(flows, _)| flows.find(flow));
+        let pulled = info.is_some_and(|info| info.opener == End::Destination);
         active == pulled
     }
 
@@ -149,8 +149,10 @@ impl Recorder {
         let seen = self.arrived.entry(flow).or_default();
         let new = arrived.saturating_sub(*seen);
         *seen = arrived;
-        if let Some(group) = self.plan.group_of.get(flow.0 as usize) {
-            self.group_bytes[*group as usize] += new;
+        if let Some((flows, groups)) = &self.plan.all
+            && let Some(info) = flows.find(flow)
+        {
+            self.group_bytes[groups.of(&info.flow).0 as usize] += new;
         }
         new
     }

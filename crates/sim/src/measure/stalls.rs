@@ -135,7 +135,7 @@ pub fn stalls(setup: &Setup, watched: &Watched, rows: &FlowRows<'_>, ports: &[Po
 
 /// The longest spell in which flow `i` was held up by its scheme alone, with its path.
 fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Time) -> Option<(Vec<Hop>, Spell)> {
-    let info = &setup.flows[i];
+    let info = &setup.flows.get(i);
     if info.flow.rate.is_some() {
         return None;
     }
@@ -166,7 +166,7 @@ fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Tim
 /// A flow's round trip: that of its path, or what it measured, if that is longer.
 fn round_trip(setup: &Setup, i: usize, row: &FlowRow) -> Time {
     let measured = row.report.rtt_sum.checked_div(u128::from(row.report.rtt_count)).unwrap_or(0);
-    setup.flows[i].rtt.max(Time(u64::try_from(measured).unwrap_or(u64::MAX)))
+    setup.flows.get(i).rtt.max(Time(u64::try_from(measured).unwrap_or(u64::MAX)))
 }
 
 /// The hop with the slowest link; of several, that which was used most.

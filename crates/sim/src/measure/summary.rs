@@ -58,11 +58,11 @@ fn by_size(setup: &Setup, rows: &FlowRows<'_>) -> Value {
     let mut from = 0;
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
-        let within = |f: &FlowInfo| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to);
+        let within = |f: &FlowInfo<'_>| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to);
         let flows = setup.flows.iter().filter(|f| within(f)).count();
         (flows > 0).then(|| {
             let all = rows.iter().zip(setup.flows.iter());
-            let done = Completed::of(all.filter(|(_, f)| within(f)).map(|(r, f)| (r, f.unloaded)));
+            let done = Completed::of(all.filter(|(_, f)| within(f)).map(|(r, f)| (r, f.unloaded())));
             json!({
                 "from_bytes": low,
                 "to_bytes": (to < u64::MAX).then_some(to),
@@ -94,8 +94,11 @@ fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
 
 /// The figures of a run. `span` is its length, `packets` are all that were sent, ACKs included.
 pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Time, packets: u64) -> Value {
-    let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded)));
-    let goodputs: Vec<f64> = rows.iter().map(|r| r.goodput).collect();
+    // One after another: each takes memory for all flows.
+    let bound = afct_bound(setup, rows);
+    let fairness = jain(&rows.iter().map(|r| r.goodput).collect::<Vec<f64>>());
+    let by_size = by_size(setup, rows);
+    let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded())));
     let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
     let sent: u64 = rows.iter().map(|r| r.report.sent).sum();
     let lost: u64 = rows.iter().map(|r| r.fate.dropped + r.fate.corrupted).sum();
@@ -106,7 +109,7 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
         "flows": setup.flows.len(),
         "completed": done.fct.len(),
         "afct_s": number(mean(&done.fct)),
-        "afct_bound_s": afct_bound(setup, rows),
+        "afct_bound_s": bound,
         "fct_p50_s": number(quantile(&done.fct, 0.5)),
         "fct_p95_s": number(quantile(&done.fct, 0.95)),
         "fct_p99_s": number(quantile(&done.fct, 0.99)),
@@ -114,7 +117,7 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
         "slowdown_mean": number(mean(&done.slowdown)),
         "slowdown_p50": number(quantile(&done.slowdown, 0.5)),
         "slowdown_p99": number(quantile(&done.slowdown, 0.99)),
-        "jain_goodput": number(jain(&goodputs)),
+        "jain_goodput": number(fairness),
         "goodput_total_bps": number(delivered as f64 * 8.0 / span.as_secs_f64()),
         "utilisation_max": number(utilisation_max),
         "utilisation_mean": number(utilisation_mean),
@@ -128,7 +131,7 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
         "queue_delay_mean_s": number(delay.mean().unwrap_or(f64::NAN)),
         "queue_delay_p99_s": number(delay.quantile(0.99).unwrap_or(f64::NAN)),
         "queue_delay_max_s": delay.max().as_secs_f64(),
-        "by_size": by_size(setup, rows),
+        "by_size": by_size,
     })
 }
 

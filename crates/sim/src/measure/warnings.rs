@@ -48,6 +48,7 @@ pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Va
     let all = schemes
         .into_iter()
         .chain(setup.topology.unused().iter().map(|what| Warning::of_run(format!("the topology: {what}"))))
+        .chain(setup.flows.notes().iter().map(|note| Warning::of_run(note.clone())))
         .chain(idle_stubs(setup))
         .chain(small_queues(setup))
         .chain(late_faults(setup))

@@ -11,7 +11,7 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::Capacity;
-use crate::setup::{FlowInfo, Setup};
+use crate::setup::{AllFlows, Setup};
 
 /// A link that sends less than this share of what it could is next to unused.
 pub const NEXT_TO_NOTHING: f64 = 0.05;
@@ -24,7 +24,7 @@ pub const ROUND_TRIPS: u64 = 100;
 pub struct WatchPlan {
     /// Least time from look to look: so many of the longest round trips.
     pub every: Time,
-    flows: Arc<Vec<FlowInfo>>,
+    flows: Arc<AllFlows>,
     /// Of ports whose links' capacity changes; the others' is in their nodes.
     varying: FxHashMap<(NodeId, PortId), Capacity>,
 }
@@ -124,7 +124,7 @@ impl Watch {
 
     /// Whether this end of a flow is the one that its data go to.
     fn receives(&self, flow: FlowId, active: bool) -> bool {
-        let opener = self.plan.flows.get(flow.0 as usize).map(|info| info.opener);
+        let opener = self.plan.flows.find(flow).map(|info| info.opener);
         active == (opener == Some(End::Destination))
     }
 
@@ -172,7 +172,7 @@ impl Watch {
     }
 
     fn look_at_flow(&mut self, flow: FlowId, report: &FlowReport, time: Time) {
-        let Some(info) = self.plan.flows.get(flow.0 as usize) else { return };
+        let Some(info) = self.plan.flows.find(flow) else { return };
         let interval = self.interval();
         let (arrived, since) = self.flows.entry(flow).or_default();
         let all = report.arrived.max(report.delivered);

@@ -36,7 +36,7 @@ impl Setup {
     pub(crate) fn paths(&self) -> Value {
         let name = |n: usize| &self.topology.nodes()[n].name;
         let of = |i: u32| {
-            let info = &self.flows[i as usize].flow;
+            let info = &self.flows.get(i as usize).flow;
             let (src, dst) = (info.src as usize, info.dst as usize);
             let hops = self.routes.path(&self.topology, src, dst, i)?;
             let nodes: Vec<_> = hops.iter().map(|h| name(h.node)).chain([name(dst)]).collect();

@@ -2,44 +2,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use midpath_core::node::Flows;
-use midpath_core::packet::{FlowId, HOP_LIMIT, Name, NodeId, Packet};
-use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, TCP_HEADERS, Transport};
+use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
+use midpath_core::roles::{Accept, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
-use midpath_core::units::{Bytes, Rate, Time};
+use midpath_core::units::Rate;
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
-use midpath_topo::routing::Hop;
-use midpath_traffic::{Context, Flow, Host, HostTable, LinkRates, Room, Terms};
+use midpath_traffic::{Context, Flow, FlowList, Host, HostTable, LinkRates, Room};
 use rustc_hash::FxHashMap;
 
+use super::all_flows::{AllFlows, Ways};
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::Scenario;
-
-/// A flow and what its path is like when nobody else is there.
-#[derive(Debug, Clone)]
-pub struct FlowInfo {
-    /// Who, whom, how much, when.
-    pub flow: Flow,
-    /// Links on the path.
-    pub hops: u32,
-    /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of
-    /// the path's MTU sent back to back, stored and forwarded at each hop.
-    pub unloaded: Option<Time>,
-    /// Propagation both ways, and one full packet out.
-    pub rtt: Time,
-    /// The path's MTU.
-    pub mtu: u32,
-    /// Header bytes of each of its packets.
-    pub headers: u32,
-    /// Which end opens it.
-    pub opener: End,
-    /// The path's slowest link.
-    pub bottleneck: Rate,
-}
 
 /// The schemes of a run.
 pub(super) struct Schemes {
@@ -111,13 +89,8 @@ impl Schemes {
     }
 
     /// Whether the network schemes that flows need run anywhere.
-    pub fn check_needs(
-        &self,
-        scenario: &Scenario,
-        flows: &[FlowInfo],
-        deployment: &Deployment,
-    ) -> Result<(), SpecError> {
-        let unnamed = flows.iter().any(|f| f.flow.scheme.is_none());
+    pub fn check_needs(&self, scenario: &Scenario, flows: &AllFlows, deployment: &Deployment) -> Result<(), SpecError> {
+        let unnamed = flows.terms().iter().any(|terms| terms.scheme.is_none());
         let run = self.default.filter(|_| unnamed).map(|i| ("scheme".to_owned(), i));
         // Under the ideal nothing runs in the network.
         for (key, i) in self.named.iter().cloned().chain(run).filter(|_| self.default.is_some()) {
@@ -211,9 +184,9 @@ fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
 
 /// Builds flows' ends when nodes ask for them.
 pub struct FlowTable {
-    flows: Arc<Vec<FlowInfo>>,
+    flows: Arc<AllFlows>,
     groups: Arc<Groups>,
-    /// The number of each flow's scheme.
+    /// The number of the scheme by the number of a flow's terms.
     schemes: Vec<u8>,
     transports: Vec<Option<Arc<dyn Transport>>>,
     /// That of flows which name none.
@@ -223,13 +196,13 @@ pub struct FlowTable {
 
 impl FlowTable {
     pub(super) fn new(
-        flows: &Arc<Vec<FlowInfo>>,
+        flows: &Arc<AllFlows>,
         groups: &Arc<Groups>,
         objects: &Arc<Objects>,
         schemes: &Schemes,
     ) -> FlowTable {
-        let numbers = flows.iter().map(|f| {
-            let named = f.flow.scheme.as_deref().and_then(|s| schemes.find(s));
+        let numbers = flows.terms().iter().map(|terms| {
+            let named = terms.scheme.as_deref().and_then(|s| schemes.find(s));
             named.or(schemes.default).unwrap_or(0) as u8
         });
         let numbers = numbers.collect();
@@ -241,15 +214,15 @@ impl FlowTable {
 
     /// What an end is told of its flow.
     fn spec(&self, flow: FlowId) -> Option<FlowSpec> {
-        let i = flow.0 as usize;
-        let info = self.flows.get(i)?;
-        let name = self.objects.of[i];
+        let info = self.flows.find(flow)?;
+        let name = self.objects.name(flow.0, info.flow.src);
         let mtu = self.objects.mtu(name).unwrap_or(info.mtu);
-        Some(FlowSpec { mtu, name, ..info.spec(flow, self.groups.of[i], self.groups.budgets[i]) })
+        let (group, budget) = self.groups.of(&info.flow);
+        Some(FlowSpec { mtu, name, ..info.spec(flow, group, budget) })
     }
 
     fn transport(&self, flow: FlowId) -> Option<&dyn Transport> {
-        let scheme = *self.schemes.get(flow.0 as usize)?;
+        let scheme = self.schemes[self.flows.find(flow)?.flow.terms_number as usize];
         self.transports.get(usize::from(scheme))?.as_deref()
     }
 }
@@ -261,7 +234,7 @@ impl Flows for FlowTable {
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         match (self.transport(first.flow), self.spec(first.flow)) {
             (Some(transport), Some(spec)) => {
-                let passive = self.flows[first.flow.0 as usize].ends().1;
+                let passive = self.flows.get(first.flow.0 as usize).ends().1;
                 let here = passive == node || self.objects.has_copy(spec.name, node);
                 transport.accept(first, here.then_some(&spec))
             }
@@ -272,86 +245,6 @@ impl Flows for FlowTable {
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         self.transport(packet.flow).or(self.default.as_deref())?.refuse(packet)
     }
-}
-
-impl FlowInfo {
-    fn new(flow: Flow, topology: &Topology, hops: &[Hop], transport: Option<&dyn Transport>) -> FlowInfo {
-        let headers = transport.map_or(TCP_HEADERS, Transport::headers);
-        let opener = transport.map_or(End::Source, Transport::opener);
-        let path = Unloaded::new(topology, hops);
-        let mtu = path.mtu;
-        let rtt = path.packet_time(Bytes(u64::from(mtu))).saturating_add(path.delay);
-        let unloaded = flow.size.map(|size| unloaded_time(&path, size, headers));
-        FlowInfo { hops: hops.len() as u32, unloaded, rtt, mtu, headers, opener, bottleneck: path.bottleneck, flow }
-    }
-
-    /// The nodes of its active and its passive end.
-    pub fn ends(&self) -> (NodeId, NodeId) {
-        let (src, dst) = (NodeId(self.flow.src), NodeId(self.flow.dst));
-        match self.opener {
-            End::Source => (src, dst),
-            End::Destination => (dst, src),
-        }
-    }
-
-    /// The payload of a full packet.
-    fn payload(&self) -> u64 {
-        u64::from(self.mtu.saturating_sub(self.headers).max(1))
-    }
-
-    /// Bytes on the wire for the whole flow.
-    pub fn wire_bytes(&self) -> Option<u64> {
-        let size = self.flow.size?.0;
-        let packets = size.div_ceil(self.payload()).max(1);
-        Some(size.saturating_add(packets.saturating_mul(u64::from(self.headers))))
-    }
-
-    /// The payload's share of what is on the wire.
-    pub fn payload_share(&self) -> f64 {
-        match self.flow.size.zip(self.wire_bytes()) {
-            Some((size, wire)) => size.as_f64() / wire as f64,
-            None => self.payload() as f64 / f64::from(self.mtu.max(1)),
-        }
-    }
-
-    fn spec(&self, id: FlowId, group: u32, budget: Option<u32>) -> FlowSpec {
-        FlowSpec {
-            id,
-            src: NodeId(self.flow.src),
-            dst: NodeId(self.flow.dst),
-            size: self.flow.size,
-            stop: self.flow.stop,
-            rate: self.flow.rate,
-            mtu: self.mtu,
-            group,
-            budget,
-            weight: self.flow.weight,
-            name: Name { prefix: NodeId(self.flow.src), object: id.0 },
-        }
-    }
-}
-
-/// When the last packet of `size` payload bytes arrives, sent back to back: full packets, then what
-/// is left.
-///
-/// That is the longest chain of "this hop after that packet": full packets fill the hops up to one
-/// of them and queue at the slowest of these; from there on the last packet, which may be smaller,
-/// is alone on the way.
-fn unloaded_time(path: &Unloaded, size: Bytes, headers: u32) -> Time {
-    let mtu = path.mtu;
-    let payload = u64::from(mtu.saturating_sub(headers).max(1));
-    let full = size.0.saturating_sub(1) / payload;
-    let last = Bytes(size.0.max(1) - full * payload + u64::from(headers));
-    let mut longest = path.packet_time(last);
-    let (mut before, mut slowest, mut after) = (path.delay, Time::ZERO, longest.saturating_sub(path.delay));
-    for rate in path.rates.iter().filter(|_| full > 0) {
-        let time = rate.time_for(Bytes(u64::from(mtu)));
-        (before, slowest) = (before.saturating_add(time), slowest.max(time));
-        let queued = Time(slowest.0.saturating_mul(full - 1));
-        longest = longest.max(before.saturating_add(queued).saturating_add(after));
-        after = after.saturating_sub(rate.time_for(last));
-    }
-    longest
 }
 
 struct Links<'a>(&'a Topology);
@@ -389,9 +282,9 @@ fn host_table(topology: &Topology) -> HostTable {
 }
 
 /// The flows, in order of their start.
-pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Result<Vec<Flow>, SpecError> {
+pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Result<FlowList, SpecError> {
     let hosts = host_table(topology);
-    let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::BYTES_PER_FLOW));
+    let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW));
     let context = Context {
         hosts: &hosts,
         links: &Links(topology),
@@ -412,9 +305,8 @@ pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Res
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
         return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
     }
-    let mut shared = None;
-    for flow in flows.iter_mut().filter(|f| f.rate.is_some() && f.scheme.is_none()) {
-        flow.terms = Terms { scheme: Some(CONSTANT_RATE.into()), ..Terms::clone(&flow.terms) }.shared(&mut shared);
+    for terms in flows.terms_mut().iter_mut().filter(|terms| terms.rate.is_some() && terms.scheme.is_none()) {
+        terms.scheme = Some(CONSTANT_RATE.into());
     }
     Ok(flows)
 }
@@ -425,11 +317,11 @@ pub(super) fn describe(
     topology: &Topology,
     routes: &TableRoutes,
     schemes: &Schemes,
-    flows: Vec<Flow>,
-) -> Result<Vec<FlowInfo>, SpecError> {
-    let mut infos = Vec::with_capacity(flows.len());
+    flows: FlowList,
+) -> Result<AllFlows, SpecError> {
     check_ways(scenario, topology, routes, &flows)?;
-    for (i, flow) in flows.into_iter().enumerate() {
+    let mut ways = Ways::with_capacity(flows.len());
+    for (i, flow) in flows.iter().enumerate() {
         let (src, dst) = (flow.src as usize, flow.dst as usize);
         let transport = schemes.transport(flow.scheme.as_deref())?;
         let hops = routes.path(topology, src, dst, i as u32).unwrap_or_default();
@@ -437,9 +329,9 @@ pub(super) fn describe(
             let message = format!("flow {i} crosses {} links; packets live for {HOP_LIMIT}", hops.len());
             return Err(SpecError::new("topology", message));
         }
-        infos.push(FlowInfo::new(flow, topology, &hops, transport.as_deref()));
+        ways.push(&Unloaded::new(topology, &hops), transport.as_deref());
     }
-    Ok(infos)
+    Ok(AllFlows::new(flows, ways))
 }
 
 /// Most flows that an error names.
@@ -447,9 +339,14 @@ const NAMED: usize = 5;
 
 /// Whether every flow has a way. The error names those that have none, and what the network has
 /// fallen into.
-fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, flows: &[Flow]) -> Result<(), SpecError> {
-    let reaches = |f: &Flow| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
-    let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(&flows[i])).collect();
+fn check_ways(
+    scenario: &Scenario,
+    topology: &Topology,
+    routes: &TableRoutes,
+    flows: &FlowList,
+) -> Result<(), SpecError> {
+    let reaches = |f: Flow<'_>| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
+    let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(flows.get(i))).collect();
     if stuck.is_empty() {
         return Ok(());
     }
@@ -457,7 +354,7 @@ fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, fl
     let named: Vec<String> = stuck
         .iter()
         .take(NAMED)
-        .map(|&i| format!("flow {i} from `{}` to `{}`", name(flows[i].src), name(flows[i].dst)))
+        .map(|&i| format!("flow {i} from `{}` to `{}`", name(flows.get(i).src), name(flows.get(i).dst)))
         .collect();
     let more = if stuck.len() > NAMED { ", …" } else { "" };
     let mut message = format!("{} of {} flows have no way: {}{more}", stuck.len(), flows.len(), named.join(", "));
@@ -466,39 +363,4 @@ fn check_ways(scenario: &Scenario, topology: &Topology, routes: &TableRoutes, fl
     }
     let key = if scenario.topology.without.is_empty() { "topology" } else { "topology.without" };
     Err(SpecError::new(key, message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Packet by packet and hop by hop.
-    fn stepped(path: &Unloaded, packets: &[u64]) -> Time {
-        let mut free = vec![Time::ZERO; path.rates.len()];
-        let mut arrival = Time::ZERO;
-        for size in packets {
-            arrival = Time::ZERO;
-            for (rate, free) in path.rates.iter().zip(&mut free) {
-                arrival = arrival.max(*free) + rate.time_for(Bytes(*size));
-                *free = arrival;
-            }
-        }
-        arrival + path.delay
-    }
-
-    proptest! {
-        #[test]
-        fn the_unloaded_time_is_that_of_the_last_packet(
-            rates in prop::collection::vec(1u64..100, 1..6), size in 1u64..40_000, delay in 0u64..1000,
-        ) {
-            let rates: Vec<Rate> = rates.into_iter().map(Rate::from_mbps).collect();
-            let bottleneck = rates.iter().copied().min().unwrap_or_default();
-            let path = Unloaded { links: Vec::new(), delay: Time::from_us(delay), bottleneck, mtu: 1500, rates };
-            let full = (size - 1) / 1448;
-            let mut packets = vec![1500; full as usize];
-            packets.push(size - full * 1448 + 52);
-            prop_assert_eq!(unloaded_time(&path, Bytes(size), TCP_HEADERS), stepped(&path, &packets));
-        }
-    }
 }

@@ -15,11 +15,11 @@ impl Setup {
     /// The hops of flow `i`'s data, and those of what comes back. Data that are asked for go back
     /// the way of what asked for them.
     pub(crate) fn ways(&self, i: usize) -> Option<(Vec<Hop>, Vec<Hop>)> {
-        let (from, to) = self.flows[i].ends();
+        let (from, to) = self.flows.get(i).ends();
         let path =
             |from: NodeId, to: NodeId| self.routes.path(&self.topology, from.0 as usize, to.0 as usize, i as u32);
         let out = path(from, to)?;
-        match self.flows[i].opener {
+        match self.flows.get(i).opener {
             End::Source => Some((out, path(to, from)?)),
             End::Destination => Some((self.reversed(&out), out)),
         }
@@ -50,7 +50,7 @@ impl Setup {
     /// rate of its own, or what losses by chance on its way leave a window that halves with each
     /// (Mathis et al., 1997: a window of √(3/2p)). `None` where nothing bounds it.
     pub(crate) fn ceiling(&self, flow: usize, hops: &[Hop]) -> Option<Rate> {
-        let info = &self.flows[flow];
+        let info = &self.flows.get(flow);
         let transport = self.schemes.transport(info.flow.scheme.as_deref()).ok().flatten();
         let own = transport.and_then(|t| t.ceiling(info.rtt));
         let loss: f64 = hops.iter().map(|hop| self.loss(hop)).sum();

@@ -3,33 +3,49 @@
 use midpath_core::packet::{Name, NodeId};
 use midpath_core::roles::Names;
 use midpath_topo::Topology;
+use midpath_traffic::Flow;
 use rustc_hash::FxHashMap;
 
-use super::{FlowInfo, Objects};
+use super::{AllFlows, Objects};
 
 /// The groups that flows are added up in, numbered in the order of their first flows.
 #[derive(Debug, Clone, Default)]
 pub struct Groups {
-    /// Each flow's group.
-    pub of: Vec<u32>,
     /// Each group's name.
     pub names: Vec<String>,
-    /// The number of what each flow spends, where it says so. Numbers go on from the groups'; one
-    /// that is called as a group has its number.
-    pub budgets: Vec<Option<u32>>,
+    /// The group of flows on each of the run's terms, and the number of what they spend, where they say
+    /// so. Numbers of the latter go on from the groups'; one that is called as a group has its number.
+    of_terms: Vec<(u32, Option<u32>)>,
     /// The names of those that are no groups.
     other: Vec<String>,
 }
 
 impl Groups {
-    pub(super) fn of(flows: &[FlowInfo]) -> Groups {
-        let mut found = Numbers::default();
-        let of = flows.iter().map(|f| found.of(&f.flow.group)).collect();
+    pub(super) fn new(flows: &AllFlows) -> Groups {
+        let (mut found, mut order) = (Numbers::default(), Vec::new());
+        let mut seen = vec![false; flows.terms().len()];
+        for number in flows.iter().map(|f| f.flow.terms_number as usize) {
+            if !std::mem::replace(&mut seen[number], true) {
+                order.push(number);
+            }
+        }
+        let mut of_terms = vec![(0, None); seen.len()];
+        for number in &order {
+            of_terms[*number].0 = found.of(&flows.terms()[*number].group);
+        }
         let groups = found.names.len();
-        let budgets = flows.iter().map(|f| f.flow.budget.as_deref().map(|name| found.of(name))).collect();
+        for number in order {
+            of_terms[number].1 = flows.terms()[number].budget.as_deref().map(|name| found.of(name));
+        }
         let mut names = found.names;
         let other = names.split_off(groups);
-        Groups { of, names, budgets, other }
+        Groups { names, of_terms, other }
+    }
+
+    /// A flow's group, and the number of what it spends, if it says so.
+    #[inline]
+    pub fn of(&self, flow: &Flow<'_>) -> (u32, Option<u32>) {
+        self.of_terms[flow.terms_number as usize]
     }
 
     fn number(&self, name: &str) -> Option<u32> {

@@ -7,14 +7,14 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::Bytes;
 use rustc_hash::FxHashMap;
 
-use super::FlowInfo;
+use super::{AllFlows, FlowInfo};
 
 /// The objects of a run. An object's name is that of the first flow that moves it: the node where
 /// that one's data come from, and its number.
 #[derive(Debug, Clone, Default)]
 pub struct Objects {
-    /// Each flow's object.
-    pub of: Vec<Name>,
+    /// The objects of flows that move what an earlier one moves. All others' are their own.
+    shared: FxHashMap<u32, Name>,
     /// The smallest MTU of the flows that share an object: its segments are cut once.
     mtus: FxHashMap<Name, u32>,
     /// Who has an object that several nodes have.
@@ -23,13 +23,13 @@ pub struct Objects {
 
 impl Objects {
     /// Those of these flows.
-    pub(super) fn of(flows: &[FlowInfo], node: impl Fn(NodeId) -> String) -> Result<Objects, SpecError> {
+    pub(super) fn of(flows: &AllFlows, node: impl Fn(NodeId) -> String) -> Result<Objects, SpecError> {
         let mut objects = Objects::default();
         let mut known = FxHashMap::<&str, (Name, Option<Bytes>)>::default();
         let mut holders = BTreeMap::<Name, Vec<NodeId>>::new();
         for (i, FlowInfo { flow, mtu, .. }) in flows.iter().enumerate() {
             let own = Name { prefix: NodeId(flow.src), object: i as u32 };
-            let (name, size) = match flow.object.as_deref() {
+            let (name, size) = match flow.terms.object.as_deref() {
                 Some(word) => *known.entry(word).or_insert((own, flow.size)),
                 None => (own, flow.size),
             };
@@ -43,10 +43,12 @@ impl Objects {
                 );
                 return Err(SpecError::new("flow", message));
             }
-            objects.of.push(name);
+            if name != own {
+                objects.shared.insert(i as u32, name);
+            }
             if flow.object.is_some() || flow.replicas.is_some() {
-                let least = objects.mtus.entry(name).or_insert(*mtu);
-                *least = (*least).min(*mtu);
+                let least = objects.mtus.entry(name).or_insert(mtu);
+                *least = (*least).min(mtu);
                 let has = holders.entry(name).or_default();
                 has.push(NodeId(flow.src));
                 has.extend(flow.replicas.iter().flat_map(|r| r.iter()).map(|n| NodeId(*n)));
@@ -58,7 +60,9 @@ impl Objects {
         }
         for (i, FlowInfo { flow, .. }) in flows.iter().enumerate() {
             let dst = NodeId(flow.dst);
-            if holders.get(&objects.of[i]).is_some_and(|has| has.contains(&dst)) {
+            if !holders.is_empty()
+                && holders.get(&objects.name(i as u32, flow.src)).is_some_and(|has| has.contains(&dst))
+            {
                 let message =
                     format!("`{}` has what it would fetch, as a flow of the same object comes from there", node(dst));
                 return Err(SpecError::new("flow", message));
@@ -67,6 +71,12 @@ impl Objects {
         holders.retain(|_, has| has.len() > 1);
         objects.copies = holders;
         Ok(objects)
+    }
+
+    /// What flow `i` from the node `src` moves.
+    #[inline]
+    pub fn name(&self, i: u32, src: u32) -> Name {
+        self.shared.get(&i).copied().unwrap_or(Name { prefix: NodeId(src), object: i })
     }
 
     /// The MTU that a flow's data are cut by, if others share its object.

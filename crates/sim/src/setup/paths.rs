@@ -8,7 +8,7 @@ use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::spec::SpecError;
 use midpath_topo::Topology;
 use midpath_topo::spec::links_between;
-use midpath_traffic::Flow;
+use midpath_traffic::{Flow, FlowList};
 use rustc_hash::FxHashMap;
 
 use super::flows::Schemes;
@@ -30,7 +30,7 @@ impl GivenPaths {
     pub(super) fn new(
         scenario: &Scenario,
         topology: &Topology,
-        flows: &[Flow],
+        flows: &FlowList,
         schemes: &Schemes,
     ) -> Result<GivenPaths, SpecError> {
         let (mut given, mut known) = (GivenPaths::default(), FxHashMap::default());
@@ -39,18 +39,18 @@ impl GivenPaths {
             let path = match known.entry(entry) {
                 Entry::Occupied(path) => path.into_mut(),
                 Entry::Vacant(new) => {
-                    let path = path_of(scenario, topology, flow, entry as usize, schemes);
+                    let path = path_of(scenario, topology, &flow, entry as usize, schemes);
                     new.insert(path.map_err(|e| e.under(&format!("flow[{entry}].path")))?)
                 }
             };
             if let Some(path) = path {
-                given.add(path, FlowId(i as u32), flow);
+                given.add(path, FlowId(i as u32), &flow);
             }
         }
         Ok(given)
     }
 
-    fn add(&mut self, path: &Path, id: FlowId, flow: &Flow) {
+    fn add(&mut self, path: &Path, id: FlowId, flow: &Flow<'_>) {
         let (src, dst) = (NodeId(flow.src), NodeId(flow.dst));
         let key = flow_key(id, src, dst, Interfaces::ANY);
         let out = path.out.iter().map(|(node, port)| ((*node, dst, key), *port));
@@ -89,7 +89,7 @@ impl GivenPaths {
 fn path_of(
     scenario: &Scenario,
     topology: &Topology,
-    flow: &Flow,
+    flow: &Flow<'_>,
     entry: usize,
     schemes: &Schemes,
 ) -> Result<Option<Path>, SpecError> {

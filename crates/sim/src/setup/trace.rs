@@ -167,7 +167,7 @@ impl Setup {
             self.traced_flow(*flow, &format!("flows[{i}]"))?;
             chosen[*flow as usize] = true;
         }
-        let starts = numbers.iter().map(|flow| self.flows[*flow as usize].flow.start);
+        let starts = numbers.iter().map(|flow| self.flows.get(*flow as usize).flow.start);
         match starts.min() {
             None => Err(SpecError::new("flows", "is empty: nothing would be recorded; leave it out for all flows")),
             Some(first) if first >= to => {

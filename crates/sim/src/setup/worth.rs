@@ -6,8 +6,7 @@ use midpath_core::roles::{Ecmp, Routes};
 use midpath_core::units::{Rate, Time};
 use midpath_topo::routing::follow;
 
-use super::Setup;
-use super::flows::FlowInfo;
+use super::{FlowInfo, Setup};
 use crate::engine::END;
 
 /// Flows that are looked at. Ours: a thousand tell parts' shares to some percent.
@@ -37,7 +36,7 @@ impl Setup {
         let mut work = vec![0.0; parts];
         let every = self.flows.len().div_ceil(SAMPLE).max(1);
         for i in (0..self.flows.len()).step_by(every) {
-            let packets = self.packets(&self.flows[i]) * every as f64;
+            let packets = self.packets(&self.flows.get(i)) * every as f64;
             let Some(nodes) = self.nodes_of(i) else { continue };
             let last = nodes.len() - 1;
             for (at, node) in nodes.into_iter().enumerate() {
@@ -56,7 +55,7 @@ impl Setup {
     }
 
     /// Packets of a flow that had its path for itself.
-    fn packets(&self, info: &FlowInfo) -> f64 {
+    fn packets(&self, info: &FlowInfo<'_>) -> f64 {
         let flow = &info.flow;
         let end = flow.stop.or(self.scenario.stop).unwrap_or(Time::MAX);
         let alone = info.bottleneck.as_f64() * end.saturating_sub(flow.start).as_secs_f64() / 8.0;
@@ -73,7 +72,7 @@ impl Setup {
 
     /// The nodes on a flow's path; where each packet draws one, one of them.
     fn nodes_of(&self, i: usize) -> Option<Vec<usize>> {
-        let flow = &self.flows[i].flow;
+        let flow = &self.flows.get(i).flow;
         let (from, to) = (NodeId(flow.src), NodeId(flow.dst));
         let key = flow_key(FlowId(i as u32), from, to, Interfaces::ANY);
         let pick = |node| Ecmp::Flow.expected(self.routes.ports_for(node, to, key), key, to, node);

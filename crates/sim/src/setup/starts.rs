@@ -1,0 +1,43 @@
+//! Which flows each node is to start: four bytes a flow, until the run is over.
+
+use std::sync::Arc;
+
+use midpath_core::packet::FlowId;
+use midpath_core::units::Time;
+
+use super::AllFlows;
+
+/// The flows that each node starts, in order of their start.
+pub(super) struct Starts {
+    flows: Arc<AllFlows>,
+    /// Numbers of flows, of one node after the other.
+    numbers: Vec<u32>,
+    /// Where each node's begin, and after the last node's where all end.
+    first: Vec<u32>,
+}
+
+impl Starts {
+    pub fn of(flows: &Arc<AllFlows>, nodes: usize) -> Starts {
+        let mut first = vec![0u32; nodes + 1];
+        flows.iter().for_each(|info| first[info.ends().0.0 as usize + 1] += 1);
+        for n in 0..nodes {
+            first[n + 1] += first[n];
+        }
+        let (mut next, mut numbers) = (first.clone(), vec![0; flows.len()]);
+        for (i, info) in flows.iter().enumerate() {
+            let place = &mut next[info.ends().0.0 as usize];
+            numbers[*place as usize] = i as u32;
+            *place += 1;
+        }
+        Starts { flows: flows.clone(), numbers, first }
+    }
+
+    /// Those of node `n`.
+    pub fn at(starts: &Arc<Starts>, n: usize) -> impl Iterator<Item = (Time, FlowId)> + Send + 'static {
+        let starts = starts.clone();
+        (starts.first[n]..starts.first[n + 1]).map(move |place| {
+            let flow = starts.numbers[place as usize];
+            (starts.flows.get(flow as usize).flow.start, FlowId(flow))
+        })
+    }
+}
