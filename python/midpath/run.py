@@ -50,7 +50,7 @@ def run(
     `controllers` are classes that extend `midpath.Controller`, and so more schemes. They run on one thread.
 
     With `out` the result is saved there, as by `Result.save`. Its table of flows is written piece by piece and read
-    when somebody asks for it: ten million flows then take 1.6 GB on one thread.
+    when somebody asks for it: ten million flows then take 1.6 GB.
     """
     if out is None:
         return _run(scenario, scheme, seed, threads, wire, progress, policies, controllers, None)

@@ -39,8 +39,9 @@ def short_flows(flows, scheme="newreno"):
     }
 
 
-def test_a_flow_takes_two_hundred_bytes():
-    few, many = (repetitions(short_flows(flows), 1) for flows in (MANY, MANY + 150_000))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_flow_takes_two_hundred_bytes(threads):
+    few, many = (repetitions(short_flows(flows), 1, threads) for flows in (MANY, MANY + 150_000))
     peaks = [one.spent[0].peak_bytes for one in (few, many)]
     assert many.run["completed"] == MANY + 150_000
     assert (peaks[1] - peaks[0]) / 150_000 < MOST

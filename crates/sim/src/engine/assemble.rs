@@ -11,7 +11,7 @@ use super::network::{NetLink, Network};
 use super::parallel::{Plan, Survey, run_alone, run_together};
 use super::part::{Part, Span};
 use super::partition::{cut_window, partition, pays};
-use super::reports::Reports;
+use super::reports::{AllReports, Reports};
 use super::rings::Rings;
 use super::trace::{Record, Trace, TracePlan};
 use super::wire::{Target, Wire};
@@ -23,6 +23,7 @@ pub struct Engine {
     /// Part and number therein of each node.
     place: Vec<(u32, u32)>,
     nodes_of_rings: Vec<Vec<u32>>,
+    reports: AllReports,
     window: Time,
     threads: usize,
     survey: Survey,
@@ -72,8 +73,10 @@ impl Engine {
             let spans = std::mem::take(&mut map.spans[p]);
             Part::new(nodes, spans, wires, rings, parts, std::mem::take(&mut events[p]), probe(&members[p]))
         });
-        let parts = built.collect();
-        Engine { parts, place, nodes_of_rings, window, threads, survey: Survey::default() }
+        let mut parts: Vec<Part> = built.collect();
+        let reports = AllReports::default();
+        parts.iter_mut().for_each(|part| part.reports = reports.clone());
+        Engine { parts, place, nodes_of_rings, reports, window, threads, survey: Survey::default() }
     }
 
     /// Makes all links carry bytes: every packet is encoded and decoded on each.
@@ -206,9 +209,8 @@ impl Engine {
     /// What every flow's ends have reported, those that are gone and those that are still here. The
     /// first are handed over.
     pub fn take_reports(&mut self) -> Reports {
-        let mut all = Reports::default();
-        for part in &mut self.parts {
-            all.take(&mut part.reports);
+        let mut all = self.reports.take();
+        for part in &self.parts {
             let alive = part.nodes.iter().flat_map(Node::reports);
             alive.for_each(|(flow, _, report)| all.add(flow, report));
         }

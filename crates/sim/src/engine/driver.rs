@@ -12,7 +12,7 @@ use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
 use super::mail::{Address, Mail};
-use super::reports::Reports;
+use super::reports::AllReports;
 use super::rings::{Entry, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
@@ -57,7 +57,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub bucket_end: Time,
     pub tally: &'a mut Tally,
     pub fates: &'a mut FxHashMap<FlowId, FlowFate>,
-    pub reports: &'a mut Reports,
+    pub reports: &'a AllReports,
     pub outbox: &'a mut [Mail],
     pub probe: &'a mut dyn Probe,
     pub observed: bool,

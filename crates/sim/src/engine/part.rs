@@ -16,7 +16,7 @@ use super::arrival_heap::ArrivalHeap;
 use super::driver::{NodeDriver, Tracing, Untraced};
 use super::mail::Mail;
 use super::next_arrivals;
-use super::reports::Reports;
+use super::reports::AllReports;
 use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
@@ -76,7 +76,8 @@ pub(crate) struct Part {
     pub pool: Pool,
     pub tally: Tally,
     pub fates: FxHashMap<FlowId, FlowFate>,
-    pub reports: Reports,
+    /// All parts' together.
+    pub reports: AllReports,
     /// What leaves for each part.
     pub outbox: Vec<Mail>,
     pub events: Vec<Event>,
@@ -124,7 +125,7 @@ impl Part {
             pool: Pool::new(),
             tally: Tally::default(),
             fates: FxHashMap::default(),
-            reports: Reports::default(),
+            reports: AllReports::default(),
             outbox: (0..parts).map(|_| Mail::default()).collect(),
             events,
             observed: false,
@@ -273,7 +274,7 @@ impl Part {
             bucket_end: self.bucket_end,
             tally: &mut self.tally,
             fates: &mut self.fates,
-            reports: &mut self.reports,
+            reports: &self.reports,
             outbox: &mut self.outbox,
             observed: self.observed,
             bytes: self.bytes.as_mut(),

@@ -1,5 +1,7 @@
 //! What flows' ends have reported, both ends as one, by flow.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
@@ -84,6 +86,27 @@ const fn page_of(flow: FlowId) -> (usize, usize) {
     (flow.0 as usize / PAGE, flow.0 as usize % PAGE)
 }
 
+/// The reports of all parts: a flow whose ends are in two parts has one place.
+#[derive(Default, Clone)]
+pub(super) struct AllReports(Arc<Mutex<Reports>>);
+
+impl AllReports {
+    /// Adds an end's report to that of its flow. Sums, and what one end alone reports, do not depend on
+    /// which part comes first.
+    pub fn add(&self, flow: FlowId, report: FlowReport) {
+        self.lock().add(flow, report);
+    }
+
+    /// Hands over all.
+    pub fn take(&self) -> Reports {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Reports {
     /// Adds an end's report to that of its flow.
     pub fn add(&mut self, flow: FlowId, report: FlowReport) {
@@ -100,14 +123,6 @@ impl Reports {
         }
     }
 
-    /// Adds all that `other` has, and leaves it nothing.
-    pub fn take(&mut self, other: &mut Reports) {
-        if self.pages.is_empty() {
-            *self = std::mem::take(other);
-        }
-        other.drain().for_each(|(flow, report)| self.add(flow, report));
-    }
-
     /// What a flow's ends have reported so far.
     #[inline]
     pub fn of(&self, flow: FlowId) -> FlowReport {
@@ -118,21 +133,6 @@ impl Reports {
             None => FlowReport::default(),
         }
     }
-
-    /// Hands out the flows' reports and frees them page by page. Flows that have reported nothing
-    /// are left out.
-    fn drain(&mut self) -> impl Iterator<Item = (FlowId, FlowReport)> {
-        let Reports { pages, large } = std::mem::take(self);
-        let pages = pages.into_iter().enumerate();
-        let all = pages.filter_map(|(i, page)| Some((i, page?))).flat_map(|(i, page)| {
-            let flows = (i * PAGE) as u32..;
-            flows.map(FlowId).zip(Vec::from(page))
-        });
-        all.filter(|(_, kept)| *kept != Kept::default()).map(move |(flow, kept)| {
-            let report = if kept == Kept::LARGE { large[&flow] } else { kept.report() };
-            (flow, report)
-        })
-    }
 }
 
 #[cfg(test)]
@@ -141,14 +141,14 @@ mod tests {
 
     #[test]
     fn parts_reports_are_one() {
-        let (mut first, mut second, mut all) = (Reports::default(), Reports::default(), Reports::default());
+        let all = AllReports::default();
+        let (first, second) = (all.clone(), all.clone());
         let sent = |sent| FlowReport { sent, ..FlowReport::default() };
         [(1, 10), (700, 20)].iter().for_each(|(flow, n)| first.add(FlowId(*flow), sent(*n)));
         [(1, 5), (300, 7)].iter().for_each(|(flow, n)| second.add(FlowId(*flow), sent(*n)));
-        all.take(&mut first);
-        all.take(&mut second);
-        assert_eq!([1, 300, 700].map(|flow| all.of(FlowId(flow)).sent), [15, 7, 20]);
-        assert_eq!((first.drain().count(), second.drain().count()), (0, 0));
+        let found = all.take();
+        assert_eq!([1, 300, 700].map(|flow| found.of(FlowId(flow)).sent), [15, 7, 20]);
+        assert_eq!(all.take().of(FlowId(1)), FlowReport::default(), "they are gone");
     }
 
     #[test]
@@ -164,10 +164,7 @@ mod tests {
         let both = passive.merge(active);
         assert_eq!([3, 5_000].map(|flow| reports.of(FlowId(flow))), [both, both]);
         assert_eq!([4, 300, 6_000].map(|flow| reports.of(FlowId(flow))), [FlowReport::default(); 3]);
-        let all: Vec<_> = reports.drain().collect();
-        assert_eq!(all, [(FlowId(3), both), (FlowId(5_000), both)]);
         assert_eq!((both.sent, both.delivered, both.rtt_sum), (10, 1000, 30));
-        assert_eq!(reports.drain().count(), 0, "they are gone");
     }
 
     /// What has no room in few bytes is kept all the same, and so is what is added to it.
@@ -188,7 +185,7 @@ mod tests {
             FlowReport { completed: Some(Time(0)), ..FlowReport::default() },
         ];
         assert_eq!(size_of::<Kept>(), 56);
-        let (mut reports, mut sum) = (Reports::default(), Reports::default());
+        let mut reports = Reports::default();
         for (flow, report) in (0..).map(FlowId).zip(large) {
             reports.add(flow, report);
             assert_eq!(reports.of(flow), report);
@@ -196,9 +193,7 @@ mod tests {
             reports.add(flow, timeouts);
             assert_eq!(reports.of(flow), report.merge(timeouts));
         }
-        sum.add(FlowId(0), FlowReport { sent: 1, ..FlowReport::default() });
-        sum.take(&mut reports);
-        assert_eq!([0, 1, 2, 3].map(|flow| sum.of(FlowId(flow)).sent), [(1 << 40) + 1, 1 << 32, 0, 0]);
-        assert_eq!(sum.of(FlowId(2)).rtt_sum, 1 << 64);
+        assert_eq!([0, 1, 2, 3].map(|flow| reports.of(FlowId(flow)).sent), [1 << 40, 1 << 32, 0, 0]);
+        assert_eq!(reports.of(FlowId(2)).rtt_sum, 1 << 64);
     }
 }
