@@ -383,7 +383,7 @@ impl RoundTrips {
         self.smoothed.mean()
     }
 
-    /// See [`Smoothed::patience`].
+    /// How long to wait for the last Interest at most: by the round trips of all paths together.
     pub fn patience(&self) -> Option<Time> {
         self.smoothed.patience()
     }
