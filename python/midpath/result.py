@@ -112,7 +112,7 @@ class Result:
             flows.move_to(new)
             self._fill(new)
 
-        write_directory(path, MARKER, fill)
+        write_directory(path, MARKER, fill, flows.work)
         return replace(self, tables=WithStoredFlows(self.tables, path))
 
     def _fill(self, directory: Path) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 from midpath.errors import OutputError
 
 
-def write_directory(path: Path, marker: str, fill: Callable[[Path], None]) -> None:
+def write_directory(path: Path, marker: str, fill: Callable[[Path], None], begun: Path | None = None) -> None:
     """Lets `fill` write into a new directory beside `path`, then puts it in the place of `path`.
 
-    An existing directory is replaced only if it is empty or holds `marker`: then it is a result of ours.
+    An existing directory is replaced only if it is empty or holds `marker`: then it is a result of ours. `begun` is
+    what of the new result is there already.
     """
-    require_replaceable(path, marker)
+    require_replaceable(path, marker, begun)
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         fixed = stays(path)
@@ -65,13 +66,13 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, f"{error.filename or path} cannot be written: {reason}") from None
 
 
-def require_replaceable(path: Path, marker: str) -> None:
-    """Raises `OutputError` if writing a result to `path` would destroy something that is not one."""
+def require_replaceable(path: Path, marker: str, begun: Path | None = None) -> None:
+    """Raises `OutputError` if writing a result to `path` would destroy something that is not one, and not `begun`."""
     if not path.exists() and not path.is_symlink():
         return
     if not path.is_dir():
         raise OutputError(f"{path} exists and is not a directory")
-    if any(path.iterdir()) and not (path / marker).is_file():
+    if any(entry != begun for entry in path.iterdir()) and not (path / marker).is_file():
         raise OutputError(f"{path} exists and holds no {marker}: choose another directory for the result")
 
 
