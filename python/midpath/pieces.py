@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from midpath.storage import naming, stays
+from midpath.storage import naming, workplace
 from midpath.tables import to_arrow
 
 FLOWS = "flows"
@@ -45,9 +44,7 @@ class FlowsFile:
         table = to_arrow(buffers)
         with naming(self.result):
             if self.writer is None:
-                self.result.parent.mkdir(parents=True, exist_ok=True)
-                place = self.result if stays(self.result) else self.result.parent
-                self.work = Path(tempfile.mkdtemp(prefix=f".{self.result.name}.", dir=place))
+                self.work = workplace(self.result)
                 self.writer = pq.ParquetWriter(self.work / f"{FLOWS}.parquet", table.schema, compression="zstd")
             self.writer.write_table(table)
 

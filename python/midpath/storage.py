@@ -20,9 +20,7 @@ def write_directory(path: Path, marker: str, fill: Callable[[Path], None], begun
     """
     require_replaceable(path, marker, begun)
     with naming(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fixed = stays(path)
-        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path if fixed else path.parent))
+        fixed, work = stays(path), workplace(path)
         try:
             new = work / "new"
             new.mkdir()
@@ -35,6 +33,12 @@ def write_directory(path: Path, marker: str, fill: Callable[[Path], None], begun
             new.rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def workplace(path: Path) -> Path:
+    """A new hidden directory from which what is written there can be moved to `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path if stays(path) else path.parent))
 
 
 def stays(path: Path) -> bool:

@@ -15,6 +15,6 @@ mod schemes;
 pub mod setup;
 
 pub use output::{Column, RunOutput, Table};
-pub use run::{Listener, PIECE, Phase, Progress, RunOptions, prepare, run_in_pieces, run_text, run_watched, run_with};
+pub use run::{Listener, PIECE, Phase, Progress, RunOptions, prepare, run_in_pieces, run_text, run_with};
 pub use scenario::{ScenarioError, schema, schema_of};
 pub use schemes::schemes;

@@ -95,20 +95,8 @@ pub fn run_with(
     catalogue: &Catalogue,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
-    run_watched(text, base, options, catalogue, progress, &mut |_| true)
-}
-
-/// Runs a scenario and says when each phase begins. `None` if `progress` or `watch` returned false
-/// on the way.
-pub fn run_watched(
-    text: &str,
-    base: &Path,
-    options: &RunOptions,
-    catalogue: &Catalogue,
-    progress: &mut dyn FnMut(Progress) -> bool,
-    watch: &mut dyn FnMut(Phase) -> bool,
-) -> Result<Option<RunOutput>, ScenarioError> {
-    run_in_pieces(text, base, options, catalogue, &mut Listener { progress, watch, rows: None })
+    let mut listener = Listener { progress, watch: &mut |_| true, rows: None };
+    run_in_pieces(text, base, options, catalogue, &mut listener)
 }
 
 /// Who is told of a run while it is under way.
@@ -125,8 +113,8 @@ pub struct Listener<'a> {
 /// Rows of a piece of the table `flows`. Ours: 20 MB.
 pub const PIECE: usize = 1 << 17;
 
-/// Runs a scenario, and may give the flows' rows away piece by piece. `None` if the listener has ended
-/// it.
+/// Runs a scenario, says when each phase begins, and may give the flows' rows away piece by piece. `None`
+/// if the listener has ended it.
 pub fn run_in_pieces(
     text: &str,
     base: &Path,
@@ -460,7 +448,8 @@ mod tests {
             Some(phase) != last
         };
         let catalogue = Catalogue::standard();
-        let ended = run_watched(SCENARIO, Path::new("."), &options, &catalogue, &mut |_| true, &mut watch);
+        let mut listener = Listener { progress: &mut |_| true, watch: &mut watch, rows: None };
+        let ended = run_in_pieces(SCENARIO, Path::new("."), &options, &catalogue, &mut listener);
         (seen, ended.expect("a good scenario").is_some())
     }
 

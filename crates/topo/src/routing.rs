@@ -291,7 +291,7 @@ pub fn follow(
 }
 
 /// The router that a host with a single link hangs on, with the link.
-fn fold(topology: &Topology, n: usize) -> Option<(usize, usize)> {
+pub(crate) fn fold(topology: &Topology, n: usize) -> Option<(usize, usize)> {
     match topology.ports(n) {
         [only] if topology.is_host(n) && !topology.is_host(only.peer as usize) => {
             Some((only.peer as usize, only.link as usize))

@@ -193,8 +193,8 @@ impl Pending {
     /// it was sent.
     fn first_wanderer(&mut self) -> Option<(u32, Time)> {
         while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < self.newest) {
-            let waits = |s: &&Sent| !s.back && s.course.line.is_none() && s.at == at;
-            if self.interests.get(&segment).is_some_and(|sent| waits(&sent)) {
+            let waits = |s: &Sent| !s.back && s.course.line.is_none() && s.at == at;
+            if self.interests.get(&segment).is_some_and(waits) {
                 return Some((segment, at));
             }
             self.wandering.pop_front();

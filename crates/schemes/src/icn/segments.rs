@@ -88,6 +88,11 @@ impl Segments {
                 self.again.push_back(segment);
             }
         }
+        self.find_strays(now, long)
+    }
+
+    /// Puts what is in no line and lost after this time on the list again: how many.
+    fn find_strays(&mut self, now: Time, long: Time) -> u32 {
         let before = self.again.len();
         while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
             self.again.push_back(segment);
@@ -102,9 +107,7 @@ impl Segments {
         while let Some(segment) = self.pending.overtaken_anywhere(reordering, now, usual) {
             self.again.push_back(segment);
         }
-        while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
-            self.again.push_back(segment);
-        }
+        self.find_strays(now, long);
     }
 
     /// When there is something to find for [`Segments::find_doubted`], if these times are waited.

@@ -128,7 +128,7 @@ impl Asking {
     pub fn on_time(&mut self, params: &MirccParams, now: Time) {
         self.time_out(params, now);
         if self.doubts_at(params, now) <= now {
-            let times = self.patience_at_end(now);
+            let times = self.patience(now);
             self.segments.find_doubted(now, times);
         }
         if self.probes_at(params) <= now {
@@ -226,23 +226,20 @@ impl Asking {
         if params.repair == Repair::Timeout || !self.begun || self.segments.wanted().is_some() {
             return Time::MAX;
         }
-        let times = self.patience_at_end(now);
+        let times = self.patience(now);
         self.segments.next_doubted(times)
     }
 
     /// After which time an Interest is lost that others have overtaken, and one without a hint.
-    fn patience(&self, now: Time) -> [Time; 2] {
-        // RFC 6298's time without its least. An Interest without a hint may have gone a longer way.
+    fn patience(&mut self, now: Time) -> [Time; 2] {
+        // RFC 6298's time without its least.
         let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
-        let long = usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2());
+        // An Interest without a hint may have gone a longer way; at an object's end none is worth a wait.
+        let long = match self.segments.is_ending() {
+            true => usual.max(mean.unwrap_or(now) * 2),
+            false => usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2()),
+        };
         [usual, long]
-    }
-
-    /// The same where nothing is left to ask for: at an object's end no longer path is worth a wait.
-    fn patience_at_end(&mut self, now: Time) -> [Time; 2] {
-        let [usual, long] = self.patience(now);
-        let mean = self.rtts.smoothed().unwrap_or(now);
-        if self.segments.is_ending() { [usual, usual.max(mean * 2)] } else { [usual, long] }
     }
 
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial
@@ -303,7 +300,7 @@ impl Asking {
         if params.repair == Repair::Timeout {
             return;
         }
-        let times = self.patience_at_end(now);
+        let times = self.patience(now);
         if answered.wandered() {
             self.patience = (self.patience - RELIEF).max(0.0);
         }

@@ -9,6 +9,7 @@ use super::{Component, TopologySpec, attach, check, fill, source, without};
 use crate::classes;
 use crate::draft::{Draft, MIN_DELAY};
 use crate::graph::{NodeKind, Topology};
+use crate::routing::fold;
 
 /// Most routers of a topology.
 pub const MAX_ROUTERS: usize = 500_000;
@@ -59,7 +60,8 @@ fn check_size(topology: &Topology) -> Result<(), String> {
     if routers > MAX_ROUTERS {
         return Err(format!("{routers} routers; up to {MAX_ROUTERS} can be routed over"));
     }
-    let mut places: Vec<usize> = topology.hosts().map(|host| place(topology, host)).collect();
+    let mut places: Vec<usize> =
+        topology.hosts().map(|host| fold(topology, host).map_or(host, |(router, _)| router)).collect();
     places.sort_unstable();
     places.dedup();
     if routers.saturating_mul(places.len()) > MAX_WAYS {
@@ -67,14 +69,6 @@ fn check_size(topology: &Topology) -> Result<(), String> {
         return Err(format!("{routers} routers with hosts at {places} of them; there may be hosts at {most}"));
     }
     Ok(())
-}
-
-/// The router of a host that has no other, else the host: what ways are kept to.
-fn place(topology: &Topology, host: usize) -> usize {
-    match topology.ports(host) {
-        [only] => only.peer as usize,
-        _ => host,
-    }
 }
 
 fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
