@@ -151,6 +151,29 @@ fn what_is_on_its_way_again_is_not_repeated_by_the_next_recovery() {
     }
 }
 
+/// From a large window on, one in 25 packets is lost, repeats too, for good: each recovery ends in
+/// the next. By RFC 5681's FlightSize, in which the SACKed windows count, the window stays at 580
+/// segments.
+#[test]
+fn a_recovery_after_another_lowers_the_window_again() {
+    for recovery in [Recovery::Prr, Recovery::Rfc6675] {
+        let tcp = TcpParams { recovery, hystart: Some(HyStartRule::Off), ..TcpParams::default() };
+        let (tcp, control) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+        let mut data = 0;
+        let lose = move |s: &Sent| {
+            data += u64::from(s.is_data());
+            if s.is_data() && data > 600 && data % 25 == 0 { Fate::Lose } else { Fate::Pass }
+        };
+        let setup = Setup { size: None, stop: Some(Time::from_secs(30)), ..Setup::default() };
+        let mut lab = Lab::new(setup, tcp, control).treat(lose);
+        lab.run_until(Time::from_ms(750));
+        let before = lab.sender().window().cwnd / MSS;
+        lab.run_until(Time::from_secs(29));
+        let after = lab.sender().window().ssthresh / MSS;
+        assert!(before > 100 && after < 20, "{recovery:?}: {before} segments, then {after}");
+    }
+}
+
 /// RFC 3042: with a window of four and the first lost, three duplicates come only thanks to new
 /// data on the first two.
 #[test]
@@ -298,6 +321,6 @@ fn a_rescue_whose_original_arrives_shows_no_loss() {
     let mut lab = Lab::new(setup, tcp, control);
     lab.run();
     let (repeated, lost) = (lab.report().retransmitted, lab.drops());
-    assert!(lost > 90, "{lost}");
+    assert!(lost > 70, "{lost}");
     assert!(repeated <= lost + 1, "{repeated} for {lost}");
 }

@@ -17,9 +17,21 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
     pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
+        self.begin_recovery(self.flight(), news, ctx);
+    }
+
+    /// A recovery right after another, or after a timeout. FlightSize then counts what was SACKed
+    /// meanwhile, which can be windows: half of it would not be less than the window, and where
+    /// losses go on a flow would keep its window for good. So the window counts (as in Linux), where
+    /// that is less; RFC 9438, §4.6, allows it.
+    fn enter_recovery_again(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
+        self.begin_recovery(self.flight().min(self.window.cwnd), news, ctx);
+    }
+
+    fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
         // With SACK a repeat that is on its way is not lost with its original.
         self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
-        let congestion = self.congestion(news.now, self.flight());
+        let congestion = self.congestion(news.now, flight);
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
         self.recover = self.nxt;
         self.phase = Phase::Recovery;
@@ -37,7 +49,8 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.window.set(self.window.ssthresh);
         if self.prr_on() {
-            self.prr = Prr::begin(congestion.flight);
+            // RFC 9937, §6, RecoverFS: not what was SACKed before this ACK.
+            self.prr = Prr::begin(self.flight() - self.board.sacked() + news.delivered);
         }
         self.proportion(news, true);
         // What an earlier recovery has repeated last of all may be on its way.
@@ -109,7 +122,7 @@ impl<C: NetworkAssisted> Sender<C> {
         });
         self.reopen(news.now);
         if self.loss_shown() {
-            self.enter_recovery(news, ctx);
+            self.enter_recovery_again(news, ctx);
         }
     }
 
@@ -135,7 +148,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.una >= self.recover {
             self.reopen(news.now);
             if self.loss_shown() {
-                self.enter_recovery(news, ctx);
+                self.enter_recovery_again(news, ctx);
             }
         }
     }
