@@ -2,6 +2,7 @@
 
 use midpath_core::packet::{Flags, NodeId};
 use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::rng::{Purpose, below, stream};
 use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
@@ -14,7 +15,7 @@ use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::cc::{AssistedConfig, Window};
 use crate::transport::growth::Growth;
-use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule};
+use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, Recovery};
 
 const RTT: Time = Time::from_ms(100);
 
@@ -95,6 +96,32 @@ fn the_saw_tooth_has_its_mean_at_three_quarters() {
     assert!((peak / (8.0 * N as f64 / 3.0).sqrt() - 1.0).abs() < 0.03, "W_max {peak}");
     assert!((mean / peak - 0.75).abs() < 0.02, "mean {mean}, W_max {peak}");
     assert_eq!(lab.report().timeouts, 0);
+}
+
+/// Segments in a round trip that arrive where each packet, repeats too, is lost with probability `p`.
+fn segments_a_round<K: AssistedConfig>(tcp: TcpParams, control: K, p: f64) -> f64 {
+    let mut rng = stream(7, Purpose::Corruption, 0);
+    let setup = Setup { size: None, stop: Some(Time::from_secs(400)), ..Setup::default() };
+    let mut lab = Lab::new(setup, tcp, control).without_log().treat(move |s| {
+        if s.is_data() && below(&mut rng, 1_000_000) < (p * 1e6) as u64 { Fate::Lose } else { Fate::Pass }
+    });
+    lab.run();
+    lab.report().delivered as f64 / MSS as f64 / (400.0 / RTT.as_secs_f64())
+}
+
+/// Losses at random, for good: the window is sqrt(3/(2p)) (Mathis et al., 1997), for CUBIC, too, where
+/// it is as friendly as here (RFC 9438, §4.3); timeouts take from it, at 4 % most of all.
+#[test]
+fn windows_follow_the_rate_of_losses() {
+    for (p, least) in [(0.002, 0.6), (0.01, 0.5), (0.04, 0.3)] {
+        for (sack, recovery) in [(true, Recovery::Prr), (true, Recovery::Rfc6675), (false, Recovery::Rfc6675)] {
+            let tcp = TcpParams { sack, recovery, delayed_ack: DelayedAck(1), ..TcpParams::default() };
+            let (cubic_tcp, cubic) = CubicParams { tcp, ..CubicParams::default() }.split().expect("valid");
+            let law = f64::sqrt(1.5 / p);
+            let ratios = [segments_a_round(tcp, NewRenoConfig, p) / law, segments_a_round(cubic_tcp, cubic, p) / law];
+            assert!(ratios.iter().all(|r| (least..1.3).contains(r)), "{p} {sack} {recovery:?}: {ratios:?}");
+        }
+    }
 }
 
 /// RFC 9438, equations 1 and 2: back at W_max after K = cbrt(W_max (1 - beta) / C), concave before,
