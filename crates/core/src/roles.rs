@@ -14,6 +14,7 @@ mod forwarder;
 mod port;
 mod scheme;
 mod shortcuts;
+mod view;
 mod walk;
 
 pub use crate::limit::Backlog;
@@ -26,6 +27,7 @@ pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPa
 pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 pub use shortcuts::Shortcuts;
+pub use view::View;
 pub use walk::{Step, walk};
 
 use std::sync::Arc;

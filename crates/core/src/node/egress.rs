@@ -20,7 +20,33 @@ impl Node {
             }
             return driver.book(port, pkt, start, end, pool);
         }
+        if slot.is_held() && slot.fits(size) {
+            return self.outbound_held(now, now, port, pkt, pool, driver);
+        }
+        if D::TIMETABLES && slot.decides() {
+            return self.outbound_decided(now, port, pkt, pool, driver);
+        }
         self.outbound_by_rule(now, port, pkt, pool, driver);
+    }
+
+    /// The same with a packet for a timetable that is asked without a context.
+    #[inline(never)]
+    fn outbound_decided<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+        let (slot, packet) = (&mut self.slots[usize::from(port.0)], &mut pool[&pkt]);
+        let size = packet.size;
+        if !slot.fits(size) {
+            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
+        }
+        slot.release_started(now);
+        let link = &self.links[usize::from(port.0)];
+        if let Err(why) = slot.decide(packet, now, link, &mut self.streams.ports) {
+            return self.discard(Some(port), pkt, why, pool, driver);
+        }
+        let (start, end) = slot.book(size, now, self.until);
+        if D::TRACES && start > now {
+            driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
+        }
+        driver.book(port, pkt, start, end, pool);
     }
 
     /// The same with a packet that is not admitted at once.

@@ -8,7 +8,8 @@ use crate::fifo::Fifo;
 use crate::limit::Bound;
 use crate::packet::Packet;
 use crate::queue::drop_tail;
-use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Shortcuts, Transmitter};
+use crate::rng::Stream;
+use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Shortcuts, Transmitter, View};
 use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
@@ -60,14 +61,17 @@ impl Wants {
     /// To be called for packets that find nothing waiting, too: it is held, or a packet as large as
     /// the link's may be more than it admits.
     const CALLED: u8 = 16;
+    /// Timetables: to decide on packets without a context.
+    const DECIDES: u8 = 32;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
         let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
         let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::CALLED } else { 0 };
         let admits_first = discipline.admits_within().admits(Backlog::default(), link.mtu);
         let called = if admits_first { 0 } else { Wants::CALLED };
+        let decides = if held == 0 { bit(Wants::DECIDES, |p| p.decides()) } else { 0 };
         let inbound = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
-        Wants(held | called | inbound | bit(Wants::STRAIGHT, |p| p.goes_straight()))
+        Wants(held | called | decides | inbound | bit(Wants::STRAIGHT, |p| p.goes_straight()))
     }
 
     #[inline]
@@ -241,6 +245,22 @@ impl Slot {
         let (booked, state) = (self.booked(), self.shared());
         let (port, Left { timer, marks }) = (self.rule.as_deref_mut()?, left);
         Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
+    }
+
+    /// Whether it is a timetable that says without a context which packets it takes.
+    #[inline]
+    pub fn decides(&self) -> bool {
+        self.wants.has(Wants::DECIDES)
+    }
+
+    /// Asks such a timetable, which is up to date.
+    #[inline(always)]
+    pub fn decide(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, rng: &mut Stream) -> Result<(), Drop> {
+        let backlog = self.booked();
+        let idle_since = if self.free_at <= now { Some(self.free_at) } else { None };
+        let (rate, mtu, sojourn) = (link.rate, link.mtu, Time::ZERO);
+        let mut view = View { now, backlog, lane: backlog, rate, mtu, idle_since, sojourn, rng };
+        self.rule.as_deref_mut().map_or(Ok(()), |port| port.decide(packet, &mut view))
     }
 
     #[inline]

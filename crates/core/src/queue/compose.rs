@@ -2,7 +2,7 @@ use super::Bound;
 use super::aqm::{Aqm, Standing, Unsignalled, Verdict, View};
 use super::scheduler::{Fifo, Scheduler};
 use super::signal::{Done, Loss, Signal};
-use crate::packet::Pkt;
+use crate::packet::{Packet, Pkt};
 use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts};
 use crate::units::Time;
 
@@ -200,6 +200,23 @@ impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
                 Err(Drop::Queue)
             }
             Verdict::Signal => self.tell(pkt, ctx),
+            Verdict::Pass => Ok(()),
+        }
+    }
+
+    fn decides(&self) -> bool {
+        self.is_timetable() && self.signal.drops()
+    }
+
+    fn decide(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Result<(), Drop> {
+        let (verdict, waiting) = (self.aqm.enqueue(packet, view), view.backlog);
+        match verdict {
+            Verdict::Drop(why) => Err(why),
+            _ if !self.scheduler.admits(packet, waiting) => {
+                self.aqm.refused(packet);
+                Err(Drop::Queue)
+            }
+            Verdict::Signal => Err(Drop::Aqm),
             Verdict::Pass => Ok(()),
         }
     }

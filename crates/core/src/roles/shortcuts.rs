@@ -1,5 +1,6 @@
 //! What a port may offer for speed alone.
 
+use super::View;
 use super::port::{Drop, Inbound, Port, PortCtx};
 use crate::limit::{Backlog, Bound};
 use crate::packet::{Packet, Pkt};
@@ -22,6 +23,15 @@ pub trait Shortcuts: Port {
     /// is taken, by the same rule. What waits before it is in [`PortCtx::booked`]. The default is a
     /// queue without end.
     fn admit(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        Ok(())
+    }
+    /// Whether [`Shortcuts::decide`] is to be called in place of [`Shortcuts::admit`]. Asked once.
+    fn decides(&self) -> bool {
+        false
+    }
+    /// Of a timetable that needs nothing else of its node: what [`Shortcuts::admit`] would say. A
+    /// context for each hop would be the half of what asking costs.
+    fn decide(&mut self, _packet: &mut Packet, _view: &mut View<'_>) -> Result<(), Drop> {
         Ok(())
     }
     /// Of a timetable: as long as a packet fits into this with all that waits, [`Shortcuts::admit`]
