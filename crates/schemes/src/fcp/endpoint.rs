@@ -206,12 +206,15 @@ impl Sender {
         let limit = self.group.preload_limit();
         let preload = match self.ask(wanted, pays) {
             Some(all) => all,
-            None => {
-                self.announced.next(wanted, self.budget.spending, pays).min(limit).min(self.may_announce(ctx) / pays)
-            }
+            None => match self.announced.next(wanted, self.budget.spending, pays).min(limit) {
+                next if next > 0.0 => next.min(self.may_announce(ctx) / pays),
+                next => next,
+            },
         };
-        self.announced.push(self.nonce, preload * pays);
-        ctx.shared.get::<Host>().announce(preload * pays, ctx.now);
+        if preload != 0.0 {
+            self.announced.push(self.nonce, preload * pays);
+            ctx.shared.get::<Host>().announce(preload * pays, ctx.now);
+        }
         preload
     }
 

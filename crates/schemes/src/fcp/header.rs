@@ -124,7 +124,7 @@ impl Header for FcpHeader {
         }
     }
 
-    #[inline] // so that what a caller does not look at is not put together
+    #[inline(always)] // so that what a caller does not look at is not put together
     fn get(body: &[u8]) -> Option<FcpHeader> {
         let (bytes, tree) = body.split_first_chunk::<BODY>()?;
         let tree = match tree {
@@ -186,16 +186,17 @@ impl FcpHeader {
         body[CLASS] = self.class as u8;
     }
 
-    /// Whether a packet's outermost FCP header is an echo, without reading the rest of it.
+    /// Whether the body of an FCP header is an echo's, without reading the rest of it.
     #[inline]
-    pub fn is_echo(packet: &Packet) -> bool {
-        packet.body(FcpHeader::TAG).and_then(|body| body.get(FLAGS)).is_some_and(|flags| flags & 1 == 1)
+    pub fn is_echo(body: &[u8]) -> bool {
+        body.get(FLAGS).is_some_and(|flags| flags & 1 == 1)
     }
 
     /// The price of a path that is one link longer. Prices at or below `minimum` count as zero (§5:
     /// P = P + MINIMUM).
+    #[inline]
     pub fn add_price(&mut self, link: f64, minimum: f64) {
-        self.price = equations::path_price(self.price.into(), link, minimum).min(MAX_PRICE) as f32;
+        self.price = equations::at_most(equations::path_price(self.price.into(), link, minimum), MAX_PRICE) as f32;
     }
 
     /// What the packet holds: its balance in the currency of the domain that it is in (§4.3). A SYN
@@ -218,10 +219,11 @@ impl FcpHeader {
     /// about to be told.
     #[inline]
     pub fn pays(&self, quoted: f64) -> f64 {
-        if self.rtt > 0.0 { quoted.min(self.local_balance()) } else { quoted }
+        if self.rtt > 0.0 { equations::at_most(quoted, self.local_balance()) } else { quoted }
     }
 
     /// What the packet has left to pay with, $/byte: negative when it paid too little (§5).
+    #[inline]
     pub fn left(&self) -> f64 {
         f64::from(self.balance) - f64::from(self.charged)
     }

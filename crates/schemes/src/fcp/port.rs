@@ -1,11 +1,12 @@
 //! A port: it prices its link at every packet, and writes the price into the packet's header.
 
-use midpath_core::packet::Packet;
+use midpath_core::packet::{Header, Packet};
 use midpath_core::queue::{Aqm, Bound, Verdict, View};
 use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
 use super::enforce::Edge;
+use super::equations::{at_least, at_most};
 use super::header::FcpHeader;
 use super::network::Exchange;
 use super::perturb::{Perturbation, Perturbed};
@@ -48,6 +49,7 @@ impl<P: Pricing> FcpPort<P> {
     }
 
     /// Prices a data packet; whether it may go on.
+    #[inline(always)]
     fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, arrival: &Arrival) -> Result<(), Drop> {
         // Without domains there is one currency, whatever a header says.
         if self.exchange.is_none() {
@@ -61,13 +63,34 @@ impl<P: Pricing> FcpPort<P> {
         header.add_price(quote, self.minimum);
         // §5: "every router along the path subtracts its link's price for this packet, p(t − rtt)".
         if charge.quoted > self.minimum {
-            header.charged = (f64::from(header.charged) + charge.quoted / worth).min(super::header::MAX_PRICE) as f32;
+            let charged = f64::from(header.charged) + charge.quoted / worth;
+            header.charged = at_most(charged, super::header::MAX_PRICE) as f32;
         }
         header.write_back(packet);
         match &mut self.edge {
             Some(edge) => edge.leave(packet, &header, arrival.now),
             None => Ok(()),
         }
+    }
+
+    /// Prices a packet whose outermost header of ours is none that an honest end writes, if it has another.
+    #[cold]
+    #[inline(never)]
+    fn price_inner(&mut self, packet: &mut Packet, arrival: &Arrival) -> Result<(), Drop> {
+        match packet.header::<FcpHeader>() {
+            Some(header) => self.price(packet, header, arrival),
+            None => self.pass(packet, arrival),
+        }
+    }
+
+    /// A packet that pays nothing.
+    #[inline]
+    fn pass(&mut self, packet: &Packet, arrival: &Arrival) -> Result<(), Drop> {
+        self.pricing.pass(packet.size, arrival);
+        if self.edge.is_some() {
+            self.tell(packet, arrival.now);
+        }
+        Ok(())
     }
 
     /// The edge sees what its host is told.
@@ -79,20 +102,19 @@ impl<P: Pricing> FcpPort<P> {
 }
 
 impl<P: Pricing> Aqm for FcpPort<P> {
+    // All of a hop in one piece: with calls, what stands in the header goes through memory three times.
+    #[inline(always)]
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let capacity = view.rate.as_f64() / 8.0;
-        let queue = (view.backlog.bytes as f64 - self.forgiven).max(0.0);
+        let queue = at_least(view.backlog.bytes as f64 - self.forgiven, 0.0);
         let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
         let arrival = Arrival { now: view.now, load: Load { capacity, queue }, factor };
         // An echo pays nothing: what it says is read at its end, and at an edge.
-        let paying = if FcpHeader::is_echo(packet) { None } else { packet.header::<FcpHeader>() };
+        let paying = packet.body(FcpHeader::TAG).filter(|body| !FcpHeader::is_echo(body)).map(FcpHeader::get);
         let admitted = match paying {
-            Some(header) => self.price(packet, header, &arrival),
-            None => {
-                self.pricing.pass(packet.size, &arrival);
-                self.tell(packet, view.now);
-                Ok(())
-            }
+            Some(Some(header)) => self.price(packet, header, &arrival),
+            Some(None) => self.price_inner(packet, &arrival),
+            None => self.pass(packet, &arrival),
         };
         // What finds no room has been counted: it was sent, and it is paid for.
         match admitted {

@@ -37,7 +37,7 @@ impl Uniform {
     }
 
     /// The price after what has just come in.
-    #[inline]
+    #[inline(always)]
     fn update(&mut self, arrival: &Arrival) {
         let sums = self.meter.sum_window(arrival.now, &self.rule);
         let d = self.meter.d(&self.rule);
@@ -47,12 +47,13 @@ impl Uniform {
         let income = Meter::with_opening(&sums, income, self.rule.room(load, d), capacity);
         let price = self.rule.price(income, load, d);
         let caught = if self.catch_up { self.meter.catch_up(&sums, load, d) } else { 0.0 };
-        self.link.set(arrival.now, (price.max(caught) * arrival.factor).max(self.rule.minimum));
+        let price = equations::at_least(caught, price) * arrival.factor;
+        self.link.set(arrival.now, equations::at_least(price, self.rule.minimum));
     }
 }
 
 impl Pricing for Uniform {
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         let quoted = self.link.quoted(header, arrival.now);
         let charges = self.link.charges(header, quoted);
@@ -63,6 +64,7 @@ impl Pricing for Uniform {
         Charge { quote: self.link.now(), quoted: charges }
     }
 
+    #[inline(always)]
     fn pass(&mut self, size: u32, arrival: &Arrival) {
         self.meter.pass(arrival.now, size);
     }

@@ -3,6 +3,8 @@
 
 use midpath_core::units::Time;
 
+use crate::fcp::equations::at_most;
+
 /// Entries at most. Ours: 96 kB a port; a price each for the last 4096 packets, or for every 4096th
 /// of the span.
 const ENTRIES: usize = 4096;
@@ -43,16 +45,18 @@ impl History {
     #[inline]
     pub fn push(&mut self, now: Time, price: f64) {
         let gap = self.gap();
-        let kept = &mut self.entries[self.first..];
-        match kept {
-            [.., before, newest] if now.0 - before.0.0 < gap => *newest = (now, price, price.min(newest.2)),
-            _ => {
+        let close = |entry: &(Time, f64, f64)| now.0 - entry.0.0 < gap;
+        match &mut self.entries[self.first..] {
+            [.., before, newest] if close(before) => *newest = (now, price, at_most(price, newest.2)),
+            kept => {
+                let least = match kept {
+                    [.., newest] if close(newest) => at_most(price, newest.1),
+                    _ => price,
+                };
                 if kept.len() >= ENTRIES {
                     self.first += 1;
                 }
                 self.make_room();
-                let close = self.entries.last().filter(|newest| now.0 - newest.0.0 < gap);
-                let least = close.map_or(price, |newest| price.min(newest.1));
                 self.entries.push((now, price, least));
             }
         }
@@ -68,10 +72,15 @@ impl History {
     #[inline]
     fn make_room(&mut self) {
         if self.entries.len() == self.entries.capacity() && 2 * self.first >= self.entries.len() {
-            self.entries.drain(..self.first);
-            self.last = self.last.saturating_sub(self.first);
-            self.first = 0;
+            self.forget();
         }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self) {
+        self.entries.drain(..self.first);
+        self.last = self.last.saturating_sub(self.first);
+        self.first = 0;
     }
 
     /// The price at `at`: that of the last change until then; before all that is remembered, the
@@ -79,7 +88,7 @@ impl History {
     #[inline]
     pub fn at(&mut self, at: Time, now: Time) -> Option<f64> {
         // Twice the age, so that round-trip times may grow.
-        self.span = self.span.max((now - at) * 2);
+        self.span = self.span.max(Time(now.0.saturating_sub(at.0) * 2));
         if self.first >= self.entries.len() {
             return None;
         }
@@ -90,12 +99,13 @@ impl History {
     /// The least that may have been told when the price was what was last asked for. Of packets that
     /// come within a 4096th of the span, the last one's price is remembered for all; and a packet
     /// that takes longer onto the links before this one than the one that was told asks for a later
-    /// price.
-    pub fn least(&self) -> Option<f64> {
+    /// price. The search ends at what is not above `enough`.
+    #[inline]
+    pub fn least(&self, enough: f64) -> Option<f64> {
         let mut here = self.last;
         let (since, _, mut least) = *self.entries.get(here)?;
         let from = since.0.saturating_sub(LATE * self.gap());
-        while here > self.first && self.entries[here].0.0 > from {
+        while least > enough && here > self.first && self.entries[here].0.0 > from {
             here -= 1;
             least = least.min(self.entries[here].1);
         }

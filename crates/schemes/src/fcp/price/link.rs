@@ -3,6 +3,7 @@
 use midpath_core::units::Time;
 
 use super::{History, Rule};
+use crate::fcp::equations::{at_least, at_most};
 use crate::fcp::header::FcpHeader;
 
 /// One price of a link over time: what everybody pays (§4.1), or what one class of packets pays
@@ -58,7 +59,7 @@ impl LinkPrice {
         if header.rtt <= 0.0 || quoted <= left {
             return quoted;
         }
-        self.history.least().map_or(quoted, |least| quoted.min(least.max(left)))
+        self.history.least(left).map_or(quoted, |least| at_most(quoted, at_least(least, left)))
     }
 
     /// What a packet pays for this link per byte that was `quoted` this: the minimum of that and of

@@ -12,7 +12,7 @@ mod window;
 pub use history::History;
 pub use link::LinkPrice;
 pub use meter::Meter;
-pub use window::{Payment, Terms, Window};
+pub use window::{Opening, Payment, Terms, Window};
 
 use super::equations;
 use super::header::MAX_PRICE;
@@ -50,7 +50,8 @@ impl Rule {
     /// Equation (2), from the budget that comes in ($/s). Never below the minimum.
     #[inline]
     pub fn price(&self, income: f64, load: Load, d: f64) -> f64 {
-        equations::price(income, load.capacity, self.alpha, load.queue, d).clamp(self.minimum, MAX_PRICE)
+        let price = equations::price(income, load.capacity, self.alpha, load.queue, d);
+        equations::at_most(equations::at_least(price, self.minimum), MAX_PRICE)
     }
 
     /// A price as it enters a sum: the minimum counts as zero (§5).
