@@ -150,10 +150,12 @@ impl InrppHeader {
     }
 }
 
+#[inline]
 fn put(out: &mut [u8], at: usize, value: u32) {
     out[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
+#[inline]
 fn get(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4].try_into().map_or(0, u32::from_be_bytes)
 }
@@ -207,11 +209,14 @@ impl Header for InrppHeader {
         let begins = flag(self.begin.is_some(), BEGINS);
         let parts = flag(self.far(), FAR) | flag(self.notifies(), SAYS) | flag(self.signed(), SIGNED) | begins;
         let carried = flag(self.carried, CARRIED) | flag(self.stored, STORED) | flag(self.idle, IDLE);
-        out[0] = flag(self.direction == Direction::Ack, ACK) | carried | parts;
-        out[1] = self.releases;
-        (0..NONCES).for_each(|i| put(out, 2 + 4 * i, self.nonces.0[i]));
-        put(out, FIXED - 4, self.via.map_or(NOWHERE, |n| n.0));
-        let mut rest = &mut out[FIXED..];
+        let Some((fixed, mut rest)) = out.split_first_chunk_mut::<FIXED>() else { return };
+        fixed[0] = flag(self.direction == Direction::Ack, ACK) | carried | parts;
+        fixed[1] = self.releases;
+        let [first, second, third] = self.nonces.0;
+        put(fixed, 2, first);
+        put(fixed, 6, second);
+        put(fixed, 10, third);
+        put(fixed, FIXED - 4, self.via.map_or(NOWHERE, |n| n.0));
         if self.far() {
             put(rest, 0, value(self.far_slow));
             put(rest, 4, value(self.far_cancel));
@@ -253,7 +258,7 @@ impl Header for InrppHeader {
             via: Some(get(fixed, FIXED - 4)).filter(|n| *n != NOWHERE).map(NodeId),
             ..InrppHeader::default()
         };
-        header.nonces = Nonces::of([0, 1, 2].map(|i| get(fixed, 2 + 4 * i)));
+        header.nonces = Nonces::of([get(fixed, 2), get(fixed, 6), get(fixed, 10)]);
         if !far.is_empty() {
             (header.far_slow, header.far_cancel) = (nonce(get(far, 0)), nonce(get(far, 4)));
         }
