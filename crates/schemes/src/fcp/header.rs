@@ -160,7 +160,7 @@ impl Header for FcpHeader {
 impl FcpHeader {
     /// Whether every number is one that an honest end or router could have written. Without
     /// branches: each port asks, and hardly any header is wrong.
-    #[inline]
+    #[inline(always)]
     fn sane(&self) -> bool {
         let within = |x: f32, least: f64, most: f64| (f64::from(x) >= least) & (f64::from(x) <= most);
         ((self.rtt == 0.0) | within(self.rtt, MIN_RTT, MAX_RTT))
@@ -174,7 +174,7 @@ impl FcpHeader {
 
     /// Puts the header back onto the packet that it was read from, at a port: prices and the service
     /// may have changed, what the sender has said has not.
-    #[inline]
+    #[inline(always)]
     pub fn write_back(&self, packet: &mut Packet) {
         let body = packet.only_body_mut(FcpHeader::TAG).and_then(|body| body.first_chunk_mut::<BODY>());
         let Some(body) = body else {

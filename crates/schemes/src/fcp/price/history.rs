@@ -42,7 +42,7 @@ impl History {
 
     /// The price is `price` from `now` on. Closer than a 4096th of the span, the newer price takes
     /// the older one's place.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, now: Time, price: f64) {
         let gap = self.gap();
         let close = |entry: &(Time, f64, f64)| now.0 - entry.0.0 < gap;

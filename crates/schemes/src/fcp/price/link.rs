@@ -31,7 +31,7 @@ impl LinkPrice {
     }
 
     /// The price is `price` from now on.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, now: Time, price: f64) {
         self.price = price;
         self.since.get_or_insert(now);
@@ -39,8 +39,9 @@ impl LinkPrice {
     }
 
     /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has
-    /// been told nothing; it counts at the price that it is about to be told.
-    #[inline]
+    /// been told nothing; it counts at the price that it is about to be told. For each hop of data, as
+    /// [`LinkPrice::set`].
+    #[inline(always)]
     pub fn quoted(&mut self, header: &FcpHeader, now: Time) -> f64 {
         if header.rtt <= 0.0 {
             return self.price;

@@ -185,7 +185,7 @@ impl Meter {
     }
 
     /// A packet that pays nothing: another scheme's, or an acknowledgement.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, now: Time, bytes: u32) {
         // Where nobody pays, nobody sums: ACKs alone must not fill the window.
         self.forget(now.saturating_sub(self.span));
@@ -213,7 +213,7 @@ impl Meter {
 
     /// Forgets what is older than d, and averages the round-trip times of the rest. What is
     /// forgotten stays forgotten when d grows: the sum is then over less than d for a while.
-    #[inline]
+    #[inline(always)]
     pub fn sum_window(&mut self, now: Time, rule: &Rule) -> Terms {
         let d = Time::from_secs_f64(self.next_d(rule));
         self.forget(now.saturating_sub(d));
@@ -226,7 +226,7 @@ impl Meter {
         sums
     }
 
-    #[inline]
+    #[inline(always)]
     fn forget(&mut self, until: Time) {
         self.cut = self.cut.max(until);
         self.window.expire(self.cut);
