@@ -37,7 +37,7 @@ pub use trace::Step;
 use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
 use crate::rng::Streams;
-use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Way};
+use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Transmitter, Way};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
@@ -320,17 +320,18 @@ impl Node {
         let (frees, held) = (slot.inbound_frees(), slot.is_held());
         let fate = if frees && held && !transmitter.is_busy() {
             self.inbound_and_ask(now, port, pkt, transmitter, pool, driver)
-        } else {
+        } else if frees {
             let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
             match fate {
                 // Nothing has been sent meanwhile: the transmitter is as it was.
-                Some(Inbound::Forward(_)) if frees && held => {
+                Some(Inbound::Forward(_)) if held => {
                     self.go_on(port, now, transmitter, None, pool, driver);
                 }
-                _ if frees => self.poll(port, now, pool, driver),
-                _ => self.arm_port(port, now),
+                _ => self.poll(port, now, pool, driver),
             }
             fate
+        } else {
+            self.inbound_alone(now, port, pkt, transmitter, pool)
         };
         Node::tell_notes(pool, driver);
         match fate {
@@ -344,6 +345,25 @@ impl Node {
         }
         self.drain(now, pool, driver);
         None
+    }
+
+    /// Shows a packet to a port that lets none go for what comes in: what waits is as it was, unless it
+    /// keeps this one.
+    #[inline(always)]
+    fn inbound_alone(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        transmitter: Transmitter,
+        pool: &mut Pool,
+    ) -> Option<Inbound> {
+        let fate = self.call_port::<false, _>(port, now, transmitter, pool, None, |p, ctx| p.inbound(pkt, ctx));
+        if !matches!(fate, Some(Inbound::Forward(_))) {
+            self.slots[usize::from(port.0)].note_level(now.min(self.until));
+        }
+        self.arm_port(port, now);
+        fate
     }
 
     /// Routes what endpoints (or the forwarder) have sent. An end's packets to this very node are

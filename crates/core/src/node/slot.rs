@@ -239,6 +239,13 @@ impl Slot {
         Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level })
     }
 
+    /// Counts what waits, which may have changed.
+    pub fn note_level(&mut self, now: Time) {
+        if let Some(mut called) = self.called() {
+            called.note_level(now);
+        }
+    }
+
     /// The same of a timetable that decides on a packet: it marks packets at most.
     #[inline]
     pub fn deciding<'a>(&'a mut self, left: &'a mut Left) -> Option<Called<'a>> {

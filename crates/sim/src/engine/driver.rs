@@ -183,6 +183,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         self.wires[usize::from(port.0)].line.state(now)
     }
 
+    #[inline(always)]
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         let end = self.wires[usize::from(port.0)].line.start(pool[&pkt].size, now);
         if T::ON {
