@@ -3,16 +3,15 @@
 //! Both tables are bounded. Each has a young and an old half; when the young one is full, or old
 //! enough, it takes the old one's place. What is in use moves along.
 
-use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use midpath_core::packet::Name;
 use midpath_core::rng::mix;
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
 
 use super::header::Way;
 use super::path::PathId;
+use super::table::Table;
 
 /// A path from a port upwards, as far as an Interest or Data say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,36 +50,40 @@ impl Via {
 /// A table in two halves.
 #[derive(Debug)]
 struct Halves<K, V> {
-    young: FxHashMap<K, V>,
-    old: FxHashMap<K, V>,
+    young: Table<K, V>,
+    old: Table<K, V>,
     /// Entries of the young half at most, how long it is young, and since when.
     limit: usize,
     period: Time,
     since: Time,
 }
 
-impl<K: Hash + Eq, V: Copy> Halves<K, V> {
+impl<K: Hash + Eq + Copy, V: Copy> Halves<K, V> {
     fn new(limit: usize, period: Time) -> Halves<K, V> {
         let (young, old) = Default::default();
         Halves { young, old, limit: (limit / 2).max(1), period, since: Time::ZERO }
     }
 
+    /// Whether the young half is to take the old one's place.
+    #[inline]
+    fn turns(&self, now: Time) -> bool {
+        self.young.len() >= self.limit || now.saturating_sub(self.since) >= self.period
+    }
+
     /// Puts what `new` makes of the value that there is: one look at the young half, where it mostly is.
     #[inline]
     fn put(&mut self, now: Time, key: K, new: impl FnOnce(Option<V>) -> V) {
-        if self.young.len() >= self.limit || now.saturating_sub(self.since) >= self.period {
+        if self.turns(now) {
             return self.put_in_turn(now, key, new);
         }
-        match self.young.entry(key) {
-            Entry::Occupied(mut known) => {
-                let value = new(Some(*known.get()));
-                known.insert(value);
-            }
-            Entry::Vacant(place) => {
-                let value = new(self.old.get(place.key()).copied());
-                place.insert(value);
-            }
-        }
+        self.put_young(key, new);
+    }
+
+    /// The same where the young half stays; the value.
+    #[inline]
+    fn put_young(&mut self, key: K, new: impl FnOnce(Option<V>) -> V) -> V {
+        let old = &self.old;
+        self.young.put(key, |young| new(young.copied().or_else(|| old.get(&key).copied())))
     }
 
     /// The same where the young half is to take the old one's place.
@@ -89,7 +92,7 @@ impl<K: Hash + Eq, V: Copy> Halves<K, V> {
         let value = new(self.get(&key));
         self.old = std::mem::take(&mut self.young);
         self.since = now;
-        self.young.insert(key, value);
+        self.young.put(key, |_| value);
     }
 
     fn get(&self, key: &K) -> Option<V> {
@@ -98,6 +101,53 @@ impl<K: Hash + Eq, V: Copy> Halves<K, V> {
 
     fn take(&mut self, key: &K) -> Option<V> {
         self.young.remove(key).or_else(|| self.old.remove(key))
+    }
+}
+
+/// A mean round trip, and whether it was sure which Interests were answered.
+type Trip = (Time, bool);
+
+/// How many ways are looked at before the tables are. Ours: a port has a few in use.
+const RECENT: usize = 32;
+
+/// Round trips by way. What those in use are is not in the tables before they give way to others.
+#[derive(Debug)]
+struct Trips {
+    halves: Halves<Via, Trip>,
+    /// Of the young half.
+    recent: [Option<(Via, Trip)>; RECENT],
+}
+
+impl Trips {
+    fn new(limit: usize) -> Trips {
+        Trips { halves: Halves::new(limit, REMEMBERED), recent: [None; RECENT] }
+    }
+
+    #[inline]
+    fn get(&self, via: Via) -> Option<Trip> {
+        match self.recent[via.0 as usize % RECENT] {
+            Some((known, trip)) if known == via => Some(trip),
+            _ => self.halves.get(&via),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, now: Time, via: Via, new: impl FnOnce(Option<Trip>) -> Trip) {
+        if self.halves.turns(now) {
+            for (known, trip) in self.recent.iter_mut().filter_map(Option::take) {
+                self.halves.young.put(known, |_| trip);
+            }
+            return self.halves.put_in_turn(now, via, new);
+        }
+        match &mut self.recent[via.0 as usize % RECENT] {
+            Some((known, trip)) if *known == via => *trip = new(Some(*trip)),
+            place => {
+                if let Some((other, trip)) = place.take() {
+                    self.halves.young.put(other, |_| trip);
+                }
+                *place = Some((via, self.halves.put_young(via, new)));
+            }
+        }
     }
 }
 
@@ -121,22 +171,21 @@ const REMEMBERED: Time = Time::from_secs(10);
 /// What goes out of a port and comes back. `K` is what Data are known by.
 #[derive(Debug)]
 pub struct Above<K> {
-    /// Means, and whether it was sure which Interests were answered.
-    trips: Halves<Via, (Time, bool)>,
+    trips: Trips,
     flights: Halves<K, Flight>,
 }
 
-impl<K: Hash + Eq> Above<K> {
+impl<K: Hash + Eq + Copy> Above<K> {
     /// Nothing is known. So many paths and Interests are remembered at most, and an Interest for
     /// `lifetime` at least.
     pub fn new(paths: usize, interests: usize, lifetime: Time) -> Above<K> {
-        Above { trips: Halves::new(paths, REMEMBERED), flights: Halves::new(interests, lifetime) }
+        Above { trips: Trips::new(paths), flights: Halves::new(interests, lifetime) }
     }
 
     /// The round trip of a path.
     #[inline]
     pub fn trip(&self, via: Via) -> Option<Time> {
-        self.trips.get(&via).map(|trip| trip.0)
+        self.trips.get(via).map(|trip| trip.0)
     }
 
     /// Called when an Interest leaves, whose Data of `size` are due then.
@@ -153,7 +202,7 @@ impl<K: Hash + Eq> Above<K> {
         let trip = now.saturating_sub(flight.at);
         for via in ways {
             // Of what was asked for twice, mostly too soon, the first time counts until it is sure.
-            if flight.again && self.trips.get(&via).is_some() {
+            if flight.again && self.trips.get(via).is_some() {
                 continue;
             }
             let mean = |before| match before {
@@ -175,6 +224,7 @@ impl<K: Hash + Eq> Above<K> {
 #[cfg(test)]
 mod tests {
     use midpath_core::packet::NodeId;
+    use midpath_core::rng::{Purpose, below, stream};
 
     use super::*;
 
@@ -224,7 +274,23 @@ mod tests {
             above.came(MS(1), &(NAME, i), Via::of_data(PathId(u64::from(i)), NAME));
         }
         assert!(above.flights.young.len() + above.flights.old.len() <= 64);
-        assert!(above.trips.young.len() + above.trips.old.len() <= 17);
+        assert!(above.trips.halves.young.len() + above.trips.halves.old.len() <= 17);
+    }
+
+    /// Ways that share a place, some of them given up, over several turns of the halves.
+    #[test]
+    fn round_trips_in_use_are_those_of_the_tables() {
+        let mut rng = stream(7, Purpose::Fault, 0);
+        let (mut trips, mut plain) = (Trips::new(80), Halves::new(80, REMEMBERED));
+        for i in 0..20_000u64 {
+            let (now, via) = (MS(5 * i), Via(below(&mut rng, 3) * RECENT as u64 + below(&mut rng, 30)));
+            let new = |before: Option<Trip>| (Time(before.map_or(0, |trip| trip.0.0 / 2) + i), i % 3 == 0);
+            trips.put(now, via, new);
+            plain.put(now, via, new);
+            let other = Via(below(&mut rng, 100));
+            assert_eq!((trips.get(via), trips.get(other)), (plain.get(&via), plain.get(&other)));
+        }
+        assert_eq!(trips.halves.since, plain.since, "they turn together");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use midpath_core::roles::{Ecmp, Face, ForwardCtx, Forwarder, LinkInfo, NodeSpec,
 use super::fib::{Copies, Entry as FibEntry, Fib, Hop, SharedGraph};
 use super::header::{InterestHeader, Stamped, Trail, Way};
 use super::params::{ForwarderParams, Outage, Paths};
-use super::path::{NextHop, NodeLink, Shortcut, by_random_value, without_hint};
+use super::path::{NextHop, NodeLink, PathId, Shortcut, by_random_value, without_hint};
 use super::pit::{Entry, Key, Pit, Record, Verdict};
 use super::store::Store;
 
@@ -114,7 +114,7 @@ impl IcnForwarder {
         let choice = Choice { entry, from, down: &self.down, spare };
         let (hop, onward) = choice.steered(way, &self.shortcut).or_else(|| choice.drawn(node, way, ctx.rng))?;
         if let Some(header) = header.filter(|h| h.way != onward) {
-            ctx.pool[pkt].set_header(&InterestHeader { way: onward, ..header });
+            header.put_way(&mut ctx.pool[pkt], onward);
         }
         Some(hop)
     }
@@ -141,8 +141,8 @@ impl IcnForwarder {
             && let Some(header) = ctx.pool[&pkt].header::<Stamped>()
         {
             let link = NodeLink { node: ctx.node.0, link: u32::from(port.0) };
-            let header = self.over(header, link, key.0);
-            ctx.pool[&pkt].set_header(&header);
+            let (path, trail) = self.over(header, link, key.0);
+            header.put_path(&mut ctx.pool[&pkt], path, trail);
         }
         let packet = &ctx.pool[&pkt];
         self.store.put(key, packet.payload, packet.size);
@@ -150,14 +150,14 @@ impl IcnForwarder {
     }
 
     /// What Data say of their path from here on (§4.3.1, §4.3.2).
-    fn over(&mut self, data: Stamped, link: NodeLink, name: Name) -> Stamped {
-        let (mut path, mut trail) = (data.path.extend(link), data.trail);
+    fn over(&mut self, data: Stamped, link: NodeLink, name: Name) -> (PathId, Trail) {
+        let mut trail = data.trail;
         match &mut trail {
-            Trail::None if self.params.paths == Paths::All => path = self.shortcut.learn(data.path, link),
+            Trail::None if self.params.paths == Paths::All => return (self.shortcut.learn(data.path, link), trail),
             Trail::Filter(filter) if self.fib.towards(name).is_some_and(FibEntry::splits) => filter.insert(link),
             Trail::None | Trail::Filter(_) | Trail::Value(_) => {}
         }
-        Stamped { path, trail, ..data }
+        (data.path.extend(link), trail)
     }
 
     fn nack(&mut self, pkt: Pkt, from: Option<PortId>, key: Key, ctx: &mut ForwardCtx<'_>) -> Route {

@@ -1,7 +1,7 @@
 //! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on
 //! Interests, another on Data and Nacks.
 
-use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, shim_size};
+use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, Packet, shim_size};
 use midpath_core::units::Time;
 
 use super::params::Steering;
@@ -101,6 +101,18 @@ impl InterestHeader {
     #[inline]
     pub fn rtt(&self) -> Option<Time> {
         (self.rtt > 0).then(|| Time::from_us(u64::from(self.rtt)))
+    }
+
+    /// Puts another way on an Interest that carries this header: that of a path is written over.
+    #[inline]
+    pub fn put_way(&self, packet: &mut Packet, way: Way) {
+        if let (Way::Path(_), Way::Path(path)) = (self.way, way)
+            && let Some(place) = packet.only_body_mut(InterestHeader::TAG).and_then(|body| body.last_chunk_mut())
+        {
+            *place = path.0.to_be_bytes();
+        } else {
+            packet.set_header(&InterestHeader { way, ..*self });
+        }
     }
 }
 
@@ -245,6 +257,18 @@ impl Stamped {
         Stamps { primary: self.primary as f64, secondary: self.secondary as f64 }
     }
 
+    /// Puts another path and trail on Data that carry this header: a path alone is written over.
+    #[inline]
+    pub fn put_path(&self, packet: &mut Packet, path: PathId, trail: Trail) {
+        if let (Trail::None, Trail::None) = (self.trail, trail)
+            && let Some(place) = packet.only_body_mut(Stamped::TAG).and_then(|body| body.last_chunk_mut())
+        {
+            *place = path.0.to_be_bytes();
+        } else {
+            packet.set_header(&Stamped { path, trail, ..*self });
+        }
+    }
+
     /// After a link with these rates (§3.1, §4.2): the smaller of each.
     #[inline]
     #[must_use]
@@ -301,12 +325,45 @@ impl Header for Stamped {
 
 #[cfg(test)]
 mod tests {
-    use midpath_core::packet::body_of;
+    use midpath_core::packet::{FlowId, Kind, Name, NodeId, body_of};
     use proptest::prelude::*;
 
     use super::*;
 
+    /// An Interest or Data, alone or around another header.
+    fn with_header(header: &impl Header, kind: Kind, inner: bool) -> Packet {
+        let mut packet = Packet::interest(FlowId(1), NodeId(2), Name { prefix: NodeId(3), object: 4 }, 5, 6);
+        packet.kind = kind;
+        if inner {
+            packet.push_raw(70, &[1, 2, 3]);
+        }
+        packet.set_header(header);
+        packet
+    }
+
     proptest! {
+        /// What is written over is what a new header would be.
+        #[test]
+        fn ways_and_paths_are_put_as_a_new_header_is(a: u64, b: u64, filter: [u64; 4], inner: bool) {
+            let filter = Bloom::from_words(filter);
+            let value = Way::Value { value: a, spare: b };
+            let ways = [Way::Any { spare: a }, Way::Path(PathId(a)), Way::Path(PathId(b)), Way::Filter(filter), value];
+            for (way, other) in ways.iter().flat_map(|way| ways.map(|other| (*way, other))) {
+                let header = InterestHeader { class: Class::Secondary, expected: 9, rtt: 10, way };
+                let mut packet = with_header(&header, Kind::Interest, inner);
+                header.put_way(&mut packet, other);
+                let mut wanted = with_header(&header, Kind::Interest, inner);
+                wanted.set_header(&InterestHeader { way: other, ..header });
+                prop_assert_eq!(packet, wanted);
+            }
+            for trail in [Trail::None, Trail::Filter(filter), Trail::Value(a)] {
+                let header = Stamped { primary: a, secondary: b, path: PathId(a), trail };
+                let mut packet = with_header(&header, Kind::Data, inner);
+                header.put_path(&mut packet, PathId(b), trail);
+                prop_assert_eq!(packet, with_header(&Stamped { path: PathId(b), ..header }, Kind::Data, inner));
+            }
+        }
+
         /// Whatever is read is written the same; whatever is written is read.
         #[test]
         fn headers_have_one_encoding(bytes in prop::collection::vec(any::<u8>(), 0..64)) {

@@ -23,3 +23,4 @@ pub mod producer;
 pub mod segments;
 pub mod shaper;
 pub mod store;
+mod table;

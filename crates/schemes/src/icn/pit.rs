@@ -4,12 +4,11 @@
 //! entries that are over are swept out, at most a few times per lifetime, so that a flood of
 //! Interests to random names costs neither memory nor time without bound.
 
-use std::collections::hash_map::Entry::{Occupied, Vacant};
-
 use midpath_core::packet::{FlowId, Name, NodeId, PortId};
 use midpath_core::roles::Face;
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
+
+use super::table::Table;
 
 /// An object and its segment.
 pub type Key = (Name, u32);
@@ -31,6 +30,9 @@ pub struct Record {
 /// to. Ours: more than a node usually has.
 const MAX_RECORDS: usize = 64;
 const MAX_OUTS: usize = 3;
+
+/// The Interest has gone to nobody so far.
+const NOWHERE: [Option<Option<PortId>>; MAX_OUTS] = [None; MAX_OUTS];
 
 /// An Interest from another face in what was asked for longer ago is sent on: the one before may be
 /// lost. NFD's longest suppression.
@@ -122,16 +124,28 @@ const LEAST_TRUST: u32 = 16;
 /// Where an entry stands in the table.
 pub type Place = u32;
 
-/// A place for a new entry.
+/// A place for an entry with the first who waits.
 #[inline]
-fn put(entries: &mut Vec<Entry>, free: &mut Vec<Place>, new: Entry) -> Place {
+fn put(
+    entries: &mut Vec<Entry>,
+    free: &mut Vec<Place>,
+    (now, until): (Time, Time),
+    first: Record,
+    expected: u16,
+) -> Place {
     match free.pop() {
         Some(place) => {
-            entries[place as usize] = new;
+            // Over the old one: few have a list to give back.
+            let entry = &mut entries[place as usize];
+            if !entry.more.is_empty() {
+                entry.more = Vec::new();
+            }
+            (entry.first, entry.outs, entry.until, entry.asked_at) = (first, NOWHERE, until, now);
+            entry.expected = expected;
             place
         }
         None => {
-            entries.push(new);
+            entries.push(Entry { first, more: Vec::new(), outs: NOWHERE, until, asked_at: now, expected });
             (entries.len() - 1) as Place
         }
     }
@@ -142,7 +156,7 @@ fn put(entries: &mut Vec<Entry>, free: &mut Vec<Place>, new: Entry) -> Place {
 pub struct Pit {
     /// Entries keep their places as long as they live, for they are larger than what a hash table
     /// moves at no cost.
-    places: FxHashMap<Key, Place>,
+    places: Table<Key, Place>,
     entries: Vec<Entry>,
     free: Vec<Place>,
     /// The segment that was asked for last: where it goes is told next.
@@ -158,7 +172,7 @@ impl Pit {
     /// A table of at most `limit` segments, each for `lifetime` after the last Interest.
     pub fn new(limit: usize, lifetime: Time) -> Pit {
         Pit {
-            places: FxHashMap::default(),
+            places: Table::default(),
             entries: Vec::new(),
             free: Vec::new(),
             last: None,
@@ -172,7 +186,11 @@ impl Pit {
     /// The same, with so many Interests pending at first from the hosts behind some of the ports.
     #[must_use]
     pub fn bounding_hosts(self, first: u32, hosts: impl Iterator<Item = bool>) -> Pit {
-        Pit { trust: hosts.map(|host| host.then_some(Trust { window: first, pending: 0 })).collect(), ..self }
+        let mut trust: Vec<_> = hosts.map(|host| host.then_some(Trust { window: first, pending: 0 })).collect();
+        if trust.iter().all(Option::is_none) {
+            trust.clear();
+        }
+        Pit { trust, ..self }
     }
 
     fn trust(&mut self, face: Face) -> Option<&mut Trust> {
@@ -206,16 +224,17 @@ impl Pit {
     /// Called with each Interest: whether it goes on.
     pub fn interest(&mut self, now: Time, key: Key, record: Record, expected: u16) -> Verdict {
         let until = now.saturating_add(self.lifetime);
-        let new = Entry { first: record, more: Vec::new(), outs: [None; MAX_OUTS], until, asked_at: now, expected };
         // Most are the first in their segment, and nobody is bounded: one look says so.
-        if self.trust.is_empty()
-            && self.places.len() < self.limit
-            && let Vacant(unknown) = self.places.entry(key)
-        {
-            let place = put(&mut self.entries, &mut self.free, new);
-            unknown.insert(place);
-            self.last = Some((key, place));
-            return Verdict::Forward;
+        if self.trust.is_empty() && self.places.len() < self.limit {
+            let (mut place, entries, free) = (0, &mut self.entries, &mut self.free);
+            let new = || {
+                place = put(entries, free, (now, until), record, expected);
+                place
+            };
+            if self.places.put_new(key, new) {
+                self.last = Some((key, place));
+                return Verdict::Forward;
+            }
         }
         let place = self.places.get(&key).copied();
         let known = place.filter(|p| self.entries[*p as usize].until > now);
@@ -241,8 +260,8 @@ impl Pit {
             self.free.push(over);
         }
         self.waits(record.face, false);
-        let place = put(&mut self.entries, &mut self.free, new);
-        self.places.insert(key, place);
+        let place = put(&mut self.entries, &mut self.free, (now, until), record, expected);
+        self.places.put(key, |_| place);
         self.last = Some((key, place));
         Verdict::Forward
     }
@@ -260,8 +279,7 @@ impl Pit {
         }
         self.swept = Some(now);
         let entries = &self.entries;
-        let over = self.places.extract_if(|_, place| entries[*place as usize].until <= now);
-        let over: Vec<Place> = over.map(|(_, place)| place).collect();
+        let over = self.places.extract(|place| entries[*place as usize].until <= now);
         let before: Vec<u32> = self.trust.iter().map(|t| t.map_or(0, |t| t.pending)).collect();
         over.iter().for_each(|place| self.forget_waiters(*place, false));
         self.free.extend(over);
@@ -287,6 +305,10 @@ impl Pit {
         let last = self.last.filter(|(asked, _)| *asked == key).map(|(_, place)| place);
         let Some(place) = last.or_else(|| self.places.get(&key).copied()) else { return };
         let entry = &mut self.entries[place as usize];
+        if let [first @ None, None, None] = &mut entry.outs {
+            *first = Some(port);
+            return;
+        }
         if entry.requested_by(port) {
             return;
         }
@@ -303,12 +325,11 @@ impl Pit {
     /// larger than was asked for. The entry is taken out; it can be read until the next Interest
     /// comes.
     pub fn data(&mut self, now: Time, key: Key, from: Option<PortId>, size: u32) -> Option<Place> {
-        let Occupied(found) = self.places.entry(key) else { return None };
-        let entry = &self.entries[*found.get() as usize];
-        if entry.until <= now || !entry.requested_by(from) || size > u32::from(entry.expected) {
-            return None;
-        }
-        let place = found.remove();
+        let entries = &self.entries;
+        let place = self.places.remove_if(&key, |place| {
+            let entry = &entries[*place as usize];
+            entry.until > now && entry.requested_by(from) && size <= u32::from(entry.expected)
+        })?;
         self.vacate(place, true);
         Some(place)
     }

@@ -78,21 +78,24 @@ impl Segments {
         if self.wanted().is_some() { REORDERING } else { 1 }
     }
 
-    /// Called with Data that came over a path: puts what they show to be lost on the list again. That is
-    /// lost after its path's time, or the first of these while it has none; what is in no line, after the
-    /// second. The number of the latter.
-    pub fn find_lost(&mut self, by: &Answered, path: PathId, now: Time, [usual, long]: [Time; 2]) -> u32 {
+    /// Called with Data that came over a path: puts what they show to be lost there on the list again. That
+    /// is lost after its path's time, or this one while it has none.
+    pub fn find_lost(&mut self, by: &Answered, path: PathId, now: Time, usual: Time) {
         let reordering = self.reordering();
         if let Some(line) = self.pending.tells(by, path, now) {
             while let Some(segment) = self.pending.overtaken(line, reordering, now, usual) {
                 self.again.push_back(segment);
             }
         }
-        self.find_strays(now, long)
+    }
+
+    /// Whether something is in no line that others have overtaken.
+    pub fn has_stray(&mut self) -> bool {
+        self.pending.first_stray().is_some()
     }
 
     /// Puts what is in no line and lost after this time on the list again: how many.
-    fn find_strays(&mut self, now: Time, long: Time) -> u32 {
+    pub fn find_strays(&mut self, now: Time, long: Time) -> u32 {
         let before = self.again.len();
         while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
             self.again.push_back(segment);

@@ -167,6 +167,8 @@ pub struct Shaper<T> {
     backlog: u64,
     /// Wang's pace: no Interest leaves before.
     paced: Time,
+    /// The last gap, and what it was asked for.
+    paced_by: (Option<(Link, f64, Bytes)>, Time),
     /// Without it: half of the way out, which is all that Interests may book while others come the
     /// opposite way.
     half: Direction,
@@ -186,6 +188,7 @@ impl<T> Shaper<T> {
             arrivals: 0,
             backlog: 0,
             paced: Time::ZERO,
+            paced_by: (None, Time::ZERO),
             half: Direction::new(Rate(out.0 / 2), params),
             sizes: Sizes::default(),
             opposite: Opposite::default(),
@@ -407,15 +410,20 @@ impl<T> Shaper<T> {
 
     /// The time to the next Interest at Wang's shaping rate.
     #[inline]
-    fn gap(&self, now: Time, size: Bytes) -> Time {
+    fn gap(&mut self, now: Time, size: Bytes) -> Time {
         let link = Link {
             out: self.out.rate.as_f64(),
             back: self.back.rate().as_f64(),
             own: self.sizes.own_inflation(),
             opposite: self.sizes.opposite_inflation(),
         };
-        let rate = link.shaping_rate(self.opposite.rate(now));
-        Time((8e12 * size.as_f64() / rate.max(1.0)) as u64)
+        let asked = (link, self.opposite.rate(now), size);
+        // Sizes that do not change leave the means as they are.
+        if self.paced_by.0 != Some(asked) {
+            let rate = link.shaping_rate(asked.1);
+            self.paced_by = (Some(asked), Time((8e12 * size.as_f64() / rate.max(1.0)) as u64));
+        }
+        self.paced_by.1
     }
 
     /// Interests that wait.
@@ -581,7 +589,7 @@ impl Opposite {
 
 /// What Wang's shaping rate depends on: capacities in bits per second, and how much larger Data are
 /// than Interests.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// c₁: that of the direction that this port sends in.
     pub out: f64,

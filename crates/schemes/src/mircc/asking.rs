@@ -127,6 +127,19 @@ impl Asking {
     /// Called before [`Asking::poll`]: finds what is late.
     pub fn on_time(&mut self, params: &MirccParams, now: Time) {
         self.time_out(params, now);
+        // Else other Interests' Data will tell.
+        if self.segments.wanted().is_none() {
+            self.look_again(params, now);
+        }
+        self.paths.expire(now);
+        if self.paths.is_empty() {
+            self.wake_at = self.segments.next_timeout(self.timeout(params));
+        }
+    }
+
+    /// Nothing is left to ask for: puts on the list again what Data have shown to be lost, or what
+    /// silence has.
+    fn look_again(&mut self, params: &MirccParams, now: Time) {
         if self.doubts_at(params, now) <= now {
             let times = self.patience(now);
             self.segments.find_doubted(now, times);
@@ -136,10 +149,6 @@ impl Asking {
             self.silences += 1;
             self.timeouts += 1;
             self.last_sent = now;
-        }
-        self.paths.expire(now);
-        if self.paths.is_empty() {
-            self.wake_at = self.segments.next_timeout(self.timeout(params));
         }
     }
 
@@ -163,11 +172,12 @@ impl Asking {
 
     /// When to call [`Asking::on_time`] and [`Asking::poll`] next, after there was no Interest more.
     pub fn next(&mut self, params: &MirccParams, now: Time) -> Time {
-        let repair = self.probes_at(params).min(self.doubts_at(params, now));
+        let wanted = self.segments.wanted().is_some();
+        let repair = if wanted { Time::MAX } else { self.probes_at(params).min(self.doubts_at(params, now)) };
         if self.paths.is_empty() {
             return self.wake_at.min(repair);
         }
-        let turn = if self.segments.wanted().is_some() { self.paths.next_turn() } else { Time::MAX };
+        let turn = if wanted { self.paths.next_turn() } else { Time::MAX };
         self.segments.first_of(turn, self.timeout(params)).min(repair)
     }
 
@@ -230,16 +240,24 @@ impl Asking {
         self.segments.next_doubted(times)
     }
 
-    /// After which time an Interest is lost that others have overtaken, and one without a hint.
-    fn patience(&mut self, now: Time) -> [Time; 2] {
-        // RFC 6298's time without its least.
-        let (mean, usual) = (self.rtts.smoothed(), self.rtts.with_deviation().unwrap_or(now));
-        // An Interest without a hint may have gone a longer way; at an object's end none is worth a wait.
-        let long = match self.segments.is_ending() {
+    /// After which time an Interest is lost that others have overtaken: RFC 6298's without its least.
+    fn usual(&self, now: Time) -> Time {
+        self.rtts.with_deviation().unwrap_or(now)
+    }
+
+    /// And one without a hint, which may have gone a longer way. At an object's end none is worth a wait.
+    fn long(&self, now: Time, ending: bool) -> Time {
+        let (mean, usual) = (self.rtts.smoothed(), self.usual(now));
+        match ending {
             true => usual.max(mean.unwrap_or(now) * 2),
             false => usual.max(mean.map_or(now, |mean| mean * 4)).mul_f64(self.patience.exp2()),
-        };
-        [usual, long]
+        }
+    }
+
+    /// Both.
+    fn patience(&mut self, now: Time) -> [Time; 2] {
+        let ending = self.segments.is_ending();
+        [self.usual(now), self.long(now, ending)]
     }
 
     /// While no path is known there is one Interest at a time (§4.3.3: "only a single initial
@@ -300,12 +318,14 @@ impl Asking {
         if params.repair == Repair::Timeout {
             return;
         }
-        let times = self.patience(now);
-        if answered.wandered() {
-            self.patience = (self.patience - RELIEF).max(0.0);
-        }
-        let strays = self.segments.find_lost(answered, path, now, times);
-        self.patience = (self.patience + f64::from(strays)).min(MAX_PATIENCE);
+        let (ending, wandered) = (self.segments.is_ending(), answered.wandered());
+        self.segments.find_lost(answered, path, now, self.usual(now));
+        let strays = match self.segments.has_stray() {
+            true => self.segments.find_strays(now, self.long(now, ending)),
+            false => 0,
+        };
+        let before = if wandered { (self.patience - RELIEF).max(0.0) } else { self.patience };
+        self.patience = (before + f64::from(strays)).min(MAX_PATIENCE);
     }
 
     /// Called with a Nack, and the rates that it tells, if it does; `size` is that of its Data.

@@ -50,7 +50,7 @@ pub struct MirccLink<K, T> {
     back: Rate,
 }
 
-impl<K: Hash + Eq, T> MirccLink<K, T> {
+impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     /// One that carries `out` away from here and `back` towards here.
     #[cold]
     pub fn new(params: &MirccParams, out: Rate, back: Rate, now: Time) -> MirccLink<K, T> {

@@ -62,6 +62,8 @@ pub struct LinkRates {
     capacity: f64,
     primary: ClassRate,
     secondary: ClassRate,
+    /// What both are, within their bounds.
+    stamps: Stamps,
     /// Data that the Interests of this interval ask for, by class, and Interests that came in over
     /// the link, in bytes.
     offered: [u64; 2],
@@ -113,6 +115,7 @@ impl LinkRates {
             capacity: 0.0,
             primary: ClassRate::new(0.0),
             secondary: ClassRate::new(0.0),
+            stamps: Stamps { primary: 0.0, secondary: 0.0 },
             offered: [0; 2],
             opposite: 0,
             rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
@@ -220,7 +223,7 @@ impl LinkRates {
     /// R_p(t) and R_s(t), to be stamped on Data and Nacks that come in over the link.
     #[inline]
     pub fn stamps(&self) -> Stamps {
-        Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() }
+        self.stamps
     }
 
     /// d(t).
@@ -362,6 +365,7 @@ impl LinkRates {
                 class.set(held);
             }
         }
+        self.stamps = Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() };
     }
 }
 

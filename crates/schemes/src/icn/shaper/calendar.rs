@@ -37,6 +37,8 @@ pub(super) struct Calendar {
     /// The slots that count are `first..end`.
     first: u64,
     end: u64,
+    /// When the first one is over.
+    over: Time,
 }
 
 impl Calendar {
@@ -51,6 +53,7 @@ impl Calendar {
             used: Vec::new(),
             first: 0,
             end: 0,
+            over: Time::ZERO,
         }
     }
 
@@ -68,11 +71,12 @@ impl Calendar {
     /// Forgets the slots that are over.
     #[inline]
     fn advance(&mut self, now: Time) {
-        let first = self.slot(now);
-        if first > self.first {
-            self.first = first;
-            self.end = self.end.max(first);
+        if now < self.over {
+            return;
         }
+        self.first = self.slot(now);
+        self.end = self.end.max(self.first);
+        self.over = Time(self.first.saturating_add(1).saturating_mul(self.width.0));
     }
 
     #[inline]
@@ -110,6 +114,9 @@ impl Calendar {
     /// The slot of Data that are due at that time.
     #[inline]
     fn due(&self, at: Time) -> u64 {
+        if at < self.over {
+            return self.first;
+        }
         self.slot(at).clamp(self.first, self.first + SLOTS - 1)
     }
 

@@ -234,9 +234,17 @@ impl Paths {
         [0, 1].map(|class: usize| self.list.iter().map(|p| p.demand[class]).sum())
     }
 
+    /// The Interest that is due first: of those due at once the first path's, and its primary one.
+    #[inline]
     fn first(&self) -> Option<(Time, usize, usize)> {
-        let all = self.list.iter().enumerate().flat_map(|(i, p)| [(p.due[0], i, 0), (p.due[1], i, 1)]);
-        all.min()
+        let mut first: Option<(Time, usize, usize)> = None;
+        for (i, path) in self.list.iter().enumerate() {
+            let (at, class) = if path.due[1] < path.due[0] { (path.due[1], 1) } else { (path.due[0], 0) };
+            if first.is_none_or(|(earliest, ..)| at < earliest) {
+                first = Some((at, i, class));
+            }
+        }
+        first
     }
 
     /// Whose Interest is due by now.
