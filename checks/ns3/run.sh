@@ -17,7 +17,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-${TMPDIR:-/tmp}/midpath-ns3-checks}
-modules='core network stats bridge internet traffic-control point-to-point applications'
+modules='core network stats bridge internet traffic-control point-to-point'
 
 skip() {
     echo "ns-3 checks skipped: $1 (sh checks/ns3/run.sh install)" >&2
@@ -67,10 +67,15 @@ install() {
 
 compile() {
     mkdir -p "$build"
-    [ "$build/$1" -nt "$here/$1.cc" ] && [ "$build/$1" -nt "$here/support.h" ] && return
+    [ -z "$(find "$here/$1.cc" "$here"/*.h -newer "$build/$1" 2>&1)" ] && return
     set -- "$1" -Wl,--no-as-needed
-    for module in $modules; do
-        set -- "$@" "-l$(echo "$pattern" | sed "s/@/$module/")"
+    for module in $modules mtp; do
+        library=$(echo "$pattern" | sed "s/@/$module/")
+        case $module in
+        # UNISON's headers are other ones with NS3_MTP.
+        mtp) [ ! -e "$libdir/lib$library.so" ] || set -- "$@" -DNS3_MTP "-l$library" ;;
+        *) set -- "$@" "-l$library" ;;
+        esac
     done
     program=$1
     shift

@@ -7,7 +7,6 @@
 #ifndef MIDPATH_CHECKS_NS3_SUPPORT_H
 #define MIDPATH_CHECKS_NS3_SUPPORT_H
 
-#include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
@@ -108,9 +107,15 @@ struct TcpOptions
 struct PortCount
 {
     std::string name;
+    uint64_t hops = 0; // packets that came over the link to here
     uint64_t drops = 0;
     uint64_t marks = 0;
     uint32_t maxBytes = 0;
+
+    void Hop(Ptr<const Packet>)
+    {
+        ++hops;
+    }
 
     void DeviceDrop(Ptr<const Packet>)
     {
@@ -149,7 +154,7 @@ class Net
   public:
     Net()
     {
-        m_hops = 0;
+        m_net = this;
         m_address.SetBase("10.0.0.0", "255.255.255.252");
     }
 
@@ -230,7 +235,8 @@ class Net
     /// Packets that crossed a link, so far.
     static uint64_t Hops()
     {
-        return m_hops;
+        const auto add = [](uint64_t sum, const auto& port) { return sum + port->hops; };
+        return std::accumulate(m_net->m_ports.begin(), m_net->m_ports.end(), uint64_t{0}, add);
     }
 
     /// The first address of `node` that isn't the loopback.
@@ -240,16 +246,11 @@ class Net
     }
 
   private:
-    static void Hop(Ptr<const Packet>)
-    {
-        ++m_hops;
-    }
-
     void Count(Ptr<NetDevice> device, Ptr<QueueDisc> disc, Ptr<Node> from, Ptr<Node> to)
     {
         auto port = std::make_unique<PortCount>();
         port->name = std::to_string(from->GetId()) + ">" + std::to_string(to->GetId());
-        device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Net::Hop));
+        device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&PortCount::Hop, port.get()));
         if (disc)
         {
             disc->TraceConnectWithoutContext("Drop", MakeCallback(&PortCount::DiscDrop, port.get()));
@@ -265,7 +266,7 @@ class Net
         m_ports.push_back(std::move(port));
     }
 
-    static inline uint64_t m_hops = 0;
+    static inline const Net* m_net = nullptr;
     Ipv4AddressHelper m_address;
     std::vector<std::unique_ptr<PortCount>> m_ports;
 };
