@@ -21,9 +21,8 @@ from scenes import log_uniform
 SCHEMES = ("newreno", "cubic", "dctcp", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp", "prague", "hpcc", "swift", "bbr")
 # Their sizes' kinds; of those from measurements, the mean in bytes.
 MEANS = {"web-search": 1.7e6, "hadoop": 1.2e5}
-# Flows of a pilot, and all flows of a scenario together, in bytes, so that a run is short: 5 to 20 times a pilot's.
-PILOT = 200
-MOST = 6e8
+# Flows of a scenario, and all of them together in bytes where that is more than the fewest, so that a run is short.
+FEWEST, LARGEST, MOST = 1000, 4000, 6e8
 SIZES: tuple[dict[str, Any], ...] = (
     {"kind": "cdf", "name": "web-search"},
     {"kind": "cdf", "name": "hadoop"},
@@ -54,7 +53,7 @@ def scene(number: int) -> dict[str, Any]:
                 "sizes": sizes,
                 "matrix": matrix,
                 "arrivals": {"kind": "poisson", "load": f"{100 * load:.1f} %", "load_of": of},
-                "flows": max(PILOT * 5, round(min(PILOT * 20, MOST / mean))),
+                "flows": max(FEWEST, round(min(LARGEST, MOST / mean))),
             }
         ],
     }
@@ -62,7 +61,7 @@ def scene(number: int) -> dict[str, Any]:
 
 def _mean(rng: random.Random, held: float) -> float:
     """A third of what the short link carries in a round trip, to thirty times that; less where runs would take long."""
-    return min(max(3000.0, held * log_uniform(rng, 0.3, 30)), MOST / PILOT / 5)
+    return min(max(3000.0, held * log_uniform(rng, 0.3, 30)), MOST / FEWEST)
 
 
 def _rate(rng: random.Random, low: float, high: float) -> float:

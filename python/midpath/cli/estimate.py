@@ -10,7 +10,7 @@ import typer
 from midpath.cli import text
 from midpath.cli.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
 from midpath.errors import UsageError
-from midpath.estimate import FEWEST, FEWEST_PILOTS, MOST, PILOT, PILOTS, Estimates, Figure
+from midpath.estimate import FEWEST, MOST, PILOT, SHARE, Estimates, Figure
 from midpath.estimate import estimate as estimate_schemes
 from midpath.metrics import BY_KEY
 from midpath.palette import name
@@ -23,14 +23,14 @@ def estimate(
         list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
     ],
     flows: Annotated[int, typer.Option(help="So many flows of each workload at most.", min=FEWEST)] = MOST,
-    pilot: Annotated[int, typer.Option(help="Flows of each workload in a run by packets.", min=FEWEST)] = PILOT,
-    pilots: Annotated[int, typer.Option(help="Runs by packets for each scheme.", min=FEWEST_PILOTS)] = PILOTS,
+    pilot: Annotated[int, typer.Option(help="So many flows by packets at first.", min=FEWEST)] = PILOT,
+    share: Annotated[float, typer.Option(help="So much of all flows by packets at most.", min=0.0, max=1.0)] = SHARE,
     variant: Variant = None,
     seed: Seed = None,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Estimate completion times of many flows from the fluid and short runs by packets, with the estimate's error.
+    """Estimate completion times of many flows from the fluid and a short run by packets, with the estimate's error.
 
     A figure whose 95 % band is wider than 30 % is refused.
     """
@@ -39,19 +39,19 @@ def estimate(
         raise UsageError("--schemes names none")
     given = read(file) if variant is None else read(file).with_variant(variant)
     asked = given.with_(changes=changes(settings))
-    found = estimate_schemes(asked, names, flows=flows, pilot=pilot, pilots=pilots, seed=seed)
+    found = estimate_schemes(asked, names, flows=flows, pilot=pilot, share=share, seed=seed)
     if json:
         print_json([one.to_json() for one in found])
         return
-    heads = ["Scheme", *(BY_KEY[one.figure].label for one in found[0].figures)]
-    title = f"{found[0].flows:,} flows by the fluid, {pilots} × {pilot:,} by packets; in brackets, bands of 95 %"
+    heads = ["Scheme", "By packets", *(BY_KEY[one.figure].label for one in found[0].figures)]
+    title = f"{found[0].flows:,} flows by the fluid, the first ones by packets; in brackets, bands of 95 %"
     text.print_table(heads, [_row(one) for one in found], title)
     for note in [*found[0].notes, *_refusals(found)]:
         text.console().print(f"note: {note}", soft_wrap=True)
 
 
 def _row(one: Estimates) -> list[str]:
-    return [name(one.scheme), *(_shown(figure) for figure in one.figures)]
+    return [name(one.scheme), f"{one.pilot:,}", *(_shown(figure) for figure in one.figures)]
 
 
 def _shown(figure: Figure) -> str:

@@ -1,8 +1,9 @@
-"""An answer for more flows than packets can be simulated for: the fluid of all of them, corrected by short packet runs.
+"""An answer for more flows than packets can be simulated for: the fluid of all, corrected by a short packet run.
 
-Pilots, short runs with other seeds, go by the fluid and by packets. How much longer flows take by packets, times the
-fluid's figure of the whole run, is the estimate. How far it is off was measured on random scenarios, in units of what
-the pilots disagree by (`bands`). Where the band is wider than 30 % no figure is given.
+The run's first flows, the pilot, go by the fluid and by packets. What packets make of the fluid's times there is
+carried over to all flows that are alike (`carry`). How far that is off was measured on random scenarios, in units of
+what parts of the pilot, and a pilot of half its flows, disagree by (`bands`). Pilots grow until bands are narrow, or
+until they are a quarter of the run; where the band is wider than 30 % then, no figure is given.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from typing import Any
 
 from midpath.errors import UsageError
 from midpath.estimate import bands
-from midpath.estimate.bands import WIDEST
-from midpath.estimate.pilots import FIGURES, Told, cut, figures, fluid_of, packets_of, require_drawn, seeds, told
+from midpath.estimate.bands import NARROW, WIDEST, Band
+from midpath.estimate.carry import carried
+from midpath.estimate.pilots import Flows, cut, pilot_of, require_drawn
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, run
+from midpath.scenario import Scenario
 
 # A workload is cut off after so many flows: some ten minutes of the fluid on a fat-tree of 1,024 hosts.
 MOST = 500_000
-# Flows of each workload in a pilot, and pilots.
-PILOT = 1_000
-PILOTS = 8
-# A tail of fewer flows is none; what pilots disagree by is nothing without some.
-FEWEST, FEWEST_PILOTS = 100, 4
+# Flows of the first pilot, and the share of all flows that the last one has at most.
+PILOT, SHARE = 1_000, 0.25
+# A tail of fewer flows is none.
+FEWEST = 100
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What one scheme would come to on a scenario."""
+    """What one scheme would come to on a scenario, from a pilot of so many flows."""
 
     scheme: str
     flows: int
+    pilot: int
     figures: tuple[Figure, ...]
     notes: tuple[str, ...]
 
@@ -58,44 +61,48 @@ def estimate(
     *,
     flows: int = MOST,
     pilot: int = PILOT,
-    pilots: int = PILOTS,
+    share: float = SHARE,
     seed: int | None = None,
 ) -> list[Estimates]:
     """Estimates the completion times of a scenario under each scheme, in seconds.
 
-    The fluid runs the first `flows` flows of each workload once. Packets run its first `pilot` flows, with `pilots`
-    other seeds, under each scheme. Raises `UsageError` for what a short run does not tell of: faults, links that vary,
-    single flows, lists, flows that start all at once.
+    The fluid runs the first `flows` flows of each workload once. Packets run the first `pilot` flows of these under
+    each scheme, then twice as many, and so on, twice at least, until all bands are narrow or the next pilot would be
+    more than `share` of the whole. Raises `UsageError` for what a short run does not tell of: faults, links that vary,
+    single flows, lists, flows that start all at once, workloads that start at different times.
     """
-    if pilot < FEWEST or flows < pilot:
-        raise UsageError(f"a pilot has {FEWEST} flows or more, and no more than the whole run")
-    if pilots < FEWEST_PILOTS:
-        raise UsageError(f"an estimate needs {FEWEST_PILOTS} pilots or more")
-    asked, names = as_scenario(scenario).with_(seed=seed), as_names(schemes)
+    if pilot < FEWEST or not 0 < share <= 1:
+        raise UsageError(f"a pilot has {FEWEST} flows or more, and a share above 0 of all of them, up to 1")
+    asked, names = cut(as_scenario(scenario).with_(seed=seed), flows), as_names(schemes)
     require_drawn(asked)
-    whole = run(cut(asked, flows).with_(scheme=IDEAL))
-    fluid_figures = figures(whole)
-    drawn = seeds(asked, pilots)
-    fluid = [fluid_of(asked, pilot, one) for one in drawn]
-    notes = tuple(_notes(whole.summary, flows))
-    found = []
-    for name in names:
-        packets = [packets_of(asked, name, pilot, one) for one in drawn]
-        every = tuple(_figures(fluid_figures, told(fluid_figures, fluid, packets)))
-        found.append(Estimates(name, whole.summary["flows"], every, notes))
-    return found
+    result = run(asked.with_(scheme=IDEAL))
+    whole = Flows.of(result)
+    pilot = min(pilot, int(share * whole.fct.size / 2))
+    if pilot < FEWEST:
+        raise UsageError(f"half of {share:.0%} of {whole.fct.size:,} flows are too few for a pilot: run all by packets")
+    notes = tuple(_notes(result.summary, flows))
+    return [_grown(asked, name, whole, pilot, share, notes) for name in names]
 
 
-def _figures(fluid: dict[str, float], told: Told) -> Iterator[Figure]:
-    for name in FIGURES:
-        if refused := bands.silent(told, name):
-            yield Figure(name, None, None, None, refused)
-            continue
-        band = bands.band(fluid[name], told.logs[name], bands.measured()[name])
-        if band.width > WIDEST:
-            yield Figure(name, None, None, None, f"the band is {band.width:.0%} wide: more or longer pilots narrow it")
-        else:
-            yield Figure(name, band.value, band.low, band.high)
+def _grown(asked: Scenario, scheme: str, whole: Flows, count: int, share: float, notes: tuple[str, ...]) -> Estimates:
+    """Of one scheme, from pilots that grow."""
+    last = carried(whole, pilot_of(asked, scheme, whole, count))
+    while True:
+        former, count = last, 2 * count
+        last = carried(whole, pilot_of(asked, scheme, whole, count))
+        found = bands.of(former, last, bands.measured())
+        enough = all(isinstance(one, Band) and one.width <= NARROW for one in found.values())
+        if enough or 2 * count > share * whole.fct.size:
+            every = tuple(_figure(name, one) for name, one in found.items())
+            return Estimates(scheme, whole.fct.size, count, every, notes)
+
+
+def _figure(name: str, band: Band | str) -> Figure:
+    if isinstance(band, str):
+        return Figure(name, None, None, None, band)
+    if band.width > WIDEST:
+        return Figure(name, None, None, None, f"the band is {band.width:.0%} wide: a larger --share narrows it")
+    return Figure(name, band.value, band.low, band.high)
 
 
 def _notes(summary: dict[str, Any], flows: int) -> Iterator[str]:

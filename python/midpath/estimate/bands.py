@@ -1,9 +1,9 @@
-"""How far estimates were from whole packet runs, in units of what their pilots disagree by.
+"""How far estimates were from whole packet runs, in units of their standard errors.
 
-`errors.json` is written by `checks/estimate/measure.py`: for each figure the 2.5 %, 50 % and 97.5 % order statistics of
-"log(packets over estimate) over scale" of random scenarios, each under a scheme drawn from all. A band is these, times
-the scale of the scenario at hand: normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive
-Inference for Regression, §5.2).
+`errors.json` is written by `checks/estimate/measure.py`: for each figure what 95 % of "log(packets over estimate) over
+scale" are at most, either way, of random scenarios, each under a scheme drawn from all. A band is that, times the scale
+of the scenario at hand: normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive Inference
+for Regression, §5.2).
 """
 
 from __future__ import annotations
@@ -14,43 +14,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from statistics import fmean, stdev
 
-from midpath.estimate.pilots import Told
+from midpath.estimate.carry import FIGURES, Carried
 
 LEVEL = 0.95
-# An estimate whose band is wider than this, on its wider side, is not given.
-WIDEST = 0.30
-# A pilot in which flows start for less than its slowest hundredth takes tells too little, and one in which the fluid's
-# flows take so much less than in the whole run (as a logarithm). Both were chosen on the scenarios that bands are of.
-LASTING, GROWTH = 1.0, 0.3
-# No estimate is nearer than this, however much its pilots agree: fixed before the first run.
+# An estimate whose band is wider than this, on its wider side, is not given; pilots grow until bands are as narrow as
+# the second.
+WIDEST, NARROW = 0.30, 0.15
+# No estimate is nearer than this, however much parts of its pilot agree: fixed before the first run.
 FLOOR = 0.02
+# How much of what the run grows by, by the fluid, counts as an error; and the share of flows slower than any of the
+# pilot's from which on it tells nothing. Both were chosen on the first 60 scenarios that bands are of.
+GROWTH, BEYOND = 0.3, 0.03
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Of a figure: what leaves 2.5 % below, the median, and what leaves 2.5 % above, of `runs` scenarios."""
+    """Of a figure: what 95 % of errors are at most, either way, of `runs` scenarios."""
 
-    low: float
-    middle: float
-    high: float
+    most: float
     runs: int
 
     @classmethod
     def of(cls, errors: Sequence[float]) -> Errors:
         """Of so many errors."""
-        low, high = sides(len(errors))
-        ordered = sorted(errors)
-        return cls(ordered[low], ordered[len(ordered) // 2], ordered[high], len(ordered))
+        return cls(sorted(map(abs, errors))[place(len(errors))], len(errors))
 
 
-def sides(n: int) -> tuple[int, int]:
-    """Which order statistics of n values, counted from 0, the next one lies between with a chance of 95 %."""
-    below = math.floor((n + 1) * (1 - LEVEL) / 2)
-    if below < 1:
-        raise ValueError(f"{n} values are too few to leave one out on each side")
-    return below - 1, n - below
+def place(n: int) -> int:
+    """Which order statistic of n values, counted from 0, the next one is below with a chance of 95 %."""
+    found = math.ceil((n + 1) * LEVEL) - 1
+    if found >= n:
+        raise ValueError(f"{n} values are too few to leave one out")
+    return found
 
 
 @dataclass(frozen=True)
@@ -67,27 +63,33 @@ class Band:
         return max(self.high / self.value - 1, 1 - self.low / self.value)
 
 
-def scale(logs: Sequence[float]) -> float:
-    """What an estimate's error is measured in: the standard error of the pilots' mean, and no less than the floor."""
-    return math.hypot(stdev(logs) / math.sqrt(len(logs)), FLOOR)
+def scale(former: Carried, last: Carried, figure: str) -> float:
+    """What an estimate's error is measured in: its standard error, what two pilots differ by, a share of what the run
+    grows by, and no less than the floor."""
+    apart = last.logs[figure] - former.logs[figure]
+    return math.hypot(last.errors[figure], apart, GROWTH * last.growth[figure], FLOOR)
 
 
-def band(fluid: float, logs: Sequence[float], errors: Errors) -> Band:
-    """The fluid's figure times the pilots' ratio, with what errors of that were."""
-    value, unit = math.log(fluid) + fmean(logs), scale(logs)
-    return Band(*(math.exp(value + unit * one) for one in (errors.low, errors.middle, errors.high)))
-
-
-def silent(told: Told, figure: str) -> str:
+def silent(former: Carried, last: Carried, figure: str) -> str:
     """Why pilots tell nothing of a figure; empty where they do."""
-    if not all(map(math.isfinite, [told.growth[figure], *told.logs[figure]])):
+    if not (math.isfinite(former.logs[figure]) and math.isfinite(last.errors[figure])):
         return "flows do not end"
-    if told.lasting < LASTING:
-        return "pilots are over before their slow flows have ended: longer ones (--pilot) are needed"
-    if abs(told.growth[figure]) > GROWTH:
-        more = math.exp(told.growth[figure])
-        return f"by the fluid the whole run's flows take {more:.2g} times the pilots': longer ones (--pilot) are needed"
+    if last.beyond > BEYOND:
+        return f"{last.beyond:.0%} of flows are slower by the fluid than any of the pilot's: a larger --share has more"
     return ""
+
+
+def band(log: float, unit: float, errors: Errors) -> Band:
+    """Around an estimate, whose logarithm and scale are given."""
+    return Band(*(math.exp(log + unit * one) for one in (-errors.most, 0, errors.most)))
+
+
+def of(former: Carried, last: Carried, by: Mapping[str, Errors]) -> dict[str, Band | str]:
+    """Each figure's band, by what errors were; or why there is none."""
+    return {
+        name: silent(former, last, name) or band(last.logs[name], scale(former, last, name), by[name])
+        for name in FIGURES
+    }
 
 
 @cache

@@ -1,0 +1,106 @@
+"""What packets made of the fluid's times in a pilot, carried over to all flows of a run.
+
+A flow takes by packets what it takes by the fluid, times what that was in the pilot for flows that are alike: as slow
+by the fluid as it, and as long alone. Flows that are alike share a leaf of a tree that halves the pilot's flows at
+medians, along whichever of both differs most. A flow of the pilot has its own ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from midpath.estimate.pilots import Flows, Indices, Pilot
+from midpath.matched import Floats
+
+# The figures that are estimated, all of completion times.
+FIGURES = ("afct_s", "fct_p50_s", "fct_p99_s")
+# A leaf has so many of the pilot's flows or more; so many of its ratios stand for a flow.
+LEAF, EACH = 8, 8
+# Parts of the pilot, one after the other; each is left out once.
+PARTS = 10
+# Flows that are as slow are so by the fluid's arithmetic to so many digits.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a pilot tells, by figure as logarithms."""
+
+    logs: dict[str, float]
+    # The standard error of these.
+    errors: dict[str, float]
+    # What the whole run is over the pilot, both by the fluid.
+    growth: dict[str, float]
+    # The share of flows that are slower by the fluid than any of the pilot's, both over what they take alone.
+    beyond: float
+
+
+def carried(whole: Flows, pilot: Pilot) -> Carried:
+    """Figures of all flows; where flows do not end, all or their own are infinite."""
+    if not (np.isfinite(whole.fct).all() and np.isfinite(pilot.fluid).all()):
+        endless = dict.fromkeys(FIGURES, math.inf)
+        return Carried(endless, endless, endless, 1.0)
+    parts = np.array_split(np.arange(pilot.fluid.size), PARTS)
+    every = np.array([figures(*_times(whole, pilot, part)) for part in (np.arange(0), *parts)])
+    unknown = 1 - pilot.fluid.size / whole.fct.size
+    logs, errors = {}, {}
+    for name, values in zip(FIGURES, every.T, strict=True):
+        ends = np.isfinite(values).all()
+        logs[name] = float(np.log(values[0])) if ends else math.inf
+        # The jackknife's error, and that of flows which the pilot has is none.
+        errors[name] = math.sqrt((PARTS - 1) * np.log(values[1:]).var() * unknown) if ends else math.inf
+    growth = np.log(figures(whole.fct) / figures(pilot.fluid))
+    slowest = (pilot.fluid / whole.alone[pilot.which]).max()
+    beyond = float(np.mean(whole.fct / whole.alone > slowest * (1 + ROUNDING)))
+    return Carried(logs, errors, dict(zip(FIGURES, map(float, growth), strict=True)), beyond)
+
+
+def _times(whole: Flows, pilot: Pilot, left_out: Indices) -> tuple[Floats, Floats]:
+    """What flows take by packets, and each time's weight, from the pilot without some of its flows."""
+    kept = np.setdiff1d(np.arange(pilot.which.size), left_out)
+    known = pilot.which[kept]
+    others = np.setdiff1d(np.arange(whole.fct.size), known)
+    ratios = pilot.packets[kept] / pilot.fluid[kept]
+    like = _features(pilot.fluid[kept], whole.alone[known])
+    times, weights = [whole.fct[known] * ratios], [np.ones(known.size)]
+    for inside, leaf in _leaves(like, np.arange(known.size), _features(whole.fct, whole.alone), others):
+        each = min(EACH, leaf.size)
+        # Flows of a leaf take its ratios in turns.
+        of = leaf[np.arange(inside.size * each) % leaf.size]
+        times.append(np.repeat(whole.fct[inside], each) * ratios[of])
+        weights.append(np.full(of.size, 1 / each))
+    return np.concatenate(times), np.concatenate(weights)
+
+
+def _features(fct: Floats, alone: Floats) -> Floats:
+    """How many times as long as alone a flow takes by the fluid, and how long alone, as logarithms."""
+    return np.column_stack([np.log(fct / alone), np.log(alone)])
+
+
+def _leaves(like: Floats, pilot: Indices, features: Floats, others: Indices) -> Iterator[tuple[Indices, Indices]]:
+    """The flows of each leaf: others, and the pilot's."""
+    if not others.size:
+        return
+    axis = int(like[pilot].std(axis=0).argmax())
+    values = like[pilot, axis]
+    middle = float(np.median(values))
+    low, other_low = values <= middle, features[others, axis] <= middle
+    if not LEAF <= low.sum() <= pilot.size - LEAF:
+        yield others, pilot
+        return
+    yield from _leaves(like, pilot[low], features, others[other_low])
+    yield from _leaves(like, pilot[~low], features, others[~other_low])
+
+
+def figures(times: Floats, weights: Floats | None = None) -> Floats:
+    """Mean, median and 99th percentile."""
+    weights = np.ones_like(times) if weights is None else weights
+    order = np.argsort(times)
+    times, shares = times[order], np.cumsum(weights[order])
+    below = np.searchsorted(shares, shares[-1] * np.array([0.5, 0.99]))
+    mean = np.average(times, weights=weights[order])
+    return np.array([mean, *times[np.minimum(below, times.size - 1)]])
