@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import zlib
 from dataclasses import dataclass
@@ -142,9 +141,6 @@ def write(scenario: Scenario, flows: list[Flow], folder: Path) -> None:
     nodes = scenario.hosts + scenario.k**2 + scenario.k**2 // 4
     ends = [f"{scenario.hosts} {nodes}", *(f"{a} {b} 10 1000" for a, b in links(scenario.k))]
     (folder / "links.txt").write_text("\n".join(ends) + "\n", encoding="ascii")
-    (folder / "listed.json").write_text(json.dumps(scenario.midpath(flows)), encoding="ascii")
-    if scenario.drawn:
-        (folder / "workload.json").write_text(json.dumps(scenario.workload()), encoding="ascii")
 
 
 def ideal_s(k: int, flow: Flow) -> float:

@@ -16,6 +16,8 @@ use network::network;
 
 /// A machine that does other things pauses now and then: what is so each time is ours.
 const TRIES: usize = 3;
+/// Runs in all; those that the machine was too busy for are no tries.
+const RUNS: usize = 9;
 
 /// Within 5 %, as everywhere up to 50 Mbps, unless the machine was too busy to say.
 #[test]
@@ -25,7 +27,7 @@ fn flows_on_sockets_take_as_long_as_simulated() {
             let case = case(scheme, place, 20, 1);
             let (there, name) = (case::simulated(&case), place.name());
             let mut off = Vec::new();
-            for _ in 0..TRIES {
+            for _ in 0..RUNS {
                 let here = case::real(&case);
                 let ratio = here.mean() / there.mean();
                 if here.invalid() {
@@ -38,9 +40,11 @@ fn flows_on_sockets_take_as_long_as_simulated() {
                 } else {
                     off.push((ratio, here));
                 }
+                if off.len() == TRIES {
+                    break;
+                }
             }
-            // One that was off between two that were too busy says nothing.
-            assert!(off.len() < TRIES, "{scheme}, {name}: {off:?}, {there:?}");
+            assert!(off.is_empty(), "{scheme}, {name}: {off:?}, {there:?}");
         }
     }
 }

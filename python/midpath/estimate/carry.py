@@ -44,8 +44,8 @@ def carried(whole: Flows, pilot: Pilot) -> Carried:
     if not (np.isfinite(whole.fct).all() and np.isfinite(pilot.fluid).all()):
         endless = dict.fromkeys(FIGURES, math.inf)
         return Carried(endless, endless, endless, 1.0)
-    parts = np.array_split(np.arange(pilot.fluid.size), PARTS)
-    every = np.array([figures(*_times(whole, pilot, part)) for part in (np.arange(0), *parts)])
+    parts, features = np.array_split(np.arange(pilot.fluid.size), PARTS), _features(whole.fct, whole.alone)
+    every = np.array([figures(*_times(whole, features, pilot, part)) for part in (np.arange(0), *parts)])
     unknown = 1 - pilot.fluid.size / whole.fct.size
     logs, errors = {}, {}
     for name, values in zip(FIGURES, every.T, strict=True):
@@ -59,7 +59,7 @@ def carried(whole: Flows, pilot: Pilot) -> Carried:
     return Carried(logs, errors, dict(zip(FIGURES, map(float, growth), strict=True)), beyond)
 
 
-def _times(whole: Flows, pilot: Pilot, left_out: Indices) -> tuple[Floats, Floats]:
+def _times(whole: Flows, features: Floats, pilot: Pilot, left_out: Indices) -> tuple[Floats, Floats]:
     """What flows take by packets, and each time's weight, from the pilot without some of its flows."""
     kept = np.setdiff1d(np.arange(pilot.which.size), left_out)
     known = pilot.which[kept]
@@ -67,7 +67,7 @@ def _times(whole: Flows, pilot: Pilot, left_out: Indices) -> tuple[Floats, Float
     ratios = pilot.packets[kept] / pilot.fluid[kept]
     like = _features(pilot.fluid[kept], whole.alone[known])
     times, weights = [whole.fct[known] * ratios], [np.ones(known.size)]
-    for inside, leaf in _leaves(like, np.arange(known.size), _features(whole.fct, whole.alone), others):
+    for inside, leaf in _leaves(like, np.arange(known.size), features, others):
         each = min(EACH, leaf.size)
         # Flows of a leaf take its ratios in turns.
         of = leaf[np.arange(inside.size * each) % leaf.size]

@@ -321,6 +321,7 @@ fn a_rescue_whose_original_arrives_shows_no_loss() {
     let mut lab = Lab::new(setup, tcp, control);
     lab.run();
     let (repeated, lost) = (lab.report().retransmitted, lab.drops());
+    // More than 90 while a recovery after another kept the window.
     assert!(lost > 70, "{lost}");
     assert!(repeated <= lost + 1, "{repeated} for {lost}");
 }
