@@ -15,10 +15,7 @@ impl Node {
         if D::TIMETABLES
             && let Some((start, end)) = slot.book_unasked(size, now, self.until)
         {
-            if D::TRACES && start > now {
-                driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
-            }
-            return driver.book(port, pkt, start, end, pool);
+            return self.booked(now, port, pkt, (start, end), pool, driver);
         }
         if slot.is_held() && slot.fits(size) {
             return self.outbound_held(now, now, port, pkt, pool, driver);
@@ -27,6 +24,24 @@ impl Node {
             return self.outbound_decided(now, port, pkt, pool, driver);
         }
         self.outbound_by_rule(now, port, pkt, pool, driver);
+    }
+
+    /// Hands over a packet that has its times in a timetable.
+    #[inline(always)]
+    fn booked<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        (start, end): (Time, Time),
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        if D::TRACES && start > now {
+            let backlog = self.slots[usize::from(port.0)].backlog(now);
+            driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, backlog));
+        }
+        driver.book(port, pkt, start, end, pool);
     }
 
     /// The same with a packet for a timetable that is asked without a context.
@@ -42,11 +57,8 @@ impl Node {
         if let Err(why) = slot.decide(packet, now, link, &mut self.streams.ports) {
             return self.discard(Some(port), pkt, why, pool, driver);
         }
-        let (start, end) = slot.book(size, now, self.until);
-        if D::TRACES && start > now {
-            driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
-        }
-        driver.book(port, pkt, start, end, pool);
+        let times = slot.book(size, now, self.until);
+        self.booked(now, port, pkt, times, pool, driver);
     }
 
     /// The same with a packet that is not admitted at once.
@@ -62,12 +74,8 @@ impl Node {
         slot.release_started(now);
         match self.admit(now, port, &pkt, pool, driver) {
             Ok(()) => {
-                let slot = &mut self.slots[usize::from(port.0)];
-                let (start, end) = slot.book(size, now, self.until);
-                if D::TRACES && start > now {
-                    driver.step(pkt.id(), &pool[&pkt], Step::Queued(port, slot.backlog(now)));
-                }
-                driver.book(port, pkt, start, end, pool);
+                let times = self.slots[usize::from(port.0)].book(size, now, self.until);
+                self.booked(now, port, pkt, times, pool, driver);
             }
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }

@@ -73,6 +73,20 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         }
     }
 
+    /// Whether a packet that arrives is to be signalled; or why it is to be dropped.
+    #[inline(always)]
+    fn chosen(&mut self, verdict: Verdict, packet: &Packet, waiting: Backlog) -> Result<bool, Drop> {
+        match verdict {
+            Verdict::Drop(why) => Err(why),
+            _ if !self.scheduler.admits(packet, waiting) => {
+                self.aqm.refused(packet);
+                Err(Drop::Queue)
+            }
+            Verdict::Signal => Ok(true),
+            Verdict::Pass => Ok(false),
+        }
+    }
+
     /// Signals a chosen packet; says why, if it is to be dropped.
     fn tell(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         match self.signal.signal(pkt, ctx) {
@@ -193,15 +207,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
         let waiting = self.waiting(ctx);
         let verdict = self.ask(pkt, false, ctx);
         self.arm(ctx);
-        match verdict {
-            Verdict::Drop(why) => Err(why),
-            _ if !self.scheduler.admits(&ctx.pool[pkt], waiting) => {
-                self.aqm.refused(&ctx.pool[pkt]);
-                Err(Drop::Queue)
-            }
-            Verdict::Signal => self.tell(pkt, ctx),
-            Verdict::Pass => Ok(()),
-        }
+        if self.chosen(verdict, &ctx.pool[pkt], waiting)? { self.tell(pkt, ctx) } else { Ok(()) }
     }
 
     fn decides(&self) -> bool {
@@ -210,15 +216,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
 
     fn decide(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Result<(), Drop> {
         let (verdict, waiting) = (self.aqm.enqueue(packet, view), view.backlog);
-        match verdict {
-            Verdict::Drop(why) => Err(why),
-            _ if !self.scheduler.admits(packet, waiting) => {
-                self.aqm.refused(packet);
-                Err(Drop::Queue)
-            }
-            Verdict::Signal => Err(Drop::Aqm),
-            Verdict::Pass => Ok(()),
-        }
+        if self.chosen(verdict, packet, waiting)? { Err(Drop::Aqm) } else { Ok(()) }
     }
 
     fn watches_inbound(&self) -> bool {

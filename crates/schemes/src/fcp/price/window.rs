@@ -345,13 +345,40 @@ mod tests {
         }
     }
 
+    /// One queue of two stacks, with the times of what is in it: what the window adds up, and in which order.
+    #[derive(Default)]
+    struct Stacks<T> {
+        old: Vec<(u64, T)>,
+        new: Vec<(u64, T)>,
+    }
+
+    impl<T> Stacks<T> {
+        fn expire(&mut self, cut: u64) {
+            while self.old.first().or(self.new.first()).is_some_and(|e| e.0 <= cut) {
+                if self.old.is_empty() {
+                    self.old = std::mem::take(&mut self.new);
+                }
+                self.old.remove(0);
+            }
+        }
+
+        fn all(&self) -> impl Iterator<Item = &T> {
+            self.old.iter().chain(&self.new).map(|e| &e.1)
+        }
+
+        fn sum(&self, of: fn(&T) -> f64) -> f64 {
+            let of = |sum, e: &(u64, T)| sum + of(&e.1);
+            self.new.iter().fold(0.0, of) + self.old.iter().rev().fold(0.0, of)
+        }
+    }
+
     proptest! {
         /// Packets that pay nothing among those that pay: numbers and bytes are counted, and sums
         /// are added up in the same order as if all were in one queue of two stacks.
         #[test]
         fn what_pays_nothing_is_counted_apart(steps in prop::collection::vec((0u64..20, 0u64..60, 1u32..1000, any::<bool>()), 1..200)) {
             let (mut window, mut now, mut cut) = (Window::default(), 0, None);
-            let (mut old, mut new) = (Vec::<(u64, f64, u32, bool)>::new(), Vec::new());
+            let mut stacks = Stacks::default();
             for (later, d, value, pays) in steps {
                 now += later;
                 let share = if pays { 1.0 / f64::from(value) } else { 0.0 };
@@ -360,23 +387,17 @@ mod tests {
                 } else {
                     window.push_unpaid(Time(now), value);
                 }
-                new.push((now, share, value, pays));
+                stacks.new.push((now, (share, value, pays)));
                 cut = cut.max(now.checked_sub(d));
                 let Some(cut) = cut else { continue };
                 window.expire(Time(cut));
-                while old.first().or(new.first()).is_some_and(|e| e.0 <= cut) {
-                    if old.is_empty() {
-                        old = std::mem::take(&mut new);
-                    }
-                    old.remove(0);
-                }
-                let sum = |from: &mut dyn Iterator<Item = &(u64, f64, u32, bool)>| from.fold(0.0, |sum, e| sum + e.1);
-                let bytes = |paying: bool| old.iter().chain(&new).filter(|e| e.3 == paying).map(|e| f64::from(e.2)).sum::<f64>();
+                stacks.expire(cut);
+                let bytes = |paying: bool| stacks.all().filter(|e| e.2 == paying).map(|e| f64::from(e.1)).sum::<f64>();
                 let sums = window.sums();
-                prop_assert_eq!(sums.paid, sum(&mut new.iter()) + sum(&mut old.iter().rev()));
+                prop_assert_eq!(sums.paid, stacks.sum(|e| e.0));
                 prop_assert_eq!((sums.bytes, sums.unpaid), (bytes(true), bytes(false)));
-                prop_assert_eq!(sums.packets, old.iter().chain(&new).filter(|e| e.3).count() as f64);
-                prop_assert_eq!(window.len(), old.len() + new.len());
+                prop_assert_eq!(sums.packets, stacks.all().filter(|e| e.2).count() as f64);
+                prop_assert_eq!(window.len(), stacks.all().count());
             }
         }
     }
@@ -387,7 +408,7 @@ mod tests {
         #[test]
         fn what_flows_begin_with_is_counted_apart(steps in prop::collection::vec((0u64..20, 0u64..60, 1u32..1000, any::<bool>()), 1..200)) {
             let (mut window, mut now, mut cut) = (Window::default(), 0, None);
-            let (mut old, mut new) = (Vec::<(u64, f64, f64)>::new(), Vec::new());
+            let mut stacks = Stacks::default();
             for (later, d, value, opens) in steps {
                 now += later;
                 let share = 1.0 / f64::from(value);
@@ -397,21 +418,13 @@ mod tests {
                 } else {
                     window.push(Time(now), &paid(share));
                 }
-                new.push((now, share, if opens { share } else { 0.0 }));
+                stacks.new.push((now, (share, if opens { share } else { 0.0 })));
                 cut = cut.max(now.checked_sub(d));
                 let Some(cut) = cut else { continue };
                 window.expire(Time(cut));
-                while old.first().or(new.first()).is_some_and(|e| e.0 <= cut) {
-                    if old.is_empty() {
-                        old = std::mem::take(&mut new);
-                    }
-                    old.remove(0);
-                }
-                let sum = |of: fn(&(u64, f64, f64)) -> f64| {
-                    new.iter().map(of).fold(0.0, |sum, x| sum + x) + old.iter().rev().map(of).fold(0.0, |sum, x| sum + x)
-                };
+                stacks.expire(cut);
                 let sums = window.sums();
-                prop_assert_eq!((sums.paid, sums.opening), (sum(|e| e.1), sum(|e| e.2)));
+                prop_assert_eq!((sums.paid, sums.opening), (stacks.sum(|e| e.0), stacks.sum(|e| e.1)));
                 prop_assert_eq!(sums.opening_budget, 2.0 * sums.opening);
             }
         }
