@@ -143,6 +143,16 @@ def test_a_thousand_flows_while_prometheus_reads(bed):
     assert {"midpath_rpm_signals_total", "midpath_rpm_registers_owned"} <= names, sorted(names)
 
 
+def test_flows_that_ask_before_one_is_taken_are_not_reset():
+    # No handshake ends before all have begun: more wait than a short list of the listening socket has places for.
+    with testbed.Testbed(Delays(0.0, (0.3,)), TOOLS) as far:
+        found, _ = run(far, "none", long=1000, seconds=3.0, bottleneck=Bottleneck(rate_bps=100e6))
+        refused = "TcpExtListenOverflows", "TcpExtSyncookiesFailed"
+        counted = far.receivers[0].run("nstat", "-az", *refused).stdout.split()
+    assert [counted[counted.index(name) + 1] for name in refused] == ["0", "0"]
+    assert sum(count > 0 for count in found.delivered.values()) > 300
+
+
 def test_off_is_the_shaper_alone(bed):
     found, counters = run(bed, "none")
     assert counters["signals"] == 0

@@ -167,7 +167,9 @@ class _Ends:
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
-            process.wait()
+            # Waits for it, and closes its pipes: after an error nobody has read them.
+            with process:
+                pass
 
 
 class _Receiver(_Ends):

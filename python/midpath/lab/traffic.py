@@ -21,6 +21,9 @@ LONG_PORT, SHORT_PORT = 7466, 7467
 # Flow and bytes to come, 0 without end.
 HEADER = struct.Struct("!QQ")
 CHUNK = 1 << 16
+# Connections that wait to be taken. With more half open than that the kernel answers by SYN cookies, and a flow whose
+# last ACK of the handshake finds no room is reset by its next data. A namespace allows 4096 (net.core.somaxconn).
+BACKLOG = 4096
 SAMPLE_S = 0.1
 
 # linux/tcp.h, struct tcp_info: what we read of it, by its place.
@@ -56,7 +59,7 @@ def listen(congestion: str, port: int) -> socket.socket:
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     server.bind(("", port))
-    server.listen(512)
+    server.listen(BACKLOG)
     return server
 
 
