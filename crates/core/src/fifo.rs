@@ -100,6 +100,14 @@ impl<T: Copy + Default> Fifo<T> {
         }
     }
 
+    /// Forgets the first `n` values, of which there are as many.
+    #[inline]
+    pub fn skip(&mut self, n: usize) {
+        debug_assert!(n <= self.len(), "{n} of {}", self.len);
+        self.first = self.first.wrapping_add(n as u32);
+        self.len -= n as u32;
+    }
+
     /// Forgets all values.
     #[inline]
     pub fn clear(&mut self) {
@@ -135,6 +143,7 @@ mod tests {
         Push(u16),
         Pop,
         PopAndLook,
+        Skip(usize),
         Insert(usize, u16),
         Clear,
     }
@@ -144,6 +153,7 @@ mod tests {
             6 => any::<u16>().prop_map(Step::Push),
             3 => Just(Step::Pop),
             2 => Just(Step::PopAndLook),
+            1 => any::<usize>().prop_map(Step::Skip),
             1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Insert(i, v)),
             1 => Just(Step::Clear),
         ]
@@ -167,6 +177,11 @@ mod tests {
                         if let (Some((_, next)), Some(second)) = (popped, truth.front()) {
                             prop_assert_eq!(next, *second);
                         }
+                    }
+                    Step::Skip(n) => {
+                        let n = n % (truth.len() + 1);
+                        fifo.skip(n);
+                        truth.drain(..n);
                     }
                     Step::Insert(i, v) => {
                         let i = i % (truth.len() + 1);

@@ -92,6 +92,12 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
+    /// The same of a duration below a hundred days: five instructions less.
+    #[inline]
+    pub fn short_secs_f64(self) -> f64 {
+        debug_assert!(self.0 < 1 << 63, "{self:?} is long");
+        self.0 as i64 as f64 / PS_PER_S as f64
+    }
     /// In whole nanoseconds, rounded down.
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000

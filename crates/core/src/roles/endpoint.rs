@@ -113,8 +113,17 @@ pub struct Shared(Vec<(TypeId, Box<dyn Any + Send>)>);
 
 impl Shared {
     /// The one value of type `T` on this node, made on first use.
+    #[inline]
     pub fn get<T: Any + Send + Default>(&mut self) -> &mut T {
-        // A node shares values of one or two types.
+        // A node shares values of one or two types, and the first of them is asked for with each packet.
+        if self.0.first().is_some_and(|(id, _)| *id == TypeId::of::<T>()) {
+            return self.0[0].1.downcast_mut().expect("stored under its own type");
+        }
+        self.get_among_others()
+    }
+
+    #[inline(never)]
+    fn get_among_others<T: Any + Send + Default>(&mut self) -> &mut T {
         let place = self.0.iter().position(|(id, _)| *id == TypeId::of::<T>()).unwrap_or_else(|| {
             self.0.push((TypeId::of::<T>(), Box::new(T::default())));
             self.0.len() - 1
