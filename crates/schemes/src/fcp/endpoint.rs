@@ -247,8 +247,9 @@ impl Sender {
         self.pace.cap = carries(ctx);
         let (price, rtt, spending, cap) = (self.quote.price, self.rtt, self.budget.spending, self.pace.cap);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending, a.cap) = (price, rtt, spending, cap);
-        ctx.shared.get::<Host>().on_feedback(self.identity.flow, update, self.identity.host, &self.params, ctx.now);
-        self.set_pace(view, ctx);
+        let host = ctx.shared.get::<Host>();
+        host.on_feedback(self.identity.flow, update, self.identity.host, &self.params, ctx.now);
+        self.set_pace(view, host);
     }
 }
 
@@ -264,7 +265,7 @@ impl Sender {
 
 /// What the fastest of the host's links carries now, bytes per second.
 fn carries(ctx: &EndpointCtx<'_>) -> f64 {
-    ctx.links.iter().map(|l| l.rate.as_f64() / 8.0).fold(0.0, f64::max)
+    ctx.links.iter().map(|l| l.rate).max().map_or(0.0, |rate| rate.as_f64() / 8.0)
 }
 
 /// What a SYN has in place of a balance: what its flow may spend, $/s; 0 says nothing.
@@ -401,6 +402,6 @@ impl NetworkAssisted for Sender {
     }
 
     fn on_poke(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
-        self.set_pace(view, ctx);
+        self.set_pace(view, ctx.shared.get::<Host>());
     }
 }

@@ -41,7 +41,7 @@ use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits};
 pub(crate) use describe::fcp as describe;
 use endpoint::Sender;
-use header::{FcpHeader, WIRE};
+use header::{Echo, WIRE};
 pub use params::FcpParams;
 use resolved::Resolved;
 
@@ -72,8 +72,8 @@ impl Config {
 
 /// The receiver's part (§4.1): "price and preload value are echoed back by an acknowledgement".
 fn reflect(seen: &Packet, ack: &mut Packet) {
-    if let Some(header) = seen.header::<FcpHeader>() {
-        ack.set_header(&FcpHeader { echo: true, ..header });
+    if let Some(echo) = seen.header::<Echo>() {
+        ack.set_header(&echo);
     }
 }
 

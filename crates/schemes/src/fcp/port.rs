@@ -3,7 +3,7 @@
 use midpath_core::packet::{Header, Packet};
 use midpath_core::queue::{Aqm, Bound, Verdict, View};
 use midpath_core::roles::{Drop, PortSpec};
-use midpath_core::units::Time;
+use midpath_core::units::{Rate, Time};
 
 use super::enforce::Edge;
 use super::equations::{at_least, at_most};
@@ -20,6 +20,8 @@ pub struct FcpPort<P = Box<dyn Pricing>> {
     minimum: f64,
     /// Bytes that wait and count as no queue.
     forgiven: f64,
+    /// The link's rate when it was last asked, and that in bytes per second.
+    capacity: (Rate, f64),
     edge: Option<Edge>,
     perturbed: Option<Perturbed>,
     exchange: Option<Exchange>,
@@ -33,7 +35,16 @@ impl<P: Pricing> FcpPort<P> {
         // One full packet that waits is how packets of several paced flows meet, not a queue: the
         // paper's is of a fluid.
         let forgiven = if rule.additions.packet_of_queue { f64::from(spec.link.mtu) } else { 0.0 };
-        FcpPort { bound, pricing, minimum: rule.minimum, forgiven, edge, perturbed: None, exchange: None }
+        FcpPort {
+            bound,
+            pricing,
+            minimum: rule.minimum,
+            forgiven,
+            capacity: (Rate::ZERO, 0.0),
+            edge,
+            perturbed: None,
+            exchange: None,
+        }
     }
 
     /// With prices that are wrong now and then.
@@ -48,9 +59,20 @@ impl<P: Pricing> FcpPort<P> {
         FcpPort { exchange, ..self }
     }
 
-    /// Prices a data packet; whether it may go on.
+    /// How the link stands as a packet comes that pays.
     #[inline(always)]
-    fn price(&mut self, packet: &mut Packet, mut header: FcpHeader, arrival: &Arrival) -> Result<(), Drop> {
+    fn arrival(&mut self, view: &View<'_>, factor: f64) -> Arrival {
+        if self.capacity.0 != view.rate {
+            self.capacity = (view.rate, view.rate.as_f64() / 8.0);
+        }
+        // As a signed number, for which processors have an instruction: no queue has 2^63 bytes.
+        let queue = at_least(view.backlog.bytes as i64 as f64 - self.forgiven, 0.0);
+        Arrival { now: view.now, load: Load { capacity: self.capacity.1, queue }, factor }
+    }
+
+    /// Prices a data packet; its header after that.
+    #[inline(always)]
+    fn write_price(&mut self, packet: &mut Packet, mut header: FcpHeader, arrival: &Arrival) -> FcpHeader {
         // Without domains there is one currency, whatever a header says.
         if self.exchange.is_none() {
             header.exchange = 1.0;
@@ -67,28 +89,25 @@ impl<P: Pricing> FcpPort<P> {
             header.charged = at_most(charged, super::header::MAX_PRICE) as f32;
         }
         header.write_back(packet);
-        match &mut self.edge {
-            Some(edge) => edge.leave(packet, &header, arrival.now),
-            None => Ok(()),
-        }
+        header
     }
 
-    /// Prices a packet whose outermost header of ours is none that an honest end writes, if it has another.
-    #[cold]
+    /// Prices a packet where a host is at the other end, or whose outermost header of ours is none that an honest
+    /// end writes; whether it may go on. Reads the header itself: handed over, it would be in memory elsewhere, too.
     #[inline(never)]
-    fn price_inner(&mut self, packet: &mut Packet, arrival: &Arrival) -> Result<(), Drop> {
-        match packet.header::<FcpHeader>() {
-            Some(header) => self.price(packet, header, arrival),
-            None => self.pass(packet, arrival),
-        }
+    fn price_with_care(&mut self, packet: &mut Packet, view: &View<'_>, factor: f64) -> Result<(), Drop> {
+        let Some(header) = packet.header::<FcpHeader>() else { return self.pass(packet, view.now) };
+        let arrival = self.arrival(view, factor);
+        let header = self.write_price(packet, header, &arrival);
+        self.edge.as_mut().map_or(Ok(()), |edge| edge.leave(packet, &header, view.now))
     }
 
     /// A packet that pays nothing.
     #[inline]
-    fn pass(&mut self, packet: &Packet, arrival: &Arrival) -> Result<(), Drop> {
-        self.pricing.pass(packet.size, arrival);
+    fn pass(&mut self, packet: &Packet, now: Time) -> Result<(), Drop> {
+        self.pricing.pass(packet.size, now);
         if self.edge.is_some() {
-            self.tell(packet, arrival.now);
+            self.tell(packet, now);
         }
         Ok(())
     }
@@ -105,16 +124,17 @@ impl<P: Pricing> Aqm for FcpPort<P> {
     // All of a hop in one piece: with calls, what stands in the header goes through memory three times.
     #[inline(always)]
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
-        let capacity = view.rate.as_f64() / 8.0;
-        let queue = at_least(view.backlog.bytes as f64 - self.forgiven, 0.0);
         let factor = self.perturbed.as_mut().map_or(1.0, |p| p.factor(view.now, view.rng));
-        let arrival = Arrival { now: view.now, load: Load { capacity, queue }, factor };
         // An echo pays nothing: what it says is read at its end, and at an edge.
         let paying = packet.body(FcpHeader::TAG).filter(|body| !FcpHeader::is_echo(body)).map(FcpHeader::get);
         let admitted = match paying {
-            Some(Some(header)) => self.price(packet, header, &arrival),
-            Some(None) => self.price_inner(packet, &arrival),
-            None => self.pass(packet, &arrival),
+            Some(Some(header)) if self.edge.is_none() => {
+                let arrival = self.arrival(view, factor);
+                self.write_price(packet, header, &arrival);
+                Ok(())
+            }
+            Some(_) => self.price_with_care(packet, view, factor),
+            None => self.pass(packet, view.now),
         };
         // What finds no room has been counted: it was sent, and it is paid for.
         match admitted {

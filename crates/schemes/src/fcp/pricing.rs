@@ -33,7 +33,7 @@ pub trait Pricing: Send {
     /// that it gets.
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge;
     /// Called with each other packet.
-    fn pass(&mut self, size: u32, arrival: &Arrival);
+    fn pass(&mut self, size: u32, now: Time);
     /// Called when the node restarts.
     fn reset(&mut self);
     /// Prices to plot, by name.
@@ -44,8 +44,8 @@ impl<P: Pricing + ?Sized> Pricing for Box<P> {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         (**self).charge(header, size, arrival)
     }
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        (**self).pass(size, arrival);
+    fn pass(&mut self, size: u32, now: Time) {
+        (**self).pass(size, now);
     }
     fn reset(&mut self) {
         (**self).reset();

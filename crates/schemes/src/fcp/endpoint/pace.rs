@@ -1,11 +1,10 @@
 //! When packets leave: at budget over price (§4.1), and what we add where that is less than a packet
 //! in a round trip.
 
-use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::Sender;
-use crate::fcp::equations;
+use crate::fcp::equations::{self, at_least, at_most};
 use crate::fcp::host::Host;
 use crate::transport::cc::View;
 
@@ -69,11 +68,11 @@ impl Sender {
     }
 
     /// The rate, where w is what the host may spend on this flow now.
-    pub(super) fn set_pace(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
+    pub(super) fn set_pace(&mut self, view: &View, host: &Host) {
         if self.rtt <= 0.0 {
             return;
         }
-        let allowed = ctx.shared.get::<Host>().allowance(self.identity.flow, self.params.budget(self.identity.host));
+        let allowed = host.allowance(self.identity.flow, self.params.budget(self.identity.host));
         let least = self.least(view);
         let (behaviour, one) = (self.group.behaviour, (view.mss + view.overhead) as f64 / self.rtt);
         self.pace.packet = (view.mss + view.overhead) as f64;
@@ -88,11 +87,11 @@ impl Sender {
     /// while it waits once: after an outage the answers to all that was repeated come together.
     pub(super) fn wait(&mut self, view: &View, now: Time) {
         let packet = (view.mss + view.overhead) as f64;
-        let affords = packet / equations::rate(self.budget.target, self.quote.price).max(f64::MIN_POSITIVE);
+        let affords = packet / at_least(equations::rate(self.budget.target, self.quote.price), f64::MIN_POSITIVE);
         let before = self.pace.patience;
         let waited = self.pace.longer.is_none_or(|at| now.saturating_sub(at).as_secs_f64() >= before);
         let most = if waited { 2.0 * before } else { before };
-        self.pace.patience = affords.min(most).clamp(PROBE, self.params.additions().patience);
+        self.pace.patience = at_most(affords, most).clamp(PROBE, self.params.additions().patience);
         if self.pace.patience > before {
             self.pace.longer = Some(now);
         }

@@ -178,8 +178,8 @@ impl Pricing for Aggregate {
         Charge { quote, quoted }
     }
 
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        self.all.pass(arrival.now, size);
+    fn pass(&mut self, size: u32, now: Time) {
+        self.all.pass(now, size);
     }
 
     fn reset(&mut self) {

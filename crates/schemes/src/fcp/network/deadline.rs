@@ -140,8 +140,8 @@ impl Pricing for Deadline {
         Charge { quote: self.fixed(), quoted: self.fixed() }
     }
 
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        self.best_effort.meter.pass(arrival.now, size);
+    fn pass(&mut self, size: u32, now: Time) {
+        self.best_effort.meter.pass(now, size);
     }
 
     fn reset(&mut self) {

@@ -10,6 +10,8 @@
 //! it pays. The paper doesn't say so; with all of I_p in the numerator the link would stand idle in
 //! part.
 
+use midpath_core::units::Time;
+
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::price::Rule;
@@ -55,8 +57,8 @@ impl Pricing for Metro {
         Charge { quote: self.of(header.class, self.queue.link.now()), quoted }
     }
 
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        self.queue.meter.pass(arrival.now, size);
+    fn pass(&mut self, size: u32, now: Time) {
+        self.queue.meter.pass(now, size);
     }
 
     fn reset(&mut self) {

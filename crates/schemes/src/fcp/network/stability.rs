@@ -91,8 +91,8 @@ impl Pricing for Stability {
         Charge { quote: queue.link.now(), quoted }
     }
 
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        self.normal.meter.pass(arrival.now, size);
+    fn pass(&mut self, size: u32, now: Time) {
+        self.normal.meter.pass(now, size);
     }
 
     fn reset(&mut self) {

@@ -1,5 +1,7 @@
 //! One price for all packets (§4.1).
 
+use midpath_core::units::Time;
+
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::price::{LinkPrice, Load, Meter, Rule};
@@ -65,8 +67,8 @@ impl Pricing for Uniform {
     }
 
     #[inline(always)]
-    fn pass(&mut self, size: u32, arrival: &Arrival) {
-        self.meter.pass(arrival.now, size);
+    fn pass(&mut self, size: u32, now: Time) {
+        self.meter.pass(now, size);
     }
 
     fn reset(&mut self) {
@@ -83,7 +85,6 @@ impl Pricing for Uniform {
 mod tests {
     use super::*;
     use crate::fcp::params::Additions;
-    use midpath_core::units::Time;
 
     const CAPACITY: f64 = 1e6;
     /// What the path costs, $/byte.
@@ -94,7 +95,7 @@ mod tests {
     fn price(mut uniform: Uniform, paying: u32, unpaid: u32, queue: f64) -> f64 {
         for ms in 1..=200 {
             let arrival = Arrival { now: Time::from_ms(ms), load: Load { capacity: CAPACITY, queue }, factor: 1.0 };
-            uniform.pass(unpaid, &arrival);
+            uniform.pass(unpaid, arrival.now);
             let mut header = FcpHeader { rtt: 0.1, balance: PATH, exchange: 1.0, ..FcpHeader::default() };
             uniform.charge(&mut header, paying, &arrival);
         }

@@ -16,17 +16,23 @@ const NEAR: usize = 8;
 /// trip. Ours: a full packet takes 120 µs onto a link of 100 Mbps, a SYN 8.
 const LATE: u64 = 16;
 
+/// A price: since when it holds, what it is, and the least of those that were too close for entries of
+/// their own.
+type Entry = (Time, f64, f64);
+
 /// Prices over the longest round-trip time that has been asked for, twice that far back.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// Oldest first, from `first` on; what stands before that is forgotten. Since when, the price, and
-    /// the least of those that were too close for entries of their own.
-    entries: Vec<(Time, f64, f64)>,
+    /// Oldest first, from `first` on; what stands before that is forgotten.
+    entries: Vec<Entry>,
     first: usize,
     /// Which one was asked for last.
     last: usize,
     /// How far back is kept.
     span: Time,
+    /// What ended before this is forgotten, too, though it may still have its entry: those go when room is
+    /// needed.
+    edge: Time,
 }
 
 impl History {
@@ -44,56 +50,90 @@ impl History {
     /// the older one's place.
     #[inline(always)]
     pub fn push(&mut self, now: Time, price: f64) {
+        let close = self.entries.last().is_some_and(|newest| now.0 - newest.0.0 < self.gap());
+        if close {
+            self.push_close(now, price);
+        } else {
+            self.append((now, price, price));
+        }
+        self.edge = self.edge.max(now.saturating_sub(self.span));
+    }
+
+    /// The same less than a gap after the newest price.
+    #[inline(never)]
+    fn push_close(&mut self, now: Time, price: f64) {
         let gap = self.gap();
-        let close = |entry: &(Time, f64, f64)| now.0 - entry.0.0 < gap;
-        match &mut self.entries[self.first..] {
-            [.., before, newest] if close(before) => *newest = (now, price, at_most(price, newest.2)),
-            kept => {
-                let least = match kept {
-                    [.., newest] if close(newest) => at_most(price, newest.1),
-                    _ => price,
-                };
-                if kept.len() >= ENTRIES {
-                    self.first += 1;
-                }
-                self.make_room();
-                self.entries.push((now, price, least));
+        match self.entries.last_chunk_mut() {
+            Some([before, newest]) if now.0 - before.0.0 < gap => *newest = (now, price, at_most(price, newest.2)),
+            _ => {
+                let least = self.entries.last().map_or(price, |newest| at_most(price, newest.1));
+                self.append((now, price, least));
             }
         }
-        let edge = now.saturating_sub(self.span);
+    }
+
+    #[inline(always)]
+    fn append(&mut self, entry: Entry) {
+        if self.entries.len() == self.entries.capacity() || self.entries.len() - self.first >= ENTRIES {
+            self.make_room();
+        }
+        self.entries.push(entry);
+    }
+
+    /// Sees to it that there is room for one more: before the entries would be moved to a larger place,
+    /// forgets what it no longer needs if that is as much as it needs.
+    #[inline(never)]
+    fn make_room(&mut self) {
         // The last entry before the edge still holds at the edge.
-        while matches!(self.entries[self.first..], [_, next, _, ..] if next.0 <= edge) {
+        while matches!(self.entries[self.first..], [_, next, _, ..] if next.0 <= self.edge) {
             self.first += 1;
         }
-    }
-
-    /// Before the entries would be moved to a larger place, forgets what it no longer needs if that
-    /// is as much as it needs.
-    #[inline]
-    fn make_room(&mut self) {
-        if self.entries.len() == self.entries.capacity() && 2 * self.first >= self.entries.len() {
-            self.forget();
+        if self.entries.len() - self.first >= ENTRIES {
+            self.first += 1;
         }
-    }
-
-    #[inline(never)]
-    fn forget(&mut self) {
-        self.entries.drain(..self.first);
-        self.last = self.last.saturating_sub(self.first);
-        self.first = 0;
+        self.last = self.last.max(self.first);
+        if self.entries.len() == self.entries.capacity() && 2 * self.first >= self.entries.len() {
+            self.entries.drain(..self.first);
+            (self.last, self.first) = (self.last - self.first, 0);
+        }
     }
 
     /// The price at `at`: that of the last change until then; before all that is remembered, the
     /// oldest.
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, at: Time, now: Time) -> Option<f64> {
         // Twice the age, so that round-trip times may grow.
         self.span = self.span.max(Time(now.0.saturating_sub(at.0) * 2));
-        if self.first >= self.entries.len() {
-            return None;
+        let at = at.max(self.edge);
+        let (mut here, mut entry) = (self.last, *self.entries.get(self.last)?);
+        if entry.0 > at {
+            return self.sought(at);
         }
-        self.last = self.beside(at).unwrap_or_else(|| self.first + self.search(at).saturating_sub(1));
+        // Packets of one path ask one after the other.
+        for _ in 0..NEAR {
+            match self.entries.get(here + 1) {
+                Some(next) if next.0 <= at => (here, entry) = (here + 1, *next),
+                _ => {
+                    self.last = here;
+                    return Some(entry.1);
+                }
+            }
+        }
+        self.sought(at)
+    }
+
+    /// The same where the price is not beside the one that was asked for last.
+    #[inline(never)]
+    fn sought(&mut self, at: Time) -> Option<f64> {
+        self.last = self.before(at).unwrap_or_else(|| self.first + self.search(at).saturating_sub(1));
         Some(self.entries[self.last].1)
+    }
+
+    /// Which entry holds at `at`, if that is a little before the last one that was asked for.
+    fn before(&self, at: Time) -> Option<usize> {
+        let from = self.last.saturating_sub(NEAR).max(self.first);
+        let near = self.entries.get(from..=self.last)?;
+        near.iter().rposition(|entry| entry.0 <= at).map(|i| from + i).filter(|i| *i < self.last)
     }
 
     /// The least that may have been told when the price was what was last asked for. Of packets that
@@ -102,12 +142,14 @@ impl History {
     /// price. The search ends at what is not above `enough`.
     #[inline]
     pub fn least(&self, enough: f64) -> Option<f64> {
-        let mut here = self.last;
-        let (since, _, mut least) = *self.entries.get(here)?;
-        let from = since.0.saturating_sub(LATE * self.gap());
-        while least > enough && here > self.first && self.entries[here].0.0 > from {
-            here -= 1;
-            least = least.min(self.entries[here].1);
+        let (since, _, mut least) = *self.entries.get(self.last)?;
+        let from = self.edge.max(Time(since.0.saturating_sub(LATE * self.gap())));
+        let (mut later, kept) = (since, self.entries.get(self.first..self.last).unwrap_or_default());
+        for entry in kept.iter().rev() {
+            if least <= enough || later <= from {
+                break;
+            }
+            (least, later) = (at_most(entry.1, least), entry.0);
         }
         Some(least)
     }
@@ -116,32 +158,6 @@ impl History {
     #[inline]
     fn gap(&self) -> u64 {
         self.span.0 / ENTRIES as u64
-    }
-
-    /// Which entry holds at `at`, if that is close to the last one that was asked for: packets of
-    /// one path ask one after the other.
-    #[inline]
-    fn beside(&self, at: Time) -> Option<usize> {
-        let mut here = self.last.max(self.first);
-        if self.entries.get(here)?.0 > at {
-            for _ in 0..NEAR {
-                if here == self.first {
-                    return Some(here);
-                }
-                here -= 1;
-                if self.entries[here].0 <= at {
-                    return Some(here);
-                }
-            }
-            return None;
-        }
-        for _ in 0..NEAR {
-            match self.entries.get(here + 1) {
-                Some(next) if next.0 <= at => here += 1,
-                _ => return Some(here),
-            }
-        }
-        None
     }
 
     /// How many entries are not after `at`. Prices come at a rather steady pace, so a guess in
@@ -229,5 +245,76 @@ mod tests {
         let price = history.at(Time(at), Time(40_000_000)).unwrap_or_default();
         // Within a 4096th of the span.
         assert!((price - at as f64).abs() <= 2e7 / 4096.0 + 100.0, "{price}");
+    }
+
+    /// What is remembered, written plainly: prices are thinned out and forgotten as they come.
+    #[derive(Default)]
+    struct Plain {
+        entries: Vec<Entry>,
+        span: u64,
+        asked: usize,
+    }
+
+    impl Plain {
+        fn push(&mut self, now: u64, price: f64) {
+            let gap = self.span / ENTRIES as u64;
+            let close = |entry: &Entry| now - entry.0.0 < gap;
+            match self.entries.as_mut_slice() {
+                [.., before, newest] if close(before) => *newest = (Time(now), price, price.min(newest.2)),
+                kept => {
+                    let least = kept.last().filter(|e| close(e)).map_or(price, |newest| price.min(newest.1));
+                    if kept.len() >= ENTRIES {
+                        self.entries.remove(0);
+                    }
+                    self.entries.push((Time(now), price, least));
+                }
+            }
+            while self.entries.len() > 2 && self.entries[1].0.0 <= now.saturating_sub(self.span) {
+                self.entries.remove(0);
+            }
+        }
+
+        fn at(&mut self, at: u64, now: u64) -> Option<f64> {
+            self.span = self.span.max(2 * (now - at));
+            self.asked = self.entries.iter().rposition(|e| e.0.0 <= at).unwrap_or(0);
+            self.entries.get(self.asked).map(|e| e.1)
+        }
+
+        fn least(&self, enough: f64) -> Option<f64> {
+            let (since, _, mut least) = *self.entries.get(self.asked)?;
+            let from = since.0.saturating_sub(LATE * (self.span / ENTRIES as u64));
+            let mut here = self.asked;
+            while least > enough && here > 0 && self.entries[here].0.0 > from {
+                here -= 1;
+                least = least.min(self.entries[here].1);
+            }
+            Some(least)
+        }
+    }
+
+    proptest! {
+        /// Prices that come close together, far apart and at once, asked for by paths whose round trips grow.
+        #[test]
+        fn what_is_kept_too_long_shows_nowhere(
+            span in 1u64..100_000,
+            gaps in prop::sample::select(vec![2u64, 40, 3_000, 200_000]),
+            steps in prop::collection::vec((any::<u64>(), 1u32..50, any::<u64>(), 0u32..60), 1..800),
+            repeat in prop::sample::select(vec![1usize, 1, 12]),
+        ) {
+            let (mut history, mut plain) = (History::new(Time(span)), Plain { span, ..Plain::default() });
+            let (mut now, mut longest) = (0, span);
+            let all = std::iter::repeat_n(&steps, repeat).flatten();
+            for (i, (later, price, age, enough)) in all.enumerate() {
+                now += later % gaps;
+                history.push(Time(now), f64::from(*price));
+                plain.push(now, f64::from(*price));
+                // Mostly of one round trip, and some of longer ones than any before.
+                longest += if i % 50 == 49 { age % (longest / 4 + 1) } else { 0 };
+                let at = now.saturating_sub(if i % 3 == 0 { age % longest } else { longest / 3 });
+                prop_assert_eq!(history.at(Time(at), Time(now)), plain.at(at, now));
+                let enough = f64::from(*enough);
+                prop_assert_eq!(history.least(enough), plain.least(enough));
+            }
+        }
     }
 }

@@ -51,13 +51,14 @@ impl LinkPrice {
     }
 
     /// What a packet is charged that was `quoted` this. In a crowd prices rise within an instant.
-    /// Who has less than what is remembered was told less, if anybody was about then.
+    /// Who has less than what is remembered was told less, if anybody was about then; than the minimum nobody
+    /// was.
     ///
     /// To be asked after [`LinkPrice::quoted`], for the same packet.
     #[inline]
     pub fn charges(&self, header: &FcpHeader, quoted: f64) -> f64 {
         let left = f64::from(header.exchange) * header.left();
-        if header.rtt <= 0.0 || quoted <= left {
+        if header.rtt <= 0.0 || quoted <= at_least(left, self.rule.minimum) {
             return quoted;
         }
         self.history.least(left).map_or(quoted, |least| at_most(quoted, at_least(least, left)))

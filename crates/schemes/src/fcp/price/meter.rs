@@ -105,7 +105,8 @@ impl Meter {
     pub fn charge(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
         let rtt = f64::from(header.rtt);
         if rtt <= 0.0 {
-            return self.begin(now, header, size, paid);
+            let (preload, most) = (f64::from(header.preload), header.opens_with());
+            return self.begin(now, size, paid, (preload, most));
         }
         if self.since.is_none() {
             // Whoever has been told prices was there before this link: what came then isn't known.
@@ -129,9 +130,8 @@ impl Meter {
     /// into the average. It has no balance; in its place it tells what its flow may spend, if it
     /// does (`opening_budget`).
     #[inline(never)]
-    fn begin(&mut self, now: Time, header: &FcpHeader, size: u32, paid: f64) {
+    fn begin(&mut self, now: Time, size: u32, paid: f64, (preload, most): (f64, f64)) {
         self.newest = paid;
-        let (preload, most) = (f64::from(header.preload), header.opens_with());
         let mut payment = Payment { paid, bytes: size, ..Payment::default() };
         if most <= 0.0 {
             payment.preloaded = equations::preloaded(paid, preload, self.rtt);
@@ -188,7 +188,8 @@ impl Meter {
     #[inline(always)]
     pub fn pass(&mut self, now: Time, bytes: u32) {
         // Where nobody pays, nobody sums: ACKs alone must not fill the window.
-        self.forget(now.saturating_sub(self.span));
+        self.cut = self.cut.max(now.saturating_sub(self.span));
+        self.window.forget(self.cut);
         self.since.get_or_insert(now);
         self.window.push_unpaid(now, bytes);
     }
@@ -203,7 +204,7 @@ impl Meter {
     /// one that follows from their round trips.
     #[inline]
     pub fn d(&self, rule: &Rule) -> f64 {
-        if rule.additions.summed_span { self.span.as_secs_f64() } else { self.next_d(rule) }
+        if rule.additions.summed_span { self.span.short_secs_f64() } else { self.next_d(rule) }
     }
 
     #[inline]
@@ -216,7 +217,8 @@ impl Meter {
     #[inline(always)]
     pub fn sum_window(&mut self, now: Time, rule: &Rule) -> Terms {
         let d = Time::from_secs_f64(self.next_d(rule));
-        self.forget(now.saturating_sub(d));
+        self.cut = self.cut.max(now.saturating_sub(d));
+        self.window.expire(self.cut);
         let all = self.since.is_none_or(|since| self.cut < since);
         self.span = if all { d } else { now.saturating_sub(self.cut).max(Time(d.0 / PARTS)) };
         let sums = self.window.sums();
@@ -224,12 +226,6 @@ impl Meter {
             self.rtt = equations::at_least(sums.rtt / sums.packets, 1e-6);
         }
         sums
-    }
-
-    #[inline(always)]
-    fn forget(&mut self, until: Time) {
-        self.cut = self.cut.max(until);
-        self.window.expire(self.cut);
     }
 
     /// What comes in, $/s: equation (4) of the window's sums ([`equations::income`]), with what we add
@@ -449,6 +445,9 @@ mod tests {
         for us in 0..3_000_000 / 100 {
             meter.pass(Time::from_us(100 * us), 84);
         }
+        // Those of the second at hand, and those of the one before until the last of them goes.
+        assert!(meter.window.len() <= 20_002, "{}", meter.window.len());
+        meter.sum_window(Time::from_secs(3), &RULE);
         assert!(meter.window.len() <= 10_001, "{}", meter.window.len());
     }
 }
