@@ -56,7 +56,8 @@ impl Packet {
         (answer.kind, answer.payload, answer.hops) = (kind, payload, HOP_LIMIT);
         (answer.seq, answer.ack, answer.ts_val, answer.queued) = (self.seq, self.ack, self.ts_val, self.queued);
         answer.measure();
-        *self = answer;
+        // What no header is in counts no more.
+        self.head = answer.head;
     }
 
     /// Sends an answer on to another consumer: his flow at his node.

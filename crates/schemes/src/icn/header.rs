@@ -59,6 +59,12 @@ impl Stamps {
     pub fn least(self, other: Stamps) -> Stamps {
         Stamps { primary: self.primary.min(other.primary), secondary: self.secondary.min(other.secondary) }
     }
+
+    /// In whole bits per second, as headers have them.
+    #[inline]
+    pub fn whole(self) -> [u64; 2] {
+        [whole(self.primary), whole(self.secondary)]
+    }
 }
 
 /// Which way an Interest is to go (§4.3.2).
@@ -273,7 +279,13 @@ impl Stamped {
     #[inline]
     #[must_use]
     pub fn least(self, link: Stamps) -> Stamped {
-        let (primary, secondary) = (whole(link.primary), whole(link.secondary));
+        self.after(link.whole())
+    }
+
+    /// The same with a link's rates in [whole](Stamps::whole) bits per second.
+    #[inline]
+    #[must_use]
+    pub fn after(self, [primary, secondary]: [u64; 2]) -> Stamped {
         Stamped { primary: self.primary.min(primary), secondary: self.secondary.min(secondary), ..self }
     }
 }

@@ -104,6 +104,12 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
         self.rates.stamps()
     }
 
+    /// The same in whole bits per second.
+    #[inline]
+    pub fn whole_stamps(&self) -> [u64; 2] {
+        self.rates.whole_stamps()
+    }
+
     /// Interests that wait.
     #[inline]
     pub fn len(&self) -> usize {

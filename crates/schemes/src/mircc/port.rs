@@ -230,12 +230,13 @@ impl Port for MirccPort {
                 if let Some(key) = key {
                     self.answered(now, packet.kind, key, header);
                 }
-                let stamps = self.link(ctx).stamps();
-                if let Some((before, after)) = header.map(|h| (h, h.least(stamps)))
-                    && before != after
+                let link = self.link(ctx);
+                if let Some((before, after)) = header.map(|h| (h, h.after(link.whole_stamps())))
+                    && (before.primary, before.secondary) != (after.primary, after.secondary)
                 {
+                    let rate = link.stamps().primary;
                     ctx.pool[&pkt].set_header(&after);
-                    ctx.note("stamped", stamps.primary, Some(&pkt));
+                    ctx.note("stamped", rate, Some(&pkt));
                 }
             }
             Kind::Segment | Kind::Datagram | Kind::Control => {}

@@ -64,6 +64,7 @@ pub struct LinkRates {
     secondary: ClassRate,
     /// What both are, within their bounds.
     stamps: Stamps,
+    whole: [u64; 2],
     /// Data that the Interests of this interval ask for, by class, and Interests that came in over
     /// the link, in bytes.
     offered: [u64; 2],
@@ -116,6 +117,7 @@ impl LinkRates {
             primary: ClassRate::new(0.0),
             secondary: ClassRate::new(0.0),
             stamps: Stamps { primary: 0.0, secondary: 0.0 },
+            whole: [0; 2],
             offered: [0; 2],
             opposite: 0,
             rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
@@ -224,6 +226,12 @@ impl LinkRates {
     #[inline]
     pub fn stamps(&self) -> Stamps {
         self.stamps
+    }
+
+    /// The same in whole bits per second.
+    #[inline]
+    pub fn whole_stamps(&self) -> [u64; 2] {
+        self.whole
     }
 
     /// d(t).
@@ -366,6 +374,7 @@ impl LinkRates {
             }
         }
         self.stamps = Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() };
+        self.whole = self.stamps.whole();
     }
 }
 
