@@ -370,7 +370,9 @@ impl<T> Shaper<T> {
 
     #[inline]
     fn pop(&mut self, class: usize, index: usize) -> Option<Waiting<T>> {
-        let waiting = self.queues[class].remove(index)?;
+        let queue = &mut self.queues[class];
+        // Mostly the first.
+        let waiting = if index == 0 { queue.pop_front()? } else { queue.remove(index)? };
         self.backlog -= waiting.interest.data.0;
         Some(waiting)
     }

@@ -23,6 +23,9 @@ const LEAST: u64 = 1500;
 /// Slots that one search looks at; who asks comes back. Ours.
 const SEARCH: u64 = 64;
 
+/// So many slots are emptied one by one: a call that fills costs as much as ten.
+const FEW: u64 = 8;
+
 /// Bookings of one direction of a link, by slot.
 #[derive(Debug, Clone)]
 pub(super) struct Calendar {
@@ -87,7 +90,7 @@ impl Calendar {
         self.carries.saturating_sub(self.used[self.place(slot)])
     }
 
-    /// Makes the slots up to this one count.
+    /// Makes the slots up to this one count, which is beyond those that do.
     fn reach(&mut self, slot: u64) {
         let wanted = slot + 1 - self.first;
         if wanted > self.used.len() as u64 {
@@ -98,7 +101,12 @@ impl Calendar {
             }
             self.used = grown;
         }
-        if self.end <= slot {
+        if slot - self.end < FEW {
+            for new in self.end..=slot {
+                let place = self.place(new);
+                self.used[place] = 0;
+            }
+        } else {
             // No more than all of them, which may be two pieces of the ring.
             let (from, to) = (self.place(self.end), self.place(slot));
             if from <= to {
@@ -107,8 +115,8 @@ impl Calendar {
                 self.used[from..].fill(0);
                 self.used[..=to].fill(0);
             }
-            self.end = slot + 1;
         }
+        self.end = slot + 1;
     }
 
     /// The slot of Data that are due at that time.
@@ -174,9 +182,13 @@ impl Calendar {
         self.advance(now);
         let (mut slot, mut left, last) = (self.due(due), size, self.first + SLOTS - 1);
         while left > 0 && slot <= last {
-            self.reach(slot);
-            let (part, place) = (self.free(slot).min(left), self.place(slot));
-            self.used[place] += part;
+            if slot >= self.end {
+                self.reach(slot);
+            }
+            let place = self.place(slot);
+            let used = &mut self.used[place];
+            let part = self.carries.saturating_sub(*used).min(left);
+            *used += part;
             left -= part;
             slot += 1;
         }
