@@ -22,7 +22,7 @@ SCHEMES = ("newreno", "cubic", "dctcp", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp
 # Their sizes' kinds; of those from measurements, the mean in bytes.
 MEANS = {"web-search": 1.7e6, "hadoop": 1.2e5}
 # Flows of a scenario, and all of them together in bytes where that is more than the fewest, so that a run is short.
-FEWEST, LARGEST, MOST = 1000, 4000, 6e8
+FEWEST, LARGEST, MOST = 4000, 16_000, 2.4e9
 SIZES: tuple[dict[str, Any], ...] = (
     {"kind": "cdf", "name": "web-search"},
     {"kind": "cdf", "name": "hadoop"},

@@ -1,9 +1,10 @@
 """How far estimates are from whole packet runs, on random scenarios.
 
     python checks/estimate/measure.py KEEP --first 1 --scenarios 80 --fit        # writes errors.json
-    python checks/estimate/measure.py KEEP --first 700001 --scenarios 73         # prints RESULTS.md
+    python checks/estimate/measure.py KEEP --first 900001 --scenarios 200        # prints RESULTS.md
 
-What the file KEEP has is not run again. Pilots have an eighth and a quarter of the whole run's flows.
+Flows' times are kept in the folder KEEP, a file for each scenario: what is there is not run again, so that another rule
+can be tried on the same runs. Pilots have an eighth and a quarter of the whole run's flows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,9 @@ from midpath import __version__
 from midpath.estimate import SHARE, bands
 from midpath.estimate.bands import WIDEST, Band, Errors
 from midpath.estimate.carry import FIGURES, Carried, carried, figures
-from midpath.estimate.pilots import Flows, pilot_of
+from midpath.estimate.pilots import Flows, Pilot, pilot_of
 from midpath.matched import FIGURES as OF_FLOWS
+from midpath.matched import Floats
 from midpath.metrics import IDEAL
 from midpath.run import run
 
@@ -37,6 +41,10 @@ WIDE = "the band is too wide"
 # Why a figure is refused, as the command begins to say it, and as the page does.
 REASONS = {"flows do not end": "endless", "slower": "beyond the pilot", WIDE: "too wide"}
 By = Mapping[str, Errors]
+# A whole run has so many times the flows of each pilot, the shortest first.
+PILOTS = (8, 4)
+# All flows by the fluid, their times by packets, and the pilots.
+Runs = tuple[Flows, Floats, list[Pilot]]
 
 
 @dataclass(frozen=True)
@@ -65,20 +73,47 @@ class Found:
         return WIDE if isinstance(found, Band) and found.width > WIDEST else found
 
 
-def make(number: int) -> Found:
-    """Runs a scenario and its pilots."""
-    asked, scheme = draw.scenario(number), draw.scheme_of(number)
+def make(number: int, keep: Path) -> Found:
+    """Runs a scenario and its pilots, where no file has them."""
+    path = keep / f"{number}.npz"
+    if not path.exists():
+        save(path, *_runs(number))
+    whole, packets, pilots = load(path)
+    return Found(draw.scheme_of(number), truth(packets), [asdict(carried(whole, pilot)) for pilot in pilots])
+
+
+def _runs(number: int) -> Runs:
+    asked = draw.scenario(number)
     whole, packets = (Flows.of(run(asked.with_(scheme=one))) for one in (IDEAL, str(asked.scheme)))
-    counts = [math.floor(whole.fct.size * SHARE / 2) * times for times in (1, 2)]
-    pilots = [asdict(carried(whole, pilot_of(asked, str(asked.scheme), whole, count))) for count in counts]
-    return Found(scheme, truth(packets), pilots)
+    least = math.floor(whole.fct.size * SHARE / len(PILOTS))
+    counts = [least * PILOTS[0] // part for part in PILOTS]
+    return whole, packets.fct, [pilot_of(asked, str(asked.scheme), whole, count) for count in counts]
 
 
-def truth(packets: Flows) -> dict[str, float]:
+def save(path: Path, whole: Flows, packets: Floats, pilots: Sequence[Pilot]) -> None:
+    """Writes a scenario's times, all or nothing."""
+    kept = {"fluid": whole.fct, "alone": whole.alone, "packets": packets}
+    for part, pilot in zip(PILOTS, pilots, strict=True):
+        kept |= {f"fluid{part}": pilot.fluid, f"packets{part}": pilot.packets}
+    begun = path.with_name(f".{path.name}")
+    np.savez_compressed(begun, **kept)
+    begun.rename(path)
+
+
+def load(path: Path) -> Runs:
+    """Reads them."""
+    with np.load(path) as kept:
+        whole = Flows(kept["fluid"], kept["alone"], np.full(kept["fluid"].size, "workload0"))
+        fluid, packets = ([kept[f"{of}{part}"] for part in PILOTS] for of in ("fluid", "packets"))
+        pilots = [Pilot(np.arange(one.size), one, two) for one, two in zip(fluid, packets, strict=True)]
+        return whole, kept["packets"], pilots
+
+
+def truth(packets: Floats) -> dict[str, float]:
     """The whole run's figures, as the command `midpath run` has them; infinite where those flows do not end."""
-    if np.isfinite(packets.fct).all():
-        return {name: float(OF_FLOWS[name][1](packets.fct)) for name in FIGURES}
-    return dict(zip(FIGURES, map(float, figures(packets.fct)), strict=True))
+    if np.isfinite(packets).all():
+        return {name: float(OF_FLOWS[name][1](packets)) for name in FIGURES}
+    return dict(zip(FIGURES, map(float, figures(packets)), strict=True))
 
 
 def fit(every: Sequence[Found]) -> str:
@@ -130,8 +165,9 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     asked = parser.parse_args()
     numbers = range(asked.first, asked.first + asked.scenarios)
-    keys = [(number,) for number in numbers]
-    every = list(scenes.runs(keys, make, Found, asked.jobs, 1, asked.keep))
+    asked.keep.mkdir(exist_ok=True)
+    with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
+        every = list(pool.map(make, numbers, repeat(asked.keep)))
     if asked.fit:
         ERRORS.write_text(fit(every), encoding="utf-8")
     else:

@@ -222,6 +222,26 @@ def test_a_fit_is_of_what_pilots_tell_of(measure):
     assert fitted == pytest.approx({"most": 0.96, "runs": 101})
 
 
+def test_what_is_kept_is_not_run_again(measure, monkeypatch, tmp_path):
+    rng = np.random.default_rng(4)
+    fluid, alone, packets = rng.uniform(1, 2, 1600), rng.uniform(0.5, 1, 1600), rng.uniform(2, 3, 1600)
+    packets[7] = np.inf
+    parts = [Pilot(np.arange(count), fluid[:count], packets[:count]) for count in (200, 400)]
+    ran = []
+
+    def runs(number):
+        ran.append(number)
+        return flows(fluid, alone), packets, parts
+
+    monkeypatch.setattr(measure, "_runs", runs)
+    first, again = measure.make(5, tmp_path), measure.make(5, tmp_path)
+    assert ran == [5]
+    assert first == again
+    assert [Carried(**one) for one in first.pilots] == [carry.carried(flows(fluid, alone), one) for one in parts]
+    assert first.packets == measure.truth(packets)
+    assert first.packets["afct_s"] == math.inf
+
+
 def test_the_page_counts_answers_and_why_there_are_none(measure, monkeypatch):
     by = same(Errors(2.0, 100))
     monkeypatch.setattr(bands, "measured", lambda: by)
