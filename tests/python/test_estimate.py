@@ -82,13 +82,14 @@ def test_a_band_is_errors_times_the_scale_around_the_estimate():
 
 
 def test_the_scale_is_of_what_parts_and_pilots_disagree_by_and_of_growth():
-    def scale(former, last):
-        return bands.scale(former, last, "afct_s")
-
-    assert scale(told(), told()) == pytest.approx(bands.FLOOR)
-    assert scale(told(9.0), told(0.1)) == pytest.approx(math.hypot(0.1, bands.FLOOR))
-    assert scale(told(log=1.1), told(log=1.0)) == pytest.approx(math.hypot(0.1, bands.FLOOR))
-    assert scale(told(growth=9.0), told(growth=-0.5)) == pytest.approx(math.hypot(0.15, bands.FLOOR))
+    assert [bands.scale(told(), told(), name) for name in FIGURES] == pytest.approx([0.02, 0.02, 0.05])
+    for name, unit in bands.UNITS.items():
+        for former, last, more in (
+            (told(9.0), told(0.1), 0.1),
+            (told(log=1.1), told(log=1.0), 0.1 * unit.apart),
+            (told(growth=9.0), told(growth=-0.5), 0.5 * unit.growth),
+        ):
+            assert bands.scale(former, last, name) == pytest.approx(math.hypot(more, unit.floor))
 
 
 def test_pilots_that_lack_the_slow_flows_tell_nothing():
@@ -213,7 +214,7 @@ def test_what_ships_was_measured_on_sixty_scenarios_or_more():
 
 def test_a_fit_is_of_what_pilots_tell_of(measure):
     def found(by, beyond=0.0):
-        packets = same(math.exp(bands.FLOOR * by))
+        packets = same(math.exp(bands.UNITS["afct_s"].floor * by))
         return measure.Found("rcp", packets, [asdict(told()), asdict(told(beyond=beyond))])
 
     # What lacks the slow flows is left out. Of 101 errors 97 are at most .96 either way.
@@ -256,7 +257,7 @@ def test_the_page_counts_answers_and_why_there_are_none(measure, monkeypatch):
         ]
     ]
     page = list(measure.page(every, range(1, 6)))
-    width = math.expm1(2 * math.hypot(0.01, bands.FLOOR))
+    width = math.expm1(2 * math.hypot(0.01, bands.UNITS["afct_s"].floor))
     assert f"| all | afct_s | 5 | 2, 40% | 50% | {width:.0%} | 1 | 1 | 1 |" in page
     assert page[-1].startswith("| rcp | all | 15 | 6, 40% | 50% |")
 

@@ -21,11 +21,23 @@ LEVEL = 0.95
 # An estimate whose band is wider than this, on its wider side, is not given; pilots grow until bands are as narrow as
 # the second.
 WIDEST, NARROW = 0.30, 0.15
-# No estimate is nearer than this, however much parts of its pilot agree: fixed before the first run.
-FLOOR = 0.02
-# How much of what the run grows by, by the fluid, counts as an error; and the share of flows slower than any of the
-# pilot's from which on it tells nothing. Both were chosen on the first 60 scenarios that bands are of.
-GROWTH, BEYOND = 0.3, 0.03
+# The share of flows slower than any of the pilot's from which on it tells nothing.
+BEYOND = 0.03
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What an error is measured in, beside the standard error: how much of what two pilots differ by, how much of what
+    the run grows by, by the fluid, and the least, however much parts of a pilot agree."""
+
+    apart: float
+    growth: float
+    floor: float
+
+
+# Chosen on scenarios that bands are of (`checks/estimate/README.md`). The 99th percentile is of few flows: what pilots
+# differ by, and growth, are mostly which flows these are, and that is in the standard error.
+UNITS = {"afct_s": Unit(1, 0.3, 0.02), "fct_p50_s": Unit(1, 0.3, 0.02), "fct_p99_s": Unit(0.5, 0.15, 0.05)}
 
 
 @dataclass(frozen=True)
@@ -64,10 +76,10 @@ class Band:
 
 
 def scale(former: Carried, last: Carried, figure: str) -> float:
-    """What an estimate's error is measured in: its standard error, what two pilots differ by, a share of what the run
-    grows by, and no less than the floor."""
-    apart = last.logs[figure] - former.logs[figure]
-    return math.hypot(last.errors[figure], apart, GROWTH * last.growth[figure], FLOOR)
+    """The unit of an estimate's error: the root of four squares."""
+    unit = UNITS[figure]
+    apart = unit.apart * (last.logs[figure] - former.logs[figure])
+    return math.hypot(last.errors[figure], apart, unit.growth * last.growth[figure], unit.floor)
 
 
 def silent(former: Carried, last: Carried, figure: str) -> str:
