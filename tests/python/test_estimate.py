@@ -13,7 +13,7 @@ import midpath
 import script
 from midpath.cli import main
 from midpath.errors import UsageError
-from midpath.estimate import bands, carry, estimate, pilots
+from midpath.estimate import MEASURED, bands, carry, estimate, pilots
 from midpath.estimate.bands import Band, Errors
 from midpath.estimate.carry import FIGURES, Carried
 from midpath.estimate.pilots import Flows, Pilot
@@ -295,8 +295,16 @@ def test_only_the_first_flows_are_run_where_that_was_asked_for():
     (whole,), (part,) = estimate(DUMBBELL, "rcp", **FEW), estimate(DUMBBELL, "rcp", flows=800, **FEW)
     assert (whole.flows, part.flows) == (1200, 800)
     assert (whole.pilot, part.pilot) == (300, 200)
-    assert part.notes == ("of each workload the first 800 flows at most",)
-    assert whole.notes == ()
+    assert part.notes[0] == "of each workload the first 800 flows at most"
+    assert len(whole.notes) == 1
+
+
+def test_a_run_smaller_than_those_that_bands_are_of_is_noted(monkeypatch, measure):
+    assert measure.draw.FEWEST == MEASURED
+    for most, said in ((1201, ["1,200 flows, and bands were measured on runs of 1,201 or more"]), (1200, [])):
+        monkeypatch.setattr("midpath.estimate.MEASURED", most)
+        (found,) = estimate(DUMBBELL, "rcp", **FEW)
+        assert [one.split(":")[0] for one in found.notes] == said
 
 
 def test_a_band_that_is_too_wide_is_refused_with_its_width(monkeypatch, capsys, tmp_path):

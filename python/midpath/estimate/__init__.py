@@ -27,6 +27,8 @@ MOST = 500_000
 PILOT, SHARE = 1_000, 0.25
 # A tail of fewer flows is none.
 FEWEST = 100
+# Bands were measured on runs of so many flows or more.
+MEASURED = 4_000
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def estimate(
     pilot = min(pilot, int(share * whole.fct.size / 2))
     if pilot < FEWEST:
         raise UsageError(f"half of {share:.0%} of {whole.fct.size:,} flows are too few for a pilot: run all by packets")
-    notes = tuple(_notes(result.summary, flows))
+    notes = tuple(_notes(result.summary["flows"], flows))
     return [_grown(asked, name, whole, pilot, share, notes) for name in names]
 
 
@@ -105,6 +107,8 @@ def _figure(name: str, band: Band | str) -> Figure:
     return Figure(name, band.value, band.low, band.high)
 
 
-def _notes(summary: dict[str, Any], flows: int) -> Iterator[str]:
-    if summary["flows"] >= flows:
-        yield f"of each workload the first {flows:,} flows at most"
+def _notes(seen: int, asked: int) -> Iterator[str]:
+    if seen >= asked:
+        yield f"of each workload the first {asked:,} flows at most"
+    if seen < MEASURED:
+        yield f"{seen:,} flows, and bands were measured on runs of {MEASURED:,} or more: fewer than 95 % may lie inside"
