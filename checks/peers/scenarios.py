@@ -77,7 +77,7 @@ SCENARIOS = (
     Scenario("permutation-8", "Permutation of 128 hosts, 1 MB each", 8, 65, size=1_000_000),
     Scenario("permutation-16", "Permutation of 1,024 hosts, 1 MB each", 16, 65, size=1_000_000),
     # Parsimon's link simulator marks above 3 kB a Gbps: 20 packets.
-    Scenario("web-search-8", "3,000 flows of 128 hosts, web-search sizes, load 50 %", 8, 20, drawn=3_000, load=50),
+    Scenario("web-search-8", "6,000 flows of 128 hosts, web-search sizes, load 50 %", 8, 20, drawn=6_000, load=50),
 )
 
 
