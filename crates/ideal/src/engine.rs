@@ -15,6 +15,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
+/// The heap of ends is not searched for what is past with fewer entries.
+const FEWEST_ENTRIES: usize = 1024;
 /// Flows that would end within half a picosecond, half a tick of the simulator's clock, end
 /// together.
 const SAME_TIME_S: f64 = 0.5e-12;
@@ -87,6 +89,10 @@ struct Classes {
     first_end: Vec<f64>,
     /// Its flows by the service at which they end (bits of a float that is not negative).
     ends: Vec<BinaryHeap<Reverse<(u64, u32)>>>,
+    /// Classes by `first_end`, its bits; of a class, entries of before are left until they come up.
+    next: BinaryHeap<Reverse<(u64, u32)>>,
+    /// With more entries than this, those of before are taken out.
+    most: usize,
 }
 
 impl Classes {
@@ -99,6 +105,8 @@ impl Classes {
             level: vec![0.0; n],
             first_end: vec![f64::INFINITY; n],
             ends: vec![BinaryHeap::new(); n],
+            next: BinaryHeap::new(),
+            most: FEWEST_ENTRIES,
         }
     }
 
@@ -106,10 +114,37 @@ impl Classes {
     fn predict(&mut self, class: usize) {
         let head = self.ends[class].peek().map(|Reverse((bits, _))| f64::from_bits(*bits));
         let left = head.map(|end| (end - self.service[class]).max(0.0));
-        self.first_end[class] = match left {
+        let first = match left {
             Some(left) if self.level[class] > 0.0 => self.since[class] + left / self.level[class],
             _ => f64::INFINITY,
         };
+        if first.is_finite() && first != self.first_end[class] {
+            self.next.push(Reverse((first.to_bits(), class as u32)));
+        }
+        self.first_end[class] = first;
+    }
+
+    /// Whether an entry of `next` is of now.
+    fn stands(&self, Reverse((bits, class)): &Reverse<(u64, u32)>) -> bool {
+        self.first_end[*class as usize].to_bits() == *bits
+    }
+
+    /// The class whose first flow ends next, and when.
+    fn first(&mut self) -> Option<(f64, u32)> {
+        if self.next.len() > self.most {
+            let mut entries = std::mem::take(&mut self.next).into_vec();
+            entries.retain(|entry| self.stands(entry));
+            self.most = 4 * entries.len() + FEWEST_ENTRIES;
+            self.next = entries.into();
+        }
+        while let Some(entry) = self.next.peek() {
+            if self.stands(entry) {
+                let Reverse((bits, class)) = *entry;
+                return Some((f64::from_bits(bits), class));
+            }
+            self.next.pop();
+        }
+        None
     }
 }
 
@@ -179,7 +214,7 @@ impl<'a, A: Allocator> Engine<'a, A> {
         let mut stops = Agenda::new(self.flows.iter().map(|f| f.stop_s));
         let mut changes = Agenda::new(options.changes.iter().map(|c| c.at_s));
         loop {
-            let ends = self.first_end();
+            let ends = self.classes.first().map_or(f64::INFINITY, |(at, _)| at);
             let next = ends.min(arrivals.next_s()).min(stops.next_s()).min(changes.next_s());
             self.samples_until(next.min(options.stop_s))?;
             if next > options.stop_s || next == f64::INFINITY {
@@ -204,11 +239,6 @@ impl<'a, A: Allocator> Engine<'a, A> {
             self.now = self.now.max(options.stop_s);
         }
         Ok(self.finish())
-    }
-
-    fn first_end(&self) -> f64 {
-        let ends = self.allocator.population().present().iter().map(|c| self.classes.first_end[*c as usize]);
-        ends.fold(f64::INFINITY, f64::min)
     }
 
     /// Brings a class's service up to now.
@@ -246,11 +276,12 @@ impl<'a, A: Allocator> Engine<'a, A> {
 
     /// Ends all flows that are done by now.
     fn end_flows(&mut self) {
-        let due = |c: &&u32| self.classes.first_end[**c as usize] <= self.now + SAME_TIME_S;
-        let due: Vec<u32> = self.allocator.population().present().iter().filter(due).copied().collect();
-        for class in due {
+        while let Some((at, class)) = self.classes.first()
+            && at <= self.now + SAME_TIME_S
+        {
             self.advance(class);
             let i = class as usize;
+            (self.classes.first_end[i], _) = (f64::INFINITY, self.classes.next.pop());
             // The flow that was predicted is done, whatever rounding says; others if they are as
             // good as done.
             let Some(Reverse((bits, _))) = self.classes.ends[i].peek() else { continue };

@@ -16,6 +16,7 @@
 mod bound;
 mod cholesky;
 mod engine;
+mod few;
 mod fluid;
 mod interior;
 mod maxmin;

@@ -4,9 +4,10 @@
 //! stay where they are ("freeze"); when all are frozen, the allocation is max-min fair (Bertsekas &
 //! Gallager, *Data Networks*, §6.5.2).
 //!
-//! After a change, the filling goes exactly as before up to the lowest level θ at which one of the
-//! changed links was full, or now would be. So only classes at θ or above that are joined to a
-//! changed link, through links they share with other such classes, are filled again.
+//! After a change those alone are filled that follow it ([`few`](crate::few)). Where these are many, all
+//! that can: the filling goes exactly as before up to the lowest level θ at which one of the changed
+//! links was full, or now would be. So only classes at θ or above that are joined to a changed link,
+//! through links they share with other such classes, are filled again.
 
 use crate::IdealError;
 use crate::population::{Allocator, Population};
@@ -34,7 +35,7 @@ pub fn allocate_max_min<P: AsRef<[u32]>>(
 
 /// Levels below θ by less than this share count as at θ: they differ by rounding. Taking in
 /// too many classes costs time, never correctness.
-const SAME_LEVEL: f64 = 1e-9;
+pub(crate) const SAME_LEVEL: f64 = 1e-9;
 
 /// A max-min allocation that follows its population.
 #[derive(Debug)]
@@ -48,34 +49,40 @@ pub(crate) struct MaxMin {
 
 /// What water-filling looks at most, side by side.
 #[derive(Debug, Default, Clone, Copy)]
-struct ClassState {
-    level: f64,
+pub(crate) struct ClassState {
+    pub(crate) level: f64,
     /// Weight of all the class's flows together.
-    weight: f64,
+    pub(crate) weight: f64,
     /// While filling: is it still rising?
-    rising: bool,
+    pub(crate) rising: bool,
 }
 
 /// Levels, and the working space of water-filling.
 #[derive(Debug, Default)]
-struct Filling {
-    class: Vec<ClassState>,
+pub(crate) struct Filling {
+    pub(crate) class: Vec<ClassState>,
     /// Level at which each link is full; infinite where it is not.
-    full_at: Vec<f64>,
+    pub(crate) full_at: Vec<f64>,
     /// Marks of one `resolve`: `round` where set.
-    round: u32,
-    class_mark: Vec<u32>,
-    link_mark: Vec<u32>,
+    pub(crate) round: u32,
+    pub(crate) class_mark: Vec<u32>,
+    pub(crate) link_mark: Vec<u32>,
     /// Classes to fill again and the links that they cross.
-    classes: Vec<u32>,
-    links: Vec<u32>,
+    pub(crate) classes: Vec<u32>,
+    pub(crate) links: Vec<u32>,
     /// While filling: capacity that frozen classes leave on each link, and the rising classes'
     /// weight and number.
-    room: Vec<f64>,
-    weight: Vec<f64>,
-    risers: Vec<u32>,
-    heap: BinaryHeap<(Reverse<u64>, u32)>,
-    limited: Vec<u32>,
+    pub(crate) room: Vec<f64>,
+    pub(crate) weight: Vec<f64>,
+    pub(crate) risers: Vec<u32>,
+    pub(crate) heap: BinaryHeap<(Reverse<u64>, u32)>,
+    pub(crate) limited: Vec<u32>,
+    /// While a few are filled: the level that each of `classes` had, and at which each of `links` was full.
+    pub(crate) levels_before: Vec<f64>,
+    pub(crate) full_before: Vec<f64>,
+    /// For how many changes a few are not tried, and how many of these are left.
+    pub(crate) refrain: u32,
+    pub(crate) left: u32,
 }
 
 impl MaxMin {
@@ -85,6 +92,16 @@ impl MaxMin {
             filling.class[*class as usize].weight = population.total_weight(*class);
         }
         MaxMin { population, changed_classes: Vec::new(), changed_links: Vec::new(), filling }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn fill_all_from_now_on(&mut self) {
+        self.filling.left = u32::MAX;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn gave_up(&self) -> bool {
+        self.filling.refrain > 0
     }
 }
 
@@ -165,7 +182,7 @@ impl Filling {
 
     /// Collects from one link, and takes its room and rising weight: after this no class on it is
     /// collected any more.
-    fn start_link(&mut self, p: &Population, link: u32, low: f64) {
+    pub(crate) fn start_link(&mut self, p: &Population, link: u32, low: f64) {
         let (mut room, mut weight, mut risers) = (p.caps[link as usize], 0.0, 0);
         for class in p.on_link(link) {
             let state = self.class[class as usize];
@@ -196,7 +213,7 @@ impl Filling {
     }
 
     /// Fills the collected classes on the collected links; all others stay as they are.
-    fn fill(&mut self, p: &Population) {
+    pub(crate) fn fill(&mut self, p: &Population) {
         self.limited.clear();
         self.limited.extend(self.classes.iter().filter(|c| p.limit[**c as usize].is_finite()));
         let limit = |c: u32| p.limit[c as usize];
@@ -291,9 +308,12 @@ impl Allocator for MaxMin {
         self.changed_links.push(link);
     }
     fn resolve(&mut self, affected: &mut Vec<u32>) {
-        let threshold = self.filling.threshold(&self.population, &self.changed_classes, &self.changed_links);
-        self.filling.spread(&self.population, &self.changed_classes, threshold);
-        self.filling.fill(&self.population);
+        let (p, classes, links) = (&self.population, &self.changed_classes, &self.changed_links);
+        if !self.filling.fill_few(p, classes, links) {
+            let threshold = self.filling.threshold(p, classes, links);
+            self.filling.spread(p, classes, threshold);
+            self.filling.fill(p);
+        }
         self.changed_classes.clear();
         self.changed_links.clear();
         affected.extend_from_slice(&self.filling.classes);
