@@ -9,6 +9,7 @@ import typer
 
 from midpath.cli import text
 from midpath.cli.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
+from midpath.cli.progress import steps
 from midpath.errors import UsageError
 from midpath.estimate import FEWEST, MOST, PILOT, SHARE, Estimates, Figure
 from midpath.estimate import estimate as estimate_schemes
@@ -39,7 +40,8 @@ def estimate(
         raise UsageError("--schemes names none")
     given = read(file) if variant is None else read(file).with_variant(variant)
     asked = given.with_(changes=changes(settings))
-    found = estimate_schemes(asked, names, flows=flows, pilot=pilot, share=share, seed=seed)
+    with steps("estimate") as at:
+        found = estimate_schemes(asked, names, flows=flows, pilot=pilot, share=share, seed=seed, at=at)
     if json:
         print_json([one.to_json() for one in found])
         return

@@ -64,6 +64,23 @@ def share(reached: dict[str, Any]) -> float:
 
 
 @contextmanager
+def steps(label: str) -> Iterator[Callable[[str], None]]:
+    """Says on stderr which step a command is at: on a terminal each, elsewhere those that begin once it took long."""
+    console, began = Console(stderr=True), monotonic()
+    if console.is_terminal:
+        with console.status(label) as status:
+            yield lambda step: status.update(f"{label}: {step}")
+        return
+
+    def say(step: str) -> None:
+        took = monotonic() - began
+        if took >= FIRST_S:
+            console.print(f"{label}: {step}, after {duration(took)}", soft_wrap=True, highlight=False)
+
+    yield say
+
+
+@contextmanager
 def bar(label: str, runs: int = 1) -> Iterator[Bar]:
     """A bar on stderr while the block runs, if stderr is a terminal."""
     console = Console(stderr=True)

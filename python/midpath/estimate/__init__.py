@@ -8,20 +8,20 @@ until they are a quarter of the run; where the band is wider than 30 % then, no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from midpath.errors import UsageError
 from midpath.estimate import bands
 from midpath.estimate.bands import NARROW, WIDEST, Band
-from midpath.estimate.carry import carried
+from midpath.estimate.carry import Carried, carried
 from midpath.estimate.pilots import Flows, cut, pilot_of, require_drawn
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, run
 from midpath.scenario import Scenario
 
-# A workload is cut off after so many flows: some ten minutes of the fluid on a fat-tree of 1,024 hosts.
+# A workload is cut off after so many flows: some minutes on a fat-tree of 1,024 hosts.
 MOST = 500_000
 # Flows of the first pilot, and the share of all flows that the last one has at most.
 PILOT, SHARE = 1_000, 0.25
@@ -65,38 +65,48 @@ def estimate(
     pilot: int = PILOT,
     share: float = SHARE,
     seed: int | None = None,
+    at: Callable[[str], object] = lambda _: None,
 ) -> list[Estimates]:
     """Estimates the completion times of a scenario under each scheme, in seconds.
 
     The fluid runs the first `flows` flows of each workload once. Packets run the first `pilot` flows of these under
     each scheme, then twice as many, and so on, twice at least, until all bands are narrow or the next pilot would be
-    more than `share` of the whole. Raises `UsageError` for what a short run does not tell of: faults, links that vary,
-    single flows, lists, flows that start all at once, workloads that start at different times.
+    more than `share` of the whole. `at` is called with each step that begins.
+
+    Raises `UsageError` for what a short run does not tell of: faults, links that vary, single flows, lists, flows that
+    start all at once, workloads that start at different times.
     """
     if pilot < FEWEST or not 0 < share <= 1:
         raise UsageError(f"a pilot has {FEWEST} flows or more, and a share above 0 of all of them, up to 1")
     asked, names = cut(as_scenario(scenario).with_(seed=seed), flows), as_names(schemes)
     require_drawn(asked)
+    at("all flows by the fluid")
     result = run(asked.with_(scheme=IDEAL))
     whole = Flows.of(result)
     pilot = min(pilot, int(share * whole.fct.size / 2))
     if pilot < FEWEST:
         raise UsageError(f"half of {share:.0%} of {whole.fct.size:,} flows are too few for a pilot: run all by packets")
     notes = tuple(_notes(result.summary["flows"], flows))
-    return [_grown(asked, name, whole, pilot, share, notes) for name in names]
+    return [Estimates(name, whole.fct.size, *_grown(asked, name, whole, pilot, share, at), notes) for name in names]
 
 
-def _grown(asked: Scenario, scheme: str, whole: Flows, count: int, share: float, notes: tuple[str, ...]) -> Estimates:
-    """Of one scheme, from pilots that grow."""
-    last = carried(whole, pilot_of(asked, scheme, whole, count))
+def _grown(
+    asked: Scenario, scheme: str, whole: Flows, count: int, share: float, at: Callable[[str], object]
+) -> tuple[int, tuple[Figure, ...]]:
+    """Of one scheme, from pilots that grow: the last one's flows, and the figures."""
+
+    def told() -> Carried:
+        at(f"{scheme}: {count:,} flows by packets")
+        return carried(whole, pilot_of(asked, scheme, whole, count))
+
+    last = told()
     while True:
         former, count = last, 2 * count
-        last = carried(whole, pilot_of(asked, scheme, whole, count))
+        last = told()
         found = bands.of(former, last, bands.measured())
         enough = all(isinstance(one, Band) and one.width <= NARROW for one in found.values())
         if enough or 2 * count > share * whole.fct.size:
-            every = tuple(_figure(name, one) for name, one in found.items())
-            return Estimates(scheme, whole.fct.size, count, every, notes)
+            return count, tuple(_figure(name, one) for name, one in found.items())
 
 
 def _figure(name: str, band: Band | str) -> Figure:

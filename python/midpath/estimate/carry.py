@@ -18,8 +18,9 @@ from midpath.matched import Floats
 
 # The figures that are estimated, all of completion times.
 FIGURES = ("afct_s", "fct_p50_s", "fct_p99_s")
-# A leaf has so many of the pilot's flows or more; so many of its ratios stand for a flow.
-LEAF, EACH = 8, 8
+# A leaf has so many of the pilot's flows or more; so many of its ratios stand for a flow, fewer where all flows would
+# have more than so many times.
+LEAF, EACH, MOST = 8, 8, 1_000_000
 # Parts of the pilot, one after the other; each is left out once.
 PARTS = 10
 # Flows that are as slow are so by the fluid's arithmetic to so many digits.
@@ -68,7 +69,7 @@ def _times(whole: Flows, features: Floats, pilot: Pilot, left_out: Indices) -> t
     like = _features(pilot.fluid[kept], whole.alone[known])
     times, weights = [whole.fct[known] * ratios], [np.ones(known.size)]
     for inside, leaf in _leaves(like, np.arange(known.size), features, others):
-        each = min(EACH, leaf.size)
+        each = min(EACH, max(1, MOST // others.size), leaf.size)
         # Flows of a leaf take its ratios in turns.
         of = leaf[np.arange(inside.size * each) % leaf.size]
         times.append(np.repeat(whole.fct[inside], each) * ratios[of])
