@@ -1,7 +1,7 @@
 """How far estimates are from whole packet runs, on random scenarios.
 
-    python checks/estimate/measure.py KEEP --first 1 --scenarios 80 --fit        # writes errors.json
-    python checks/estimate/measure.py KEEP --first 900001 --scenarios 200        # prints RESULTS.md
+    python checks/estimate/measure.py KEEP 1-80 900001-900200 --fit        # writes errors.json
+    python checks/estimate/measure.py KEEP 1000001-1000200                 # prints RESULTS.md
 
 Flows' times are kept in the folder KEEP, a file for each scenario: what is there is not run again, so that another rule
 can be tried on the same runs. Pilots have an eighth and a quarter of the whole run's flows.
@@ -125,11 +125,11 @@ def fit(every: Sequence[Found]) -> str:
     return json.dumps({"midpath": __version__, "share": SHARE, "figures": found}, indent=1) + "\n"
 
 
-def page(every: Sequence[Found], numbers: range) -> Iterator[str]:
+def page(every: Sequence[Found], numbers: Sequence[int]) -> Iterator[str]:
     """The held-out scenarios against the bands."""
     by = bands.measured()
     yield "# Estimates beside packet runs that no band had seen\n"
-    yield f"Midpath {__version__}, scenarios {numbers[0]} to {numbers[-1]}, written by"
+    yield f"Midpath {__version__}, scenarios {min(numbers)} to {max(numbers)}, written by"
     yield "`python checks/estimate/measure.py`. Fixed before the first run: of what is answered (a band above"
     yield f"{WIDEST:.0%} is refused) 90 % lies in its 95 % band; 70 % of figures are answered; half of those bands"
     yield "are at most 20 % wide.\n"
@@ -155,16 +155,21 @@ def _shares(asked: Sequence[tuple[Found, str]], by: By) -> list[str]:
     return [str(len(asked)), f"{len(said)}, {len(said) / len(asked):.0%}", f"{inside:.0%}", f"{width:.0%}", *refused]
 
 
+def scenarios(text: str) -> range:
+    """The numbers from "FIRST-LAST"."""
+    first, last = map(int, text.split("-"))
+    return range(first, last + 1)
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("keep", type=Path)
-    parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--scenarios", type=int, default=200)
+    parser.add_argument("numbers", nargs="+", type=scenarios, metavar="FIRST-LAST")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--fit", action="store_true")
     asked = parser.parse_args()
-    numbers = range(asked.first, asked.first + asked.scenarios)
+    numbers = [number for some in asked.numbers for number in some]
     asked.keep.mkdir(exist_ok=True)
     with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
         every = list(pool.map(make, numbers, repeat(asked.keep)))
