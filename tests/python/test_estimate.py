@@ -144,6 +144,22 @@ def test_ratios_are_carried_to_flows_that_are_alike():
     assert packets[:400].mean() / fluid[:400].mean() * fluid.mean() < 0.95 * packets.mean()
 
 
+def test_bounds_for_very_many_flows_leave_each_its_weight(monkeypatch):
+    rng = np.random.default_rng(5)
+    alone = rng.uniform(1, 9, 4000)
+    fluid = alone * rng.uniform(1, 2, 4000)
+    packets = fluid * (1 + alone)
+    monkeypatch.setattr(carry, "LEAVES", 40)
+    for most, each in ((1_000_000, 8), (7200, 2), (1, 1)):
+        monkeypatch.setattr(carry, "MOST", most)
+        pilot = Pilot(np.arange(400), fluid[:400], packets[:400])
+        whole = flows(fluid, alone)
+        times, weights = carry._times(whole, carry._features(fluid, alone), pilot, np.arange(0))
+        assert weights.sum() == pytest.approx(4000)
+        assert times.size == 400 + 3600 * each
+        assert np.average(times, weights=weights) == pytest.approx(packets.mean(), rel=0.05)
+
+
 def test_a_pilot_of_all_flows_is_the_run():
     rng = np.random.default_rng(2)
     fluid, packets = rng.uniform(1, 2, 500), rng.uniform(2, 9, 500)

@@ -18,9 +18,9 @@ from midpath.matched import Floats
 
 # The figures that are estimated, all of completion times.
 FIGURES = ("afct_s", "fct_p50_s", "fct_p99_s")
-# A leaf has so many of the pilot's flows or more; so many of its ratios stand for a flow, fewer where all flows would
-# have more than so many times.
-LEAF, EACH, MOST = 8, 8, 1_000_000
+# A leaf has so many of the pilot's flows or more, and there are so many leaves at most. So many of its ratios stand for
+# a flow, fewer where all flows would have more than so many times. (Bands are of runs that neither bound reached.)
+LEAF, LEAVES, EACH, MOST = 8, 1_000, 8, 1_000_000
 # Parts of the pilot, one after the other; each is left out once.
 PARTS = 10
 # Flows that are as slow are so by the fluid's arithmetic to so many digits.
@@ -62,13 +62,14 @@ def carried(whole: Flows, pilot: Pilot) -> Carried:
 
 def _times(whole: Flows, features: Floats, pilot: Pilot, left_out: Indices) -> tuple[Floats, Floats]:
     """What flows take by packets, and each time's weight, from the pilot without some of its flows."""
-    kept = np.setdiff1d(np.arange(pilot.which.size), left_out)
+    kept = np.delete(np.arange(pilot.which.size), left_out)
     known = pilot.which[kept]
-    others = np.setdiff1d(np.arange(whole.fct.size), known)
+    others = np.delete(np.arange(whole.fct.size), known)
     ratios = pilot.packets[kept] / pilot.fluid[kept]
     like = _features(pilot.fluid[kept], whole.alone[known])
     times, weights = [whole.fct[known] * ratios], [np.ones(known.size)]
-    for inside, leaf in _leaves(like, np.arange(known.size), features, others):
+    least = max(LEAF, known.size // LEAVES)
+    for inside, leaf in _leaves(like, np.arange(known.size), features, others, least):
         each = min(EACH, max(1, MOST // others.size), leaf.size)
         # Flows of a leaf take its ratios in turns.
         of = leaf[np.arange(inside.size * each) % leaf.size]
@@ -82,19 +83,21 @@ def _features(fct: Floats, alone: Floats) -> Floats:
     return np.column_stack([np.log(fct / alone), np.log(alone)])
 
 
-def _leaves(like: Floats, pilot: Indices, features: Floats, others: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """The flows of each leaf: others, and the pilot's."""
+def _leaves(
+    like: Floats, pilot: Indices, features: Floats, others: Indices, least: int
+) -> Iterator[tuple[Indices, Indices]]:
+    """The flows of each leaf: others, and the pilot's, of whom it has `least` or more."""
     if not others.size:
         return
     axis = int(like[pilot].std(axis=0).argmax())
     values = like[pilot, axis]
     middle = float(np.median(values))
     low, other_low = values <= middle, features[others, axis] <= middle
-    if not LEAF <= low.sum() <= pilot.size - LEAF:
+    if not least <= low.sum() <= pilot.size - least:
         yield others, pilot
         return
-    yield from _leaves(like, pilot[low], features, others[other_low])
-    yield from _leaves(like, pilot[~low], features, others[~other_low])
+    yield from _leaves(like, pilot[low], features, others[other_low], least)
+    yield from _leaves(like, pilot[~low], features, others[~other_low], least)
 
 
 def figures(times: Floats, weights: Floats | None = None) -> Floats:
