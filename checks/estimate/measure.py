@@ -122,7 +122,8 @@ def fit(every: Sequence[Found]) -> str:
     for name in FIGURES:
         errors = [error for one in every if (error := one.error(name)) is not None]
         found[name] = {key: round(value, 4) for key, value in asdict(Errors.of(errors)).items()}
-    return json.dumps({"midpath": __version__, "share": SHARE, "figures": found}, indent=1) + "\n"
+    under = sorted({one.scheme for one in every})
+    return json.dumps({"midpath": __version__, "share": SHARE, "schemes": under, "figures": found}, indent=1) + "\n"
 
 
 def page(every: Sequence[Found], numbers: Sequence[int]) -> Iterator[str]:

@@ -235,8 +235,9 @@ def test_a_fit_is_of_what_pilots_tell_of(measure):
 
     # What lacks the slow flows is left out. Of 101 errors 97 are at most .96 either way.
     every = [found(by / 50) for by in range(-50, 51)] + [found(9, 0.1)]
-    fitted = json.loads(measure.fit(every))["figures"]["afct_s"]
-    assert fitted == pytest.approx({"most": 0.96, "runs": 101})
+    fitted = json.loads(measure.fit(every))
+    assert fitted["figures"]["afct_s"] == pytest.approx({"most": 0.96, "runs": 101})
+    assert fitted["schemes"] == ["rcp"]
 
 
 def test_what_is_kept_is_not_run_again(measure, monkeypatch, tmp_path):
@@ -291,6 +292,12 @@ def test_the_page_counts_answers_and_why_there_are_none(measure, monkeypatch):
 def test_what_a_short_run_does_not_tell_of_is_refused(more, said):
     with pytest.raises(UsageError, match=said):
         estimate(DUMBBELL + more, "rcp")
+
+
+def test_a_scheme_that_nothing_was_measured_under_is_refused(measure):
+    assert set(bands.schemes()) == set(measure.draw.SCHEMES)
+    with pytest.raises(UsageError, match=r"mircc has no band: .* measured under bbr, cubic"):
+        estimate(DUMBBELL, "cubic,mircc")
 
 
 def test_too_little_is_refused(capsys, tmp_path):

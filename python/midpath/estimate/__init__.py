@@ -73,13 +73,14 @@ def estimate(
     each scheme, then twice as many, and so on, twice at least, until all bands are narrow or the next pilot would be
     more than `share` of the whole. `at` is called with each step that begins.
 
-    Raises `UsageError` for what a short run does not tell of: faults, links that vary, single flows, lists, flows that
-    start all at once, workloads that start at different times.
+    Raises `UsageError` for a scheme without a band, and for what a short run does not tell of: faults, links that vary,
+    single flows, lists, flows that start all at once, workloads that start at different times.
     """
     if pilot < FEWEST or not 0 < share <= 1:
         raise UsageError(f"a pilot has {FEWEST} flows or more, and a share above 0 of all of them, up to 1")
     asked, names = cut(as_scenario(scenario).with_(seed=seed), flows), as_names(schemes)
     require_drawn(asked)
+    require_measured(names)
     at("all flows by the fluid")
     result = run(asked.with_(scheme=IDEAL))
     whole = Flows.of(result)
@@ -88,6 +89,14 @@ def estimate(
         raise UsageError(f"half of {share:.0%} of {whole.fct.size:,} flows are too few for a pilot: run all by packets")
     notes = tuple(_notes(result.summary["flows"], flows))
     return [Estimates(name, whole.fct.size, *_grown(asked, name, whole, pilot, share, at), notes) for name in names]
+
+
+def require_measured(names: Iterable[str]) -> None:
+    """Refuses schemes that nothing was measured under."""
+    known = bands.schemes()
+    for one in names:
+        if one not in known:
+            raise UsageError(f"{one} has no band: errors of estimates were measured under {', '.join(known)}")
 
 
 def _grown(

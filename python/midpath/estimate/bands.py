@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from midpath.estimate.carry import FIGURES, Carried
 
@@ -104,8 +105,18 @@ def of(former: Carried, last: Carried, by: Mapping[str, Errors]) -> dict[str, Ba
     }
 
 
-@cache
 def measured() -> Mapping[str, Errors]:
     """What ships, by figure."""
-    found = json.loads((files("midpath.estimate") / "errors.json").read_text(encoding="utf-8"))
-    return {figure: Errors(**one) for figure, one in found["figures"].items()}
+    return {figure: Errors(**one) for figure, one in _shipped()["figures"].items()}
+
+
+def schemes() -> list[str]:
+    """Those that errors were measured under."""
+    found: list[str] = _shipped()["schemes"]
+    return found
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((files("midpath.estimate") / "errors.json").read_text(encoding="utf-8"))
+    return found
