@@ -281,7 +281,9 @@ impl<'a, A: Allocator> Engine<'a, A> {
         {
             self.advance(class);
             let i = class as usize;
-            (self.classes.first_end[i], _) = (f64::INFINITY, self.classes.next.pop());
+            self.classes.next.pop();
+            // So that `predict` enters it again, be it at the same time.
+            self.classes.first_end[i] = f64::INFINITY;
             // The flow that was predicted is done, whatever rounding says; others if they are as
             // good as done.
             let Some(Reverse((bits, _))) = self.classes.ends[i].peek() else { continue };

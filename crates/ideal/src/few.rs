@@ -24,6 +24,25 @@ impl Filling {
             self.left -= 1;
             return false;
         }
+        self.begin(p, changed, links);
+        for _ in 0..ROUNDS {
+            self.fill_taken(p);
+            if !self.take_following(p) {
+                self.refrain = 0;
+                return true;
+            }
+            if self.classes.len() > MOST {
+                break;
+            }
+        }
+        self.put_back();
+        self.refrain = (2 * self.refrain + 1).min(LONGEST);
+        self.left = self.refrain;
+        false
+    }
+
+    /// Takes what changed, and those that links on its ways held.
+    fn begin(&mut self, p: &Population, changed: &[u32], links: &[u32]) {
         self.round += 1;
         self.classes.clear();
         self.links.clear();
@@ -44,20 +63,6 @@ impl Filling {
                 self.take_held(p, self.links[i], self.full_before[i], f64::INFINITY);
             }
         }
-        for _ in 0..ROUNDS {
-            self.fill_taken(p);
-            if !self.take_following(p) {
-                self.refrain = 0;
-                return true;
-            }
-            if self.classes.len() > MOST {
-                break;
-            }
-        }
-        self.put_back();
-        self.refrain = (2 * self.refrain + 1).min(LONGEST);
-        self.left = self.refrain;
-        false
     }
 
     fn touch(&mut self, link: u32) {
