@@ -56,28 +56,39 @@ pub struct HostFlows {
 
 impl HostFlows {
     pub(super) fn set(&mut self, flow: FlowId, claim: Option<f64>) -> bool {
-        let before = self.remove(flow);
+        let mut changed = true;
+        if let Some(place) = self.claims.get_mut(&flow) {
+            let before = std::mem::replace(place, claim);
+            let others = self.claims.len() - 1;
+            self.take_away(before, others);
+            changed = before.is_some() != claim.is_some();
+        } else {
+            self.claims.insert(flow, claim);
+        }
         match claim {
             Some(bps) => self.closed_bps += bps,
             None => self.open += 1,
         }
-        self.claims.insert(flow, claim);
-        let changed = before.is_none_or(|b| b.is_some() != claim.is_some());
         self.version += u64::from(changed);
         changed
     }
 
     pub(super) fn remove(&mut self, flow: FlowId) -> Option<Option<f64>> {
         let claim = self.claims.remove(&flow)?;
+        self.take_away(claim, self.claims.len());
+        Some(claim)
+    }
+
+    /// A flow's claim no longer counts beside those of so many `others`.
+    fn take_away(&mut self, claim: Option<f64>, others: usize) {
         self.version += 1;
         match claim {
             Some(bps) => self.closed_bps -= bps,
             None => self.open -= 1,
         }
-        if self.claims.len() == self.open {
+        if others == self.open {
             self.closed_bps = 0.0; // no error is left behind by adding and taking away
         }
-        Some(claim)
     }
 
     /// An ACK leaves.
@@ -141,8 +152,33 @@ pub(super) fn line(ctx: &EndpointCtx<'_>) -> Rate {
 #[cfg(test)]
 mod tests {
     use midpath_core::packet::NodeId;
+    use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        /// A claim that is written over, beside one that is taken away first.
+        #[test]
+        fn a_claim_in_place_is_as_one_that_was_taken_away_before(
+            steps in prop::collection::vec((0u32..4, prop::option::of(prop::option::of(1e3..1e9f64))), 0..60),
+        ) {
+            let (mut host, mut plain) = (HostFlows::default(), HostFlows::default());
+            for (flow, claim) in steps {
+                let flow = FlowId(flow);
+                let before = plain.remove(flow);
+                if let Some(claim) = claim {
+                    plain.set(flow, claim);
+                    let changed = before.is_none_or(|b| b.is_some() != claim.is_some());
+                    plain.version -= u64::from(!changed); // a new one is always news
+                    prop_assert_eq!(host.set(flow, claim), changed);
+                } else {
+                    prop_assert_eq!(host.remove(flow), before);
+                }
+                let all = |h: &HostFlows| (h.claims.clone(), h.open, h.closed_bps.to_bits(), h.version);
+                prop_assert_eq!(all(&host), all(&plain));
+            }
+        }
+    }
 
     #[test]
     fn open_flows_share_what_acks_leave() {
