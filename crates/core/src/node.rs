@@ -273,7 +273,7 @@ impl Node {
     #[inline(always)]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
-        if self.watches && self.slots[usize::from(port.0)].watches(&pool[&pkt]) {
+        if self.watches && self.slots[usize::from(port.0)].watches(&pool[&pkt], &self.states) {
             let packet = &pool[&pkt];
             if packet.kind == Kind::Control && packet.hops != u8::MAX {
                 // RFC 5082, §3: it has come from further away than a neighbour.

@@ -140,7 +140,7 @@ impl Port for Special {
 }
 
 impl Shortcuts for Special {
-    fn overlooks(&self, packet: &Packet) -> bool {
+    fn overlooks(&self, packet: &Packet, _shared: Option<&(dyn std::any::Any + Send)>) -> bool {
         self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
     }
     fn inbound_frees(&self) -> bool {

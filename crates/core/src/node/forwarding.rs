@@ -2,7 +2,7 @@
 
 use super::timers::{Pair, Wake};
 use super::{Driver, Node, Step};
-use crate::packet::{PacketId, Pkt, Pool, PortId};
+use crate::packet::{NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use crate::roles::{Drop, ForwardCtx, Forwarder, Route, ShortestPath, WakeAt};
 use crate::units::Time;
 
@@ -19,6 +19,8 @@ pub enum Forwarding {
 /// The forwarders of the schemes that run at a node, in order, and what they need to be called.
 pub struct Chain {
     places: Vec<Place>,
+    /// All of them overlook some packets.
+    overlooks: bool,
     /// When a forwarder has asked to be woken, during a call.
     wakes: Vec<WakeAt>,
     /// The copies that a forwarder has made during a call: of which packet, and the copy.
@@ -37,8 +39,15 @@ impl Chain {
     fn new(forwarders: Vec<Box<dyn Forwarder>>) -> Box<Chain> {
         assert!(forwarders.len() <= usize::from(u8::MAX), "a node has a few forwarders");
         let place = |forwarder| Place { forwarder, timers: Pair::default(), state: None };
-        let places = forwarders.into_iter().map(place).collect();
-        Box::new(Chain { places, wakes: Vec::new(), copies: Vec::new() })
+        let places: Vec<Place> = forwarders.into_iter().map(place).collect();
+        let overlooks = places.iter().all(|place| place.forwarder.overlooks_some());
+        Box::new(Chain { places, overlooks, wakes: Vec::new(), copies: Vec::new() })
+    }
+
+    /// Whether all would pass this packet on as it is.
+    #[inline]
+    fn overlooks(&self, packet: &Packet, node: NodeId) -> bool {
+        self.overlooks && self.places.iter().all(|place| place.forwarder.overlooks(packet, node))
     }
 
     /// Makes all forget what they have learned; returns the packets that they kept.
@@ -123,10 +132,14 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        match &self.forwarding {
-            Forwarding::Shortest(_) => self.forward_by_shortest(now, pkt, pool, driver),
-            _ => self.forward_by_chain(now, from, pkt, pool, driver),
+        let overlooked = match &self.forwarding {
+            Forwarding::Shortest(_) => true,
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain.overlooks(&pool[&pkt], self.id),
+        };
+        if overlooked {
+            return self.forward_by_shortest(now, pkt, pool, driver);
         }
+        self.forward_by_chain(now, from, pkt, pool, driver);
     }
 
     /// The same where schemes forward.

@@ -29,7 +29,11 @@ impl Node {
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
         let mut pkt = pkt;
-        if self.slots[usize::from(port.0)].goes_straight() && !transmitter.is_busy() {
+        let slot = &mut self.slots[usize::from(port.0)];
+        if slot.goes_straight() && !transmitter.is_busy() {
+            if slot.pass(&mut pool[&pkt], now, &mut self.states) {
+                return self.leave(now, port, pkt, pool, driver);
+            }
             let Some(kept) = self.go_straight(now, port, pkt, transmitter, pool, driver) else { return };
             pkt = kept;
         }
@@ -69,11 +73,17 @@ impl Node {
             Ok(pkt) => pkt,
             Err(pkt) => return Some(pkt),
         };
+        self.leave(now, port, pkt, pool, driver);
+        self.arm_port(port, now);
+        None
+    }
+
+    /// Counts and starts a packet that leaves a held port without being kept. For each hop, as above.
+    #[inline(always)]
+    fn leave<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let packet = &pool[&pkt];
         self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
-        self.arm_port(port, now);
-        None
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

@@ -1,5 +1,6 @@
 //! One port of a node: its link, its discipline and its counters.
 
+use std::any::Any;
 use std::num::NonZeroU8;
 
 use super::timers::Lazy;
@@ -63,6 +64,8 @@ impl Wants {
     const CALLED: u8 = 16;
     /// Timetables: to decide on packets without a context.
     const DECIDES: u8 = 32;
+    /// Held: to say of packets that leave without being kept without a context, if it can.
+    const PASSES: u8 = 64;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
         let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
@@ -71,7 +74,8 @@ impl Wants {
         let called = if admits_first { 0 } else { Wants::CALLED };
         let decides = if held == 0 { bit(Wants::DECIDES, |p| p.decides()) } else { 0 };
         let inbound = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
-        Wants(held | called | decides | inbound | bit(Wants::STRAIGHT, |p| p.goes_straight()))
+        let straight = bit(Wants::STRAIGHT, |p| p.goes_straight()) | bit(Wants::PASSES, |p| p.passes());
+        Wants(held | called | decides | inbound | straight)
     }
 
     #[inline]
@@ -295,8 +299,17 @@ impl Slot {
 
     /// Whether its port looks at this packet, which has come in.
     #[inline]
-    pub fn watches(&self, packet: &Packet) -> bool {
-        self.watches_inbound() && self.port().is_some_and(|port| !port.overlooks(packet))
+    pub fn watches(&self, packet: &Packet, states: &[Box<dyn Any + Send>]) -> bool {
+        let overlooks = |port: &dyn Shortcuts| port.overlooks(packet, self.shared().map(|i| states[i].as_ref()));
+        self.watches_inbound() && self.port().is_some_and(|port| !overlooks(port))
+    }
+
+    /// Held ports: whether a packet leaves at once, as far as the port can say without a context.
+    #[inline]
+    pub fn pass(&mut self, packet: &mut Packet, now: Time, states: &mut [Box<dyn Any + Send>]) -> bool {
+        let shared = self.shared();
+        self.wants.has(Wants::PASSES)
+            && self.rule.as_deref_mut().is_some_and(|port| port.pass(packet, now, shared.map(|i| states[i].as_mut())))
     }
 
     /// Held ports: whether one is to be asked for a packet after each that came in.

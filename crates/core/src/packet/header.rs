@@ -114,6 +114,17 @@ impl Packet {
         if only { self.tail.stack.0.get_mut(PREFIX..end) } else { None }
     }
 
+    /// The same with another length: what is added is zero. The packet's size follows.
+    #[inline]
+    pub fn only_body_resized(&mut self, tag: u8, len: usize) -> Option<&mut [u8]> {
+        let old = self.only_body_mut(tag)?.len();
+        if tag >= TCP_OPTION || len > HEADER_ROOM - PREFIX {
+            return None;
+        }
+        self.resize_only(old, len);
+        self.tail.stack.0.get_mut(PREFIX..PREFIX + len)
+    }
+
     /// The body of the outermost header with this tag, to be changed in place.
     #[inline]
     pub fn body_mut(&mut self, tag: u8) -> Option<&mut [u8]> {
@@ -185,15 +196,21 @@ impl Packet {
     /// Puts a header in place of a packet's only one, which has another length.
     #[inline]
     fn replace_only<H: Header>(&mut self, header: &H, old: usize, len: usize) -> bool {
+        self.resize_only(old, len);
+        header.put(&mut self.tail.stack.0[PREFIX..PREFIX + len]);
+        true
+    }
+
+    /// Gives a packet's only header a body of another length. What is added is zero.
+    #[inline]
+    fn resize_only(&mut self, old: usize, len: usize) {
         let stack = &mut self.tail.stack.0;
         stack[1] = len as u8;
-        header.put(&mut stack[PREFIX..PREFIX + len]);
         if len < old {
             stack[PREFIX + len..PREFIX + old].fill(0); // so that equal packets are equal
         }
         self.stacked = (PREFIX + len) as u8;
         self.size = self.size - shim_size(old as u32) + shim_size(len as u32);
-        true
     }
 
     fn place_header<H: Header>(&mut self, header: &H, len: usize) -> bool {
@@ -335,10 +352,17 @@ mod tests {
     proptest! {
         /// Whatever is put on and taken off, each header is the last one of its kind, or not there.
         #[test]
-        fn the_stack_is_what_was_put_on(steps in prop::collection::vec((0u8..4, 0u8..60), 0..40)) {
+        fn the_stack_is_what_was_put_on(steps in prop::collection::vec((0u8..5, 0u8..60), 0..40)) {
             let (mut p, mut price, mut long) = (packet(), None, None);
             for (what, n) in steps {
                 match what {
+                    4 => if let Some(body) = p.only_body_resized(Long::TAG, n.into()) {
+                        prop_assert!(long.is_some() && price.is_none());
+                        body.fill(n);
+                        long = Some(Long(n));
+                    } else {
+                        prop_assert!(long.is_none() || price.is_some());
+                    },
                     0 => if p.set_header(&Price(n.into())) { price = Some(Price(n.into())) },
                     1 => if p.set_header(&Long(n)) { long = Some(Long(n)) },
                     2 => prop_assert_eq!(p.take_header::<Price>(), price.take().is_some()),

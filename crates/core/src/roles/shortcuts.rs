@@ -1,9 +1,12 @@
 //! What a port may offer for speed alone.
 
+use std::any::Any;
+
 use super::View;
 use super::port::{Drop, Inbound, Port, PortCtx};
 use crate::limit::{Backlog, Bound};
 use crate::packet::{Packet, Pkt};
+use crate::units::Time;
 
 /// Calls that a port saves its node. Whatever it offers here, every packet fares as it would without:
 /// a port is written, and understood, as a [`Port`]; then it may be made faster.
@@ -49,14 +52,24 @@ pub trait Shortcuts: Port {
     fn straight(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
         Err(pkt)
     }
+    /// Whether [`Shortcuts::pass`] is to be called before [`Shortcuts::straight`]. Asked once.
+    fn passes(&self) -> bool {
+        false
+    }
+    /// What [`Shortcuts::straight`] does, where that needs no context and asks for no other time to be
+    /// woken at; `shared` is what [`PortCtx::state`] has. With false nothing has changed, and that is
+    /// called.
+    fn pass(&mut self, _packet: &mut Packet, _now: Time, _shared: Option<&mut (dyn Any + Send)>) -> bool {
+        false
+    }
     /// Whether [`Port::inbound`] wants to be called. Asked once.
     fn watches_inbound(&self) -> bool {
         true
     }
     /// Whether [`Port::inbound`] would let this packet pass as it is, learn nothing from it, and let
-    /// no other go. Then it is not called. Asked of each packet, without a context: a port that
-    /// looks at few of them saves the rest the call.
-    fn overlooks(&self, _packet: &Packet) -> bool {
+    /// no other go. Then it is not called. Asked of each packet, without a context but for what
+    /// [`PortCtx::shared`] has: a port that looks at few of them saves the rest the call.
+    fn overlooks(&self, _packet: &Packet, _shared: Option<&(dyn Any + Send)>) -> bool {
         false
     }
     /// Whether [`Port::inbound`] may let a packet go that waits. If not, the port is not asked for

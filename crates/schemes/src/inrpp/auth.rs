@@ -86,8 +86,13 @@ pub(super) fn words_of(packet: &Packet, option: &InrppHeader) -> [u64; 6] {
 
 /// That MAC, by the hasher of two neighbours.
 pub(super) fn of_note(h: &SipHasher24, packet: &Packet, option: &InrppHeader) -> u64 {
+    of_words(h, words_of(packet, option))
+}
+
+/// The same of what it covers.
+fn of_words(h: &SipHasher24, words: [u64; 6]) -> u64 {
     let mut bytes = [0; 48];
-    for (place, word) in bytes.chunks_exact_mut(8).zip(words_of(packet, option)) {
+    for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
     }
     // At once: word by word each is shifted into a tail.
@@ -161,6 +166,35 @@ impl Line {
         if keys.on {
             option.number = self.next(keys, now);
             option.mac = of_note(self.out.hasher(keys, from, to), packet, option);
+        }
+    }
+
+    /// The same of a note whose `words` depend on the number, which it gives with the MAC; `None` where
+    /// nothing is signed.
+    pub fn sign_words(
+        &mut self,
+        keys: &Keys,
+        now: Time,
+        (from, to): (NodeId, NodeId),
+        words: impl FnOnce(u64) -> [u64; 6],
+    ) -> Option<(u64, u64)> {
+        keys.on.then(|| {
+            let number = self.next(keys, now);
+            (number, of_words(self.out.hasher(keys, from, to), words(number)))
+        })
+    }
+
+    /// As [`Line::verify`], of a note with these words and this signature.
+    pub fn verify_words(
+        &mut self,
+        keys: &Keys,
+        (from, to): (NodeId, NodeId),
+        words: [u64; 6],
+        (number, mac): (u64, u64),
+    ) -> bool {
+        !keys.on || {
+            let right = of_words(self.back.hasher(keys, from, to), words) == mac;
+            self.accept(right, number)
         }
     }
 

@@ -16,6 +16,7 @@ use midpath_core::roles::FlowSpec;
 use midpath_core::units::{Rate, Time};
 
 use super::header::{Direction, InrppHeader, Nonces};
+use super::note::{self, Form, Plain};
 use super::params::{Notify, Repair};
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits};
@@ -93,6 +94,8 @@ impl AssistedConfig for Ends {
 fn reflect(seen: &Packet, ack: &mut Packet) {
     if seen.flags.has(Flags::SYN) && !ack.flags.has(Flags::SYN) {
         ack.set_header(&InrppHeader { direction: Direction::Ack, idle: true, ..InrppHeader::default() });
+    } else if note::form(seen) == Some(Form::Plain) {
+        ack.set_header(&Plain::new(Direction::Ack, &Nonces::default()));
     } else if let Some(data) = seen.header::<InrppHeader>() {
         ack.set_header(&InrppHeader {
             direction: Direction::Ack,

@@ -57,17 +57,22 @@ impl Detouring {
         self.second.get(origin)?.get(&via).copied()
     }
 
+    /// Whether the way back of an ACK may be another than its destination's, as far as is known.
+    #[inline]
+    fn asks_back(&self, ack: &Packet) -> bool {
+        self.single[ack.dst.0 as usize % SINGLE] != Some(ack.dst) && matches!(self.ecmp, Ecmp::Flow | Ecmp::Off)
+    }
+
     /// Where an ACK goes if there is more than one shortest path: back the way that its data went.
     fn back(&mut self, packet: &Packet, node: NodeId) -> Option<PortId> {
         // The first of several need not be the way back of the first the other way round.
-        let known = &mut self.single[packet.dst.0 as usize % SINGLE];
-        if *known == Some(packet.dst) || !matches!(self.ecmp, Ecmp::Flow | Ecmp::Off) {
+        if !self.asks_back(packet) {
             return None;
         }
         if self.routes.next_ports(node, packet.dst).len() > 1 {
             return self.back.port(packet, node);
         }
-        *known = Some(packet.dst);
+        self.single[packet.dst.0 as usize % SINGLE] = Some(packet.dst);
         None
     }
 }
@@ -78,6 +83,16 @@ impl Forwarder for Detouring {
         self.back.forget();
         self.single = [None; SINGLE];
         self.tunnels.iter_mut().for_each(Tunnels::forget);
+    }
+
+    fn overlooks_some(&self) -> bool {
+        self.tunnels.is_none()
+    }
+
+    fn overlooks(&self, packet: &Packet, node: NodeId) -> bool {
+        let fields = hop_fields(packet);
+        let goes_on = fields.via.is_none() && (!fields.ack || !self.asks_back(packet));
+        goes_on || packet.dst == node
     }
 
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route {

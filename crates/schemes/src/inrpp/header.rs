@@ -51,7 +51,7 @@ impl Nonces {
 
     /// Those that a packet carries, oldest last.
     #[inline]
-    fn of(words: [u32; NONCES]) -> Nonces {
+    pub(super) fn of(words: [u32; NONCES]) -> Nonces {
         let mut nonces = Nonces([words[0], 0, 0]);
         // Rarely more than one.
         if words[1] != 0 || words[2] != 0 {
@@ -151,16 +151,17 @@ impl InrppHeader {
 }
 
 #[inline]
-fn put(out: &mut [u8], at: usize, value: u32) {
+pub(super) fn put(out: &mut [u8], at: usize, value: u32) {
     out[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
 #[inline]
-fn get(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn get(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4].try_into().map_or(0, u32::from_be_bytes)
 }
 
-fn get_long(bytes: &[u8], at: usize) -> u64 {
+#[inline]
+pub(super) fn get_long(bytes: &[u8], at: usize) -> u64 {
     bytes[at..at + 8].try_into().map_or(0, u64::from_be_bytes)
 }
 
@@ -174,26 +175,26 @@ fn value(nonce: Option<Nonce>) -> u32 {
 
 /// Flags in the first octet: which way it goes, how it is carried, and which parts follow what
 /// every packet has.
-const ACK: u8 = 1;
+pub(super) const ACK: u8 = 1;
 const CARRIED: u8 = 1 << 1;
 const STORED: u8 = 1 << 2;
-const FAR: u8 = 1 << 3;
-const SAYS: u8 = 1 << 4;
-const SIGNED: u8 = 1 << 5;
-const BEGINS: u8 = 1 << 6;
+pub(super) const FAR: u8 = 1 << 3;
+pub(super) const SAYS: u8 = 1 << 4;
+pub(super) const SIGNED: u8 = 1 << 5;
+pub(super) const BEGINS: u8 = 1 << 6;
 const IDLE: u8 = 1 << 7;
 
 /// Bytes that every packet has: flags, releases, nonces, the original next hop.
-const FIXED: usize = 2 + 4 * NONCES + 4;
+pub(super) const FIXED: usize = 2 + 4 * NONCES + 4;
 
 /// Bytes of the parts that are there when they say something.
 const FAR_PART: usize = 8;
-const NOTE_PART: usize = 10;
-const SIGNATURE_PART: usize = 16;
+pub(super) const NOTE_PART: usize = 10;
+pub(super) const SIGNATURE_PART: usize = 16;
 const BEGIN_PART: usize = 4;
 
 /// Stands for no original next hop.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl Header for InrppHeader {
     const TAG: u8 = 4;
@@ -322,6 +323,19 @@ pub fn has_nonces(packet: &Packet) -> bool {
 #[inline]
 pub fn echoes(packet: &Packet) -> bool {
     flagged(packet, FAR)
+}
+
+/// Whether an ACK brings nothing that an interface with a neighbour would look at: no word for the next hop,
+/// no original next hop, nothing of a border's.
+#[inline]
+pub fn says_nothing(packet: &Packet) -> bool {
+    body(packet).is_some_and(|b| b[0] & (SAYS | CARRIED) == 0 && get(b, FIXED - 4) == NOWHERE)
+}
+
+/// The same where nonces and echoes are taken off, too, for nobody has signed them.
+#[inline]
+pub fn is_bare(packet: &Packet) -> bool {
+    says_nothing(packet) && !has_nonces(packet) && !echoes(packet)
 }
 
 /// Whether a packet is plain TCP's, carried through the domain.

@@ -14,6 +14,7 @@
 //! | `describe.rs` | what it says of itself: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
+//! | `note.rs` | usual headers, read and written in place; for speed alone |
 //! | `state.rs` | the states of an interface, its thresholds, what it says |
 //! | `machine.rs` | the state at hand, and how long states last |
 //! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
@@ -23,6 +24,7 @@
 //! | `port/limits.rs` | what a port may hold |
 //! | `port/memory.rs` | what it holds, and whether a packet has room |
 //! | `port/update.rs` | its state after each call, and what siblings read |
+//! | `port/quiet.rs` | which packets a port with nothing to do need not look at; for speed alone |
 //! | `port/gates.rs` | flows in closed loop there |
 //! | `port/report.rs` | gauges and warnings |
 //! | `port/ack.rs` | what happens to an ACK, step by step |
@@ -63,6 +65,7 @@ mod intervals;
 pub mod load;
 mod machine;
 pub mod nonces;
+mod note;
 pub mod overlay;
 pub mod params;
 pub mod port;

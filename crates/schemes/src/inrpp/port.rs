@@ -8,11 +8,13 @@ mod gates;
 mod limits;
 mod memory;
 mod outage;
+mod quiet;
 mod report;
 mod steering;
 mod trust;
 mod update;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ use super::unheard::Watch;
 pub use config::Config;
 use limits::{Given, Limits};
 use memory::Fifo;
+use quiet::Quiet;
 use report::Counts;
 
 /// One interface, both directions.
@@ -93,6 +96,7 @@ pub struct InrppPort {
     counts: Counts,
     /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
     published: bool,
+    quiet: Quiet,
     /// The state that was noted last, for who traces the run.
     noted: State,
 }
@@ -147,6 +151,7 @@ impl InrppPort {
             slowed: None,
             counts: Counts::default(),
             published: false,
+            quiet: Quiet::default(),
             noted: State::Push,
             config,
         }
@@ -182,7 +187,14 @@ impl InrppPort {
     /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a letter waits.
     #[inline]
     fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> bool {
-        let packet = &mut ctx.pool[pkt];
+        let (me, now) = (ctx.me, ctx.now);
+        let sizes = self.sign(&mut ctx.pool[pkt], now);
+        ctx.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
+    }
+
+    /// Signs what leaves; says how long it was before that, and how much of that is for others.
+    #[inline]
+    fn sign(&mut self, packet: &mut Packet, now: Time) -> (u32, u32) {
         if let Some(border) = &mut self.border
             && is_carried(packet)
             && self.peer_kind.ends(packet)
@@ -192,30 +204,28 @@ impl InrppPort {
         // A tag that says less than this link's end: the packet is on a detour.
         let fields = hop_fields(packet);
         let detoured = if fields.via.is_none_or(|n| n == self.me.0) { 0 } else { packet.size };
-        let (sizes, me, now) = ((packet.size, detoured), ctx.me, ctx.now);
-        let letter = ctx.state::<Siblings>().sent(me, sizes, now, &self.config.gains);
-        let packet = &ctx.pool[pkt];
+        let sizes = (packet.size, detoured);
         if packet.kind == Kind::Control {
-            self.sign_control(pkt, ctx);
-            return letter;
+            self.sign_control(packet, now);
+            return sizes;
         }
         if self.machine.state() == State::Backpressure && packet.payload > 0 && is_inrpp(packet) {
-            self.watch.sent((packet.flow, packet.src), ctx.now, self.patience);
+            self.watch.sent((packet.flow, packet.src), now, self.patience);
         }
         if fields.ack {
             if fields.says || matches!(self.peer_kind, PeerKind::Plain(_)) {
-                self.sign_notification(pkt, ctx);
+                self.sign_notification(packet, now);
             }
         } else if self.config.notify == Notify::Data && is_inrpp(packet) && packet.payload > 0 {
-            self.tag_data(pkt, ctx);
+            self.tag_data(packet, now);
         }
-        letter
+        sizes
     }
 }
 
 impl Port for InrppPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        self.published = false;
+        (self.published, self.quiet) = (false, Quiet::default());
         let packet = &ctx.pool[&pkt];
         if packet.kind == Kind::Control {
             return self.urgent_in(pkt, ctx);
@@ -267,6 +277,7 @@ impl Port for InrppPort {
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.quiet = Quiet::default();
         if ctx.pool[&pkt].kind == Kind::Control {
             return self.on_control(pkt, ctx);
         }
@@ -287,6 +298,7 @@ impl Port for InrppPort {
     }
 
     fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
+        self.quiet = Quiet::default();
         self.on_ack(&pkt, ctx, true);
         Inbound::Forward(pkt)
     }
@@ -372,7 +384,27 @@ impl Shortcuts for InrppPort {
         Ok(pkt)
     }
 
-    fn overlooks(&self, packet: &Packet) -> bool {
-        self.border.is_none() && packet.kind != Kind::Control && !is_ack(packet)
+    fn passes(&self) -> bool {
+        true
+    }
+
+    fn pass(&mut self, packet: &mut Packet, now: Time, shared: Option<&mut (dyn Any + Send)>) -> bool {
+        let plain = packet.kind != Kind::Control && !packet.flags.has(Flags::SYN) && is_inrpp(packet);
+        if !self.quiet.on || !plain || u64::from(packet.size) > self.limits.buffer {
+            return false;
+        }
+        let me = self.me.1;
+        let siblings = shared.and_then(|shared| shared.downcast_mut::<Siblings>());
+        let Some(siblings) = siblings.filter(|siblings| !siblings.has_letter(me)) else { return false };
+        let sizes = self.sign(packet, now);
+        siblings.sent(me, sizes, now, &self.config.gains);
+        true
+    }
+
+    fn overlooks(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
+        if self.border.is_some() || packet.kind == Kind::Control {
+            return false;
+        }
+        !is_ack(packet) || self.quiet.deaf && self.overlooks_ack(packet, shared)
     }
 }

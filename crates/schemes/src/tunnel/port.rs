@@ -1,6 +1,8 @@
 //! A port whose link is a tunnel: the scheme's own port, which a connection asks for packets in
 //! place of a transmitter.
 
+use std::any::Any;
+
 use midpath_core::packet::{FlowId, Packet, Pkt};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{Backlog, Inbound, Port, PortCtx, Shortcuts};
@@ -74,7 +76,7 @@ impl Shortcuts for TunnelPort {
     fn watches_inbound(&self) -> bool {
         self.inner.watches_inbound()
     }
-    fn overlooks(&self, packet: &Packet) -> bool {
-        self.inner.overlooks(packet)
+    fn overlooks(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
+        self.inner.overlooks(packet, shared)
     }
 }

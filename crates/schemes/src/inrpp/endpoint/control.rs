@@ -8,6 +8,7 @@ use super::host::{HostFlows, poke_others};
 use super::trip::Trip;
 use crate::inrpp::cache::START;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
+use crate::inrpp::note::Plain;
 use crate::inrpp::params::Repair;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 
@@ -136,7 +137,7 @@ impl NetworkAssisted for Control {
     }
 
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
-        packet.set_header(&InrppHeader { nonces: self.echo, ..InrppHeader::default() });
+        packet.set_header(&Plain::new(Direction::Data, &self.echo));
         if view.unsent == u64::MAX {
             self.heed_application(view, ctx);
         }

@@ -1,7 +1,7 @@
 //! What an ACK that comes in through the interface of its data changes, and what it is told. The
 //! steps around algorithm 1, in order.
 
-use midpath_core::packet::{Flags, Pkt};
+use midpath_core::packet::{Flags, Packet, Pkt};
 use midpath_core::roles::PortCtx;
 use midpath_core::units::Time;
 
@@ -10,6 +10,7 @@ use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
 use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, is_idle, notifies};
 use crate::inrpp::nonces::Store;
+use crate::inrpp::note::{self, Form};
 use crate::inrpp::params::Notify;
 use crate::inrpp::state::{Notification, State};
 
@@ -36,6 +37,12 @@ impl InrppPort {
         if !notified && !first {
             return;
         }
+        let form = if first { None } else { note::form(packet) };
+        match (form, notification) {
+            (Some(Form::Plain), Some(Notification::SlowDown)) => return self.ask_to_slow_down(key, pkt, ctx),
+            (Some(Form::Noted | Form::Signed), None) if self.host => return self.on_note_at_host(pkt, ctx, vouched),
+            _ => {}
+        }
         let packet = &ctx.pool[pkt];
         let Some(mut option) = packet.header::<InrppHeader>() else { return };
         // Before anything changes: the signature is of what came.
@@ -60,11 +67,40 @@ impl InrppPort {
             None => {}
         }
         if self.host {
-            self.slowed = option.slow.map(|_| ctx.now);
-            self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
+            self.note_slowed(option.slow.is_some(), ctx.now);
         }
         (option.number, option.mac) = (0, 0); // signed anew when it leaves
         ctx.pool[pkt].set_header(&option);
+        self.update_and_publish(ctx);
+    }
+
+    fn note_slowed(&mut self, slowed: bool, now: Time) {
+        self.slowed = slowed.then_some(now);
+        self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
+    }
+
+    /// The same of an ACK that brings nothing and is asked to slow down upstream, in place.
+    fn ask_to_slow_down(&mut self, key: Key, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+        let release = self.release(key, ctx.now);
+        note::slow_down(&mut ctx.pool[pkt], Slow { nonce: self.nonce, release });
+        ctx.note("slow-down", self.occupancy() as f64, Some(pkt));
+        if self.host {
+            self.note_slowed(true, ctx.now);
+        }
+        self.update_and_publish(ctx);
+    }
+
+    /// The same of a note that has come to the host of its sender, which has nothing to add, in place.
+    fn on_note_at_host(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>, vouched: bool) {
+        let genuine = vouched || self.is_authentic_note(&ctx.pool[pkt]);
+        let packet = &mut ctx.pool[pkt];
+        let slows = genuine && note::slows(packet);
+        if genuine {
+            note::unsign(packet);
+        } else if let Some(option) = packet.header::<InrppHeader>() {
+            packet.set_header(&InrppHeader { slow: None, cancel: None, number: 0, mac: 0, ..option });
+        }
+        self.note_slowed(slows, ctx.now);
         self.update_and_publish(ctx);
     }
 
@@ -122,12 +158,11 @@ impl InrppPort {
     }
 
     /// The variant for asymmetric paths (§II-A, note): nonce and cancellation go on the data.
-    pub(super) fn tag_data(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    pub(super) fn tag_data(&mut self, packet: &mut Packet, now: Time) {
         if !self.config.backpressure {
             return;
         }
-        let (Some(notification), Some(mut option)) =
-            (self.machine.notification(ctx.now), ctx.pool[pkt].header::<InrppHeader>())
+        let (Some(notification), Some(mut option)) = (self.machine.notification(now), packet.header::<InrppHeader>())
         else {
             return;
         };
@@ -135,7 +170,7 @@ impl InrppPort {
             Notification::SlowDown => option.far_slow = Some(self.nonce),
             Notification::Cancel => option.far_cancel = Some(self.nonce),
         }
-        ctx.pool[pkt].set_header(&option);
+        packet.set_header(&option);
     }
 }
 

@@ -117,10 +117,10 @@ impl InrppPort {
     }
 
     /// Signs a control packet that leaves through this port.
-    pub(super) fn sign_control(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        if let Some(signed) = ctx.pool[pkt].header::<Signed>().filter(|_| !self.host) {
-            let signed = self.line.sign_control(&self.config.keys, ctx.now, self.me.0, self.peer, signed.control);
-            ctx.pool[pkt].set_header(&signed);
+    pub(super) fn sign_control(&mut self, packet: &mut Packet, now: Time) {
+        if let Some(signed) = packet.header::<Signed>().filter(|_| !self.host) {
+            let signed = self.line.sign_control(&self.config.keys, now, self.me.0, self.peer, signed.control);
+            packet.set_header(&signed);
         }
     }
 

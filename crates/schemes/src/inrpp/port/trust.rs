@@ -1,10 +1,12 @@
 //! Whose notifications count, and what this port signs (§V-C).
 
-use midpath_core::packet::{Packet, Pkt};
+use midpath_core::packet::{NodeId, Packet, Pkt};
 use midpath_core::roles::PortCtx;
+use midpath_core::units::Time;
 
 use super::InrppPort;
 use crate::inrpp::header::{InrppHeader, echoes, has_nonces, notifies};
+use crate::inrpp::note::{self, Form};
 use crate::inrpp::overlay::PeerKind;
 use crate::inrpp::params::Notify;
 
@@ -43,6 +45,29 @@ impl InrppPort {
         ctx.pool[pkt].set_header(&option);
     }
 
+    /// The same where the note stands in a header of the usual form.
+    fn sign_note(&mut self, packet: &mut Packet, to: NodeId, now: Time) {
+        let ends = (self.me.0, to);
+        if !self.host
+            && let Some((number, mac)) =
+                self.line.sign_words(&self.config.keys, now, ends, |number| note::words(packet, number))
+        {
+            note::sign(packet, number, mac);
+        }
+    }
+
+    /// As [`InrppPort::is_authentic`], where the note stands in a header of the usual form.
+    pub(super) fn is_authentic_note(&mut self, packet: &Packet) -> bool {
+        let signature = note::signature(packet);
+        match self.peer_kind {
+            PeerKind::Neighbour => {
+                let words = note::words(packet, signature.0);
+                self.line.verify_words(&self.config.keys, (self.peer, self.me.0), words, signature)
+            }
+            PeerKind::Host | PeerKind::Plain(_) => true,
+        }
+    }
+
     /// Whether a notification is the neighbour's.
     pub(super) fn is_authentic(&mut self, packet: &Packet, option: &InrppHeader) -> bool {
         match self.peer_kind {
@@ -53,8 +78,7 @@ impl InrppPort {
     }
 
     /// Signs the notification on an ACK that leaves through this port. A host has no key.
-    pub(super) fn sign_notification(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        let packet = &ctx.pool[pkt];
+    pub(super) fn sign_notification(&mut self, packet: &mut Packet, now: Time) {
         let says = notifies(packet);
         let to = match &self.peer_kind {
             // Across plain routers a signature vouches for bare nonces, too.
@@ -62,12 +86,17 @@ impl InrppPort {
             _ if says => Some(self.peer),
             _ => return,
         };
+        if note::form(packet) == Some(Form::Noted)
+            && let Some(to) = to
+        {
+            return self.sign_note(packet, to, now);
+        }
         if let Some(mut option) = packet.header::<InrppHeader>()
             && let Some(to) = to
             && !self.host
         {
-            self.line.sign(&self.config.keys, ctx.now, self.me.0, to, packet, &mut option);
-            ctx.pool[pkt].set_header(&option);
+            self.line.sign(&self.config.keys, now, self.me.0, to, packet, &mut option);
+            packet.set_header(&option);
         }
     }
 }

@@ -70,6 +70,7 @@ impl InrppPort {
             self.noted = state;
             ctx.note(STATES[state as usize].name, self.occupancy() as f64, None);
         }
+        self.note_quiet(ctx.now);
     }
 
     /// The same after a packet that went straight through: Push stays, and nothing waits that would
@@ -80,6 +81,7 @@ impl InrppPort {
         ctx.wake_at(self.revive_at.min(self.promises.lapse_at()));
         self.publish(ctx);
         self.published = true;
+        self.note_quiet(ctx.now);
     }
 
     /// Whether there is nothing to send, to read, or to say.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::queue::{Limit, QueueSpec};
+use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::rng::Streams;
-use midpath_core::roles::{Drop, Ecmp, Endpoint, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter};
+use midpath_core::roles::{
+    Drop, Ecmp, Endpoint, Forwarder, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter,
+};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::inrpp::auth::{Keys, Line};
@@ -18,8 +20,8 @@ pub const ME: NodeId = NodeId(1);
 pub const UP: PortId = PortId(0);
 pub const DOWN: PortId = PortId(1);
 pub const HOST: PortId = PortId(2);
-const SENDER: NodeId = NodeId(8);
-const RECEIVER: NodeId = NodeId(9);
+pub const SENDER: NodeId = NodeId(8);
+pub const RECEIVER: NodeId = NodeId(9);
 
 struct World;
 impl Map for World {
@@ -50,7 +52,7 @@ impl Flows for World {
 pub struct Log {
     pub sent: Vec<(PortId, Time, Packet)>,
     pub dropped: Vec<(Drop, Packet)>,
-    transmitters: Vec<Transmits>,
+    pub transmitters: Vec<Transmits>,
 }
 impl Driver for Log {
     fn transmitter(&mut self, port: PortId, now: Time) -> Transmitter {
@@ -71,8 +73,8 @@ pub struct Router {
     pub pool: Pool,
     pub log: Log,
     pub now: Time,
-    keys: Keys,
-    lines: [Line; 3],
+    pub keys: Keys,
+    pub lines: [Line; 3],
 }
 
 /// A cache of ten full packets above a buffer of two, S_high six and S_low three packets; links of
@@ -89,6 +91,16 @@ pub fn small() -> Params {
 
 impl Router {
     pub fn new(params: Params) -> Router {
+        Router::among(&World, params, |port| port, |forwarder| forwarder)
+    }
+
+    /// The same in another network, with what is made of its ports and its forwarder.
+    pub fn among(
+        map: &dyn Map,
+        params: Params,
+        each: impl Fn(Discipline) -> Discipline,
+        forwarder: impl Fn(Box<dyn Forwarder>) -> Box<dyn Forwarder>,
+    ) -> Router {
         let link =
             |peer| LinkInfo { rate: Rate::from_mbps(12), delay: Time::from_ms(1), mtu: 1500, peer: NodeId(peer) };
         let links = vec![link(0), link(2), link(3)];
@@ -96,16 +108,16 @@ impl Router {
         let scheme = build("inrpp", params).unwrap_or_else(|e| panic!("{e}"));
         let network = scheme.network().expect("ports of its own");
         let routes: Arc<dyn Routes> = Arc::new(World);
-        let spec = NodeSpec { node: ME, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Off };
+        let spec = NodeSpec { node: ME, links: &links, map, routes: &routes, ecmp: Ecmp::Off };
         let port = |i: usize| {
             let queue = QueueSpec::fifo(Limit::Bytes(Bytes(1).0));
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
             let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
-            network.port(&port, &spec).expect("any queue will do")
+            each(network.port(&port, &spec).expect("any queue will do"))
         };
-        let chain = vec![network.forwarder(&spec).expect("a router's")];
+        let chain = vec![forwarder(network.forwarder(&spec).expect("a router's"))];
         let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));
         let ports = (0..3).map(port).collect();
         let state = network.state(&spec).expect("what interfaces share");
@@ -133,7 +145,11 @@ impl Router {
     /// Lets everything happen that is due up to `ms` and a little: 12 Mbps is no round number of
     /// picoseconds.
     pub fn until(&mut self, ms: u64) {
-        let end = Time::from_ms(ms) + Time::from_us(1);
+        self.run_to(Time::from_ms(ms) + Time::from_us(1));
+    }
+
+    /// The same up to `end`.
+    pub fn run_to(&mut self, end: Time) {
         while self.node.next_wake() <= end {
             self.now = self.now.max(self.node.next_wake());
             self.node.on_wake(self.now, &mut self.pool, &mut self.log);

@@ -9,4 +9,5 @@ mod nonces;
 mod port;
 mod rates;
 mod report;
+mod shortcuts;
 mod state;
