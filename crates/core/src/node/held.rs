@@ -91,8 +91,7 @@ impl Node {
     #[inline(always)]
     fn begin<D: Driver>(&mut self, port: PortId, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) -> Transmitter {
         let size = pool[&pkt].size;
-        driver.start(port, pkt, now, pool);
-        let transmitter = driver.transmitter(port, now);
+        let transmitter = driver.start_and_look(port, pkt, now, pool);
         if let Transmitter::Busy { until: Some(end) } = transmitter {
             self.slots[usize::from(port.0)].sends_until(end, size, self.links[usize::from(port.0)].rate);
         }

@@ -468,6 +468,7 @@ impl Slot {
     }
 
     /// Held ports: a packet of `size` bytes that is sent at `rate` leaves until `end`.
+    #[inline]
     pub fn sends_until(&mut self, end: Time, size: u32, rate: Rate) {
         self.free_at = end;
         let extra = self.extra();

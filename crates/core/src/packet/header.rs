@@ -101,7 +101,7 @@ impl Packet {
         if self.tag == tag {
             // The usual case: it is outermost.
             let len = usize::from(self.tail.stack.0[1]);
-            return self.headers().get(PREFIX..PREFIX + len);
+            return self.tail.stack.0.get(PREFIX..PREFIX + len);
         }
         self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.tail.stack.0[from..to])
     }
@@ -147,7 +147,7 @@ impl Packet {
         if self.tag == H::TAG {
             // The usual case: it is outermost.
             let len = usize::from(self.tail.stack.0[1]);
-            let outermost = self.headers().get(PREFIX..PREFIX + len).and_then(H::get);
+            let outermost = self.tail.stack.0.get(PREFIX..PREFIX + len).and_then(H::get);
             if outermost.is_some() {
                 return outermost;
             }

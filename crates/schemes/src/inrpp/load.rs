@@ -72,6 +72,12 @@ impl Load {
         Load { mean: f64::from(self.mean as f32), ..self }
     }
 
+    /// Whether nothing was ever sent: to count nothing more would leave it as it is.
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        self.bytes == 0 && self.mean == 0.0
+    }
+
     /// Nothing has been sent.
     pub fn reset(&mut self) {
         *self = Load::default();
@@ -105,7 +111,9 @@ impl PortLoad {
     #[inline]
     pub fn sent(&mut self, size: u32, detoured: u32, now: Time, gains: &Gains) {
         self.load.sent(size, now, gains);
-        self.detoured.sent(detoured, now, gains);
+        if detoured > 0 || !self.detoured.is_nothing() {
+            self.detoured.sent(detoured, now, gains);
+        }
     }
 
     /// As it is told to others.

@@ -97,6 +97,8 @@ pub struct InrppPort {
     /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
     published: bool,
     quiet: Quiet,
+    /// It has no border, and its neighbour takes notes alone for signed.
+    signs_notes_alone: bool,
     /// The state that was noted last, for who traces the run.
     noted: State,
 }
@@ -115,6 +117,7 @@ impl InrppPort {
         let limits = Limits::new(&config, given);
         let peer_kind = adjacency.peer_kind;
         let carries = config.carry && !spec.host && !matches!(peer_kind, PeerKind::Neighbour);
+        let signs_notes_alone = !carries && !matches!(peer_kind, PeerKind::Plain(_));
         InrppPort {
             me: (spec.node, spec.port),
             peer: spec.peer,
@@ -152,6 +155,7 @@ impl InrppPort {
             counts: Counts::default(),
             published: false,
             quiet: Quiet::default(),
+            signs_notes_alone,
             noted: State::Push,
             config,
         }
@@ -190,6 +194,14 @@ impl InrppPort {
         let (me, now) = (ctx.me, ctx.now);
         let sizes = self.sign(&mut ctx.pool[pkt], now);
         ctx.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
+    }
+
+    /// Whether a packet leaves a port in Push as it is, on no detour.
+    #[inline]
+    fn signs_nothing(&self, packet: &Packet) -> bool {
+        let fields = hop_fields(packet);
+        let asks = if fields.ack { fields.says } else { self.config.notify == Notify::Data };
+        !asks && fields.via.is_none() && self.signs_notes_alone
     }
 
     /// Signs what leaves; says how long it was before that, and how much of that is for others.
@@ -396,7 +408,7 @@ impl Shortcuts for InrppPort {
         let me = self.me.1;
         let siblings = shared.and_then(|shared| shared.downcast_mut::<Siblings>());
         let Some(siblings) = siblings.filter(|siblings| !siblings.has_letter(me)) else { return false };
-        let sizes = self.sign(packet, now);
+        let sizes = if self.signs_nothing(packet) { (packet.size, 0) } else { self.sign(packet, now) };
         siblings.sent(me, sizes, now, &self.config.gains);
         true
     }

@@ -185,12 +185,19 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
 
     #[inline(always)]
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
+        self.start_and_look(port, pkt, now, pool);
+    }
+
+    #[inline(always)]
+    fn start_and_look(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) -> Transmitter {
         let end = self.wires[usize::from(port.0)].line.start(pool[&pkt].size, now);
         if T::ON {
             let since = pool[&pkt].queued;
             self.leaves(port, &pkt, (now, since), pool);
         }
         self.put_on_wire(port, pkt, (now, end), pool);
+        // It was idle, so the link is up.
+        if end > now { Transmitter::Busy { until: Some(end) } } else { Transmitter::Idle { since: end } }
     }
 
     #[inline(always)]

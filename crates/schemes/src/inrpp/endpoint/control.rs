@@ -163,9 +163,11 @@ impl NetworkAssisted for Control {
         self.climb(ctx.now);
         let (mut changed, was_closed) = (false, self.closed());
         let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };
-        for nonce in [option.cancel, far_cancel].into_iter().flatten() {
-            self.cancel(nonce);
-            changed |= ctx.shared.get::<HostFlows>().release(nonce);
+        if option.cancel.is_some() || far_cancel.is_some() {
+            for nonce in [option.cancel, far_cancel].into_iter().flatten() {
+                self.cancel(nonce);
+                changed |= ctx.shared.get::<HostFlows>().release(nonce);
+            }
         }
         self.store(&option.nonces);
         let begin = option.begin.map(|bytes| self.payload_of(bytes.into(), view));

@@ -87,7 +87,7 @@ impl InrppPort {
         if self.host {
             self.note_slowed(true, ctx.now);
         }
-        self.update_and_publish(ctx);
+        self.publish_unchanged(ctx);
     }
 
     /// The same of a note that has come to the host of its sender, which has nothing to add, in place.
@@ -101,7 +101,7 @@ impl InrppPort {
             packet.set_header(&InrppHeader { slow: None, cancel: None, number: 0, mac: 0, ..option });
         }
         self.note_slowed(slows, ctx.now);
-        self.update_and_publish(ctx);
+        self.publish_unchanged(ctx);
     }
 
     /// What an ACK that comes in now is to be told; nothing where backpressure is off or goes by

@@ -59,6 +59,20 @@ impl InrppPort {
     /// What ends every call: the state, what siblings know, the timer.
     pub(super) fn update_and_publish(&mut self, ctx: &mut PortCtx<'_>) {
         self.update_state(ctx.now);
+        self.publish_all(ctx);
+    }
+
+    /// The same after a call that has followed the occupancy and not changed it: Push and B stay what they
+    /// are.
+    #[inline]
+    pub(super) fn publish_unchanged(&mut self, ctx: &mut PortCtx<'_>) {
+        if !matches!(self.machine.state(), State::Push | State::Backpressure) {
+            self.update_state(ctx.now);
+        }
+        self.publish_all(ctx);
+    }
+
+    fn publish_all(&mut self, ctx: &mut PortCtx<'_>) {
         self.on_wire = self.on_wire.filter(|wire| ctx.now < wire.1 && self.machine.state() == State::Backpressure);
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
         let at = at.min(self.promises.lapse_at()).min(self.on_wire.map_or(Time::MAX, |wire| wire.1));
