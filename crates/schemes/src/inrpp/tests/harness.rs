@@ -91,12 +91,14 @@ pub fn small() -> Params {
 
 impl Router {
     pub fn new(params: Params) -> Router {
-        Router::among(&World, params, |port| port, |forwarder| forwarder)
+        Router::among(&World, false, params, |port| port, |forwarder| forwarder)
     }
 
-    /// The same in another network, with what is made of its ports and its forwarder.
+    /// The same in another network, with ports of a host or a router, and with what is made of them and of
+    /// its forwarder.
     pub fn among(
         map: &dyn Map,
+        host: bool,
         params: Params,
         each: impl Fn(Discipline) -> Discipline,
         forwarder: impl Fn(Box<dyn Forwarder>) -> Box<dyn Forwarder>,
@@ -114,7 +116,7 @@ impl Router {
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
-            let port = PortSpec { node: ME, port, peer, link: links[i], host: false, edge, rtt, queue };
+            let port = PortSpec { node: ME, port, peer, link: links[i], host, edge, rtt, queue };
             each(network.port(&port, &spec).expect("any queue will do"))
         };
         let chain = vec![forwarder(network.forwarder(&spec).expect("a router's"))];
