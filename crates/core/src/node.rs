@@ -273,7 +273,10 @@ impl Node {
     #[inline(always)]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
-        if self.watches && self.slots[usize::from(port.0)].watches(&pool[&pkt], &self.states) {
+        if self.watches
+            && (D::TRACES || !self.glance(now, port, &pkt, pool))
+            && self.slots[usize::from(port.0)].watches(&pool[&pkt], &self.states)
+        {
             let packet = &pool[&pkt];
             if packet.kind == Kind::Control && packet.hops != u8::MAX {
                 // RFC 5082, §3: it has come from further away than a neighbour.
@@ -302,6 +305,20 @@ impl Node {
         }
         packet.hops -= 1;
         self.forward(now, Some(port), pkt, pool, driver);
+    }
+
+    /// Shows a packet to the port that it came in through, if that needs no context: it goes on.
+    #[inline(always)]
+    fn glance(&mut self, now: Time, port: PortId, pkt: &Pkt, pool: &mut Pool) -> bool {
+        let packet = &mut pool[pkt];
+        let Some(rule) = self.slots[usize::from(port.0)].bare().filter(|_| packet.kind != Kind::Control) else {
+            return false;
+        };
+        packet.queued = now;
+        let link = &self.links[usize::from(port.0)];
+        let back = self.reverse.get(usize::from(port.0)).copied().unwrap_or(link.rate);
+        rule.glance(packet, now, link, back);
+        true
     }
 
     /// Shows the packet to the port that it came in through; gives it back if it goes on.

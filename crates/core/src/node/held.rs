@@ -30,7 +30,10 @@ impl Node {
         pool[&pkt].queued = came;
         let mut pkt = pkt;
         let slot = &mut self.slots[usize::from(port.0)];
-        if slot.goes_straight() && !transmitter.is_busy() {
+        if !D::TRACES && slot.is_bare() && !transmitter.is_busy() {
+            let Some(kept) = self.leave_bare(now, port, pkt, pool, driver) else { return };
+            pkt = kept;
+        } else if slot.goes_straight() && !transmitter.is_busy() {
             if slot.pass(&mut pool[&pkt], now, &mut self.states) {
                 return self.leave(now, port, pkt, pool, driver);
             }
@@ -84,6 +87,31 @@ impl Node {
         let packet = &pool[&pkt];
         self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
+    }
+
+    /// What [`Node::go_straight`] does, where the port needs no context.
+    #[inline(always)]
+    fn leave_bare<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Option<Pkt> {
+        let (slot, link) = (&mut self.slots[usize::from(port.0)], &self.links[usize::from(port.0)]);
+        let back = self.reverse.get(usize::from(port.0)).copied().unwrap_or(link.rate);
+        let packet = &pool[&pkt];
+        if !slot.bare().is_some_and(|rule| rule.leaves(packet, now, link, back)) {
+            return Some(pkt);
+        }
+        let size = packet.size;
+        slot.count(size, packet.queued, now, self.until);
+        driver.start(port, pkt, now, pool);
+        if let Transmitter::Busy { until: Some(end) } = driver.transmitter(port, now) {
+            slot.sends_until(end, size, link.rate);
+        }
+        None
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

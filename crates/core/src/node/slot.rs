@@ -66,13 +66,16 @@ impl Wants {
     const DECIDES: u8 = 32;
     /// Held: to say of packets that leave without being kept without a context, if it can.
     const PASSES: u8 = 64;
+    /// Held: to be shown packets, and asked whether they leave at once, without a context.
+    const BARE: u8 = 128;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
         let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
         let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::CALLED } else { 0 };
         let admits_first = discipline.admits_within().admits(Backlog::default(), link.mtu);
         let called = if admits_first { 0 } else { Wants::CALLED };
-        let decides = if held == 0 { bit(Wants::DECIDES, |p| p.decides()) } else { 0 };
+        let decides =
+            if held == 0 { bit(Wants::DECIDES, |p| p.decides()) } else { bit(Wants::BARE, |p| p.needs_no_context()) };
         let inbound = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
         let straight = bit(Wants::STRAIGHT, |p| p.goes_straight()) | bit(Wants::PASSES, |p| p.passes());
         Wants(held | called | decides | inbound | straight)
@@ -272,6 +275,18 @@ impl Slot {
         let (rate, mtu, sojourn) = (link.rate, link.mtu, Time::ZERO);
         let mut view = View { now, backlog, lane: backlog, rate, mtu, idle_since, sojourn, rng };
         self.rule.as_deref_mut().map_or(Ok(()), |port| port.decide(packet, &mut view))
+    }
+
+    /// Held ports: whether one is called without a context for what comes in and what leaves at once.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.wants.has(Wants::BARE)
+    }
+
+    /// Such a port, to be called.
+    #[inline]
+    pub fn bare(&mut self) -> Option<&mut (dyn Shortcuts + 'static)> {
+        if self.is_bare() { self.rule.as_deref_mut() } else { None }
     }
 
     #[inline]

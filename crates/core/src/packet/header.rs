@@ -106,6 +106,14 @@ impl Packet {
         self.entries().find(|e| e.0 == tag).map(|(_, from, to)| &self.tail.stack.0[from..to])
     }
 
+    /// The body of a packet's only header, if that has this tag.
+    #[inline]
+    pub fn only_body(&self, tag: u8) -> Option<&[u8]> {
+        let end = PREFIX + usize::from(self.tail.stack.0[1]);
+        let only = self.tag == tag && usize::from(self.stacked) == end;
+        if only { self.tail.stack.0.get(PREFIX..end) } else { None }
+    }
+
     /// The body of a packet's only header, if that has this tag, to be changed in place.
     #[inline]
     pub fn only_body_mut(&mut self, tag: u8) -> Option<&mut [u8]> {

@@ -3,10 +3,10 @@
 use std::any::Any;
 
 use super::View;
-use super::port::{Drop, Inbound, Port, PortCtx};
+use super::port::{Drop, Inbound, LinkInfo, Port, PortCtx};
 use crate::limit::{Backlog, Bound};
 use crate::packet::{Packet, Pkt};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 /// Calls that a port saves its node. Whatever it offers here, every packet fares as it would without:
 /// a port is written, and understood, as a [`Port`]; then it may be made faster.
@@ -15,7 +15,7 @@ use crate::units::Time;
 /// decides all on arrival says yes or no at once ([`Shortcuts::admit`]), and the node knows when
 /// each packet starts; a hop is one event. *Straight*: a packet that finds the port empty and the
 /// transmitter idle is not kept first. *Inbound*: packets that the port would let pass are not shown
-/// to it.
+/// to it, or without a context.
 pub trait Shortcuts: Port {
     /// Whether it can be a timetable. Asked once; it is held all the same where the link changes,
     /// and under drivers that know no timetables.
@@ -60,6 +60,19 @@ pub trait Shortcuts: Port {
     /// woken at; `shared` is what [`PortCtx::state`] has. With false nothing has changed, and that is
     /// called.
     fn pass(&mut self, _packet: &mut Packet, _now: Time, _shared: Option<&mut (dyn Any + Send)>) -> bool {
+        false
+    }
+    /// Of a held port: whether [`Shortcuts::glance`] is to be called in place of [`Port::inbound`], and
+    /// [`Shortcuts::leaves`] in place of [`Shortcuts::straight`], where nobody traces the run. A context
+    /// costs each hop more than most ports do with it. Asked once.
+    fn needs_no_context(&self) -> bool {
+        false
+    }
+    /// What [`Port::inbound`] does with a packet that is no control packet, lets pass in any case, and of
+    /// which it leaves nothing with its node. The neighbour sends at `back`.
+    fn glance(&mut self, _packet: &mut Packet, _now: Time, _link: &LinkInfo, _back: Rate) {}
+    /// What [`Shortcuts::straight`] says. Where it is false nothing has changed.
+    fn leaves(&mut self, _packet: &Packet, _now: Time, _link: &LinkInfo, _back: Rate) -> bool {
         false
     }
     /// Whether [`Port::inbound`] wants to be called. Asked once.

@@ -109,6 +109,23 @@ impl InterestHeader {
         (self.rtt > 0).then(|| Time::from_us(u64::from(self.rtt)))
     }
 
+    /// What an Interest says whose only header steers it along a path: the size of its Data, and the
+    /// path.
+    #[inline]
+    pub fn along_path(packet: &Packet) -> Option<(u16, PathId)> {
+        let body: &[u8; INTEREST + 8] = packet.only_body(InterestHeader::TAG)?.try_into().ok()?;
+        let [flags, 0, e0, e1, ..] = *body else { return None };
+        (flags & !SECONDARY == PATH).then(|| (u16::from_be_bytes([e0, e1]), PathId(number(&body[INTEREST..]))))
+    }
+
+    /// Puts another path on such an Interest.
+    #[inline]
+    pub fn set_path(packet: &mut Packet, path: PathId) {
+        if let Some(place) = packet.only_body_mut(InterestHeader::TAG).and_then(|body| body.last_chunk_mut()) {
+            *place = path.0.to_be_bytes();
+        }
+    }
+
     /// Puts another way on an Interest that carries this header: that of a path is written over.
     #[inline]
     pub fn put_way(&self, packet: &mut Packet, way: Way) {
@@ -275,6 +292,12 @@ impl Stamped {
         }
     }
 
+    /// The numbers of a packet's only header, if that is one without a trail, to be changed in place.
+    #[inline]
+    pub fn plain(packet: &mut Packet) -> Option<Plain<'_>> {
+        packet.only_body_mut(Stamped::TAG)?.try_into().ok().map(Plain)
+    }
+
     /// After a link with these rates (§3.1, §4.2): the smaller of each.
     #[inline]
     #[must_use]
@@ -287,6 +310,36 @@ impl Stamped {
     #[must_use]
     pub fn after(self, [primary, secondary]: [u64; 2]) -> Stamped {
         Stamped { primary: self.primary.min(primary), secondary: self.secondary.min(secondary), ..self }
+    }
+}
+
+/// A header of Data or a Nack that has no trail, as the bytes that it is.
+pub struct Plain<'a>(&'a mut [u8; ANSWER]);
+
+impl Plain<'_> {
+    /// The path.
+    #[inline]
+    pub fn path(&self) -> PathId {
+        PathId(number(&self.0[16..]))
+    }
+
+    /// Another path.
+    #[inline]
+    pub fn set_path(&mut self, path: PathId) {
+        self.0[16..].copy_from_slice(&path.0.to_be_bytes());
+    }
+
+    /// [`Stamped::after`] a link; says whether a rate has become less.
+    #[inline]
+    pub fn lower(&mut self, rates: [u64; 2]) -> bool {
+        let mut lowered = false;
+        for (place, rate) in self.0.chunks_exact_mut(8).zip(rates) {
+            if rate < number(place) {
+                place.copy_from_slice(&rate.to_be_bytes());
+                lowered = true;
+            }
+        }
+        lowered
     }
 }
 
@@ -373,6 +426,41 @@ mod tests {
                 let mut packet = with_header(&header, Kind::Data, inner);
                 header.put_path(&mut packet, PathId(b), trail);
                 prop_assert_eq!(packet, with_header(&Stamped { path: PathId(b), ..header }, Kind::Data, inner));
+            }
+        }
+
+        /// What is read and written in place is what a whole header would be.
+        #[test]
+        fn plain_headers_are_read_and_written_in_place(a: u64, b: u64, path: u64, rates: [u64; 2], inner: bool) {
+            let link = [rates[0] >> 1, rates[1] << 1];
+            for trail in [Trail::None, Trail::Filter(Bloom::from_words([a; 4])), Trail::Value(b)] {
+                let header = Stamped { primary: a, secondary: b, path: PathId(path), trail };
+                let mut packet = with_header(&header, Kind::Data, inner);
+                let Some(mut plain) = Stamped::plain(&mut packet) else {
+                    prop_assert!(inner || trail != Trail::None);
+                    continue;
+                };
+                prop_assert!(!inner && trail == Trail::None);
+                prop_assert_eq!(plain.path(), header.path);
+                let after = header.after(link);
+                prop_assert_eq!(plain.lower(link), after != header);
+                plain.set_path(PathId(a));
+                prop_assert_eq!(packet, with_header(&Stamped { path: PathId(a), ..after }, Kind::Data, inner));
+            }
+            let value = Way::Value { value: a, spare: b };
+            for way in [Way::Any { spare: a }, Way::Path(PathId(path)), Way::Filter(Bloom::default()), value] {
+                for class in [Class::Primary, Class::Secondary] {
+                    let header = InterestHeader { class, expected: a as u16, rtt: 10, way };
+                    let mut packet = with_header(&header, Kind::Interest, inner);
+                    let along = !inner && way == Way::Path(PathId(path));
+                    let wanted = along.then_some((header.expected, PathId(path)));
+                    prop_assert_eq!(InterestHeader::along_path(&packet), wanted);
+                    if along {
+                        InterestHeader::set_path(&mut packet, PathId(b));
+                        let other = InterestHeader { way: Way::Path(PathId(b)), ..header };
+                        prop_assert_eq!(packet, with_header(&other, Kind::Interest, inner));
+                    }
+                }
             }
         }
 

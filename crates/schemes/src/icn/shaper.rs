@@ -167,8 +167,9 @@ pub struct Shaper<T> {
     backlog: u64,
     /// Wang's pace: no Interest leaves before.
     paced: Time,
-    /// The last gap, and what it was asked for.
-    paced_by: (Option<(Link, f64, Bytes)>, Time),
+    /// The last gap, and what it was asked for: opposite Interests' rate and a size, while sizes and
+    /// rates of the link are as they were.
+    paced_by: (Option<(f64, Bytes)>, Time),
     /// Without it: half of the way out, which is all that Interests may book while others come the
     /// opposite way.
     half: Direction,
@@ -208,6 +209,7 @@ impl<T> Shaper<T> {
             *direction = Direction { booked: direction.booked, ..Direction::new(rate, &self.params) };
         }
         self.back.set_rate(now, back, &self.params);
+        self.paced_by.0 = None;
         self.full_until = Time::ZERO;
     }
 
@@ -248,7 +250,9 @@ impl<T> Shaper<T> {
     pub fn on_opposite_interest(&mut self, now: Time, size: Bytes, data: Bytes) {
         self.back.book(now, size);
         self.out.book(now, data);
-        self.sizes.opposite(size, data);
+        if self.sizes.opposite(size, data) {
+            self.paced_by.0 = None;
+        }
         self.opposite.count(now, size);
     }
 
@@ -325,37 +329,46 @@ impl<T> Shaper<T> {
             Back::Now(_) => self.pop(self.next_class(), 0)?,
             Back::Due(_) => self.pop_with_room(now)?,
         };
-        self.book(now, since, &interest);
+        self.book_waiting(now, since, &interest);
         Some(interest)
     }
 
     /// Lets an Interest go that comes now, if none waits and it may leave at once: what
-    /// [`Shaper::offer`] and [`Shaper::poll`] would do. Else nothing has changed.
+    /// [`Shaper::offer`] and [`Shaper::poll`] would do. Else nothing has changed. Whose it is does not
+    /// matter.
     #[inline]
-    pub fn pass(&mut self, now: Time, interest: Interest<T>) -> Result<Interest<T>, T> {
+    pub fn pass<U>(&mut self, now: Time, interest: &Interest<U>) -> bool {
         let ready = self.is_empty() && self.params.interests > 0 && self.next_turn() <= now;
         let has_room = |back: &mut Back| match (back, interest.above) {
-            (Back::Due(calendar), Some(_)) => calendar.has_room(now, due(now, &interest), whole(interest.data)),
+            (Back::Due(calendar), Some(_)) => calendar.has_room(now, due(now, interest), whole(interest.data)),
             (Back::Due(_), None) | (Back::Now(_), _) => true,
         };
         if !ready || !has_room(&mut self.back) {
-            return Err(interest.token);
+            return false;
         }
         self.full_until = Time::ZERO;
         self.arrivals += 1;
-        self.book(now, now, &interest);
-        Ok(interest)
+        self.book(now, now, interest);
+        true
+    }
+
+    /// Books an Interest that has waited. Inlined, what waits would be copied byte by byte.
+    #[inline(never)]
+    fn book_waiting(&mut self, now: Time, since: Time, interest: &Interest<T>) {
+        self.book(now, since, interest);
     }
 
     /// Books an Interest that leaves now and came at `since`.
     #[inline]
-    fn book(&mut self, now: Time, since: Time, interest: &Interest<T>) {
+    fn book<U>(&mut self, now: Time, since: Time, interest: &Interest<U>) {
         self.out.book(now, interest.size);
         match &mut self.back {
             Back::Now(direction) => direction.book(now, interest.data),
             Back::Due(calendar) => calendar.book(now, due(now, interest), whole(interest.data)),
         }
-        self.sizes.own(interest.size, interest.data);
+        if self.sizes.own(interest.size, interest.data) {
+            self.paced_by.0 = None;
+        }
         if self.params.pacing == Pacing::Booked {
             self.half.book(now, interest.size);
         }
@@ -413,19 +426,24 @@ impl<T> Shaper<T> {
     /// The time to the next Interest at Wang's shaping rate.
     #[inline]
     fn gap(&mut self, now: Time, size: Bytes) -> Time {
+        let asked = (self.opposite.rate(now), size);
+        if self.paced_by.0 != Some(asked) {
+            self.paced_by = (Some(asked), self.gap_at(asked));
+        }
+        debug_assert_eq!(self.paced_by.1, self.gap_at(asked), "sizes and rates are as they were");
+        self.paced_by.1
+    }
+
+    /// The same worked out, for a rate of opposite Interests.
+    #[cold]
+    fn gap_at(&self, (seen, size): (f64, Bytes)) -> Time {
         let link = Link {
             out: self.out.rate.as_f64(),
             back: self.back.rate().as_f64(),
             own: self.sizes.own_inflation(),
             opposite: self.sizes.opposite_inflation(),
         };
-        let asked = (link, self.opposite.rate(now), size);
-        // Sizes that do not change leave the means as they are.
-        if self.paced_by.0 != Some(asked) {
-            let rate = link.shaping_rate(asked.1);
-            self.paced_by = (Some(asked), Time((8e12 * size.as_f64() / rate.max(1.0)) as u64));
-        }
-        self.paced_by.1
+        Time((8e12 * size.as_f64() / link.shaping_rate(seen).max(1.0)) as u64)
     }
 
     /// Interests that wait.
@@ -525,17 +543,21 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    fn add(&mut self, whose: usize, interest: Bytes, data: Bytes) {
-        self.means[whose][0].add(interest.as_f64().max(1.0));
-        self.means[whose][1].add(data.as_f64().max(1.0));
+    /// Says whether a mean has changed.
+    #[inline]
+    fn add(&mut self, whose: usize, interest: Bytes, data: Bytes) -> bool {
+        let [interests, datas] = &mut self.means[whose];
+        interests.add_whole(interest.as_f64().max(1.0)) | datas.add_whole(data.as_f64().max(1.0))
     }
 
-    fn own(&mut self, interest: Bytes, data: Bytes) {
-        self.add(0, interest, data);
+    #[inline]
+    fn own(&mut self, interest: Bytes, data: Bytes) -> bool {
+        self.add(0, interest, data)
     }
 
-    fn opposite(&mut self, interest: Bytes, data: Bytes) {
-        self.add(1, interest, data);
+    #[inline]
+    fn opposite(&mut self, interest: Bytes, data: Bytes) -> bool {
+        self.add(1, interest, data)
     }
 
     fn inflation(&self, whose: usize) -> Option<f64> {

@@ -135,13 +135,12 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     /// The same, and then [`MirccLink::poll`], where none waits: the Interest, if it may leave at once.
     /// Else it is handed back, and is to be offered.
     #[inline]
-    pub fn pass(&mut self, now: Time, request: Request<T>) -> Result<Interest<T>, T> {
+    pub fn pass<U>(&mut self, now: Time, request: Request<U>) -> Result<Interest<U>, U> {
         let (rtt, interest) = self.interest(request);
         // The first round trip may end the interval, in which this one waits.
-        if rtt.is_some() && !self.rates.has_rtt() {
+        if (rtt.is_some() && !self.rates.has_rtt()) || !self.shaper.pass(now, &interest) {
             return Err(interest.token);
         }
-        let interest = self.shaper.pass(now, interest)?;
         self.rates.on_waiting(0);
         self.count(now, &interest, rtt);
         Ok(interest)
@@ -149,14 +148,14 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
 
     /// What the shaper is to know, and the round trip that counts.
     #[inline]
-    fn interest(&self, request: Request<T>) -> (Option<Time>, Interest<T>) {
+    fn interest<U>(&self, request: Request<U>) -> (Option<Time>, Interest<U>) {
         let Request { token, size, data, class, rtt, via } = request;
         let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
         (rtt.filter(|_| self.told), Interest { token, size, data, class, via, above })
     }
 
     #[inline]
-    fn count(&mut self, now: Time, interest: &Interest<T>, rtt: Option<Time>) {
+    fn count<U>(&mut self, now: Time, interest: &Interest<U>, rtt: Option<Time>) {
         self.rates.on_interest(now, interest.class, interest.data);
         if let Some(rtt) = rtt {
             self.rates.on_rtt(now, rtt);
@@ -177,7 +176,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
 
     /// Called with each Interest that leaves.
     #[inline]
-    pub fn left(&mut self, now: Time, key: K, interest: &Interest<T>) {
+    pub fn left<U>(&mut self, now: Time, key: K, interest: &Interest<U>) {
         if let Some(above) = &mut self.above {
             let due = interest.above.map(|trip| now.saturating_add(trip));
             above.left(now, key, due, interest.data.0 as u32);

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts, Transmitter};
-use midpath_core::units::{Bytes, Time};
+use midpath_core::roles::{Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Shortcuts, Transmitter};
+use midpath_core::units::{Bytes, Rate, Time};
 
 use super::link::{MirccLink, Request};
 use super::params::{MirccParams, RttSource};
@@ -68,7 +68,11 @@ impl MirccPort {
     /// The link's state at this time.
     #[inline]
     fn link(&mut self, ctx: &PortCtx<'_>) -> &mut Link {
-        let (out, back, now) = (ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse(), ctx.now);
+        self.link_at(ctx.now, ctx.links[usize::from(ctx.me.0)].rate, ctx.reverse())
+    }
+
+    #[inline]
+    fn link_at(&mut self, now: Time, out: Rate, back: Rate) -> &mut Link {
         let params = &self.params;
         let link = self.link.get_or_insert_with(|| Link::new(params, out, back, now));
         link.at(now, out, back);
@@ -84,7 +88,7 @@ impl MirccPort {
     /// Offers an Interest to the shaper; hands the one back that finds no room, or has made room.
     fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let (size, now) = (ctx.pool[&pkt].size, ctx.now);
-        let request = request(pkt, ctx);
+        let request = request(&ctx.pool[&pkt], ctx.links[usize::from(ctx.me.0)].mtu, pkt);
         let link = self.link(ctx);
         let offer = link.offer(now, request);
         let stamps = link.stamps();
@@ -101,13 +105,58 @@ impl MirccPort {
     }
 
     /// Called when Data or a Nack have come in.
-    fn answered(&mut self, now: Time, kind: Kind, key: Key, header: Option<Stamped>) {
+    #[inline]
+    fn answered(&mut self, now: Time, kind: Kind, key: Key, path: PathId) {
         let Some(link) = &mut self.link else { return };
-        let path = header.map_or(PathId::START, |h| h.path);
         match kind {
             Kind::Data => drop(link.on_data(now, &key, Via::of_data(path, key.0))),
             _ => link.on_nack(now, &key),
         }
+    }
+
+    /// An Interest has come in: it books the link.
+    #[inline]
+    fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
+        let data = expected(packet.header::<InterestHeader>(), link.mtu);
+        let state = self.link_at(now, link.rate, back);
+        state.on_opposite_interest(now, Bytes(u64::from(packet.size)), data);
+    }
+
+    /// Data or a Nack have come in. §3.1: whoever receives the Data stamps it, for the Interests into
+    /// this link are his. Whether a rate has become less.
+    #[inline]
+    fn stamp(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
+        let (kind, key) = (packet.kind, key_of(packet));
+        let header = match Stamped::plain(packet) {
+            Some(_) => None,
+            None => packet.header::<Stamped>(),
+        };
+        let path = Stamped::plain(packet).map(|plain| plain.path()).or(header.map(|h| h.path));
+        if let Some(key) = key {
+            self.answered(now, kind, key, path.unwrap_or(PathId::START));
+        }
+        let rates = self.link_at(now, link.rate, back).whole_stamps();
+        if let Some(mut plain) = Stamped::plain(packet) {
+            return plain.lower(rates);
+        }
+        let Some((before, after)) = header.map(|h| (h, h.after(rates))) else { return false };
+        let lowered = before != after;
+        if lowered {
+            packet.set_header(&after);
+        }
+        lowered
+    }
+
+    /// Whether an Interest leaves at once, where none waits: it has left then.
+    #[inline]
+    fn lets_go(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
+        let request = request(packet, link.mtu, ());
+        let state = self.link_at(now, link.rate, back);
+        let Ok(interest) = state.pass(now, request) else { return false };
+        if let Some(key) = key_of(packet) {
+            state.left(now, key, &interest);
+        }
+        true
     }
 
     /// When the Data of the next Interest will have room in the neighbour's queue at the latest:
@@ -156,24 +205,23 @@ fn key_of(packet: &Packet) -> Option<Key> {
 
 /// What the link is to know of an Interest. A call costs 20 instructions for each.
 #[inline(always)]
-fn request(pkt: Pkt, ctx: &PortCtx<'_>) -> Request<Pkt> {
-    let packet = &ctx.pool[&pkt];
+fn request<T>(packet: &Packet, mtu: u32, token: T) -> Request<T> {
     let header = packet.header::<InterestHeader>();
     Request {
         size: Bytes(u64::from(packet.size)),
-        data: expected(header, ctx),
+        data: expected(header, mtu),
         class: header.map_or(Class::Primary, |h| h.class),
         rtt: header.and_then(|h| h.rtt()),
         via: header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name)),
-        token: pkt,
+        token,
     }
 }
 
 /// The size of the Data that an Interest asks for: a full packet if it doesn't say, or if it says
 /// more than the link can carry.
-fn expected(header: Option<InterestHeader>, ctx: &PortCtx<'_>) -> Bytes {
-    let mtu = u64::from(ctx.link().mtu);
-    Bytes(header.map_or(mtu, |h| u64::from(h.expected).min(mtu)))
+#[inline]
+fn expected(header: Option<InterestHeader>, mtu: u32) -> Bytes {
+    Bytes(header.map_or(u64::from(mtu), |h| u64::from(h.expected).min(u64::from(mtu))))
 }
 
 impl Port for MirccPort {
@@ -206,36 +254,20 @@ impl Port for MirccPort {
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        let packet = &ctx.pool[&pkt];
-        let (now, size) = (ctx.now, Bytes(u64::from(packet.size)));
+        let (now, link, back, packet) = (ctx.now, ctx.link(), ctx.reverse(), &mut ctx.pool[&pkt]);
         match packet.kind {
-            Kind::Interest => {
-                let data = expected(packet.header::<InterestHeader>(), ctx);
-                let link = self.link(ctx);
-                link.on_opposite_interest(now, size, data);
-            }
-            // §3.1: whoever receives the Data stamps it, for the Interests into this link are his.
+            Kind::Interest => self.asked(packet, now, &link, back),
             Kind::Data | Kind::Nack => {
                 let key = key_of(packet);
                 if let Some((awaited, key)) = self.awaited.as_mut().zip(key) {
                     awaited.came(key);
                 }
-                let timed = self.timed.filter(|timed| Some(timed.0) == key);
-                if let Some((_, at)) = timed {
+                if let Some((_, at)) = self.timed.filter(|timed| Some(timed.0) == key) {
                     self.timed = None;
-                    self.link(ctx).on_rtt(now, now.saturating_sub(at));
+                    self.link_at(now, link.rate, back).on_rtt(now, now.saturating_sub(at));
                 }
-                let packet = &ctx.pool[&pkt];
-                let header = packet.header::<Stamped>();
-                if let Some(key) = key {
-                    self.answered(now, packet.kind, key, header);
-                }
-                let link = self.link(ctx);
-                if let Some((before, after)) = header.map(|h| (h, h.after(link.whole_stamps())))
-                    && (before.primary, before.secondary) != (after.primary, after.secondary)
-                {
-                    let rate = link.stamps().primary;
-                    ctx.pool[&pkt].set_header(&after);
+                if self.stamp(packet, now, &link, back) {
+                    let rate = self.link_at(now, link.rate, back).stamps().primary;
                     ctx.note("stamped", rate, Some(&pkt));
                 }
             }
@@ -282,23 +314,27 @@ impl Shortcuts for MirccPort {
     }
 
     fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
+        let (link, back) = (ctx.link(), ctx.reverse());
+        if self.leaves(&ctx.pool[&pkt], ctx.now, &link, back) { Ok(pkt) } else { Err(pkt) }
+    }
+
+    fn needs_no_context(&self) -> bool {
+        self.awaited.is_none() && !self.measures()
+    }
+
+    fn glance(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) {
+        match packet.kind {
+            Kind::Interest => self.asked(packet, now, link, back),
+            Kind::Data | Kind::Nack => drop(self.stamp(packet, now, link, back)),
+            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        }
+    }
+
+    fn leaves(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
         if self.interests.packets > 0 || !self.queue.is_empty() {
-            return Err(pkt);
+            return false;
         }
-        let packet = &ctx.pool[&pkt];
-        if packet.kind != Kind::Interest {
-            return Ok(pkt);
-        }
-        if self.awaited.is_some() || self.measures() {
-            return Err(pkt);
-        }
-        let (now, key, request) = (ctx.now, key_of(packet), request(pkt, ctx));
-        let link = self.link(ctx);
-        let interest = link.pass(now, request)?;
-        if let Some(key) = key {
-            link.left(now, key, &interest);
-        }
-        Ok(interest.token)
+        packet.kind != Kind::Interest || (self.needs_no_context() && self.lets_go(packet, now, link, back))
     }
 
     /// What comes in books the link; only where awaited Data are bounded do they free anything.
@@ -306,3 +342,6 @@ impl Shortcuts for MirccPort {
         self.awaited.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,7 +148,7 @@ impl LinkRates {
     /// Nacks it: y(t) counts all (§3.1.1). `data` is the expected size of its Data.
     #[inline]
     pub fn on_interest(&mut self, now: Time, class: Class, data: Bytes) {
-        self.size.add(8.0 * data.as_f64());
+        self.size.add_whole(8.0 * data.as_f64());
         self.begin(now);
         let count = &mut self.offered[class as usize];
         *count = count.saturating_add(data.0);
