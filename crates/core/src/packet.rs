@@ -330,6 +330,9 @@ impl Packet {
         Packet { head, tail: Tail::EMPTY }
     }
 
+    /// What a packet is copied over when it leaves its pool.
+    pub(crate) const BLANK: Packet = Packet::control(NodeId(0), NodeId(0));
+
     /// What a node says to its neighbour: RFC 5082's hop limit shows that nobody else has sent it.
     pub const fn control(from: NodeId, to: NodeId) -> Packet {
         let mut packet = Packet::new(FlowId::NONE, from, to, IP_HEADER);

@@ -13,7 +13,8 @@ impl Node {
     /// has heard of the packet's fate, nothing is sent that could get its id.
     pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let id = pkt.id();
-        let packet = pool.take(pkt);
+        let mut packet = Packet::BLANK;
+        pool.take_into(pkt, &mut packet);
         // Drivers without bytes give each flow a number of its own: to look at the peer, too, costs
         // each packet 40 instructions.
         let found =

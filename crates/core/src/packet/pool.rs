@@ -1,6 +1,6 @@
 //! Where packets live while they are in a node or on a simulated wire.
 
-use super::{NodeId, Note, Packet};
+use super::{Note, Packet};
 use crate::cache::fetch;
 
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside
@@ -28,9 +28,6 @@ impl Pkt {
         PacketId(self.place)
     }
 }
-
-/// What a packet is copied over when it leaves.
-const BLANK: Packet = Packet::control(NodeId(0), NodeId(0));
 
 /// A slab of packets: no allocation per hop, the last freed place is used first (its lines are
 /// still in cache).
@@ -153,7 +150,7 @@ impl Pool {
     /// Takes a packet out.
     #[inline]
     pub fn take(&mut self, pkt: Pkt) -> Packet {
-        let mut packet = BLANK;
+        let mut packet = Packet::BLANK;
         self.take_into(pkt, &mut packet);
         packet
     }

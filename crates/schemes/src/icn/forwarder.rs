@@ -58,9 +58,13 @@ impl IcnForwarder {
         let packet = &ctx.pool[&pkt];
         let face = from.map_or(Face::App(packet.flow), Face::Port);
         let record = Record { face, consumer: packet.src, flow: packet.flow, nonce: packet.nonce() };
-        let header = packet.header::<InterestHeader>();
-        let expected = header.map_or(self.largest, |h| h.expected);
-        if let Some(data) = self.stored(packet, header, key, expected) {
+        // Most are steered along a path, and of their header nothing else matters.
+        let hint = InterestHeader::along_path(packet).filter(|_| self.store.is_none());
+        let header = if hint.is_none() { packet.header::<InterestHeader>() } else { None };
+        let expected = hint.map(|h| h.0).or(header.map(|h| h.expected)).unwrap_or(self.largest);
+        if !self.store.is_none()
+            && let Some(data) = self.stored(packet, header, key, expected)
+        {
             ctx.pool[&pkt] = data;
             return to_face(pkt, face);
         }
@@ -73,7 +77,8 @@ impl IcnForwarder {
             self.pit.sent(key, None);
             return Route::Local(pkt);
         }
-        let Some(port) = self.next_hop(&pkt, header, key.0, from, ctx) else {
+        let steered = hint.and_then(|(_, path)| self.steered(&pkt, path, key.0, from, ctx));
+        let Some(port) = steered.or_else(|| self.next_hop(&pkt, key.0, from, ctx)) else {
             self.pit.forget(key);
             return refuse(pkt, face, ctx);
         };
@@ -81,16 +86,34 @@ impl IcnForwarder {
         Route::Port(port, pkt)
     }
 
-    /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's
-    /// hash.
-    fn next_hop(
+    /// Where a remembered path leads, as [`Choice::steered`] says, without a look at anything else. The
+    /// Interest takes the hint along that counts there.
+    #[inline]
+    fn steered(
         &mut self,
         pkt: &Pkt,
-        header: Option<InterestHeader>,
+        hint: PathId,
         name: Name,
         from: Option<PortId>,
         ctx: &mut ForwardCtx<'_>,
     ) -> Option<PortId> {
+        if self.params.paths != Paths::All || self.params.outage == Outage::Around {
+            return None;
+        }
+        let (link, upstream) = self.shortcut.steer(hint)?;
+        let port = PortId(u16::try_from(link).ok()?);
+        if Some(port) == from || !self.fib.towards(name)?.hops.iter().any(|hop| hop.port == port) {
+            return None;
+        }
+        if upstream != hint {
+            InterestHeader::set_path(&mut ctx.pool[pkt], upstream);
+        }
+        Some(port)
+    }
+
+    /// The FIB's choice: by what steers (§4.3.2), else by lot (§4.3.3); with one path by the flow's
+    /// hash.
+    fn next_hop(&mut self, pkt: &Pkt, name: Name, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
         let (node, dst, flow) = (ctx.node, packet.dst, packet.key);
         if self.params.paths == Paths::One {
@@ -104,6 +127,7 @@ impl IcnForwarder {
             self.down.clone_from(&ctx.state::<Down>().0);
         }
         let entry = self.fib.towards(name)?;
+        let header = ctx.pool[pkt].header::<InterestHeader>();
         let way = header.map_or(Way::Any { spare: 0 }, |h| h.way);
         let spare = match way {
             // The path begins here.
@@ -137,16 +161,27 @@ impl IcnForwarder {
             // Nobody waits for it, or whoever sends it was not asked.
             return Route::Unroutable(pkt);
         };
-        if let Some(port) = from
-            && let Some(header) = ctx.pool[&pkt].header::<Stamped>()
-        {
-            let link = NodeLink { node: ctx.node.0, link: u32::from(port.0) };
-            let (path, trail) = self.over(header, link, key.0);
-            header.put_path(&mut ctx.pool[&pkt], path, trail);
+        let packet = &mut ctx.pool[&pkt];
+        if let Some(port) = from {
+            self.extend(packet, NodeLink { node: ctx.node.0, link: u32::from(port.0) }, key.0);
         }
-        let packet = &ctx.pool[&pkt];
         self.store.put(key, packet.payload, packet.size);
         answer_all(pkt, self.pit.entry(place), ctx)
+    }
+
+    /// Puts the link that Data came in over on their path.
+    #[inline]
+    fn extend(&mut self, packet: &mut Packet, link: NodeLink, name: Name) {
+        if self.params.paths == Paths::All
+            && let Some(mut plain) = Stamped::plain(packet)
+        {
+            let path = self.shortcut.learn(plain.path(), link);
+            return plain.set_path(path);
+        }
+        if let Some(header) = packet.header::<Stamped>() {
+            let (path, trail) = self.over(header, link, name);
+            header.put_path(packet, path, trail);
+        }
     }
 
     /// What Data say of their path from here on (§4.3.1, §4.3.2).
@@ -230,7 +265,12 @@ fn lot(mut next_hops: impl Iterator<Item = NextHop> + Clone, rng: &mut Stream) -
 }
 
 /// Sends an answer to all who wait, to each under his own address.
+#[inline]
 fn answer_all(pkt: Pkt, entry: &Entry, ctx: &mut ForwardCtx<'_>) -> Route {
+    if let Some(only) = entry.only() {
+        ctx.pool[&pkt].readdress(only.flow, only.consumer);
+        return to_face(pkt, only.face);
+    }
     let mut records = entry.records();
     let Some(first) = records.next() else { return Route::Consumed(pkt) };
     for record in records {
@@ -275,3 +315,6 @@ impl Forwarder for IcnForwarder {
         self.store.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

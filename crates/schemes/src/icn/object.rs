@@ -38,11 +38,19 @@ impl Object {
 
     /// The Data that answer an Interest in it, if it has that segment.
     pub fn answer(&self, interest: &Packet) -> Option<Packet> {
-        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.name);
-        let segment = Some(interest.segment()).filter(|s| mine && u64::from(*s) < self.segments())?;
         let mut data = *interest;
-        data.answer(Kind::Data, self.payload_of(segment));
-        Some(data)
+        self.make_data(&mut data).then_some(data)
+    }
+
+    /// Makes an Interest the Data that answer it. False, and it is as it was, if it asks for nothing here.
+    #[inline]
+    pub fn make_data(&self, interest: &mut Packet) -> bool {
+        let mine = interest.kind == Kind::Interest && interest.name() == Some(self.name);
+        let here = mine && u64::from(interest.segment()) < self.segments();
+        if here {
+            interest.answer(Kind::Data, self.payload_of(interest.segment()));
+        }
+        here
     }
 
     /// Bytes on the link of a segment's Data.

@@ -57,6 +57,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The one who waits, if he alone does.
+    #[inline]
+    pub fn only(&self) -> Option<&Record> {
+        if self.more.is_empty() { Some(&self.first) } else { None }
+    }
+
     /// Those who wait.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         std::iter::once(&self.first).chain(&self.more)
@@ -301,9 +307,21 @@ impl Pit {
     }
 
     /// Called when the Interest goes out of a port, or to the producer here (`None`).
+    #[inline]
     pub fn sent(&mut self, key: Key, port: Option<PortId>) {
-        let last = self.last.filter(|(asked, _)| *asked == key).map(|(_, place)| place);
-        let Some(place) = last.or_else(|| self.places.get(&key).copied()) else { return };
+        if let Some((asked, place)) = self.last
+            && asked == key
+            && let Some(Entry { outs: [first @ None, None, None], .. }) = self.entries.get_mut(place as usize)
+        {
+            *first = Some(port);
+            return;
+        }
+        self.sent_again(key, port);
+    }
+
+    /// The same where it may have gone elsewhere before.
+    fn sent_again(&mut self, key: Key, port: Option<PortId>) {
+        let Some(place) = self.places.get(&key).copied() else { return };
         let entry = &mut self.entries[place as usize];
         if let [first @ None, None, None] = &mut entry.outs {
             *first = Some(port);

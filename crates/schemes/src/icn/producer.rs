@@ -28,7 +28,10 @@ impl<C: Fn(&Packet, &mut Packet) + Send> Endpoint for Producer<C> {
     }
 
     fn on_packet(&mut self, interest: &Packet, ctx: &mut EndpointCtx<'_>) {
-        let Some(mut data) = self.object.answer(interest) else { return };
+        let mut data = *interest;
+        if !self.object.make_data(&mut data) {
+            return;
+        }
         (self.complete)(interest, &mut data);
         ctx.send(data);
         self.sent += 1;

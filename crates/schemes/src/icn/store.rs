@@ -30,6 +30,12 @@ impl Store {
         Store { limit, ..Store::default() }
     }
 
+    /// Whether it keeps nothing, ever.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.limit == 0
+    }
+
     fn next(&mut self) -> u64 {
         self.count += 1;
         self.count

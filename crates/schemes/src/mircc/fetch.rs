@@ -47,8 +47,9 @@ impl Fetch {
         let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
         let expected = self.object.data_size(segment);
         interest.set_header(&InterestHeader { class, expected, rtt: rtt.map_or(0, microseconds), way });
-        interest.payload = self.interest.saturating_sub(interest.wire_size()) as u16;
-        interest.measure();
+        let headers = interest.wire_size();
+        interest.payload = self.interest.saturating_sub(headers) as u16;
+        interest.size = headers + u32::from(interest.payload);
         ctx.send(interest);
         self.report.sent += 1;
     }

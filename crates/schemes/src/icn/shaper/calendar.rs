@@ -90,16 +90,23 @@ impl Calendar {
         self.carries.saturating_sub(self.used[self.place(slot)])
     }
 
+    /// Has room for so many slots.
+    #[cold]
+    fn grow(&mut self, wanted: u64) {
+        let len = wanted.next_power_of_two().max(64);
+        let mut grown = vec![0; len as usize];
+        for old in self.first..self.end {
+            grown[(old % len) as usize] = self.used[self.place(old)];
+        }
+        self.used = grown;
+    }
+
     /// Makes the slots up to this one count, which is beyond those that do.
+    #[inline]
     fn reach(&mut self, slot: u64) {
         let wanted = slot + 1 - self.first;
         if wanted > self.used.len() as u64 {
-            let len = wanted.next_power_of_two().max(64);
-            let mut grown = vec![0; len as usize];
-            for old in self.first..self.end {
-                grown[(old % len) as usize] = self.used[self.place(old)];
-            }
-            self.used = grown;
+            self.grow(wanted);
         }
         if slot - self.end < FEW {
             for new in self.end..=slot {
@@ -129,9 +136,11 @@ impl Calendar {
     }
 
     /// Whether Data of this size that are due then have room.
+    #[inline]
     pub(super) fn has_room(&mut self, now: Time, due: Time, size: u32) -> bool {
         self.advance(now);
-        self.fits(self.due(due), size)
+        let slot = self.due(due);
+        size <= self.free(slot) || self.fits(slot, size)
     }
 
     fn fits(&self, slot: u64, size: u32) -> bool {
@@ -178,9 +187,22 @@ impl Calendar {
     }
 
     /// Books Data that are due then, whether they have room or not.
+    #[inline]
     pub(super) fn book(&mut self, now: Time, due: Time, size: u32) {
         self.advance(now);
-        let (mut slot, mut left, last) = (self.due(due), size, self.first + SLOTS - 1);
+        let slot = self.due(due);
+        // Most find nothing booked from there on.
+        if slot < self.end || size == 0 || size > self.carries {
+            return self.book_from(slot, size);
+        }
+        self.reach(slot);
+        let place = self.place(slot);
+        self.used[place] = size;
+    }
+
+    /// The same from this slot on.
+    fn book_from(&mut self, mut slot: u64, size: u32) {
+        let (mut left, last) = (size, self.first + SLOTS - 1);
         while left > 0 && slot <= last {
             if slot >= self.end {
                 self.reach(slot);
