@@ -67,7 +67,8 @@ def lines(row: Row) -> Iterator[str]:
         said = ["refused", "", "", ""]
         if one.value is not None and one.low is not None and one.high is not None:
             low, value, high = (quantity("seconds", each) for each in (one.low, one.value, one.high))
-            said = [value, f"{low} to {high}", f"{one.value / packets - 1:+.1%}", str(one.low <= packets <= one.high)]
+            inside = "yes" if one.low <= packets <= one.high else "no"
+            said = [value, f"{low} to {high}", f"{one.value / packets - 1:+.1%}", inside]
         of = [f"{row.k**3 // 4:,} hosts", f"{row.flows:,}", f"{found.flows:,}", f"{found.pilot:,}", one.figure]
         cost = [f"{told - began:.0f} s", f"{ended - told:.0f} s"]
         yield scenes.row([*of, quantity("seconds", packets), *said, *cost])
@@ -76,10 +77,8 @@ def lines(row: Row) -> Iterator[str]:
 def main() -> None:
     """The command."""
     print("# Estimates of many flows beside packets\n")
-    print(
-        f"Midpath {__version__}, written by `python checks/estimate/large.py`: {SCHEME} on fat-trees, Hadoop's sizes,"
-    )
-    print("40 %; CPU of this process, on a machine that did other things, too.\n")
+    print(f"Midpath {__version__}, by `python checks/estimate/large.py`: {SCHEME} on fat-trees, Hadoop's sizes,")
+    print("load 40 %; CPU of this process, on a machine that did other things, too.\n")
     of = ["network", "flows", "estimate of the first", "by packets", "figure", "packets"]
     print(scenes.head([*of, "estimate", "band", "off", "inside", "CPU, estimate", "CPU, packets"]))
     for row in ROWS:

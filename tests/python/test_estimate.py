@@ -318,7 +318,7 @@ def test_only_the_first_flows_are_run_where_that_was_asked_for():
     (whole,), (part,) = estimate(DUMBBELL, "rcp", **FEW), estimate(DUMBBELL, "rcp", flows=800, **FEW)
     assert (whole.flows, part.flows) == (1200, 800)
     assert (whole.pilot, part.pilot) == (300, 200)
-    assert part.notes[0] == "of each workload the first 800 flows at most"
+    assert part.notes[0] == "of each workload the first 800 flows at most: figures and bands are of these"
     assert len(whole.notes) == 1
 
 

@@ -128,6 +128,6 @@ def _figure(name: str, band: Band | str) -> Figure:
 
 def _notes(seen: int, asked: int) -> Iterator[str]:
     if seen >= asked:
-        yield f"of each workload the first {asked:,} flows at most"
+        yield f"of each workload the first {asked:,} flows at most: figures and bands are of these"
     if seen < MEASURED:
         yield f"{seen:,} flows, and bands were measured on runs of {MEASURED:,} or more: fewer than 95 % may lie inside"
