@@ -186,11 +186,13 @@ fn up_again_is_harmless_or_changes_what_runs() {
     assert!(changed["counters"]["packets"].as_u64() >= packets && packets > Some(0));
     assert!(lab.tool("tc", "-r qdisc show").contains("limit 625000b") || changed["buffer_bytes"] == 625_000);
 
-    // Other registers: a new start.
+    // Other registers: a new start. The kernel's own packets (neighbours' discovery) may come in between.
+    assert!(lab.reaches() && lab.reaches());
+    let packets = lab.status()["counters"]["packets"].as_u64();
     lab.up(&["--flows", "1000"]);
     let restarted = lab.status();
     assert_eq!(restarted["registers"]["total"], 1024);
-    assert_eq!(restarted["counters"]["packets"], 0);
+    assert!(restarted["counters"]["packets"].as_u64() < packets, "{restarted} after {packets:?}");
     assert!(lab.reaches());
     lab.does(&["down"]);
     assert_eq!(lab.state(), before);
