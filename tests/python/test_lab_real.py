@@ -125,7 +125,8 @@ def test_flows_go_through_the_scenario_s_links(laboratory, tmp_path):
 
 def test_super_frames_are_cut_on_the_first_link(laboratory):
     whole = real.Laboratory(laboratory.midpath_lab, laboratory.budget, whole=True)
-    result = run(whole, stop="2 s")
+    # 500 kB beside another flow, with time for a timeout of the kernel's.
+    result = run(whole, stop="4 s")
     sent = port(result, "s1", "r0")
     assert sent["packets"] > 100
     # An IP packet is no longer than the MTU.
