@@ -19,7 +19,9 @@ def test_the_page_has_every_column_beside_newreno():
     base, _, _ = costs[entries.entry("newreno").title]
     assert len(costs) >= 17
     for title, (instructions, ratio, sent) in costs.items():
-        assert ratio == pytest.approx(instructions / base, abs=0.006), title
+        # The page has whole instructions and hundredths: half of either is rounding (.006 was too little above 2.7).
+        rounding = 0.005 + 0.5 * (1 + ratio) / base
+        assert ratio == pytest.approx(instructions / base, abs=rounding), title
         assert sent >= 1 + 40 / 1460, title
 
 
