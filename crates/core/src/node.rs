@@ -37,7 +37,7 @@ pub use trace::Step;
 use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
 use crate::rng::Streams;
-use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Transmitter, Way};
+use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Transmitter, Way, sent_back};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
@@ -316,8 +316,7 @@ impl Node {
         };
         packet.queued = now;
         let link = &self.links[usize::from(port.0)];
-        let back = self.reverse.get(usize::from(port.0)).copied().unwrap_or(link.rate);
-        rule.glance(packet, now, link, back);
+        rule.glance(packet, now, link, sent_back(&self.reverse, port, link));
         true
     }
 

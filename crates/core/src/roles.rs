@@ -24,6 +24,7 @@ pub use discipline::Discipline;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
+pub(crate) use port::sent_back;
 pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
 pub use shortcuts::Shortcuts;

@@ -66,9 +66,9 @@ impl Filling {
     }
 
     fn touch(&mut self, link: u32) {
-        if self.link_mark[link as usize] != self.round {
-            self.link_mark[link as usize] = self.round;
-            self.links.push(link);
+        let known = self.links.len();
+        self.visit_link(link);
+        if self.links.len() > known {
             self.full_before.push(self.full_at[link as usize]);
         }
     }

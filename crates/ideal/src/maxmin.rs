@@ -159,7 +159,7 @@ impl Filling {
         self.links.iter().map(level).fold(f64::INFINITY, f64::min)
     }
 
-    fn visit_link(&mut self, link: u32) {
+    pub(crate) fn visit_link(&mut self, link: u32) {
         if self.link_mark[link as usize] != self.round {
             self.link_mark[link as usize] = self.round;
             self.links.push(link);

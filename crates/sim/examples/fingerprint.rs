@@ -4,7 +4,8 @@
 //! then `diff before after`.
 //!
 //! Runs the shipped scenarios under every scheme that can take them, and RANDOM (300 unless said)
-//! random ones. The last hash leaves `events` out, which a change of timers may change. With SUBSTRING only those runs whose name contains it.
+//! random ones. The last hash leaves `events` out, which a change of timers may change. With
+//! SUBSTRING only those runs whose name contains it.
 #[path = "../tests/scenarios/common/scene.rs"]
 #[allow(dead_code)]
 mod scene;

@@ -3,8 +3,8 @@
 
 use super::timers::Wake;
 use super::{Driver, Node, Step};
-use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::{Inbound, Transmitter};
+use crate::packet::{Packet, Pkt, Pool, PortId};
+use crate::roles::{Inbound, Transmitter, sent_back};
 use crate::units::Time;
 
 impl Node {
@@ -31,8 +31,9 @@ impl Node {
         let mut pkt = pkt;
         let slot = &mut self.slots[usize::from(port.0)];
         if !D::TRACES && slot.is_bare() && !transmitter.is_busy() {
-            let Some(kept) = self.leave_bare(now, port, pkt, pool, driver) else { return };
-            pkt = kept;
+            if self.leaves_bare(now, port, &pool[&pkt]) {
+                return self.leave(now, port, pkt, pool, driver);
+            }
         } else if slot.goes_straight() && !transmitter.is_busy() {
             if slot.pass(&mut pool[&pkt], now, &mut self.states) {
                 return self.leave(now, port, pkt, pool, driver);
@@ -89,29 +90,12 @@ impl Node {
         self.begin(port, now, pkt, pool, driver);
     }
 
-    /// What [`Node::go_straight`] does, where the port needs no context.
+    /// Whether a packet leaves at once by a port that needs no context; the transmitter is idle.
     #[inline(always)]
-    fn leave_bare<D: Driver>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) -> Option<Pkt> {
-        let (slot, link) = (&mut self.slots[usize::from(port.0)], &self.links[usize::from(port.0)]);
-        let back = self.reverse.get(usize::from(port.0)).copied().unwrap_or(link.rate);
-        let packet = &pool[&pkt];
-        if !slot.bare().is_some_and(|rule| rule.leaves(packet, now, link, back)) {
-            return Some(pkt);
-        }
-        let size = packet.size;
-        slot.count(size, packet.queued, now, self.until);
-        driver.start(port, pkt, now, pool);
-        if let Transmitter::Busy { until: Some(end) } = driver.transmitter(port, now) {
-            slot.sends_until(end, size, link.rate);
-        }
-        None
+    fn leaves_bare(&mut self, now: Time, port: PortId, packet: &Packet) -> bool {
+        let link = &self.links[usize::from(port.0)];
+        let back = sent_back(&self.reverse, port, link);
+        self.slots[usize::from(port.0)].bare().is_some_and(|rule| rule.leaves(packet, now, link, back))
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

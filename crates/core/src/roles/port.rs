@@ -192,6 +192,12 @@ pub struct PortCtx<'a> {
     pub(crate) marks: &'a mut u64,
 }
 
+/// The rate at which the neighbour of a port sends to it; `reverse` has nothing where that is the link's own.
+#[inline]
+pub(crate) fn sent_back(reverse: &[Rate], port: PortId, link: &LinkInfo) -> Rate {
+    reverse.get(usize::from(port.0)).copied().unwrap_or(link.rate)
+}
+
 impl PortCtx<'_> {
     /// The link behind this port.
     pub fn link(&self) -> LinkInfo {
@@ -199,7 +205,7 @@ impl PortCtx<'_> {
     }
     /// The rate at which the neighbour sends to this port.
     pub fn reverse(&self) -> Rate {
-        self.reverse.get(usize::from(self.me.0)).copied().unwrap_or_else(|| self.link().rate)
+        sent_back(self.reverse, self.me, &self.links[usize::from(self.me.0)])
     }
     /// Ends a packet here.
     pub fn drop(&mut self, pkt: Pkt, why: Drop) {

@@ -163,9 +163,9 @@ impl Line {
         packet: &Packet,
         option: &mut InrppHeader,
     ) {
-        if keys.on {
-            option.number = self.next(keys, now);
-            option.mac = of_note(self.out.hasher(keys, from, to), packet, option);
+        let words = |number| words_of(packet, &InrppHeader { number, ..*option });
+        if let Some(signature) = self.sign_words(keys, now, (from, to), words) {
+            (option.number, option.mac) = signature;
         }
     }
 
@@ -200,10 +200,7 @@ impl Line {
 
     /// Whether what an ACK has brought is from the neighbour, and new.
     pub fn verify(&mut self, keys: &Keys, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> bool {
-        !keys.on || {
-            let mac = of_note(self.back.hasher(keys, from, to), packet, option);
-            self.accept(mac == option.mac, option.number)
-        }
+        self.verify_words(keys, (from, to), words_of(packet, option), (option.number, option.mac))
     }
 
     /// The same for what has come across plain routers: whether one of `from` has signed it. There
