@@ -76,6 +76,7 @@ impl ControllerConfig for CubicConfig {
             seen: Time::ZERO,
             from_max: false,
             searching: true,
+            before: None,
         }
     }
 }
@@ -86,7 +87,7 @@ const SEARCH_PER: f64 = 20.0;
 
 /// Grows as a cubic function of the time since the last congestion event. Windows are in segments,
 /// times in seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Cubic {
     config: CubicConfig,
     growth: Growth,
@@ -107,6 +108,8 @@ pub struct Cubic {
     from_max: bool,
     /// No loss has shown a maximum since the start, or since a timeout.
     searching: bool,
+    /// What it was before the last reduction (§4.9).
+    before: Option<Box<Cubic>>,
 }
 
 impl Cubic {
@@ -159,6 +162,7 @@ impl Cubic {
 
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
+        self.before = Some(Box::new(Cubic { before: None, ..*self }));
         let cwnd = window.segments();
         let falling = cwnd < self.w_max;
         self.w_max = if falling && self.config.fast_convergence {
@@ -204,9 +208,17 @@ impl CongestionController for Cubic {
         self.growth.restart_slowly(congestion.now);
         ssthresh
     }
+    fn on_undo(&mut self, _window: &mut Window) {
+        // §4.9: the stage goes on as if nothing had happened.
+        if let Some(before) = self.before.take() {
+            *self = Cubic { seen: self.seen, ..*before };
+        }
+    }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         // §4.6: ECN-Echo is a congestion event like a loss; cwnd stands for the flight, as RFC 3168
         // has it.
-        self.reduce(window, window.cwnd)
+        let ssthresh = self.reduce(window, window.cwnd);
+        self.before = None; // a mark is never spurious
+        ssthresh
     }
 }

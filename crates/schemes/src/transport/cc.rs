@@ -125,6 +125,10 @@ pub trait CongestionController: Send + 'static {
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd / 2
     }
+    /// Called when what was taken for lost by [`on_loss`](CongestionController::on_loss) or
+    /// [`on_rto`](CongestionController::on_rto) has turned out to be late: window and threshold are at least what they
+    /// were before; what else these have changed is to be taken back (RFC 9438, §4.9).
+    fn on_undo(&mut self, _window: &mut Window) {}
     /// Called when fast recovery or the repair after a timeout is over; the window has been set.
     fn on_recovered(&mut self, _window: &mut Window, _now: Time) {}
     /// Called last of all on an ACK that reports data for the first time: what the newest of them

@@ -37,8 +37,8 @@ pub struct TcpParams {
     pub initial_window: u32,
     /// How much is sent in fast recovery when SACK is on. PRR is what Linux, FreeBSD and ns-3 do.
     pub recovery: Recovery,
-    /// How losses are found before the retransmission timer expires, with SACK. RFC 6675 by default; Linux has
-    /// RACK-TLP.
+    /// How losses are found before the retransmission timer expires, with SACK: by time of sending (RFC 8985), with
+    /// D-SACKs, and what was taken for lost in vain is undone, as in Linux; or by RFC 6675.
     pub loss_detection: LossDetection,
     /// How the window counts what an ACK acknowledges.
     pub growth: GrowthRule,
@@ -89,7 +89,7 @@ impl Default for TcpParams {
             initial_rto: Time::from_secs(1),
             initial_window: 10,
             recovery: Recovery::Prr,
-            loss_detection: LossDetection::Rfc6675,
+            loss_detection: LossDetection::RackTlp,
             growth: GrowthRule::Abc,
             abc_limit: 2,
             hystart: None,
@@ -169,10 +169,13 @@ pub enum Recovery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDetection {
-    /// By what is reported above a hole (RFC 6675, IsLost).
-    #[default]
+    /// By what is reported above a hole (RFC 6675, IsLost). Packets that are reordered by more than `dup_thresh` are
+    /// repeated, and the window is reduced for them. Receivers send no D-SACKs.
     Rfc6675,
-    /// By when it was sent, too, and with a probe where nothing comes back (RFC 8985, RACK-TLP).
+    /// By when it was sent, and with a probe where nothing comes back (RFC 8985, RACK-TLP). Receivers report duplicates
+    /// (RFC 2883). Where these, timestamps (RFC 3522) or what arrives after a timeout (RFC 5682) show that nothing was
+    /// lost, the window is what it was (RFC 4015).
+    #[default]
     RackTlp,
 }
 

@@ -69,6 +69,8 @@ pub struct Receiver {
     /// The ranges reported most recently, newest first (RFC 2018, §4).
     recent: [SackBlock; RECENT],
     recent_len: usize,
+    /// What has come again and is to be said on the next ACK (RFC 2883).
+    twice: Option<SackBlock>,
     state: State,
     /// What both ends have agreed on: by the first SYN.
     ecn: Agreed,
@@ -113,6 +115,7 @@ impl Receiver {
             held: RangeSet::new(),
             recent: [SackBlock::default(); RECENT],
             recent_len: 0,
+            twice: None,
             fin: u64::MAX,
             pending: 0,
             delack_at: Time::MAX,
@@ -337,6 +340,7 @@ impl Receiver {
     /// A segment that is out of order, fills a gap, or has come before: acknowledged at once (RFC
     /// 5681, §4.2).
     fn take_with_gaps(&mut self, from: u64, to: u64, ctx: &mut EndpointCtx<'_>) {
+        self.note_duplicate(from, to);
         if to > self.next {
             self.held.insert(from.max(self.next), to);
             if let Some((start, end)) = self.held.first()

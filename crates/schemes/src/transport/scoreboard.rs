@@ -18,6 +18,16 @@ fn range(block: &SackBlock, own: Sequence, una: u64, nxt: u64) -> Option<(u64, u
     (from < to && from >= una && to <= nxt).then_some((from, to))
 }
 
+/// RFC 2883, §4: what an ACK of all below `ack` reports as a duplicate. The first block then lies below that, or in the
+/// second.
+pub fn duplicate(packet: &Packet, own: Sequence, ack: u64) -> Option<(u64, u64)> {
+    let [first, more @ ..] = packet.sack_blocks() else { return None };
+    let (from, to) = (own.offset(first.from, ack)?, own.offset(first.to, ack)?);
+    let below = to <= ack;
+    let within = more.first().is_some_and(|second| second.holds(first.from) && second.holds(first.to.wrapping_sub(1)));
+    (from < to && (below || within)).then_some((from, to))
+}
+
 /// The blocks of an ACK that are true of what is outstanding.
 pub fn blocks(packet: &Packet, own: Sequence, una: u64, nxt: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     packet.sack_blocks().iter().filter_map(move |block| range(block, own, una, nxt))
@@ -98,7 +108,9 @@ impl Scoreboard {
     }
 
     fn insert(&mut self, from: u64, to: u64) -> u64 {
+        let below = if from < self.edge { self.sacked.bytes_within(from, self.edge.min(to)) } else { 0 };
         let fresh = self.sacked.insert(from, to);
+        self.above_edge += fresh - self.edge.min(to).saturating_sub(from).saturating_sub(below);
         if fresh > 0 && !self.repeated.is_empty() {
             self.repeated.remove(from, to);
         }
@@ -110,6 +122,9 @@ impl Scoreboard {
         self.repeated.remove_below(una);
         self.high_rxt = self.high_rxt.max(una);
         let gone = self.sacked.remove_below(una);
+        if una > self.edge {
+            (self.edge, self.above_edge) = (una, self.sacked.bytes());
+        }
         if self.sacked.is_empty() {
             self.said = Default::default(); // numbers wrap: the same ones may be news one day
         }
@@ -133,12 +148,23 @@ impl Scoreboard {
         (self.edge, self.above_edge) = (una, self.sacked.bytes());
     }
 
-    /// What is not SACKed below `edge` is lost by other signs.
+    /// Whether DupThresh segments have been SACKed: `dup_thresh` separate ranges, or more than `dup_thresh - 1` full
+    /// segments.
+    pub fn many_sacked(&self, dup_thresh: u32, mss: u64) -> bool {
+        self.sacked.len() >= dup_thresh as usize || self.sacked.bytes() > u64::from(dup_thresh - 1) * mss
+    }
+
+    /// What is not SACKed below `edge` is lost by its time of sending.
     pub fn raise_edge(&mut self, edge: u64) {
         if edge > self.edge {
+            self.above_edge -= self.sacked.bytes_within(self.edge, edge);
             self.edge = edge;
-            self.above_edge = self.sacked.bytes_within(edge, u64::MAX);
         }
+    }
+
+    /// Nothing is lost after all.
+    pub fn nothing_lost(&mut self, una: u64) {
+        (self.edge, self.above_edge) = (una, self.sacked.bytes());
     }
 
     /// After a timeout all that was sent before `recover` is lost.
@@ -163,6 +189,7 @@ impl Scoreboard {
     pub fn forget_if_reneged(&mut self, una: u64) {
         if self.sacked.containing(una).is_some() {
             self.sacked.clear();
+            self.above_edge = 0;
             self.said = Default::default();
         }
     }

@@ -27,10 +27,11 @@ const TICK: Time = Time::from_us(1);
 /// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
-/// By how many ticks a segment may be older than one that came before it: those of a millisecond,
-/// the finest clock that RFC 7323 (§5.4) thinks of. With it, a segment that its own repeat has
-/// overtaken in the network looks as new as the repeat.
-const OVERTAKEN: u32 = 1_000;
+/// By how many ticks a segment may be older than one that came before it: those of a second, the
+/// slowest clock that RFC 7323 (§5.4) allows. With it, a segment that a repeat of it, or of one
+/// before it, has overtaken in the network looks as new as the repeat. An old duplicate can pass for
+/// new only where half of all numbers are used within that time: at 17 Gbps, a second late.
+const OVERTAKEN: u32 = 1_000_000;
 
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +137,12 @@ impl Ends {
     #[inline]
     pub fn echoes(&self, packet: &Packet, at: Time) -> bool {
         self.stamped(packet) && !comes_after(self.tick(at), packet.ts_ecr)
+    }
+
+    /// How long ago what a packet echoes was sent, and a tick for what the clock leaves out.
+    pub fn since_echoed(&self, packet: &Packet, now: Time) -> Option<Time> {
+        let ticks = self.tick(now).wrapping_sub(packet.ts_ecr);
+        (self.stamped(packet) && ticks < 1 << 31).then(|| Time::from_us(u64::from(ticks) + 1))
     }
 
     /// Whether a packet's timestamps count.

@@ -4,8 +4,9 @@
 //! nothing; what was sent is not recorded per segment, for everything that recovery needs follows
 //! from SND.UNA, SND.NXT and the [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake,
 //! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
-//! timeouts), `sender/overtaken.rs` (repair where the network stores), `sender/transmit.rs` (what
-//! is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece), `sender/tail.rs` (probes for lost tails),
+//! timeouts), `sender/rack.rs` (what is lost by its time of sending), `sender/undo.rs` (recoveries that were in vain),
+//! `sender/probe.rs` (probes for lost tails), `sender/overtaken.rs` (repair where the network stores),
+//! `sender/transmit.rs` (what is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
 //! `sender/time_wait.rs` (what is left when all is over), `sender/half.rs` (what it is where data go
 //! both ways), `sender/rates.rs` (delivery-rate samples).
 
@@ -14,14 +15,15 @@ mod ask;
 mod connect;
 mod half;
 mod overtaken;
+mod probe;
+mod rack;
 mod rates;
 mod recovery;
-mod repeats;
 mod supply;
-mod tail;
 pub(super) mod time_wait;
 mod times;
 mod transmit;
+mod undo;
 
 use std::sync::Arc;
 
@@ -31,11 +33,12 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
+use probe::Probes;
+use rack::Rack;
 use rates::Rates;
-use repeats::Repeats;
 use supply::Supply;
-use tail::Tail;
 use times::SendTimes;
+use undo::Undo;
 
 use super::cc::{NetworkAssisted, View, Window};
 use super::ecn::{self, Agreed, Marks};
@@ -126,8 +129,9 @@ pub struct Sender<C> {
     /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
     /// no phase.
     overtaken: Option<Box<Overtaken>>,
-    /// With RACK-TLP: what it knows.
-    tail: Option<Box<Tail>>,
+    /// Once something has arrived out of order, or was repeated: what RACK knows of it.
+    rack: Option<Box<Rack>>,
+    probes: Probes,
     /// Timeouts since SND.UNA moved.
     retries: u32,
     /// Payload sent by limited transmit since SND.UNA moved.
@@ -148,8 +152,8 @@ pub struct Sender<C> {
     /// Partial ACKs in this recovery.
     partial: u32,
     prr: Prr,
-    /// What was repeated, in the order of sending.
-    repeats: Repeats,
+    /// With RACK-TLP: what the window was before it was last reduced, until that is known to be right.
+    undo: Option<Box<Undo>>,
     /// When the last SYN was sent.
     syn_at: Time,
     /// What we expect of the peer: 0, or 1 after its FIN.
@@ -190,8 +194,9 @@ impl<C: NetworkAssisted> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
-            repeats: Repeats::default(),
-            tail: settings.rack_tlp().then(Box::default),
+            undo: None,
+            rack: None,
+            probes: Probes::default(),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             syn_at: Time::ZERO,
             ecn: EcnState::default(),
@@ -244,6 +249,11 @@ impl<C: NetworkAssisted> Sender<C> {
 
     fn sack_on(&self) -> bool {
         self.ends.sack
+    }
+
+    /// Whether losses are found by RACK (RFC 8985), which learns how far packets are reordered.
+    fn adapts(&self) -> bool {
+        self.settings.rack_tlp() && self.ends.sack
     }
 
     /// Bytes estimated to be in the network.
@@ -344,7 +354,7 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn due(&self) -> Time {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()).min(self.tail_at())
+        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()).min(self.reordered_at()).min(self.probes.due)
     }
 }
 
@@ -389,7 +399,10 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
             self.ask_network(ctx);
         }
         let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
-        let lost = ctx.now >= self.tail_at() && self.on_tail_timer(ctx);
+        let lost = ctx.now >= self.reordered_at() && self.on_reordering_timer(ctx);
+        if ctx.now >= self.probes.due {
+            self.on_probe_timer(ctx);
+        }
         if ctx.now >= self.rto_at {
             self.on_deadline(ctx);
         } else if lost || overtaken || self.pacing && ctx.now >= self.pace_at {

@@ -17,12 +17,19 @@ use crate::tcp::newreno::NewRenoConfig;
 use crate::testing::{FirstPort, Watched, accept_as};
 use crate::transport::cc::AssistedConfig;
 use crate::transport::ecn::{self, EcnMode};
+use crate::transport::params::LossDetection;
 use crate::transport::receiver::Receiver;
 use crate::transport::segment::reset;
 use crate::transport::sender::Sender;
 use crate::transport::{Tcp, TcpParams};
 
 pub const MSS: u64 = 1448;
+
+/// Losses are found by RFC 6675, and by the timer.
+pub fn rfc6675() -> TcpParams {
+    TcpParams { loss_detection: LossDetection::Rfc6675, ..TcpParams::default() }
+}
+
 pub const FLOW: FlowId = FlowId(7);
 pub const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
 

@@ -14,6 +14,7 @@ mod own_window;
 mod prague;
 mod properties;
 mod recovery;
+mod reordering;
 mod tail;
 mod timeout;
 mod transfer;

@@ -3,7 +3,7 @@
 use midpath_core::roles::FlowSpec;
 use midpath_core::units::Time;
 
-use super::harness::{Lab, MSS, Setup, lose_segments, repeats};
+use super::harness::{Lab, MSS, Setup, lose_segments, repeats, rfc6675};
 use crate::transport::TcpParams;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Window};
 use crate::transport::params::DelayedAck;
@@ -86,7 +86,7 @@ fn each_packet_that_is_lost_is_told_of_once() {
     let losses: [&[u64]; 5] = [&[20], &[20, 22, 30], &[5, 6, 7, 40, 41], &[98, 99], &[10, 60, 61]];
     for sack in [true, false] {
         for lost in losses {
-            let tcp = TcpParams { sack, ..TcpParams::default() };
+            let tcp = TcpParams { sack, ..rfc6675() };
             let mut lab = Lab::new(Setup::default(), tcp, Told::default()).treat(lose_segments(lost));
             lab.run();
             let told = lab.sender().control().0.0.clone();

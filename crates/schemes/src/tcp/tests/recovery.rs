@@ -4,7 +4,7 @@ use midpath_core::packet::SackBlock;
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
+use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats, rfc6675};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
@@ -123,7 +123,7 @@ fn a_lost_retransmission_is_repeated_by_a_repeat_that_was_sent_later() {
         let treat = move |s: &Sent| if lose_30(s) == Fate::Lose { Fate::Lose } else { lose(s) };
         let (rate, queue) = (Rate::from_mbps(1), QueueSpec::fifo(Limit::Packets(1000)));
         let setup = Setup { size: Some(48 * MSS), rate, queue, ..Setup::default() };
-        let mut lab = Lab::new(setup, TcpParams::default(), NewRenoConfig).treat(treat);
+        let mut lab = Lab::new(setup, rfc6675(), NewRenoConfig).treat(treat);
         lab.run();
         assert_eq!((lab.report().delivered, lab.report().timeouts), (48 * MSS, 0), "{hole}");
         // The last segment is the rescue's guess.
@@ -185,7 +185,7 @@ fn limited_transmit_saves_a_small_window_from_the_timer() {
                 delayed_ack: DelayedAck(1),
                 limited_transmit,
                 sack,
-                ..TcpParams::default()
+                ..rfc6675()
             };
             let lab = lab(tcp, lose_segments(&[0]));
             assert_eq!(lab.report().delivered, 400 * MSS);

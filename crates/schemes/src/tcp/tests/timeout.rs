@@ -4,7 +4,7 @@ use midpath_core::packet::{Flags, Packet};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, lose_segments, repeats};
+use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, lose_segments, repeats, rfc6675};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::params::{DelayedAck, GrowthRule};
@@ -16,7 +16,7 @@ fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
 
 #[test]
 fn timeouts_back_off_and_end() {
-    let tcp = TcpParams { max_retries: 8, ..TcpParams::default() };
+    let tcp = TcpParams { max_retries: 8, ..rfc6675() };
     let mut lab = lab(Setup::default(), tcp).treat(|s| if s.is_data() { Fate::Lose } else { Fate::Pass });
     lab.run();
     let at: Vec<f64> = lab.data().skip(10).map(|s| s.at.as_secs_f64()).collect();
@@ -29,7 +29,7 @@ fn timeouts_back_off_and_end() {
 
 #[test]
 fn the_threshold_is_held_while_the_same_data_time_out_again() {
-    let mut lab = lab(Setup::default(), TcpParams::default())
+    let mut lab = lab(Setup::default(), rfc6675())
         .treat(|s| if s.is_data() && s.at < Time::from_secs(9) { Fate::Lose } else { Fate::Pass });
     lab.run_until(Time::from_secs(9));
     let window = *lab.sender().window();
@@ -47,7 +47,7 @@ fn after_a_timeout_reported_data_are_not_repeated() {
     // of it is the first whose window is scaled, no duplicate of the SYN-ACK (RFC 5681, §2, (e)).
     let (known, blind) = (vec![0, 1, 2, 3, 4, 6, 7, 8, 9, 10], (0..=9).collect());
     for (sack, expected) in [(true, known), (false, blind)] {
-        let mut lab = lab(Setup::default(), TcpParams { sack, ..TcpParams::default() }).treat(|s| {
+        let mut lab = lab(Setup::default(), TcpParams { sack, ..rfc6675() }).treat(|s| {
             match s.is_data() && s.at < Time::from_ms(900) && s.seq != 5 * MSS {
                 true => Fate::Lose,
                 false => Fate::Pass,
@@ -68,7 +68,7 @@ fn a_repeated_segment_spoils_no_measurement() {
         // The timer expires at 1.1 s. What was late arrives soon after, so its ACK comes 70 ms after
         // the repeat left: less than the path takes.
         for fate in [Fate::Lose, Fate::Late(Time::from_ms(970))] {
-            let tcp = TcpParams { timestamps, ..TcpParams::default() };
+            let tcp = TcpParams { timestamps, ..rfc6675() };
             let mut lab = lab(Setup { mtu: if timestamps { 1500 } else { 1488 }, ..Setup::default() }, tcp)
                 .treat(move |s| if s.is_data() && s.at < Time::from_ms(150) { fate } else { Fate::Pass });
             lab.run();
@@ -97,7 +97,7 @@ fn a_timestamp_makes_a_repeat_a_measurement() {
 
 #[test]
 fn a_measured_path_with_a_low_minimum_times_out_soon() {
-    let tcp = TcpParams { min_rto: Time::from_ms(10), ..TcpParams::default() };
+    let tcp = TcpParams { min_rto: Time::from_ms(10), ..rfc6675() };
     let setup = Setup { delay: Time::from_us(50), ..Setup::default() };
     let mut lab = lab(setup, tcp).treat(|s| match s.is_data() && s.at < Time::from_ms(1) {
         true => Fate::Lose,

@@ -113,6 +113,10 @@ impl<C: CongestionController> CongestionController for Alone<C> {
         self.0.on_ecn(window, congestion)
     }
     #[inline]
+    fn on_undo(&mut self, window: &mut Window) {
+        self.0.on_undo(window);
+    }
+    #[inline]
     fn on_recovered(&mut self, window: &mut Window, now: Time) {
         self.0.on_recovered(window, now);
     }

@@ -114,10 +114,7 @@ impl Receiver {
             p.flags = Flags(p.flags.0 & !accurate.0).with(self.ecn_flags());
         }
         let room = self.ends.mtu.saturating_sub(p.size + SACK) / BLOCK;
-        let blocks = self.recent_len.min(room as usize).min(MAX_SACK);
-        if !self.held.is_empty() && self.ends.sack && blocks > 0 {
-            Ends::put_sack(p, &self.recent[..blocks]);
-        }
+        self.put_blocks(p, MAX_SACK.min(room as usize));
     }
 
     /// An ACK must go now: with the other half's data, if it has any to send in this call.
@@ -134,6 +131,7 @@ impl Receiver {
     pub(in crate::transport) fn has_spoken(&mut self) {
         self.last_ack = self.next;
         self.told_edge = self.edge;
+        self.twice = None;
         (self.pending, self.unreported) = (0, 0);
         self.delack_at = Time::MAX;
     }

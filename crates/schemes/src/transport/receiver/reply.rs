@@ -1,6 +1,6 @@
 //! What a receiver says: ACKs, SACK blocks, echoes of congestion marks.
 
-use midpath_core::packet::{Ecn, Flags, Packet, SackBlock, comes_after};
+use midpath_core::packet::{Ecn, Flags, MAX_SACK, Packet, SackBlock, comes_after};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
@@ -33,6 +33,38 @@ impl Receiver {
             }
         }
         (self.recent, self.recent_len) = (kept, n);
+    }
+
+    /// RFC 2883, §4: what of a segment has come before. The first contiguous part of it is reported.
+    pub(super) fn note_duplicate(&mut self, from: u64, to: u64) {
+        if !self.ends.sack || !self.settings.rack_tlp() {
+            return;
+        }
+        let known = if from < self.next {
+            Some((from, self.next))
+        } else {
+            let at = self.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
+            self.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
+        };
+        self.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
+    }
+
+    /// Puts what has come out of order on a packet, behind what has come twice, in at most `most` blocks.
+    #[inline]
+    pub(super) fn put_blocks(&self, p: &mut Packet, most: usize) {
+        if !self.ends.sack || (self.held.is_empty() && self.twice.is_none()) {
+            return;
+        }
+        let held = if self.held.is_empty() { &[] } else { &self.recent[..self.recent_len] };
+        let mut blocks = [SackBlock::default(); RECENT + 1];
+        let mut n = 0;
+        for block in self.twice.iter().chain(held).take(most) {
+            blocks[n] = *block;
+            n += 1;
+        }
+        if n > 0 {
+            Ends::put_sack(p, &blocks[..n]);
+        }
     }
 
     /// What the mark on a data packet, or that there is none, means for what ACKs say. Whether it
@@ -89,9 +121,8 @@ impl Receiver {
     #[inline]
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ack(ctx.now);
-        if !self.held.is_empty() && self.ends.sack {
-            Ends::put_sack(&mut p, &self.recent[..self.recent_len]);
-        }
+        self.put_blocks(&mut p, MAX_SACK);
+        self.twice = None;
         self.reflect(&mut p);
         if let Some(acknowledged) = self.settings.acknowledged {
             acknowledged(&p, ctx);

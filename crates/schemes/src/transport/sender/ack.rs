@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 use super::{Phase, Sender};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
+use crate::transport::scoreboard::duplicate;
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);
@@ -33,6 +34,10 @@ pub(super) struct News {
     pub more_lost: bool,
     /// It says by its timestamp that something has arrived that was sent after the last timeout.
     pub repeat_arrived: bool,
+    /// What it reports to have arrived twice (RFC 2883).
+    pub duplicated: Option<(u64, u64)>,
+    /// The timestamp that it echoes.
+    pub echo: Option<u32>,
 }
 
 impl News {
@@ -49,6 +54,8 @@ impl News {
             marks: 0,
             more_lost: false,
             repeat_arrived: false,
+            duplicated: None,
+            echo: None,
         }
     }
 }
@@ -60,13 +67,16 @@ impl<C: NetworkAssisted> Sender<C> {
         if !self.is_in_turn(packet) {
             return self.challenge(ctx);
         }
-        // RFC 9293, §3.10.7.4: an ACK of what was never sent, and an old one, tell nothing.
-        let ack = self.ends.own.offset(packet.ack, self.una).filter(|ack| (self.una..=self.nxt).contains(ack));
-        let (Some(ack), true) = (ack, packet.flags.has(Flags::ACK)) else { return };
+        // RFC 9293, §3.10.7.4: an ACK of what was never sent tells nothing, and an old one only by its blocks: RFC 2883
+        // has each duplicate reported once, maybe on an ACK that others have overtaken.
+        let least = if packet.sack_len > 0 && self.adapts() { 0 } else { self.una };
+        let said = self.ends.own.offset(packet.ack, self.una).filter(|ack| (least..=self.nxt).contains(ack));
+        let (Some(said), true) = (said, packet.flags.has(Flags::ACK)) else { return };
+        let ack = said.max(self.una);
         self.note_arrivals(packet, ack, ctx.now);
         self.note_evidence(packet, ack, ctx.now);
         self.note_delivered(packet, ack, ctx.now);
-        let mut news = self.take_numbers(packet, ack, ctx.now);
+        let mut news = self.take_numbers(packet, said, ctx.now);
         if news.acked > 0 {
             ctx.acknowledged(self.una.min(self.end));
         }
@@ -111,7 +121,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Takes in acknowledgement number, window and SACK blocks.
     #[inline]
     fn take_numbers(&mut self, packet: &Packet, ack: u64, now: Time) -> News {
-        let (flight, acked) = (self.flight(), ack - self.una);
+        let (flight, acked) = (self.flight(), ack.saturating_sub(self.una));
         let edge = ack + self.ends.send_window(packet);
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
         // data are outstanding.
@@ -127,6 +137,8 @@ impl<C: NetworkAssisted> Sender<C> {
             marks: 0,
             more_lost: false,
             repeat_arrived: acked > 0 && self.ends.echoes(packet, self.gave_up.0),
+            duplicated: if packet.sack_len > 0 { duplicate(packet, self.ends.own, ack) } else { None },
+            echo: self.ends.stamped(packet).then_some(packet.ts_ecr),
         };
         let newer = self.ends.is_newer(packet);
         self.edge = self.edge.max(edge);
@@ -139,6 +151,9 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         if acked > 0 {
             news.rtt = self.advance(packet, ack, now);
+        }
+        if let Some(duplicated) = news.duplicated {
+            self.on_duplicate(duplicated);
         }
         if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
             self.update_board(packet, &mut news);
@@ -178,11 +193,13 @@ impl<C: NetworkAssisted> Sender<C> {
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
         // arrived.
         let timed = self.times.acknowledged(self.una)?;
-        if timed.again && !self.ends.echoes(packet, timed.at) {
+        let rtt = if timed.again && !self.ends.echoes(packet, timed.at) {
             self.note_reordered(timed, now);
-            return None;
-        }
-        let rtt = now.saturating_sub(timed.at);
+            // The original has arrived. RFC 7323, §4.1: its timestamp says when it was sent.
+            self.ends.since_echoed(packet, now).filter(|_| self.settings.rack_tlp())?
+        } else {
+            now.saturating_sub(timed.at)
+        };
         self.measured(rtt);
         Some(rtt)
     }
@@ -208,10 +225,8 @@ impl<C: NetworkAssisted> Sender<C> {
         match self.phase {
             _ if self.overtaken.is_some() => {}
             Phase::Loss => self.board.all_lost(self.una, self.recover),
-            _ => {
-                self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss);
-                self.find_lost_by_time(now);
-            }
+            _ if self.adapts() => self.find_lost_by_time(now),
+            _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
         }
         let (from, to) = (before.max(self.una), self.board.edge());
         self.note_lost(from, to, false, now);
@@ -244,16 +259,24 @@ impl<C: NetworkAssisted> Sender<C> {
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
             self.dupacks = 0;
-            if let Some(tail) = &mut self.tail {
-                tail.moved();
-            }
+            self.probes.moved();
             self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
-            self.grow(ack);
         } else if self.overtaken.is_some() {
             // Any arrival shows that the path works.
             self.rto_at = if news.delivered > 0 { Time::MAX } else { self.rto_at };
         } else if news.duplicate {
             self.dupacks += 1;
+        }
+        if self.is_reordered() {
+            // Linux's tcp_may_raise_cwnd: what has come out of order counts when it comes, not when a gap is filled.
+            if news.delivered > 0 {
+                self.grow(&Ack { acked: news.delivered, ..*ack });
+            }
+        } else if news.acked > 0 {
+            self.grow(ack);
+        }
+        if news.duplicated.is_some() {
+            self.try_undo(news);
         }
         if self.loss_shown() {
             self.enter_recovery(news, ctx);
@@ -274,10 +297,10 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1.
+    /// RFC 6675, §5, steps 1 and 2; RFC 6582, §3.2, step 1. With RACK time alone shows it.
     #[inline]
     pub(super) fn loss_shown(&self) -> bool {
-        let enough = self.dupacks >= self.settings.tcp.dup_thresh;
+        let enough = self.dupacks >= self.settings.tcp.dup_thresh && !self.adapts();
         if self.sack_on() {
             return !self.board.is_empty() && (enough || self.board.edge() > self.una);
         }

@@ -119,9 +119,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn measured(&mut self, rtt: Time) {
         self.rtt.sample(rtt);
         self.stats.rtt(rtt);
-        if let Some(tail) = &mut self.tail {
-            tail.measured();
-        }
+        self.probes.measured();
     }
 
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
@@ -146,9 +144,8 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.times.shrink();
-            if let Some(tail) = &mut self.tail {
-                tail.stop();
-            }
+            self.probes.stop();
+            self.undo = None;
             self.stop_at = Time::MAX;
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);

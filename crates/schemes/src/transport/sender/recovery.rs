@@ -17,7 +17,9 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
     pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
-        self.begin_recovery(self.flight(), news, ctx);
+        // While what is late was waited for, more has been SACKed than a window.
+        let flight = if self.adapts() { self.flight().min(self.window.cwnd) } else { self.flight() };
+        self.begin_recovery(flight, news, ctx);
     }
 
     /// A recovery right after another, or after a timeout. FlightSize then counts what was SACKed
@@ -29,15 +31,14 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
+        self.remember_window();
         // With SACK a repeat that is on its way is not lost with its original.
         self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, flight);
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
         self.recover = self.nxt;
         self.phase = Phase::Recovery;
-        if let Some(tail) = &mut self.tail {
-            tail.stop();
-        }
+        self.probes.stop();
         self.partial = 0;
         self.answered(false);
         self.board.begin(self.una);
@@ -82,6 +83,8 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn ack_in_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
         if self.una >= self.recover {
             self.leave_recovery(news, ctx);
+        } else if self.try_undo(news) {
+            self.repair_what_is_lost(news, ctx);
         } else if self.sack_on() {
             if news.acked > 0 {
                 self.rto_at = Time::MAX;
@@ -120,18 +123,27 @@ impl<C: NetworkAssisted> Sender<C> {
             // RFC 6582, §3.2, step 3, "full acknowledgments", option 1.
             false => ssthresh.min(self.flight().max(mss) + mss),
         });
-        self.reopen(news.now);
+        if !self.try_undo(news) {
+            self.reopen(news.now);
+        }
+        self.repair_what_is_lost(news, ctx);
+    }
+
+    /// What a recovery that has just ended leaves to another.
+    fn repair_what_is_lost(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
         if self.loss_shown() {
             self.enter_recovery_again(news, ctx);
         }
     }
 
-    fn reopen(&mut self, now: Time) {
+    /// Nothing is repaired any more.
+    pub(super) fn reopen(&mut self, now: Time) {
         self.phase = Phase::Open;
         self.dupacks = 0;
         self.rto_at = Time::MAX;
-        if let Some(tail) = &mut self.tail {
-            tail.moved();
+        self.probes.moved();
+        if let Some(rack) = &mut self.rack {
+            rack.recovered();
         }
         self.find_lost(now);
         self.control.on_recovered(&mut self.window, now);
@@ -142,14 +154,19 @@ impl<C: NetworkAssisted> Sender<C> {
         self.note_overtaken(news);
         if news.acked > 0 {
             self.rto_at = Time::MAX;
+        }
+        if self.try_undo(news) {
+            return self.repair_what_is_lost(news, ctx);
+        }
+        if news.acked > 0 {
             self.grow(ack);
         }
         // RFC 6675, §5.1: no fast recovery until RecoveryPoint is acknowledged.
         if self.una >= self.recover {
             self.reopen(news.now);
-            if self.loss_shown() {
-                self.enter_recovery_again(news, ctx);
-            }
+            self.repair_what_is_lost(news, ctx);
+        } else {
+            self.continue_frto(news);
         }
     }
 
@@ -204,6 +221,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 5681, equation 4, after a timeout; held constant when the same data time out again.
     pub(super) fn lower_threshold(&mut self, now: Time) {
         if self.retries == 1 || C::OWN_WINDOW {
+            self.remember_window();
             let congestion = self.congestion(now, self.in_network());
             self.window.ssthresh = self.control.on_rto(&self.window, &congestion).max(self.least_threshold());
         }
@@ -225,14 +243,14 @@ impl<C: NetworkAssisted> Sender<C> {
         };
         self.gave_up = (now, self.nxt);
         self.phase = Phase::Loss;
-        if let Some(tail) = &mut self.tail {
-            tail.stop();
-        }
+        self.probes.stop();
         self.dupacks = 0;
         self.limited_transmit = 0;
         self.board.forget_if_reneged(self.una);
         self.board.forget_repeats(self.una);
-        self.repeats.clear();
+        if let Some(rack) = &mut self.rack {
+            rack.forget_repeats();
+        }
         self.find_lost(now);
         if self.settings.stores {
             // What waits fills the window. The first segment is repeated all the same: RFC 6298,

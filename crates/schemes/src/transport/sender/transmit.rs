@@ -108,6 +108,7 @@ impl<C: NetworkAssisted> Sender<C> {
             },
             Phase::Recovery if self.sack_on() => self.next_seg(pipe),
             Phase::Recovery => self.new_segment(pipe),
+            Phase::Loss if self.tries_new_data() => self.new_segment(pipe),
             Phase::Loss => match self.board.hole_below(self.recover) {
                 Some(hole) => Some(self.segment_in(hole)),
                 None => self.new_segment(pipe),
@@ -123,8 +124,10 @@ impl<C: NetworkAssisted> Sender<C> {
         if let Some(new) = self.new_segment(pipe) {
             return Some(new); // rule 2: data never sent
         }
-        if self.more_may_come() {
-            return None; // rule 2 is not exhausted: whoever supplies the stream has yet to be asked
+        if self.adapts() || self.more_may_come() {
+            // With RACK nothing is repeated as a guess, for it may be late. And rule 2 is not exhausted while whoever
+            // supplies the stream has yet to be asked.
+            return None;
         }
         if let Some(hole) = self.board.hole(false) {
             return Some(self.segment_in(hole)); // rule 3: the lowest hole, though not lost yet
@@ -136,7 +139,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (from, to) = self.board.rescue(self.una, self.nxt)?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
-        self.repeats.guesses(start, to);
+        self.rack.get_or_insert_default().guesses(start, to);
         Some(self.segment_in((start, to)))
     }
 
@@ -210,9 +213,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn count_new(&mut self, segment: Segment, now: Time) {
         self.nxt += segment.len();
         self.times.sent(self.nxt, now);
-        if let Some(tail) = &mut self.tail {
-            tail.moved();
-        }
+        self.probes.moved();
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
         }

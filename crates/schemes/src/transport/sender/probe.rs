@@ -1,0 +1,137 @@
+//! Losses at the end of what was sent: a probe goes out when nothing has come back for two round trips (TLP, RFC 8985,
+//! §7). What its answer shows to be lost is found by [`super::rack`].
+
+use midpath_core::packet::Packet;
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::ack::News;
+use super::{Phase, Sender, State};
+use crate::transport::cc::NetworkAssisted;
+
+/// §7.2: the timeout while no round trip has been measured.
+const BLIND_PTO: Time = Time::from_secs(1);
+
+/// A probe whose answer is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Probe {
+    /// TLP.end_seq: SND.NXT when it had been sent.
+    end: u64,
+    /// TLP.is_retrans.
+    repeats: bool,
+}
+
+/// The probes of a connection.
+#[derive(Debug)]
+pub(super) struct Probes {
+    /// When one is due.
+    pub due: Time,
+    /// New data were sent, or old ones acknowledged, since that was looked at.
+    moved: bool,
+    /// A round trip was measured since the last one.
+    measured: bool,
+    /// How many were sent.
+    sent: u32,
+    awaited: Option<Probe>,
+}
+
+impl Default for Probes {
+    fn default() -> Probes {
+        Probes { due: Time::MAX, moved: false, measured: false, sent: 0, awaited: None }
+    }
+}
+
+impl Probes {
+    /// New data leave, or old ones are acknowledged: the next probe waits from now on.
+    #[inline]
+    pub fn moved(&mut self) {
+        self.moved = true;
+    }
+
+    /// Where what the awaited one repeats ends.
+    pub fn awaited_end(&self) -> Option<u64> {
+        self.awaited.map(|probe| probe.end)
+    }
+
+    /// A round trip was measured.
+    #[inline]
+    pub fn measured(&mut self) {
+        self.measured = true;
+    }
+
+    /// Losses are being repaired: no probe is due, and none is waited for.
+    pub fn stop(&mut self) {
+        (self.awaited, self.due) = (None, Time::MAX);
+    }
+}
+
+impl<C: NetworkAssisted> Sender<C> {
+    /// Probes sent, and whether the answer to one is awaited.
+    pub fn probes(&self) -> (u32, bool) {
+        (self.probes.sent, self.probes.awaited.is_some())
+    }
+
+    /// §7.2: whether a probe may be scheduled, and sent.
+    fn may_probe(&self) -> bool {
+        let waits = self.state == State::Open && self.una < self.nxt && self.edge > self.una;
+        waits && self.phase == Phase::Open && self.adapts() && self.board.sacked() == 0
+    }
+
+    /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, now: Time) {
+        if self.probes.moved {
+            self.probes.moved = false;
+            let due = self.may_probe() && self.probes.awaited.is_none() && self.probes.measured;
+            self.probes.due = if due { now.saturating_add(self.probe_timeout()).min(self.rto_at) } else { Time::MAX };
+        }
+    }
+
+    #[inline]
+    fn probe_timeout(&self) -> Time {
+        let two = Time(self.rtt.srtt().0.saturating_mul(2));
+        match (self.rtt.sampled(), self.flight() > self.window.mss + 1) {
+            (false, _) => BLIND_PTO,
+            (true, true) => two,
+            // "FlightSize is one segment": its ACK may be delayed.
+            (true, false) => two.saturating_add(self.settings.tcp.delack_timeout),
+        }
+    }
+
+    /// §7.3, TLP_send_probe: new data if there are any, else the last segment again, whatever the window says.
+    pub(super) fn on_probe_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.probes.due = Time::MAX;
+        if self.probes.awaited.is_some() || !self.probes.measured || !self.may_probe() {
+            return; // the retransmission timer is as it was
+        }
+        let new = self.new_segment(self.pipe());
+        let repeats = new.is_none();
+        let segment = new.unwrap_or_else(|| self.segment_in((self.times.last(self.una), self.nxt)));
+        self.pace_from(ctx.now);
+        self.emit(segment, ctx);
+        // "The sender MUST re-arm the RTO timer, not the PTO timer."
+        self.rto_at = ctx.now.saturating_add(self.patience());
+        self.probes.awaited = Some(Probe { end: self.nxt, repeats });
+        (self.probes.moved, self.probes.measured) = (false, false);
+        self.probes.sent += 1;
+    }
+
+    /// §7.4.2, TLP_process_ack. A probe that has repaired the one loss that there was is congestion like any.
+    pub(super) fn on_probe_ack(&mut self, packet: &Packet, news: &News) {
+        let Some(probe) = self.probes.awaited.filter(|probe| self.una >= probe.end) else { return };
+        let repaired = probe.repeats && self.una > probe.end;
+        // Both have arrived: a D-SACK says so, or where the receiver sends none, an ACK without any.
+        let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
+        let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);
+        if !probe.repeats || repaired || twice {
+            self.probes.awaited = None;
+        }
+        if repaired && !twice && self.phase == Phase::Open {
+            let congestion = self.congestion(news.now, news.flight);
+            self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
+            self.window.set(self.window.ssthresh);
+            self.answered(false);
+            self.control.on_recovered(&mut self.window, news.now);
+        }
+    }
+}

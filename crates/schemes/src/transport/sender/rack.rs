@@ -1,0 +1,296 @@
+//! What is lost by its time of sending: RACK (RFC 8985, §6) on the records of [`SendTimes`], one for each segment.
+//!
+//! Segments that were sent once stand in the order of sending, so one edge on the scoreboard separates those that are
+//! lost from the others. Repeats have an order of their own, which [`Rack::repeats`] keeps. So no list of all segments
+//! in order of time is needed (RFC 8985, §6.2, step 5), and each ACK looks at what has become lost and one more.
+//!
+//! With `loss_detection = "rfc6675"` only repeats are looked at in this way, for RFC 6675 leaves them to the timer.
+//! Where the network stores, repeats wait beside others, and send times say less.
+//!
+//! [`SendTimes`]: super::times::SendTimes
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::Packet;
+use midpath_core::roles::EndpointCtx;
+use midpath_core::units::Time;
+
+use super::ack::News;
+use super::times::Timed;
+use super::{Phase, Sender, State};
+use crate::transport::cc::NetworkAssisted;
+
+/// §6.2, step 4: recoveries without a D-SACK after which the reordering window is as it was.
+const PERSIST: u32 = 16;
+/// Linux's bound of `reo_wnd_steps`. SRTT bounds the window long before.
+const MOST_STEPS: u32 = 255;
+
+/// A segment that was sent again. If it has been sent once more since, this says nothing.
+#[derive(Debug, Clone, Copy)]
+struct Repeat {
+    from: u64,
+    to: u64,
+    at: Time,
+}
+
+/// What RACK knows of a connection in which something arrived out of order.
+#[derive(Debug)]
+pub(super) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: of what has arrived, the segment that was sent last.
+    newest: (Time, u64),
+    /// RACK.rtt: its round trip.
+    rtt: Time,
+    /// RACK.fack: one past the highest byte that has arrived.
+    highest: u64,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    /// RACK.dsack_round: D-SACKs count again when this is acknowledged.
+    dsack_round: u64,
+    /// RACK.reo_wnd_mult and RACK.reo_wnd_persist.
+    steps: u32,
+    persist: u32,
+    /// When more will be lost if it has not arrived (§6.2, step 5). RFC 8985 waits for the last segment that this can
+    /// be said of, this for the first: what is lost is known sooner.
+    pub due: Time,
+    /// Repeats in the order of sending.
+    repeats: VecDeque<Repeat>,
+    /// What the last rescue repeated (RFC 6675, NextSeg, rule 4). It was a guess: what arrives of
+    /// it is most likely the original, and says nothing of what was sent before the repeat.
+    guess: (u64, u64),
+}
+
+impl Default for Rack {
+    fn default() -> Rack {
+        Rack {
+            newest: (Time::ZERO, 0),
+            rtt: Time::ZERO,
+            highest: 0,
+            reordering_seen: false,
+            dsack_round: 0,
+            steps: 1,
+            persist: 0,
+            due: Time::MAX,
+            repeats: VecDeque::new(),
+            guess: (0, 0),
+        }
+    }
+}
+
+impl Rack {
+    /// `[from, to)` is about to be repeated though nothing says that it is lost.
+    pub fn guesses(&mut self, from: u64, to: u64) {
+        self.guess = (from, to);
+    }
+
+    /// No repeat is on its way.
+    pub fn forget_repeats(&mut self) {
+        self.repeats.clear();
+    }
+
+    /// A repeat was in vain: packets are reordered by more than was waited for.
+    pub fn see_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
+    /// §6.2, steps 2 and 3: a segment up to `end`, sent at `timed`, has arrived; all up to `highest` had before.
+    fn arrived(&mut self, end: u64, timed: Timed, highest: u64, now: Time) {
+        if (timed.at, end) > self.newest {
+            (self.newest, self.rtt) = ((timed.at, end), now.saturating_sub(timed.at));
+        }
+        self.highest = self.highest.max(end);
+        self.reordering_seen |= end < highest && !timed.again;
+    }
+
+    /// §6.2, step 4, for an ACK that reports a duplicate: the window grows, once a round trip.
+    pub fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if self.reordering_seen && una >= self.dsack_round {
+            self.dsack_round = nxt;
+            self.steps = (self.steps + 1).min(MOST_STEPS);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// §6.2, step 4: fast recovery, or the repair after a timeout, is over.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// §6.2, step 5: when a segment that was sent at `at` is lost.
+    fn deadline(&self, at: Time, window: Time) -> Time {
+        at.saturating_add(self.rtt).saturating_add(window)
+    }
+
+    /// The next repeat that was sent longer than `window` before something that has arrived. With `timer`, a round
+    /// trip and that ago is enough.
+    fn overdue(&mut self, window: Time, timer: bool, now: Time) -> Option<Repeat> {
+        let Repeat { at, to, .. } = *self.repeats.front()?;
+        let lost = if timer {
+            (at, to) < self.newest && self.deadline(at, window) <= now
+        } else {
+            at < self.newest.0.saturating_sub(window)
+        };
+        if !lost && timer && (at, to) < self.newest {
+            self.due = self.due.min(self.deadline(at, window));
+        }
+        if lost { self.repeats.pop_front() } else { None }
+    }
+}
+
+impl<C: NetworkAssisted> Sender<C> {
+    /// When the reordering timer expires.
+    #[inline]
+    pub(super) fn reordered_at(&self) -> Time {
+        self.rack.as_ref().map_or(Time::MAX, |rack| rack.due)
+    }
+
+    /// `[from, to)` has been sent again, in order to repair a loss.
+    pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
+        let none = !self.board.has_repeats();
+        self.board.retransmitted(from, to);
+        if self.sack_on() {
+            let rack = self.rack.get_or_insert_default();
+            if none {
+                rack.forget_repeats();
+            }
+            rack.repeats.push_back(Repeat { from, to, at: now });
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.repeated(from, to, now);
+        }
+    }
+
+    /// Whether packets of this connection have been reordered.
+    #[inline]
+    pub(super) fn is_reordered(&self) -> bool {
+        self.rack.as_ref().is_some_and(|rack| rack.reordering_seen) && self.adapts()
+    }
+
+    /// Called before an ACK's numbers are taken in: when what it reports for the first time was
+    /// sent.
+    #[inline]
+    pub(super) fn note_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
+        let reordered = packet.sack_len > 0 || !self.board.is_empty();
+        if self.board.has_repeats() || self.phase == Phase::Loss || reordered && self.adapts() {
+            self.take_evidence(packet, ack, now);
+        }
+    }
+
+    fn take_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
+        let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
+        let outstanding = if self.phase == Phase::Loss { self.recover } else { 0 };
+        let (rack, undo) = (self.rack.get_or_insert_default(), &mut self.undo);
+        let (guess, highest) = (rack.guess, rack.highest.max(una));
+        // §6.2, step 2: what comes within less than a round trip of its repeat is the
+        // original. Where queues grew, the least round trip is far below today's: so not from a
+        // guess, which may follow its original at once.
+        let mut arrived = |(end, timed): (u64, Timed)| {
+            let guessed = guess.0 < end && end <= guess.1;
+            if !timed.again || (now.saturating_sub(timed.at) >= base && !guessed) {
+                rack.arrived(end, timed, highest, now);
+            }
+            if let Some(undo) = undo.as_mut().filter(|_| !timed.again && end <= outstanding) {
+                undo.original_arrived();
+            }
+        };
+        for (from, to) in sacked.missing(una, ack) {
+            self.times.within(from, to).for_each(&mut arrived);
+        }
+        for (from, to) in self.board.news(packet, self.ends.own, una, nxt) {
+            for (from, to) in sacked.missing(from.max(ack), to) {
+                self.times.within(from, to).for_each(&mut arrived);
+            }
+        }
+    }
+
+    /// §6.2, step 4: how long segments may be reordered.
+    fn reordering_window(&self, rack: &Rack) -> Time {
+        let tcp = &self.settings.tcp;
+        if !self.adapts() {
+            return Time(self.stats.rtt_min.0 / 4);
+        }
+        if !rack.reordering_seen && (self.phase != Phase::Open || self.board.many_sacked(tcp.dup_thresh, self.window.mss))
+        {
+            return Time::ZERO;
+        }
+        Time((self.stats.rtt_min.0 / 4).saturating_mul(rack.steps.into())).min(self.rtt.srtt())
+    }
+
+    /// §6.2, step 5, for what was sent once: raises the scoreboard's edge over what was sent before something that has
+    /// arrived, by a round trip and a reordering window. What is next in that order sets the timer.
+    pub(super) fn find_lost_by_time(&mut self, now: Time) {
+        let Some(mut rack) = self.rack.take() else { return };
+        let window = self.reordering_window(&rack);
+        rack.due = Time::MAX;
+        if self.board.sacked() == 0 && self.phase == Phase::Open {
+            // All that has arrived is acknowledged. What was sent before a repeat among that has an ACK to come, which
+            // may be delayed.
+            self.rack = Some(rack);
+            return;
+        }
+        let mut edge = self.board.edge().max(self.una);
+        'all: for (from, to) in self.board.reported().missing(edge, self.nxt) {
+            for (end, timed) in self.times.within(from, to) {
+                let due = rack.deadline(timed.at, window);
+                let overtaken = (timed.at, end) < rack.newest;
+                if timed.again {
+                    // Those sent again are in an order of their own.
+                    if overtaken && due <= now && !self.board.on_its_way(end - 1) {
+                        edge = end.min(to);
+                    }
+                } else if overtaken && due <= now {
+                    edge = end.min(to);
+                } else {
+                    rack.due = if overtaken { due } else { Time::MAX };
+                    break 'all;
+                }
+            }
+        }
+        self.board.raise_edge(edge);
+        self.rack = Some(rack);
+    }
+
+    /// The same for repeats. Whether any is lost.
+    pub(super) fn find_lost_again(&mut self, now: Time) -> bool {
+        if !self.board.has_repeats() || self.settings.stores {
+            return false;
+        }
+        let Some(mut rack) = self.rack.take() else { return false };
+        let (window, timer) = (self.reordering_window(&rack), self.adapts());
+        let mut lost = 0;
+        while let Some(Repeat { from, to, at }) = rack.overdue(window, timer, now) {
+            let from = from.max(self.una);
+            if from < to && self.times.of(from).is_some_and(|(_, timed)| timed.at == at) {
+                let again = self.board.lost_again(from, to);
+                if again > 0 {
+                    self.note_lost(from, to, true, now);
+                }
+                lost += again;
+            }
+        }
+        self.rack = Some(rack);
+        lost > 0
+    }
+
+    /// §6.3: the reordering timer has expired, and what was waited for is lost. Whether anything is to be sent.
+    pub(super) fn on_reordering_timer(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
+        if let Some(rack) = &mut self.rack {
+            rack.due = Time::MAX;
+        }
+        let (state, more) = (self.state, self.find_lost(ctx.now));
+        let again = self.find_lost_again(ctx.now);
+        if state != State::Open || !(more || again) {
+            return false;
+        }
+        let news = News::nothing(ctx.now, self.flight());
+        match self.phase {
+            Phase::Open if self.loss_shown() => self.enter_recovery(&news, ctx),
+            // Linux's tcp_rack_reo_timeout sends one segment at least.
+            Phase::Recovery => self.proportion(&news, true),
+            Phase::Open | Phase::Loss => {}
+        }
+        true
+    }
+}
