@@ -137,7 +137,7 @@ class Controller(_midpath.Control):
     name: ClassVar[str] = ""
     """The scheme's name; by default the class's own, in small letters with hyphens."""
     samples: ClassVar[bool] = False
-    """Whether `on_sample`, `on_lost` and `on_restart` are called."""
+    """Whether `on_sample` and `on_lost` are called."""
     own_window: ClassVar[bool] = False
     """Whether it alone moves the window: no fast recovery or slow start does, and what `on_loss` and `on_timeout`
     return is the window."""
@@ -199,7 +199,8 @@ class Controller(_midpath.Control):
         """Called for each packet that is taken for lost, before what follows from that."""
 
     def on_restart(self, now_s: float) -> None:
-        """Called just before data leave while none are in flight, after the application had nothing to send."""
+        """Called just before data leave while none are in flight, after the application had nothing to send. Without
+        `own_window`, after a pause longer than the timeout, the window is the restart window (RFC 5681, section 4.1)."""
 
 
 Controllers = Mapping[str, type[Controller]] | Iterable[type[Controller]]
@@ -312,7 +313,7 @@ def _checked(name: str, cls: type[Controller]) -> type[Controller]:
         raise UsageError(f"{cls.__name__}.{unknown[0]} is never called; there are {', '.join(HOOKS)}")
     if cls.own_window and (cls.on_loss is Controller.on_loss or cls.on_timeout is Controller.on_timeout):
         raise UsageError(f"{cls.__name__} has own_window: it needs on_loss and on_timeout, which return the window")
-    wants = [hook for hook in ("on_sample", "on_lost", "on_restart") if hook in vars(cls)]
+    wants = [hook for hook in ("on_sample", "on_lost") if hook in vars(cls)]
     if wants and not cls.samples:
         raise UsageError(f"{cls.__name__}.{wants[0]} is called with samples = True alone")
     for key, value in parameters(cls).items():

@@ -392,8 +392,12 @@ impl<const SAMPLES: bool, const OWN_WINDOW: bool> CongestionController for InPyt
         self.tell(Hook::Lost, lost.now, window, || (Lost::from(lost),));
     }
 
-    fn on_restart(&mut self, window: &mut Window, now: Time) {
-        self.tell(Hook::Restart, now, window, || (now.as_secs_f64(),));
+    /// What the class does not say is TCP's: RFC 5681, §4.1.
+    fn on_restart(&mut self, window: &mut Window, pause: &controller::Pause) {
+        if !OWN_WINDOW && pause.idle > pause.rto {
+            window.restart(pause.initial);
+        }
+        self.tell(Hook::Restart, pause.now, window, || (pause.now.as_secs_f64(),));
     }
 
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {

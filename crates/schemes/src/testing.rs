@@ -20,6 +20,9 @@ impl<E: Endpoint> Endpoint for Watched<E> {
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.0.lock().unwrap().on_timer(ctx);
     }
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_application(ctx);
+    }
     fn report(&self) -> FlowReport {
         self.0.lock().unwrap().report()
     }

@@ -6,7 +6,7 @@ use midpath_core::units::{Rate, Time};
 use super::filter::MaxFilter;
 use super::phases::Phase;
 use super::probing::AckPhase;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Sample, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Pause, Sample, Window};
 
 /// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
 /// second.
@@ -251,7 +251,8 @@ impl CongestionController for Bbr {
     }
 
     /// HandleRestartFromIdle.
-    fn on_restart(&mut self, window: &mut Window, now: Time) {
+    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
+        let now = pause.now;
         self.idle_restart = true;
         self.extra_acked_interval_start = now;
         if self.phase.is_probe_bw() {

@@ -11,7 +11,7 @@ use super::params::{HpccParams, Int};
 use super::telemetry::{Telemetry, half};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Reflect, View, Window,
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Pause, Reflect, View, Window,
 };
 
 /// Builds senders.
@@ -82,6 +82,8 @@ impl CongestionController for Hpcc {
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd / 2
     }
+    /// The paper is silent. The window is what the switches last said; the first ACK after the pause brings news. Ours.
+    fn on_restart(&mut self, _window: &mut Window, _pause: &Pause) {}
     fn on_recovered(&mut self, window: &mut Window, _now: Time) {
         self.repairing = false;
         self.state.restart(window.cwnd as f64);

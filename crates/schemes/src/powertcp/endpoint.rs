@@ -13,7 +13,7 @@ use crate::hpcc::header::{self, IntHeader};
 use crate::hpcc::telemetry::{Telemetry, half};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Pause, View, Window,
 };
 
 /// Builds senders.
@@ -86,6 +86,8 @@ impl CongestionController for PowerTcp {
         self.restart(window.mss as f64);
         half(window, congestion)
     }
+    /// The paper is silent. The window is what the switches last said; the first ACK after the pause brings news. Ours.
+    fn on_restart(&mut self, _window: &mut Window, _pause: &Pause) {}
     fn on_recovered(&mut self, window: &mut Window, _now: Time) {
         self.repairing = false;
         self.restart(window.cwnd as f64);

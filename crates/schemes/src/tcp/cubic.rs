@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::equations;
 use crate::params::{require, share};
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Pause, Window};
 use crate::transport::growth::Growth;
 use crate::transport::params::{HyStartRule, TcpParams};
 
@@ -160,6 +160,14 @@ impl Cubic {
         window.grow(((target - cwnd) / cwnd * segments).max(least) * window.mss as f64);
     }
 
+    /// The time since the last ACK does not count.
+    fn skip_to(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            *epoch = epoch.saturating_add(now.saturating_sub(self.seen)).min(now);
+        }
+        self.seen = now;
+    }
+
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
         self.before = Some(Box::new(Cubic { before: None, ..*self }));
@@ -191,10 +199,7 @@ impl CongestionController for Cubic {
     }
     fn on_unlimited_ack(&mut self, ack: &Ack) {
         // §5.8: time in which the window was not the limit does not count towards t.
-        if let Some(epoch) = &mut self.epoch {
-            *epoch = epoch.saturating_add(ack.now.saturating_sub(self.seen)).min(ack.now);
-        }
-        self.seen = ack.now;
+        self.skip_to(ack.now);
     }
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         if congestion.ecn_reduced {
@@ -207,6 +212,13 @@ impl CongestionController for Cubic {
         (self.from_max, self.searching) = (false, true); // §4.8
         self.growth.restart_slowly(congestion.now);
         ssthresh
+    }
+    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
+        // §5.8: nor does a pause.
+        self.skip_to(pause.now);
+        if pause.idle > pause.rto {
+            window.restart(pause.initial);
+        }
     }
     fn on_undo(&mut self, _window: &mut Window) {
         // §4.9: the stage goes on as if nothing had happened.

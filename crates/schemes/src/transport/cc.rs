@@ -65,6 +65,19 @@ pub struct Congestion {
     pub ecn_reduced: bool,
 }
 
+/// A pause of the application that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Pause {
+    /// When.
+    pub now: Time,
+    /// How long nothing was sent.
+    pub idle: Time,
+    /// The retransmission timeout.
+    pub rto: Time,
+    /// The initial window, in bytes.
+    pub initial: u64,
+}
+
 /// What a controller is told when its connection is open.
 #[derive(Debug)]
 pub struct Opening<'a> {
@@ -90,12 +103,11 @@ pub struct Opening<'a> {
 ///
 /// [`OWN_WINDOW`]: CongestionController::OWN_WINDOW
 pub trait CongestionController: Send + 'static {
-    /// Whether [`on_sample`], [`on_lost`] and [`on_restart`] are called. Where not, nothing is kept for
-    /// them, and no instruction spent.
+    /// Whether [`on_sample`] and [`on_lost`] are called. Where not, nothing is kept for them, and no
+    /// instruction spent.
     ///
     /// [`on_sample`]: CongestionController::on_sample
     /// [`on_lost`]: CongestionController::on_lost
-    /// [`on_restart`]: CongestionController::on_restart
     const SAMPLES: bool = false;
     /// Whether it alone moves the window, while losses are repaired, too. The window may then be less
     /// than a segment: with pacing, one is in flight at most, and they leave as far apart as the rate
@@ -137,9 +149,15 @@ pub trait CongestionController: Send + 'static {
     /// Called for each packet that is taken for lost, before what follows from that. What is repeated as a
     /// guess (RFC 6675, NextSeg, rules 3 and 4) is not.
     fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
-    /// Called just before data leave while none are in flight, after the application had nothing to
-    /// send.
-    fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
+    /// Called just before data leave while none are in flight, after a pause of the application. By default the window
+    /// is at most the restart window after a pause longer than the timeout (RFC 5681, §4.1), and slow start leads back
+    /// to three quarters of what it was (RFC 7661, §4.4.3); with [`OWN_WINDOW`](CongestionController::OWN_WINDOW)
+    /// nothing happens.
+    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
+        if !Self::OWN_WINDOW && pause.idle > pause.rto {
+            window.restart(pause.initial);
+        }
+    }
     /// The rate to pace at, if the controller has an opinion; else the sender paces at a multiple
     /// of cwnd/SRTT.
     fn pacing_rate(&self, _window: &Window, _srtt: Time) -> Option<Rate> {

@@ -108,6 +108,8 @@ pub struct Sender<C> {
     limited: bool,
     /// With pacing: whether a packet waits for that.
     pacing: bool,
+    /// The application had nothing more to send.
+    paused: bool,
     /// Headers alone that have been sent to ask since the last answer.
     asking: u8,
     /// DupAcks.
@@ -139,6 +141,9 @@ pub struct Sender<C> {
     window: Window,
     control: C,
     rtt: RttEstimator,
+    /// When data were last sent, and when the window was last needed (RFC 7661, §4.3).
+    sent_at: Time,
+    validated_at: Time,
     /// When outstanding segments were sent.
     times: SendTimes,
     stats: FlowReport,
@@ -194,6 +199,8 @@ impl<C: NetworkAssisted> Sender<C> {
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             times: SendTimes::default(),
+            sent_at: Time::ZERO,
+            validated_at: Time::ZERO,
             undo: None,
             rack: None,
             probes: Probes::default(),
@@ -207,6 +214,7 @@ impl<C: NetworkAssisted> Sender<C> {
             pace_at: Time::ZERO,
             paced: (Time::ZERO, 0),
             pacing: false,
+            paused: false,
             asking: 0,
             asked: Time::ZERO,
             challenged: None,

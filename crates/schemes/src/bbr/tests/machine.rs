@@ -8,7 +8,7 @@ use crate::bbr::constants as c;
 use crate::bbr::controller::Bbr;
 use crate::bbr::losses::{inflight_at_loss, is_inflight_too_high};
 use crate::bbr::phases::Phase;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Sample, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Pause, Sample, Window};
 
 const MSS: u64 = 1448;
 const MS: fn(u64) -> Time = Time::from_ms;
@@ -143,7 +143,8 @@ impl Told {
             }
             Event::Restart(later) => {
                 self.now += MS(later);
-                self.bbr.on_restart(&mut self.window, self.now);
+                let pause = Pause { now: self.now, idle: MS(later), rto: MS(200), initial: 10 * self.window.mss };
+                self.bbr.on_restart(&mut self.window, &pause);
             }
         }
     }

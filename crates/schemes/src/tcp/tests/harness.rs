@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
+use midpath_core::node::{Driver, EndId, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
-use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Transmitter};
+use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Supply, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use proptest::prelude::*;
@@ -83,6 +83,8 @@ struct Wire {
     keep_log: bool,
     drops: u64,
     finished: [Option<Time>; 2],
+    /// What the sender's application has handed over, where there is one.
+    supply: Option<Supply>,
 }
 
 impl Wire {
@@ -100,6 +102,10 @@ struct Tap<'a> {
 
 impl Driver for Tap<'_> {
     const TIMETABLES: bool = true;
+    const BYTES: bool = true;
+    fn supply(&mut self, end: EndId) -> Option<Supply> {
+        self.wire.supply.filter(|_| end.active)
+    }
     fn transmitter(&mut self, _port: PortId, now: Time) -> Transmitter {
         self.wire.lines[self.me].state(now)
     }
@@ -233,6 +239,7 @@ impl<K: AssistedConfig> Lab<K> {
             keep_log: true,
             drops: 0,
             finished: [None; 2],
+            supply: None,
         };
         Lab { nodes, pool: Pool::new(), wire, now: Time::ZERO, sender, receiver }
     }
@@ -241,6 +248,23 @@ impl<K: AssistedConfig> Lab<K> {
     pub fn treat(mut self, treat: impl FnMut(&Sent) -> Fate + 'static) -> Self {
         self.wire.treat = Box::new(treat);
         self
+    }
+
+    /// Whether anything of that has not been acknowledged.
+    pub fn is_sending(&self) -> bool {
+        let given = self.wire.supply.map_or(0, |supply| supply.given);
+        let sender = self.sender();
+        sender.flight() > 0 || sender.progress() < given
+    }
+
+    /// The sender's application has handed over all up to the offset `given`, so far.
+    pub fn give(&mut self, given: u64) {
+        let begun = self.wire.supply.replace(Supply { given, closed: false }).is_some();
+        if begun {
+            let end = EndId { flow: FLOW, peer: EndId::ANYONE, active: true };
+            let mut tap = Tap { wire: &mut self.wire, me: 0, now: self.now };
+            self.nodes[0].poke_end(end, self.now, &mut self.pool, &mut tap);
+        }
     }
 
     /// Puts a TCP with other parameters at the other end.

@@ -11,6 +11,7 @@ mod numbers;
 mod oracle;
 mod overtaken;
 mod own_window;
+mod pauses;
 mod prague;
 mod properties;
 mod recovery;

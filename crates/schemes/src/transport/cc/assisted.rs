@@ -5,7 +5,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Sample, Window};
+use super::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Pause, Sample, Window};
 use crate::transport::params::TcpParams;
 
 /// What a controller that talks with the network may know of its sender.
@@ -129,8 +129,8 @@ impl<C: CongestionController> CongestionController for Alone<C> {
         self.0.on_lost(window, lost);
     }
     #[inline]
-    fn on_restart(&mut self, window: &mut Window, now: Time) {
-        self.0.on_restart(window, now);
+    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
+        self.0.on_restart(window, pause);
     }
     #[inline]
     fn pacing_rate(&self, window: &Window, srtt: Time) -> Option<Rate> {

@@ -45,6 +45,15 @@ impl Window {
         self.rest = 0.0;
     }
 
+    /// What is in flight does not fill the window any more, so it says nothing of the path: it is `most` at most, and
+    /// slow start leads back to three quarters of what it was (RFC 7661, §4.4.3).
+    pub fn restart(&mut self, most: u64) {
+        if self.cwnd > most {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+            self.set(most);
+        }
+    }
+
     /// The window in segments.
     #[inline]
     pub fn segments(&self) -> f64 {

@@ -12,6 +12,9 @@ use crate::transport::scoreboard::duplicate;
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);
 
+/// RFC 7661, §4.4.3: the non-validated period.
+const NON_VALIDATED: Time = Time::from_secs(300);
+
 /// What the sender needs to know of an ACK after its numbers have been taken in.
 #[derive(Clone, Copy)]
 pub(super) struct News {
@@ -292,8 +295,21 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         if self.limited {
             self.control.on_ack(&mut self.window, ack);
+            self.validated_at = ack.now;
         } else {
             self.control.on_unlimited_ack(ack);
+            self.validate(ack);
+        }
+    }
+
+    /// RFC 7661, §4.4.3: a window that half of was enough for five minutes is halved.
+    fn validate(&mut self, ack: &Ack) {
+        if 2 * (self.flight() + ack.acked) >= self.window.cwnd {
+            self.validated_at = ack.now;
+        } else if !C::OWN_WINDOW && ack.now > self.validated_at.saturating_add(NON_VALIDATED) {
+            let initial = u64::from(self.settings.initial_window) * self.window.mss;
+            self.window.restart((self.window.cwnd / 2).max(initial));
+            self.validated_at = ack.now;
         }
     }
 

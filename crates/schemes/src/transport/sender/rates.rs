@@ -215,15 +215,6 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// A segment is about to be sent.
-    #[inline]
-    pub(super) fn note_restart(&mut self, now: Time) {
-        if C::SAMPLES && self.rates.as_ref().is_some_and(|r| r.app_limited > 0) && self.pipe() == 0 {
-            self.control.on_restart(&mut self.window, now);
-            self.pace_again(now);
-        }
-    }
-
     /// The window is full.
     #[inline]
     pub(super) fn note_full(&mut self) {

@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::{Phase, Sender};
-use crate::transport::cc::{Codepoints, NetworkAssisted};
+use crate::transport::cc::{Codepoints, NetworkAssisted, Pause};
 
 /// By how much a packet that waited for its time may be late and still count as sent in time, so
 /// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
@@ -36,15 +36,19 @@ impl<C: NetworkAssisted> Sender<C> {
     /// outstanding.
     #[inline]
     pub(super) fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if std::mem::take(&mut self.paused) && self.una == self.nxt {
+            self.end_pause(ctx.now);
+        }
         let mut pipe = self.pipe();
         let budget = self.budget();
         self.pace_from(ctx.now);
         self.pacing = false;
         self.limited = loop {
             let Some(segment) = self.next_segment(pipe) else {
+                self.paused = self.needs_data();
                 // Whoever hands over what the window has room for, and no more, is limited by the
                 // window.
-                break self.needs_data() && pipe + self.window.mss > budget;
+                break self.paused && pipe + self.window.mss > budget;
             };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.
             if pipe + segment.payload > budget && !(C::OWN_WINDOW && pipe == 0) {
@@ -55,11 +59,22 @@ impl<C: NetworkAssisted> Sender<C> {
                 self.pacing = true;
                 break true;
             }
-            self.note_restart(ctx.now);
             self.emit(segment, ctx);
             pipe += segment.len();
         };
         self.start_timer(ctx.now);
+    }
+
+    /// Nothing is in flight, for the application had nothing to send. If it has again, the controller is told.
+    fn end_pause(&mut self, now: Time) {
+        if self.nxt == 0 || self.nxt >= self.end || self.needs_data() {
+            return;
+        }
+        let initial = u64::from(self.settings.initial_window) * self.window.mss;
+        let pause = Pause { now, idle: now.saturating_sub(self.sent_at), rto: self.rtt.rto(), initial };
+        self.control.on_restart(&mut self.window, &pause);
+        self.validated_at = now;
+        self.pace_again(now);
     }
 
     /// The next packet leaves now at the earliest. If it waited for its time it counts from then,
@@ -196,6 +211,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
         self.stats.sent += u64::from(segment.payload > 0);
+        self.sent_at = ctx.now;
         if self.phase == Phase::Recovery {
             self.sent_in_recovery(segment.payload);
         }
