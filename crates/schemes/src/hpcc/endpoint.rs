@@ -11,7 +11,8 @@ use super::params::{HpccParams, Int};
 use super::telemetry::{Telemetry, half};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Pause, Reflect, View, Window,
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Pause, Reflect, View,
+    Window,
 };
 
 /// Builds senders.

@@ -362,7 +362,13 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn due(&self) -> Time {
         let pace = if self.pacing { self.pace_at } else { Time::MAX };
-        self.rto_at.min(pace).min(self.stop_at).min(self.repeat_at()).min(self.ask_at()).min(self.reordered_at()).min(self.probes.due)
+        self.rto_at
+            .min(pace)
+            .min(self.stop_at)
+            .min(self.repeat_at())
+            .min(self.ask_at())
+            .min(self.reordered_at())
+            .min(self.probes.due)
     }
 }
 

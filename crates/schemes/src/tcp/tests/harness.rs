@@ -8,7 +8,9 @@ use midpath_core::node::{Driver, EndId, Flows, Forwarding, Line, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
-use midpath_core::roles::{Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Supply, Transmitter};
+use midpath_core::roles::{
+    Accept, Drop, Ecmp, Endpoint, FlowReport, FlowSpec, LinkInfo, ShortestPath, Supply, Transmitter,
+};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use proptest::prelude::*;

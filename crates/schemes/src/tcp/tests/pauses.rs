@@ -106,7 +106,7 @@ fn cubic_grows_by_busy_time_alone() {
 fn a_window_that_is_not_needed_shrinks() {
     let mut lab = Lab::new(Setup { size: None, ..Setup::default() }, TcpParams::default(), NewRenoConfig);
     lab.give(290 * MSS);
-    lab.run_until(Time::from_secs(3));
+    lab.run_until(MS(900));
     let before = lab.sender().window().cwnd / MSS;
     assert!(before > 100, "{before}");
     let mut given = 290;

@@ -180,13 +180,7 @@ fn a_recovery_after_another_lowers_the_window_again() {
 fn limited_transmit_saves_a_small_window_from_the_timer() {
     for sack in [true, false] {
         let run = |limited_transmit| {
-            let tcp = TcpParams {
-                initial_window: 3,
-                delayed_ack: DelayedAck(1),
-                limited_transmit,
-                sack,
-                ..rfc6675()
-            };
+            let tcp = TcpParams { initial_window: 3, delayed_ack: DelayedAck(1), limited_transmit, sack, ..rfc6675() };
             let lab = lab(tcp, lose_segments(&[0]));
             assert_eq!(lab.report().delivered, 400 * MSS);
             lab.report().timeouts

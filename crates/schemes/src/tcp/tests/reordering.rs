@@ -61,7 +61,8 @@ fn a_duplicate_above_a_hole_is_in_the_block_that_holds_it() {
     let isn = lab.log()[0].packet.seq;
     let wire = |offset: u64| isn.wrapping_add(1).wrapping_add(offset as u32);
     let block = SackBlock { from: wire(35 * MSS), to: wire(36 * MSS) };
-    let reports: Vec<_> = lab.log().iter().filter(|s| s.from == 1 && s.packet.sack_blocks().first() == Some(&block)).collect();
+    let reports: Vec<_> =
+        lab.log().iter().filter(|s| s.from == 1 && s.packet.sack_blocks().first() == Some(&block)).collect();
     let with_second = |s: &&&Sent| s.packet.sack_blocks().get(1).is_some_and(|b| b.holds(block.from));
     assert_eq!(reports.iter().filter(with_second).count(), 1, "{reports:?}");
     assert_eq!((repeats(&lab), lab.report().timeouts), (vec![30], 0));

@@ -5,7 +5,9 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Pause, Sample, Window};
+use super::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Pause, Sample, Window,
+};
 use crate::transport::params::TcpParams;
 
 /// What a controller that talks with the network may know of its sender.

@@ -211,7 +211,8 @@ impl<C: NetworkAssisted> Sender<C> {
         if !self.adapts() {
             return Time(self.stats.rtt_min.0 / 4);
         }
-        if !rack.reordering_seen && (self.phase != Phase::Open || self.board.many_sacked(tcp.dup_thresh, self.window.mss))
+        if !rack.reordering_seen
+            && (self.phase != Phase::Open || self.board.many_sacked(tcp.dup_thresh, self.window.mss))
         {
             return Time::ZERO;
         }
