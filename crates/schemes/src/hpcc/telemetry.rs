@@ -1,6 +1,6 @@
 //! What a sender keeps of the readings that come back: HPCC's and PowerTCP's alike.
 
-use midpath_core::packet::Packet;
+use midpath_core::packet::{Packet, comes_after};
 use midpath_core::units::{Rate, Time};
 
 use super::header::IntHeader;
@@ -60,8 +60,13 @@ impl Telemetry {
             self.base_rtt = view.srtt;
         }
         self.wire = (view.mss + view.overhead) as f64 / view.mss as f64;
+        let recent = now.saturating_sub(self.came) < STALE;
+        let mut pairs = self.last.readings().iter().zip(header.readings());
+        if recent && pairs.any(|(before, now)| comes_after(before.time, now.time)) {
+            return None; // a newer one has overtaken it, and what lies between both is counted
+        }
         let before = std::mem::replace(&mut self.last, header);
-        let fresh = now.saturating_sub(self.came) < STALE && before.readings().len() == header.readings().len();
+        let fresh = recent && before.readings().len() == header.readings().len();
         self.came = now;
         (fresh && !self.base_rtt.is_zero()).then_some((before, header))
     }

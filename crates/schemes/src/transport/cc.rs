@@ -46,6 +46,9 @@ pub struct Ack {
     pub marked: u64,
     /// Whether the sender is still repairing what a timeout gave up.
     pub after_rto: bool,
+    /// Whether packets or ACKs of this connection overtake each other: an ACK then may be of far more than the receiver
+    /// has waited for.
+    pub reordered: bool,
 }
 
 /// The shortest round trip, of those before (zero: there was none) and a new one.

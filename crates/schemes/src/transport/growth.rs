@@ -50,6 +50,8 @@ impl Growth {
             GrowthRule::PerAck => window.mss,
             // RFC 3465, §2.3: L = 1 in slow start after a timeout.
             GrowthRule::Abc if ack.after_rto => window.mss,
+            // What a late ACK would have counted is in the one that has overtaken it. Linux has no limit at all.
+            GrowthRule::Abc if ack.reordered => u64::MAX,
             GrowthRule::Abc => self.limit,
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.

@@ -40,6 +40,11 @@ impl Settings {
         self.tcp.loss_detection == LossDetection::RackTlp && !self.stores && !self.overtaken
     }
 
+    /// Whether the network tells the rate, so that the window is never the limit.
+    pub fn is_rate_based(&self) -> bool {
+        self.initial_window == UNLIMITED
+    }
+
     /// Payload of a full packet on a path with this MTU.
     pub fn mss(&self, mtu: u32) -> u32 {
         mtu.saturating_sub(self.overhead()).clamp(1, u32::from(u16::MAX))

@@ -38,7 +38,7 @@ const PLAIN: Row = Row {
 
 fn scenario(row: &Row) -> String {
     let mut text = format!(
-        "scheme = \"{}\"\n[queue]\nlimit = \"50 ms\"\n[schemes.{}]\n{}\n[topology]\nlinks = [\n",
+        "scheme = \"{}\"\n[queue]\nlimit = \"50 ms\"\n[schemes.{}]\nloss_detection = \"rfc6675\"\n{}\n[topology]\nlinks = [\n",
         row.scheme, row.scheme, row.params
     );
     for (i, ms) in row.access.iter().enumerate() {

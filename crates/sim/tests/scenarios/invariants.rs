@@ -139,7 +139,8 @@ fn check_tcp(scene: &Scene, out: &RunOutput, row: usize, completed: bool) {
     // times out.
     let rtt_max = flows.f64("rtt_max_s")[row];
     if lost == 0 && scene.ecmp != 1 && scene.faults.is_empty() && rtt_max < 0.9 {
-        assert_eq!(again, 0, "flow {row} repeated although nothing was lost");
+        // But for a tail's probes, where a round trip is more than twice what it was (RFC 8985, §7.2).
+        assert!(again <= 2, "flow {row} repeated {again} although nothing was lost");
         assert_eq!(flows.u64("timeouts")[row], 0);
     }
     if scene.lossless_wires()

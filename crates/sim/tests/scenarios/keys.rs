@@ -16,7 +16,7 @@ const KEYS: [(&str, &[&str]); 22] = [
     ("initial_rto", &["\"300 ms\""]),
     ("initial_window", &["3"]),
     ("recovery", &["\"rfc6675\""]),
-    ("loss_detection", &["\"rack-tlp\""]),
+    ("loss_detection", &["\"rfc6675\""]),
     ("growth", &["\"per-ack\""]),
     ("abc_limit", &["1"]),
     ("hystart", &["true", "false", "\"linux\""]),
@@ -148,6 +148,7 @@ fn beside(scheme: &str, key: &str) -> &'static str {
     match key {
         "pacing_slow_start" | "pacing_avoidance" if !["hpcc", "powertcp"].contains(&scheme) => "pacing = true\n",
         "delack_timeout" => "delayed_ack = 2\n",
+        "dup_thresh" => "loss_detection = \"rfc6675\"\n",
         _ => "",
     }
 }

@@ -91,6 +91,7 @@ impl Told {
             marks: 0,
             marked: 0,
             after_rto: false,
+            reordered: false,
         };
         self.bbr.on_sample(&mut self.window, &ack, &sample);
     }

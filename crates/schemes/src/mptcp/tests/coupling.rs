@@ -61,6 +61,7 @@ fn ack(bytes: u64) -> Ack {
         marks: 0,
         marked: 0,
         after_rto: false,
+        reordered: false,
     }
 }
 

@@ -142,6 +142,7 @@ mod tests {
             marks: 0,
             marked: 0,
             after_rto: false,
+            reordered: false,
         }
     }
 

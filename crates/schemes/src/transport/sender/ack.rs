@@ -72,9 +72,11 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         // RFC 9293, §3.10.7.4: an ACK of what was never sent tells nothing, and an old one only by its blocks: RFC 2883
         // has each duplicate reported once, maybe on an ACK that others have overtaken.
-        let least = if packet.sack_len > 0 && self.adapts() { 0 } else { self.una };
-        let said = self.ends.own.offset(packet.ack, self.una).filter(|ack| (least..=self.nxt).contains(ack));
+        let said = self.ends.own.offset(packet.ack, self.una).filter(|ack| *ack <= self.nxt);
         let (Some(said), true) = (said, packet.flags.has(Flags::ACK)) else { return };
+        if said < self.una && !self.reads_old_ack(packet) {
+            return;
+        }
         let ack = said.max(self.una);
         self.note_arrivals(packet, ack, ctx.now);
         self.note_evidence(packet, ack, ctx.now);
@@ -255,6 +257,7 @@ impl<C: NetworkAssisted> Sender<C> {
             marks,
             marked,
             after_rto: self.phase == Phase::Loss,
+            reordered: self.is_reordered(),
         }
     }
 
@@ -270,7 +273,7 @@ impl<C: NetworkAssisted> Sender<C> {
         } else if news.duplicate {
             self.dupacks += 1;
         }
-        if self.is_reordered() {
+        if ack.reordered {
             // Linux's tcp_may_raise_cwnd: what has come out of order counts when it comes, not when a gap is filled.
             if news.delivered > 0 {
                 self.grow(&Ack { acked: news.delivered, ..*ack });

@@ -71,10 +71,11 @@ impl<C: NetworkAssisted> Sender<C> {
         (self.probes.sent, self.probes.awaited.is_some())
     }
 
-    /// §7.2: whether a probe may be scheduled, and sent.
+    /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
+    /// the sender's to send. Ours.
     fn may_probe(&self) -> bool {
         let waits = self.state == State::Open && self.una < self.nxt && self.edge > self.una;
-        waits && self.phase == Phase::Open && self.adapts() && self.board.sacked() == 0
+        waits && !self.settings.is_rate_based() && self.phase == Phase::Open && self.adapts() && self.board.sacked() == 0
     }
 
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
@@ -83,7 +84,10 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.probes.moved {
             self.probes.moved = false;
             let due = self.may_probe() && self.probes.awaited.is_none() && self.probes.measured;
-            self.probes.due = if due { now.saturating_add(self.probe_timeout()).min(self.rto_at) } else { Time::MAX };
+            // It is paced as any packet is. Ours: RFC 8985 knows windows only.
+            let pace = if self.settings.tcp.pacing { self.pace_at } else { now };
+            let at = now.saturating_add(self.probe_timeout()).max(pace).min(self.rto_at);
+            self.probes.due = if due { at } else { Time::MAX };
         }
     }
 

@@ -44,6 +44,8 @@ pub(super) struct Rack {
     highest: u64,
     /// RACK.reordering_seen.
     reordering_seen: bool,
+    /// An ACK has come that others had overtaken.
+    acks_overtaken: bool,
     /// RACK.dsack_round: D-SACKs count again when this is acknowledged.
     dsack_round: u64,
     /// RACK.reo_wnd_mult and RACK.reo_wnd_persist.
@@ -66,6 +68,7 @@ impl Default for Rack {
             rtt: Time::ZERO,
             highest: 0,
             reordering_seen: false,
+            acks_overtaken: false,
             dsack_round: 0,
             steps: 1,
             persist: 0,
@@ -162,10 +165,19 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// Whether packets of this connection have been reordered.
+    /// Whether packets or ACKs of this connection have been reordered.
     #[inline]
     pub(super) fn is_reordered(&self) -> bool {
-        self.rack.as_ref().is_some_and(|rack| rack.reordering_seen) && self.adapts()
+        self.rack.as_ref().is_some_and(|rack| rack.reordering_seen || rack.acks_overtaken) && self.adapts()
+    }
+
+    /// Called with an ACK that others have overtaken: whether its blocks say anything.
+    pub(super) fn reads_old_ack(&mut self, packet: &Packet) -> bool {
+        let adapts = self.adapts();
+        if adapts {
+            self.rack.get_or_insert_default().acks_overtaken = true;
+        }
+        adapts && packet.sack_len > 0
     }
 
     /// Called before an ACK's numbers are taken in: when what it reports for the first time was
