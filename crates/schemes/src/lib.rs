@@ -58,7 +58,7 @@ pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath
 pub mod controller {
     pub use crate::transport::cc::{
         Ack, Acknowledged, Alone, AssistedConfig, AssistedTraits, Codepoints, Congestion, CongestionController,
-        ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Reflect, Sample, View, Window,
+        ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Pause, Reflect, Sample, View, Window,
     };
     pub use crate::transport::ecn::EcnMode;
     pub use crate::transport::growth::Growth;

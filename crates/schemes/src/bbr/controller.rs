@@ -4,6 +4,7 @@ use midpath_core::rng::{self, Purpose, Stream};
 use midpath_core::units::{Rate, Time};
 
 use super::filter::MaxFilter;
+use super::losses::Undo;
 use super::phases::Phase;
 use super::probing::AckPhase;
 use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Pause, Sample, Window};
@@ -44,7 +45,7 @@ pub struct Bbr {
     pub(super) in_recovery: bool,
     /// C.min_rtt and C.delivered.
     shortest: Time,
-    delivered: u64,
+    pub(super) delivered: u64,
     // The state machine.
     pub(super) phase: Phase,
     pub(super) round_count: u64,
@@ -78,6 +79,7 @@ pub struct Bbr {
     pub(super) loss_round_start: bool,
     /// Runs of bytes lost in this round.
     pub(super) holes_in_round: u32,
+    pub(super) undo: Undo,
     // ProbeBW.
     pub(super) ack_phase: AckPhase,
     pub(super) is_bw_probe_sample: bool,
@@ -146,6 +148,7 @@ impl Bbr {
             loss_round_delivered: 0,
             loss_round_start: false,
             holes_in_round: 0,
+            undo: Undo::NONE,
             ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
             bw_probe_up_acked: 0.0,
@@ -284,6 +287,10 @@ impl CongestionController for Bbr {
             self.handle_inflight_too_high(congestion.flight as f64, false, congestion.now, self.delivered, window);
         }
         window.cwnd
+    }
+
+    fn on_undo(&mut self, window: &mut Window) {
+        self.handle_spurious_loss(window);
     }
 
     fn on_recovered(&mut self, window: &mut Window, _now: Time) {

@@ -7,6 +7,25 @@ use super::controller::{Bbr, Round};
 use super::phases::Phase;
 use crate::transport::cc::{Lost, Window};
 
+/// BBR.undo_state and the bounds of the model before a round's first loss.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Undo {
+    phase: Phase,
+    bw_shortterm: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+}
+
+impl Undo {
+    /// Nothing was lost yet.
+    pub const NONE: Undo = Undo {
+        phase: Phase::Startup,
+        bw_shortterm: f64::INFINITY,
+        inflight_shortterm: f64::INFINITY,
+        inflight_longterm: f64::INFINITY,
+    };
+}
+
 impl Bbr {
     /// CheckStartupHighLoss.
     pub(super) fn check_startup_high_loss(&mut self, rs: &Round) {
@@ -27,11 +46,43 @@ impl Bbr {
     /// NoteLoss.
     pub(super) fn note_congestion(&mut self, delivered: u64, window: &Window) {
         if !self.is_loss_in_round {
+            self.save_state();
             self.loss_round_delivered = delivered;
             self.save_cwnd(window);
             self.holes_in_round = 0;
         }
         self.is_loss_in_round = true;
+    }
+
+    /// SaveStateUponLoss.
+    fn save_state(&mut self) {
+        self.undo = Undo {
+            phase: self.phase,
+            bw_shortterm: self.bw_shortterm,
+            inflight_shortterm: self.inflight_shortterm,
+            inflight_longterm: self.inflight_longterm,
+        };
+    }
+
+    /// HandleSpuriousLossDetection. It may lead back to a phase that the diagram does not lead to.
+    pub(super) fn handle_spurious_loss(&mut self, window: &Window) {
+        let undo = self.undo;
+        self.is_loss_in_round = false;
+        self.reset_full_bw();
+        self.bw_shortterm = self.bw_shortterm.max(undo.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(undo.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(undo.inflight_longterm);
+        if self.phase == Phase::ProbeRtt || self.phase == undo.phase {
+            return;
+        }
+        match undo.phase {
+            Phase::Startup => self.phase = Phase::Startup,
+            Phase::Up => {
+                self.phase = Phase::Refill;
+                self.start_up(self.bw, self.delivered, window);
+            }
+            _ => {}
+        }
     }
 
     /// HandleLostPacket.

@@ -52,11 +52,11 @@ impl Bbr {
     }
 
     /// StartProbeBW_UP.
-    fn start_up(&mut self, rs: &Round, window: &Window) {
+    pub(super) fn start_up(&mut self, rate: f64, delivered: u64, window: &Window) {
         self.ack_phase = AckPhase::ProbeStarting;
-        self.start_round(rs.total);
+        self.start_round(delivered);
         self.reset_full_bw();
-        self.full_bw = rs.rate;
+        self.full_bw = rate;
         self.enter(Phase::Up);
         self.raise_slope(window);
     }
@@ -73,7 +73,7 @@ impl Bbr {
             Phase::Cruise if self.is_time_to_probe(rs.now, window) => self.start_refill(rs),
             Phase::Refill if self.round_start => {
                 self.is_bw_probe_sample = true;
-                self.start_up(rs, window);
+                self.start_up(rs.rate, rs.total, window);
             }
             Phase::Up if self.is_time_to_go_down(rs, window) => {
                 self.prev_probe_too_high = false;

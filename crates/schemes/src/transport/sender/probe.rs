@@ -75,7 +75,11 @@ impl<C: NetworkAssisted> Sender<C> {
     /// the sender's to send. Ours.
     fn may_probe(&self) -> bool {
         let waits = self.state == State::Open && self.una < self.nxt && self.edge > self.una;
-        waits && !self.settings.is_rate_based() && self.phase == Phase::Open && self.adapts() && self.board.sacked() == 0
+        waits
+            && !self.settings.is_rate_based()
+            && self.phase == Phase::Open
+            && self.adapts()
+            && self.board.sacked() == 0
     }
 
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
