@@ -68,7 +68,10 @@ class Scenario:
             "scheme": "dctcp",
             "seed": 1,
             "topology": {"generate": "fat-tree", "k": self.k, "link": {"rate": RATE, "delay": DELAY}},
-            "schemes": {"dctcp": {"min_rto": "10 ms", "delack_timeout": "1 ms", "queue": queue}},
+            # The others have no RACK.
+            "schemes": {
+                "dctcp": {"min_rto": "10 ms", "delack_timeout": "1 ms", "loss_detection": "rfc6675", "queue": queue}
+            },
         }
 
 

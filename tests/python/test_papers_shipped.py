@@ -8,6 +8,7 @@ import pytest
 from midpath import Scenario
 from midpath.papers import figures, record, run_figure
 from midpath.papers.registry import Says, choose, groups
+from midpath.schemes import described
 
 # Of the four papers, and of newer schemes.
 FIGURES = [figure for group in groups().values() for figure in group]
@@ -43,6 +44,20 @@ def test_scenarios_can_be_run_alone(file):
     scenario.check()
     assert scenario.to_dict()["title"]
     assert file.read_text(encoding="utf-8").startswith("# ")
+
+
+# Their stacks find losses by time; FCP's own senders have what its users get.
+RACK = {"bbr", "prague"}
+
+
+@pytest.mark.parametrize("file", [one for one in SCENARIOS if one.id.partition("/")[0] not in RACK])
+def test_senders_find_losses_as_they_did_then(file):
+    """Of all schemes that a scenario names and that have the choice."""
+    values = Scenario.from_toml(file).to_dict()
+    tables = values.get("schemes", {})
+    names = {values["scheme"], *tables, *(one["scheme"] for one in values.get("flow", []) if "scheme" in one)} - {"fcp"}
+    senders = [name for name in names if "loss_detection" in described(name).parameters]
+    assert {name: tables.get(name, {}).get("loss_detection") for name in senders} == dict.fromkeys(senders, "rfc6675")
 
 
 @pytest.fixture(scope="module")
