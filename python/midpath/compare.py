@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from midpath import _midpath, matched, same, stats
+from midpath import matched, same, stats
 from midpath.controller import Controllers
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError, UsageError
@@ -19,6 +19,7 @@ from midpath.groups import GroupRow, group_rows
 from midpath.metrics import IDEAL, METRICS
 from midpath.notebook import to_html
 from midpath.palette import name
+from midpath.provenance import require_alike, together
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_names, as_scenario
 from midpath.scenario import MOST_SEEDS, VARIANTS, Scenario, parse
@@ -69,6 +70,14 @@ class Comparison:
     results: dict[tuple[str, int], Result]
     # By seed, runs of other variants: times are over the flows that ended in these, too.
     beside: Mapping[int, Sequence[Result]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Runs of unlike versions or defaults are not compared."""
+        require_alike(self.kept())
+
+    def kept(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What each run says of itself, by its name."""
+        return ((f"{scheme}-{seed}", result.run) for (scheme, seed), result in self.results.items())
 
     def __repr__(self) -> str:
         """One line."""
@@ -198,7 +207,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """What compare.json holds."""
         return {
-            "midpath": _midpath.version(),
+            **together(run for _, run in self.kept()),
             "format": 1,
             "kind": "comparison",
             "title": self.title,
@@ -246,8 +255,8 @@ def compare(
     """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
 
     `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
-    that are already there (same version, scenario text, scheme and seed) are not run again; a comparison there that has
-    runs which this one lacks is an error without `replace`. An `executor` (of
+    that are already there (same scenario text, scheme and seed) are not run again. Runs of another version or with
+    other defaults, and a comparison that has runs which this one lacks, are errors without `replace`. An `executor` (of
     processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
 
     With `controllers` (see `run`) runs follow each other, and none is taken from `out`.
@@ -267,7 +276,7 @@ def compare(
     pairs = [(scheme, seed) for scheme in wanted for seed in numbers]
     if path is not None:
         require_comparison(path, None if replace else set(pairs))
-    work = Work(asked, path, on_run, on_step)
+    work = Work(asked, path, on_run, on_step, replace)
     results = work.all(pairs, jobs, executor)
     found = Comparison(asked.effective_text(), asked.file_name, wanted, numbers, results)
     if path is not None:

@@ -14,6 +14,7 @@ from midpath.controller import Controllers, origins, told
 from midpath.errors import ScenarioError, UsageError
 from midpath.pieces import FlowsFile
 from midpath.policy import Policies, makers
+from midpath.provenance import ran_under
 from midpath.result import MARKER, Result
 from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
@@ -92,6 +93,7 @@ def _run(
     except ScenarioError as error:
         raise asked.locate(error) from None
     found = json.loads(run_json) | {"source": asked.file_name}
+    found |= ran_under(found.get("schemes", ()))
     found["cites"] = sources(found)
     if asked.variant is not None:
         found["variant"] = asked.variant

@@ -7,7 +7,7 @@ are what they have in common, and the ratios of each to the first.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from html import escape
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from midpath import _midpath, same
+from midpath import same
 from midpath.compare import Comparison, Row, compare, load_comparison
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
@@ -24,6 +24,7 @@ from midpath.matched import column
 from midpath.metrics import IDEAL, METRICS
 from midpath.notebook import to_html
 from midpath.palette import name
+from midpath.provenance import require_alike, together
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
 from midpath.scenario import Scenario
@@ -61,6 +62,15 @@ class Variants:
     scenario: str
     source: str | None
     comparisons: dict[str, Comparison]
+
+    def __post_init__(self) -> None:
+        """Variants that ran under unlike versions or defaults are not compared."""
+        require_alike(self.kept())
+
+    def kept(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What each run says of itself, by its name."""
+        for variant, found in self.comparisons.items():
+            yield from ((f"{variant}/{name}", run) for name, run in found.kept())
 
     def __repr__(self) -> str:
         """One line."""
@@ -207,7 +217,7 @@ class Variants:
     def to_json(self) -> dict[str, Any]:
         """What variants.json holds."""
         return {
-            "midpath": _midpath.version(),
+            **together(run for _, run in self.kept()),
             "format": 1,
             "kind": "variants",
             "title": self.title,

@@ -9,8 +9,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_complete
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import OutputError, UsageError
+from midpath.provenance import ran_under, require_now, unlike
 from midpath.result import MARKER, Result, load
 from midpath.run import run
 from midpath.scenario import Scenario
@@ -40,9 +40,15 @@ class Work:
     """The runs of one scenario under several schemes and seeds."""
 
     def __init__(
-        self, scenario: Scenario, out: Path | None, on_run: RunCallback | None, on_step: StepCallback | None
+        self,
+        scenario: Scenario,
+        out: Path | None,
+        on_run: RunCallback | None,
+        on_step: StepCallback | None,
+        replace: bool = False,
     ) -> None:
         self.scenario, self.out, self.on_run, self.on_step = scenario, out, on_run, on_step
+        self.replace = replace
         self.stop = threading.Event()
         self.failure: BaseException | None = None
 
@@ -92,7 +98,10 @@ class Work:
             raise
 
     def stored(self, scheme: str, seed: int) -> Result | None:
-        """The stored result of exactly this run by this version, if there is one. What Python does nobody knows."""
+        """The stored result of exactly this run, if there is one. What Python does nobody knows.
+
+        One of another version or other defaults is refused, or with `replace` run again.
+        """
         kept = self.out is not None and not self.scenario.controllers
         directory = run_directory(self.out, scheme, seed) if self.out is not None and kept else None
         if directory is None or not (directory / MARKER).is_file():
@@ -101,8 +110,11 @@ class Work:
             result = load(directory)
         except OutputError:
             return None
-        have = (result.run.get("midpath"), result.run.get("scenario"), result.scheme, result.seed)
-        return result if have == (_midpath.version(), self.scenario.effective_text(), scheme, seed) else None
+        if (result.run.get("scenario"), result.scheme, result.seed) != (self.scenario.effective_text(), scheme, seed):
+            return None
+        if not self.replace:
+            require_now(directory, result.run, "choose another directory, or run all again (--replace)")
+        return None if unlike(result.run, ran_under()) else result
 
     def step(self, scheme: str, seed: int, progress: dict[str, Any]) -> bool:
         """Passes progress on; `False` stops the run when another one failed or Ctrl-C was pressed."""

@@ -109,7 +109,11 @@ def compare(
     cluster: Cluster = None,
     out: Out = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a comparison in --out that has runs which this one lacks.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace what is in --out: a comparison with more runs, runs of another version or other defaults.",
+        ),
     ] = False,
     settings: Set = None,
     plugin: Plugin = None,
@@ -119,7 +123,8 @@ def compare(
 
     If the scenario has variants, each of them is compared with the first, scheme by scheme, on the same flows.
 
-    With --out, runs that are already in the directory are not run again; with --plugin all are.
+    With --out, runs that are already in the directory are not run again; with --plugin all are. Runs of another
+    version, or with other defaults, are refused.
     """
     names = names_in(schemes)
     if not names:

@@ -99,7 +99,8 @@ def run(
 ) -> None:
     """Run scenarios at every combination of the values given by --vary, under every scheme with every seed.
 
-    Runs that the store has are not run again; Ctrl-C stops, the same command goes on. Exit code 1 if a run failed.
+    Runs that the store has are not run again; Ctrl-C stops, the same command goes on. A store of another version, or
+    with other defaults, is refused. Exit code 1 if a run failed.
 
     Then: midpath sweep table STORE, midpath sweep plot STORE --x KEY --y FIGURE, midpath report STORE.
     """

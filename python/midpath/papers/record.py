@@ -10,9 +10,10 @@ from typing import Any
 from midpath import _midpath
 from midpath.papers.headline import COLUMNS, counts
 from midpath.papers.judging import judge
-from midpath.papers.registry import Claim, Figure, Says
+from midpath.papers.registry import MEASURE, Claim, Figure, Says
 from midpath.papers.runner import Verdict, row
 from midpath.papers.tolerance import Judgement
+from midpath.provenance import ran_under, require_now
 from midpath.stats import Estimate
 from midpath.storage import read_json, to_json, write_text
 from midpath.units import UNITS
@@ -20,6 +21,7 @@ from midpath.units import UNITS
 KEPT = "results.json"
 PAGE = "RESULTS.md"
 ADDED = "added_core_s"
+WORD = re.compile(r"[\w-]+")
 NUMBERS = re.compile(r"\[[^\[\]{}\"]*\]")
 
 
@@ -32,8 +34,19 @@ def keep(figure: Figure, found: Iterable[Verdict], added_core_s: float | None = 
     before = stored(figure).get("claims", {})
     claims = {verdict.claim.id: kept(verdict, before.get(verdict.claim.id)) for verdict in found}
     added = {} if added_core_s is None else {ADDED: round(added_core_s, 1)}
-    write_text(path, on_one_line(to_json({"midpath": _midpath.version(), **added, "claims": claims})) + "\n")
+    write_text(path, on_one_line(to_json({**under(figure), **added, "claims": claims})) + "\n")
     return path
+
+
+def under(figure: Figure) -> dict[str, Any]:
+    """What a figure's runs run under: the defaults of all schemes that its files speak of."""
+    files = [*figure.scenarios(), figure.directory / MEASURE]
+    return ran_under(WORD.findall("\n".join(file.read_text(encoding="utf-8") for file in files)))
+
+
+def require_as_now(figure: Figure) -> None:
+    """Raises `OutputError` if a figure's kept results are of another version or other defaults: seeds don't add up."""
+    require_now(figure.directory / KEPT, stored(figure), "run the figure anew (--write-results)")
 
 
 def on_one_line(text: str) -> str:

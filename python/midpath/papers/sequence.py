@@ -96,9 +96,12 @@ def run_until_decided(
 ) -> Iterator[Going]:
     """Goes on with the open claims of these figures, the one that has cost least first; yields after each batch.
 
-    A batch is as many new seeds as the figure has. A batch that has begun ends, whatever it costs.
+    A batch is as many new seeds as the figure has. A batch that has begun ends, whatever it costs. Seeds of another
+    version or other defaults are not added to.
     """
     going = [one for one in map(Going, chosen) if one.open]
+    for one in going:
+        record.require_as_now(one.figure)
     budget = Budget(60.0 * minutes)
     measures = {one.figure.id: load_measure(one.figure) for one in going}
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:

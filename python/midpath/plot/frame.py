@@ -17,6 +17,7 @@ from midpath.errors import UsageError
 from midpath.failures import Failures
 from midpath.loading import load
 from midpath.metrics import METRICS
+from midpath.provenance import require_alike
 from midpath.result import Result
 from midpath.sweep.result import Sweep
 from midpath.variants import Variants
@@ -33,8 +34,19 @@ ENTITIES = ("port", "flow", "group")
 
 
 def load_all(directories: Iterable[Path]) -> Sources:
-    """What these directories hold, by their names."""
-    return [(directory.name, load(directory)) for directory in directories]
+    """What these directories hold, by their names. Those that ran under unlike versions or defaults are refused."""
+    found = [(directory, load(directory)) for directory in directories]
+    require_alike((str(directory / name), kept) for directory, source in found for name, kept in _kept(source))
+    return [(directory.name, source) for directory, source in found]
+
+
+def _kept(source: Source) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """What a source's runs say of themselves, by their names within it."""
+    if isinstance(source, Failures):
+        source = source.sweep
+    if isinstance(source, Sweep):
+        return [("", source.about)]
+    return [("", source.run)] if isinstance(source, Result) else source.kept()
 
 
 def frame_of(sources: Sources, table: str) -> pd.DataFrame:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from midpath import _midpath
+from midpath.provenance import ran_under, require_now
 from midpath.scenario import Scenario
 from midpath.sweep.plan import Plan
-from midpath.sweep.store import TABLE, Store
+from midpath.sweep.store import PLAN, TABLE, Store
 from midpath.sweep.table import MISSING, full_table
 from midpath.sweep.task import FAILED
 
@@ -120,7 +120,7 @@ def described(
     """What a plan is of, as the metadata of its table; `more` is for those who ask for a plan of their own kind."""
     title = scenarios[0].to_dict().get("title") or "Untitled scenario"
     about = {
-        "midpath": _midpath.version(),
+        **ran_under(),
         "format": 1,
         "title": str(title) if len(scenarios) == 1 else f"{len(scenarios)} scenarios",
         "scenario": "\n".join(scenario.to_toml() for scenario in scenarios),
@@ -130,6 +130,12 @@ def described(
         **(more or {}),
     }
     return {ABOUT: json.dumps(about, ensure_ascii=False).encode()}
+
+
+def require_begun_now(store: Store) -> None:
+    """Raises `OutputError` if a store was begun under another version or other defaults: none of its runs would do."""
+    if (store.path / PLAN).is_file():
+        require_now(store.path, Sweep(store.path).about, "choose another directory for the sweep")
 
 
 def load_sweep(store: str | Path) -> Sweep:

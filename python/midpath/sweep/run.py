@@ -16,7 +16,7 @@ from midpath.run import One, as_names, as_scenario, cores
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
 from midpath.sweep.plan import Plan, check, plan_of, split, value_of
-from midpath.sweep.result import Sweep, described
+from midpath.sweep.result import Sweep, described, require_begun_now
 from midpath.sweep.slurm import Slurm, run_jobs
 from midpath.sweep.store import Store
 from midpath.sweep.table import plan_table
@@ -48,7 +48,8 @@ def sweep(
 
     `out` is the store. Runs that it has are not run again: they are known by the scenario with its values, the contents
     of the files that it names, scheme, seed and build of the simulator. A run that fails is kept with its error, and
-    the others go on; `retry_failed` runs such runs again.
+    the others go on; `retry_failed` runs such runs again. A store that was begun under another version, or
+    other defaults, is an error.
 
     Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
     jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
@@ -87,6 +88,7 @@ def execute(
     width = where.jobs or cores()
     store = Store(out)
     store.require()
+    require_begun_now(store)
     runs = Runs(planned, store, keep_results, retry_failed)
     work = Work(runs, on_progress)
     check(work.pairs(), width)

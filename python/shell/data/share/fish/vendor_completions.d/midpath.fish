@@ -49,7 +49,7 @@ complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l jobs -r -d 'Runs at a time; 0: one per core.'
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l cluster -r -d 'Run on the workers of a Dask cluster.'
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l out -r -d 'Directory for the result.'
-complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l replace -d 'Replace a comparison in --out that has runs which this one lacks.'
+complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l replace -d 'Replace what is in --out: a comparison with more runs, runs of another version or other defaults.'
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l set -r -d 'Change a value: --set queue.limit=’20 ms’.'
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l plugin -r -d 'Python with controllers, as more schemes. It is run.'
 complete -c midpath -n "__fish_seen_subcommand_from compare; and not __fish_seen_subcommand_from sweep paper new cost lab" -l json -d 'Print JSON instead of text.'
