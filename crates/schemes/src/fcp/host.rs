@@ -84,7 +84,7 @@ impl Host {
         part.flows.push(flow);
         self.spending += account.spending;
         self.accounts.insert(flow, account);
-        self.share(host, params, now, None);
+        self.share(account.group, true, host, params, now);
     }
 
     /// A flow is over: its budget is the others'.
@@ -97,7 +97,7 @@ impl Host {
                 self.groups.remove(&account.group);
             }
         }
-        self.share(host, params, now, None);
+        self.share(account.group, true, host, params, now);
     }
 
     /// A flow's application has said nothing yet, or begins: its budget is the others' until then, and
@@ -105,8 +105,9 @@ impl Host {
     pub fn rest(&mut self, flow: FlowId, idle: bool, host: NodeId, params: &Resolved, now: Time) {
         let Some(account) = self.accounts.get_mut(&flow).filter(|account| account.idle != idle) else { return };
         account.idle = idle;
+        let group = account.group;
         self.sum_up();
-        self.share(host, params, now, None);
+        self.share(group, true, host, params, now);
     }
 
     /// Sums anew what all spend, now and then, so that rounding does not add up.
@@ -166,40 +167,51 @@ impl Host {
             // It takes from the other groups: all are split anew.
             Some(demand) => {
                 part.demand = Some(demand);
-                self.share(host, params, now, Some(group));
+                self.share(group, false, host, params, now);
             }
             None => part.assign(&mut self.accounts, &view),
         }
     }
 
-    /// Splits the host's budget over its groups, and each group's over its flows. `regular` is the
-    /// group whose time it is; without one, flows have come or gone.
-    fn share(&mut self, host: NodeId, params: &Resolved, now: Time, regular: Option<u32>) {
+    /// Splits the host's budget over its groups, and that of `mine` over its flows: some of these have
+    /// come or gone (`changed`), or it is time to look. Other groups' policies are not asked: each group
+    /// has its own (§4.2), and only its budget is another.
+    fn share(&mut self, mine: u32, changed: bool, host: NodeId, params: &Resolved, now: Time) {
         self.fair_shares(host, params);
-        let budget = params.budget(host);
-        if regular.is_none() {
-            for part in self.groups.values_mut() {
-                let view = part.snapshot(&self.accounts, now, true);
-                part.demand = part.policy.demand(&view.of(part.fair));
+        if let Some(part) = self.groups.get_mut(&mine).filter(|_| changed) {
+            let view = part.snapshot(&self.accounts, now, true);
+            part.demand = part.policy.demand(&view.of(part.fair));
+        }
+        let before = self.budgets(params.budget(host));
+        for ((group, part), before) in self.groups.iter_mut().zip(before) {
+            if *group == mine || !part.policy.watches() {
+                let view = part.snapshot(&self.accounts, now, changed && *group == mine);
+                part.assign(&mut self.accounts, &view);
+            } else {
+                part.follow(before, &mut self.accounts);
             }
         }
-        // Those that demand are served first, the others share what is left as they shared before.
+    }
+
+    /// Splits the host's budget over its groups; what each had before, $/s. Those that demand are
+    /// served first, the others share what is left as they shared before.
+    fn budgets(&mut self, budget: f64) -> Vec<f64> {
         let demanded: f64 = self.groups.values().filter_map(|p| p.demand).sum();
         let scale = if demanded > policy::MOST * budget { policy::MOST * budget / demanded } else { 1.0 };
         let fair = |demands: bool| -> f64 {
             self.groups.values().filter(|p| p.demand.is_some() == demands).map(|p| p.fair).sum()
         };
         let (of_demanding, of_others) = (fair(true), fair(false));
-        for (group, part) in &mut self.groups {
-            part.budget = match part.demand {
+        let split = |part: &mut GroupBudget| {
+            let now = match part.demand {
                 Some(demand) if of_others > 0.0 => demand * scale,
                 // Alone on their host, they have it all.
                 Some(demand) => budget * demand / demanded,
                 None => part.fair * (budget - demanded * scale) / (budget - of_demanding),
             };
-            let view = part.snapshot(&self.accounts, now, regular != Some(*group));
-            part.assign(&mut self.accounts, &view);
-        }
+            std::mem::replace(&mut part.budget, now)
+        };
+        self.groups.values_mut().map(split).collect()
     }
 
     /// What each group has by its weight: background groups a small share of the budget, the others
@@ -243,6 +255,19 @@ impl GroupBudget {
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
         Snapshot { now, flows, rtt, changed }
+    }
+
+    /// The group's budget was `before`, and that is all that has changed: its flows' parts of it stay.
+    /// A policy that demands has said what its flows need; that is bounded only.
+    fn follow(&self, before: f64, accounts: &mut BTreeMap<FlowId, Account>) {
+        let mut targets: Vec<f64> = self.flows.iter().map(|f| accounts[f].target).collect();
+        if self.demand.is_none() && before > 0.0 {
+            targets.iter_mut().for_each(|target| *target *= self.budget / before);
+        }
+        policy::within(self.budget, &mut targets);
+        for (flow, target) in self.flows.iter().zip(targets) {
+            accounts.get_mut(flow).expect("open").target = target;
+        }
     }
 
     /// Splits the group's budget.

@@ -26,6 +26,9 @@ struct Trial {
     before: Vec<f64>,
     /// Throughput before, bytes per second.
     throughput: f64,
+    /// What the group had and spent, $/s.
+    budget: f64,
+    spent: f64,
     /// Whether the flow got more or less.
     up: bool,
 }
@@ -47,7 +50,8 @@ impl MaxThroughput {
     /// other way.
     fn experiment(&mut self, group: &GroupView<'_>, targets: &mut [f64], up: bool) {
         let flow = self.next_flow % targets.len();
-        let trial = Trial { flow, before: targets.to_vec(), throughput: throughput(group), up };
+        let (throughput, budget, spent) = (throughput(group), group.budget, spent(group));
+        let trial = Trial { flow, before: targets.to_vec(), throughput, budget, spent, up };
         let others: f64 = targets.iter().sum::<f64>() - targets[flow];
         let wanted = if up { RAISE } else { -RAISE } * targets[flow];
         let least = LEAST * group.budget / targets.len() as f64;
@@ -62,12 +66,15 @@ impl MaxThroughput {
         self.trial = Some(trial);
     }
 
-    /// What an experiment has brought: stays with it, or goes back.
+    /// What an experiment has brought: stays with it, or goes back. Where the group's budget has
+    /// changed meanwhile, it is what a dollar has brought: spending follows the budget.
     fn judge(&mut self, group: &GroupView<'_>, targets: &mut [f64], trial: Trial) {
-        let gain = throughput(group) / trial.throughput - 1.0;
+        let grown = group.budget / trial.budget;
+        let more = if grown == 1.0 { 1.0 } else { spent(group) / trial.spent };
+        let gain = throughput(group) / (trial.throughput * more) - 1.0;
         self.idle = if gain.abs() < SAME { self.idle + 1 } else { 0 };
         if gain <= 0.0 {
-            targets.copy_from_slice(&trial.before);
+            targets.iter_mut().zip(&trial.before).for_each(|(target, before)| *target = before * grown);
         }
         // The gradient direction: if more was worse, less is tried next; else the next flow has its
         // turn.
@@ -87,6 +94,11 @@ impl MaxThroughput {
 /// What the group sends, bytes per second.
 fn throughput(group: &GroupView<'_>) -> f64 {
     group.flows.iter().map(super::FlowView::rate).sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
+/// What the group spends, $/s.
+fn spent(group: &GroupView<'_>) -> f64 {
+    group.flows.iter().map(|flow| flow.spending).sum::<f64>().max(f64::MIN_POSITIVE)
 }
 
 impl Policy for MaxThroughput {
@@ -143,5 +155,26 @@ mod tests {
         // 151.6 at X = 1.68; the ascent ends where a step changes less than 0.5 %.
         let total = rates(&x).iter().sum::<f64>();
         assert!(total > 150.0 && x[0] > 1.4 && x[0] < 1.85, "{x:?}: {total}");
+    }
+
+    /// §6.2: "when it observes a change in the price of a flow", it begins again.
+    #[test]
+    fn another_price_starts_the_ascent_again() {
+        let (mut policy, mut views, mut x) = (MaxThroughput::default(), flows(2), vec![1.0, 1.0]);
+        let mut looks = |price: f64, times: usize| {
+            views[0].price = price;
+            for _ in 0..times {
+                views.iter_mut().zip(&x).for_each(|(view, x)| (view.spending, view.target) = (*x, *x));
+                let now = Time::ZERO;
+                policy.assign(&GroupView { now, budget: 2.0, flows: &views, rtt: 0.1, changed: false }, &mut x);
+            }
+            x.clone()
+        };
+        // At equal prices no split is better than another: it rests.
+        let rests = looks(1.0, 10);
+        assert_eq!(looks(1.0, 10), rests);
+        assert_eq!(looks(1.1, 10), rests, "prices move a little all the time");
+        let again = looks(0.5, 400);
+        assert!(again[0] > 1.9, "what has become cheap gets more: {again:?}");
     }
 }

@@ -69,14 +69,15 @@ pub struct GroupView<'a> {
     pub flows: &'a [FlowView],
     /// The average round-trip time of those that know theirs, s.
     pub rtt: f64,
-    /// Whether flows came or went or the budget changed; else two round trips have passed.
+    /// Whether flows of the group came or went; else two round trips have passed.
     pub changed: bool,
 }
 
 /// Splits a group's budget. A policy is made for each group on each host, and may keep state.
 pub trait Policy: Send {
-    /// Called when something changed, and, if [`Policy::watches`], about every two round trips.
-    /// `targets` are those of last time, in the order of the flows, $/s. If their sum is above the
+    /// Called when flows of the group came or went, and, if [`Policy::watches`], about every two round
+    /// trips. Where only the group's budget changes in between, the targets grow with it; a policy that
+    /// doesn't watch is called. `targets` are those of last time, in the order of the flows, $/s. If their sum is above the
     /// budget afterwards, they are scaled down to it.
     fn assign(&mut self, group: &GroupView<'_>, targets: &mut [f64]);
     /// Called before the host's budget is split over its groups: what the group's flows would need

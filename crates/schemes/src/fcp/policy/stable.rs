@@ -12,6 +12,10 @@ use super::{GroupView, Policy};
 /// throughput over a few RTTs is probabilistically stable".
 const FOLLOW: f64 = 0.02;
 
+/// A flow is held from when it first sends this part of its fair rate. Ours: a price that was told
+/// before the flow paid any says little of the rate that it will have.
+const REACHED: f64 = 0.9;
+
 /// Holds the rates of the group's flows, and takes what that costs from the host's other flows.
 ///
 /// "If a bandwidth stability flow's price increases (decreases), we increase (decrease) its budget.
@@ -31,11 +35,12 @@ impl Policy for Stable {
         let mut demand = 0.0;
         for flow in group.flows {
             let equal = group.budget * flow.weight / weights;
-            if flow.price <= 0.0 {
+            let fair = if flow.price > 0.0 { (equal / flow.price).min(flow.cap) } else { f64::INFINITY };
+            let known = self.held.contains_key(&flow.flow);
+            if !known && flow.rate() < REACHED * fair {
                 demand += equal;
                 continue;
             }
-            let fair = (equal / flow.price).min(flow.cap);
             let held = self.held.entry(flow.flow).or_insert(fair);
             if !group.changed {
                 *held += FOLLOW * (fair - *held);
@@ -72,5 +77,18 @@ mod tests {
         // At 2 it would be a half: after one look it has given up a hundredth of the rate, and pays
         // twice for the rest.
         assert!((demand(2.0).unwrap_or(0.0) - 2.0 * 0.99).abs() < 1e-9);
+    }
+
+    /// A SYN of a link that nobody pays for is told the minimum price: at that the flow could have a rate
+    /// that no link carries, and holding it would cost all that the host has once it has a price.
+    #[test]
+    fn a_rate_that_a_flow_never_had_is_not_held() {
+        let (mut policy, mut views) = (Stable::default(), flows(1));
+        let mut demand = |price, spending| {
+            (views[0].price, views[0].spending) = (price, spending);
+            policy.demand(&GroupView { now: Time::ZERO, budget: 1.0, flows: &views, rtt: 0.1, changed: false })
+        };
+        assert_eq!(demand(1e-18, 1e-15), Some(1.0));
+        assert_eq!(demand(1.0, 1.0), Some(1.0));
     }
 }

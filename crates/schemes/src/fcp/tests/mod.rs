@@ -2,6 +2,7 @@ mod additions;
 mod aggregate;
 mod deadline;
 mod domain;
+mod groups;
 mod header;
 mod hostile;
 mod metro;
