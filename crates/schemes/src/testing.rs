@@ -23,6 +23,9 @@ impl<E: Endpoint> Endpoint for Watched<E> {
     fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.0.lock().unwrap().on_application(ctx);
     }
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.0.lock().unwrap().on_abort(ctx);
+    }
     fn report(&self) -> FlowReport {
         self.0.lock().unwrap().report()
     }

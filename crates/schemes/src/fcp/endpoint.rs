@@ -12,7 +12,7 @@ mod silence;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, NodeId, Packet};
+use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Packet, UDP_HEADER};
 use midpath_core::rng;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
@@ -26,7 +26,7 @@ use super::resolved::Resolved;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 use deadline::Deadline;
 use pace::{FEW, MOST_STRETCH, PROBE, Pace};
-pub use preload::Announced;
+pub use preload::{Announced, next_round};
 use silence::Silence;
 
 /// Whether the flow has an account.
@@ -44,8 +44,18 @@ enum State {
 struct Identity {
     flow: FlowId,
     host: NodeId,
+    to: NodeId,
     group: u32,
     weight: f64,
+    /// When it stops, where that is known.
+    stop: Time,
+}
+
+impl Identity {
+    fn of(flow: &FlowSpec) -> Identity {
+        let stop = flow.stop.unwrap_or(Time::MAX);
+        Identity { flow: flow.id, host: flow.src, to: flow.dst, group: flow.group, weight: flow.weight, stop }
+    }
 }
 
 /// What the flow spends, $/s.
@@ -99,6 +109,8 @@ pub struct Sender {
     in_flight: InFlight,
     /// Its application has said nothing yet.
     idle: bool,
+    /// Its last packets have announced its end.
+    ends: bool,
 }
 
 impl Sender {
@@ -106,7 +118,7 @@ impl Sender {
     pub fn new(params: Arc<Resolved>, flow: &FlowSpec) -> Sender {
         Sender {
             group: params.group(flow.group).clone(),
-            identity: Identity { flow: flow.id, host: flow.src, group: flow.group, weight: flow.weight },
+            identity: Identity::of(flow),
             state: State::New,
             budget: Budget::default(),
             quote: Quote::default(),
@@ -119,6 +131,7 @@ impl Sender {
             nonce: 0,
             in_flight: InFlight::default(),
             idle: false,
+            ends: false,
             params,
         }
     }
@@ -145,19 +158,20 @@ impl Sender {
     }
 
     /// x: what the flow should spend in the next round, $/s. The host's policy says how much it
-    /// may, the data that will be left then how much it can use: "the flow size / RTT" (§6.1.1),
-    /// and nothing at the end (§4.1, "preloads −1").
+    /// may, the data and the time that will be left then how much it can use: "the flow size / RTT"
+    /// (§6.1.1), and nothing at the end (§4.1, "preloads −1").
     fn wanted(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) -> f64 {
         self.update_target(ctx);
+        let until_stop = self.budget.target * next_round(self.identity.stop, ctx.now, self.rtt);
         if view.unsent == u64::MAX {
-            return self.budget.target;
+            return until_stop;
         }
         let wire = view.to_send() as f64 * (1.0 + view.overhead as f64 / view.mss as f64);
         let then = match self.params.given.preload_for {
             PreloadFor::NextRound => (wire - self.pace.rate * self.rtt).max(0.0),
             PreloadFor::FlowSize => wire,
         };
-        self.budget.target.min(self.quote.price * then / self.rtt)
+        until_stop.min(self.quote.price * then / self.rtt)
     }
 
     /// What the host's policy gives the flow now.
@@ -254,6 +268,37 @@ impl Sender {
 }
 
 impl Sender {
+    /// The header of a packet that leaves now.
+    fn header(&self, syn: bool, preload: f64, now: Time) -> FcpHeader {
+        let balance = match syn {
+            true => budget_field(self.opening.budget),
+            false => self.group.behaviour.claims() * self.quote.price,
+        };
+        FcpHeader {
+            rtt: if syn { 0.0 } else { self.age(now) as f32 },
+            preload: preload as f32,
+            balance: balance as f32,
+            exchange: 1.0,
+            nonce: self.nonce,
+            tenant: self.group.tenant,
+            class: self.class(),
+            ..FcpHeader::default()
+        }
+    }
+
+    /// The flow was given up, or its peer has: no FIN said so. A header alone preloads −1 (§4.1); the
+    /// rest of what the flow paid decays in d, for no packet takes back more than it pays.
+    fn take_leave(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.ends || self.rtt <= 0.0 || self.quote.price <= 0.0 {
+            return;
+        }
+        let mut packet = Packet::new(self.identity.flow, ctx.node, self.identity.to, IP_HEADER + UDP_HEADER);
+        packet.kind = Kind::Datagram;
+        self.nonce = self.nonce.wrapping_add(1);
+        packet.set_header(&self.header(false, -1.0, ctx.now));
+        ctx.send(packet);
+    }
+
     /// Whether its application has said nothing yet: the host's other flows have its budget then.
     fn rest(&mut self, idle: bool, ctx: &mut EndpointCtx<'_>) {
         if self.idle != idle {
@@ -323,7 +368,8 @@ impl NetworkAssisted for Sender {
             self.opening.preload = if self.ask_by_syn() { 0.0 } else { self.start_up(packet, view) };
             self.opening.budget = self.opens_with(ctx);
             self.opening.preload
-        } else if packet.payload > 0 && self.rtt > 0.0 && self.quote.price > 0.0 {
+        } else if (packet.payload > 0 || packet.flags.has(Flags::FIN)) && self.rtt > 0.0 && self.quote.price > 0.0 {
+            self.ends |= packet.flags.has(Flags::FIN);
             self.preload(packet, view, ctx)
         } else {
             0.0
@@ -332,24 +378,7 @@ impl NetworkAssisted for Sender {
             Some(_) if packet.payload > 0 => MOST_STRETCH - rng::unit(ctx.rng),
             _ => 1.0,
         };
-        packet.set_header(&FcpHeader {
-            rtt: if syn { 0.0 } else { self.age(ctx.now) as f32 },
-            price: 0.0,
-            preload: preload as f32,
-            balance: if syn {
-                budget_field(self.opening.budget)
-            } else {
-                self.group.behaviour.claims() * self.quote.price
-            } as f32,
-            charged: 0.0,
-            exchange: 1.0,
-            nonce: self.nonce,
-            tenant: self.group.tenant,
-            class: self.class(),
-            echo: false,
-            refused: false,
-            tree: 0,
-        });
+        packet.set_header(&self.header(syn, preload, ctx.now));
         if syn || packet.payload > 0 {
             // Until it has something to say. Later silences are not told of: each would have all
             // the host's flows announce another budget.
@@ -384,6 +413,7 @@ impl NetworkAssisted for Sender {
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.state == State::Open {
+            self.take_leave(ctx);
             self.state = State::Closed;
             ctx.shared.get::<Host>().close(self.identity.flow, self.identity.host, &self.params, ctx.now);
         }

@@ -2,8 +2,15 @@
 
 use std::collections::VecDeque;
 
+use midpath_core::units::Time;
+
 use crate::fcp::equations;
 use crate::fcp::header::MAX_PRELOAD;
+
+/// The part of the next round trip in which a flow that stops at `stop` still sends.
+pub fn next_round(stop: Time, now: Time, rtt: f64) -> f64 {
+    (stop.saturating_sub(now).as_secs_f64() / rtt - 1.0).clamp(0.0, 1.0)
+}
 
 /// Announcements on the way, and how the present one goes on.
 #[derive(Debug, Clone, Default)]

@@ -8,7 +8,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::OVERHEAD;
-use crate::fcp::endpoint::Announced;
+use crate::fcp::endpoint::{Announced, next_round};
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
 use crate::fcp::host::{Account, Host};
@@ -83,15 +83,12 @@ impl Sender {
         let group = self.params.group(self.flow.group);
         let assigned = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
         self.target = assigned * group.ramp.map_or(1.0, |r| r.share(ctx.now));
-        // §4.1: "preloads −1 when it is terminating".
-        if ctx.now.saturating_add(Time::from_secs_f64(self.rtt)) >= self.stop_at() {
-            return 0.0;
-        }
+        let until_stop = self.target * next_round(self.stop_at(), ctx.now, self.rtt);
         if self.left == u64::MAX {
-            return self.target;
+            return until_stop;
         }
         let wire = self.left as f64 * (1.0 + f64::from(OVERHEAD) / f64::from(self.mss()));
-        self.target.min(self.price * (wire - self.rate * self.rtt).max(0.0) / self.rtt)
+        until_stop.min(self.price * (wire - self.rate * self.rtt).max(0.0) / self.rtt)
     }
 
     /// The preload of the next packet, of `size` bytes.

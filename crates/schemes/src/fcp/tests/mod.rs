@@ -2,6 +2,7 @@ mod additions;
 mod aggregate;
 mod deadline;
 mod domain;
+mod ends;
 mod groups;
 mod header;
 mod hostile;

@@ -337,6 +337,13 @@ impl<K: AssistedConfig> Lab<K> {
         self.wire.arrive(self.now, to, pkt);
     }
 
+    /// The application of the sending end gives the flow up.
+    pub fn abort(&mut self) {
+        let mut tap = Tap { wire: &mut self.wire, me: 0, now: self.now };
+        let end = EndId { flow: FLOW, peer: EndId::ANYONE, active: true };
+        self.nodes[0].abort(end, self.now, &mut self.pool, &mut tap);
+    }
+
     pub fn sender(&self) -> MutexGuard<'_, Sender<K::Controller>> {
         self.sender.lock().unwrap()
     }
