@@ -35,9 +35,9 @@ impl Policy for Stable {
         let mut demand = 0.0;
         for flow in group.flows {
             let equal = group.budget * flow.weight / weights;
-            let fair = if flow.price > 0.0 { (equal / flow.price).min(flow.cap) } else { f64::INFINITY };
-            let known = self.held.contains_key(&flow.flow);
-            if !known && flow.rate() < REACHED * fair {
+            let fair = (equal / flow.price).min(flow.cap);
+            let begins = !self.held.contains_key(&flow.flow) && flow.rate() < REACHED * fair;
+            if begins || flow.price <= 0.0 {
                 demand += equal;
                 continue;
             }
