@@ -58,3 +58,65 @@ fn a_budget_that_nobody_spends_is_an_error() {
     let error = error.to_string();
     assert!(error.contains("groups.gold") && error.contains("`budget`"), "{error}");
 }
+
+/// A host whose two flows of group `a` have links of 100 and 50 Mbps, each shared with another host's flow.
+/// Of its group `b`, one flow stays on a third link, where others come and go. `a`'s rates after 10 s, Mbps.
+fn beside(own: &str, other: Option<&str>) -> Vec<f64> {
+    let links: String = [(0, 100), (1, 50), (2, 40)]
+        .map(|(i, rate)| {
+            format!(
+                "{{ a = \"hub\", b = \"u{i}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n\
+                 {{ a = \"x{i}\", b = \"u{i}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n\
+                 {{ a = \"u{i}\", b = \"v{i}\", rate = \"{rate} Mbps\", delay = \"5 ms\" }},\n\
+                 {{ a = \"v{i}\", b = \"d{i}\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n"
+            )
+        })
+        .concat();
+    let cross: String = (0..3).map(|i| format!("[[flow]]\nfrom = \"x{i}\"\nto = \"d{i}\"\n")).collect();
+    let own_flow = |i| format!("[[flow]]\nfrom = \"s\"\nto = \"d{i}\"\nbudget = \"a\"\n");
+    let others: String = (0..24)
+        .map(|n| {
+            let more = format!("start = \"{} ms\"\nstop = \"{} ms\"\n", 1000 + 400 * n, 1300 + 400 * n);
+            format!("[[flow]]\nfrom = \"s\"\nto = \"d2\"\nbudget = \"b\"\n{}", if n == 0 { "" } else { &more })
+        })
+        .collect();
+    let group = |name: &str, policy: &str| format!("[schemes.fcp.groups.{name}]\npolicy = \"{policy}\"\n");
+    let (b, others) = other.map_or((String::new(), ""), |policy| (group("b", policy), others.as_str()));
+    // Alone with what it has beside the other group.
+    let budget = if other.is_some() { 2.0 } else { 1.0 };
+    let out = run_plain(&format!(
+        "scheme = \"fcp\"\nstop = \"10 s\"\n[topology]\nlinks = [\n\
+         {{ a = \"s\", b = \"hub\", rate = \"1 Gbps\", delay = \"1 ms\" }},\n{links}]\n\
+         [schemes.fcp.hosts.s]\nbudget = {budget}\n{}{b}{}{}{cross}{others}",
+        group("a", own),
+        own_flow(0),
+        own_flow(1)
+    ));
+    let delivered = out.table("flows").expect("every run has flows").u64("delivered_bytes").to_vec();
+    delivered[..2].iter().map(|bytes| *bytes as f64 * 8.0 / 10e6).collect()
+}
+
+/// §4.2: "Even within a host, different groups of flows can use different strategies". Each flow of the
+/// other group that came or went set ours back to equal budgets: 46 and 27 Mbps.
+#[test]
+fn a_group_does_not_notice_the_flows_of_another() {
+    for own in ["equal-budget", "equal-throughput", "max-throughput"] {
+        let alone = beside(own, None);
+        for other in ["equal-budget", "equal-throughput", "max-throughput"] {
+            let found = beside(own, Some(other));
+            println!("{own} beside {other}: {found:.1?} Mbps, alone {alone:.1?}");
+            let close = |x: f64, y: f64| (x / y - 1.0).abs() < 0.05;
+            match own {
+                "max-throughput" => assert!(close(found.iter().sum(), alone.iter().sum())),
+                _ => assert!(found.iter().zip(&alone).all(|(x, y)| close(*x, *y))),
+            }
+        }
+    }
+}
+
+/// A stable group asks for its budget every two round trips.
+#[test]
+fn equal_throughput_stays_equal_beside_a_group_that_asks_again_and_again() {
+    let found = beside("equal-throughput", Some("stable"));
+    assert!((found[0] / found[1] - 1.0).abs() < 0.05, "{found:?} Mbps");
+}

@@ -1,7 +1,7 @@
 //! FCP while things change: flows that leave, many that start, a restart, an outage. Losses are
 //! held against NewReno's on the same scenario.
 
-use crate::common::reads::last;
+use crate::common::reads::{delivered, last, series_after};
 use crate::common::run;
 use midpath_sim::{RunOptions, RunOutput};
 
@@ -262,6 +262,26 @@ fn flows_are_stopped() {
     };
     let text = (0..9).map(stopped).collect::<String>() + "[[flow]]\nfrom = \"s9\"\nto = \"d9\"\n";
     against_newreno("flows are stopped", &dumbbell(10, "50 Mbps", "5 ms", &text), 0.9);
+}
+
+/// What of the link is not used while one of two flows ends at 4 s, in seconds.
+fn idle_after(how: &str) -> (f64, u64) {
+    let flow = |i: u32, more: &str| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n{more}\n");
+    let measure = "[measure]\nseries = true\ninterval = \"5 ms\"\npoints = 1000\nports = 1\nflows = 0\n";
+    let text = dumbbell(2, "100 Mbps", "10 ms", &format!("{measure}{}{}", flow(0, how), flow(1, "")));
+    let out = with(&text.replace("stop = \"10 s\"", "stop = \"5 s\""), "fcp");
+    let around = series_after(&out, "port:r0>r1", "throughput_bps", 3.9).into_iter().filter(|(at, _)| *at < 4.6);
+    (around.map(|(_, bps)| (1.0 - bps / 100e6).max(0.0) * 0.005).sum(), delivered(&out, 0))
+}
+
+/// §4.1: "a flow preloads −1 when it is terminating". What a flow leaves that stops is taken as soon as what
+/// one leaves whose data run out: 7 ms of the link, 6 after a size. While stops were not announced it was 27.
+#[test]
+fn who_stops_hands_over_as_who_has_sent_all() {
+    let (stop, bytes) = idle_after("stop = \"4 s\"");
+    let (size, _) = idle_after(&format!("size = \"{bytes} B\""));
+    println!("idle for {stop:.4} s after a stop, {size:.4} after a size");
+    assert!(stop < 1.25 * size + 0.001);
 }
 
 /// Shorter than any timeout, longer than d: the link has forgotten what all paid, and the first

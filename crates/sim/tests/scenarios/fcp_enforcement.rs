@@ -111,6 +111,36 @@ fn who_announces_and_sends_nothing_halves_the_link_until_it_is_kept_out() {
     assert!(on.0 > 1.7 * FAIR, "{on:?}");
 }
 
+/// §6.1.3: who announces its budget and sends nothing harms the others by its share and no more, for the
+/// link reckons with that. Who does so with each packet counts for two. Without enforcement.
+#[test]
+fn a_false_preload_harms_no_more_than_the_share() {
+    for (hosts, rate, delay) in [(2, 20, 10), (3, 10, 5), (4, 30, 20), (6, 20, 2)] {
+        // The last `liars` of them come last.
+        let honest = |behaviour: &str, liars: usize| -> f64 {
+            let flow = |i: usize| {
+                let (start, group) = if i < hosts { (50 * i, "honest") } else { (2000, "attack") };
+                format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\nstart = \"{start} ms\"\ngroup = \"{group}\"\n")
+            };
+            let text = format!(
+                "scheme = \"fcp\"\nstop = \"12 s\"\n[topology]\ngenerate = \"dumbbell\"\npairs = {}\n\
+                 bottleneck = {{ rate = \"{rate} Mbps\", delay = \"{delay} ms\" }}\n\
+                 access = {{ rate = \"1 Gbps\", delay = \"1 ms\" }}\n[queue]\nlimit = \"100 ms\"\n\
+                 [schemes.fcp.groups.attack]\nbehaviour = \"{behaviour}\"\n{}",
+                hosts + liars,
+                (0..hosts + liars).map(flow).collect::<String>()
+            );
+            rates(&run_plain(&text)).iter().take(hosts).sum()
+        };
+        let (one, two) = (honest("honest", 1), honest("honest", 2));
+        let (once, again) = (honest("idle", 1), honest("idle-again", 1));
+        println!(
+            "{hosts} hosts: {once:.2} and {again:.2} Mbps, beside one or two that are honest {one:.2} and {two:.2}"
+        );
+        assert!(once > 0.95 * one && again > 0.95 * two);
+    }
+}
+
 #[test]
 fn who_announces_less_and_goes_on_is_kept_out() {
     let [off, on] = off_and_on("overdraw");

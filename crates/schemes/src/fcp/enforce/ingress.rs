@@ -278,6 +278,21 @@ mod tests {
         assert_eq!(through(100, 0.0), 17);
     }
 
+    /// What is lent to a host is lent anew each second; who uses it for more than its budget again is kept
+    /// out. So over ten seconds nobody spends more than twice the budget, and what is lent once.
+    #[test]
+    fn ten_seconds_are_worth_twenty_budgets_at_most() {
+        let spent = |per_second: u64| {
+            let mut ingress = ingress();
+            let passed =
+                |i: &u64| ingress.check(&packet(0), &header(0.0), Time::from_us(i * 1_000_000 / per_second)).is_ok();
+            0.15 * (0..10 * per_second).filter(passed).count() as f64
+        };
+        // 0.9, 1.95, 3 and 30 $/s are offered.
+        let found = [6, 13, 20, 200].map(spent);
+        assert!(found[0] > 8.9 && found.iter().all(|paid| *paid <= 20.0 + 1.6), "{found:?} $");
+    }
+
     #[test]
     fn announcements_are_within_the_budget_too() {
         // 0.15·1/0.1 = 1.5 $/s: one, not two.

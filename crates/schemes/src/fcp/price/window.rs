@@ -69,6 +69,8 @@ struct Real {
 impl Real {
     #[inline]
     fn add(&mut self, other: &Real) {
+        #[cfg(test)]
+        tests::ADDED.with(|added| added.set(added.get() + 1));
         self.paid += other.paid;
         self.preloaded += other.preloaded;
         self.rtt += other.rtt;
@@ -358,6 +360,27 @@ impl Window {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    thread_local! {
+        /// How often [`Real`]s were added.
+        pub static ADDED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    /// §4.3: "O(1) computation for every packet arrival": added up with the newer packets, and with the
+    /// older ones, and their sums to each other.
+    #[test]
+    fn a_packet_is_added_up_twice_however_many_there_are() {
+        for inside in [10, 1_000, 100_000] {
+            let (mut window, packets) = (Window::default(), 3 * inside);
+            ADDED.set(0);
+            for now in 0..packets {
+                window.push(Time(now), &paid(1.0));
+                window.expire(Time(now.saturating_sub(inside)));
+                window.sums();
+            }
+            assert!(ADDED.get() <= 3 * packets, "{} for {packets} packets", ADDED.get());
+        }
+    }
 
     fn paid(x: f64) -> Payment {
         Payment { paid: x, ..Payment::default() }

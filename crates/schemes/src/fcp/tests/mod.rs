@@ -7,6 +7,7 @@ mod groups;
 mod header;
 mod hostile;
 mod metro;
+mod paper;
 mod script;
 mod stability;
 mod text;

@@ -97,7 +97,8 @@ impl Scripted {
         if then < self.start + RTT.as_secs_f64() { self.first * FIRST } else { (self.budget)(then) }
     }
 
-    fn tick(&mut self, pricing: &mut dyn Pricing, now: Time) {
+    /// Takes its turn at `now`.
+    pub fn tick(&mut self, pricing: &mut dyn Pricing, now: Time) {
         let t = now.as_secs_f64();
         if t < self.start {
             return self.rates.push(0.0);
