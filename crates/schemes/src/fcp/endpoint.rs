@@ -195,8 +195,7 @@ impl Sender {
     /// all there are if that is less.
     fn start_up(&self, packet: &Packet, view: &View) -> f64 {
         let full = (view.mss + view.overhead) as f64;
-        let packets =
-            (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, f64::from(self.params.given.startup_packets));
+        let packets = (view.unsent as f64 / view.mss as f64).ceil().clamp(1.0, equations::STARTUP_PACKETS);
         packets * full / on_wire(packet)
     }
 
@@ -344,7 +343,7 @@ impl CongestionController for Sender {
     /// packets, a price, and preloads for the rest.
     fn on_rto(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         if self.rtt > 0.0 && self.params.additions().restart {
-            let startup = f64::from(self.params.given.startup_packets) * window.mss as f64 / self.rtt;
+            let startup = equations::STARTUP_PACKETS * window.mss as f64 / self.rtt;
             self.forget(self.pace.rate.min(startup));
         }
         window.cwnd

@@ -16,6 +16,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{Drop, PortSpec};
 use midpath_core::units::Time;
 
+use super::equations;
 use super::header::FcpHeader;
 use super::resolved::Resolved;
 pub use egress::Egress;
@@ -34,7 +35,7 @@ impl Edge {
         if !params.given.network.enforcement || spec.host || !spec.edge {
             return None;
         }
-        let startup = f64::from(params.given.startup_packets) * f64::from(spec.link.mtu);
+        let startup = equations::STARTUP_PACKETS * f64::from(spec.link.mtu);
         Some(Edge {
             ingress: Ingress::new(spec.peer, params.budget(spec.peer), startup),
             egress: Egress::new(params.given.minimum_price),

@@ -2,6 +2,9 @@
 //!
 //! Budgets and spending are in $/s, prices in $/byte, sizes and queues in bytes, times in seconds.
 
+/// §4.1, "start-up behaviour": packets that a flow may send in the round trip after its SYN-ACK.
+pub const STARTUP_PACKETS: f64 = 10.0;
+
 /// `f64::max` and `f64::min` where `bound` is a number: one instruction instead of five, for each packet
 /// on each link.
 #[inline(always)]

@@ -45,8 +45,6 @@ pub struct FcpParams {
     pub window: f64,
     /// The least price, $/byte. 10^-18 is §5's.
     pub minimum_price: f64,
-    /// Packets of the first round trip after the handshake. 10 is §4.1's.
-    pub startup_packets: u32,
     /// What flows preload for that need less than their budget.
     pub preload_for: PreloadFor,
     /// What senders write into the header's round-trip time.
@@ -77,7 +75,6 @@ impl Default for FcpParams {
             alpha: 2.0,
             window: 2.0,
             minimum_price: 1e-18,
-            startup_packets: 10,
             preload_for: PreloadFor::NextRound,
             header_rtt: HeaderRtt::PriceAge,
             background_share: 1e-4,
@@ -158,10 +155,6 @@ pub struct GroupParams {
     /// A budget that grows in steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
-    /// The largest preload; 1 doubles the budget in a round trip. Without a limit unless said, but
-    /// 1 with class `stability` (§4.2: "end-points limit the maximum preload to 1").
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_preload: Option<f64>,
     /// Whether its senders keep to the protocol.
     pub behaviour: Behaviour,
     /// Hosts that each of its flows goes to besides the one that the flow names, which is the one
@@ -180,7 +173,6 @@ impl Default for GroupParams {
             class: Class::Normal,
             rate: None,
             ramp: None,
-            max_preload: None,
             behaviour: Behaviour::Honest,
             multicast: Vec::new(),
             tenant: 0,
@@ -297,14 +289,14 @@ pub enum Kind {
 }
 
 impl GroupParams {
-    /// The largest preload of its flows.
+    /// The largest preload of its flows; 1 doubles the budget in a round trip (§4.2: "end-points limit
+    /// the maximum preload to 1").
     pub fn preload_limit(&self) -> f64 {
-        self.max_preload.unwrap_or(if self.class == Class::Stability { 1.0 } else { f64::INFINITY })
+        if self.class == Class::Stability { 1.0 } else { f64::INFINITY }
     }
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
         require((1e-12..=1e12).contains(&self.weight), "weight", "from 1e-12 to 1e12")?;
-        require(self.max_preload.is_none_or(|p| p > 0.0), "max_preload", "above zero")?;
         let rate = self.rate.is_some_and(|r| r.0 > 0);
         require(
             rate == (self.class == Class::Deadline),

@@ -45,7 +45,6 @@ impl FcpParams {
             "minimum_price",
             "above zero and at most 1e-3 $/byte",
         )?;
-        require((1..=1000).contains(&self.startup_packets), "startup_packets", "from 1 to 1000")?;
         require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
         let each = self.tcp.delayed_ack == DelayedAck(1);
         require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;

@@ -104,7 +104,7 @@ impl Sender {
     /// The first packet has no payload; like a SYN, it announces the packets of the first round
     /// trip (§4.1, "start-up behaviour").
     fn start_up(&self) -> f64 {
-        f64::from(self.params.given.startup_packets) * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
+        equations::STARTUP_PACKETS * f64::from(self.mss() + OVERHEAD) / f64::from(OVERHEAD)
     }
 
     fn send(&mut self, ctx: &mut EndpointCtx<'_>) {
