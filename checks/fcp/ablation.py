@@ -64,7 +64,6 @@ WITHOUT = {
             "leave_unpaid": "false",
             "patience": "1.0",
             "announcements": "0.0",
-            "longest_age": "0.0",
             "unanswered_rounds": "0.0",
         }.items()
     },

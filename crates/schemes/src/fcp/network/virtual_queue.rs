@@ -26,7 +26,7 @@ impl Basis {
 
     /// A meter that has seen nothing.
     pub fn meter(&self) -> Meter {
-        Meter::new(self.rtt).at_least(self.least).longest_age(self.rule.additions.longest_age)
+        Meter::new(self.rtt).at_least(self.least)
     }
 
     /// A price at the minimum.

@@ -52,10 +52,6 @@ pub struct Additions {
     /// refuse what is above twice the budget, and what is lost is announced again. 0 is the paper's:
     /// any amount.
     pub announcements: f64,
-    /// A header's round-trip time counts into d for so many times the average at most: a flow that
-    /// was not answered for long says nothing of how soon others follow a price. 0 is the paper's:
-    /// in full.
-    pub longest_age: f64,
     /// How many round trips at its rate a sender has out without an answer; it waits then. 0 is the
     /// paper's: any number.
     pub unanswered_rounds: f64,
@@ -84,8 +80,6 @@ impl Default for Additions {
             announcements: 1.8,
             // So that a path that has just become a few times longer does not slow a flow down.
             unanswered_rounds: 4.0,
-            // Ages that double in each round trip, as where a share falls, count in full.
-            longest_age: 4.0,
         }
     }
 }
@@ -108,7 +102,6 @@ impl Additions {
         patience: 1.0,
         announcements: 0.0,
         unanswered_rounds: 0.0,
-        longest_age: 0.0,
     };
 
     pub(super) fn check(&self) -> Result<(), SpecError> {
@@ -123,11 +116,6 @@ impl Additions {
             self.announcements == 0.0 || (1.0..=1e6).contains(&self.announcements),
             "announcements",
             "0 or from 1 to 1e6 budgets",
-        )?;
-        require(
-            self.longest_age == 0.0 || (1.0..=1e6).contains(&self.longest_age),
-            "longest_age",
-            "0 or from 1 to 1e6",
         )?;
         require((1.0..=1e4).contains(&self.patience), "patience", "from 1 to 1e4 seconds")?;
         require(self.least_packets <= 100_000, "least_packets", "at most 100000")

@@ -32,8 +32,6 @@ pub struct Meter {
     newest: f64,
     /// Whether flows that begin are counted apart.
     opens: bool,
-    /// A round-trip time counts into the average for so many times the average at most.
-    longest: f64,
     since: Option<Time>,
     /// What came until then is forgotten.
     cut: Time,
@@ -50,7 +48,6 @@ impl Meter {
             least: 0.0,
             newest: 0.0,
             opens: false,
-            longest: f64::INFINITY,
             since: None,
             cut: Time::ZERO,
             span: Time::from_secs(1),
@@ -68,16 +65,6 @@ impl Meter {
     #[must_use]
     pub fn opening_apart(self) -> Meter {
         Meter { opens: true, ..self }
-    }
-
-    /// The same where a round-trip time counts for `times` the average at most; 0 is any.
-    ///
-    /// Ours: d is how soon senders follow a price. Who was not answered for seconds pays a price of
-    /// then, and says nothing about that; a few of them make a d of many round trips, in which (4)
-    /// counts what is announced again and again, as payments.
-    #[must_use]
-    pub fn longest_age(self, times: f64) -> Meter {
-        Meter { longest: if times > 0.0 { times } else { f64::INFINITY }, ..self }
     }
 
     /// The average round-trip time, s.
@@ -119,7 +106,7 @@ impl Meter {
             &Payment {
                 paid,
                 preloaded: equations::preloaded(paid, header.preload.into(), rtt),
-                rtt: equations::at_most(rtt, self.longest * self.rtt),
+                rtt,
                 yielding: if header.balance > 0.0 { f64::from(size) / f64::from(header.balance) } else { 0.0 },
                 bytes: size,
             },
@@ -256,8 +243,8 @@ impl Meter {
 
     /// Forgets everything but the round-trip time.
     pub fn reset(&mut self) {
-        let Meter { rtt, least, opens, longest, .. } = *self;
-        *self = Meter { least, opens, longest, ..Meter::new(rtt) };
+        let Meter { rtt, least, opens, .. } = *self;
+        *self = Meter { least, opens, ..Meter::new(rtt) };
     }
 }
 
@@ -354,20 +341,6 @@ mod tests {
         assert!((price(0.0, 100.0) - 100.0 / 100e3).abs() < 1e-12);
         assert!((price(10.0, 5.0) - 10.0 / 50e3).abs() < 1e-12);
         assert!((price(10.0, 90.0) - 100.0 / 100e3).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_price_of_long_ago_says_little_of_how_soon_senders_follow() {
-        let d = |times| {
-            let mut meter = Meter::new(0.1).longest_age(times);
-            for (ms, rtt) in [(1, 0.1), (2, 0.1), (3, 0.1), (4, 8.1)] {
-                meter.charge(Time::from_ms(ms), &FcpHeader { rtt, balance: 1.0, ..FcpHeader::default() }, 1, 1.0);
-            }
-            meter.sum_window(Time::from_ms(4), &RULE);
-            meter.d(&RULE)
-        };
-        // (0.3 + 8.1) / 4, twice; (0.3 + 0.4) / 4, twice.
-        assert!((d(0.0) - 4.2).abs() < 1e-6 && (d(4.0) - 0.35).abs() < 1e-6, "{} {}", d(0.0), d(4.0));
     }
 
     #[test]
