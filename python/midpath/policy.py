@@ -35,7 +35,7 @@ class Group:
     rtt_s: float
     """The average round-trip time of the flows that know theirs."""
     changed: bool
-    """Whether flows came or went; else it is the regular look, every two round trips."""
+    """Whether flows of the group came or went; else it is the regular look, every two round trips."""
     flows: tuple[Flow, ...]
 
 

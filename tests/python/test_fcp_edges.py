@@ -1,4 +1,4 @@
-"""A sample of checks/fcp/edges.py: random starts, scarcity, outages, joins and cheats, held to the same bounds."""
+"""Samples of the random scenarios in checks/fcp, held to the same bounds."""
 
 import re
 from pathlib import Path
@@ -41,3 +41,24 @@ def test_the_page_has_every_class(edges):
     assert set(rows) == {"starts", "scarcity", "outage", "cheats", "joins"}
     assert int(rows.pop("joins")) == 1000
     assert set(rows.values()) == {"100"}
+
+
+@pytest.mark.parametrize("number", [1005, 1006, 1012, 1017, 1055, 1058, 1063, 1092])
+def test_a_group_gets_beside_another_what_it_gets_alone(number):
+    # In each of them a bound was missed while a flow of one group set another group's policy back.
+    groups = script.load(FOLDER / "groups.py")
+    assert groups.failures(*groups.both(number)) == {}
+
+
+@pytest.mark.parametrize("number", [1002, 1003, 1008, 1011])
+def test_a_flow_that_stops_leaves_no_more_idle_than_one_that_has_sent_all(number):
+    # In each of them it did while a stop was not announced.
+    ends = script.load(FOLDER / "ends.py")
+    assert ends.failures(ends.both(number)[1]) == []
+
+
+@pytest.mark.parametrize("family", ["crowds", "scarcity", "changes", "corruption", "steady"])
+def test_draws_for_the_ablation_run(family):
+    ablation = script.load(FOLDER / "ablation.py")
+    found = [ablation.run(family, 1, name) for name in ("", "opening_budget,keep_pace")]
+    assert found[0].digest != found[1].digest
