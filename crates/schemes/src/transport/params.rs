@@ -130,6 +130,14 @@ impl TcpParams {
         )
     }
 
+    /// Whether nobody answers a SYN or SYN-ACK, repeated so often, with this timeout now: it was repeated
+    /// as often as said, and for as long as that takes from RFC 6298's first timeout of 1 s on. A first
+    /// timeout far below the round trip ends no connection.
+    pub(super) fn gives_up_opening(&self, retries: u32, rto: Time) -> bool {
+        let last = Time::from_secs(1 << self.syn_retries.min(16)).min(self.max_rto);
+        retries >= self.syn_retries && rto >= last
+    }
+
     /// Bytes of headers on a data packet: IPv4 (20), TCP (20), and the timestamp option with its
     /// padding (12).
     pub const fn overhead(&self) -> u32 {

@@ -396,7 +396,12 @@ impl Receiver {
     }
 
     fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.retries >= self.settings.tcp.syn_retries {
+        let tcp = &self.settings.tcp;
+        let gives_up = match self.state {
+            State::SynReceived => tcp.gives_up_opening(self.retries, self.rtt.rto()),
+            _ => self.retries >= tcp.syn_retries,
+        };
+        if gives_up {
             ctx.ended(Ended::TimedOut);
             return ctx.finish();
         }

@@ -111,6 +111,10 @@ impl<C: NetworkAssisted> Sender<C> {
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
         if self.retries == 0 || self.ends.echoes(packet, self.syn_at) {
             self.measured(now.saturating_sub(self.syn_at));
+        } else if self.overtaken.is_some() && self.ends.stamped(packet) {
+            // RFC 7323, §4.1: it answers an earlier SYN, which was not lost (RFC 3522). Where timeouts follow
+            // how far apart ACKs are: a SYN that a failed link held for seconds sets no RTO there.
+            self.measured(self.ends.since(packet.ts_ecr, now));
         }
     }
 
@@ -198,7 +202,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn on_deadline(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.rto_at = Time::MAX;
         match self.state {
-            State::SynSent if self.retries >= self.settings.tcp.syn_retries => {
+            State::SynSent if self.settings.tcp.gives_up_opening(self.retries, self.rtt.rto()) => {
                 ctx.ended(Ended::TimedOut);
                 self.finish(ctx);
             }
