@@ -17,7 +17,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::header::{Direction, InrppHeader, Nonces};
 use super::note::{self, Form, Plain};
-use super::params::{Notify, Repair};
+use super::params::{Notify, Params, Repair};
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits};
 use control::Control;
@@ -42,6 +42,21 @@ pub struct Ends {
     pub notify: Notify,
     /// What is repeated when.
     pub repair: Repair,
+}
+
+impl Ends {
+    /// As these parameters have it.
+    pub fn new(p: &Params) -> Ends {
+        Ends {
+            expiry: p.expiry,
+            steer: p.steer,
+            promises: p.promises,
+            spread: p.spread,
+            sparse: p.sparse,
+            notify: p.notify,
+            repair: p.repair,
+        }
+    }
 }
 
 impl AssistedConfig for Ends {
@@ -115,15 +130,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_nonce_is_no_longer_echoed() {
-        let ends = Ends {
-            expiry: Time::from_secs(1),
-            steer: true,
-            promises: true,
-            spread: true,
-            sparse: true,
-            notify: Notify::Acks,
-            repair: Repair::Overtaken,
-        };
+        let ends = Ends::new(&Params::default());
         let mut control = ends.build(&TcpParams::default(), 1424, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
         let mut nonces = Nonces::default();
         [7, 9].into_iter().for_each(|n| nonces.add(Nonce(n)));

@@ -108,16 +108,7 @@ pub struct Inrpp {
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: Params) -> crate::Built {
     params.check()?;
-    let senders = Ends {
-        expiry: params.expiry,
-        steer: params.steer,
-        promises: params.promises,
-        spread: params.spread,
-        sparse: params.sparse,
-        notify: params.notify,
-        repair: params.repair,
-    };
-    let ends = Arc::new(Tcp::new(name, params.tcp(), senders)?);
+    let ends = Arc::new(Tcp::new(name, params.tcp(), Ends::new(&params))?);
     let config = Arc::new(Config::new(&params));
     let network = Domain { params, borders: Vec::new(), config };
     Ok(Arc::new(Inrpp { name: name.to_owned(), ends, network: Arc::new(network) }))

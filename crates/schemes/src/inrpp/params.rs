@@ -189,6 +189,10 @@ pub struct Params {
     pub repair: Repair,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
     pub min_rto: Time,
+    /// Retransmission timeout before the first round-trip sample. Unset: `min_rto`, 1 s at most. RFC
+    /// 6298 has one value for both, (2.1) and (2.4), and RFC 8961, §4, (1) allows less to who knows
+    /// the network: a `min_rto` below it says so.
+    pub initial_rto: Option<Time>,
     /// The receiver's window. 1 GiB: never the limit.
     pub receive_window: Bytes,
 }
@@ -231,6 +235,7 @@ impl Default for Params {
             delayed_ack: DelayedAck(1),
             repair: Repair::Overtaken,
             min_rto: Time::from_secs(1),
+            initial_rto: None,
             receive_window: Bytes(1 << 30),
         }
     }
@@ -257,6 +262,9 @@ impl Texts for Params {
         })
     }
 }
+
+/// RFC 6298, (2.1): the retransmission timeout of who knows nothing of the path.
+const FIRST_RTO: Time = Time::from_secs(1);
 
 /// §III-B: α must be below π/(4√2).
 const MAX_ALPHA: f64 = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
@@ -306,6 +314,7 @@ impl Params {
         TcpParams {
             delayed_ack: self.delayed_ack,
             min_rto: self.min_rto,
+            initial_rto: self.initial_rto.unwrap_or(self.min_rto.min(FIRST_RTO)),
             receive_window: self.receive_window,
             // §III-C: "the fast-recovery mechanism at the sender is disabled". No number of
             // duplicate ACKs means loss.
@@ -319,6 +328,16 @@ impl Params {
 mod tests {
     use super::*;
     use crate::params::read_text;
+
+    #[test]
+    fn the_first_timeout_follows_the_least() {
+        let first = |value| read_text::<Params>(&value).unwrap().tcp().initial_rto;
+        let (ms, second) = (Time::from_ms, Time::from_secs(1));
+        assert_eq!(first(json!({})), second, "RFC 6298");
+        assert_eq!(first(json!({ "min_rto": "10 ms" })), ms(10));
+        assert_eq!(first(json!({ "min_rto": "3 s" })), second);
+        assert_eq!(first(json!({ "min_rto": "10 ms", "initial_rto": "40 ms" })), ms(40));
+    }
 
     #[test]
     fn the_papers_text_is_one_switch_and_a_key_beside_it_counts() {

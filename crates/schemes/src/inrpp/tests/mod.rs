@@ -3,6 +3,7 @@ mod border;
 mod cache;
 mod detours;
 mod harness;
+mod first_timeout;
 mod headers;
 mod hostile;
 mod nonces;

@@ -129,7 +129,8 @@ fn a_round_trip_that_grows_to_seconds_is_no_loss() {
     // What a custody cache does to it: each packet waits longer than the one before.
     let mut lab = lab(1500).treat(|s| if s.from == 0 { Fate::Late(Time(s.at.0 * 5)) } else { Fate::Pass });
     lab.run();
-    assert_eq!((repeats(&lab), lab.report().timeouts), (vec![], 0));
+    // The first segment takes longer than the handshake has let expect, and asks.
+    assert_eq!((repeats(&lab), lab.report().timeouts), (vec![0], 0));
 }
 
 proptest! {

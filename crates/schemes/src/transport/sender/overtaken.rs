@@ -188,11 +188,22 @@ impl Overtaken {
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 
-    /// Something has arrived, and more is on its way: when to ask if that does not come. Two round
-    /// trips without queues, as RFC 8985 has it with smoothed ones, and what ACKs are apart.
+    /// Something has arrived, and more is on its way: when to ask if that does not come.
     fn expect(&mut self, base: Time, times: &SendTimes) {
-        let patience = Time(base.0.saturating_mul(2)).saturating_add(self.gaps.rto()).saturating_add(self.later(times));
-        self.probe_at = if self.gaps.sampled() { self.last_ack.saturating_add(patience) } else { Time::MAX };
+        self.probe_at = self.last_ack.saturating_add(self.silence(base)).saturating_add(self.later(times));
+    }
+
+    /// Something is sent while nothing is on its way: when to ask if that does not arrive. A round trip
+    /// is known, of the handshake's at least; the least RTO may be thousands of it.
+    pub fn expect_first(&mut self, base: Time, now: Time) {
+        self.probe_at = if base.is_zero() { Time::MAX } else { now.saturating_add(self.silence(base)) };
+    }
+
+    /// How long nothing comes before the first segment asks: two round trips without queues, as RFC
+    /// 8985 has it with smoothed ones, and what ACKs are apart, where that is known.
+    fn silence(&self, base: Time) -> Time {
+        let apart = if self.gaps.sampled() { self.gaps.rto() } else { Time::ZERO };
+        Time(base.0.saturating_mul(2)).saturating_add(apart)
     }
 
     /// How long nothing may arrive before it is a timeout, the `retries`th.
@@ -259,6 +270,7 @@ impl<C: NetworkAssisted> Sender<C> {
         overtaken.find_overtaken(self.una, &self.times, sacked, now);
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
+            self.rto_at = Time::MAX; // RFC 8985, §7.3: the timer starts anew with a probe
             overtaken.give_up(self.una, &self.times, sacked);
         } else if overtaken.last_ack == now {
             overtaken.expect(base, &self.times);

@@ -227,6 +227,11 @@ impl<C: NetworkAssisted> Sender<C> {
 
     #[inline]
     fn count_new(&mut self, segment: Segment, now: Time) {
+        if self.una == self.nxt
+            && let Some(overtaken) = &mut self.overtaken
+        {
+            overtaken.expect_first(self.stats.rtt_min, now);
+        }
         self.nxt += segment.len();
         self.times.sent(self.nxt, now);
         self.probes.moved();
