@@ -206,10 +206,11 @@ impl Overtaken {
         Time(base.0.saturating_mul(2)).saturating_add(apart)
     }
 
-    /// How long nothing may arrive before it is a timeout, the `retries`th.
-    fn patience(&self, retries: u32, times: &SendTimes) -> Option<Time> {
+    /// How long nothing may arrive before it is a timeout, the `retries`th. What was overtaken is
+    /// repeated a round trip later, and that takes another to be heard of.
+    fn patience(&self, retries: u32, base: Time, times: &SendTimes) -> Option<Time> {
         let (least, most) = self.bounds;
-        let once = self.gaps.rto().max(least);
+        let once = self.gaps.rto().max(least).max(Time(base.0.saturating_mul(2)));
         let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(most);
         // What a timeout has repeated is the next to arrive, and was sent just now.
         let later = if retries == 0 { self.later(times) } else { Time::ZERO };
@@ -300,7 +301,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// as any packet does.
     #[inline]
     pub(super) fn patience(&self) -> Time {
-        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, &self.times));
+        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.times));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
