@@ -41,7 +41,6 @@ from pathlib import Path
 import numpy as np
 
 import midpath
-from midpath import __version__
 from midpath.stats import estimate
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -246,11 +245,11 @@ def rows(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) 
                 continue
             means = interval([math.log(off.mean / on.mean) for on, off, _ in ours])
             lates = interval([math.log(off.late / on.late) for on, off, _ in ours])
-            broken = [
-                f"{sum(missed(on, base)[b] for on, _, base in ours)} → {sum(missed(off, base)[b] for _, off, base in ours)}"
-                for b in BOUNDS
-            ]
-            more = sum(sum(missed(off, base).values()) - sum(missed(on, base).values()) for on, off, base in ours)
+            before, after = (
+                [sum(missed(one[which], one[2])[bound] for one in ours) for bound in BOUNDS] for which in (0, 1)
+            )
+            broken = [f"{was} → {now}" for was, now in zip(before, after, strict=True)]
+            more = sum(after) - sum(before)
             little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
             goes = "" if of != "all" else "goes" if little and more <= 0 and len(ours) >= ENOUGH else "stays"
             cells = [f"{100 * mean:+.1f} ± {100 * half:.1f} %" for mean, half in (means, lates)]
@@ -261,11 +260,11 @@ def rows(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) 
 def page(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) -> Iterator[str]:
     """ABLATION.md."""
     yield "# INRPP without each of our additions\n"
-    yield f"Midpath {__version__}, scenarios {numbers[0]} to {numbers[-1]}, written by"
-    yield f"`python checks/inrpp/ablation.py --first {numbers[0]} --scenarios {len(numbers)}`. What a scenario is, the bounds"
-    yield "and the rule stand at its head; they were fixed before the first run. *Mean* and *p99*: by how much longer flows"
-    yield "take without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how many"
-    yield "of these they are missed with it → without it.\n"
+    more = f" --of {','.join(variants)}" if list(variants) != list(ADDITIONS) else ""
+    yield f"{scenes.written(numbers, 'inrpp/ablation.py', more=more)} What a scenario is, the bounds and the rule"
+    yield "stand at its head; they were fixed before the first run. *Mean* and *p99*: by how much longer flows take"
+    yield "without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how"
+    yield "many of these they are missed with it → without it.\n"
     yield scenes.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
     yield from rows(numbers, variants, jobs, keep)
 

@@ -86,7 +86,9 @@ class Path3:
         """What fails."""
         handshake = self.trip + 16 * SYN * (2 / self.access + 1 / self.core)
         at = {"data": self.on_core(FULL, handshake), "syn": self.on_core(SYN, 0.0)}.get(self.kind)
-        return "" if at is None else scenes.down("r0", "r1", *(f"{1e9 * time:.3f} ns" for time in (at, at + self.lasts)))
+        if at is None:
+            return ""
+        return scenes.down("r0", "r1", f"{1e9 * at:.3f} ns", f"{1e9 * (at + self.lasts):.3f} ns")
 
     @property
     def lasts(self) -> float:
@@ -138,11 +140,18 @@ class Fabric:
 
     def toml(self, fails: bool = True) -> str:
         """The scenario's text."""
-        fault = f'[[fault]]\nkind = "link-down"\nlink = ["{self.link[0]}", "{self.link[1]}"]\nat = "{1e6 * self.at:.0f} us"'
-        us = {"probe_interval": 100, "decision_interval": 500, "linger": 1000, "expiry": 1e4, "min_rto": 1e6 * self.least}
+        fault = scenes.down(*self.link, f"{1e6 * self.at:.0f} us", "3 s")
+        us = {
+            "probe_interval": 1e2,
+            "decision_interval": 5e2,
+            "linger": 1e3,
+            "expiry": 1e4,
+            "min_rto": 1e6 * self.least,
+        }
+        link = f'{{ rate = "{self.rate:.2f} Gbps", delay = "{1e9 * self.delay:.0f} ns" }}'
         return "\n".join([
             f'scheme = "inrpp"\nseed = {self.number}\nstop = "3 s"',
-            f'[topology]\ngenerate = "fat-tree"\nk = 4\nlink = {{ rate = "{self.rate:.2f} Gbps", delay = "{1e9 * self.delay:.0f} ns" }}',
+            f'[topology]\ngenerate = "fat-tree"\nk = 4\nlink = {link}',
             f'[queue]\nlimit = "300 kB"\n[routing]\nreconverge = "{1e6 * self.around:.0f} us"',
             "[schemes.inrpp]\n" + "\n".join(f'{key} = "{value:.0f} us"' for key, value in us.items()),
             '[[workload]]\nsizes = { kind = "cdf", name = "web-search" }\nmatrix = { kind = "random" }',
@@ -178,8 +187,8 @@ def page(numbers: range) -> Iterator[str]:
     """FIRST_TIMEOUT.md."""
     found = {number: draw(number).found() for number in numbers}
     yield "# INRPP's first timeout\n"
-    yield f"{scenes.written(numbers, 'inrpp/first_timeout.py')} What a scenario is and what the bounds are stands at its"
-    yield "head. They were fixed before the first run.\n"
+    yield f"{scenes.written(numbers, 'inrpp/first_timeout.py')} What a scenario is and what the bounds are stands at"
+    yield "its head. They were fixed before the first run.\n"
     yield scenes.head(["class", "bound kept", "flows with timeouts", "latest, of the bound"])
     for kind in CLASSES:
         ours = [one for number, one in found.items() if draw(number).kind == kind]
