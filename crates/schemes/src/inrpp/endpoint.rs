@@ -25,7 +25,7 @@ use host::HostFlows;
 use trip::Trip;
 
 /// The configuration of senders and receivers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
@@ -42,6 +42,8 @@ pub struct Ends {
     pub notify: Notify,
     /// What is repeated when.
     pub repair: Repair,
+    /// Numbers of the groups whose senders ignore what they are told.
+    pub non_cooperative: Vec<u32>,
 }
 
 impl Ends {
@@ -55,14 +57,16 @@ impl Ends {
             sparse: p.sparse,
             notify: p.notify,
             repair: p.repair,
+            non_cooperative: Vec::new(),
         }
     }
 }
 
 impl AssistedConfig for Ends {
     type Controller = Control;
-    fn build(&self, tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Control {
+    fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Control {
         Control {
+            heeds: !self.non_cooperative.contains(&flow.group),
             expiry: self.expiry,
             steer: self.steer,
             promises: self.steer && self.promises,
@@ -127,6 +131,7 @@ mod tests {
 
     use super::*;
     use crate::inrpp::header::Nonce;
+    use crate::transport::cc::{Congestion, CongestionController, Window};
 
     #[test]
     fn a_cancelled_nonce_is_no_longer_echoed() {
@@ -138,5 +143,32 @@ mod tests {
         control.cancel(Nonce(7));
         assert_eq!(control.echo.iter().collect::<Vec<_>>(), [Nonce(9)]);
         assert_eq!(control.passed.iter().count(), 2, "the flow goes through both all the same");
+    }
+
+    /// A sender that a port has slowed down.
+    fn slowed(params: &Params) -> (Control, Window) {
+        let tcp = params.tcp();
+        let mut control = Ends::new(params).build(&tcp, 1424, &FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)));
+        control.slowed.push(Nonce(7));
+        (control, Window::new(10, 1424))
+    }
+
+    #[test]
+    fn a_timeout_opens_the_loop_where_no_ack_has_come_for_so_long() {
+        for (heard, opens) in [(Time::ZERO, true), (Time::from_ms(600), false)] {
+            let (mut control, window) = slowed(&Params::default());
+            control.last_ack = heard;
+            let congestion = Congestion { now: Time::from_secs(1), flight: 14_240, ecn_reduced: false };
+            control.on_rto(&window, &congestion);
+            assert_eq!(control.closed(), !opens);
+        }
+    }
+
+    #[test]
+    fn flows_of_groups_that_are_named_do_not_heed() {
+        let ends = Ends { non_cooperative: vec![2], ..Ends::new(&Params::default()) };
+        let flow = |group| FlowSpec { group, ..FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)) };
+        let heeds = [1, 2].map(|group| ends.build(&TcpParams::default(), 1424, &flow(group)).heeds);
+        assert_eq!(heeds, [true, false]);
     }
 }

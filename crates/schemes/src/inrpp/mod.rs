@@ -30,6 +30,7 @@
 //! | `port/ack.rs` | what happens to an ACK, step by step |
 //! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
 //! | `promises.rs` | what a port has promised to flows that start; ours |
+//! | `overdue.rs` | flows whose senders ignore that; ours |
 //! | `port/trust.rs` | whose notifications count, and what is signed |
 //! | `port/outage.rs` | around a link that is down; ours |
 //! | `port/detours.rs` | probes, and packets around the link |
@@ -66,6 +67,7 @@ pub mod load;
 mod machine;
 pub mod nonces;
 mod note;
+mod overdue;
 pub mod overlay;
 pub mod params;
 pub mod port;
@@ -129,7 +131,8 @@ impl Scheme for Inrpp {
     }
     fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn Scheme>>, SpecError> {
         let network = Arc::new(self.network.bind(names)?);
-        Ok(Some(Arc::new(Inrpp { name: self.name.clone(), ends: self.ends.clone(), network })))
+        let ends = Arc::new(self.network.ends(&self.name, names)?);
+        Ok(Some(Arc::new(Inrpp { name: self.name.clone(), ends, network })))
     }
     fn transport(&self) -> Option<Arc<dyn Transport>> {
         Some(self.ends.clone())
@@ -151,6 +154,18 @@ impl Domain {
     fn bind(&self, names: &dyn Names) -> Result<Domain, SpecError> {
         let borders = find(names, "no_detours_at", &self.params.no_detours_at)?;
         Ok(Domain { params: self.params.clone(), borders, config: self.config.clone() })
+    }
+
+    /// The ends, where groups have numbers.
+    fn ends(&self, name: &str, names: &dyn Names) -> Result<Tcp<Ends>, SpecError> {
+        let number = |(i, group): (usize, &String)| {
+            let unknown =
+                || SpecError::new(format!("non_cooperative[{i}]"), format!("no flow is of a group `{group}`"));
+            names.group(group).ok_or_else(unknown)
+        };
+        let groups = &self.params.non_cooperative;
+        let non_cooperative = groups.iter().enumerate().map(number).collect::<Result<_, _>>()?;
+        Tcp::new(name, self.params.tcp(), Ends { non_cooperative, ..Ends::new(&self.params) })
     }
 
     /// What a port knows of the network around it.

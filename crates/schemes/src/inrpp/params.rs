@@ -184,6 +184,13 @@ pub struct Params {
     /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and
     /// Fig. 11 shows equal rates in and out.
     pub delayed_ack: DelayedAck,
+    /// Groups of flows whose senders ignore what they are told (§V-C): they send at the share of their
+    /// own link whatever comes back, and echo no nonce.
+    pub non_cooperative: Vec<String>,
+    /// Whether ports refuse what a flow with more than its part of the cache sends beyond what ACKs have
+    /// released, later than two round trips after it had too much. Ours: §V-C names senders that ignore
+    /// feedback and leaves what to do about them open. Needs `notify = "acks"`.
+    pub enforcement: bool,
     /// When senders repeat: "overtaken" (what SACK shows to be lost, and a restart at the round
     /// trip without queues) or "timeout" (the paper's text).
     pub repair: Repair,
@@ -233,6 +240,8 @@ impl Default for Params {
             secret: "midpath".to_owned(),
             first_number: 0,
             delayed_ack: DelayedAck(1),
+            non_cooperative: Vec::new(),
+            enforcement: false,
             repair: Repair::Overtaken,
             min_rto: Time::from_secs(1),
             initial_rto: None,
@@ -300,6 +309,8 @@ impl Params {
         require((1..=1000).contains(&self.average), "average", "from 1 to 1000 intervals")?;
         let stable = self.alpha > 0.0 && self.alpha < MAX_ALPHA;
         require(stable, "alpha", "above 0 and below π/(4√2) = 0.5553 (§III-B)")?;
+        let heard = !self.enforcement || self.notify == Notify::Acks;
+        require(heard, "enforcement", "false where `notify` is \"data\": ports release nothing there")?;
         require((1..=1 << 20).contains(&self.nonces), "nonces", "from 1 to 1048576")?;
         require(
             !self.expiry.is_zero() && self.expiry <= Time::from_secs(3600),
@@ -327,7 +338,14 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inrpp::state::Thresholds;
     use crate::params::read_text;
+
+    #[test]
+    fn s_low_is_half_of_s_high() {
+        let t = Thresholds::given(Bytes(100), Bytes(80), Params::default().low);
+        assert_eq!((t.high, t.low), (80, 40));
+    }
 
     #[test]
     fn the_first_timeout_follows_the_least() {

@@ -33,6 +33,7 @@ use super::intervals::Intervals;
 use super::load::Said;
 use super::machine::Machine;
 use super::nonces::Store;
+use super::overdue::Overdue;
 use super::overlay::PeerKind;
 use super::params::Notify;
 use super::promises::Promises;
@@ -74,6 +75,7 @@ pub struct InrppPort {
     watch: Watch,
     starts: Starts,
     promises: Promises,
+    overdue: Overdue,
     /// Bytes let in beside those that leave, by round trip.
     more: Intervals<2>,
     /// Bytes taken out of loops, by quarter of a round trip.
@@ -140,6 +142,7 @@ impl InrppPort {
             watch: Watch::default(),
             starts: Starts::new(spec.rtt),
             promises: Promises::new(spec.rtt),
+            overdue: Overdue::new(spec.rtt, config.expiry),
             more: Intervals::new(spec.rtt),
             cuts: Intervals::new(Time(spec.rtt.0 / 4)),
             // As long as a slow-down holds, or four round trips without queues. Ours.
@@ -253,7 +256,10 @@ impl Port for InrppPort {
         if !inrpp || self.given.others > 0 {
             self.note_others(key, inrpp, ctx.now);
         }
-        let before = self.machine.state();
+        if self.config.enforcement && inrpp && self.is_overdue(key, &ctx.pool[&pkt], ctx.now) {
+            return ctx.drop(pkt, Drop::Policy);
+        }
+        let (before, packet) = (self.machine.state(), &ctx.pool[&pkt]);
         if self.cuts_through(key, packet) && (inrpp && self.limits.memory.is_none() || self.has_room(packet)) {
             let size = packet.size;
             self.buffer_in(pkt, size, inrpp);
@@ -355,6 +361,7 @@ impl Port for InrppPort {
         self.watch.clear();
         self.starts.clear();
         self.promises.clear();
+        self.overdue.clear();
         self.more.clear();
         self.cuts.clear();
         self.border.iter_mut().for_each(|b| b.clear());

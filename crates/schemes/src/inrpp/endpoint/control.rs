@@ -18,6 +18,8 @@ pub(super) const OPEN: u64 = 1 << 40;
 /// The sender's rate control.
 #[derive(Debug, Clone)]
 pub struct Control {
+    /// Whether it does as it is told (§V-C).
+    pub(super) heeds: bool,
     pub(super) expiry: Time,
     pub(super) steer: bool,
     pub(super) promises: bool,
@@ -97,7 +99,7 @@ impl CongestionController for Control {
         self.slowed.clear();
         self.halvings = 0;
         self.room = None;
-        if !self.steer {
+        if !self.steer || !self.heeds {
             return OPEN;
         }
         // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the
@@ -157,6 +159,10 @@ impl NetworkAssisted for Control {
             return;
         }
         self.last_ack = ctx.now;
+        if !self.heeds {
+            window.set(OPEN);
+            return self.claim(view, window.cwnd, ctx);
+        }
         // What waits in custody makes round trips long, but an interface that stores answers with
         // the next ACK.
         self.round_trip = if self.repair == Repair::Overtaken { view.base_rtt } else { view.srtt };

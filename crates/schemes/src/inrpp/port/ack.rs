@@ -61,6 +61,11 @@ impl InrppPort {
             self.apply_notification(key, &mut option, ctx); // on a host it is the sender's to obey: one loop, not one inside another
         }
         self.notify_upstream(key, notification, first, ctx.now, &mut option);
+        if notification == Some(Notification::SlowDown)
+            && let Some(slow) = option.slow
+        {
+            self.note_released(key, slow.release, &ctx.pool[pkt]);
+        }
         match notification {
             Some(Notification::SlowDown) => ctx.note("slow-down", self.occupancy() as f64, Some(pkt)),
             Some(Notification::Cancel) => ctx.note("cancel", self.occupancy() as f64, Some(pkt)),
@@ -82,6 +87,7 @@ impl InrppPort {
     /// The same of an ACK that brings nothing and is asked to slow down upstream, in place.
     fn ask_to_slow_down(&mut self, key: Key, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
         let release = self.release(key, ctx.now);
+        self.note_released(key, release, &ctx.pool[pkt]);
         note::slow_down(&mut ctx.pool[pkt], Slow { nonce: self.nonce, release });
         ctx.note("slow-down", self.occupancy() as f64, Some(pkt));
         if self.host {

@@ -27,6 +27,7 @@ pub struct Config {
     pub(super) count_cuts: bool,
     pub(super) sparse: bool,
     pub(super) around_outages: bool,
+    pub(super) enforcement: bool,
     pub(super) notify: Notify,
     pub(super) gains: Gains,
     pub(super) decision: Time,
@@ -58,6 +59,7 @@ impl Config {
             sparse: p.steer && p.promises && p.sparse,
             count_cuts: p.steer && p.promises && p.count_cuts,
             around_outages: p.around_outages,
+            enforcement: p.enforcement,
             notify: p.notify,
             gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle: p.shuffle },
             decision: p.decision_interval,
@@ -66,5 +68,17 @@ impl Config {
             lasting: Lasting { state: p.linger, cancel: p.expiry },
             keys: Keys::new(p.auth, &p.secret).beginning_at(p.first_number),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An average over n intervals gives the newest 2/(n + 1).
+    #[test]
+    fn averages_reach_back_five_intervals() {
+        let gains = Config::new(&Params::default()).gains;
+        assert_eq!((gains.weight, gains.interval), (2.0 / 6.0, Time::from_ms(10)));
     }
 }

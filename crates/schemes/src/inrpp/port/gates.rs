@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::cache::Key;
 use crate::inrpp::header::{Direction, InrppHeader};
+use crate::inrpp::state::State;
 
 /// Packets that a flow may send which is closed by a nonce on its data before an ACK of it was
 /// heard. Most of such a flow is on its way below and will be acknowledged; if nothing is, two
@@ -27,6 +28,24 @@ impl InrppPort {
             self.cache.gate(key, nonce, now);
             self.cache.grant(key, 1, UNHEARD);
             self.revive_at = self.revive_at.min(now.saturating_add(self.config.expiry));
+        }
+    }
+
+    /// Whether a flow sends on although it was asked to slow down, and a packet of it is refused: in
+    /// backpressure it has more than its part of S_high, and than a packet.
+    pub(super) fn is_overdue(&mut self, key: Key, packet: &Packet, now: Time) -> bool {
+        if self.host || packet.payload == 0 || self.machine.state() != State::Backpressure {
+            return false;
+        }
+        let (has, part) = self.cache.part(key, self.limits.cache.high);
+        has + u64::from(packet.size) > part.max(self.cache.quantum()) && self.overdue.refuses(key, now)
+    }
+
+    /// An ACK of a flow asks to slow down and releases `release` packets for each that it stands for.
+    pub(super) fn note_released(&mut self, key: Key, release: u16, ack: &Packet) {
+        if self.config.enforcement {
+            let each = ack.header::<InrppHeader>().map_or(1, |option| option.releases.max(1));
+            self.overdue.release(key, u32::from(release) * u32::from(each));
         }
     }
 

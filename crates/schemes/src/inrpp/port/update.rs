@@ -53,6 +53,7 @@ impl InrppPort {
         if before == State::Backpressure && before != after {
             self.counts.unheard += self.watch.unheard() as u64;
             self.watch.clear();
+            self.overdue.relent();
         }
     }
 

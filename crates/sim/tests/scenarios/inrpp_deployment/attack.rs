@@ -203,3 +203,45 @@ fn probes_of_routers_that_are_not_there_take_no_share() {
     let ports = on.table("ports").unwrap();
     assert!(ports.u64("drops_policy").iter().sum::<u64>() > 9_000, "refused at the edge, as policy");
 }
+
+/// §V-C: "Non-cooperative nodes can ignore feedback to obtain unfair advantage over cooperative ones." Four
+/// honest flows and one that ignores what it is told, through 20 Mbps: Mbps that each delivers.
+fn beside_a_non_cooperative_one(params: &str) -> (Vec<f64>, u64) {
+    let flow = |i: u32| {
+        let group = if i == 4 { "cheat" } else { "honest" };
+        format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\nstart = \"{} ms\"\ngroup = \"{group}\"\n", 100 * i)
+    };
+    let out = run_plain(&format!(
+        "scheme = \"inrpp\"\nstop = \"20 s\"\n[topology]\ngenerate = \"dumbbell\"\npairs = 5\n\
+         bottleneck = {{ rate = \"20 Mbps\", delay = \"10 ms\" }}\naccess = {{ rate = \"100 Mbps\", delay = \"5 ms\" }}\n\
+         [queue]\nlimit = \"100 ms\"\n[schemes.inrpp]\n{params}\n{}",
+        (0..5).map(flow).collect::<String>()
+    ));
+    let refused = out.table("ports").unwrap().u64("drops_policy").iter().sum();
+    ((0..5).map(|flow| delivered(&out, flow) as f64 * 8.0 / 20e6).collect(), refused)
+}
+
+#[test]
+fn who_ignores_feedback_takes_all_until_ports_bound_it() {
+    let named = "non_cooperative = [\"cheat\"]";
+    let (free, _) = beside_a_non_cooperative_one(named);
+    assert!(free[4] > 15.0 && free[..4].iter().all(|mbps| *mbps < 1.0), "{free:?}");
+    let (bound, refused) = beside_a_non_cooperative_one(&format!("{named}\nenforcement = true"));
+    assert!(bound[4] < 1.25 * 20.0 / 5.0 && bound[..4].iter().all(|mbps| *mbps > 3.0), "{bound:?}");
+    assert!(refused > 1000, "{refused}");
+}
+
+#[test]
+fn enforcement_is_not_felt_where_all_are_honest() {
+    let [(off, none), (on, refused)] = ["", "enforcement = true"].map(beside_a_non_cooperative_one);
+    assert_eq!((none, refused), (0, 0));
+    assert_eq!(off, on);
+    let unknown = format!("scheme = \"inrpp\"\n[schemes.inrpp]\nnon_cooperative = [\"nobody\"]\n{}", two_hosts());
+    let error = midpath_sim::run_text(&unknown, Path::new("."), &RunOptions::default(), &mut |_| true).err();
+    assert!(error.is_some_and(|e| e.to_string().contains("nobody")));
+}
+
+fn two_hosts() -> &'static str {
+    "[topology]\ngenerate = \"dumbbell\"\npairs = 1\nbottleneck = { rate = \"1 Mbps\", delay = \"1 ms\" }\n\
+     [[flow]]\nfrom = \"s0\"\nto = \"d0\"\nsize = \"1 kB\"\n"
+}
