@@ -56,7 +56,6 @@ ADDITIONS = {
     "count_buffer": "count_buffer = false",
     "count_cuts": "count_cuts = false",
     "sparse": "sparse = false",
-    "spread": "spread = false",
     "around_outages": "around_outages = false",
     "shuffle": "shuffle = 0.0",
     "repair": 'repair = "timeout"',

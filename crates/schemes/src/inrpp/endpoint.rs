@@ -34,8 +34,6 @@ pub struct Ends {
     pub steer: bool,
     /// Whether ports promise newcomers what they have room for, and open loop is bounded by it.
     pub promises: bool,
-    /// Whether a sender that has left closed loop spreads what may be on its way over a round trip.
-    pub spread: bool,
     /// Whether a flow may have less than a packet in a round trip.
     pub sparse: bool,
     /// Who carries notifications.
@@ -53,7 +51,6 @@ impl Ends {
             expiry: p.expiry,
             steer: p.steer,
             promises: p.promises,
-            spread: p.spread,
             sparse: p.sparse,
             notify: p.notify,
             repair: p.repair,
@@ -70,7 +67,6 @@ impl AssistedConfig for Ends {
             expiry: self.expiry,
             steer: self.steer,
             promises: self.steer && self.promises,
-            spread: self.steer && self.promises && self.spread,
             sparse: self.steer && self.promises && self.sparse,
             halvings: 0,
             echoed: self.notify == Notify::Data,

@@ -66,8 +66,8 @@ pub enum Repair {
 pub struct Params {
     /// Whose text: "ours", or "paper" for the paper's alone. Then what is not named here is steer =
     /// false, promises = false, count_buffer = false, count_cuts = false, sparse =
-    /// false, spread = false, around_outages = false, repair = "timeout", margin = "link",
-    /// standing = 1, shuffle = 0, cache = "20 s", buffer and tcp_cache = "50 ms".
+    /// false, around_outages = false, repair = "timeout", margin = "link", standing = 1, shuffle = 0,
+    /// cache = "20 s", buffer and tcp_cache = "50 ms".
     pub text: Text,
     /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. Unset:
     /// buffer, cache and partition together have what the scenario's queue may hold, as other
@@ -138,10 +138,6 @@ pub struct Params {
     /// packets then. Ours: without it as many flows as have a packet in their loops keep all room,
     /// and the others time out. Needs `promises`.
     pub sparse: bool,
-    /// Whether a sender that has left closed loop spreads what may be on its way over a round trip.
-    /// Ours: without it a rate that doubles each round trip sends it in bursts that a small memory
-    /// does not hold. Needs `promises`.
-    pub spread: bool,
     /// Whether all that waits for a link that is down goes around it, ACKs too, and ACKs that come
     /// around it count as if they had come over it. Ours: in the paper only data take detours, and a
     /// port whose link is down hears nothing.
@@ -225,7 +221,6 @@ impl Default for Params {
             count_buffer: true,
             count_cuts: true,
             sparse: true,
-            spread: true,
             around_outages: true,
             notify: Notify::Acks,
             probe_interval: Time::from_ms(10),
@@ -264,7 +259,6 @@ impl Texts for Params {
             "count_buffer": false,
             "count_cuts": false,
             "sparse": false,
-            "spread": false,
             "around_outages": false,
             "shuffle": 0.0,
             "repair": "timeout", // §III-C

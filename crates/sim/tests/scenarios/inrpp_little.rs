@@ -64,15 +64,6 @@ fn a_port_takes_no_more_out_of_loops_than_it_has_too_much() {
     assert!(loss(&ours) < loss(&without) / 3.0, "{} and {}", loss(&ours), loss(&without));
 }
 
-/// A fifteenth does.
-#[test]
-fn who_leaves_closed_loop_sends_no_bursts() {
-    let core = Core { rate: 3.5, trip: 350.0, limit: 23, flows: 1, apart: 0 };
-    let (ours, without) = (core.run(""), core.run("spread = false"));
-    assert!(core.used(&ours) > 0.9, "{}", core.used(&ours));
-    assert!(core.used(&without) < 0.7, "{}", core.used(&without));
-}
-
 /// One packet fits into the port, and that is the buffer's.
 #[test]
 fn a_memory_of_one_packet_presses() {

@@ -23,7 +23,6 @@ pub struct Control {
     pub(super) expiry: Time,
     pub(super) steer: bool,
     pub(super) promises: bool,
-    pub(super) spread: bool,
     pub(super) sparse: bool,
     /// In closed loop with one packet: how often its rate has been halved.
     pub(super) halvings: u32,

@@ -13,10 +13,6 @@ use crate::transport::cc::{View, Window};
 /// has just had too little, so there is not much more to be had than what was acknowledged.
 const CAUTIOUS: f64 = 1.0 / 16.0;
 
-/// How much faster than a window in a round trip a sender sends that spreads it. Ours: enough for the
-/// window, not the rate, to be the limit.
-const FASTER: f64 = 1.25;
-
 impl Control {
     /// "It switches back to open-loop mode and sends at the rate available through its outgoing
     /// interface."
@@ -53,9 +49,6 @@ impl Control {
             let trips = now.saturating_sub(*last).as_secs_f64() / self.round_trip.as_secs_f64().max(1e-6);
             *bps *= 2.0_f64.powf(trips.min(1.0));
             *last = now;
-            if let Some(room) = self.room.filter(|_| self.spread) {
-                *bps = bps.min(FASTER * room as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6));
-            }
         }
     }
 
