@@ -133,11 +133,6 @@ impl Ends {
         ((now.0 / TICK.0) as u32).wrapping_add(self.clock)
     }
 
-    /// How long ago this end's clock showed `stamp`.
-    pub fn since(&self, stamp: u32, now: Time) -> Time {
-        Time::from_us(self.tick(now).wrapping_sub(stamp).into())
-    }
-
     /// Whether a packet echoes the timestamp of something that was sent at `at` or later.
     #[inline]
     pub fn echoes(&self, packet: &Packet, at: Time) -> bool {

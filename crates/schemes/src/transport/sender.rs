@@ -259,6 +259,11 @@ impl<C: NetworkAssisted> Sender<C> {
         self.ends.sack
     }
 
+    /// Whether the SYN-ACK's timestamp tells the round trip where its own time doesn't (RFC 7323, §4.1).
+    fn reads_timestamps(&self) -> bool {
+        self.settings.rack_tlp() || self.overtaken.is_some()
+    }
+
     /// Whether losses are found by RACK (RFC 8985), which learns how far packets are reordered.
     fn adapts(&self) -> bool {
         self.settings.rack_tlp() && self.ends.sack

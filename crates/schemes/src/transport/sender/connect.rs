@@ -111,10 +111,9 @@ impl<C: NetworkAssisted> Sender<C> {
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
         if self.retries == 0 || self.ends.echoes(packet, self.syn_at) {
             self.measured(now.saturating_sub(self.syn_at));
-        } else if self.overtaken.is_some() && self.ends.stamped(packet) {
-            // RFC 7323, §4.1: it answers an earlier SYN, which was not lost (RFC 3522). Where timeouts follow
-            // how far apart ACKs are: a SYN that a failed link held for seconds sets no RTO there.
-            self.measured(self.ends.since(packet.ts_ecr, now));
+        } else if let Some(rtt) = self.ends.since_echoed(packet, now).filter(|_| self.reads_timestamps()) {
+            // It answers an earlier SYN, which was not lost (RFC 3522).
+            self.measured(rtt);
         }
     }
 
