@@ -28,10 +28,24 @@ struct Sent {
     /// The number in its line, and where it stood when it was first asked for.
     number: u64,
     first: Option<(Line, u64)>,
-    /// How often it was asked for.
+    /// How often it was asked for, and how often it was sent, with those that only keep it pending.
     times: u32,
+    sends: u32,
+    /// When it was asked for before anything was late, if something was.
+    late_since: Option<Time>,
     /// It waits to be asked for again.
-    back: bool,
+    back: Back,
+}
+
+/// Whether a segment waits to be asked for again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Back {
+    /// It is on its way.
+    No,
+    /// It is lost, or refused.
+    Lost,
+    /// It is on its way, and forwarders are about to forget it.
+    Kept,
 }
 
 /// A segment that has come.
@@ -44,6 +58,12 @@ impl Answered {
         self.is_sure().then(|| now.saturating_sub(self.0.at))
     }
 
+    /// At most the round trip, of what was asked for again because nothing had come in time: from its first
+    /// Interest on, which may be the one that was answered.
+    pub fn longest(&self, now: Time) -> Option<Time> {
+        self.0.late_since.map(|at| now.saturating_sub(at))
+    }
+
     /// Whether it is sure which Interest was answered.
     pub fn is_sure(&self) -> bool {
         self.0.times == 1
@@ -51,7 +71,7 @@ impl Answered {
 
     /// Whether it was on its way, and did not wait to be asked for again.
     pub fn flew(&self) -> bool {
-        !self.0.back
+        self.0.back == Back::No
     }
 
     /// Whether its Interest was in no line.
@@ -75,9 +95,37 @@ impl Answered {
 /// Timeouts double with each repeat of a segment, at most this often. Ours.
 const MAX_DOUBLINGS: u32 = 4;
 
+/// After which share of the time for which forwarders keep an Interest it is sent again. Ours: what it may wait
+/// on its way.
+const KEEPING: f64 = 0.75;
+
+/// How long to wait for what was asked for so often.
+fn wait_of(timeout: Time, times: u32) -> Time {
+    Time(timeout.0.saturating_mul(1 << times.saturating_sub(1).min(MAX_DOUBLINGS)))
+}
+
+impl Sent {
+    fn lost_at(&self, timeout: Time) -> Time {
+        self.at.saturating_add(wait_of(timeout, self.times))
+    }
+}
+
+/// What has not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late {
+    /// The segment.
+    pub segment: u32,
+    /// Its path.
+    pub path: Option<PathId>,
+    /// Its time is over. Else it is asked for again only for forwarders to keep it.
+    pub lost: bool,
+}
+
 /// The segments on their way.
 #[derive(Debug, Default)]
 pub struct Pending {
+    /// How long forwarders keep an Interest, if it is to be sent again before.
+    kept: Option<Time>,
     interests: FxHashMap<u32, Sent>,
     /// Those asked for once, with the times of their Interests, in order; and repeats by their
     /// deadlines. What is answered stays until it is first.
@@ -91,22 +139,39 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// The same where forwarders keep an Interest for so long: one for which Data come later is sent again in
+    /// time.
+    pub fn kept_for(lifetime: Time) -> Pending {
+        Pending { kept: Some(lifetime.mul_f64(KEEPING)), ..Pending::default() }
+    }
+
+    /// When to send an Interest again that was sent now and is lost after `wait`.
+    fn again_after(&self, wait: Time) -> Time {
+        self.kept.map_or(wait, |kept| kept.min(wait))
+    }
+
     /// Called when an Interest has been sent; `timeout` is that of a first one.
     pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        if let Some(sent) = self.interests.get_mut(&segment).filter(|sent| sent.back == Back::Kept) {
+            (sent.back, sent.sends) = (Back::No, sent.sends + 1);
+            let (lost, sends) = (sent.lost_at(timeout), sent.sends);
+            let at = now.saturating_add(self.again_after(lost.saturating_sub(now)));
+            return self.repeats.push(Reverse((at, segment, sends)));
+        }
         let number = course.line.map_or(0, |line| self.lines.sent(line, segment));
         if course.line.is_none() && course.path.is_some() {
             self.wandering.push_back((segment, now));
         }
         let first = course.line.map(|line| (line, number));
-        let new = Sent { at: now, course, number, first, times: 0, back: false };
+        let new = Sent { at: now, course, number, first, times: 0, sends: 0, late_since: None, back: Back::No };
         let sent = self.interests.entry(segment).or_insert(new);
-        let times = sent.times + 1;
-        *sent = Sent { times, first: sent.first, ..new };
+        let (times, sends) = (sent.times + 1, sent.sends + 1);
+        *sent = Sent { times, sends, first: sent.first, late_since: sent.late_since, ..new };
         if times == 1 {
             self.first.push_back((segment, now));
         } else {
-            let wait = Time(timeout.0 << (times - 1).min(MAX_DOUBLINGS));
-            self.repeats.push(Reverse((now.saturating_add(wait), segment, times)));
+            let at = now.saturating_add(self.again_after(wait_of(timeout, times)));
+            self.repeats.push(Reverse((at, segment, sends)));
         }
     }
 
@@ -143,7 +208,7 @@ impl Pending {
     /// it was sent.
     fn doubted(&mut self, line: Line, reordering: u64) -> Option<(u32, Time)> {
         while let Some((segment, number)) = self.lines.overtaken(line, reordering) {
-            let waits = |s: &&Sent| !s.back && s.course.line == Some(line) && s.number == number;
+            let waits = |s: &&Sent| s.back == Back::No && s.course.line == Some(line) && s.number == number;
             if let Some(sent) = self.interests.get(&segment).filter(waits) {
                 return Some((segment, sent.at));
             }
@@ -160,7 +225,7 @@ impl Pending {
         if at.saturating_add(self.usual(line, other)) > now {
             return None;
         }
-        self.interests.entry(segment).and_modify(|sent| sent.back = true);
+        self.interests.entry(segment).and_modify(|sent| sent.back = Back::Lost);
         self.lines.take_first(line);
         Some(segment)
     }
@@ -193,7 +258,7 @@ impl Pending {
     /// it was sent.
     fn first_wanderer(&mut self) -> Option<(u32, Time)> {
         while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < self.newest) {
-            let waits = |s: &Sent| !s.back && s.course.line.is_none() && s.at == at;
+            let waits = |s: &Sent| s.back == Back::No && s.course.line.is_none() && s.at == at;
             if self.interests.get(&segment).is_some_and(waits) {
                 return Some((segment, at));
             }
@@ -207,7 +272,7 @@ impl Pending {
     pub fn strays(&mut self, then: Time) -> Option<u32> {
         let (segment, _) = self.first_wanderer().filter(|stray| stray.1 < then)?;
         self.wandering.pop_front();
-        self.interests.entry(segment).and_modify(|sent| sent.back = true);
+        self.interests.entry(segment).and_modify(|sent| sent.back = Back::Lost);
         Some(segment)
     }
 
@@ -220,7 +285,7 @@ impl Pending {
     /// that its Data tell of all before it.
     pub fn probe(&mut self) -> Vec<u32> {
         let mut last: Vec<(Option<PathId>, Time, u32)> = Vec::new();
-        for (segment, sent) in self.interests.iter().filter(|(_, sent)| !sent.back) {
+        for (segment, sent) in self.interests.iter().filter(|(_, sent)| sent.back == Back::No) {
             let new = (sent.course.path, sent.at, *segment);
             match last.iter_mut().find(|known| known.0 == new.0) {
                 Some(known) if (known.1, known.2) < (new.1, new.2) => *known = new,
@@ -231,7 +296,7 @@ impl Pending {
         let mut segments: Vec<u32> = last.into_iter().map(|(_, _, segment)| segment).collect();
         segments.sort_unstable();
         for segment in &segments {
-            self.interests.entry(*segment).and_modify(|sent| sent.back = true);
+            self.interests.entry(*segment).and_modify(|sent| sent.back = Back::Lost);
         }
         segments
     }
@@ -239,8 +304,8 @@ impl Pending {
     /// Called with a Nack: the path of its Interest, which is to be sent again. The outer `None`:
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
-        let sent = self.interests.get_mut(&segment).filter(|a| !a.back)?;
-        sent.back = true;
+        let sent = self.interests.get_mut(&segment).filter(|a| a.back == Back::No)?;
+        (sent.back, sent.late_since) = (Back::Lost, None);
         Some(sent.course.path)
     }
 
@@ -251,23 +316,28 @@ impl Pending {
 
     /// Whether a segment is to be sent again.
     pub fn waits_to_be_sent(&self, segment: u32) -> bool {
-        self.interests.get(&segment).is_some_and(|a| a.back)
+        self.interests.get(&segment).is_some_and(|a| a.back != Back::No)
     }
 
-    /// The next segment that is late, and its path; it is to be sent again. Ask again.
-    pub fn late(&mut self, now: Time, timeout: Time) -> Option<(u32, Option<PathId>)> {
+    /// The next segment that is late, or is to be kept pending; it is to be sent again. Ask again.
+    pub fn late(&mut self, now: Time, timeout: Time) -> Option<Late> {
         if self.earliest(timeout) > now {
             return None;
         }
         self.forget();
-        let head = self.first.front().filter(|first| first.1.saturating_add(timeout) <= now).copied();
+        let wait = self.again_after(timeout);
+        let head = self.first.front().filter(|first| first.1.saturating_add(wait) <= now).copied();
         let segment = match head {
             Some((segment, _)) => segment,
             None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
         let sent = self.interests.get_mut(&segment)?;
-        sent.back = true;
-        Some((segment, sent.course.path))
+        let lost = sent.lost_at(timeout) <= now || self.kept.is_none();
+        if lost {
+            sent.late_since = sent.late_since.or(Some(sent.at));
+        }
+        sent.back = if lost { Back::Lost } else { Back::Kept };
+        Some(Late { segment, path: sent.course.path, lost })
     }
 
     /// When the next one will be late.
@@ -284,20 +354,21 @@ impl Pending {
 
     /// When the heads of both lists will be late, or would have been: none is earlier.
     fn earliest(&self, timeout: Time) -> Time {
-        let first = self.first.front().map_or(Time::MAX, |first| first.1.saturating_add(timeout));
+        let wait = self.again_after(timeout);
+        let first = self.first.front().map_or(Time::MAX, |first| first.1.saturating_add(wait));
         self.repeats.peek().map_or(first, |r| first.min(r.0.0))
     }
 
     /// Drops entries at the heads of both lists that count no more.
     fn forget(&mut self) {
         while let Some((segment, _)) = self.first.front() {
-            if self.interests.get(segment).is_some_and(|a| a.times == 1 && !a.back) {
+            if self.interests.get(segment).is_some_and(|a| a.sends == 1 && a.back == Back::No) {
                 break;
             }
             self.first.pop_front();
         }
-        while let Some(Reverse((_, segment, times))) = self.repeats.peek() {
-            if self.interests.get(segment).is_some_and(|a| a.times == *times && !a.back) {
+        while let Some(Reverse((_, segment, sends))) = self.repeats.peek() {
+            if self.interests.get(segment).is_some_and(|a| a.sends == *sends && a.back == Back::No) {
                 break;
             }
             self.repeats.pop();
@@ -308,9 +379,8 @@ impl Pending {
 /// How long the least RTT is remembered, at least. Ours: as BBR does.
 const WINDOW: Time = Time::from_secs(10);
 
-/// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s; ours is shorter, for an
-/// Interest costs little.
-const MAX_TIMEOUT: Time = Time::from_secs(10);
+/// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s.
+const MAX_TIMEOUT: Time = Time::from_secs(60);
 
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 pub const RTO_K: u32 = 4;
@@ -356,6 +426,8 @@ impl Smoothed {
 #[derive(Debug, Clone, Copy)]
 pub struct RoundTrips {
     smoothed: Smoothed,
+    /// What may be the round trip, as a first sample, where only what was asked for again has come since.
+    longest: Smoothed,
     least: [Time; 2],
     window: Time,
     min_timeout: Time,
@@ -366,11 +438,28 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// None so far.
     pub fn new(min_timeout: Time, k: u32) -> RoundTrips {
-        RoundTrips { smoothed: Smoothed::default(), least: [Time::MAX; 2], window: Time::ZERO, min_timeout, k }
+        RoundTrips {
+            smoothed: Smoothed::default(),
+            longest: Smoothed::default(),
+            least: [Time::MAX; 2],
+            window: Time::ZERO,
+            min_timeout,
+            k,
+        }
+    }
+
+    /// Called where a timeout was too short, or its Interest was lost: the round trip is no longer than this.
+    ///
+    /// By Karn's rule alone a timeout below the round trip would stay for ever: all is asked for twice, and
+    /// nothing tells a round trip. It counts for the timeout alone, until one is sure.
+    pub fn add_longest(&mut self, longest: Time) {
+        self.longest = Smoothed::default();
+        self.longest.add(longest);
     }
 
     /// Called with each sample.
     pub fn add(&mut self, now: Time, rtt: Time) {
+        self.longest = Smoothed::default();
         self.smoothed.add(rtt);
         if now.saturating_sub(self.window) >= WINDOW {
             (self.least, self.window) = ([Time::MAX, self.least[0]], now);
@@ -402,7 +491,8 @@ impl RoundTrips {
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let wait = self.with_deviation().unwrap_or(Time::ZERO);
+        let longest = self.longest.with_deviation(self.k);
+        let wait = self.with_deviation().into_iter().chain(longest).max().unwrap_or(Time::ZERO);
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }
@@ -421,7 +511,8 @@ mod tests {
         let course = Course { path: Some(PathId(1)), steered: true, line: None };
         pending.sent(7, Time::ZERO, course, second);
         assert_eq!(pending.next_timeout(second), S(1));
-        assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some((7, Some(PathId(1))))));
+        let late = Late { segment: 7, path: Some(PathId(1)), lost: true };
+        assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some(late)));
         assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
         assert_eq!(pending.next_timeout(second), Time::MAX);
         pending.sent(7, S(1), Course::default(), second);
@@ -431,6 +522,43 @@ mod tests {
         // Late Data count, and tell no round trip.
         assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
         assert!(!pending.waits_to_be_sent(7));
+    }
+
+    #[test]
+    fn what_was_late_tells_how_long_the_round_trip_is_at_most() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        pending.sent(7, MS(100), Course::default(), second);
+        pending.late(S(2), second).expect("late");
+        pending.sent(7, S(2), Course::default(), second);
+        let answered = pending.answered(7).expect("asked for");
+        assert_eq!((answered.round_trip(S(3)), answered.longest(S(3))), (None, Some(MS(2900))));
+        // A Nack has answered the first one.
+        pending.sent(8, S(3), Course::default(), second);
+        pending.late(S(4), second).expect("late");
+        pending.sent(8, S(4), Course::default(), second);
+        assert_eq!(pending.refused(8), Some(None));
+        pending.sent(8, S(5), Course::default(), second);
+        assert_eq!(pending.answered(8).and_then(|a| a.longest(S(6))), None);
+    }
+
+    #[test]
+    fn what_forwarders_are_to_keep_is_sent_again_and_is_not_lost() {
+        let (mut pending, timeout) = (Pending::kept_for(S(4)), S(8));
+        pending.sent(7, S(0), Course::default(), timeout);
+        for at in [S(3), S(6)] {
+            assert_eq!(pending.next_timeout(timeout), at);
+            assert_eq!(pending.late(at, timeout), Some(Late { segment: 7, path: None, lost: false }));
+            pending.sent(7, at, Course::default(), timeout);
+        }
+        let answered = pending.answered(7).expect("asked for");
+        assert_eq!((answered.round_trip(S(7)), answered.longest(S(7))), (Some(S(7)), None));
+        // What does not come is lost all the same.
+        pending.sent(8, S(10), Course::default(), timeout);
+        for (at, lost) in [(13, false), (16, false), (18, true)] {
+            assert_eq!(pending.next_timeout(timeout), S(at));
+            assert_eq!(pending.late(S(at), timeout).map(|late| late.lost), Some(lost));
+            pending.sent(8, S(at), Course::default(), timeout);
+        }
     }
 
     #[test]
@@ -485,6 +613,9 @@ mod tests {
     fn round_trips_are_smoothed_and_the_least_is_forgotten_in_time() {
         let mut rtts = RoundTrips::new(MS(10), 4);
         assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
+        // At most so long: as a first sample, and for the timeout alone.
+        rtts.add_longest(MS(100));
+        assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(300), None, None));
         rtts.add(S(0), MS(80));
         // RFC 6298: 80 + 4 · 40.
         assert_eq!((rtts.timeout(), rtts.least(S(1))), (MS(240), Some(MS(80))));

@@ -7,7 +7,7 @@ use midpath_core::units::Time;
 
 use super::lines::REORDERING;
 use super::path::PathId;
-use super::pending::{Answered, Course, Pending};
+use super::pending::{Answered, Course, Late, Pending};
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
@@ -28,6 +28,12 @@ impl Segments {
     /// So many, of which nothing is here.
     pub fn of(count: u64) -> Segments {
         Segments { count, open: false, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
+    }
+
+    /// The same where forwarders keep an Interest for so long.
+    #[must_use]
+    pub fn kept_for(self, lifetime: Time) -> Segments {
+        Segments { pending: Pending::kept_for(lifetime), ..self }
     }
 
     /// Called when there is another one: its number.
@@ -138,11 +144,11 @@ impl Segments {
         !self.pending.is_empty()
     }
 
-    /// The next segment that is late, and its path; it is on the list again. Ask again.
-    pub fn late(&mut self, now: Time, timeout: Time) -> Option<(u32, Option<PathId>)> {
-        let (segment, path) = self.pending.late(now, timeout)?;
-        self.again.push_back(segment);
-        Some((segment, path))
+    /// The next segment that is late, or is to be kept pending; it is on the list again. Ask again.
+    pub fn late(&mut self, now: Time, timeout: Time) -> Option<Late> {
+        let late = self.pending.late(now, timeout)?;
+        self.again.push_back(late.segment);
+        Some(late)
     }
 
     /// What comes first: `other`, or when the next one will be late.

@@ -284,9 +284,9 @@ impl Asking {
     /// Puts what has not come in time on the list again.
     fn time_out(&mut self, params: &MirccParams, now: Time) {
         let timeout = self.timeout(params);
-        while let Some((_, path)) = self.segments.late(now, timeout) {
-            self.timeouts += 1;
-            if let Some(path) = path {
+        while let Some(late) = self.segments.late(now, timeout) {
+            self.timeouts += u64::from(late.lost);
+            if let Some(path) = late.path.filter(|_| late.lost) {
                 self.paths.lost(path, now);
             }
         }
@@ -299,6 +299,8 @@ impl Asking {
         let rtt = answered.round_trip(now);
         if let Some(rtt) = rtt {
             self.rtts.add(now, rtt);
+        } else if let Some(longest) = answered.longest(now) {
+            self.rtts.add_longest(longest);
         }
         // With one path per flow all Data are that path's, whatever routers say.
         let path = if params.paths == PathsOf::One { PathId::START } else { header.path };

@@ -32,7 +32,11 @@ impl Fetch {
         let object = Object::of(flow, data_headers(params.steering));
         Fetch {
             object,
-            asking: Asking::new(&params, Segments::of(object.segments()), flow.rate.filter(|r| r.0 > 0)),
+            asking: Asking::new(
+                &params,
+                Segments::of(object.segments()).kept_for(params.lifetime),
+                flow.rate.filter(|r| r.0 > 0),
+            ),
             interest: params.interest.0.min(u64::from(flow.mtu)) as u32,
             stop: flow.stop.unwrap_or(Time::MAX),
             report: FlowReport::default(),

@@ -34,7 +34,7 @@ impl WindowFetch {
         let object = Object::of(flow, super::scheme::HEADERS);
         WindowFetch {
             object,
-            segments: Segments::of(object.segments()),
+            segments: Segments::of(object.segments()).kept_for(params.lifetime),
             stop: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(&params),
             flying: 0,
@@ -73,10 +73,15 @@ impl WindowFetch {
 
     fn time_out(&mut self, now: Time) {
         let timeout = self.rtts.timeout();
-        while let Some((segment, _)) = self.segments.late(now, timeout) {
-            self.report.timeouts += 1;
+        while let Some(late) = self.segments.late(now, timeout) {
             self.flying -= 1;
-            self.congested(u64::from(segment), now);
+            if late.lost {
+                self.report.timeouts += 1;
+                // Before a round trip is known the timeout is a guess, and says nothing of congestion.
+                if self.rtts.smoothed().is_some() {
+                    self.congested(u64::from(late.segment), now);
+                }
+            }
         }
     }
 
@@ -99,6 +104,8 @@ impl WindowFetch {
         if let Some(rtt) = answered.round_trip(ctx.now) {
             self.rtts.add(ctx.now, rtt);
             self.report.rtt(rtt);
+        } else if let Some(longest) = answered.longest(ctx.now) {
+            self.rtts.add_longest(longest);
         }
         match data.ecn == Ecn::Ce && self.params.marks {
             true => self.congested(u64::from(segment), ctx.now),

@@ -78,3 +78,31 @@ fn consumers_of_one_object_share_its_data() {
         near("bytes on the shared link", crossed, 5e6 * 1500.0 / 1460.0, 0.02);
     }
 }
+
+/// Round trips far above the first timeout of 200 ms, and above what forwarders keep an Interest for. By Karn's
+/// rule alone all would be asked for twice for ever. Each consumer has a round trip that is sure after two, is
+/// late for no more than its first Interests, and ends as soon as one that never was late.
+#[test]
+fn a_first_timeout_below_the_round_trip_is_recovered_from() {
+    for scheme in ["ndn", "mircc"] {
+        for ms in [210.0, 700.0, 3_000.0, 10_000.0] {
+            let links = topology(&[("p", "r0", 10.0, ms / 4.0), ("r0", "c", 10.0, ms / 4.0)]);
+            let text = |least, stop: f64| {
+                scenario(
+                    scheme,
+                    200,
+                    &format!("min_rto = \"{least}\""),
+                    &(links.clone() + &flow("p", "c", "size = \"100 kB\"")),
+                )
+                .replace("stop = \"200 s\"", &format!("stop = \"{stop} s\""))
+            };
+            let of = |text: &str, column: &str| run_plain(text).table("flows").expect("there").f64(column)[0];
+            let early = of(&text("200 ms", 3.2 * ms / 1e3), "rtt_min_s");
+            assert!((ms / 1e3..1.1 * ms / 1e3).contains(&early), "{scheme}, {ms} ms: {early}");
+            let (end, last) = (of(&text("200 ms", 200.0), "fct_s"), of(&text("60 s", 200.0), "fct_s"));
+            assert!(end <= last + 3.0 * ms / 1e3, "{scheme}, {ms} ms: {end} for {last}");
+            let late = run_plain(&text("200 ms", 200.0)).table("flows").expect("there").u64("timeouts")[0];
+            assert!(late <= 15, "{scheme}, {ms} ms: {late}");
+        }
+    }
+}
