@@ -382,6 +382,9 @@ const WINDOW: Time = Time::from_secs(10);
 /// Longest timeout of a first Interest. RFC 6298, §2.5: at least 60 s.
 const MAX_TIMEOUT: Time = Time::from_secs(60);
 
+/// RFC 6298, §2.3: G. Without it a round trip that stays the same ends at the timeout. Ours: 10 ms, a coarse clock's.
+const GRANULARITY: Time = Time::from_ms(10);
+
 /// RFC 6298, §2.2: mean deviations above the mean round trip.
 pub const RTO_K: u32 = 4;
 
@@ -491,8 +494,9 @@ impl RoundTrips {
 
     /// RFC 6298, §2.3 and §2.4; before the first sample the least timeout.
     pub fn timeout(&self) -> Time {
-        let longest = self.longest.with_deviation(self.k);
-        let wait = self.with_deviation().into_iter().chain(longest).max().unwrap_or(Time::ZERO);
+        let least = self.smoothed().map(|mean| mean.saturating_add(GRANULARITY));
+        let (usual, longest) = (self.with_deviation(), self.longest.with_deviation(self.k));
+        let wait = usual.into_iter().chain(least).chain(longest).max().unwrap_or(Time::ZERO);
         wait.max(self.min_timeout).min(MAX_TIMEOUT.max(self.min_timeout))
     }
 }
@@ -622,7 +626,8 @@ mod tests {
         rtts.add(S(1), MS(160));
         assert_eq!((rtts.smoothed(), rtts.timeout()), (Some(MS(90)), MS(90 + 4 * 50)));
         rtts.add(S(12), MS(100));
-        rtts.add(S(23), MS(100));
+        (0..50).for_each(|_| rtts.add(S(23), MS(100)));
+        assert!(rtts.timeout() >= MS(109), "above a round trip that stays the same: {:?}", rtts.timeout());
         assert_eq!(rtts.least(S(24)), Some(MS(100)));
     }
 }
