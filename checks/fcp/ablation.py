@@ -13,8 +13,8 @@ A draw follows from its family and number alone. Flows have sizes, 30 s are the 
 - **corruption**: flows arrive at a load of .2 to .6, and the core loses .1 to 3 % of packets, in one direction.
 - **steady**: flows arrive at a load of .4 to .9, with sizes over three decades.
 
-Half of the draws have two bottlenecks, one behind the other, with flows over both; round trips differ by up to 20 times.
-A third has `enforcement`, a third a UDP flow beside, which pays nothing.
+Half of the draws have two bottlenecks, one behind the other, with flows over both; round trips differ by up to 20
+times. A third has `enforcement`, a third a UDP flow beside, which pays nothing.
 
 An addition *acts* where the flows' table differs by a byte without it. Over these draws: the logarithm of the ratio of
 the mean, and of the 99th percentile, of completion times, without it over with it; its mean and 95 % interval (normal).
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import itertools
 import math
 import random
@@ -244,7 +245,8 @@ def page(asked: argparse.Namespace) -> Iterator[str]:
     found = dict(zip(keys, scenes.runs(keys, run, Found, asked.jobs, 4, asked.keep), strict=True))
     yield "# FCP: what each addition is worth\n"
     yield f"{scenes.written(numbers, 'fcp/ablation.py', ' of each family')} Families, measures and bounds"
-    yield "stand at the head of `ablation.py`. Completion times without the addition over those with it: above 0 it helps.\n"
+    yield "stand at the head of `ablation.py`. Completion times without the addition over those with it: above 0 it"
+    yield "helps.\n"
     yield scenes.head(["addition", "draws in which it acts", "mean", "99th percentile", "bounds missed", ""])
     for variant in variants[1:]:
         pairs = [(found[family, n, ""], found[family, n, variant]) for family in FAMILIES for n in numbers]
@@ -259,8 +261,7 @@ def page(asked: argparse.Namespace) -> Iterator[str]:
 def optimum(count: int | None) -> Iterator[str]:
     """RESULTS.md: the random networks of test_fcp_optimum.py. About a minute for each row on two cores."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
-    import test_fcp_optimum as networks
-
+    networks = importlib.import_module("test_fcp_optimum")
     count = count or networks.NETWORKS
     seeds = [seed for seed in range(3 * count) if networks.unambiguous(seed)][:count]
     variants = {
@@ -271,9 +272,9 @@ def optimum(count: int | None) -> Iterator[str]:
         '`text = "paper"`, but `header_rtt = "price-age"`': 'text = "paper"\nheader_rtt = "price-age"',
     }
     yield "# FCP on random networks, with and without what we add\n"
-    yield f"Midpath {__version__}, written by `python checks/fcp/ablation.py --optimum`: {len(seeds)} networks, a minute each,"
-    yield "goodput of the second half against SciPy's weighted proportional-fair optimum. *Close*: no flow further"
-    yield "than 3 % from it. *Deep*: a queue of more than five packets on average.\n"
+    yield f"Midpath {__version__}, written by `python checks/fcp/ablation.py --optimum`: {len(seeds)} networks, a"
+    yield "minute each, goodput of the second half against SciPy's weighted proportional-fair optimum. *Close*: no flow"
+    yield "further than 3 % from it. *Deep*: a queue of more than five packets on average.\n"
     yield scenes.head(["FCP", "close", "furthest", "deep"])
     with ProcessPoolExecutor(max_workers=2) as pool:
         for name, parameters in variants.items():

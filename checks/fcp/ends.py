@@ -3,12 +3,12 @@
     python checks/fcp/ends.py --first 1001 --scenarios 100 > checks/fcp/ENDS.md
     python checks/fcp/ends.py --first 1001 --scenarios 1 --show   # one again, with its text
 
-A scenario follows from its number alone. Flows share a core; one ends while the others go on: by `stop`, and in a second
-run by a `size` that is what it had delivered then. Two families in turn:
+A scenario follows from its number alone. Flows share a core; one ends while the others go on: by `stop`, and in a
+second run by a `size` that is what it had delivered then. Two families in turn:
 
 - **alike**: a dumbbell, two to six hosts with a flow each, equal round trips.
-- **unlike**: round trips differ by up to twenty times, a second bottleneck behind the core takes half of the flows, hosts
-  have one to three flows, budgets from a half to two.
+- **unlike**: round trips differ by up to twenty times, a second bottleneck behind the core takes half of the flows,
+  hosts have one to three flows, budgets from a half to two.
 
 *Idle* is what of the core's capacity is not used from a round trip before the end to 20 after it, in seconds, less what
 is not used then where the flow goes on. Bounds, fixed before the draws from number 1001 on, which are the measurement:

@@ -7,10 +7,10 @@ A scenario follows from its number alone. All 25 pairs of policies take turns: g
 Their flows share the host's budget and no link but the host's own, so `a` is to notice nothing of `b` but its part of
 the budget. It is run again alone, on a host whose whole budget is that part. Two families:
 
-- **stars**: each flow of the host has a bottleneck of its own, with one cross flow of another host. Two to four flows in
-  `a`, one to three in `b`; flows of `b` come and go all the time, one stays.
-- **chains**: `a`'s flows share a chain of two to four bottlenecks, and leave it after any of them; each has a cross flow.
-  `b` has a chain, too. `b`'s flows stay, and those on its links come and go, so that what it asks for changes.
+- **stars**: each flow of the host has a bottleneck of its own, with one cross flow of another host. Two to four flows
+  in `a`, one to three in `b`; flows of `b` come and go all the time, one stays.
+- **chains**: `a`'s flows share a chain of two to four bottlenecks, and leave it after any of them; each has a cross
+  flow. `b` has a chain, too. `b`'s flows stay, and those on its links come and go, so that what it asks for changes.
 
 Bounds, over the last two thirds; fixed before the draws from number 1001 on, which are the measurement:
 
@@ -18,8 +18,8 @@ Bounds, over the last two thirds; fixed before the draws from number 1001 on, wh
 - *even*: where `a` is `equal-throughput`, its flows' rates are within 5 % of their mean.
 - *sum*: where `a` is `max-throughput`, its flows together get 95 % at least of what they get alone. The ascent's end
   depends on chance (alone, .1 % more of budget changes it by up to 27 %): the least of five budgets within .2 % counts.
-- *given*: a `stable` group takes from the others, or leaves them, what its prices ask for (section 4.2). Where `a` or `b`
-  is one, `a` is compared with itself alone on a host with the budget that it had on average, and 10 % are the bound.
+- *given*: a `stable` group takes from the others, or leaves them, what its prices ask for (section 4.2). Where `a` or
+  `b` is one, `a` is compared with itself alone on a host with the budget that it had on average; 10 % are the bound.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Scene:
             links += [scenes.link(f"x{i}", f"u{i}", WIDE, "1 ms"), scenes.link(f"v{i}", f"y{i}", WIDE, "1 ms")]
             hosts += [f"x{i}", f"y{i}"]
             comes = self.family == "chains" and i >= self.firsts
-            flows += [self.flow(f"x{i}", f"y{i}", *times) for times in (self.b_times if comes else [(0.0, self.stop)])]
+            flows += [self.flow(f"x{i}", f"y{i}", times) for times in (self.b_times if comes else [(0.0, self.stop)])]
         for group, ways in (("a", self.a), ("b", self.b)):
             for i, (last, delay) in enumerate(ways):
                 links.append(scenes.link(f"v{last}", f"{group}{i}", WIDE, f"{delay} ms"))
@@ -105,7 +105,7 @@ class Scene:
                 more = {"budget": group, "group": f"{group}{i}"}
                 if group == "a" or alone is None:
                     times = self.b_times if comes else [(0.0, self.stop)]
-                    flows += [self.flow("s", f"{group}{i}", *one, **more) for one in times]
+                    flows += [self.flow("s", f"{group}{i}", one, **more) for one in times]
         budget = f"[schemes.fcp]\nbackground_share = {BACKGROUND}\n[schemes.fcp.hosts.s]\nbudget = {alone or 1.0}"
         groups = f'[schemes.fcp.groups.a]\nweight = {self.weight}\npolicy = "{self.own}"'
         if alone is None:
@@ -120,8 +120,9 @@ class Scene:
             *flows,
         ])  # fmt: skip
 
-    def flow(self, source: str, target: str, begin: float, end: float, **more: str) -> str:
+    def flow(self, source: str, target: str, times: tuple[float, float], **more: str) -> str:
         """A flow that stops where that is before the run's end."""
+        begin, end = times
         return scenes.flow(source, target, f"{begin} s", stop=f"{end} s" if end < self.stop else None, **more)
 
 
@@ -137,7 +138,7 @@ def draw(number: int) -> Scene:
     own, other = PAIRS[number % len(PAIRS)]
     family = FAMILIES[number // len(PAIRS) % len(FAMILIES)]
     counts = rng.randint(2, 4), rng.randint(2, 3)
-    chains = (counts if family == "stars" else (rng.randint(2, 4), rng.randint(2, 3)))
+    chains = counts if family == "stars" else (rng.randint(2, 4), rng.randint(2, 3))
     rates = [round(log_uniform(rng, 2, 15), 2) for _ in range(sum(chains))]
     delays = [round(log_uniform(rng, 1, 10), 2) for _ in rates]
     a = ways(rng, family, 0, counts[0], chains[0])
