@@ -2,15 +2,15 @@
 
 Two families. *Line*: a flow over one link, 2 to 200 Mbps, round trips of 4 to 300 ms, a buffer of half to twice their
 product. *Chain*: two to five flows with round trips up to 50 times unlike over three links in a row, of which all cross
-the middle one, some joining late. Jitter (uniform, exponential, normal, Pareto) of a link that all flows cross is on the
-way there, back, or on both. It reaches *a quarter* of the least round trip, both ways together, or *a round trip*.
+the middle one, some joining late. Jitter (uniform, exponential, normal, Pareto) of a link that all flows cross is on
+the way there, back, or on both. It reaches *a quarter* of the least round trip, both ways together, or *a round trip*.
 
 Bounds, fixed before the first run: what all flows deliver, three seeds together, is at least 90 % of what it is with
 `reorder = false` where the jitter is up to a quarter of the least round trip, and at least 50 % up to a round trip.
 
 *Lossy*: 24 flows of 5 to 300 packets one after the other, which lose packets by chance or in bursts, in order. Bound:
-the geometric mean of their completion times is at most 1.02 of that with `loss_detection = "rfc6675"`, over all draws, by
-its 95 % interval.
+the geometric mean of their completion times is at most 1.02 of that with `loss_detection = "rfc6675"`, over all draws,
+by its 95 % interval.
 
     python checks/transients/reordered.py --first 1 --scenarios 100 > checks/transients/REORDERED.md
 """

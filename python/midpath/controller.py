@@ -199,8 +199,9 @@ class Controller(_midpath.Control):
         """Called for each packet that is taken for lost, before what follows from that."""
 
     def on_restart(self, now_s: float) -> None:
-        """Called just before data leave while none are in flight, after the application had nothing to send. Without
-        `own_window`, after a pause longer than the timeout, the window is the restart window (RFC 5681, section 4.1)."""
+        """Called just before data leave while none are in flight, after the application had nothing to send.
+
+        After more than a timeout, and without `own_window`, the window is the restart window (RFC 5681, section 4.1)."""
 
 
 Controllers = Mapping[str, type[Controller]] | Iterable[type[Controller]]

@@ -270,7 +270,9 @@ impl Receiver {
             self.marks += u64::from(self.marked);
             return self.on_empty(packet, ctx);
         }
-        let Some((from, to)) = self.acceptable(packet, len).filter(|_| !self.ends.is_outdated(packet, ctx.now)) else {
+        let late = self.settings.most_late();
+        let Some((from, to)) = self.acceptable(packet, len).filter(|_| !self.ends.is_outdated(packet, late, ctx.now))
+        else {
             return self.acknowledge(ctx);
         };
         // RFC 7323, §4.3, (2): the timestamp of the segment that the next ACK is about is echoed.

@@ -27,12 +27,6 @@ const TICK: Time = Time::from_us(1);
 /// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
-/// By how many ticks a segment may be older than one that came before it: those of a second, the
-/// slowest clock that RFC 7323 (§5.4) allows. With it, a segment that a repeat of it, or of one
-/// before it, has overtaken in the network looks as new as the repeat. An old duplicate can pass for
-/// new only where half of all numbers are used within that time: at 17 Gbps, a second late.
-const OVERTAKEN: u32 = 1_000_000;
-
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
@@ -139,10 +133,10 @@ impl Ends {
         self.stamped(packet) && !comes_after(self.tick(at), packet.ts_ecr)
     }
 
-    /// How long ago what a packet echoes was sent, and a tick for what the clock leaves out.
+    /// How long ago what a packet echoes was sent, by this end's clock.
     pub fn since_echoed(&self, packet: &Packet, now: Time) -> Option<Time> {
         let ticks = self.tick(now).wrapping_sub(packet.ts_ecr);
-        (self.stamped(packet) && ticks < 1 << 31).then(|| Time::from_us(u64::from(ticks) + 1))
+        (self.stamped(packet) && ticks < 1 << 31).then(|| Time::from_us(ticks.max(1).into()))
     }
 
     /// Whether a packet's timestamps count.
@@ -163,11 +157,11 @@ impl Ends {
         self.is_older_than(self.echo, packet, now)
     }
 
-    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that a
-    /// repeat has overtaken.
+    /// RFC 7323, §5.3, R1: its timestamp says that a packet is an old duplicate, and not one that is
+    /// `late` by so many ticks at most.
     #[inline]
-    pub fn is_outdated(&self, packet: &Packet, now: Time) -> bool {
-        self.is_older_than(self.echo.wrapping_sub(OVERTAKEN), packet, now)
+    pub fn is_outdated(&self, packet: &Packet, late: u32, now: Time) -> bool {
+        self.is_older_than(self.echo.wrapping_sub(late), packet, now)
     }
 
     fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {

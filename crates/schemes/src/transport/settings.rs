@@ -40,6 +40,16 @@ impl Settings {
         self.tcp.loss_detection == LossDetection::RackTlp && !self.stores && !self.overtaken
     }
 
+    /// By how many ticks of a microsecond a segment may be older than one that came before it and still
+    /// be none from before the numbers went round (RFC 7323, §5): the tick of the slowest clock that §5.4
+    /// allows, a second, where packets are reordered as far as that; so a segment that a repeat has
+    /// overtaken, its own or another's, looks as new as the repeat. An old duplicate can pass for new only
+    /// where half of all numbers are used within that time, at 17 Gbps. Else that of the finest clock, a
+    /// millisecond.
+    pub fn most_late(&self) -> u32 {
+        if self.rack_tlp() { 1_000_000 } else { 1_000 }
+    }
+
     /// Whether the network tells the rate, so that the window is never the limit.
     pub fn is_rate_based(&self) -> bool {
         self.initial_window == UNLIMITED

@@ -89,7 +89,7 @@ impl Case {
         let queue = self.queue;
         writeln!(
             text,
-            "[queue]\nlimit = \"1000 packets\"\n{queue}\n[queues.plain]\nlimit = \"10 MB\"\n[schemes.newreno]\n{tcp}"
+            "[queue]\nlimit = \"1000 packets\"\n{queue}\n[queues.plain]\nlimit = \"10 MB\"\n[schemes.newreno]\nloss_detection = \"rfc6675\"\n{tcp}"
         )
         .unwrap();
         for i in 0..flows {

@@ -88,7 +88,7 @@ impl Receiver {
         let Some(at) = self.ends.peer.offset(packet.seq, self.next) else { return false };
         let len = u64::from(packet.payload) + u64::from(packet.flags.has(Flags::FIN));
         let in_window = at <= self.next + self.ends.receive_window() && at + len + 1 >= self.last_ack;
-        let counts = in_window && !self.ends.is_outdated(packet, now);
+        let counts = in_window && !self.ends.is_outdated(packet, self.settings.most_late(), now);
         // RFC 7323, §4.3, (2), for a segment without data; on_segment has the others.
         if counts && len == 0 && at <= self.last_ack && self.ends.stamped(packet) && !self.ends.is_older(packet, now) {
             self.ends.remember(packet, now);

@@ -73,7 +73,9 @@ impl<C: NetworkAssisted> Sender<C> {
         let initial = u64::from(self.settings.initial_window) * self.window.mss;
         let pause = Pause { now, idle: now.saturating_sub(self.sent_at), rto: self.rtt.rto(), initial };
         self.control.on_restart(&mut self.window, &pause);
-        self.validated_at = now;
+        if pause.idle > pause.rto {
+            self.validated_at = now;
+        }
         self.pace_again(now);
     }
 
