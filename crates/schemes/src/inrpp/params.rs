@@ -303,8 +303,8 @@ impl Params {
         require((1..=1000).contains(&self.average), "average", "from 1 to 1000 intervals")?;
         let stable = self.alpha > 0.0 && self.alpha < MAX_ALPHA;
         require(stable, "alpha", "above 0 and below π/(4√2) = 0.5553 (§III-B)")?;
-        let heard = !self.enforcement || self.notify == Notify::Acks;
-        require(heard, "enforcement", "false where `notify` is \"data\": ports release nothing there")?;
+        let by_acks = !self.enforcement || self.notify == Notify::Acks;
+        require(by_acks, "enforcement", "false where `notify` is \"data\": ports release nothing there")?;
         require((1..=1 << 20).contains(&self.nonces), "nonces", "from 1 to 1048576")?;
         require(
             !self.expiry.is_zero() && self.expiry <= Time::from_secs(3600),
