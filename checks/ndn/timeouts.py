@@ -5,8 +5,8 @@
 
 A number draws one scenario of each family, which runs with `ndn` and with `mircc`. Queues are long enough for all.
 
-- **alone**: one flow of 10 to 300 Data over two links of 1 Mbps to 1 Gbps, a round trip of 1 us to 10 s and `min_rto` of
-  10 ms to 1 s, all evenly over their logarithms.
+- **alone**: one flow of 10 to 300 Data over two links of 1 Mbps to 1 Gbps, a round trip of 1 us to 10 s and `min_rto`
+  of 10 ms to 1 s, all evenly over their logarithms.
 - **changes**: two to four flows without end over a core of 10 to 100 Mbps, round trips of 2 to 200 ms, `min_rto` of 10
   to 200 ms. After two seconds the core's delay rises, so that each round trip is longer by 100 ms to 3 s.
 
@@ -164,7 +164,8 @@ def page(options: Namespace) -> Iterator[str]:
     """TIMEOUTS.md."""
     numbers = scenes.numbers_of(options)
     yield "# Timeouts shorter than the round trip\n"
-    yield f"{scenes.written(numbers, 'ndn/timeouts.py')} What a scenario is and what the bounds are stands at its head.\n"
+    by = scenes.written(numbers, "ndn/timeouts.py")
+    yield f"{by} What a scenario is and what the bounds are stands at its head.\n"
     columns = ("sample", "timeouts", "time")
     yield scenes.head(["family", "scheme", "all bounds kept", *(f"{name} missed" for name in columns),
                        "with timeouts", "most timeouts for an Interest later", "latest end, RTTs"])  # fmt: skip

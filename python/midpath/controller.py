@@ -201,7 +201,7 @@ class Controller(_midpath.Control):
     def on_restart(self, now_s: float) -> None:
         """Called just before data leave while none are in flight, after the application had nothing to send.
 
-        After more than a timeout, and without `own_window`, the window is the restart window (RFC 5681, section 4.1)."""
+        After more than a timeout, without `own_window`, the window is the restart window (RFC 5681, section 4.1)."""
 
 
 Controllers = Mapping[str, type[Controller]] | Iterable[type[Controller]]
