@@ -312,7 +312,12 @@ fn what_comes_after_the_close_is_answered_by_little() {
         world.run(Time::from_ms(50));
         let open = size(&world);
         sides[0].close(&mut world);
-        world.run(Time::from_ms(500));
+        // B reads what comes, so that A's end is there before B closes.
+        for _ in 0..10 {
+            world.run(Time::from_ms(50));
+            let (end, now) = (sides[1].end, world.now);
+            world.hosts[B].read(end, 50_000, &mut sides[1].got, now);
+        }
         sides[1].close(&mut world);
         world.run(Time::from_ms(500));
         check(&mut world, sides, scheme);

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
 use crate::params::{Text, Texts, require};
-use crate::transport::params::DelayedAck;
+use crate::transport::params::{DelayedAck, LossDetection};
 use crate::transport::{TcpParams, unread};
 pub use additions::Additions;
 pub use domains::{DomainParams, Domains, check as check_domains};
@@ -23,6 +23,16 @@ pub use domains::{DomainParams, Domains, check as check_domains};
 /// port.
 const MOST_GROUPS: usize = 64;
 
+/// TCP's parameters where the table says nothing else: prices ride on ACKs, so every packet has one. Losses are found as
+/// by the TCPs of the paper's time: where a share is less than a packet in a round trip, what is repeated sooner takes
+/// another's share.
+fn own_defaults<'de, D: Deserializer<'de>>(d: D) -> Result<TcpParams, D::Error> {
+    let mut table = serde_json::Map::deserialize(d)?;
+    table.entry("delayed_ack").or_insert(false.into());
+    table.entry("loss_detection").or_insert("rfc6675".into());
+    TcpParams::deserialize(serde_json::Value::Object(table)).map_err(serde::de::Error::custom)
+}
+
 /// The parameters of `fcp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -30,7 +40,7 @@ const MOST_GROUPS: usize = 64;
 pub struct FcpParams {
     /// What FCP takes from TCP: handshake, SACK, timers. Every packet is acknowledged unless said,
     /// for its price rides on the ACK.
-    #[serde(flatten, deserialize_with = "crate::transport::params::acks_each_packet")]
+    #[serde(flatten, deserialize_with = "own_defaults")]
     pub tcp: TcpParams,
     /// Whose text is followed. `paper` turns off all that is ours, but for what the table names.
     pub text: Text,
@@ -68,7 +78,11 @@ impl Default for FcpParams {
     fn default() -> FcpParams {
         FcpParams {
             // Every packet's price comes back.
-            tcp: TcpParams { delayed_ack: DelayedAck(1), ..TcpParams::default() },
+            tcp: TcpParams {
+                delayed_ack: DelayedAck(1),
+                loss_detection: LossDetection::Rfc6675,
+                ..TcpParams::default()
+            },
             text: Text::Ours,
             budget: 1.0,
             policy: "equal-budget".to_owned(),

@@ -150,14 +150,6 @@ impl TcpParams {
     }
 }
 
-/// For `#[serde(flatten, deserialize_with)]`: the parameters of a scheme whose feedback rides on
-/// ACKs, so that every packet is acknowledged unless the table says otherwise.
-pub fn acks_each_packet<'de, D: Deserializer<'de>>(d: D) -> Result<TcpParams, D::Error> {
-    let mut table = serde_json::Map::deserialize(d)?;
-    table.entry("delayed_ack").or_insert(false.into());
-    TcpParams::deserialize(serde_json::Value::Object(table)).map_err(serde::de::Error::custom)
-}
-
 /// How much a sender sends during fast recovery when SACK is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

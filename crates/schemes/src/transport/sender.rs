@@ -259,9 +259,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.ends.sack
     }
 
-    /// Whether the SYN-ACK's timestamp tells the round trip where its own time doesn't (RFC 7323, §4.1).
+    /// Whether an ACK's timestamp tells the round trip of what was repeated in vain (RFC 7323, §4.1). Not where the
+    /// network tells the rate: what a failed link has held for seconds would set the pace of that.
     fn reads_timestamps(&self) -> bool {
-        self.settings.rack_tlp() || self.overtaken.is_some()
+        self.settings.rack_tlp() && !self.settings.is_rate_based()
     }
 
     /// Whether losses are found by RACK (RFC 8985), which learns how far packets are reordered.

@@ -201,7 +201,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let rtt = if timed.again && !self.ends.echoes(packet, timed.at) {
             self.note_reordered(timed, now);
             // The original has arrived. RFC 7323, §4.1: its timestamp says when it was sent.
-            self.ends.since_echoed(packet, now).filter(|_| self.settings.rack_tlp())?
+            self.ends.since_echoed(packet, now).filter(|_| self.reads_timestamps())?
         } else {
             now.saturating_sub(timed.at)
         };

@@ -111,7 +111,9 @@ impl<C: NetworkAssisted> Sender<C> {
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
         if self.retries == 0 || self.ends.echoes(packet, self.syn_at) {
             self.measured(now.saturating_sub(self.syn_at));
-        } else if let Some(rtt) = self.ends.since_echoed(packet, now).filter(|_| self.reads_timestamps()) {
+        } else if let Some(rtt) = self.ends.since_echoed(packet, now)
+            && (self.reads_timestamps() || self.overtaken.is_some())
+        {
             // It answers an earlier SYN, which was not lost (RFC 3522).
             self.measured(rtt);
         }
