@@ -16,7 +16,7 @@ const KEYS: [(&str, &[&str]); 22] = [
     ("initial_rto", &["\"300 ms\""]),
     ("initial_window", &["3"]),
     ("recovery", &["\"rfc6675\""]),
-    ("loss_detection", &["\"rfc6675\""]),
+    ("loss_detection", &["\"rfc6675\"", "\"rack-tlp\""]),
     ("growth", &["\"per-ack\""]),
     ("abc_limit", &["1"]),
     ("hystart", &["true", "false", "\"linux\""]),
