@@ -309,7 +309,7 @@ fn run_packets<'a>(
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));
-    warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup)));
+    warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup, &ports)));
     Some(Finished {
         rows,
         ports,

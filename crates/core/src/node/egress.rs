@@ -175,6 +175,7 @@ impl Node {
             transmitter,
             reverse: &self.reverse,
             booked: called.booked,
+            lossless: false,
             state: called.state.map(|i| self.states[i].as_mut()),
             actions: &mut self.actions,
             timer: called.timer,

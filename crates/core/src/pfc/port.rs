@@ -78,7 +78,9 @@ impl PfcPort {
         call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
     ) -> R {
         let before = ctx.actions.len();
+        ctx.lossless = self.lanes[class].lossless;
         let answer = call(self.lanes[class].port.as_mut(), ctx);
+        ctx.lossless = false;
         self.settle(before, ctx);
         answer
     }

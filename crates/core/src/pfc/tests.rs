@@ -1,6 +1,6 @@
 use super::*;
-use crate::packet::{FlowId, NodeId, Packet, PacketId, PortId};
-use crate::queue::{Bound, Fifo, Loss, NoAqm, Queue};
+use crate::packet::{Ecn, FlowId, NodeId, Packet, PacketId, PortId};
+use crate::queue::{Aqm, Bound, Ce, Fifo, Loss, NoAqm, Queue, Verdict, View};
 use crate::roles::{Action, Inbound, LinkInfo, Port, PortBench};
 use proptest::prelude::*;
 
@@ -174,6 +174,34 @@ fn without_room_above_the_headroom_a_packet_is_refused() {
     let drops = bench.actions.iter().filter(|a| matches!(a, Action::Drop(_, _, Drop::Queue))).count();
     let account = *buffer.get().account(PortId(0), 0);
     assert_eq!((drops, account.refused, account.held, account.pauses), (1, 1, 6000, 1));
+}
+
+/// An AQM that chooses each packet on arrival, to be signalled or dropped by the packet's flow.
+struct Chooser;
+
+impl Aqm for Chooser {
+    fn enqueue(&mut self, packet: &mut Packet, _view: &mut View<'_>) -> Verdict {
+        if packet.flow.0 == 0 { Verdict::Signal } else { Verdict::Drop(Drop::Aqm) }
+    }
+}
+
+/// What is ECN-capable is marked, whatever the AQM says, and what is not goes on; elsewhere both can end.
+#[test]
+fn an_aqm_never_drops_in_a_lossless_class() {
+    for (lossless, left, marks) in [(true, vec![0, 1, 0, 1], 2), (false, vec![0], 1)] {
+        let (buffer, mut bench) = (buffer(1), bench());
+        let queue = Box::new(Queue::new(Chooser, Fifo::new(Bound::EVERYTHING), Ce));
+        let mut port = PfcPort::new(vec![Lane { port: queue, lossless, quantum: None }], |_| 0, buffer);
+        for (flow, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ect0), (0, Ecn::NotEct), (1, Ecn::NotEct)] {
+            let mut packet = packet(flow, 100);
+            packet.ecn = ecn;
+            let pkt = bench.pool.insert(packet);
+            port.outbound(pkt, &mut bench.ctx());
+        }
+        assert_eq!(flows(&mut bench, &mut port), left, "lossless: {lossless}");
+        let drops = bench.actions.iter().filter(|a| matches!(a, Action::Drop(_, _, Drop::Aqm))).count();
+        assert_eq!((drops, bench.marks), (4 - left.len(), marks));
+    }
 }
 
 use crate::roles::Drop;

@@ -11,7 +11,8 @@ use crate::units::Time;
 ///
 /// One AQM sees the whole port; [`PerFlow`](super::PerFlow) makes it one per flow. A packet that
 /// arrives is first shown to the AQM, then refused if there is no room, then signalled: what finds
-/// no room is lost, and that tells its sender enough.
+/// no room is lost, and that tells its sender enough. In a lossless class ([`PortCtx::lossless`]) the
+/// AQM's drops are signals, and what cannot be signalled goes on.
 ///
 /// It is a timetable if the scheduler is a FIFO and neither AQM nor signal looks at packets that
 /// leave. Its decisions are the same either way.
@@ -60,7 +61,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
             sojourn: if leaves { ctx.now.saturating_sub(packet.queued) } else { Time::ZERO },
             rng: ctx.rng,
         };
-        if leaves { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) }
+        match if leaves { self.aqm.dequeue(packet, &mut view) } else { self.aqm.enqueue(packet, &mut view) } {
+            Verdict::Drop(Drop::Aqm) if ctx.lossless => Verdict::Signal,
+            verdict => verdict,
+        }
     }
 
     /// Asks the node for the AQM's timer.
@@ -87,19 +91,17 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         }
     }
 
-    /// Signals a chosen packet; says why, if it is to be dropped.
+    /// Signals a chosen packet; says why, if it is to be dropped. In a lossless class it goes on.
     fn tell(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        match self.signal.signal(pkt, ctx) {
+        let passes = match self.signal.signal(pkt, ctx) {
             Done::Told => {
                 self.aqm.signalled(&ctx.pool[pkt]);
-                Ok(())
+                true
             }
-            Done::Drop => Err(Drop::Aqm),
-            Done::Unable => match self.aqm.unable(&ctx.pool[pkt]) {
-                Unsignalled::Drop => Err(Drop::Aqm),
-                Unsignalled::Pass => Ok(()),
-            },
-        }
+            Done::Drop => false,
+            Done::Unable => self.aqm.unable(&ctx.pool[pkt]) == Unsignalled::Pass,
+        };
+        if passes || ctx.lossless { Ok(()) } else { Err(Drop::Aqm) }
     }
 
     /// Whether a packet may leave.

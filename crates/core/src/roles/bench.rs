@@ -73,6 +73,7 @@ impl PortBench {
             transmitter: self.transmitter,
             reverse: &[],
             booked: self.booked,
+            lossless: false,
             state: self.state.as_deref_mut(),
             actions: &mut self.actions,
             timer: &mut self.timer,

@@ -184,6 +184,8 @@ pub struct PortCtx<'a> {
     /// What waits on a timetable; nothing where the port is held, for that knows itself what it
     /// holds.
     pub booked: Backlog,
+    /// Whether the queue that is called is of a lossless class ([`pfc`](crate::pfc)): no AQM drops there.
+    pub lossless: bool,
     /// The rates of the links' other directions; none where links are as fast both ways.
     pub(crate) reverse: &'a [Rate],
     pub(crate) state: Option<&'a mut (dyn Any + Send)>,

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use midpath_core::pfc::NO_LIMIT;
 use midpath_core::queue::Loss;
 use midpath_core::queue::{AqmSpec, CodelParams, Discipline, QueueSpec, SignalSpec};
 use midpath_core::roles::{Network, NodeSpec, Parts, PortSpec};
@@ -38,6 +39,9 @@ impl Switch {
     fn queue(&self, asked: QueueSpec) -> Result<QueueSpec, SpecError> {
         if asked.signal == SignalSpec::Drop {
             return Err(SpecError::new("signal", "must be \"ce\": `mode` of `rpm` says how senders are told"));
+        }
+        if self.0.mode == Mode::Drop && asked.limit == NO_LIMIT {
+            return Err(SpecError::new("kind", "an AQM drops nothing in a lossless class of [pfc]: no `mode = \"drop\"`"));
         }
         let aqm = match (self.0.mode, asked.aqm) {
             (Mode::Off, _) => AqmSpec::DropTail,

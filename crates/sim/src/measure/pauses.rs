@@ -7,6 +7,7 @@ use midpath_core::pfc::{Account, SharedBuffer};
 use midpath_core::units::{Bytes, Time};
 use serde_json::{Value, json};
 
+use super::ports::PortRow;
 use super::warnings::{Warning, port_name};
 use crate::output::{Column, Table};
 use crate::setup::{Lossless, Setup};
@@ -104,15 +105,48 @@ impl Pauses {
             "pauses": sum(|row| row.account.pauses),
             "paused_s": self.rows.iter().map(|row| row.stopped.0.as_secs_f64()).sum::<f64>(),
             "paused_longest_s": self.rows.iter().map(|row| row.stopped.1).max().unwrap_or_default().as_secs_f64(),
-            "refused_packets": sum(|row| row.account.refused),
+            "refused_packets": self.refused(),
             "deadlock": self.deadlock.iter().flat_map(|d| &d.cycle).map(|key| link_name(setup, *key)).collect::<Vec<_>>(),
         })
     }
 
     /// What the run warns of.
-    pub fn warnings(&self, setup: &Setup) -> Vec<Warning> {
+    pub fn warnings(&self, setup: &Setup, ports: &[PortRow]) -> Vec<Warning> {
         let dead = self.deadlock.as_ref().map(|deadlock| self.warning(setup, deadlock));
-        dead.into_iter().chain(short_headroom(setup)).chain(changes(setup)).collect()
+        let lost = self.refusals(setup).into_iter().chain(self.losses(setup, ports));
+        dead.into_iter().chain(lost).chain(short_headroom(setup)).chain(changes(setup)).collect()
+    }
+
+    /// Packets of lossless classes for which there was no headroom.
+    fn refusals(&self, setup: &Setup) -> Option<Warning> {
+        let rows = self.rows.iter().filter(|row| row.account.refused > 0);
+        let links = rows.map(|row| link_name(setup, (row.place.0, row.place.1, row.class))).collect();
+        let refused = self.refused();
+        (refused > 0).then(|| Warning::new("", lost(refused, "PFC, for want of headroom"), links))
+    }
+
+    fn refused(&self) -> u64 {
+        self.rows.iter().map(|row| row.account.refused).sum()
+    }
+
+    /// Packets lost where all classes are lossless, by who dropped them. A port does not count by class.
+    fn losses(&self, setup: &Setup, ports: &[PortRow]) -> Vec<Warning> {
+        if !setup.lossless.as_ref().is_some_and(|lossless| lossless.classes().all(|(_, lossless)| lossless)) {
+            return Vec::new();
+        }
+        let by = |who: &str, already: u64, count: fn(&PortRow) -> u64| {
+            let lost_here = ports.iter().filter(|row| count(row) > 0);
+            let packets = lost_here.clone().map(count).sum::<u64>() - already;
+            let names = lost_here.map(|row| port_name(setup, row.place.0 as usize, row.place.1.into())).collect();
+            (packets > 0).then(|| Warning::new("", lost(packets, who), names))
+        };
+        let all = [
+            by("a full queue of the ports' scheme", self.refused(), |row| row.counters.drops_queue),
+            by("an AQM of the ports' scheme", 0, |row| row.counters.drops_aqm),
+            by("faults", 0, |row| row.counters.drops_fault + row.cut),
+            by("a rule of the ports' scheme, or the MTU", 0, |row| row.counters.drops_policy),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     fn warning(&self, setup: &Setup, deadlock: &Deadlock) -> Warning {
@@ -131,6 +165,11 @@ impl Pauses {
         );
         Warning::new("", message, links)
     }
+}
+
+/// What is said of packets that were lost in spite of PFC.
+fn lost(packets: u64, by: &str) -> String {
+    format!("{packets} packets of a lossless class were dropped by {by}")
 }
 
 /// The lossless classes.

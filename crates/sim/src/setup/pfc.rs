@@ -2,7 +2,7 @@
 
 use midpath_core::packet::PortId;
 use midpath_core::pfc::{Buffer, Lane, NO_LIMIT, PfcPort, SharedBuffer, Thresholds, Upstream};
-use midpath_core::queue::{AqmSpec, Discipline, QueueSpec};
+use midpath_core::queue::{AqmSpec, Discipline, QueueSpec, SignalSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use midpath_topo::Topology;
@@ -102,9 +102,16 @@ impl Setup {
         if let Some(i) = self.scenario.vary.iter().position(|vary| vary.loss.is_some()) {
             return Err(SpecError::new(format!("vary[{i}].loss"), format!("goes without [pfc] only: {frames}")));
         }
-        for n in (0..self.topology.nodes().len()).filter(|_| spec.classes().len() > 1) {
+        for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 let keyed = self.queue_of(n, port);
+                if keyed.queue.signal == SignalSpec::Drop && spec.lossless().iter().all(|lossless| *lossless) {
+                    let message = "an AQM drops nothing in a lossless class of [pfc], and so could tell nobody";
+                    return Err(SpecError::new("signal", message).under(&keyed.key));
+                }
+                if spec.classes().len() == 1 {
+                    continue;
+                }
                 let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
                 if timed || !self.has_plain_queues(n, port) {
                     let message = "a queue for each class of [pfc] takes drop-tail, step, delay-step, red and codel, \
