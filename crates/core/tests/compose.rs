@@ -11,7 +11,7 @@ use midpath_core::queue::{
     Aqm, Bound, Ce, Classes, Discipline, Done, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Room, Share, Signal,
     Step, Unsignalled, Verdict, View,
 };
-use midpath_core::roles::{Drop, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
+use midpath_core::roles::{Backlog, Drop, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
@@ -207,7 +207,8 @@ impl Signal for Watching {
     fn watches_leaving(&self) -> bool {
         true
     }
-    fn leaving(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) {
+    fn leaving(&mut self, _pkt: &Pkt, left: Backlog, _ctx: &mut PortCtx<'_>) {
+        assert_eq!(left.packets, 1, "what is behind it");
         self.0.lock().unwrap().push("leaving");
     }
     fn reset(&mut self, _ctx: &mut PortCtx<'_>) {

@@ -337,7 +337,7 @@ struct rpm_register {
 enum rpm_counted {
     /* The register has it. */
     RPM_COUNTED = 0,
-    /* The register is full: as many signals as it holds are on their way anyway. */
+    /* The register is full, and does not count the signal: as many as it holds are on their way. */
     RPM_SATURATED = 1,
     /* The rest is for forward marking. The register is another flow's. */
     RPM_COLLISION = 2,
@@ -350,7 +350,7 @@ enum rpm_counted {
 
 /* What happened to registers, for the statistics. */
 struct rpm_events {
-    /* Signals dropped because they waited longer than `age`. */
+    /* Signals dropped because they waited longer than `age`, or longer than the queue that they were of. */
     __u32 aged;
     /* Flows that took a register. */
     __u32 claimed;
@@ -512,6 +512,22 @@ static __always_inline enum rpm_counted rpm_count(struct rpm_register *r, const 
     return admitted == RPM_COUNTED ? rpm_add(&r->count, p) : admitted;
 }
 
+/*
+ * Guarded registers: signals that wait are at most one and one for each 2 KiB that wait in the queue. While a rate falls more
+ * packets are chosen than ACKs come back; what they left would slow the sender long after the queue is gone.
+ */
+#define RPM_QUEUED_SHIFT 11
+
+static __always_inline void rpm_keep_queued(__u16 *count, __u64 behind_bytes, struct rpm_events *events)
+{
+    __u64 most = 1 + (behind_bytes >> RPM_QUEUED_SHIFT);
+
+    if (*count <= most)
+        return;
+    events->aged += *count - (__u32)most;
+    *count = (__u16)most;
+}
+
 /* One signal less, if there is one that waits. */
 static __always_inline int rpm_take(__u16 *count)
 {
@@ -606,13 +622,17 @@ static __always_inline int rpm_refresh(struct rpm_register *r, const struct rpm_
 
 /* Algorithm 1, lines 6 to 10: whether this packet, which came back and is no SYN or RST, is to carry ECE. */
 static __always_inline int rpm_on_return(struct rpm_register *r, const struct rpm_params *p,
-                                         const struct rpm_packet *packet, __u32 tick, struct rpm_events *events)
+                                         const struct rpm_packet *packet, __u32 tick, __u64 behind_bytes,
+                                         struct rpm_events *events)
 {
     __u16 flags = packet->flags;
 
     if (p->registers == RPM_REGISTERS_PLAIN)
         return (flags & RPM_ACK) && !(flags & RPM_AE) && rpm_take(&r->count);
-    return rpm_refresh(r, p, packet, tick, events) && (flags & RPM_ACK) && rpm_take(&r->count);
+    if (!rpm_refresh(r, p, packet, tick, events) || !(flags & RPM_ACK))
+        return 0;
+    rpm_keep_queued(&r->count, behind_bytes, events);
+    return rpm_take(&r->count);
 }
 
 /* -- A port --------------------------------------------------------------------------------------------------------- */
@@ -630,6 +650,8 @@ struct rpm_port {
     __u64 stamp_ns;
     __u64 stamp_bytes;
     __u64 left_bytes;
+    /* Bytes that the last packet has left behind in the queue. */
+    __u64 behind_bytes;
 };
 
 /* Where packets enter the queue: all bytes, and the last packet. */
@@ -677,9 +699,12 @@ static __always_inline enum rpm_counted rpm_port_count(struct rpm_port *port, co
 }
 
 /* An ACK whose sender will read ECE as a signal has come back. */
-static __always_inline int rpm_port_take(struct rpm_port *port, __u32 tick)
+static __always_inline int rpm_port_take(struct rpm_port *port, const struct rpm_params *p, __u32 tick,
+                                         struct rpm_events *events)
 {
     port->together_seen = tick;
+    if (p->registers == RPM_REGISTERS_GUARDED)
+        rpm_keep_queued(&port->together, port->behind_bytes, events);
     return rpm_take(&port->together);
 }
 
@@ -691,6 +716,7 @@ static __always_inline enum rpm_way rpm_outbound(struct rpm_port *port, const st
     int marks = rpm_marks(p, packet);
 
     RPM_LOCK(&port->lock);
+    port->behind_bytes = backlog_bytes;
     *signalled = rpm_aqm_signals(&port->aqm, p, now_ns, sojourn_ns, backlog_bytes, marks);
     RPM_UNLOCK(&port->lock);
     return *signalled ? rpm_way_of(p, packet) : RPM_WAY_PASS;
@@ -764,7 +790,7 @@ static __always_inline int rpm_inbound(struct rpm_port *port, struct rpm_registe
         rpm_on_syn(r, p, packet, 1, tick, events);
         understands = 0;
     } else if (!p->aggregate) {
-        ece = rpm_on_return(r, p, packet, tick, events);
+        ece = rpm_on_return(r, p, packet, tick, port->behind_bytes, events);
         understands = 0;
     } else if (p->registers == RPM_REGISTERS_PLAIN) {
         understands = !(packet->flags & RPM_AE);
@@ -775,7 +801,7 @@ static __always_inline int rpm_inbound(struct rpm_port *port, struct rpm_registe
 
     if (understands && (packet->flags & RPM_ACK)) {
         RPM_LOCK(&port->lock);
-        ece = rpm_port_take(port, tick);
+        ece = rpm_port_take(port, p, tick, events);
         RPM_UNLOCK(&port->lock);
     }
     return ece;

@@ -260,6 +260,8 @@ pub struct Port {
     pub stamp_bytes: u64,
     /// and all bytes.
     pub left_bytes: u64,
+    /// Bytes that the last packet has left behind.
+    pub behind_bytes: u64,
 }
 
 /// `struct rpm_entrance`.

@@ -248,6 +248,37 @@ def saturation():
     return "A register holds register_max signals.", _step(register_max=4), A, events
 
 
+def _queued(about, **params):
+    """Signals of a queue that drains: twelve of 1.5 kB each, then ACKs beside packets that leave less and less."""
+    events = [back(START)]
+    events += [out(START + (i + 1) * MS, behind=20_000) for i in range(12)]
+    events += [back(START + 13 * MS)]
+    t = START + 13 * MS
+    for behind in (20_000, 16_384, 16_383, 8_192, 6_000, 2_047, 0):
+        t += MS
+        events += [out(t, behind=behind, sojourn=MS, ecn="not-ect" if behind == 6_000 else "ect0"), back(t + 1000)]
+    events += [back(t + 2000)]
+    return about, _step(**params), A, events
+
+
+@vector
+def queued():
+    """No more signals than packets wait."""
+    return _queued("An ACK finds no more signals than one, and one for each 2 KiB that the last packet has left behind.")
+
+
+@vector
+def queued_aggregate():
+    """The same of one register for all."""
+    return _queued("The same with one register for all flows.", aggregate=True)
+
+
+@vector
+def queued_plain():
+    """Algorithm 1's counters keep their signals."""
+    return _queued("Algorithm 1 keeps its signals when the queue has gone.", registers="plain")
+
+
 @vector
 def ways():
     """What a chosen packet gets."""

@@ -228,6 +228,8 @@ class Port:
     table: dict[int, Place] = field(default_factory=dict)
     port_count: int = 0
     port_seen: int = 0
+    # Bytes that the last packet has left behind in the queue.
+    behind: int = 0
 
     def __post_init__(self) -> None:
         self.aqm = AQMS[self.params.aqm](self.params)
@@ -247,6 +249,7 @@ class Port:
 
     def _out(self, event: dict) -> dict:
         p = self.params
+        self.behind = event["behind"]
         not_ect = event["ecn"] == "not-ect"
         packet = Leaving(event["sojourn"], event["behind"], not_ect and p.aqm != "step")
         signal = p.mode != "off" and self.aqm.signals(self.now, packet)
@@ -329,12 +332,18 @@ class Port:
             return {"ece": False}
         if p.aggregate:
             self.port_seen = self.now
+            self.port_count = self._still_queued(self.port_count)
             had = self.port_count > 0
             self.port_count -= had
         else:
+            place.count = self._still_queued(place.count)
             had = place.count > 0
             place.count -= had
         return {"ece": had}
+
+    def _still_queued(self, count: int) -> int:
+        """Guarded: one signal, and one for each 2 KiB that wait."""
+        return min(count, 1 + self.behind // 2048) if self.params.registers == "guarded" else count
 
     def _came_back(self) -> bool:
         """The flow's register is its own; whether ECE means ECE to it."""

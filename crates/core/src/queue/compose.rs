@@ -138,7 +138,7 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
                 return None;
             };
             if self.signal.watches_leaving() {
-                self.signal.leaving(&pkt, ctx);
+                self.signal.leaving(&pkt, self.scheduler.backlog(), ctx);
             }
             if !self.aqm.watches_leaving() {
                 return Some(pkt);

@@ -1,5 +1,6 @@
 //! How the sender of a packet that an AQM has chosen is told.
 
+use crate::limit::Backlog;
 use crate::packet::Pkt;
 use crate::roles::PortCtx;
 
@@ -28,9 +29,9 @@ pub trait Signal: Send {
     fn watches_leaving(&self) -> bool {
         false
     }
-    /// Called with each packet that is about to leave, before the AQM is asked about it: what goes
-    /// out tells what may come back.
-    fn leaving(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) {}
+    /// Called with each packet that is about to leave and what is left behind it, before the AQM is
+    /// asked about it: what goes out tells what may come back.
+    fn leaving(&mut self, _pkt: &Pkt, _left: Backlog, _ctx: &mut PortCtx<'_>) {}
     /// Whether [`Signal::inbound`] wants to be called. Asked once.
     fn watches_inbound(&self) -> bool {
         false

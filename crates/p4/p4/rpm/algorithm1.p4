@@ -20,9 +20,10 @@ control Congested(inout bit<16> r, in bit<16> most, out bit<8> answer) {
     }
 }
 
-/* An ACK arrives. */
-control Acknowledged(inout bit<16> r, out bit<1> ece) {
+/* An ACK arrives. Of the signals that wait the paper's register keeps all; ours `most`. */
+control Acknowledged(inout bit<16> r, in bit<32> most, out bit<1> ece) {
     apply {
+        r = (bit<32>)r > most ? (bit<16>)most : r;
         ece = 0;
         /* 7: if R_C[pos] >= 1 then */
         if (r >= 1) {

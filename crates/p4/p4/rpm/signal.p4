@@ -75,9 +75,15 @@ control Outbound(inout register_t r, inout together_t all, in params_t p, in pac
     }
 }
 
+/*
+ * Ours, guarded registers: signals that wait are at most one and one for each 2 KiB that the last packet has left behind in
+ * the queue.
+ */
+#define MOST_QUEUED(p, behind) ((p).guarded == 1 ? 1 + ((behind) >> 11) : 0xffff)
+
 /* A TCP packet comes in: whether it is to leave with ECE. */
 control Inbound(inout register_t r, inout together_t all, in params_t p, in packet_t packet, in time_t now,
-                out bit<1> ece) {
+                in bit<32> behind, out bit<1> ece) {
     Handshake() handshake;
     Refresh() refresh;
     Acknowledged() acknowledged;
@@ -101,9 +107,9 @@ control Inbound(inout register_t r, inout together_t all, in params_t p, in pack
             if (understands == 1 && packet.flags & TCP_ACK != 0) {
                 if (p.aggregate == 1) {
                     all.seen = now;
-                    acknowledged_together.apply(all.count, ece);
+                    acknowledged_together.apply(all.count, MOST_QUEUED(p, behind), ece);
                 } else {
-                    acknowledged.apply(r.count, ece);
+                    acknowledged.apply(r.count, MOST_QUEUED(p, behind), ece);
                 }
             }
         }

@@ -29,6 +29,8 @@ register<bit<8>>(PORTS) codel_dropped;
 register<bit<32>>(PORTS) dataplane_next;
 register<bit<32>>(PORTS) dataplane_count;
 register<bit<32>>(PORTS) dataplane_above;
+/* Bytes that the last packet has left behind in the queue. */
+register<bit<32>>(PORTS) queue_behind;
 
 /*
  * Algorithm 1, lines 3 and 6: pos <- h(5-tuple). For what comes back the ends are swapped, so an ACK finds the register
@@ -142,6 +144,7 @@ control PortAqm(in bit<32> port, in params_t p, in packet_t packet, in time_t no
         dataplane_next.write(port, dataplane.next);
         dataplane_count.write(port, dataplane.count);
         dataplane_above.write(port, dataplane.above);
+        queue_behind.write(port, behind);
     }
 }
 
@@ -194,13 +197,15 @@ control ComesIn(inout ip_t ip, in bit<32> port, in params_t p, in time_t now, ou
     register_t r;
     together_t all;
     bit<32> pos;
+    bit<32> behind;
 
     apply {
         read.apply(ip, packet);
         h.apply(ip, 1, pos, packet.tag);
         load.apply(pos, r);
         load_together.apply(port, all);
-        inbound.apply(r, all, p, packet, now, ece);
+        queue_behind.read(behind, port);
+        inbound.apply(r, all, p, packet, now, behind, ece);
         if (packet.tcp == 1) {
             store.apply(pos, r);
             store_together.apply(port, all);

@@ -77,6 +77,10 @@ const fn accurate(flags: Flags) -> bool {
     (cwr && !ae) || (ae && !ece)
 }
 
+/// Ours: signals that wait are at most one and one for so many bytes that wait in the queue. Two signals
+/// are of two packets, which Ethernet has no larger; a power of two, for switches don't divide.
+const QUEUED_PER_SIGNAL: u64 = 2048;
+
 /// All registers of a switch.
 #[derive(Debug, Clone)]
 pub struct Registers {
@@ -114,7 +118,7 @@ impl Registers {
     }
 
     #[cfg(test)]
-    /// Signals that no ACK has collected in time.
+    /// Signals that no ACK has collected in time, or whose queue had gone.
     pub const fn aged(&self) -> u64 {
         self.aged
     }
@@ -184,10 +188,23 @@ impl Registers {
         !accecn
     }
 
-    /// Called with an ACK of the flow that [came back](Registers::came_back): its new flags, if it
-    /// takes a signal along.
-    pub fn take(&mut self, flow: Flow, ack: Flags) -> Option<Flags> {
-        algorithm1::acknowledged(&mut self.table[flow.place].count, ack)
+    /// Called with an ACK of the flow that [came back](Registers::came_back), and how many bytes the last
+    /// packet has left behind in the queue: its new flags, if it takes a signal along.
+    pub fn take(&mut self, flow: Flow, ack: Flags, behind: u64) -> Option<Flags> {
+        let mut count = self.table[flow.place].count;
+        self.keep_queued(&mut count, behind);
+        let told = algorithm1::acknowledged(&mut count, ack);
+        self.table[flow.place].count = count;
+        told
+    }
+
+    /// Ours, guarded registers: signals are of a queue, and go with it. While a rate falls more packets are
+    /// chosen than ACKs come back; what they left would slow the sender long after the queue is gone.
+    pub fn keep_queued(&mut self, count: &mut u16, behind: u64) {
+        let most = if self.guarded { 1 + behind / QUEUED_PER_SIGNAL } else { u64::MAX };
+        let gone = u64::from(*count).saturating_sub(most);
+        *count -= gone as u16;
+        self.aged += gone;
     }
 
     /// Called with each SYN that the flow sends, or that comes back for it: what it says of AccECN.

@@ -3,7 +3,7 @@
 
 use midpath_core::packet::{Ecn, Flags, Head, NodeId, Pkt};
 use midpath_core::queue::{Done, Signal};
-use midpath_core::roles::PortCtx;
+use midpath_core::roles::{Backlog, PortCtx};
 use midpath_core::units::Time;
 
 use super::algorithm1;
@@ -45,6 +45,8 @@ pub struct Rpm {
     /// flows (§III-C).
     aggregate: Option<(u16, Time)>,
     max: u16,
+    /// Bytes that the last packet has left behind in the queue.
+    behind: u64,
     counts: Counts,
 }
 
@@ -61,6 +63,7 @@ impl Rpm {
             registers: params.uses_registers(),
             aggregate: params.aggregate.then_some((0, Time::ZERO)),
             max: params.register_max,
+            behind: 0,
             counts: Counts::default(),
         }
     }
@@ -104,10 +107,11 @@ impl Rpm {
         let now = ctx.now;
         let registers = ctx.state::<Registers>();
         match &mut self.aggregate {
-            None => registers.take(flow, ack),
+            None => registers.take(flow, ack, self.behind),
             Some(_) if !registers.is_ect(flow) => None,
             Some((count, seen)) => {
                 *seen = now;
+                registers.keep_queued(count, self.behind);
                 algorithm1::acknowledged(count, ack)
             }
         }
@@ -131,7 +135,8 @@ impl Signal for Rpm {
         self.registers
     }
 
-    fn leaving(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
+    fn leaving(&mut self, pkt: &Pkt, left: Backlog, ctx: &mut PortCtx<'_>) {
+        self.behind = left.bytes;
         let Head { flags, ecn, key, src, .. } = *ctx.pool[pkt];
         let syn = flags.has(Flags::SYN);
         if !(syn || self.aggregate.is_some() && ecn.capable()) || !ctx.pool[pkt].is_tcp() {
@@ -198,6 +203,7 @@ impl Signal for Rpm {
             ctx.state::<Registers>().clear();
         }
         self.aggregate = self.aggregate.map(|_| (0, ctx.now));
+        self.behind = 0;
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

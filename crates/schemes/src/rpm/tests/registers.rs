@@ -26,7 +26,7 @@ fn signals_wait_only_for_acks_that_come_back() {
     assert!(!r.came_back(b, Flags::ACK, MS(2)), "another's");
     assert_eq!([0; 3].map(|_| r.count(a, MS(3))), [Answer::Counted, Answer::Counted, Answer::Saturated]);
     assert_eq!((r.count(b, MS(3)), r.waiting(a)), (Answer::Collision, 2));
-    assert_eq!(r.take(a, Flags::ACK), Some(Flags::ACK.with(Flags::ECE)));
+    assert_eq!(r.take(a, Flags::ACK, u64::MAX), Some(Flags::ACK.with(Flags::ECE)));
     // Up to the age what waits is told, after it no more, and by hand of no ACK but the owner's.
     assert_eq!(r.count(a, MS(2) + AGE), Answer::Counted);
     assert_eq!((r.count(a, MS(3) + AGE), r.waiting(a), r.aged()), (Answer::NoAcks, 0, 2));
@@ -122,6 +122,28 @@ fn only_the_owner_says_that_it_is_ecn_capable() {
     assert!(!r.is_ect(a));
     r.sent_ect(a);
     assert!(r.is_ect(a));
+}
+
+/// Ours: signals go with the queue that they are of. The paper's counters keep them.
+#[test]
+fn no_more_signals_wait_than_the_queue_has_packets() {
+    for (kept, behind, told) in [
+        (Kept::Guarded, 0, 1),
+        (Kept::Guarded, 4095, 2),
+        (Kept::Guarded, 4096, 3),
+        (Kept::Guarded, 1_000_000, 100),
+        (Kept::Plain, 0, 100),
+    ] {
+        let params = RpmParams { registers: kept, ..RpmParams::default() };
+        let mut r = Registers::new(&params);
+        let a = r.flow(1, NodeId(1));
+        r.came_back(a, Flags::ACK, MS(0));
+        (0..100).for_each(|_| {
+            r.count(a, MS(1));
+        });
+        let taken = (0..200).filter(|_| r.take(a, Flags::ACK, behind).is_some()).count();
+        assert_eq!((taken, r.aged()), (told, 100 - told as u64), "{kept:?}, {behind} bytes");
+    }
 }
 
 /// Algorithm 1's counters know no owners.

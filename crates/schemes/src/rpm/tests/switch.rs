@@ -2,7 +2,7 @@
 
 use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet};
 use midpath_core::queue::{Done, Signal};
-use midpath_core::roles::{LinkInfo, PortBench};
+use midpath_core::roles::{Backlog, LinkInfo, PortBench};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ impl Switch {
     fn out(&mut self, packet: Packet) -> (Done, Packet) {
         let pkt = self.bench.pool.insert(packet);
         if self.rpm.watches_leaving() {
-            self.rpm.leaving(&pkt, &mut self.bench.ctx());
+            self.rpm.leaving(&pkt, Backlog { packets: 1000, bytes: 1_500_000 }, &mut self.bench.ctx());
         }
         let done = self.rpm.signal(&pkt, &mut self.bench.ctx());
         (done, self.bench.pool[&pkt])

@@ -197,8 +197,8 @@ impl Signal for Told {
     fn watches_leaving(&self) -> bool {
         self.0.watches_leaving()
     }
-    fn leaving(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) {
-        self.0.leaving(pkt, ctx);
+    fn leaving(&mut self, pkt: &Pkt, left: Backlog, ctx: &mut PortCtx<'_>) {
+        self.0.leaving(pkt, left, ctx);
     }
     fn watches_inbound(&self) -> bool {
         self.0.watches_inbound()
