@@ -156,12 +156,13 @@ pub struct ShaperParams {
     pub displaced: Displaced,
     /// "arrival" or "primary-first".
     pub order: Order,
-    /// Share of both directions that may be booked. 0.98: the default of Wang's public
-    /// implementation for ndnSIM.
+    /// Share of both directions that may be booked. 0.98: the default of Wang's
+    /// public implementation for ndnSIM.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub headroom: f64,
-    /// Interests that wait, both classes together. 100: the same.
+    /// Interests that wait, both classes together. Ours: 12. Data of those that waited come late, beside
+    /// others that are due then; fewer do not fill a way out that Data share. 100: the same implementation.
     pub interests: usize,
     /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue
     /// must hold as much.
@@ -176,7 +177,7 @@ impl Default for ShaperParams {
             displaced: Displaced::Last,
             order: Order::Arrival,
             headroom: 0.98,
-            interests: 100,
+            interests: 12,
             burst: Bytes(3000),
         }
     }

@@ -79,10 +79,10 @@ impl Answered {
         self.is_sure() && self.0.course.line.is_none()
     }
 
-    /// Whether its Interest was steered onto another path than this, if it is sure which one was
+    /// The path that its Interest was steered onto, if it is another than this, and sure which one was
     /// answered.
-    pub fn strayed(&self, path: PathId) -> bool {
-        self.is_sure() && self.0.course.steered && self.0.course.path != Some(path)
+    pub fn strayed(&self, path: PathId) -> Option<PathId> {
+        self.0.course.path.filter(|steered| self.is_sure() && self.0.course.steered && *steered != path)
     }
 
     /// Where it stood in its line when it was first asked for, if the Data came over that path.

@@ -78,10 +78,7 @@ struct Direction {
 
 impl Direction {
     fn new(rate: Rate, params: &ShaperParams) -> Direction {
-        // A link that stands still has a bit per second: nothing is divided by zero.
-        // A calendar is right to the slot: it books all, and so does the neighbour's.
-        let headroom = if has_calendar(params) { 1.0 } else { params.headroom };
-        let share = Rate(((rate.as_f64() * headroom) as u64).max(1));
+        let share = booked(rate, params);
         Direction { rate: share, clock: TxClock::new(share), ahead: share.time_for(params.burst), booked: Time::ZERO }
     }
 
@@ -96,6 +93,12 @@ impl Direction {
     fn free(&self, bursts: u64) -> Time {
         self.booked.saturating_sub(self.ahead * bursts)
     }
+}
+
+/// What may be booked of a direction. The rest drains what waits there because Data came sooner or later than they
+/// were due. A link that stands still has a bit per second: nothing is divided by zero.
+fn booked(rate: Rate, params: &ShaperParams) -> Rate {
+    Rate(((rate.as_f64() * params.headroom) as u64).max(1))
 }
 
 /// Whether the way back is booked for when Data are due. A calendar lets those of different round
@@ -116,7 +119,7 @@ enum Back {
 impl Back {
     fn new(rate: Rate, params: &ShaperParams) -> Back {
         match has_calendar(params) {
-            true => Back::Due(Calendar::new(Rate(rate.0.max(1)), params.burst)),
+            true => Back::Due(Calendar::new(booked(rate, params), params.burst)),
             false => Back::Now(Direction::new(rate, params)),
         }
     }
@@ -124,11 +127,11 @@ impl Back {
     fn set_rate(&mut self, now: Time, rate: Rate, params: &ShaperParams) {
         match self {
             Back::Now(before) => *before = Direction { booked: before.booked, ..Direction::new(rate, params) },
-            Back::Due(before) => *before = before.at_rate(now, Rate(rate.0.max(1)), params.burst),
+            Back::Due(before) => *before = before.at_rate(now, booked(rate, params), params.burst),
         }
     }
 
-    /// What may be booked: with a calendar all, for it is right to the slot.
+    /// What may be booked.
     fn rate(&self) -> Rate {
         match self {
             Back::Now(direction) => direction.rate,

@@ -304,7 +304,10 @@ impl Asking {
         }
         // With one path per flow all Data are that path's, whatever routers say.
         let path = if params.paths == PathsOf::One { PathId::START } else { header.path };
-        self.strayed += u64::from(answered.strayed(path));
+        if let Some(steered) = answered.strayed(path) {
+            self.strayed += 1;
+            self.paths.strayed(steered, header.stamps(), now);
+        }
         // Where two Interests in one segment meet, one's value goes back over the other's path.
         if answered.is_sure() || !matches!(header.trail, Trail::Value(_)) {
             self.paths.data(path, header.trail, header.stamps(), now);

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use midpath_core::packet::{Kind, Packet};
 use midpath_core::rng::below;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 
 use super::asking::{Ask, Asking};
-use super::params::MirccParams;
+use super::mean::InflationFactor;
+use super::params::{Inflation, MirccParams};
 use crate::icn::header::{InterestHeader, Stamped, data_headers, microseconds};
 use crate::icn::object::Object;
 use crate::icn::params::Steering;
@@ -22,6 +23,10 @@ pub struct Fetch {
     asking: Asking,
     /// Size of an Interest, unless its headers are longer.
     interest: u32,
+    /// With `inflation = "average"`; and the size of the last Interest, and of the largest Data.
+    factor: Option<InflationFactor>,
+    last: u32,
+    largest: u16,
     stop: Time,
     report: FlowReport,
 }
@@ -38,10 +43,20 @@ impl Fetch {
                 flow.rate.filter(|r| r.0 > 0),
             ),
             interest: params.interest.0.min(u64::from(flow.mtu)) as u32,
+            factor: (params.inflation == Inflation::Average).then(InflationFactor::default),
+            last: 0,
+            largest: u16::try_from(flow.mtu).unwrap_or(u16::MAX),
             stop: flow.stop.unwrap_or(Time::MAX),
             report: FlowReport::default(),
             params,
         }
+    }
+
+    /// How large the Data of the next Interest are, by those that came.
+    fn expected(&self) -> Option<u16> {
+        let unknown = Bytes(u64::from(self.largest));
+        let expected = self.factor?.expected(Bytes(u64::from(self.last)), unknown);
+        Some(expected.0.min(unknown.0) as u16)
     }
 
     fn send(&mut self, ask: Ask, ctx: &mut EndpointCtx<'_>) {
@@ -49,11 +64,16 @@ impl Fetch {
         self.report.retransmitted += u64::from(again);
         let nonce = below(ctx.rng, 1 << 32) as u32;
         let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
-        let expected = self.object.data_size(segment);
+        // Without a manifest nobody knows before.
+        let expected = if self.factor.is_some() { self.largest } else { self.object.data_size(segment) };
         interest.set_header(&InterestHeader { class, expected, rtt: rtt.map_or(0, microseconds), way });
         let headers = interest.wire_size();
         interest.payload = self.interest.saturating_sub(headers) as u16;
         interest.size = headers + u32::from(interest.payload);
+        self.last = interest.size;
+        if let Some(factor) = &mut self.factor {
+            factor.on_interest(Bytes(u64::from(interest.size)));
+        }
         ctx.send(interest);
         self.report.sent += 1;
     }
@@ -65,7 +85,10 @@ impl Fetch {
         }
         let (params, object) = (self.params.clone(), self.object);
         self.asking.on_time(&params, ctx.now);
-        while let Some(ask) = self.asking.poll(&params, ctx.now, ctx.rng, |segment| object.data_size(segment)) {
+        loop {
+            let expected = self.expected();
+            let size = |segment| expected.unwrap_or_else(|| object.data_size(segment));
+            let Some(ask) = self.asking.poll(&params, ctx.now, ctx.rng, size) else { break };
             self.send(ask, ctx);
         }
         ctx.set_timer(self.asking.next(&params, ctx.now).min(self.stop));
@@ -80,6 +103,9 @@ impl Fetch {
         let Some(rtt) = self.asking.on_data(&self.params, ctx.now, data.segment(), header) else { return };
         if let Some(rtt) = rtt {
             self.report.rtt(rtt);
+        }
+        if let Some(factor) = &mut self.factor {
+            factor.on_data(Bytes(u64::from(data.size)));
         }
         self.report.delivered += u64::from(data.payload);
         if self.asking.segments().complete() {
@@ -97,7 +123,8 @@ impl Fetch {
 
 impl Endpoint for Fetch {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.asking.start(&self.params, ctx.rng, self.object.data_size(0));
+        let first = if self.factor.is_some() { self.largest } else { self.object.data_size(0) };
+        self.asking.start(&self.params, ctx.rng, first);
         self.pump(ctx);
     }
 

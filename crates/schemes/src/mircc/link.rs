@@ -57,7 +57,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
         let due = params.shaper.outstanding == Outstanding::Due;
         MirccLink {
             rates: LinkRates::new(&params.rates, back, now),
-            shaper: Shaper::new(&params.shapers(), out, back),
+            shaper: Shaper::new(&params.shaper, out, back),
             above: due.then(|| Above::new(params.known_paths, params.pit, params.lifetime)),
             told: params.rates.rtt != RttSource::Upstream,
             out,

@@ -4,30 +4,34 @@ use midpath_core::units::{Bytes, Time};
 
 use crate::icn::mean::Mean;
 
-/// A link's inflation factor (§3.1.1): how much larger Data are than the Interests that ask for
-/// them.
+/// Weight of a packet in the means of [`InflationFactor`]. Ours; the paper says "EWMA".
+const SIZE_WEIGHT: f64 = 1.0 / 16.0;
+
+/// The inflation factor of a link, or of a consumer (§3.1.1): how much larger Data are than the Interests that
+/// ask for them.
 ///
 /// Where the size of the Data is known beforehand, from the application or a manifest (§3.1.2), it
 /// is used as it is and this is not asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inflation {
+pub struct InflationFactor {
     interest: Mean,
     data: Mean,
 }
 
-impl Inflation {
-    /// Factors from averages in which a packet weighs `weight`.
-    pub fn new(weight: f64) -> Inflation {
-        Inflation { interest: Mean::new(weight), data: Mean::new(weight) }
+impl Default for InflationFactor {
+    fn default() -> InflationFactor {
+        InflationFactor { interest: Mean::new(SIZE_WEIGHT), data: Mean::new(SIZE_WEIGHT) }
     }
+}
 
-    /// Called when an Interest has left over the link.
-    pub fn on_interest_out(&mut self, size: Bytes) {
+impl InflationFactor {
+    /// Called when an Interest has left.
+    pub fn on_interest(&mut self, size: Bytes) {
         self.interest.add(size.as_f64());
     }
 
-    /// Called when Data have come in over it. Nacks don't count.
-    pub fn on_data_in(&mut self, size: Bytes) {
+    /// Called when Data have come in its place. Nacks don't count.
+    pub fn on_data(&mut self, size: Bytes) {
         self.data.add(size.as_f64());
     }
 
@@ -105,15 +109,15 @@ mod tests {
 
     #[test]
     fn inflation_is_the_ratio_of_the_means() {
-        let mut inflation = Inflation::new(0.5);
+        let mut inflation = InflationFactor::default();
         assert_eq!(inflation.expected(Bytes(40), Bytes(1500)), Bytes(1500));
-        inflation.on_interest_out(Bytes(200));
-        inflation.on_interest_out(Bytes(400));
+        inflation.on_interest(Bytes(160));
+        inflation.on_interest(Bytes(320));
         assert_eq!(inflation.factor(), None);
-        inflation.on_data_in(Bytes(1800));
-        // 1800 over the mean of 200 and 400.
-        assert_eq!(inflation.factor(), Some(6.0));
-        assert_eq!(inflation.expected(Bytes(100), Bytes(1500)), Bytes(600));
+        inflation.on_data(Bytes(1700));
+        // 1700 over 15/16 of 160 and 1/16 of 320.
+        assert_eq!(inflation.factor(), Some(10.0));
+        assert_eq!(inflation.expected(Bytes(100), Bytes(1500)), Bytes(1000));
     }
 
     #[test]

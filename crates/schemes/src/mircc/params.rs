@@ -274,6 +274,19 @@ impl RateParams {
     }
 }
 
+/// How large the Data are that an Interest asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Inflation {
+    /// As large as a manifest says (§3.1.2): the consumer tells it in its Interest.
+    #[default]
+    Told,
+    /// As consumers and forwarders have seen it (§3.1.1): its size times the ratio of the mean sizes of Data and
+    /// Interests.
+    Average,
+}
+
 /// How a consumer finds what was lost. The paper does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -325,6 +338,8 @@ pub struct MirccParams {
     /// Size of an Interest, headers included; less than these are is these. Ours: no more than its
     /// headers.
     pub interest: Bytes,
+    /// "told" or "average".
+    pub inflation: Inflation,
     /// "later-data" or "timeout".
     pub repair: Repair,
     /// Least time until a consumer asks again for what has not come and of which no later Data tell. 1 s: RFC 6298, §2.4.
@@ -363,6 +378,7 @@ impl Default for MirccParams {
             spread: true,
             hintless: 0.03,
             interest: Bytes(0),
+            inflation: Inflation::Told,
             repair: Repair::LaterData,
             min_rto: Time::from_secs(1),
             probe: Time::from_secs(1),
@@ -393,6 +409,11 @@ impl Texts for MirccParams {
             "min_packets": 0.0,
             "sparse": false,
             "drain": "round-trip",
+            // (11) as printed leaves the secondary class so much that both come to η + η(1 − η) of the link, more
+            // than the usual headroom.
+            "headroom": 1.0,
+            // Wang et al.'s implementation.
+            "interests": 100,
             // "The Interest shaper books the reverse bandwidth for the Data message via the shaping".
             "outstanding": "paced",
             // "no path and no link carry more than their stamping rate".
@@ -410,13 +431,6 @@ impl Texts for MirccParams {
 }
 
 impl MirccParams {
-    /// Those of shapers. As it is printed, (11) leaves the secondary class so much that both come to
-    /// η + η(1 − η) of the link, more than the usual headroom.
-    pub fn shapers(&self) -> ShaperParams {
-        let whole = self.rates.residual == Reading::Printed;
-        ShaperParams { headroom: if whole { 1.0 } else { self.shaper.headroom }, ..self.shaper }
-    }
-
     /// Those of forwarders.
     pub fn forwarders(&self) -> ForwarderParams {
         ForwarderParams {
@@ -488,7 +502,7 @@ mod tests {
             ..ours.rates
         };
         let text = Text::Paper;
-        let shaper = ShaperParams { outstanding: Outstanding::Paced, ..ours.shaper };
+        let shaper = ShaperParams { outstanding: Outstanding::Paced, headroom: 1.0, interests: 100, ..ours.shaper };
         assert_eq!(
             paper,
             MirccParams {

@@ -11,7 +11,8 @@ use midpath_core::roles::{Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Short
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::link::{MirccLink, Request};
-use super::params::{MirccParams, RttSource};
+use super::mean::InflationFactor;
+use super::params::{Inflation, MirccParams, RttSource};
 use crate::icn::above::Via;
 use crate::icn::awaited::Awaited;
 use crate::icn::forwarder::Down;
@@ -35,6 +36,8 @@ pub struct MirccPort {
     timed: Option<(Key, Time)>,
     /// With `outstanding = "queue"`: the Data that have been asked for. With "due" the link has them.
     awaited: Option<Awaited>,
+    /// With `inflation = "average"`: that of the Interests that go out, and of those that come in.
+    factors: Option<[InflationFactor; 2]>,
     /// What waits there, and Interests in the shaper.
     queued: Backlog,
     interests: Backlog,
@@ -60,9 +63,37 @@ impl MirccPort {
             queue: VecDeque::new(),
             timed: None,
             awaited: (params.shaper.outstanding == Outstanding::Queue).then(|| Awaited::new(limit, params.lifetime)),
+            factors: (params.inflation == Inflation::Average).then(Default::default),
             queued: Backlog::default(),
             interests: Backlog::default(),
         }
+    }
+
+    /// A packet goes out (0), or has come in (1): what asks, and what answers the other way.
+    #[inline]
+    fn measure(&mut self, way: usize, packet: &Packet) {
+        let Some(factors) = &mut self.factors else { return };
+        let size = Bytes(u64::from(packet.size));
+        match packet.kind {
+            Kind::Interest => factors[way].on_interest(size),
+            Kind::Data => factors[1 - way].on_data(size),
+            Kind::Nack | Kind::Segment | Kind::Datagram | Kind::Control => {}
+        }
+    }
+
+    /// The size of the Data that an Interest asks for which goes out (0), or has come in (1).
+    #[inline]
+    fn expects(&self, way: usize, interest: &Packet, told: Bytes, mtu: u32) -> Bytes {
+        let Some(factors) = &self.factors else { return told };
+        let mtu = Bytes(u64::from(mtu));
+        factors[way].expected(Bytes(u64::from(interest.size)), mtu).min(mtu)
+    }
+
+    /// What the link is to know of an Interest.
+    #[inline(always)]
+    fn request<T>(&self, packet: &Packet, mtu: u32, token: T) -> Request<T> {
+        let request = request(packet, mtu, token);
+        Request { data: self.expects(0, packet, request.data, mtu), ..request }
     }
 
     /// The link's state at this time.
@@ -88,7 +119,8 @@ impl MirccPort {
     /// Offers an Interest to the shaper; hands the one back that finds no room, or has made room.
     fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let (size, now) = (ctx.pool[&pkt].size, ctx.now);
-        let request = request(&ctx.pool[&pkt], ctx.links[usize::from(ctx.me.0)].mtu, pkt);
+        let mtu = ctx.links[usize::from(ctx.me.0)].mtu;
+        let request = self.request(&ctx.pool[&pkt], mtu, pkt);
         let link = self.link(ctx);
         let offer = link.offer(now, request);
         let stamps = link.stamps();
@@ -106,18 +138,26 @@ impl MirccPort {
 
     /// Called when Data or a Nack have come in.
     #[inline]
-    fn answered(&mut self, now: Time, kind: Kind, key: Key, path: PathId) {
+    fn answered(&mut self, now: Time, (kind, size): (Kind, u32), key: Key, path: PathId) {
         let Some(link) = &mut self.link else { return };
-        match kind {
-            Kind::Data => drop(link.on_data(now, &key, Via::of_data(path, key.0))),
-            _ => link.on_nack(now, &key),
+        if kind != Kind::Data {
+            return link.on_nack(now, &key);
+        }
+        let booked = link.on_data(now, &key, Via::of_data(path, key.0));
+        if let Some(more) = booked.and_then(|booked| size.checked_sub(booked)).filter(|more| *more > 0)
+            && self.factors.is_some()
+        {
+            // A mean was too small.
+            link.on_larger_data(now, Bytes(u64::from(more)));
         }
     }
 
     /// An Interest has come in: it books the link.
     #[inline]
     fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
-        let data = expected(packet.header::<InterestHeader>(), link.mtu);
+        let told = expected(packet.header::<InterestHeader>(), link.mtu);
+        self.measure(1, packet);
+        let data = self.expects(1, packet, told, link.mtu);
         let state = self.link_at(now, link.rate, back);
         state.on_opposite_interest(now, Bytes(u64::from(packet.size)), data);
     }
@@ -126,7 +166,8 @@ impl MirccPort {
     /// this link are his. Whether a rate has become less.
     #[inline]
     fn stamp(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
-        let (kind, key) = (packet.kind, key_of(packet));
+        let (kind, key) = ((packet.kind, packet.size), key_of(packet));
+        self.measure(1, packet);
         let header = match Stamped::plain(packet) {
             Some(_) => None,
             None => packet.header::<Stamped>(),
@@ -150,12 +191,13 @@ impl MirccPort {
     /// Whether an Interest leaves at once, where none waits: it has left then.
     #[inline]
     fn lets_go(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
-        let request = request(packet, link.mtu, ());
+        let request = self.request(packet, link.mtu, ());
         let state = self.link_at(now, link.rate, back);
         let Ok(interest) = state.pass(now, request) else { return false };
         if let Some(key) = key_of(packet) {
             state.left(now, key, &interest);
         }
+        self.measure(0, packet);
         true
     }
 
@@ -189,6 +231,7 @@ impl MirccPort {
             link.left(now, key, &interest);
         }
         let packet = &ctx.pool[&interest.token];
+        self.measure(0, packet);
         take(&mut self.interests, packet.size);
         let over = self.timed.is_none_or(|(_, at)| now.saturating_sub(at) >= self.params.rates.max_interval);
         if self.measures() && over {
@@ -246,6 +289,7 @@ impl Port for MirccPort {
         }
         if let Some(pkt) = self.queue.pop_front() {
             take(&mut self.queued, ctx.pool[&pkt].size);
+            self.measure(0, &ctx.pool[&pkt]);
             return Some(pkt);
         }
         let next = self.link.as_ref().and_then(|link| link.next_release(ctx.now));
@@ -334,7 +378,11 @@ impl Shortcuts for MirccPort {
         if self.interests.packets > 0 || !self.queue.is_empty() {
             return false;
         }
-        packet.kind != Kind::Interest || (self.needs_no_context() && self.lets_go(packet, now, link, back))
+        if packet.kind == Kind::Interest {
+            return self.needs_no_context() && self.lets_go(packet, now, link, back);
+        }
+        self.measure(0, packet);
+        true
     }
 
     /// What comes in books the link; only where awaited Data are bounded do they free anything.

@@ -35,7 +35,7 @@ fn chain() -> String {
 fn figure_3s_flows_share_the_chain() {
     for params in [
         "paths = \"one\"\nsending = \"best-subflow\"",
-        "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\"\noutstanding = \"booked\"",
+        "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\"\noutstanding = \"booked\"\ninterests = 100",
     ] {
         let flows: String =
             (0..4).map(|i| flow("p", &format!("c{i}"), if i > 0 { "start = \"83 s\"" } else { "" })).collect();
@@ -63,7 +63,7 @@ fn a_full_link_leaves_the_secondary_class_nothing() {
 }
 
 /// (11) as it is printed leaves the secondary class η(1 − η) of a full link: both classes together ask for
-/// more than the shaper's usual headroom, 0.98, which does not cut it off. They rest at 0.981, below
+/// more than the shaper's usual headroom, 0.98; `text = "paper"` has all of the link, as here. They rest at 0.981, below
 /// η + η(1 − η): (13) leaves a part to the queue.
 #[test]
 fn as_printed_headroom_cuts_nothing_off() {
@@ -71,7 +71,9 @@ fn as_printed_headroom_cuts_nothing_off() {
     for outstanding in ["due", "booked"] {
         // A twentieth of the link is half a packet in T: with `secondary_packets = 0` R_s falls at once, and
         // both classes rest at 0.951.
-        let params = format!("residual = \"printed\"\noutstanding = \"{outstanding}\"\nsecondary_packets = 10.0");
+        let params = format!(
+            "residual = \"printed\"\noutstanding = \"{outstanding}\"\nheadroom = 1.0\nsecondary_packets = 10.0"
+        );
         let out = run_plain(&scenario(20, &params, &(links.clone() + &flow("p", "c", "count = 3"))));
         let full = mean(&out, "port:r0>r1", "throughput_bps", 10.0, 20.0) / 10e6;
         assert!(full > 0.98, "{outstanding}: {full}");

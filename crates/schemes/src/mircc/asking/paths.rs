@@ -14,6 +14,9 @@ const MAX_LOST: u32 = 3;
 /// A path without Data for this long is taken for gone. Ours: four times `probe`'s default.
 const LIFETIME: Time = Time::from_secs(4);
 
+/// Data over a path without one that strays after which it is taken to lead nowhere else. Ours.
+const SURE: u32 = 16;
+
 /// Paths that a consumer uses at most. Ours: a bound on what it keeps, for Data say which paths there are.
 const MAX_PATHS: usize = 16;
 
@@ -43,9 +46,18 @@ struct Path {
     gap: [Time; 2],
     last_data: Time,
     lost: u32,
+    /// What another path has told that Interests for this one take, and how many Data have come over this one
+    /// since.
+    leads_on: Option<(Stamps, u32)>,
 }
 
 impl Path {
+    /// Its rates, and no more than those of where its Interests go.
+    fn stamps(&self) -> Option<Stamps> {
+        let known = self.rates.get()?;
+        Some(self.leads_on.map_or(known, |(beyond, _)| known.least(beyond)))
+    }
+
     /// The time from an Interest that asks for so many bits to the next, at the rate of now.
     fn gap_of(&self, class: usize, bits: f64, probe: Time) -> Time {
         let gap = Time::from_secs_f64(interest_gap(self.demand[class], bits).min(3600.0));
@@ -139,11 +151,23 @@ impl Paths {
         }
         let index = self.list.iter().position(|p| p.id == id).unwrap_or_else(|| self.add(id, now));
         let path = &mut self.list[index];
-        let before = path.rates;
+        let before = path.stamps();
         path.rates.on_data(stamps);
+        path.leads_on = path.leads_on.map(|(beyond, came)| (beyond, came + 1)).filter(|(_, came)| *came < SURE);
         (path.trail, path.last_data, path.lost) = (trail, now, 0);
         // Most Data bring the rates that the ones before them brought.
-        if !self.shared || path.rates != before {
+        if !self.shared || path.stamps() != before {
+            self.share(now);
+        }
+    }
+
+    /// Called with Data of another path for an Interest that was steered onto this one, and the rates that they
+    /// bring. A content store that answers tells of the links up to it alone, and what it lacks goes further.
+    pub fn strayed(&mut self, id: PathId, stamps: Stamps, now: Time) {
+        let Some(path) = self.list.iter_mut().find(|p| p.id == id) else { return };
+        let before = path.stamps();
+        path.leads_on = Some((stamps, 0));
+        if path.stamps() != before {
             self.share(now);
         }
     }
@@ -154,7 +178,19 @@ impl Paths {
         let rates = PathRates::default();
         let (demand, due, last, bits) = ([0.0; 2], [now; 2], [now; 2], [self.first_bits; 2]);
         let gap = [Time::ZERO; 2];
-        let path = Path { id, trail: Trail::None, rates, demand, due, last, bits, gap, last_data: now, lost: 0 };
+        let path = Path {
+            id,
+            trail: Trail::None,
+            rates,
+            demand,
+            due,
+            last,
+            bits,
+            gap,
+            last_data: now,
+            lost: 0,
+            leads_on: None,
+        };
         if self.list.len() < MAX_PATHS {
             self.list.push(path);
             return self.list.len() - 1;
@@ -174,8 +210,8 @@ impl Paths {
         let path = &mut self.list[index];
         if self.phase.is_some() {
             for (due, gap) in path.due.iter_mut().zip(path.gap).filter(|(due, _)| (now..Time::MAX).contains(*due)) {
-                // Half a gap sooner or later: no faster, no slower.
-                *due = due.saturating_add(gap.mul_f64(random)).saturating_sub(gap.mul_f64(0.5)).max(now);
+                // Half a gap sooner or later than one that is left out: what is refused is asked for again.
+                *due = due.saturating_add(gap.mul_f64(0.5 + random));
             }
         }
     }
@@ -209,7 +245,7 @@ impl Paths {
         self.shared = true;
         self.stamps.clear();
         let none = Stamps { primary: 0.0, secondary: 0.0 };
-        self.stamps.extend(self.list.iter().map(|p| p.rates.get().unwrap_or(none)));
+        self.stamps.extend(self.list.iter().map(|p| p.stamps().unwrap_or(none)));
         for (path, demand) in self.list.iter_mut().zip(demands(self.sending, self.split, &self.stamps)) {
             path.demand = [demand.primary, demand.secondary];
         }
