@@ -18,7 +18,17 @@ HEADER = ["file", "item"]
 BESIDE = {"tcp": [SCHEMES / "transport"]}
 # Methods that traits declare are called through the trait: their names are used, their types need not be.
 DEFINED = r"\b(?:fn|struct|enum|trait|type|const|static|pub|pub\(super\)|pub\(crate\)|def|class)\s+{}\b"
-WORD, ANY = re.compile(r"\w+"), re.compile(DEFINED.format(r"(\w+)"))
+WORD = re.compile(r"\w+")
+# Each definition once, with `pub` in front or without: of items, and of public fields.
+ANY = re.compile(
+    r"\b(?:fn|struct|enum|trait|type|const|static|def|class)\s+(?:r#)?(\w+)\b|\bpub(?:\(\w+\))?\s+(\w+)\s*:"
+)
+
+
+def definitions(text: str) -> list[str]:
+    """Names that are defined, as often as they are."""
+    return [item or field for item, field in ANY.findall(text)]
+
 
 
 def rows():
@@ -51,8 +61,27 @@ def uses(suffix: str) -> Counter[str]:
         if "tests" not in path.parts and path.name != "tests.rs":
             text = shipped(path)
             names.update(WORD.findall(text))
-            names.subtract(ANY.findall(text))
+            names.subtract(definitions(text))
     return names
+
+
+def without_own(text: str, kind: str) -> str:
+    """Code without a type's own implementations, in which it names itself."""
+    while found := re.search(rf"^impl\b[^{{]*\b{kind}\b[^{{]*{{", text, flags=re.MULTILINE):
+        end = text.find("\n}", found.end())
+        text = text[: found.start()] + text[end + 2 :]
+    return text
+
+
+@cache
+def named_beside(kind: str, suffix: str) -> int:
+    """How often a type stands in code of this language that ships, but for its definition and implementations."""
+    count = 0
+    for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
+        if "tests" not in path.parts and path.name != "tests.rs" and kind in shipped(path):
+            text = re.sub(r"^\s*(?:pub )?use [^;]*;", "", without_own(shipped(path), kind), flags=re.MULTILINE)
+            count += WORD.findall(text).count(kind) - definitions(text).count(kind)
+    return count
 
 
 def located(scheme: str, name: str) -> Path:
@@ -74,6 +103,8 @@ def check_item(item: str, files: list[Path]) -> None:
             f"{name} is there, but not of {kind}"
         )
     assert uses(files[0].suffix)[name] > 0, f"only tests use {item}"
+    for kind in (one for one in item.split("::") if one[0].isupper() and not one.isupper()):
+        assert named_beside(kind, files[0].suffix) > 0, f"only tests and {kind} itself use {kind}"
 
 
 @pytest.mark.parametrize(("scheme", "files", "items", "source"), list(rows()))
@@ -120,3 +151,10 @@ def test_what_only_tests_use_is_found():
         check_item("no_such_function", [SCHEMES / "fcp/equations.rs"])
     with pytest.raises(AssertionError, match="not of"):
         check_item("Sender::price", [SCHEMES / "fcp/equations.rs"])
+
+
+def test_a_type_that_only_its_own_code_names_is_found():
+    """MIRCC's inflation factor stood on the map so."""
+    own = "pub struct Lone {\n}\n\nimpl Lone {\n    pub fn new() -> Lone {\n        Lone {}\n    }\n}\n"
+    assert WORD.findall(without_own(own, "Lone")).count("Lone") == 1, "its definition"
+    assert WORD.findall(without_own(own + "fn f(x: Lone) {}\n", "Lone")).count("Lone") == 2

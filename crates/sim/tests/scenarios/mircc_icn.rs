@@ -184,6 +184,48 @@ fn a_content_store_answers_who_comes_later() {
     }
 }
 
+/// A consumer that catches up with another, and then asks for what the store has not: that goes on to the slow link,
+/// at the store's fast rate without a bound. More than half of the Interests went twice.
+#[test]
+fn what_a_store_lacks_is_asked_for_at_the_rate_of_where_it_is() {
+    for start in ["300 ms", "1 s", "3 s"] {
+        let flows = flow("p", "c0", FILM) + &flow("p", "c1", &format!("{FILM}\nstart = \"{start}\""));
+        let out = run_plain(&scenario("mircc", 60, "store = \"10 MB\"", &(tree() + &flows)));
+        assert_eq!(out.summary("completed"), Some(2.0));
+        let [sent, again] = ["sent_packets", "retransmitted_packets"]
+            .map(|name| out.table("flows").expect("there").u64(name).iter().sum::<u64>());
+        assert!(again * 100 <= 12 * sent, "{start}: {again} of {sent} twice");
+    }
+}
+
+/// §3.1: Data begin with MaxRate, so no flow is told more.
+#[test]
+fn no_rate_is_above_the_producers() {
+    let net = topology(&[("c", "r0", 10.0, 1.0), ("p", "r0", 10.0, 1.0)]);
+    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"", &(net + &flow("p", "c", ""))));
+    near("Data", data(&out, 0, 72.0, 5.0, 20.0), 1.0, 0.05);
+}
+
+/// §3.1.1: the averages of what has come take a manifest's place. Objects end in short Data, so they are not what one
+/// would say; rates are the same where most Data are full.
+#[test]
+fn the_inflation_factor_is_what_has_come() {
+    let net = tree();
+    let long = flow("p", "c0", "size = \"3 MB\"") + &flow("p", "c1", "size = \"3 MB\"\nstart = \"1 s\"");
+    let short: String = (0..40)
+        .map(|i| flow("p", &format!("c{}", i % 2), &format!("size = \"2000 B\"\nstart = \"{} ms\"", 20 * i)))
+        .collect();
+    let times = |inflation: &str, flows: &str| {
+        let params = format!("inflation = \"{inflation}\"");
+        let out = run_plain(&scenario("mircc", 60, &params, &(net.clone() + flows)));
+        no_data_dropped(&out);
+        out.table("flows").expect("there").f64("fct_s").to_vec()
+    };
+    let [told, average] = ["told", "average"].map(|inflation| times(inflation, &long));
+    told.iter().zip(&average).for_each(|(told, average)| near("long", *average, *told, 0.02));
+    assert_ne!(times("told", &(long.clone() + &short)), times("average", &(long.clone() + &short)));
+}
+
 /// An object at two producers: with a stretch both are used, 10 Mbps from each; without, the nearer
 /// one.
 #[test]

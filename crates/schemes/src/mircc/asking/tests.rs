@@ -1,8 +1,11 @@
+use midpath_core::rng::{Purpose, stream};
 use midpath_core::units::{Rate, Time};
 
+use super::Asking;
 use super::paths::Paths;
-use crate::icn::header::{Stamps, Trail};
+use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::path::PathId;
+use crate::icn::segments::Segments;
 use crate::mircc::params::{MirccParams, Sending};
 
 const MS: fn(u64) -> Time = Time::from_ms;
@@ -110,4 +113,54 @@ fn paths_are_bounded_and_lost_ones_forgotten() {
     assert_eq!(paths.len(), 15);
     paths.expire(S(1000));
     assert_eq!(paths.len(), 1, "the last one stays until its Interests are lost");
+}
+
+/// §3.1: its initial rate is one Interest, until Data tell another.
+#[test]
+fn a_consumer_begins_with_one_interest_until_data_tell_a_rate() {
+    let (params, rng) = (MirccParams::default(), &mut stream(1, Purpose::Endpoints, 0));
+    let mut asking = Asking::new(&params, Segments::of(1000), None);
+    asking.start(&params, rng, 1500);
+    let first = asking.poll(&params, Time::ZERO, rng, |_| 1500).expect("one");
+    assert_eq!((first.segment, first.class, first.way), (0, Class::Primary, Way::Any { spare: 0 }));
+    assert_eq!(asking.poll(&params, MS(19), rng, |_| 1500), None);
+    let header = Stamped { primary: 12_000_000, secondary: 0, path: PathId(1), trail: Trail::None };
+    asking.on_data(&params, MS(20), 0, header);
+    assert_eq!(asking.rates(), [12e6, 0.0]);
+    assert_eq!(asking.paths.next_turn().saturating_sub(MS(20)).as_ns() / 1_000_000, 0, "one in a millisecond");
+}
+
+/// §4.3.3, of primary Interests; secondary ones all have one.
+#[test]
+fn three_in_a_hundred_primary_interests_have_no_hint() {
+    let (params, rng) = (MirccParams::default(), &mut stream(1, Purpose::Endpoints, 0));
+    let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
+    let header = Stamped { primary: 12_000_000, secondary: 1_200_000, path: PathId(1), trail: Trail::None };
+    asking.poll(&params, Time::ZERO, rng, |_| 1500).expect("one");
+    asking.on_data(&params, MS(1), 0, header);
+    let mut counts = [[0u32; 2]; 2];
+    for _ in 0..22_000 {
+        let now = asking.paths.next_turn();
+        let ask = asking.poll(&params, now, rng, |_| 1500).expect("due");
+        counts[ask.class as usize][usize::from(ask.way == Way::Any { spare: 0 })] += 1;
+    }
+    let [[hinted, free], [_, secondary]] = counts;
+    // 20,000 primary ones: 600, within four deviations of 24.
+    assert!((hinted + free).abs_diff(20_000) < 3 && free.abs_diff(600) < 97 && secondary == 0, "{counts:?}");
+}
+
+/// What is steered to a content store that lacks it goes further: the store's path has the rates of there, until
+/// nothing strays any more.
+#[test]
+fn a_path_whose_interests_stray_has_no_more_than_where_they_go() {
+    let mut paths = paths(Sending::BestSubflow, None);
+    let near = |paths: &mut Paths| paths.data(PathId(1), Trail::None, stamps(100e6, 0.0), MS(1));
+    near(&mut paths);
+    paths.data(PathId(2), Trail::None, stamps(10e6, 0.0), MS(1));
+    assert_eq!(paths.rates()[0], 100e6);
+    paths.strayed(PathId(1), stamps(10e6, 0.0), MS(2));
+    (0..15).for_each(|_| near(&mut paths));
+    assert!((paths.rates()[0] - 10e6).abs() < 1.0, "{:?}", paths.rates());
+    near(&mut paths);
+    assert_eq!(paths.rates()[0], 100e6);
 }
