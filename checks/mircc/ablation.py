@@ -44,7 +44,7 @@ WITHOUT = {
     "residual": '"printed"', "secondary_count": '"printed"', "capacity": '"link"', "cap": "0.0", "floor": "0.0",
     "secondary_floor": "0.0", "rtt": '"average"', "min_packets": "0.0", "sparse": "false", "drain": '"round-trip"',
     "max_interval": '"60 s"', "outstanding": '"paced"', "spread": "false", "repair": '"timeout"', "probe": '"60 s"',
-    "interests": "100", "displaced": '"none"',
+    "passing": "100", "displaced": '"none"',
 }  # fmt: skip
 
 

@@ -194,6 +194,8 @@ impl Forwarder {
             class: if fields.class == Some(1) { Class::Secondary } else { Class::Primary },
             rtt: fields.round_trip.map(|us| Time::from_us(us.min(1 << 32))),
             via: Some(fields.path_id.map_or(towards(self.settings.key, interest.name), |p| Via::path(PathId(p)))),
+            // A face does not say whether a consumer or a router is behind it.
+            passing: false,
             token: Waiting { id, wire: interest.wire.into(), nonce, header },
         };
         let offered = line.link.offer(now, request);

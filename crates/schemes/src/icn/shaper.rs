@@ -44,6 +44,8 @@ pub struct Interest<T> {
     pub via: Option<Via>,
     /// The round trip.
     pub above: Option<Time>,
+    /// A router passed it on, and not its consumer's host.
+    pub passing: bool,
 }
 
 /// What became of an Interest that was offered.
@@ -166,6 +168,8 @@ pub struct Shaper<T> {
     /// Queues of both classes.
     queues: [VecDeque<Waiting<T>>; 2],
     arrivals: u64,
+    /// Those that wait and that a router passed on.
+    passing: usize,
     /// What the queued Interests ask for.
     backlog: u64,
     /// Wang's pace: no Interest leaves before.
@@ -190,6 +194,7 @@ impl<T> Shaper<T> {
             full_until: Time::ZERO,
             queues: [VecDeque::new(), VecDeque::new()],
             arrivals: 0,
+            passing: 0,
             backlog: 0,
             paced: Time::ZERO,
             paced_by: (None, Time::ZERO),
@@ -201,7 +206,7 @@ impl<T> Shaper<T> {
 
     /// Takes out all that waits: the node restarts.
     pub fn reset(&mut self) -> impl Iterator<Item = Interest<T>> + use<T> {
-        self.backlog = 0;
+        (self.backlog, self.passing) = (0, 0);
         let [primary, secondary] = std::mem::take(&mut self.queues);
         primary.into_iter().chain(secondary).map(|waiting| waiting.interest)
     }
@@ -219,21 +224,23 @@ impl<T> Shaper<T> {
     /// Called when an Interest was routed to this port.
     #[inline]
     pub fn offer(&mut self, now: Time, interest: Interest<T>) -> Offer<T> {
-        if self.len() < self.params.interests {
+        let crowded = interest.passing && self.passing >= self.params.passing;
+        if self.len() < self.params.interests && !crowded {
             self.push(now, interest);
             return Offer::Queued;
         }
         // §4.2: "drops queued secondary class Interests to make room for new primary class
         // Interests".
-        let secondary = &mut self.queues[Class::Secondary as usize];
+        let mut secondary = self.queues[Class::Secondary as usize].iter();
+        let in_the_way = |waiting: &Waiting<T>| !crowded || waiting.interest.passing;
         let displaced = match self.params.displaced {
             _ if interest.class == Class::Secondary => None,
-            Displaced::Last => secondary.pop_back(),
-            Displaced::First => secondary.pop_front(),
+            Displaced::Last => secondary.rposition(in_the_way),
+            Displaced::First => secondary.position(in_the_way),
             Displaced::None => None,
         };
+        let displaced = displaced.and_then(|index| self.pop(Class::Secondary as usize, index));
         let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
-        self.backlog -= displaced.data.0;
         self.push(now, interest);
         Offer::Displaced(displaced)
     }
@@ -244,6 +251,7 @@ impl<T> Shaper<T> {
         self.full_until = Time::ZERO;
         self.arrivals += 1;
         self.backlog += interest.data.0;
+        self.passing += usize::from(interest.passing);
         self.queues[interest.class as usize].push_back(Waiting { number: self.arrivals, since, interest });
     }
 
@@ -390,6 +398,7 @@ impl<T> Shaper<T> {
         // Mostly the first.
         let waiting = if index == 0 { queue.pop_front()? } else { queue.remove(index)? };
         self.backlog -= waiting.interest.data.0;
+        self.passing -= usize::from(waiting.interest.passing);
         Some(waiting)
     }
 

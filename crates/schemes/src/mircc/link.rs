@@ -35,6 +35,8 @@ pub struct Request<T> {
     pub rtt: Option<Time>,
     /// Which way it goes from here, as far as it says.
     pub via: Option<Via>,
+    /// A router passed it on, and not its consumer's host.
+    pub passing: bool,
 }
 
 /// The link.
@@ -149,9 +151,9 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     /// What the shaper is to know, and the round trip that counts.
     #[inline]
     fn interest<U>(&self, request: Request<U>) -> (Option<Time>, Interest<U>) {
-        let Request { token, size, data, class, rtt, via } = request;
+        let Request { token, size, data, class, rtt, via, passing } = request;
         let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
-        (rtt.filter(|_| self.told), Interest { token, size, data, class, via, above })
+        (rtt.filter(|_| self.told), Interest { token, size, data, class, via, above, passing })
     }
 
     #[inline]

@@ -412,8 +412,8 @@ impl Texts for MirccParams {
             // (11) as printed leaves the secondary class so much that both come to η + η(1 − η) of the link, more
             // than the usual headroom.
             "headroom": 1.0,
-            // Wang et al.'s implementation.
-            "interests": 100,
+            // As many as of any others.
+            "passing": 100,
             // "The Interest shaper books the reverse bandwidth for the Data message via the shaping".
             "outstanding": "paced",
             // "no path and no link carry more than their stamping rate".
@@ -502,7 +502,7 @@ mod tests {
             ..ours.rates
         };
         let text = Text::Paper;
-        let shaper = ShaperParams { outstanding: Outstanding::Paced, headroom: 1.0, interests: 100, ..ours.shaper };
+        let shaper = ShaperParams { outstanding: Outstanding::Paced, headroom: 1.0, passing: 100, ..ours.shaper };
         assert_eq!(
             paper,
             MirccParams {

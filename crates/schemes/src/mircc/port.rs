@@ -120,7 +120,9 @@ impl MirccPort {
     fn shape(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let (size, now) = (ctx.pool[&pkt].size, ctx.now);
         let mtu = ctx.links[usize::from(ctx.me.0)].mtu;
-        let request = self.request(&ctx.pool[&pkt], mtu, pkt);
+        let consumer = ctx.pool[&pkt].src;
+        let passing = consumer != ctx.node && ctx.links.iter().all(|link| link.peer != consumer);
+        let request = Request { passing, ..self.request(&ctx.pool[&pkt], mtu, pkt) };
         let link = self.link(ctx);
         let offer = link.offer(now, request);
         let stamps = link.stamps();
@@ -256,6 +258,7 @@ fn request<T>(packet: &Packet, mtu: u32, token: T) -> Request<T> {
         class: header.map_or(Class::Primary, |h| h.class),
         rtt: header.and_then(|h| h.rtt()),
         via: header.zip(packet.name()).map(|(header, name)| Via::of(header.way, name)),
+        passing: false,
         token,
     }
 }

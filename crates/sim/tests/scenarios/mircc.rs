@@ -35,7 +35,7 @@ fn chain() -> String {
 fn figure_3s_flows_share_the_chain() {
     for params in [
         "paths = \"one\"\nsending = \"best-subflow\"",
-        "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\"\noutstanding = \"booked\"\ninterests = 100",
+        "update = \"rcp\"\npaths = \"one\"\nsending = \"best-subflow\"\noutstanding = \"booked\"",
     ] {
         let flows: String =
             (0..4).map(|i| flow("p", &format!("c{i}"), if i > 0 { "start = \"83 s\"" } else { "" })).collect();

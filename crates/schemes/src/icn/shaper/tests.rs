@@ -13,7 +13,7 @@ fn params() -> ShaperParams {
 }
 
 fn interest(token: u32, class: Class) -> Interest<u32> {
-    Interest { token, size: Bytes(100), data: Bytes(1000), class, via: None, above: None }
+    Interest { token, size: Bytes(100), data: Bytes(1000), class, via: None, above: None, passing: false }
 }
 
 fn drain(shaper: &mut Shaper<u32>) -> Vec<(Time, u32)> {
@@ -159,6 +159,27 @@ fn a_full_queue_refuses_and_secondary_ones_make_room_for_primary_ones() {
     assert_eq!(tokens, [1, 3, 5, 6]);
 }
 
+/// Those that routers passed on have a room of their own, and make room among themselves.
+#[test]
+fn few_wait_that_a_router_passed_on() {
+    let mut shaper = Shaper::new(&ShaperParams { interests: 9, passing: 2, ..params() }, LINK, LINK);
+    let mut offer = |token, class, passing| shaper.offer(Time::ZERO, Interest { passing, ..interest(token, class) });
+    let (primary, secondary) = (Class::Primary, Class::Secondary);
+    for (token, class, passing) in
+        [(0, secondary, true), (1, secondary, false), (2, primary, true), (3, primary, false)]
+    {
+        assert_eq!(offer(token, class, passing), Offer::Queued);
+    }
+    let of = |token, class| Interest { passing: true, ..interest(token, class) };
+    assert_eq!(offer(4, secondary, true), Offer::Refused(of(4, secondary)));
+    assert_eq!(offer(5, primary, true), Offer::Displaced(of(0, secondary)));
+    assert_eq!(offer(6, primary, true), Offer::Refused(of(6, primary)), "none of those that no router passed on");
+    assert_eq!(offer(7, secondary, false), Offer::Queued);
+    shaper.poll(Time::ZERO).expect("the first");
+    shaper.poll(Time::from_secs(1)).expect("the next");
+    assert_eq!(shaper.passing, shaper.queues.iter().flatten().filter(|w| w.interest.passing).count());
+}
+
 #[test]
 fn refusing_a_secondary_interest_keeps_those_that_wait() {
     let mut shaper = Shaper::new(&ShaperParams { interests: 1, ..params() }, LINK, LINK);
@@ -226,6 +247,7 @@ fn wangs_pace_keeps_room_for_what_comes_the_other_way() {
             class: Class::Primary,
             via: None,
             above: None,
+            passing: false,
         };
         shaper.offer(now, queued());
         shaper.offer(now, queued());
@@ -289,6 +311,7 @@ fn play(shaper: &mut Shaper<u32>, steps: &[Step], limit: usize) -> (Bookings, Ve
                     class,
                     via: None,
                     above: None,
+                    passing: false,
                 };
                 back += usize::from(shaper.offer(now, interest) != Offer::Queued);
             }
