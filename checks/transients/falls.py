@@ -96,7 +96,7 @@ def measure(family: str, number: int, expires: bool) -> Found:
     of_flows = series[series.place.isin(names)]
     bw = of_flows[of_flows.quantity == "bw_bps"].groupby("time").value.sum()
     above = bw[(bw.index > FALL_S) & (bw > FAMILIES[family] * fall.mbps * 1e6 * PAYLOAD)]
-    min_rtt = of_flows[of_flows.quantity == "min_rtt_s"].groupby("place").value
+    min_rtt = of_flows[(of_flows.quantity == "min_rtt_s") & (of_flows.value > 0)].groupby("place").value
     taken = max(above.index, default=FALL_S) - FALL_S
     return Found(float(taken), fall.due_s, float((min_rtt.last() / min_rtt.min()).max()))
 

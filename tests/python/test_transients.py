@@ -128,3 +128,10 @@ def test_the_page_counts_every_scheme_in_every_scenario(suite):
     # Those that came later have not been run as often: the page says when, and how often.
     later = ("powertcp", "timely", "swift", "dcqcn", "bolt", "bbr", "prague")
     assert all(of >= (50 if scheme in later else 500) for scheme, of in counted.items())
+
+
+@pytest.mark.parametrize(("family", "number"), [("one", 9001), ("several", 9002)])
+def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
+    falls = script.load(FOLDER / "falls.py")
+    assert falls.keeps(falls.measure(family, number, expires=True))
+    assert not falls.keeps(falls.measure(family, number, expires=False)), "these are draws that it takes"

@@ -35,6 +35,15 @@ pub const PROBE_RTT_DURATION: Time = Time::from_ms(200);
 pub const PROBE_RTT_INTERVAL: Time = Time::from_secs(5);
 /// BBR.MaxBwFilterLen, in cycles of ProbeBW.
 pub const MAX_BW_FILTER_LEN: u64 = 2;
+/// Ours: `max_bw` expires where the path delivers less than this share of it. ProbeRTT leaves BBR.ProbeRTTCwndGain of
+/// a BDP by `max_bw` in flight: where that is more than the path's own BDP, ProbeRTT finds a queue, and takes it for
+/// the path's round trip.
+pub const EXPIRY_SHARE: f64 = PROBE_RTT_CWND_GAIN;
+/// Ours: packets wait where a round trip is so many times `min_rtt`. BBR.DefaultCwndGain lets it grow to that, and no
+/// further, while `max_bw` is the path's.
+pub const EXPIRY_RTT: u64 = 2;
+/// Ours: as many segments arrive in a span of which the rate is taken, at least. A few that a host held back say little.
+pub const EXPIRY_SEGMENTS: u64 = 8;
 /// BBR.ExtraAckedFilterLen, in round trips.
 pub const EXTRA_ACKED_FILTER_LEN: u64 = 10;
 /// "Exiting Acceleration Based on Bandwidth Plateau": a round that grows by less is on the plateau.

@@ -3,6 +3,7 @@
 use midpath_core::rng::{self, Purpose, Stream};
 use midpath_core::units::{Rate, Time};
 
+use super::expiry::Expiry;
 use super::filter::MaxFilter;
 use super::losses::Undo;
 use super::phases::Phase;
@@ -60,6 +61,8 @@ pub struct Bbr {
     // The model.
     pub(super) max_bw: f64,
     pub(super) max_bw_filter: MaxFilter,
+    /// Not the draft's: see `expiry.rs`.
+    pub(super) expiry: Option<Expiry>,
     pub(super) cycle_count: u64,
     pub(super) bw: f64,
     pub(super) bw_shortterm: f64,
@@ -131,6 +134,7 @@ impl Bbr {
             full_bw_count: 0,
             max_bw: 0.0,
             max_bw_filter: MaxFilter::default(),
+            expiry: None,
             cycle_count: 0,
             bw: 0.0,
             bw_shortterm: f64::INFINITY,
@@ -205,6 +209,7 @@ impl Bbr {
         self.update_latest_delivery_signals(rs);
         // UpdateCongestionSignals.
         self.update_max_bw(rs);
+        self.expire_max_bw(rs);
         if self.loss_round_start {
             self.adapt_lower_bounds(window);
             self.is_loss_in_round = false;

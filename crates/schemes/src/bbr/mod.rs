@@ -6,11 +6,12 @@
 //! Files: `params.rs` (parameters), `constants.rs` (the draft's), `controller.rs` (what the sender
 //! calls, and what it sends by), `model.rs` (what is known of the path), `phases.rs` (the state
 //! machine), `probing.rs` (ProbeBW's cycle), `losses.rs` (what losses mean), `filter.rs` (windowed
-//! maxima). Names are the draft's.
+//! maxima), `expiry.rs` (an addition of ours: rates that fall). Names are the draft's.
 
 mod constants;
 mod controller;
 mod describe;
+mod expiry;
 mod filter;
 mod losses;
 mod model;

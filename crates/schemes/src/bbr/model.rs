@@ -27,7 +27,7 @@ impl Bbr {
     /// UpdateMaxBw.
     pub(super) fn update_max_bw(&mut self, rs: &Round) {
         self.update_round(rs);
-        if rs.rate > 0.0 && (rs.rate >= self.max_bw || !rs.app_limited) {
+        if rs.rate > 0.0 && (rs.rate >= self.max_bw || !rs.app_limited) && !self.is_expired(rs.prior) {
             self.max_bw = self.max_bw_filter.update(rs.rate, self.cycle_count, c::MAX_BW_FILTER_LEN);
         }
     }

@@ -5,6 +5,7 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use super::controller::Bbr;
+use super::expiry::Expiry;
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::{TcpParams, TcpTable, unread};
 
@@ -19,6 +20,9 @@ pub struct BbrParams {
     /// Whether packets leave in quanta, as a host with segmentation offload sends them: 1 ms of the
     /// pacing rate, at most 64 KiB. Off: one by one, and the offload budget is nothing.
     pub quantum: bool,
+    /// Whether `max_bw` is forgotten where the path delivers less than half of it while packets wait: an addition of
+    /// ours for rates that fall in deep buffers. Off: after two cycles of ProbeBW alone, as in the draft.
+    pub expire_max_bw: bool,
 }
 
 /// TCP's parameters that BBR does not read: it decides on these things itself.
@@ -27,7 +31,7 @@ pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 impl TcpTable for BbrParams {
     type Config = BbrConfig;
     fn split(self) -> Result<(TcpParams, BbrConfig), SpecError> {
-        Ok((self.tcp, BbrConfig { quantum: self.quantum }))
+        Ok((self.tcp, BbrConfig { quantum: self.quantum, expire_max_bw: self.expire_max_bw }))
     }
 }
 
@@ -35,12 +39,15 @@ impl TcpTable for BbrParams {
 #[derive(Debug, Clone, Copy)]
 pub struct BbrConfig {
     quantum: bool,
+    expire_max_bw: bool,
 }
 
 impl ControllerConfig for BbrConfig {
     type Controller = Bbr;
     fn build(&self, _tcp: &TcpParams, mss: u32, _flow: &FlowSpec) -> Bbr {
-        Bbr::new(mss.into(), self.quantum)
+        let mut bbr = Bbr::new(mss.into(), self.quantum);
+        bbr.expiry = self.expire_max_bw.then(Expiry::default);
+        bbr
     }
     fn traits(&self) -> ControllerTraits {
         ControllerTraits { paced: true, ..ControllerTraits::default() }

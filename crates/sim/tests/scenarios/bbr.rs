@@ -52,6 +52,23 @@ fn a_step_of_the_rate_is_followed_up_and_down() {
     assert!((15.0..21.0).contains(&at(39.0)), "{}", at(39.0));
 }
 
+/// In a buffer of 40 BDPs of the new rate the draft's filter forgets too late, or never; `expire_max_bw` comes down
+/// within 3 s per 10 BDPs.
+#[test]
+fn a_fall_of_the_rate_in_a_deep_buffer_is_followed_where_max_bw_expires() {
+    let fault = "[[fault]]\nat = \"10 s\"\nkind = \"rate\"\nlink = [\"r0\", \"r1\"]\nrate = \"2 Mbps\"\n";
+    let measure = "[measure]\nseries = true\ninterval = \"100 ms\"\npoints = 400\n";
+    let down_at = |expires: bool| {
+        let of_bbr = format!("[schemes.bbr]\nexpire_max_bw = {expires}\n");
+        let out = run_plain(&(dumbbell(4.0, "40 s", &[""]) + fault + measure + &of_bbr));
+        series(&out, "flow:0", "bw_bps").iter().rfind(|b| b.1 > 1.25 * 2e6).expect("measured").0
+    };
+    let (ours, drafts) = (down_at(true), down_at(false));
+    println!("down for good at {ours:.1} s, by the draft at {drafts:.1} s");
+    assert!(ours < 10.0 + 12.0, "{ours}");
+    assert!(drafts > 10.0 + 12.0, "the draft's would be as good: {drafts}");
+}
+
 /// Flows of BBR, started apart, come to equal shares.
 #[test]
 fn flows_share_with_each_other() {
