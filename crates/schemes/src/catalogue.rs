@@ -211,6 +211,18 @@ impl Catalogue {
         Ok(self)
     }
 
+    /// Whether flows of a scheme read a key of theirs, such as `weight`: else what an error says. A scheme that says
+    /// nothing of itself may read all.
+    pub fn check_flow_key(&self, name: &str, key: &str) -> Result<(), String> {
+        let reads = |own: &Description| own.reads.contains(&key);
+        if self.description(name).is_none_or(reads) {
+            return Ok(());
+        }
+        let readers: Vec<&str> =
+            self.descriptions.iter().filter(|(_, own)| reads(own)).map(|(name, _)| name.as_str()).collect();
+        Err(format!("has no effect on `{name}`: leave it out. {} read it", readers.join(", ")))
+    }
+
     /// What a scheme says of itself, if it does.
     pub fn description(&self, name: &str) -> Option<&Description> {
         self.descriptions.get(name)

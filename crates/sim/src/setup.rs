@@ -24,7 +24,7 @@ mod tunnels;
 mod vary;
 mod worth;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +37,7 @@ use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::Catalogue;
+use midpath_schemes::describe::Description;
 use midpath_schemes::tunnel::SharedPipe;
 use midpath_topo::Topology;
 use midpath_topo::graph::{MAX_DELAY, check_delay};
@@ -92,6 +93,8 @@ pub struct Setup {
     pub equipment: serde_json::Value,
     /// What each scheme says of itself, for the result.
     pub described: serde_json::Value,
+    /// The same of those that say it, by name; of the run's scheme even if it carries no flow.
+    descriptions: BTreeMap<String, Description>,
 }
 
 /// The link behind a port.
@@ -116,7 +119,7 @@ impl Setup {
         measure::check(&scenario, &topology)?;
         let varying = Variations::new(&scenario.vary, base, scenario.stop, &mut topology)?;
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
-        let flows = flows::draw(&scenario, base, &topology)?;
+        let flows = flows::draw(&scenario, base, &topology, catalogue)?;
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
@@ -147,6 +150,7 @@ impl Setup {
             lossless: None,
             equipment,
             described,
+            descriptions: BTreeMap::new(),
         };
         setup.check_host_jitter()?;
         setup.trace_plan()?;
@@ -154,6 +158,7 @@ impl Setup {
         setup.lossless = setup.lossless_classes()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
+        setup.descriptions = setup.of_schemes(catalogue);
         Ok(setup)
     }
 
@@ -183,6 +188,18 @@ impl Setup {
         let names: BTreeSet<&str> = carrying.chain(self.deployment.networks()).collect();
         let entry = |name: &str| crate::schemes::of_run(name, catalogue, &flows::table_of(&self.scenario, name));
         names.into_iter().map(|name| (name.to_owned(), entry(name))).collect()
+    }
+
+    /// What the schemes of flows and of the run say of themselves.
+    fn of_schemes(&self, catalogue: &Catalogue) -> BTreeMap<String, Description> {
+        let named = self.flows.terms().iter().filter_map(|terms| terms.scheme.as_deref());
+        let names = named.chain([self.scenario.scheme.as_str()]);
+        names.filter_map(|name| Some((name.to_owned(), catalogue.description(name)?.clone()))).collect()
+    }
+
+    /// What a scheme of flows says of itself, if it does.
+    pub(crate) fn description(&self, scheme: &str) -> Option<&Description> {
+        self.descriptions.get(scheme)
     }
 
     /// What each direction of a tunnel has carried, for the result; none where there are no tunnels.

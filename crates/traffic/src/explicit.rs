@@ -43,7 +43,8 @@ pub struct ExplicitFlow {
     /// How many flows like this one; 1 unless said.
     #[serde(default = "one")]
     pub count: u64,
-    /// Sends at this constant rate (UDP), without congestion control.
+    /// Sends at this constant rate (UDP), without congestion control; beside a `scheme` that reads it
+    /// (`midpath schemes` says which do), the most that the flow could use. Others refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Its weight among other flows, where the scheme or the ideal has weights; 1 unless said.
@@ -100,6 +101,7 @@ impl ExplicitFlow {
             return Err(SpecError::new("to", format!("`{}` would send to itself; name another host", self.to)));
         }
         self.check_amounts()?;
+        cx.check_read(cx.own_scheme(self.scheme.as_deref(), self.rate.is_some()), self.may_be_unread())?;
         let terms = Terms {
             scheme: self.scheme.as_deref().map(Arc::from),
             group: Arc::from(self.group.as_deref().unwrap_or("flows")),
@@ -111,6 +113,17 @@ impl ExplicitFlow {
             path: (!self.path.is_empty()).then_some(index as u32),
         };
         Ok((src, dst, terms))
+    }
+
+    /// What only some schemes' flows read, and whether it is given.
+    pub fn may_be_unread(&self) -> [(&'static str, bool); 5] {
+        [
+            ("rate", self.rate.is_some()),
+            ("weight", self.weight.is_some()),
+            ("budget", self.budget.is_some()),
+            ("object", self.object.is_some()),
+            ("replicas", !self.replicas.is_empty()),
+        ]
     }
 
     /// The nodes of further hosts that have what it moves.

@@ -33,6 +33,29 @@ pub struct Context<'a> {
     pub horizon: Option<Time>,
     /// For how many flows there is room.
     pub room: Room,
+    /// The scheme of flows that have a rate of their own and name no scheme.
+    pub constant_rate: &'a str,
+    /// Whether flows of a scheme read a key of theirs; if not, what is wrong with it.
+    pub reads: &'a dyn Fn(&str, &str) -> Result<(), String>,
+}
+
+impl Context<'_> {
+    /// The scheme that a flow's own entry gives it.
+    pub(crate) fn own_scheme<'s>(&'s self, named: Option<&'s str>, has_rate: bool) -> Option<&'s str> {
+        named.or(has_rate.then_some(self.constant_rate))
+    }
+
+    /// Refuses the first key that is given and that flows of `scheme` do not read. Those of the run's scheme may have
+    /// any: another run of the scenario has a scheme that reads it.
+    pub(crate) fn check_read<'k>(
+        &self,
+        scheme: Option<&str>,
+        keys: impl IntoIterator<Item = (&'k str, bool)>,
+    ) -> Result<(), SpecError> {
+        let Some(scheme) = scheme else { return Ok(()) };
+        let given = keys.into_iter().filter(|(_, given)| *given);
+        given.map(|(key, _)| (self.reads)(scheme, key).map_err(|m| SpecError::new(key, m))).collect()
+    }
 }
 
 /// All flows of a run, in order of their start. Flows that start together keep the order in which
@@ -97,12 +120,20 @@ impl<'a> Run<'a> {
     fn push(&mut self) -> Result<(), SpecError> {
         self.end = self.end()?;
         self.terms.weight = weight(self.spec.weight)?;
+        let has_rate = matches!(self.spec.arrivals, Some(ArrivalSpec::Ppbp { .. }));
+        self.check_read(self.cx.own_scheme(self.spec.scheme.as_deref(), has_rate))?;
         self.objects = self.objects()?;
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
             (None, Some(list)) => self.list(list),
             _ => Err(SpecError::new("arrivals", "give exactly one of `arrivals` and `list`")),
         }
+    }
+
+    /// Whether flows of this scheme read what the workload says of them.
+    fn check_read(&self, scheme: Option<&str>) -> Result<(), SpecError> {
+        let keys = [("weight", self.spec.weight.is_some()), ("budget", self.spec.budget.is_some())];
+        self.cx.check_read(scheme, keys)
     }
 
     fn objects(&self) -> Result<Option<Objects>, SpecError> {
@@ -183,6 +214,8 @@ impl<'a> Run<'a> {
         if self.spec.sizes.is_some() {
             return Err(SpecError::new("sizes", "PPBP arrivals bring their own; leave `sizes` out, or use `poisson`"));
         }
+        let scheme = self.spec.scheme.as_deref();
+        self.cx.check_read(scheme, [("rate", true)]).map_err(|e| SpecError::new("arrivals.burst_rate", e.message))?;
         let per_s = rate.per_s(bursts.mean_bytes(), matrix, self.cx.links).map_err(|e| e.under("arrivals"))?;
         self.check_not_rare(per_s, matrix)?;
         let (mut size_rng, mut pair_rng) = (self.stream(Purpose::Sizes), self.stream(Purpose::Pairs));
@@ -312,7 +345,9 @@ impl<'a> Run<'a> {
     }
 
     fn list(&mut self, list: &ListSpec) -> Result<(), SpecError> {
-        let unused = [("sizes", self.spec.sizes.is_some()), ("matrix", self.spec.matrix.is_some())];
+        let spec = self.spec;
+        let unused =
+            [("sizes", spec.sizes.is_some()), ("matrix", spec.matrix.is_some()), ("hosts", spec.hosts.is_some())];
         if let Some((key, _)) = unused.into_iter().find(|(_, given)| *given) {
             return Err(SpecError::new(key, "a `list` says this itself; leave it out"));
         }
@@ -346,6 +381,11 @@ impl<'a> Run<'a> {
         if src == dst {
             return Err(format!("`{}` would send to itself", listed.src));
         }
+        let named_scheme = listed.scheme.as_deref().or(self.spec.scheme.as_deref());
+        let scheme = self.cx.own_scheme(named_scheme, listed.rate.is_some());
+        self.check_read(scheme).map_err(|e| format!("the workload's `{}` {}", e.key, e.message))?;
+        let rate = [("rate", listed.rate.is_some())];
+        self.cx.check_read(scheme, rate).map_err(|e| format!("rate: {}", e.message))?;
         let later = |t: Time| t.saturating_add(self.spec.start);
         let named = |name: &Option<String>| name.as_deref().map(Arc::from);
         let terms = Terms {

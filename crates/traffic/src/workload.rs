@@ -39,7 +39,7 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixSpec>,
     /// The hosts that the matrix is over: names, names of routers for all their hosts, or a prefix
-    /// and `*`; all of them unless said.
+    /// and `*`; all of them unless said. Not beside a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.

@@ -22,7 +22,16 @@ impl LinkRates for OneLink {
 }
 
 fn context<'a>(hosts: &'a HostTable, base_dir: &'a Path, seed: u64) -> Context<'a> {
-    Context { hosts, links: &OneLink, base_dir, seed, horizon: None, room: Room::MAX }
+    Context {
+        hosts,
+        links: &OneLink,
+        base_dir,
+        seed,
+        horizon: None,
+        room: Room::MAX,
+        constant_rate: "udp",
+        reads: &|_, _| Ok(()),
+    }
 }
 
 fn workload(value: serde_json::Value) -> WorkloadSpec {

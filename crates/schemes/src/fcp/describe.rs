@@ -11,9 +11,7 @@ pub fn fcp() -> Description {
         source: "Han, Grandl, Akella, Seshan, technical report CMU-CS-12-125, 2012",
         hosts: "FCP",
         routers: "FCP",
-        ecn: None,
-        aqm: None,
-        store: None,
+        reads: &["weight", "budget"],
         costs: vec![
             format!("{WIRE} B on each packet, {WIRE_TREE} B in multicast trees"),
             "a price per port, computed at every packet that pays, and what it was for a few round trips".to_owned(),
@@ -30,5 +28,6 @@ pub fn fcp() -> Description {
             Gauge::new("price", Unit::DollarsPerByte, "Price of the flow's path, as last heard").symbol("p"),
         ],
         look: Some(Look::new(Hue::Amber, Dash::Solid)),
+        ..Description::default()
     }
 }

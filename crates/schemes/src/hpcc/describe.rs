@@ -11,15 +11,12 @@ pub fn hpcc() -> Description {
         source: "Li et al., SIGCOMM 2019; with `int = \"ack\"` FNCC, Xu et al., 2024",
         hosts: "HPCC",
         routers: "HPCC",
-        ecn: None,
-        aqm: None,
-        store: None,
         costs: vec![
             format!("{SIZE} B on each packet, with `int = \"ack\"` on ACKs alone"),
             "counters that a port has anyway; nothing per flow".to_owned(),
         ],
-        ports: Vec::new(),
         flows: vec![Gauge::new("load", Unit::Ratio, "How busy the busiest port of the path is").symbol("U")],
         look: Some(Look::new(Hue::Green, Dash::Dot)),
+        ..Description::default()
     }
 }

@@ -19,8 +19,6 @@ pub fn inrpp() -> Description {
         source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021",
         hosts: "INRPP",
         routers: "INRPP",
-        ecn: None,
-        aqm: None,
         store: Some("cache"),
         costs: vec![
             format!("{SIZE} B of option on each packet, {SIZE_ON_DATA} B on data with `notify = \"data\"`"),
@@ -31,6 +29,7 @@ pub fn inrpp() -> Description {
         ports: ports(),
         flows: vec![Gauge::count("closed_loop", "1 while the sender sends a packet for each ACK, 0 in open loop")],
         look: Some(Look::new(Hue::Purple, Dash::Solid)),
+        ..Description::default()
     }
 }
 

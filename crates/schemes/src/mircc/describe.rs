@@ -13,9 +13,7 @@ pub fn mircc() -> Description {
         source: "Mahdian, Arianfar, Gibson, Oran, ICN 2016",
         hosts: "an NDN stack with MIRCC",
         routers: "MIRCC",
-        ecn: None,
-        aqm: None,
-        store: None,
+        reads: &["rate", "object", "replicas"],
         costs: vec![
             format!(
                 "{data} B of headers on each Data and an Interest of {interest} B for it, by the paper's short-cut; more where a filter or a value steers"
@@ -37,5 +35,6 @@ pub fn mircc() -> Description {
             Gauge::count("data_sent", "Data that the producer has sent"),
         ],
         look: Some(Look::new(Hue::Sky, Dash::Solid)),
+        ..Description::default()
     }
 }

@@ -11,15 +11,13 @@ pub fn ndn() -> Description {
         source: "NDN packet specification; ndn-tools",
         hosts: "an NDN stack",
         routers: "NDN",
-        ecn: None,
-        aqm: None,
-        store: None,
+        reads: &["object", "replicas"],
         costs: vec![
             format!("{HEADERS} B of headers on each Data, and an Interest (`interest`) for it"),
             "a table of pending Interests (`pit` segments) and a content store (`store`) per router".to_owned(),
         ],
-        ports: Vec::new(),
         flows: vec![Gauge::count("data_sent", "Data that the producer has sent")],
         look: Some(Look::new(Hue::Orange, Dash::DashDot)),
+        ..Description::default()
     }
 }

@@ -11,9 +11,7 @@ pub fn rcp() -> Description {
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005",
         hosts: "RCP",
         routers: "RCP",
-        ecn: None,
-        aqm: None,
-        store: None,
+        reads: &["rate"],
         costs: vec![
             format!("{SIZE} B on each packet"),
             "one rate per port, computed once per `interval`; nothing per flow".to_owned(),
@@ -21,7 +19,7 @@ pub fn rcp() -> Description {
         ports: vec![
             Gauge::new("rate_bps", Unit::Bps, "Rate that the port offers to each flow, equation (1)").symbol("R"),
         ],
-        flows: Vec::new(),
         look: Some(Look::new(Hue::Amber, Dash::Dot)),
+        ..Description::default()
     }
 }

@@ -12,7 +12,6 @@ pub fn rpm() -> Description {
         routers: "RPM",
         ecn: Some("ECE on ACKs"),
         aqm: Some("CoDel of 1 ms, its own"),
-        store: None,
         costs: vec![
             "`size` registers per switch, shared by its ports; guarded ones also keep an owner and a time".to_owned(),
             "no bytes on packets and no packets of its own".to_owned(),
@@ -26,7 +25,7 @@ pub fn rpm() -> Description {
             ),
             Gauge::count("rpm_told", "ACKs that got ECE"),
         ],
-        flows: Vec::new(),
         look: Some(Look::new(Hue::Purple, Dash::Dot)),
+        ..Description::default()
     }
 }

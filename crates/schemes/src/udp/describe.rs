@@ -9,6 +9,7 @@ pub fn udp() -> Description {
         summary: "Datagrams at a constant rate: traffic that does not listen to the network.",
         source: "RFC 768",
         hosts: "UDP",
+        reads: &["rate"],
         ..Description::default()
     }
 }

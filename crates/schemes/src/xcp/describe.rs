@@ -11,9 +11,7 @@ pub fn xcp() -> Description {
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
         hosts: "XCP",
         routers: "XCP",
-        ecn: None,
-        aqm: None,
-        store: None,
+        reads: &["rate"],
         costs: vec![
             format!("{SIZE} B on each packet"),
             "two controllers per port, computed once per mean round trip, and a few operations per packet; nothing per flow"
@@ -25,7 +23,7 @@ pub fn xcp() -> Description {
             Gauge::new("persistent_queue_bytes", Unit::Bytes, "The queue that does not drain within a round trip")
                 .symbol("Q"),
         ],
-        flows: Vec::new(),
         look: Some(Look::new(Hue::Sky, Dash::Dot)),
+        ..Description::default()
     }
 }

@@ -10,7 +10,7 @@ use midpath_traffic::{ArrivalSpec, LoadOf, WorkloadSpec};
 use super::PortRow;
 use super::warnings::Warning;
 use crate::scenario::FaultSpec;
-use crate::setup::{FlowInfo, Setup};
+use crate::setup::{FlowInfo, IDEAL, Setup};
 
 /// Of the load that was asked for, the part that has to cross the link that it is a share of. Ours:
 /// draws differ by less.
@@ -25,6 +25,44 @@ pub fn without_effect(setup: &Setup, ports: &[PortRow]) -> Vec<Warning> {
     });
     let (aqms, loads) = (idle_aqms(setup, ports), loads_elsewhere(setup));
     faults.chain(varied).chain(aqms).chain(loads).map(Warning::of_run).collect()
+}
+
+/// Keys of flows that name no scheme which the run's does not read: other runs of the scenario may have one that does.
+pub(super) fn unread_keys(setup: &Setup) -> impl Iterator<Item = Warning> {
+    let mut unread = BTreeMap::<&str, Vec<String>>::new();
+    let scenario = &setup.scenario;
+    let flows = scenario.flow.iter().enumerate().filter(|(_, flow)| flow.scheme.is_none() && flow.rate.is_none());
+    let flows = flows.flat_map(|(i, flow)| {
+        flow.may_be_unread().into_iter().filter(|(_, given)| *given).map(move |(key, _)| (key, format!("flow[{i}]")))
+    });
+    let loads = scenario.workload.iter().enumerate().filter(|(_, load)| load.scheme.is_none());
+    let loads = loads.filter(|(_, load)| !matches!(load.arrivals, Some(ArrivalSpec::Ppbp { .. })));
+    let loads = loads.flat_map(|(i, load)| {
+        let keys = [("weight", load.weight.is_some()), ("budget", load.budget.is_some())];
+        keys.into_iter().filter(|(_, given)| *given).map(move |(key, _)| (key, format!("workload[{i}]")))
+    });
+    let scheme = &scenario.scheme;
+    // A line of a list that names a scheme was accepted, so that scheme reads the workload's keys.
+    let lists = scenario.workload.iter().any(|load| load.list.is_some());
+    let named = || setup.flows.terms().iter().filter_map(|terms| terms.scheme.as_deref());
+    let by_others =
+        |key: &str| lists && named().any(|name| setup.description(name).is_none_or(|own| own.reads.contains(&key)));
+    for (key, whose) in flows.chain(loads).filter(|(key, _)| !is_read(setup, key) && !by_others(key)) {
+        unread.entry(key).or_default().push(whose);
+    }
+    unread.into_iter().map(move |(key, whose)| {
+        let more = if whose.len() > 1 { format!(" and {} more", whose.len() - 1) } else { String::new() };
+        Warning::of_run(format!("`{key}` of {}{more} has no effect: `{scheme}` does not read it", whose[0]))
+    })
+}
+
+/// Whether flows of the run's scheme read a key of theirs. The ideal has weights.
+fn is_read(setup: &Setup, key: &str) -> bool {
+    let scheme = &setup.scenario.scheme;
+    match setup.description(scheme) {
+        Some(own) => own.reads.contains(&key),
+        None => scheme != IDEAL || key == "weight",
+    }
 }
 
 fn idle_fault(setup: &Setup, ports: &[PortRow], i: usize, spec: &FaultSpec) -> Option<String> {

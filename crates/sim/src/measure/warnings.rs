@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::FlowRows;
+use super::no_effect::unread_keys;
 use crate::engine::Engine;
 use crate::scenario::FaultSpec;
 use crate::setup::Setup;
@@ -49,6 +50,7 @@ pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Va
         .into_iter()
         .chain(setup.topology.unused().iter().map(|what| Warning::of_run(format!("the topology: {what}"))))
         .chain(setup.flows.notes().iter().map(|note| Warning::of_run(note.clone())))
+        .chain(unread_keys(setup))
         .chain(idle_stubs(setup))
         .chain(small_queues(setup))
         .chain(late_faults(setup))

@@ -282,7 +282,12 @@ fn host_table(topology: &Topology) -> HostTable {
 }
 
 /// The flows, in order of their start.
-pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Result<FlowList, SpecError> {
+pub(super) fn draw(
+    scenario: &Scenario,
+    base: &Path,
+    topology: &Topology,
+    catalogue: &Catalogue,
+) -> Result<FlowList, SpecError> {
     let hosts = host_table(topology);
     let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW));
     let context = Context {
@@ -292,6 +297,8 @@ pub(super) fn draw(scenario: &Scenario, base: &Path, topology: &Topology) -> Res
         seed: scenario.seed,
         horizon: scenario.stop,
         room,
+        constant_rate: CONSTANT_RATE,
+        reads: &|scheme, key| catalogue.check_flow_key(scheme, key),
     };
     let mut flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
