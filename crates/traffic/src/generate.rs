@@ -53,8 +53,8 @@ impl Context<'_> {
         keys: impl IntoIterator<Item = (&'k str, bool)>,
     ) -> Result<(), SpecError> {
         let Some(scheme) = scheme else { return Ok(()) };
-        let given = keys.into_iter().filter(|(_, given)| *given);
-        given.map(|(key, _)| (self.reads)(scheme, key).map_err(|m| SpecError::new(key, m))).collect()
+        let mut given = keys.into_iter().filter(|(_, given)| *given);
+        given.try_for_each(|(key, _)| (self.reads)(scheme, key).map_err(|m| SpecError::new(key, m)))
     }
 }
 

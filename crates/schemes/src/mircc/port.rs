@@ -83,8 +83,8 @@ impl MirccPort {
 
     /// The size of the Data that an Interest asks for which goes out (0), or has come in (1).
     #[inline]
-    fn expects(&self, way: usize, interest: &Packet, told: Bytes, mtu: u32) -> Bytes {
-        let Some(factors) = &self.factors else { return told };
+    fn expects(&self, way: usize, interest: &Packet, announced: Bytes, mtu: u32) -> Bytes {
+        let Some(factors) = &self.factors else { return announced };
         let mtu = Bytes(u64::from(mtu));
         factors[way].expected(Bytes(u64::from(interest.size)), mtu).min(mtu)
     }
@@ -157,9 +157,9 @@ impl MirccPort {
     /// An Interest has come in: it books the link.
     #[inline]
     fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
-        let told = expected(packet.header::<InterestHeader>(), link.mtu);
+        let announced = expected(packet.header::<InterestHeader>(), link.mtu);
         self.measure(1, packet);
-        let data = self.expects(1, packet, told, link.mtu);
+        let data = self.expects(1, packet, announced, link.mtu);
         let state = self.link_at(now, link.rate, back);
         state.on_opposite_interest(now, Bytes(u64::from(packet.size)), data);
     }

@@ -41,7 +41,10 @@ impl Switch {
             return Err(SpecError::new("signal", "must be \"ce\": `mode` of `rpm` says how senders are told"));
         }
         if self.0.mode == Mode::Drop && asked.limit == NO_LIMIT {
-            return Err(SpecError::new("kind", "an AQM drops nothing in a lossless class of [pfc]: no `mode = \"drop\"`"));
+            return Err(SpecError::new(
+                "kind",
+                "an AQM drops nothing in a lossless class of [pfc]: no `mode = \"drop\"`",
+            ));
         }
         let aqm = match (self.0.mode, asked.aqm) {
             (Mode::Off, _) => AqmSpec::DropTail,

@@ -193,9 +193,9 @@ impl Registers {
     pub fn take(&mut self, flow: Flow, ack: Flags, behind: u64) -> Option<Flags> {
         let mut count = self.table[flow.place].count;
         self.keep_queued(&mut count, behind);
-        let told = algorithm1::acknowledged(&mut count, ack);
+        let marked = algorithm1::acknowledged(&mut count, ack);
         self.table[flow.place].count = count;
-        told
+        marked
     }
 
     /// Ours, guarded registers: signals are of a queue, and go with it. While a rate falls more packets are

@@ -209,7 +209,7 @@ fn packets_leave_one_by_one_or_in_quanta() {
         let setup =
             Setup { size: Some(2000 * MSS), rate: Rate::from_gbps(1), delay: MS(20), queue, ..Setup::default() };
         let tcp = TcpParams { receive_window: Bytes(500_000), ..TcpParams::default() };
-        let (tcp, config) = BbrParams { tcp, quantum }.split().expect("valid");
+        let (tcp, config) = BbrParams { tcp, quantum, ..BbrParams::default() }.split().expect("valid");
         let mut lab = Lab::new(setup, tcp, config);
         lab.run();
         let late: Vec<Time> = lab.data().skip(1000).map(|s| s.at).collect();
