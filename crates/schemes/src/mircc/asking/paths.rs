@@ -15,7 +15,7 @@ const MAX_LOST: u32 = 3;
 const LIFETIME: Time = Time::from_secs(4);
 
 /// Data over a path without one that strays after which it is taken to lead nowhere else. Ours.
-const SURE: u32 = 16;
+pub(super) const SURE: u32 = 64;
 
 /// Paths that a consumer uses at most. Ours: a bound on what it keeps, for Data say which paths there are.
 const MAX_PATHS: usize = 16;

@@ -3,6 +3,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::Asking;
 use super::paths::Paths;
+use super::paths::SURE;
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::icn::segments::Segments;
@@ -159,7 +160,7 @@ fn a_path_whose_interests_stray_has_no_more_than_where_they_go() {
     paths.data(PathId(2), Trail::None, stamps(10e6, 0.0), MS(1));
     assert_eq!(paths.rates()[0], 100e6);
     paths.strayed(PathId(1), stamps(10e6, 0.0), MS(2));
-    (0..15).for_each(|_| near(&mut paths));
+    (1..SURE).for_each(|_| near(&mut paths));
     assert!((paths.rates()[0] - 10e6).abs() < 1.0, "{:?}", paths.rates());
     near(&mut paths);
     assert_eq!(paths.rates()[0], 100e6);
