@@ -145,7 +145,8 @@ def page(asked: argparse.Namespace) -> Iterator[str]:
     yield from ["", *missed, ""] if missed else [""]
     shares = {expires: [shared(number, expires) for number in numbers[: asked.beside]] for expires in (False, True)}
     acted = sum(a != b for a, b in zip(shares[False], shares[True], strict=True))
-    with_it, without = (estimate(shares[expires]) for expires in (True, False))
+    found_shares = [estimate(shares[expires]) for expires in (True, False)]
+    with_it, without = (f"{100 * one.mean:.0f} ± {100 * one.ci95:.0f} %" for one in found_shares)
     yield (
         f"Beside CUBIC, BBR has {with_it} of the link with `expire_max_bw` and {without} without it; in {acted} of "
         f"{len(shares[True])} draws that makes a difference."
