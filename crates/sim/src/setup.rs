@@ -95,6 +95,8 @@ pub struct Setup {
     pub described: serde_json::Value,
     /// The same of those that say it, by name; of the run's scheme even if it carries no flow.
     descriptions: BTreeMap<String, Description>,
+    /// Their shortest retransmission timeouts.
+    min_rtos: BTreeMap<String, Time>,
 }
 
 /// The link behind a port.
@@ -151,6 +153,7 @@ impl Setup {
             equipment,
             described,
             descriptions: BTreeMap::new(),
+            min_rtos: BTreeMap::new(),
         };
         setup.check_host_jitter()?;
         setup.trace_plan()?;
@@ -159,6 +162,8 @@ impl Setup {
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
         setup.descriptions = setup.of_schemes(catalogue);
+        let min_rto = |name: &String| Some((name.clone(), equipment::min_rto(&setup, name, catalogue)?));
+        setup.min_rtos = setup.descriptions.keys().filter_map(min_rto).collect();
         Ok(setup)
     }
 
@@ -200,6 +205,11 @@ impl Setup {
     /// What a scheme of flows says of itself, if it does.
     pub(crate) fn description(&self, scheme: &str) -> Option<&Description> {
         self.descriptions.get(scheme)
+    }
+
+    /// The shortest retransmission timeout of a scheme's flows, if it has that parameter.
+    pub(crate) fn min_rto(&self, scheme: &str) -> Option<Time> {
+        self.min_rtos.get(scheme).copied()
     }
 
     /// What each direction of a tunnel has carried, for the result; none where there are no tunnels.

@@ -164,7 +164,7 @@ fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Tim
 }
 
 /// A flow's round trip: that of its path, or what it measured, if that is longer.
-fn round_trip(setup: &Setup, i: usize, row: &FlowRow) -> Time {
+pub(super) fn round_trip(setup: &Setup, i: usize, row: &FlowRow) -> Time {
     let measured = row.report.rtt_sum.checked_div(u128::from(row.report.rtt_count)).unwrap_or(0);
     setup.flows.get(i).rtt.max(Time(u64::try_from(measured).unwrap_or(u64::MAX)))
 }

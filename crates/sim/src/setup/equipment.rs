@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use midpath_core::queue::{AqmSpec, Limit, QueueSpec, SchedulerSpec, SignalSpec};
-use midpath_core::units::{Bytes, Rate};
+use midpath_core::units::{Bytes, Rate, Time};
 use midpath_schemes::Catalogue;
 use serde_json::{Value, json};
 
@@ -110,9 +110,18 @@ fn parameter(setup: &Setup, scheme: &str, key: &str) -> Option<Value> {
 
 /// What the ports of a scheme store beside their queues, as its parameters say, or their defaults.
 fn store_of(setup: &Setup, scheme: &str, catalogue: &Catalogue) -> Option<Limit> {
-    let key = catalogue.description(scheme)?.store?;
+    serde_json::from_value(value(setup, scheme, catalogue.description(scheme)?.store?, catalogue)?).ok()
+}
+
+/// A parameter of a scheme as it is: given, or its default.
+fn value(setup: &Setup, scheme: &str, key: &str, catalogue: &Catalogue) -> Option<Value> {
     let default = || catalogue.schema(scheme)?.pointer(&format!("/properties/{key}/default")).cloned();
-    serde_json::from_value(parameter(setup, scheme, key).or_else(default)?).ok()
+    parameter(setup, scheme, key).or_else(default)
+}
+
+/// The shortest retransmission timeout of a scheme's flows; none where it has no such parameter.
+pub(super) fn min_rto(setup: &Setup, scheme: &str, catalogue: &Catalogue) -> Option<Time> {
+    serde_json::from_value(value(setup, scheme, "min_rto", catalogue)?).ok()
 }
 
 /// The AQM that a scheme's ports have where their queue names none, and how it tells senders. RPM's

@@ -51,6 +51,7 @@ mod reroute;
 mod rpm;
 mod rpm_signals;
 mod rpm_transients;
+mod said;
 mod short_paths;
 mod stalls;
 mod swift;

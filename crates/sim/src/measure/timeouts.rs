@@ -1,0 +1,64 @@
+//! Timeouts that explain the tail: the slowest percent of flows waited for `min_rto`, not for the network.
+//!
+//! The rule. The tail is the slowest percent of the flows that ended, one at least, by slowdown. A flow of it is
+//! explained if
+//!
+//! - `timeouts` × `min_rto` is at least half of its completion time: a retransmission timer runs for `min_rto` at
+//!   least, and only while nothing is acknowledged;
+//! - `min_rto` is at least [`DECIDES`] times its round trip: by RFC 6298's (2.3) alone its timer were shorter.
+//!
+//! The run warns if at least half of the tail is explained, and so the percentile itself.
+
+use std::collections::BTreeMap;
+
+use midpath_core::units::Time;
+
+use super::warnings::Warning;
+use super::{FlowRow, FlowRows, stalls};
+use crate::setup::Setup;
+
+/// Round trips that RFC 6298's SRTT + 4 RTTVAR stays below. Ours: a first sample makes it 3.
+const DECIDES: u64 = 5;
+
+/// What the run warns of, by scheme.
+pub fn timeouts(setup: &Setup, rows: &FlowRows<'_>) -> Vec<Warning> {
+    let tail = tail(setup, rows);
+    let mut explained = BTreeMap::<&str, usize>::new();
+    for &i in tail.iter().filter(|i| is_explained(setup, **i, &rows.get(**i))) {
+        *explained.entry(setup.scheme_of(i)).or_default() += 1;
+    }
+    if 2 * explained.values().sum::<usize>() < tail.len().max(1) {
+        return Vec::new();
+    }
+    let warning = |(scheme, flows): (&str, usize)| {
+        let least = setup.min_rto(scheme).unwrap_or_default();
+        let message = format!(
+            "timeouts explain the tail: {flows} of the {} slowest flows (1 %, by slowdown) waited half of their time or more for \
+             timers of `min_rto` ({least}) or longer; a shorter one changes it",
+            tail.len()
+        );
+        Warning::new(scheme, message, Vec::new())
+    };
+    explained.into_iter().map(warning).collect()
+}
+
+/// The slowest percent of the flows that ended.
+fn tail(setup: &Setup, rows: &FlowRows<'_>) -> Vec<usize> {
+    if rows.iter().all(|row| row.report.timeouts == 0) {
+        return Vec::new();
+    }
+    let slowdown = |(i, row): (usize, FlowRow)| Some((row.slowdown(setup.flows.get(i).unloaded())?, i));
+    let mut ended: Vec<(f64, usize)> = rows.iter().enumerate().filter_map(slowdown).collect();
+    let many = ended.len().div_ceil(100);
+    ended.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    ended.into_iter().take(many).map(|(_, i)| i).collect()
+}
+
+/// Whether most of a flow's time went into waiting for its retransmission timer, and `min_rto` set that.
+pub(super) fn is_explained(setup: &Setup, i: usize, row: &FlowRow) -> bool {
+    let (Some(fct), Some(least)) = (row.fct, setup.min_rto(setup.scheme_of(i))) else { return false };
+    let all = Time(least.0.saturating_mul(row.report.timeouts));
+    // Timers that run side by side (subflows, Interests) count once.
+    let waited = if all > fct { least.min(all) } else { all };
+    waited.0 >= fct.0 / 2 && !waited.is_zero() && least.0 / DECIDES >= stalls::round_trip(setup, i, row).0
+}

@@ -1,0 +1,49 @@
+//! What decides a run's figures beside the schemes is said: timers, queues that do not mark, links that stay empty.
+
+use std::fmt::Write;
+
+use midpath_sim::RunOutput;
+
+use crate::common::run_plain;
+
+/// What a run warns of, in one text.
+fn said(out: &RunOutput) -> String {
+    let all = out.run["warnings"].as_array().expect("a list");
+    let text = |w: &serde_json::Value, key: &str| w[key].as_str().unwrap_or_default().to_owned();
+    all.iter().map(|w| format!("{}: {} {}\n", text(w, "scheme"), text(w, "message"), w["ports"])).collect()
+}
+
+/// `senders` hosts send to one at once over 1 Gbps.
+fn incast(senders: usize, size: &str, more: &str) -> String {
+    let (mut links, mut flows) = (String::new(), String::new());
+    for i in 0..senders {
+        writeln!(links, "{{ a = \"s{i}\", b = \"sw\", rate = \"1 Gbps\", delay = \"10 us\" }},").unwrap();
+        writeln!(flows, "[[flow]]\nfrom = \"s{i}\"\nto = \"d\"\nsize = \"{size}\"").unwrap();
+    }
+    writeln!(links, "{{ a = \"d\", b = \"sw\", rate = \"1 Gbps\", delay = \"10 us\" }},").unwrap();
+    format!("[topology]\nlinks = [\n{links}]\n[queue]\nlimit = \"30 kB\"\n{more}\n{flows}")
+}
+
+const TAIL: &str = "timeouts explain the tail";
+
+#[test]
+fn a_tail_of_timeouts_is_said_with_min_rto() {
+    let out = run_plain(&incast(40, "10 kB", ""));
+    assert!(out.summary("timeouts").is_some_and(|n| n > 0.0));
+    let found = said(&out);
+    assert!(found.contains(&format!("newreno: {TAIL}")) && found.contains("`min_rto` (1 s)"), "{found}");
+}
+
+#[test]
+fn a_tail_that_timers_do_not_explain_is_not() {
+    // Timers of a millisecond are of the order of the round trip with a full queue.
+    let short = "[schemes.newreno]\nmin_rto = \"1 ms\"\n";
+    let out = run_plain(&incast(40, "10 kB", short));
+    assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
+    let out = run_plain(&incast(2, "10 kB", ""));
+    assert!(out.summary("timeouts").is_some_and(|n| n == 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
+    // A second of more than four.
+    let outage = "[[fault]]\nat = \"1 s\"\nkind = \"link-down\"\nlink = [\"sw\", \"d\"]\nuntil = \"2.5 s\"\n";
+    let out = run_plain(&incast(1, "400 MB", outage));
+    assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
+}
