@@ -308,6 +308,7 @@ mod tests {
             assert!(!own.title.is_empty() && own.summary.ends_with('.'), "{name}");
             assert_eq!(own.hosts.is_empty(), scheme.transport().is_none(), "{name}: hosts run {:?}", own.hosts);
             assert!(own.routers.is_empty() || scheme.network().is_some(), "{name}: routers run {:?}", own.routers);
+            assert!(!own.needs_marks || own.aqm.is_some() && !own.routers.is_empty(), "{name} gets marks by default");
             for gauges in [&own.ports, &own.flows] {
                 let names: std::collections::BTreeSet<_> = gauges.iter().map(|g| g.name).collect();
                 assert_eq!(names.len(), gauges.len(), "{name} names a gauge twice");

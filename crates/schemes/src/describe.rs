@@ -26,6 +26,9 @@ pub struct Description {
     /// How its network uses ECN, where that is not CE on data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<&'static str>,
+    /// Whether its flows need queues that mark: a run in which they meet none warns.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub needs_marks: bool,
     /// What chooses packets, and marks them, at its ports whose queue names nothing that does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<&'static str>,

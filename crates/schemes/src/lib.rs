@@ -27,6 +27,7 @@ mod fcp;
 mod hpcc;
 mod icn;
 mod inrpp;
+mod marking;
 mod mircc;
 mod mptcp;
 mod ndn;

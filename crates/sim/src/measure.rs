@@ -14,6 +14,7 @@ mod stalls;
 mod summary;
 mod timeouts;
 mod trace;
+mod unmarked;
 mod warnings;
 mod watch;
 
@@ -30,5 +31,6 @@ pub use stalls::stalls;
 pub use summary::summarise;
 pub use timeouts::timeouts;
 pub use trace::{Traced, untraced_ideal};
+pub use unmarked::unmarked;
 pub use warnings::{Warning, of_run, rerouted_ideal, warnings};
 pub use watch::{Watch, WatchPlan, Watched};

@@ -15,7 +15,7 @@ use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
     Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
-    port_table, rerouted_ideal, stalls, summarise, timeouts, untraced_ideal, warnings,
+    port_table, rerouted_ideal, stalls, summarise, timeouts, unmarked, untraced_ideal, warnings,
     without_effect,
 };
 use crate::output::{RunOutput, Table};
@@ -310,6 +310,7 @@ fn run_packets<'a>(
     warnings.extend(without_effect(setup, &ports));
     warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
     warnings.extend(timeouts(setup, &rows));
+    warnings.extend(unmarked(setup, &rows, &ports));
     let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));
     warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup, &ports)));
     Some(Finished {

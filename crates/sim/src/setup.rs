@@ -195,16 +195,27 @@ impl Setup {
         names.into_iter().map(|name| (name.to_owned(), entry(name))).collect()
     }
 
-    /// What the schemes of flows and of the run say of themselves.
+    /// What the schemes of flows, of ports and of the run say of themselves.
     fn of_schemes(&self, catalogue: &Catalogue) -> BTreeMap<String, Description> {
         let named = self.flows.terms().iter().filter_map(|terms| terms.scheme.as_deref());
-        let names = named.chain([self.scenario.scheme.as_str()]);
+        let names = named.chain([self.scenario.scheme.as_str()]).chain(self.deployment.networks());
         names.filter_map(|name| Some((name.to_owned(), catalogue.description(name)?.clone()))).collect()
     }
 
-    /// What a scheme of flows says of itself, if it does.
+    /// What a scheme of the run says of itself, if it does.
     pub(crate) fn description(&self, scheme: &str) -> Option<&Description> {
         self.descriptions.get(scheme)
+    }
+
+    /// Whether a port, as its scheme has made it, refuses what does not fit, and does nothing else.
+    fn only_drops(&self, n: usize, port: usize) -> bool {
+        let built = self.port(n, port, Time::ZERO, &links(&self.topology, NodeId(n as u32)), false);
+        matches!(built, Ok(Discipline::DropTail(_)))
+    }
+
+    /// The schemes here whose flows need marks.
+    pub(crate) fn needing_marks(&self) -> impl Iterator<Item = &str> {
+        self.descriptions.iter().filter(|(_, own)| own.needs_marks).map(|(name, _)| name.as_str())
     }
 
     /// The shortest retransmission timeout of a scheme's flows, if it has that parameter.

@@ -1,11 +1,15 @@
 //! The parameters of DCQCN. Each names where its default comes from.
 
-use midpath_core::roles::FlowSpec;
+use std::sync::Arc;
+
+use midpath_core::queue::{AqmSpec, Limit, RedParams};
+use midpath_core::roles::{FlowSpec, Network, PortSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::controller::Dcqcn;
+use crate::marking::{half, marking};
 use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::ecn::EcnMode;
@@ -68,6 +72,17 @@ impl TcpTable for DcqcnParams {
         require(self.rate_ai.is_none_or(|r| r > Rate::ZERO), "rate_ai", "above zero")?;
         Ok((self.tcp, DcqcnConfig(self)))
     }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        marking(|spec| AqmSpec::Red(red(spec)))
+    }
+}
+
+/// The paper's switch: K_min 5 kB, K_max 200 kB, P_max 1 % (§5.2), by the queue's length now. In a queue of less than
+/// twice K_max, K_max is half of it and K_min at most half of that: marks come before drops.
+fn red(spec: &PortSpec) -> RedParams {
+    let max = half(spec.queue.limit, spec.link.rate, spec.link.mtu).clamp(2, 200_000);
+    let min = 5_000.min(max / 2);
+    RedParams { min: Limit::Bytes(min), max: Limit::Bytes(max), max_p: 0.01, weight: 1.0, gentle: false }
 }
 
 /// Builds [`Dcqcn`].

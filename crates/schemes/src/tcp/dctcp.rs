@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use midpath_core::queue::{AqmSpec, Discipline, Limit, QueueSpec};
-use midpath_core::roles::{FlowSpec, Network, NodeSpec, PortSpec};
+use midpath_core::queue::{AqmSpec, Limit};
+use midpath_core::roles::{FlowSpec, Network, PortSpec};
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use super::equations;
 use super::marked::MarkedShare;
+use crate::marking::{half, marking_everywhere};
 use crate::params::share;
 use crate::transport::TcpTable;
 use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Window};
@@ -46,7 +47,7 @@ impl TcpTable for DctcpParams {
         Ok((self.tcp, DctcpConfig { g: self.g, initial_alpha: self.initial_alpha }))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
-        Some(Arc::new(Marking))
+        marking_everywhere(|spec| AqmSpec::Step { threshold: Limit::Bytes(threshold(spec, spec.queue.limit)) })
     }
 }
 
@@ -67,20 +68,6 @@ impl ControllerConfig for DctcpConfig {
     }
 }
 
-/// What nodes run: drop-tail queues mark above a threshold, others stay as they are.
-struct Marking;
-
-impl Network for Marking {
-    fn has_plain_queues(&self) -> bool {
-        true
-    }
-    fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let aqm = AqmSpec::Step { threshold: Limit::Bytes(threshold(spec, spec.queue.limit)) };
-        let queue = if spec.queue.is_drop_tail() { QueueSpec { aqm, ..spec.queue } } else { spec.queue };
-        Ok(queue.build(spec.link.rate))
-    }
-}
-
 /// Full packets that a threshold leaves room for at least. Our choice: below it the bursts that
 /// delayed ACKs and window growth make (two to four packets) are marked in an otherwise idle queue,
 /// and utilisation falls.
@@ -92,9 +79,7 @@ const MIN_THRESHOLD_PACKETS: u64 = 5;
 pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
     let mtu = u64::from(spec.link.mtu);
     let seventh = spec.link.rate.bytes_in(spec.rtt).0 / 7;
-    let bound = limit.bound(spec.link.rate);
-    let half = bound.bytes.min(bound.packets.saturating_mul(mtu)) / 2;
-    seventh.max(MIN_THRESHOLD_PACKETS * mtu).min(half)
+    seventh.max(MIN_THRESHOLD_PACKETS * mtu).min(half(limit, spec.link.rate, spec.link.mtu))
 }
 
 /// Falls in proportion to the share of marked bytes.

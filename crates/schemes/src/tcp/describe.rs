@@ -32,6 +32,7 @@ pub fn dctcp() -> Description {
         source: "RFC 8257",
         hosts: "TCP with DCTCP",
         routers: "queues that mark",
+        needs_marks: true,
         look: Some(Look::new(Hue::Green, Dash::Solid)),
         aqm: Some("step, its own"),
         ..Description::default()
@@ -45,6 +46,13 @@ pub fn prague() -> Description {
         summary: "Reduces the window by the share of marked packets of ECT(1), for the Internet's L4S queues.",
         source: "RFC 9331",
         hosts: "TCP Prague",
+        routers: "queues that mark, as L4S has them",
+        needs_marks: true,
+        aqm: Some("DualPI2, its own"),
+        ports: vec![
+            Gauge::new("base_probability", Unit::Ratio, "DualPI2: what both queues' marks and drops follow from")
+                .symbol("p'"),
+        ],
         flows: vec![Gauge::new("alpha", Unit::Ratio, "The estimated share of marked packets").symbol("α")],
         look: Some(Look::new(Hue::Purple, Dash::DashDot)),
         ..Description::default()

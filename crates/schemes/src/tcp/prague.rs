@@ -2,14 +2,18 @@
 //! Internet's L4S queues: ECT(1), paced, as fair over unlike round trips as a queue of 25 ms would be
 //! (RFC 9331; draft-briscoe-iccrg-prague-congestion-control).
 
+use std::sync::Arc;
+
 use midpath_core::packet::Ecn;
-use midpath_core::roles::FlowSpec;
+use midpath_core::queue::{AqmSpec, DualPi2Params};
+use midpath_core::roles::{FlowSpec, Network, PortSpec};
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Rate, Time};
+use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 use super::equations;
 use super::marked::MarkedShare;
+use crate::marking::{half, marking};
 use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{
@@ -58,6 +62,18 @@ impl TcpTable for PragueParams {
         let PragueParams { tcp, g, initial_alpha, rtt_virt } = self;
         Ok((tcp, PragueConfig { g, initial_alpha, rtt_virt }))
     }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        marking(|spec| AqmSpec::DualPi2(dualpi2(spec)))
+    }
+}
+
+/// RFC 9332's queue for L4S, with its defaults. In a queue of less than twice these delays, half of it: marks come
+/// before drops.
+fn dualpi2(spec: &PortSpec) -> DualPi2Params {
+    let rate = spec.link.rate;
+    let most = rate.time_for(Bytes(half(spec.queue.limit, rate, spec.link.mtu))).max(Time::from_us(1));
+    let own = DualPi2Params::default();
+    DualPi2Params { target: own.target.min(most), step: own.step.min(most), ..own }
 }
 
 /// Builds [`Prague`].

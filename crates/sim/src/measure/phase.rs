@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use midpath_core::units::{Bytes, Time};
 use rustc_hash::FxHashSet;
 
+use super::ports::port_row;
 use super::warnings::{Warning, port_name};
 use super::{FlowRow, FlowRows, PortRow};
 use crate::setup::Setup;
@@ -80,11 +81,6 @@ fn hit(ports: &[PortRow], place: (usize, u16)) -> u64 {
 fn packet_time(setup: &Setup, (node, port): (usize, u16), flow: usize) -> Time {
     let link = &setup.topology.links()[setup.topology.ports(node)[usize::from(port)].link as usize];
     link.rate_from(node).time_for(Bytes(u64::from(setup.flows.get(flow).mtu)))
-}
-
-fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<&PortRow> {
-    let place = ports.binary_search_by_key(&(node as u32, port), |row| (row.place.0, row.place.1));
-    place.ok().map(|place| &ports[place])
 }
 
 /// What flow `flow` is like at each port of its way that drops or marks. Nothing, if it has ended,

@@ -56,6 +56,12 @@ impl PortRow {
     }
 }
 
+/// The row of a port, by node and number.
+pub(super) fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<&PortRow> {
+    let place = ports.binary_search_by_key(&(node as u32, port), |row| (row.place.0, row.place.1));
+    place.ok().map(|place| &ports[place])
+}
+
 /// The table `ports`.
 pub fn port_table(setup: &Setup, rows: &[PortRow]) -> Table {
     let name = |n: u32| setup.topology.nodes()[n as usize].name.as_str();

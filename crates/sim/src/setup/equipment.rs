@@ -18,14 +18,16 @@ struct Alike {
     store: Option<Limit>,
     /// What came in is bounded by port in place of what waits.
     lossless: bool,
+    /// Its scheme adds no AQM.
+    only_drops: bool,
     ports: u64,
     queue_bytes: Option<[u64; 2]>,
     store_bytes: Option<[u64; 2]>,
 }
 
 impl Alike {
-    const fn new(spec: QueueSpec, store: Option<Limit>) -> Alike {
-        Alike { spec, store, lossless: false, ports: 0, queue_bytes: None, store_bytes: None }
+    const fn new(spec: QueueSpec, store: Option<Limit>, only_drops: bool) -> Alike {
+        Alike { spec, store, lossless: false, only_drops, ports: 0, queue_bytes: None, store_bytes: None }
     }
 
     fn join(&mut self, other: &Alike) {
@@ -44,13 +46,13 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
     let mut found: BTreeMap<(bool, &str, String, Option<String>), Alike> = BTreeMap::new();
     for ((host, scheme, _), alike) in sorts(setup, catalogue) {
         let queue = &alike.spec;
-        let own = own_aqm(setup, queue, scheme, catalogue);
+        let own = own_aqm(setup, queue, scheme, catalogue).filter(|_| !alike.only_drops);
         let parts = json!({
             "limit": if alike.lossless { "PFC".to_owned() } else { queue.limit.to_string() }, "aqm": own.map_or_else(|| aqm(queue), |own| own.0.to_owned()),
             "scheduler": scheduler(queue), "signal": own.map_or_else(|| signal(queue), |own| own.1),
         });
         let key = (host, scheme, parts.to_string(), alike.store.map(|s| s.to_string()));
-        found.entry(key).or_insert_with(|| Alike::new(alike.spec, alike.store)).join(&alike);
+        found.entry(key).or_insert_with(|| Alike::new(alike.spec, alike.store, alike.only_drops)).join(&alike);
     }
     let row = |((host, scheme, parts, store), alike): ((bool, &str, String, Option<String>), Alike)| {
         let mut row = json!({
@@ -75,7 +77,7 @@ fn sorts<'a>(setup: &'a Setup, catalogue: &Catalogue) -> BTreeMap<(bool, &'a str
             let scheme = setup.network_at(n, p).unwrap_or("none");
             let keyed = setup.queue_of(n, p);
             let sort = (setup.topology.is_host(n), scheme, std::ptr::from_ref(keyed));
-            let new = || Alike::new(keyed.queue, store_of(setup, scheme, catalogue));
+            let new = || Alike::new(keyed.queue, store_of(setup, scheme, catalogue), setup.only_drops(n, p));
             let alike: &mut Alike = found.entry(sort).or_insert_with(new);
             alike.ports += 1;
             let rate = link.rate_from(n);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use midpath_core::packet::NodeId;
-use midpath_core::queue::{AqmSpec, SchedulerSpec};
+use midpath_core::queue::{AqmSpec, SchedulerSpec, SignalSpec};
 use midpath_core::roles::{End, Network};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::Hop;
@@ -74,6 +74,16 @@ impl Setup {
     /// The AQM that the scenario gives to a port, in words; none where that is none.
     pub(crate) fn aqm_at(&self, n: usize, port: usize) -> Option<String> {
         super::equipment::asked_aqm(&self.queue_of(n, port).queue)
+    }
+
+    /// Whether a port can mark packets: its queue has an AQM that does, or names none and the scheme there brings one.
+    pub(crate) fn can_mark(&self, n: usize, port: usize) -> bool {
+        let queue = self.queue_of(n, port).queue;
+        if queue.is_drop_tail() {
+            let own = self.network_at(n, port).and_then(|scheme| self.description(scheme));
+            return own.is_some_and(|own| own.aqm.is_some()) && !self.only_drops(n, port);
+        }
+        !matches!(queue.aqm, AqmSpec::DropTail) && queue.signal == SignalSpec::Ce
     }
 
     /// Whether a link is between two routers.

@@ -47,3 +47,64 @@ fn a_tail_that_timers_do_not_explain_is_not() {
     let out = run_plain(&incast(1, "400 MB", outage));
     assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
 }
+
+/// Two flows of a scheme from 100 Mbps to 10 Mbps, `queue` and more.
+fn narrow(scheme: &str, queue: &str, more: &str) -> String {
+    format!(
+        r#"
+scheme = "{scheme}"
+stop = "4 s"
+[topology]
+links = [
+    {{ a = "a", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
+    {{ a = "b", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
+    {{ a = "r0", b = "r1", rate = "10 Mbps", delay = "5 ms" }},
+    {{ a = "r1", b = "c", rate = "100 Mbps", delay = "1 ms" }},
+]
+nodes = [{{ name = "r0", kind = "router" }}, {{ name = "r1", kind = "router" }}]
+[queue]
+limit = "200 kB"
+{queue}
+{more}
+[[flow]]
+from = "a"
+to = "c"
+[[flow]]
+from = "b"
+to = "c"
+"#
+    )
+}
+
+const UNMARKED: &str = "no queue marked a packet of its flows";
+
+#[test]
+fn schemes_that_need_marks_get_them_or_it_is_said() {
+    for (scheme, aqm) in [("dctcp", "step, its own"), ("prague", "DualPI2, its own"), ("dcqcn", "RED, its own")] {
+        let default = run_plain(&narrow(scheme, "", ""));
+        assert!(default.summary("marks").is_some_and(|n| n > 0.0), "{scheme}");
+        assert!(!said(&default).contains(UNMARKED), "{}", said(&default));
+        let equipment = default.run["equipment"].to_string();
+        assert!(equipment.contains(aqm), "{equipment}");
+        for queue in ["kind = \"codel\"\nsignal = \"drop\"\n", "scheduler = \"drr\"\n"] {
+            let found = said(&run_plain(&narrow(scheme, queue, "")));
+            assert!(
+                found.contains(&format!("{scheme}: {UNMARKED}")) && found.contains(aqm),
+                "{scheme} {queue}: {found}"
+            );
+        }
+        // Over another scheme's ports.
+        let other = narrow("cubic", "", "").replace("to = \"c\"", &format!("to = \"c\"\nscheme = \"{scheme}\""));
+        let found = said(&run_plain(&other));
+        assert!(found.contains(&format!("{scheme}: {UNMARKED}")), "{found}");
+        assert!(!said(&run_plain(&narrow("cubic", "", ""))).contains(UNMARKED));
+    }
+}
+
+#[test]
+fn a_queue_that_is_shorter_than_the_default_thresholds_marks_all_the_same() {
+    for scheme in ["prague", "dcqcn"] {
+        let out = run_plain(&narrow(scheme, "", "").replace("200 kB", "20 kB"));
+        assert!(out.summary("marks").is_some_and(|n| n > 0.0), "{scheme}: {}", said(&out));
+    }
+}
