@@ -108,3 +108,10 @@ fn a_queue_that_is_shorter_than_the_default_thresholds_marks_all_the_same() {
         assert!(out.summary("marks").is_some_and(|n| n > 0.0), "{scheme}: {}", said(&out));
     }
 }
+
+#[test]
+fn an_empty_l_queue_is_said_of_ports_that_were_congested() {
+    let found = said(&run_plain(&narrow("cubic", "kind = \"dualpi2\"", "")));
+    let line = found.lines().find(|line| line.contains("L queue stayed empty")).expect("it is said");
+    assert!(line.ends_with("[\"r0>r1\"]"), "{line}");
+}

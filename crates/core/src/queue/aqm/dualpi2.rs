@@ -30,11 +30,12 @@ pub struct DualPi2 {
     seen: Seen,
 }
 
-/// What came: for who uses it without the senders that it is for.
+/// What came, and whether PI2 chose any of it: for who uses it without the senders that it is for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     data: bool,
     l4s: bool,
+    chose: bool,
 }
 
 const L: usize = 0;
@@ -154,7 +155,12 @@ impl Aqm for DualPi2 {
     }
 
     fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
-        if l4s_class(packet) == L { self.l_queue(view) } else { self.c_queue() }
+        if l4s_class(packet) == L {
+            return self.l_queue(view);
+        }
+        let verdict = self.c_queue();
+        self.seen.chose |= verdict != Verdict::Pass;
+        verdict
     }
 
     fn timer(&mut self) -> Option<Time> {
@@ -176,7 +182,8 @@ impl Aqm for DualPi2 {
     }
 
     fn warnings(&self, out: &mut Vec<String>) {
-        if self.seen.data && !self.seen.l4s {
+        // Where nothing was chosen no queue was long, as at edge ports: there L4S had not helped either.
+        if self.seen.data && self.seen.chose && !self.seen.l4s {
             out.push(
                 "DualPI2's L queue stayed empty: no packet was ECT(1), so its ports are PI2 with one queue; flows of `prague` \
                  have ECT(1)"
