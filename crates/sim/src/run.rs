@@ -15,7 +15,7 @@ use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
     Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
-    port_table, rerouted_ideal, stalls, summarise, timeouts, unmarked, untraced_ideal, warnings,
+    port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked, untraced_ideal, warnings,
     without_effect,
 };
 use crate::output::{RunOutput, Table};
@@ -308,7 +308,9 @@ fn run_packets<'a>(
     }
     warnings.extend(phase_effects(setup, &rows, &ports));
     warnings.extend(without_effect(setup, &ports));
-    warnings.extend(stalls(setup, &recording.watched, &rows, &ports));
+    let stalled = stalls(setup, &recording.watched, &rows, &ports);
+    warnings.extend(underuse(setup, &rows, &ports, &stalled));
+    warnings.extend(stalled);
     warnings.extend(timeouts(setup, &rows));
     warnings.extend(unmarked(setup, &rows, &ports));
     let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));

@@ -218,6 +218,11 @@ impl Setup {
         self.descriptions.iter().filter(|(_, own)| own.needs_marks).map(|(name, _)| name.as_str())
     }
 
+    /// Whether some links are tunnels.
+    pub(crate) fn has_tunnels(&self) -> bool {
+        !self.tunnels.is_empty()
+    }
+
     /// The shortest retransmission timeout of a scheme's flows, if it has that parameter.
     pub(crate) fn min_rto(&self, scheme: &str) -> Option<Time> {
         self.min_rtos.get(scheme).copied()

@@ -36,6 +36,11 @@ impl Warning {
         Warning { scheme: String::new(), message, ports: Vec::new() }
     }
 
+    /// Who says it.
+    pub(super) fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
     fn json(&self) -> Value {
         let ports = &self.ports;
         json!({

@@ -115,3 +115,53 @@ fn an_empty_l_queue_is_said_of_ports_that_were_congested() {
     let line = found.lines().find(|line| line.contains("L queue stayed empty")).expect("it is said");
     assert!(line.ends_with("[\"r0>r1\"]"), "{line}");
 }
+
+/// One flow without end over 50 ms each way.
+fn wan(scheme: &str, rate: &str, stop_s: u32, more: &str) -> String {
+    format!(
+        r#"
+scheme = "{scheme}"
+stop = "{stop_s} s"
+[topology]
+links = [
+    {{ a = "a", b = "r0", rate = "{rate}", delay = "1 ms" }},
+    {{ a = "r0", b = "r1", rate = "{rate}", delay = "48 ms" }},
+    {{ a = "r1", b = "c", rate = "{rate}", delay = "1 ms" }},
+]
+nodes = [{{ name = "r0", kind = "router" }}, {{ name = "r1", kind = "router" }}]
+[[flow]]
+from = "a"
+to = "c"
+{more}
+"#
+    )
+}
+
+const UNDER: &str = "under half of the ideal";
+
+#[test]
+fn a_scheme_that_leaves_half_of_a_wan_unused_is_said() {
+    for scheme in ["swift", "timely", "dcqcn", "bolt"] {
+        let out = run_plain(&wan(scheme, "1 Gbps", 10, ""));
+        let goodput = out.summary("goodput_total_bps").unwrap();
+        let found = said(&out);
+        assert_eq!(found.contains(&format!("{scheme}: {UNDER}")), goodput < 0.45e9, "{scheme}: {goodput} {found}");
+    }
+    let out = run_plain(&wan("cubic", "1 Gbps", 10, "[schemes.cubic]\nreceive_window = \"1 MB\"\n"));
+    assert!(said(&out).contains("a receiver's window or losses by chance allow no more"), "{}", said(&out));
+}
+
+#[test]
+fn a_flow_that_fills_its_path_or_has_a_rate_is_not() {
+    for text in [
+        wan("cubic", "100 Mbps", 20, ""),
+        wan("udp", "1 Gbps", 10, "rate = \"10 Mbps\""),
+        // Eight flows have less than half of their path each, and fill it together.
+        wan("cubic", "100 Mbps", 20, &"[[flow]]\nfrom = \"a\"\nto = \"c\"\n".repeat(7)),
+        // Too short to say.
+        wan("swift", "1 Gbps", 4, ""),
+    ] {
+        let found = said(&run_plain(&text));
+        assert!(!found.contains(UNDER), "{text}: {found}");
+    }
+}
