@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use midpath_core::packet::Ecn;
+use midpath_core::pfc::NO_LIMIT;
 use midpath_core::queue::{AqmSpec, DualPi2Params};
 use midpath_core::roles::{FlowSpec, Network, PortSpec};
 use midpath_core::spec::SpecError;
@@ -63,7 +64,11 @@ impl TcpTable for PragueParams {
         Ok((tcp, PragueConfig { g, initial_alpha, rtt_virt }))
     }
     fn network(&self) -> Option<Arc<dyn Network>> {
-        marking(|spec| AqmSpec::DualPi2(dualpi2(spec)))
+        marking(|spec| match dualpi2(spec) {
+            // A lossless class of [pfc] holds what PI2 would drop, and has no timers.
+            own if spec.queue.limit == NO_LIMIT => AqmSpec::DelayStep { threshold: own.step },
+            own => AqmSpec::DualPi2(own),
+        })
     }
 }
 

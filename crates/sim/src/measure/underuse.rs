@@ -12,8 +12,8 @@
 //! - no link of its path changes, no pause and no tunnel is in the run: a path's links may then be idle in turn.
 //!
 //! The run warns where half or more of a scheme's flows that had data that long count: one that left slow start early says
-//! little of its scheme. Each flow of a max-min fair allocation has a link on its path that is full. If its receiver's window or losses
-//! by chance allow no more, the run says so.
+//! little of its scheme. Each flow of a max-min fair allocation has a link on its path that is full. If its receiver's window
+//! or losses by chance allow no more, the run says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,9 +85,8 @@ fn backlogged(setup: &Setup, i: usize, row: &FlowRow, end: Time) -> Option<(u64,
     let info = setup.flows.get(i);
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
     let round_trips = until.saturating_sub(info.flow.start).0 / stalls::round_trip(setup, i, row).0.max(1);
-    let own_rate = setup.description(setup.scheme_of(i)).is_some_and(|own| own.reads.contains(&"rate"));
     let shared = info.flow.object.is_some() || info.flow.replicas.is_some();
-    let skipped = own_rate || info.flow.rate.is_some() || shared || timeouts::is_explained(setup, i, row);
+    let skipped = info.flow.rate.is_some() || shared || timeouts::is_explained(setup, i, row);
     (round_trips >= ROUND_TRIPS && !skipped).then_some((round_trips, (info.flow.start, until)))
 }
 
