@@ -1,7 +1,8 @@
 """Follows a page to the letter: writes the files that it shows, runs its commands, compares what they print.
 
     python scripts/follow.py docs/tutorial.md            fails where a command prints something else
-    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page
+    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page; lines that it
+                                                         omits stay omitted
     python scripts/follow.py … --limit 3600              gives each command so many seconds; 300 unless said
     python scripts/follow.py … --times                   prints how long each command took, in seconds
     python scripts/follow.py … --folder DIR              works in DIR, which stays, and in none that goes
@@ -11,6 +12,7 @@ and below each what it prints; a line `…` stands for any lines. All happens in
 """
 
 import argparse
+import difflib
 import os
 import re
 import shutil
@@ -98,14 +100,35 @@ def follow(
             fits = same(command.printed, printed)
             if not fits:
                 wrong.append(f"$ {command.text}\nthe page says\n{command.printed}\nprinted is\n{printed}")
-            shown.append(f"$ {command.text}\n{command.printed if fits else _tidy(printed)}")
+            shown.append(f"$ {command.text}\n{command.printed if fits else abridged(command.printed, printed)}")
         return f"```console\n{''.join(shown)}```"
 
     return BLOCK.sub(act, text), wrong
 
 
-def _tidy(printed: str) -> str:
-    return "".join(line.rstrip() + "\n" for line in printed.splitlines())
+def abridged(said: str, printed: str) -> str:
+    """What is printed, less what the page omits: of its lines those that the page's are most like, in the same order.
+
+    Where that is not what the command prints, all that it does.
+    """
+    kept, rest = [], printed.splitlines()
+    for line in said.splitlines():
+        if line == OMITTED:
+            kept.append(line)
+            continue
+        likeness = [difflib.SequenceMatcher(None, _words(line), _words(one)).ratio() for one in rest]
+        if not likeness:
+            break
+        best = likeness.index(max(likeness))
+        kept.append(rest[best].rstrip())
+        rest = rest[best + 1 :]
+    shorter = "".join(line + "\n" for line in kept)
+    return shorter if same(shorter, printed) else "".join(line.rstrip() + "\n" for line in printed.splitlines())
+
+
+def _words(line: str) -> list[str]:
+    """Its words, with one for all numbers."""
+    return re.sub(r"[\d.,]*\d", "#", line).split()
 
 
 def keep_pictures(page: Path, folder: Path) -> None:

@@ -41,3 +41,11 @@ def test_other_output_is_found(tmp_path):
 )
 def test_what_counts_as_the_same(said, printed, same):
     assert follow.same(said, printed) is same
+
+
+def test_what_a_page_omits_stays_omitted():
+    said = "AFCT 5 ms\n…\nLoss 1 %\n…\nresult in x\n"
+    printed = "AFCT 7 ms\nFCT 9 ms  \nLoss 1.5 %  \nwarning: b\nresult in x\n"
+    assert follow.abridged(said, printed) == "AFCT 7 ms\n…\nLoss 1.5 %\n…\nresult in x\n"
+    # A line more, where none is omitted, shows.
+    assert follow.abridged("AFCT 5 ms\n", "AFCT 7 ms\nwarning: b\n") == "AFCT 7 ms\nwarning: b\n"
