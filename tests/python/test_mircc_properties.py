@@ -48,3 +48,11 @@ def test_the_page_is_of_all_numbers(properties):
     for what, count in (("spread", 90), ("losses", 100), ("joins", 10)):
         assert properties.COUNTS[what] == count
         assert f"of {count} |" in page
+
+
+@pytest.mark.parametrize(("family", "number"), [("layers", 57050), ("webs", 57014), ("beside", 57001)])
+def test_multipath_networks_drop_no_data_where_few_interests_wait_at_routers(family, number):
+    networks = script.load(FOLDER / "networks.py")
+    assert not networks.failures(networks.measure(family, number, ""))
+    if family != "beside":
+        assert networks.measure(family, number, "passing = 100").drops > 0, "these are draws that it takes"

@@ -166,7 +166,7 @@ pub struct ShaperParams {
     /// Of them, those at most that a router passed on: there Data are due by then, and come late, beside others. Ours: 6, with
     /// which hardly a drawn network drops Data.
     pub passing: usize,
-    /// How far ahead of the link bookings may run. Ours: 3 kB, two Data; the neighbour's Data queue
+    /// How far ahead of the link bookings may run. Ours: 3.5 kB, two Data and their Interests; the neighbour's Data queue
     /// must hold as much.
     pub burst: Bytes,
 }
@@ -181,7 +181,7 @@ impl Default for ShaperParams {
             headroom: 0.98,
             interests: 100,
             passing: 6,
-            burst: Bytes(3000),
+            burst: Bytes(3500),
         }
     }
 }
