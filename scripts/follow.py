@@ -1,8 +1,8 @@
 """Follows a page to the letter: writes the files that it shows, runs its commands, compares what they print.
 
     python scripts/follow.py docs/tutorial.md            fails where a command prints something else
-    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page; lines that it
-                                                         omits stay omitted
+    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page; what it
+                                                         omits stays omitted
     python scripts/follow.py … --limit 3600              gives each command so many seconds; 300 unless said
     python scripts/follow.py … --times                   prints how long each command took, in seconds
     python scripts/follow.py … --folder DIR              works in DIR, which stays, and in none that goes

@@ -2,21 +2,26 @@
 
     python checks/mircc/ablation.py [--first N] [--scenarios N] > checks/mircc/RESULTS.md
 
-A number draws one scenario of each family. Flows are objects that end; FCT is the time to the end, or to the scenario's.
+A number draws one scenario of each family. Flows are objects that end; FCT is the time to the end, or to the
+scenario's.
 
-- **crowds**: 8 to 30 flows of 10 to 150 kB begin within 50 ms over one link of 2 to 50 Mbps; round trips of 2 to 100 ms.
-- **scarcity**: 15 to 40 flows of 8 to 40 kB, some the other way, over .5 to 2 Mbps: less than a Data in a round trip for each.
-- **changes**: `midpath.papers.mircc.layered` with up to three paths for a flow; each moves two objects of 50 to 500 kB. A link between
-  routers fails for .2 to 1 s, or has another rate from then on.
-- **corruption**: 5 to 15 flows of 20 to 200 kB over 5 to 50 Mbps; .1 to 3 % of what crosses the link one way, or both, is lost.
+- **crowds**: 8 to 30 flows of 10 to 150 kB begin within 50 ms over one link of 2 to 50 Mbps; round trips of 2 to 100
+  ms.
+- **scarcity**: 15 to 40 flows of 8 to 40 kB, some the other way, over .5 to 2 Mbps: less than a Data in a round trip
+  for each.
+- **changes**: `midpath.papers.mircc.layered` with up to three paths for a flow; each moves two objects of 50 to 500
+  kB. A link between routers fails for .2 to 1 s, or has another rate from then on.
+- **corruption**: 5 to 15 flows of 20 to 200 kB over 5 to 50 Mbps; .1 to 3 % of what crosses the link one way, or
+  both, is lost.
 - **steady**: 30 to 80 flows of 10 to 200 kB come evenly, at 50 to 90 % of a link of 5 to 50 Mbps.
 
-Queues hold 40 packets. An addition *acted* where a flow's FCT is another without it. Of those scenarios the page has the mean of the log
-ratio of the mean FCT, and of the 99th percentile, without over with, and its 95 % interval, back in per cent. *Bounds* that
-are not kept, with and without: all flows end; no packet is dropped by a queue; at most 1.2 Interests for each Data.
+Queues hold 40 packets. An addition *acted* where a flow's FCT is another without it. Of those scenarios the page has
+the mean of the log ratio of the mean FCT, and of the 99th percentile, without over with, and its 95 % interval, back
+in per cent. *Bounds* that are not kept, with and without: all flows end; no packet is dropped by a queue; at most 1.2
+Interests for each Data.
 
-Fixed before the first run: an addition goes if it acted in 100 scenarios or more, both intervals lie within 2 % of 1, and no bound is missed
-more often without it.
+Fixed before the first run: an addition goes if it acted in 100 scenarios or more, both intervals lie within 2 % of 1,
+and no bound is missed more often without it.
 """
 
 from __future__ import annotations
@@ -69,7 +74,10 @@ def dumbbell(rng: random.Random, rate: float, flows: list[tuple[float, int, bool
     ends = [("r0", "r1") if i % 2 else ("r1", "r0") for i in range(10)]
     links = [scenes.link("r0", "r1", f"{rate:.4f} Mbps", "0.3 ms")]
     for i, (trip, (p, c)) in enumerate(zip(trips, ends, strict=True)):
-        links += [scenes.link(f"p{i}", p, "1 Gbps", f"{trip / 2 - 0.4:.4f} ms"), scenes.link(f"c{i}", c, "1 Gbps", "0.1 ms")]
+        links += [
+            scenes.link(f"p{i}", p, "1 Gbps", f"{trip / 2 - 0.4:.4f} ms"),
+            scenes.link(f"c{i}", c, "1 Gbps", "0.1 ms"),
+        ]
     text = [scenes.topology(links, [f"{end}{i}" for i in range(10) for end in "pc"]), more]
     for start, size, back in flows:
         i = 2 * rng.randrange(5) + back
@@ -79,14 +87,17 @@ def dumbbell(rng: random.Random, rate: float, flows: list[tuple[float, int, bool
 
 def crowds(rng: random.Random) -> Scene:
     """Many begin together."""
-    flows = [(0.05 * rng.random(), round(scenes.log_uniform(rng, 10e3, 150e3)), False) for _ in range(rng.randint(8, 30))]
+    flows = [
+        (0.05 * rng.random(), round(scenes.log_uniform(rng, 10e3, 150e3)), False) for _ in range(rng.randint(8, 30))
+    ]
     return dumbbell(rng, scenes.log_uniform(rng, 2, 50), flows, "", 20.0)
 
 
 def scarcity(rng: random.Random) -> Scene:
     """Less than a packet for each in a round trip."""
     flows = [
-        (2 * rng.random(), round(scenes.log_uniform(rng, 8e3, 40e3)), rng.random() < 0.3) for _ in range(rng.randint(15, 40))
+        (2 * rng.random(), round(scenes.log_uniform(rng, 8e3, 40e3)), rng.random() < 0.3)
+        for _ in range(rng.randint(15, 40))
     ]
     return dumbbell(rng, scenes.log_uniform(rng, 0.5, 2), flows, "", 40.0)
 
@@ -94,7 +105,9 @@ def scarcity(rng: random.Random) -> Scene:
 def changes(rng: random.Random) -> Scene:
     """A network of several paths, of which a link fails or has another rate."""
     found = layered.draw(rng.randrange(10**6, 10**9), 3)
-    links = [scenes.link(a, b, f"{rate:.0f} bps", f"{1e6 * delay:.0f} us") for (a, b), (rate, delay) in found.links.items()]
+    links = [
+        scenes.link(a, b, f"{rate:.0f} bps", f"{1e6 * delay:.0f} us") for (a, b), (rate, delay) in found.links.items()
+    ]
     links += [scenes.link(h, r, "1 Gbps", f"{1e6 * delay:.0f} us") for h, (r, delay) in found.hosts.items()]
     (a, b), (rate, _) = rng.choice(list(found.links.items()))
     at = rng.uniform(0.3, 2)
@@ -113,7 +126,9 @@ def corruption(rng: random.Random) -> Scene:
     flows = [(rng.random(), round(scenes.log_uniform(rng, 20e3, 200e3)), False) for _ in range(rng.randint(5, 15))]
     share = scenes.log_uniform(rng, 1e-3, 3e-2)
     ways = rng.choice(([("r0", "r1")], [("r1", "r0")], [("r0", "r1"), ("r1", "r0")]))
-    return dumbbell(rng, scenes.log_uniform(rng, 5, 50), flows, "\n".join(scenes.loses(a, b, share) for a, b in ways), 20.0)
+    return dumbbell(
+        rng, scenes.log_uniform(rng, 5, 50), flows, "\n".join(scenes.loses(a, b, share) for a, b in ways), 20.0
+    )
 
 
 def steady(rng: random.Random) -> Scene:
@@ -199,7 +214,8 @@ def page(options: Namespace) -> Iterator[str]:
     variants = {name: f"{name} = {value}" for name, value in WITHOUT.items()}
     variants['text = "paper"'] = 'text = "paper"'
     yield "# MIRCC with and without each of our additions\n"
-    yield f"{scenes.written(numbers, 'mircc/ablation.py')} What a scenario is and when an addition goes stands at its head."
+    yield f"{scenes.written(numbers, 'mircc/ablation.py')}"
+    yield "What a scenario is and when an addition goes stands at its head."
     yield "Each row is without that one alone.\n"
     yield scenes.head(["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"])
 

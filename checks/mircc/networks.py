@@ -5,16 +5,16 @@
 
 A number draws one scenario of each family. Each runs for 12 s.
 
-- **layers**: `midpath.papers.mircc.layered`, up to four paths for a flow. Queues hold ten packets and one for each path of
-  a flow, for the first Data of a path come unasked for there.
-- **webs**: 4 to 9 routers in a tree with 2 to as many more links, rates of 0.2 to 200 Mbps, delays of 0.1 to 200 ms, both
-  evenly over their logarithms. Two to five flows have up to four paths of at most 1.5 times the hops, half of them two or
-  more. Half of them start within 4 s, three in ten have 30 kB to 1 MB. Queues as above.
-- **beside**: one flow of 60 to 300 ms over a link of 5 to 100 Mbps. After 2 s one to eight of 1 to 20 ms join within half
-  a second. Queues hold 20 to 60 packets.
+- **layers**: `midpath.papers.mircc.layered`, up to four paths for a flow. Queues hold ten packets and one for each
+  path of a flow, for the first Data of a path come unasked for there.
+- **webs**: 4 to 9 routers in a tree with 2 to as many more links, rates of 0.2 to 200 Mbps, delays of 0.1 to 200 ms,
+  both evenly over their logarithms. Two to five flows have up to four paths of at most 1.5 times the hops, half of
+  them two or more. Half of them start within 4 s, three in ten have 30 kB to 1 MB. Queues as above.
+- **beside**: one flow of 60 to 300 ms over a link of 5 to 100 Mbps. After 2 s one to eight of 1 to 20 ms join within
+  half a second. Queues hold 20 to 60 packets.
 
-The bounds, fixed before the first run: no packet is dropped, and all flows of a scenario together ask for each Data at
-most 1.1 times, from start to end.
+The bounds, fixed before the first run: no packet is dropped, and all flows of a scenario together ask for each Data
+at most 1.1 times, from start to end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Scene:
 
     def toml(self, parameters: str) -> str:
         """Its text."""
-        links = [scenes.link(a, b, f"{rate:.4f} Mbps", f"{delay:.4f} ms") for (a, b), (rate, delay) in self.links.items()]
+        links = [
+            scenes.link(a, b, f"{rate:.4f} Mbps", f"{delay:.4f} ms") for (a, b), (rate, delay) in self.links.items()
+        ]
         links += [scenes.link(host, at, "1 Gbps", f"{delay:.4f} ms") for host, (at, delay) in self.hosts.items()]
         return "\n".join([
             f'title = "{self.title}"\nscheme = "mircc"\nseed = {self.seed}\nstop = "{STOP} s"',
@@ -162,9 +164,12 @@ def page(options: Namespace) -> Iterator[str]:
     """NETWORKS.md."""
     numbers = scenes.numbers_of(options)
     yield "# MIRCC on random multipath networks\n"
-    yield f"{scenes.written(numbers, 'mircc/networks.py')} What a scenario is and what the bounds are stands at its head."
+    yield f"{scenes.written(numbers, 'mircc/networks.py')}"
+    yield "What a scenario is and what the bounds are stands at its head."
     yield f"Parameters: `{options.set or 'the defaults'}`.\n"
-    yield scenes.head(["family", "all bounds kept", "drops missed", "asked missed", "dropped in all", "asked, mean", "most"])
+    yield scenes.head(
+        ["family", "all bounds kept", "drops missed", "asked missed", "dropped in all", "asked, mean", "most"]
+    )
     lists: list[str] = []
     for family in FAMILIES:
         keys = [(family, number, options.set) for number in numbers]

@@ -9,11 +9,11 @@ import itertools
 import json
 
 import pytest
-from test_every_key import tried
 
 import midpath
 from midpath import _midpath
 from midpath.errors import ScenarioError
+from test_every_key import tried
 
 NET = """
 seed = 3

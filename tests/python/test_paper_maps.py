@@ -30,7 +30,6 @@ def definitions(text: str) -> list[str]:
     return [item or field for item, field in ANY.findall(text)]
 
 
-
 def rows():
     """The rows of all tables whose last two columns are a file and an item, in schemes' folders and on their pages."""
     maps = {page: page.parent.name for page in SCHEMES.glob("*/README.md")}

@@ -264,7 +264,9 @@ def _queued(about, **params):
 @vector
 def queued():
     """No more signals than packets wait."""
-    return _queued("An ACK finds no more signals than one, and one for each 2 KiB that the last packet has left behind.")
+    return _queued(
+        "An ACK finds no more signals than one, and one for each 2 KiB that the last packet has left behind."
+    )
 
 
 @vector
