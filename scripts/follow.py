@@ -1,7 +1,7 @@
 """Follows a page to the letter: writes the files that it shows, runs its commands, compares what they print.
 
     python scripts/follow.py docs/tutorial.md            fails where a command prints something else
-    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures, into the page; what it
+    python scripts/follow.py docs/tutorial.md --write    puts what is printed now, and new pictures; what the page
                                                          omits stays omitted
     python scripts/follow.py … --limit 3600              gives each command so many seconds; 300 unless said
     python scripts/follow.py … --times                   prints how long each command took, in seconds
