@@ -59,9 +59,9 @@ impl Answered {
     }
 
     /// At most the round trip, of what was asked for again because nothing had come in time: from its first
-    /// Interest on, which may be the one that was answered.
-    pub fn longest(&self, now: Time) -> Option<Time> {
-        self.0.late_since.map(|at| now.saturating_sub(at))
+    /// Interest on, which may be the one that was answered; and from its last one on.
+    pub fn longest(&self, now: Time) -> Option<(Time, Time)> {
+        self.0.late_since.map(|at| (now.saturating_sub(at), now.saturating_sub(self.0.at)))
     }
 
     /// Whether it is sure which Interest was answered.
@@ -94,6 +94,10 @@ impl Answered {
 
 /// Timeouts double with each repeat of a segment, at most this often. Ours.
 const MAX_DOUBLINGS: u32 = 4;
+
+/// Data of what was asked for more than once after which a known round trip is doubted, if nothing else comes. Ours: a
+/// few losses in a row are usual where a queue is full.
+const UNSURE: u32 = 16;
 
 /// After which share of the time for which forwarders keep an Interest it is sent again. Ours: what it may wait
 /// on its way.
@@ -431,6 +435,8 @@ pub struct RoundTrips {
     smoothed: Smoothed,
     /// What may be the round trip, as a first sample, where only what was asked for again has come since.
     longest: Smoothed,
+    /// How often that came in a row.
+    unsure: u32,
     least: [Time; 2],
     window: Time,
     min_timeout: Time,
@@ -444,6 +450,7 @@ impl RoundTrips {
         RoundTrips {
             smoothed: Smoothed::default(),
             longest: Smoothed::default(),
+            unsure: 0,
             least: [Time::MAX; 2],
             window: Time::ZERO,
             min_timeout,
@@ -454,15 +461,20 @@ impl RoundTrips {
     /// Called where a timeout was too short, or its Interest was lost: the round trip is no longer than this.
     ///
     /// By Karn's rule alone a timeout below the round trip would stay for ever: all is asked for twice, and
-    /// nothing tells a round trip. It counts for the timeout alone, until one is sure.
-    pub fn add_longest(&mut self, longest: Time) {
-        self.longest = Smoothed::default();
-        self.longest.add(longest);
+    /// nothing tells a round trip. It counts for the timeout alone, until one is sure. Interests are lost, too: once a
+    /// round trip is known it counts where Data came sooner after the last Interest than any do, so that the first
+    /// one was answered (as Eifel, RFC 3522), or after [`UNSURE`] in a row.
+    pub fn add_longest(&mut self, now: Time, (longest, after_last): (Time, Time)) {
+        self.unsure += 1;
+        if self.least(now).is_none_or(|least| after_last < least) || self.unsure >= UNSURE {
+            self.longest = Smoothed::default();
+            self.longest.add(longest);
+        }
     }
 
     /// Called with each sample.
     pub fn add(&mut self, now: Time, rtt: Time) {
-        self.longest = Smoothed::default();
+        (self.longest, self.unsure) = (Smoothed::default(), 0);
         self.smoothed.add(rtt);
         if now.saturating_sub(self.window) >= WINDOW {
             (self.least, self.window) = ([Time::MAX, self.least[0]], now);
@@ -535,7 +547,7 @@ mod tests {
         pending.late(S(2), second).expect("late");
         pending.sent(7, S(2), Course::default(), second);
         let answered = pending.answered(7).expect("asked for");
-        assert_eq!((answered.round_trip(S(3)), answered.longest(S(3))), (None, Some(MS(2900))));
+        assert_eq!((answered.round_trip(S(3)), answered.longest(S(3))), (None, Some((MS(2900), S(1)))));
         // A Nack has answered the first one.
         pending.sent(8, S(3), Course::default(), second);
         pending.late(S(4), second).expect("late");
@@ -618,7 +630,7 @@ mod tests {
         let mut rtts = RoundTrips::new(MS(10), 4);
         assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(10), None, None));
         // At most so long: as a first sample, and for the timeout alone.
-        rtts.add_longest(MS(100));
+        rtts.add_longest(S(0), (MS(100), MS(50)));
         assert_eq!((rtts.timeout(), rtts.least(S(0)), rtts.smoothed()), (MS(300), None, None));
         rtts.add(S(0), MS(80));
         // RFC 6298: 80 + 4 · 40.
@@ -629,5 +641,25 @@ mod tests {
         (0..50).for_each(|_| rtts.add(S(23), MS(100)));
         assert!(rtts.timeout() >= MS(109), "above a round trip that stays the same: {:?}", rtts.timeout());
         assert_eq!(rtts.least(S(24)), Some(MS(100)));
+    }
+
+    #[test]
+    fn a_known_round_trip_is_doubted_where_data_come_too_soon_or_many_in_a_row_are_unsure() {
+        let known = || {
+            let mut rtts = RoundTrips::new(MS(10), 4);
+            (0..50).for_each(|_| rtts.add(S(0), MS(100)));
+            rtts
+        };
+        // The Interest before was lost: Data come a round trip after the last.
+        let mut rtts = known();
+        let usual = rtts.timeout();
+        (1..UNSURE).for_each(|_| rtts.add_longest(S(0), (MS(400), MS(110))));
+        assert_eq!(rtts.timeout(), usual);
+        rtts.add_longest(S(0), (MS(400), MS(110)));
+        assert_eq!(rtts.timeout(), MS(1200));
+        // It was not: Data of the last one cannot be there yet.
+        let mut rtts = known();
+        rtts.add_longest(S(0), (MS(400), MS(90)));
+        assert_eq!(rtts.timeout(), MS(1200));
     }
 }

@@ -300,7 +300,7 @@ impl Asking {
         if let Some(rtt) = rtt {
             self.rtts.add(now, rtt);
         } else if let Some(longest) = answered.longest(now) {
-            self.rtts.add_longest(longest);
+            self.rtts.add_longest(now, longest);
         }
         // With one path per flow all Data are that path's, whatever routers say.
         let path = if params.paths == PathsOf::One { PathId::START } else { header.path };

@@ -105,7 +105,7 @@ impl WindowFetch {
             self.rtts.add(ctx.now, rtt);
             self.report.rtt(rtt);
         } else if let Some(longest) = answered.longest(ctx.now) {
-            self.rtts.add_longest(longest);
+            self.rtts.add_longest(ctx.now, longest);
         }
         match data.ecn == Ecn::Ce && self.params.marks {
             true => self.congested(u64::from(segment), ctx.now),
