@@ -72,7 +72,7 @@ pub mod rated {
     pub use crate::icn::above::Via;
     pub use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
     pub use crate::icn::path::{NextHop, NodeLink, PathId, Shortcut, without_hint};
-    pub use crate::icn::pending::RoundTrips;
+    pub use crate::icn::round_trips::RoundTrips;
     pub use crate::icn::segments::Segments;
     pub use crate::icn::shaper::{Interest, Offer};
     pub use crate::mircc::asking::{Ask, Asking};

@@ -10,7 +10,7 @@ use midpath_core::units::Time;
 
 use super::header::Class;
 use super::path::PathId;
-use super::pending::Smoothed;
+use super::round_trips::Smoothed;
 
 /// Interests on one path that keep their order; of one class, where one goes before the other.
 pub type Line = (PathId, Class);

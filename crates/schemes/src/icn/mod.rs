@@ -3,8 +3,8 @@
 //!
 //! [`header`] has what packets carry, [`path`] path identifiers and steering hints. [`pit`],
 //! [`fib`], [`store`] and [`forwarder`] are a node's tables, [`shaper`] a port's Interest shaper,
-//! [`above`] and [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`]
-//! and [`pending`] are what a consumer keeps of what it fetches. When a consumer asks, and at what
+//! [`above`] and [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`],
+//! [`pending`] and [`round_trips`] are what a consumer keeps of what it fetches. When a consumer asks, and at what
 //! rate, is its scheme's.
 
 pub mod above;
@@ -20,6 +20,7 @@ pub mod path;
 pub mod pending;
 pub mod pit;
 pub mod producer;
+pub mod round_trips;
 pub mod segments;
 pub mod shaper;
 pub mod store;

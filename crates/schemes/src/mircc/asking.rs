@@ -17,7 +17,8 @@ use super::params::{MirccParams, Repair, RttSource, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::params::{Order, Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
-use crate::icn::pending::{Answered, Course, RTO_K, RoundTrips};
+use crate::icn::pending::{Answered, Course};
+use crate::icn::round_trips::{RTO_K, RoundTrips};
 use crate::icn::segments::Segments;
 use paths::{Paths, Turn};
 

@@ -10,7 +10,8 @@ use midpath_core::units::Time;
 use super::params::NdnParams;
 use super::window::Window;
 use crate::icn::object::Object;
-use crate::icn::pending::{Course, RoundTrips};
+use crate::icn::pending::Course;
+use crate::icn::round_trips::RoundTrips;
 use crate::icn::segments::Segments;
 
 /// The consumer of a flow.
