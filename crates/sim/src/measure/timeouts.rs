@@ -49,7 +49,9 @@ fn tail(setup: &Setup, rows: &FlowRows<'_>) -> Vec<usize> {
     let slowdown = |(i, row): (usize, FlowRow)| Some((row.slowdown(setup.flows.get(i).unloaded())?, i));
     let mut ended: Vec<(f64, usize)> = rows.iter().enumerate().filter_map(slowdown).collect();
     let many = ended.len().div_ceil(100);
-    ended.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    if many < ended.len() {
+        ended.select_nth_unstable_by(many, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    }
     ended.into_iter().take(many).map(|(_, i)| i).collect()
 }
 
