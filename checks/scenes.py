@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -143,6 +145,13 @@ def print_page(
     shown = (line for number in numbers_of(asked) for line in show(number, asked.set))
     for line in shown if asked.show else page(asked):
         print(line, flush=True)
+
+
+def interval(logs: Sequence[float]) -> tuple[float, float, float]:
+    """A mean and its 95 % interval (normal)."""
+    mean = statistics.fmean(logs)
+    half = 1.96 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    return mean, mean - half, mean + half
 
 
 def missed_by(

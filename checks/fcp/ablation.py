@@ -206,14 +206,7 @@ def run(family: str, number: int, without: str) -> Found:
     )
 
 
-def interval(logs: list[float]) -> tuple[float, float]:
-    """A mean's 95 % interval."""
-    mean = statistics.fmean(logs)
-    half = 1.96 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
-    return mean - half, mean + half
-
-
-def ratio(found: tuple[float, float]) -> str:
+def ratio(found: list[float]) -> str:
     """An interval of logarithms as percentages."""
     low, high = (100 * (math.exp(x) - 1) for x in found)
     return f"{low:+.1f} to {high:+.1f} %"
@@ -223,8 +216,8 @@ def verdict(acted: list[tuple[Found, Found]]) -> list[str]:
     """The cells of an addition's row."""
     if len(acted) < 2:
         return [str(len(acted)), "–", "–", "–", "hardly acts"]
-    means = interval([math.log(off.mean / on.mean) for on, off in acted])
-    tails = interval([math.log(off.p99 / on.p99) for on, off in acted])
+    _, *means = scenes.interval([math.log(off.mean / on.mean) for on, off in acted])
+    _, *tails = scenes.interval([math.log(off.p99 / on.p99) for on, off in acted])
     counts = {
         bound: tuple(sum(bound in found[i].missed for found in acted) for i in (0, 1))
         for bound in ("ends", "drops", "refused")

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -172,16 +171,14 @@ def measure(family: str, number: int, parameters: str) -> Found:
     )
 
 
-def interval(logs: list[float]) -> tuple[float, float, float]:
-    """The mean of log ratios and its 95 % interval, as changes in per cent."""
-    mean = statistics.fmean(logs)
-    half = 1.96 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
-    return tuple(100 * math.expm1(x) for x in (mean, mean - half, mean + half))  # type: ignore[return-value]
+def change(logs: list[float]) -> tuple[float, float, float]:
+    """The mean of log ratios and its 95 % interval, in per cent."""
+    return tuple(100 * math.expm1(x) for x in scenes.interval(logs))  # type: ignore[return-value]
 
 
-def said(change: tuple[float, float, float]) -> str:
+def said(found: tuple[float, float, float]) -> str:
     """In a cell."""
-    mean, low, high = change
+    mean, low, high = found
     return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
@@ -197,8 +194,8 @@ def compared(name: str, base: list[Found], without: list[Found]) -> str:
     if not acted:
         return scenes.row([f"`{name}`", f"0 of {len(base)}", "–", "–", "–", "never acted"])
     with_it, without_it = map(list, zip(*acted, strict=True))
-    mean, tail = (interval(ratios(with_it, without_it, of)) for of in ("mean", "tail"))
-    small = all(abs(x) <= 100 * WITHIN for change in (mean, tail) for x in change)
+    mean, tail = (change(ratios(with_it, without_it, of)) for of in ("mean", "tail"))
+    small = all(abs(x) <= 100 * WITHIN for each in (mean, tail) for x in each)
     missed = [sum(one.missed for one in each) for each in (with_it, without_it)]
     goes = small and missed[1] <= missed[0] and len(acted) >= ENOUGH
     verdict = "goes" if goes else "stays" if len(acted) >= ENOUGH else "acted too rarely"
