@@ -1,9 +1,8 @@
 //! What decides a run's figures beside the schemes is said: timers, queues that do not mark, links that stay empty.
 
-use std::fmt::Write;
-
 use midpath_sim::RunOutput;
 
+use crate::common::icn::{flow, topology};
 use crate::common::run_plain;
 
 /// What a run warns of, in one text.
@@ -15,13 +14,11 @@ fn said(out: &RunOutput) -> String {
 
 /// `senders` hosts send to one at once over 1 Gbps.
 fn incast(senders: usize, size: &str, more: &str) -> String {
-    let (mut links, mut flows) = (String::new(), String::new());
-    for i in 0..senders {
-        writeln!(links, "{{ a = \"s{i}\", b = \"sw\", rate = \"1 Gbps\", delay = \"10 us\" }},").unwrap();
-        writeln!(flows, "[[flow]]\nfrom = \"s{i}\"\nto = \"d\"\nsize = \"{size}\"").unwrap();
-    }
-    writeln!(links, "{{ a = \"d\", b = \"sw\", rate = \"1 Gbps\", delay = \"10 us\" }},").unwrap();
-    format!("[topology]\nlinks = [\n{links}]\n[queue]\nlimit = \"30 kB\"\n{more}\n{flows}")
+    let hosts: Vec<String> = (0..senders).map(|i| format!("p{i}")).collect();
+    let link = |host| (host, "sw", 1000.0, 0.01);
+    let links: Vec<_> = hosts.iter().map(|host| link(host.as_str())).chain([link("c")]).collect();
+    let flows: String = hosts.iter().map(|host| flow(host, "c", &format!("size = \"{size}\""))).collect();
+    format!("{}[queue]\nlimit = \"30 kB\"\n{more}\n{flows}", topology(&links))
 }
 
 const TAIL: &str = "timeouts explain the tail";
@@ -43,37 +40,17 @@ fn a_tail_that_timers_do_not_explain_is_not() {
     let out = run_plain(&incast(2, "10 kB", ""));
     assert!(out.summary("timeouts").is_some_and(|n| n == 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
     // A second of more than four.
-    let outage = "[[fault]]\nat = \"1 s\"\nkind = \"link-down\"\nlink = [\"sw\", \"d\"]\nuntil = \"2.5 s\"\n";
+    let outage = "[[fault]]\nat = \"1 s\"\nkind = \"link-down\"\nlink = [\"sw\", \"c\"]\nuntil = \"2.5 s\"\n";
     let out = run_plain(&incast(1, "400 MB", outage));
     assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
 }
 
 /// Two flows of a scheme from 100 Mbps to 10 Mbps, `queue` and more.
 fn narrow(scheme: &str, queue: &str, more: &str) -> String {
-    format!(
-        r#"
-scheme = "{scheme}"
-stop = "4 s"
-[topology]
-links = [
-    {{ a = "a", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
-    {{ a = "b", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
-    {{ a = "r0", b = "r1", rate = "10 Mbps", delay = "5 ms" }},
-    {{ a = "r1", b = "c", rate = "100 Mbps", delay = "1 ms" }},
-]
-nodes = [{{ name = "r0", kind = "router" }}, {{ name = "r1", kind = "router" }}]
-[queue]
-limit = "200 kB"
-{queue}
-{more}
-[[flow]]
-from = "a"
-to = "c"
-[[flow]]
-from = "b"
-to = "c"
-"#
-    )
+    let links = [("p0", "r0", 100.0, 1.0), ("p1", "r0", 100.0, 1.0), ("r0", "r1", 10.0, 5.0), ("r1", "c", 100.0, 1.0)];
+    let flows = flow("p0", "c", "") + &flow("p1", "c", "");
+    let head = format!("scheme = \"{scheme}\"\nstop = \"4 s\"\n");
+    head + &topology(&links) + &format!("[queue]\nlimit = \"200 kB\"\n{queue}\n{more}\n") + &flows
 }
 
 const UNMARKED: &str = "no queue marked a packet of its flows";
@@ -116,25 +93,10 @@ fn an_empty_l_queue_is_said_of_ports_that_were_congested() {
     assert!(line.ends_with("[\"r0>r1\"]"), "{line}");
 }
 
-/// One flow without end over 50 ms each way.
-fn wan(scheme: &str, rate: &str, stop_s: u32, more: &str) -> String {
-    format!(
-        r#"
-scheme = "{scheme}"
-stop = "{stop_s} s"
-[topology]
-links = [
-    {{ a = "a", b = "r0", rate = "{rate}", delay = "1 ms" }},
-    {{ a = "r0", b = "r1", rate = "{rate}", delay = "48 ms" }},
-    {{ a = "r1", b = "c", rate = "{rate}", delay = "1 ms" }},
-]
-nodes = [{{ name = "r0", kind = "router" }}, {{ name = "r1", kind = "router" }}]
-[[flow]]
-from = "a"
-to = "c"
-{more}
-"#
-    )
+/// One flow without end over 50 ms each way, at so many Mbps.
+fn wan(scheme: &str, mbps: f64, stop_s: u32, more: &str) -> String {
+    let links = [("p", "r0", mbps, 1.0), ("r0", "r1", mbps, 48.0), ("r1", "c", mbps, 1.0)];
+    format!("scheme = \"{scheme}\"\nstop = \"{stop_s} s\"\n{}{}", topology(&links), flow("p", "c", more))
 }
 
 const UNDER: &str = "under half of the ideal";
@@ -142,24 +104,24 @@ const UNDER: &str = "under half of the ideal";
 #[test]
 fn a_scheme_that_leaves_half_of_a_wan_unused_is_said() {
     for scheme in ["swift", "timely", "dcqcn", "bolt"] {
-        let out = run_plain(&wan(scheme, "1 Gbps", 10, ""));
+        let out = run_plain(&wan(scheme, 1000.0, 10, ""));
         let goodput = out.summary("goodput_total_bps").unwrap();
         let found = said(&out);
         assert_eq!(found.contains(&format!("{scheme}: {UNDER}")), goodput < 0.45e9, "{scheme}: {goodput} {found}");
     }
-    let out = run_plain(&wan("cubic", "1 Gbps", 10, "[schemes.cubic]\nreceive_window = \"1 MB\"\n"));
+    let out = run_plain(&wan("cubic", 1000.0, 10, "[schemes.cubic]\nreceive_window = \"1 MB\"\n"));
     assert!(said(&out).contains("a receiver's window or losses by chance allow no more"), "{}", said(&out));
 }
 
 #[test]
 fn a_flow_that_fills_its_path_or_has_a_rate_is_not() {
     for text in [
-        wan("cubic", "100 Mbps", 20, ""),
-        wan("udp", "1 Gbps", 10, "rate = \"10 Mbps\""),
+        wan("cubic", 100.0, 20, ""),
+        wan("udp", 1000.0, 10, "rate = \"10 Mbps\""),
         // Eight flows have less than half of their path each, and fill it together.
-        wan("cubic", "100 Mbps", 20, &"[[flow]]\nfrom = \"a\"\nto = \"c\"\n".repeat(7)),
+        wan("cubic", 100.0, 20, &flow("p", "c", "").repeat(7)),
         // Too short to say.
-        wan("swift", "1 Gbps", 4, ""),
+        wan("swift", 1000.0, 4, ""),
     ] {
         let found = said(&run_plain(&text));
         assert!(!found.contains(UNDER), "{text}: {found}");
