@@ -20,6 +20,21 @@ LINKS = [
 SLOWER = {"ideal": 1.0, "dctcp": 1.5, "cubic": 2.1, "newreno": 2.4}
 
 
+def transfer(size, more=""):
+    """A scenario of one flow over a dumbbell of 10 Mbps, with `more` at its head."""
+    return f"""scheme = "newreno"
+{more}[topology]
+generate = "dumbbell"
+pairs = 1
+bottleneck = {{ rate = "10 Mbps", delay = "5 ms" }}
+access = {{ rate = "100 Mbps", delay = "1 ms" }}
+[[flow]]
+from = "s0"
+to = "d0"
+size = "{size}"
+"""
+
+
 def binding_run(
     text,
     base_dir,

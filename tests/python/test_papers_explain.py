@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 import pytest
 
+import fixture
 from midpath.cli import main
 from midpath.errors import ScenarioError, UsageError
 from midpath.papers import explained, figures, record, run_figure
@@ -13,18 +14,7 @@ from midpath.papers.openings import openings
 from midpath.papers.runner import Verdict
 from midpath.papers.tolerance import Judgement
 
-SCENARIO = """scheme = "newreno"
-stop = "2 s"
-[topology]
-generate = "dumbbell"
-pairs = 1
-bottleneck = { rate = "10 Mbps", delay = "5 ms" }
-access = { rate = "100 Mbps", delay = "1 ms" }
-[[flow]]
-from = "s0"
-to = "d0"
-size = "200 kB"
-"""
+SCENARIO = fixture.transfer("200 kB", 'stop = "2 s"\n')
 # 200 kB take .2 s at 10 Mbps and .35 s at 5.
 MEASURE = """
 from midpath.papers.lab import Measured

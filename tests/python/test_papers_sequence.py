@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import fixture
 from midpath.errors import UsageError
 from midpath.papers import figures, record, run_figure
 from midpath.papers.sequence import Going, run_until_decided
@@ -15,18 +16,7 @@ from midpath.papers.tolerance import Judgement
 from midpath.stats import TIGHT_AT, at_once, estimate, in_sequence, seeds_for
 
 # A transfer, so that there are runs; what is measured is drawn, so that bounds can stand where the test wants them.
-SCENARIO = """scheme = "newreno"
-stop = "10 ms"
-[topology]
-generate = "dumbbell"
-pairs = 1
-bottleneck = { rate = "10 Mbps", delay = "5 ms" }
-access = { rate = "100 Mbps", delay = "1 ms" }
-[[flow]]
-from = "s0"
-to = "d0"
-size = "20 kB"
-"""
+SCENARIO = fixture.transfer("20 kB", 'stop = "10 ms"\n')
 MEASURE = """
 import numpy as np
 

@@ -4,24 +4,14 @@ import json
 
 import pytest
 
+import fixture
 import midpath
 from midpath import _midpath, provenance
 from midpath.errors import OutputError
 from midpath.papers import figures, record, run_figure
 from midpath.papers.sequence import run_until_decided
 
-TEXT = """
-scheme = "newreno"
-[topology]
-generate = "dumbbell"
-pairs = 1
-bottleneck = { rate = "10 Mbps", delay = "5 ms" }
-access = { rate = "100 Mbps", delay = "1 ms" }
-[[flow]]
-from = "s0"
-to = "d0"
-size = "20 kB"
-"""
+TEXT = fixture.transfer("20 kB")
 
 
 @pytest.fixture
