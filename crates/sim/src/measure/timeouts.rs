@@ -3,8 +3,8 @@
 //! The rule. The tail is the slowest percent of the flows that ended, one at least, by slowdown. A flow of it is
 //! explained if
 //!
-//! - `timeouts` × `min_rto` is at least half of its completion time: a retransmission timer runs for `min_rto` at
-//!   least, and only while nothing is acknowledged;
+//! - `timeouts` × `min_rto`, or one `min_rto` where that is longer than its completion time, is at least half of that
+//!   time, and no more: a retransmission timer runs for `min_rto` at least, and only while nothing is acknowledged;
 //! - `min_rto` is at least [`DECIDES`] times its round trip: by RFC 6298's (2.3) alone its timer were shorter.
 //!
 //! The run warns if at least half of the tail is explained, and so the percentile itself.
@@ -60,6 +60,8 @@ pub(super) fn is_explained(setup: &Setup, i: usize, row: &FlowRow) -> bool {
     let (Some(fct), Some(least)) = (row.fct, setup.min_rto(setup.scheme_of(i))) else { return false };
     let all = Time(least.0.saturating_mul(row.report.timeouts));
     // Timers that run side by side (subflows, Interests) count once.
-    let waited = if all > fct { least.min(all) } else { all };
-    waited.0 >= fct.0 / 2 && !waited.is_zero() && least.0 / DECIDES >= stalls::round_trip(setup, i, row).0
+    let waited = if all > fct { least } else { all };
+    // A consumer's probes count as timeouts, and wait for less than `min_rto`.
+    let most = waited <= fct && waited.0 >= fct.0 / 2 && !waited.is_zero();
+    most && least.0 / DECIDES >= stalls::round_trip(setup, i, row).0
 }

@@ -45,6 +45,19 @@ fn a_tail_that_timers_do_not_explain_is_not() {
     assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
 }
 
+/// MIRCC's consumers ask again after two round trips where an object's last Data are lost. That is a timeout, and waits for
+/// no `min_rto`.
+#[test]
+fn probes_are_no_waits_for_min_rto() {
+    let lost =
+        "[[vary]]\nlink = [\"p\", \"c\"]\nloss = { p = \"100 %\", r = \"100 %\", good = \"10 %\", bad = \"10 %\" }\n";
+    let flows: String = (0..20).map(|i| flow("p", "c", &format!("size = \"10 kB\"\nstart = \"{i} s\""))).collect();
+    let out = run_plain(&format!("scheme = \"mircc\"\n{}{lost}{flows}", topology(&[("p", "c", 10.0, 5.0)])));
+    let table = out.table("flows").expect("there");
+    let probed = table.u64("timeouts").iter().zip(table.f64("fct_s")).filter(|(n, fct)| **n > 0 && **fct < 1.0).count();
+    assert!(probed > 3 && !said(&out).contains(TAIL), "{probed}: {}", said(&out));
+}
+
 /// Two flows of a scheme from 100 Mbps to 10 Mbps, `queue` and more.
 fn narrow(scheme: &str, queue: &str, more: &str) -> String {
     let links = [("p0", "r0", 100.0, 1.0), ("p1", "r0", 100.0, 1.0), ("r0", "r1", 10.0, 5.0), ("r1", "c", 100.0, 1.0)];
