@@ -89,7 +89,7 @@ impl RoundTrips {
     /// By Karn's rule alone a timeout below the round trip would stay for ever: all is asked for twice, and
     /// nothing tells a round trip. It counts for the timeout alone, until one is sure. Interests are lost, too: once a
     /// round trip is known it counts where Data came sooner after the last Interest than any do, so that the first
-    /// one was answered (as Eifel, RFC 3522), or after [`UNSURE`] in a row.
+    /// one was answered (as Eifel, RFC 3522), or after sixteen in a row.
     pub fn add_longest(&mut self, now: Time, (longest, after_last): (Time, Time)) {
         self.unsure += 1;
         if self.least(now).is_none_or(|least| after_last < least) || self.unsure >= UNSURE {
