@@ -46,7 +46,7 @@ def test_which_is_short_and_each_of_its_sentences_has_a_row_behind_it(matrix):
 
 
 def test_a_sentence_that_the_results_do_not_bear_is_refused(matrix):
-    row, better, worse = "crowds", "fcp", "cubic@fq_codel"
+    row, better, worse = "crowds", "cubic@fq_codel", "fcp"
     said = pages.which(f"{{sooner {row} {better} {worse} p99_ratio}}", matrix)
     values = [[matrix.figures[row, one, seed]["p99_ratio"] for one in (better, worse)] for seed in matrix.seeds]
     logs = [math.log(a / b) for a, b in values]
