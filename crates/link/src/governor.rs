@@ -117,6 +117,10 @@ pub struct Governor {
     last_next: u64,
     /// Packets below this number are not judged by: they were sent into a silence.
     unjudged: u64,
+    /// More than half of what was sent is missing in the last report; and what was allowed before packets began to
+    /// be missing.
+    mostly_missing: bool,
+    before: Option<Rate>,
     last: Option<Report>,
     last_at: Time,
     halvings: u32,
@@ -140,6 +144,8 @@ impl Governor {
             sent_before: 0,
             last_next: 0,
             unjudged: 0,
+            mostly_missing: false,
+            before: None,
             last: None,
             last_at: now,
             halvings: 0,
@@ -225,6 +231,26 @@ impl Governor {
         self.silence.asks(waits, now)
     }
 
+    /// Whether packets may be missing for their size: most of those that were sent are, or nothing was reported to
+    /// arrive for so long that a neighbour is asked whether it is there.
+    pub fn may_be_too_large(&self, now: Time) -> bool {
+        self.mostly_missing || (self.waits() && self.silence.is_late(self.last_at, now))
+    }
+
+    /// Called when packets were missing for their size: the rate is what it was before.
+    pub fn on_too_large(&mut self, now: Time) {
+        if let Some(before) = self.before.take() {
+            self.allowed = before.min(self.configured).max(self.allowed);
+        }
+        (self.halvings, self.last_at, self.unjudged, self.mostly_missing) = (0, now, self.next, false);
+        self.delays.forget();
+    }
+
+    /// Packets are missing.
+    fn on_missing(&mut self) {
+        self.before.get_or_insert(self.allowed);
+    }
+
     /// Reports that could not be.
     pub const fn absurd(&self) -> u64 {
         self.absurd
@@ -263,6 +289,10 @@ impl Governor {
             return;
         }
         let idle = self.sent == self.sent_before;
+        self.mostly_missing = numbers > 1 && 2 * packets <= numbers;
+        if self.mostly_missing {
+            self.on_missing();
+        }
         if numbers > 0 || idle {
             self.last_at = now;
             self.halvings = 0;
@@ -284,12 +314,14 @@ impl Governor {
         self.sent_before = self.sent;
         if (packets as f64) < (1.0 - LOSS) * numbers as f64 {
             if !first {
+                self.on_missing();
                 self.fall(bytes, span, 0.0);
             }
         } else if self.delays.is_long() && offered && !first {
             let less = self.delays.queue().as_secs_f64() / DRAIN.as_secs_f64();
             self.fall(bytes, span, less.clamp(0.1, 0.5));
         } else if !self.delays.grows() {
+            self.before = None;
             match self.carries.take().map(|rate| Rate((rate.0 as f64 * CARRIED) as u64).min(self.configured)) {
                 Some(carried) if carried > self.allowed => self.allowed = carried,
                 _ => self.grow(used),
@@ -329,6 +361,7 @@ impl Governor {
         let waits = self.waits();
         self.silence.poll(waits, now);
         if self.halves_at() <= now {
+            self.on_missing();
             self.halvings += 1;
             self.last_at = now;
             self.allowed = Rate((self.allowed.0 / 2).max(1));

@@ -43,6 +43,13 @@ impl Silence {
         std::mem::take(&mut self.silent)
     }
 
+    /// Whether what was sent, of which nothing was reported since then, should have been. Without a round trip nobody
+    /// knows.
+    pub fn is_late(&self, since: Time, now: Time) -> bool {
+        let late = |round_trip: Time| now >= since.saturating_add(ASK).saturating_add(round_trip);
+        self.round_trip.is_some_and(late)
+    }
+
     /// A question was answered so long after it was asked.
     pub fn answered(&mut self, took: Time) {
         self.round_trip = Some(self.round_trip.map_or(took, |longest| longest.max(took)));
