@@ -3,7 +3,7 @@
 //! | kind | bytes after it |
 //! |---|---|
 //! | 1 packet | number (4, of this link, from 0, wraps); the packet |
-//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8) |
+//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8); the largest datagram since the last report (2) |
 //! | 3 probe | number (4); zeros |
 //! | 4 probed | number (4); size of the datagram (2) |
 //! | 5 part | number (4, as a packet's); which part (1, from 0) of how many (1); its bytes. The parts of a packet have numbers in a row |
@@ -60,9 +60,11 @@ impl Frame<'_> {
         let word = || Some(u32::from_be_bytes(rest.get(..4)?.try_into().ok()?));
         match (kind, rest.len()) {
             (1, 4..) => Some(Frame::Packet { number: word()?, packet: &rest[4..] }),
-            (2, 32) => {
+            (2, 34) => {
                 let long = |i: usize| u64::from_be_bytes(rest[8 * i..8 * i + 8].try_into().expect("eight bytes"));
-                Some(Frame::Report(Report { next: long(0), packets: long(1), bytes: long(2), clock: long(3) }))
+                let (next, packets, bytes, clock) = (long(0), long(1), long(2), long(3));
+                let largest = u16::from_be_bytes([rest[32], rest[33]]);
+                Some(Frame::Report(Report { next, packets, bytes, clock, largest }))
             }
             (3, 4..) => Some(Frame::Probe(word()?)),
             (5, PART..) if rest[4] < rest[5] && (2..=PARTS).contains(&rest[5].into()) => {
@@ -92,6 +94,7 @@ impl Frame<'_> {
                 [report.next, report.packets, report.bytes, report.clock]
                     .iter()
                     .for_each(|n| out.extend(n.to_be_bytes()));
+                out.extend(report.largest.to_be_bytes());
             }
             Frame::Probe(number) => {
                 let begin = out.len();
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let report = Report { next: 9, packets: 8, bytes: 1 << 40, clock: 7 };
+        let report = Report { next: 9, packets: 8, bytes: 1 << 40, clock: 7, largest: 1400 };
         let frames = [
             Frame::Packet { number: 3, packet: b"abc" },
             Frame::Part { number: 3, index: 1, count: 2, bytes: b"abc" },

@@ -60,6 +60,8 @@ pub struct Report {
     /// When the packet of the highest number came, by the receiver's clock, in µs. Only differences
     /// count.
     pub clock: u64,
+    /// The largest datagram with a packet, or a part of one, that came since the report before.
+    pub largest: u16,
 }
 
 /// The receiver's side: counts, and says when to report.
@@ -71,8 +73,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Called with each packet: the lower half of its number, and its bytes on the network.
-    pub fn came(&mut self, now: Time, number: u32, bytes: u64) {
+    /// Called with each packet: the lower half of its number, and its bytes in the datagram and on the network.
+    pub fn came(&mut self, now: Time, number: u32, (datagram, bytes): (u16, u64)) {
+        self.report.largest = self.report.largest.max(datagram);
         // The nearest number that ends so.
         let ahead = number.wrapping_sub(self.report.next as u32) as i32;
         let full = self.report.next.saturating_add_signed(ahead.into());
@@ -88,7 +91,9 @@ impl Arrivals {
     pub fn poll(&mut self, now: Time) -> Option<Report> {
         (self.next_wake() <= now).then(|| {
             (self.last, self.new) = (now, false);
-            self.report
+            let report = self.report;
+            self.report.largest = 0;
+            report
         })
     }
 
@@ -117,9 +122,7 @@ pub struct Governor {
     last_next: u64,
     /// Packets below this number are not judged by: they were sent into a silence.
     unjudged: u64,
-    /// More than half of what was sent is missing in the last report; and what was allowed before packets began to
-    /// be missing.
-    mostly_missing: bool,
+    /// What was allowed before packets began to be missing.
     before: Option<Rate>,
     last: Option<Report>,
     last_at: Time,
@@ -144,7 +147,6 @@ impl Governor {
             sent_before: 0,
             last_next: 0,
             unjudged: 0,
-            mostly_missing: false,
             before: None,
             last: None,
             last_at: now,
@@ -231,10 +233,9 @@ impl Governor {
         self.silence.asks(waits, now)
     }
 
-    /// Whether packets may be missing for their size: most of those that were sent are, or nothing was reported to
-    /// arrive for so long that a neighbour is asked whether it is there.
-    pub fn may_be_too_large(&self, now: Time) -> bool {
-        self.mostly_missing || (self.waits() && self.silence.is_late(self.last_at, now))
+    /// How long it takes at most until a packet's arrival is reported; `None`: nobody knows.
+    pub fn reported_within(&self) -> Option<Time> {
+        self.silence.round_trip().map(|round_trip| Time(2 * REPORTS.0).saturating_add(round_trip))
     }
 
     /// Called when packets were missing for their size: the rate is what it was before.
@@ -242,7 +243,7 @@ impl Governor {
         if let Some(before) = self.before.take() {
             self.allowed = before.min(self.configured).max(self.allowed);
         }
-        (self.halvings, self.last_at, self.unjudged, self.mostly_missing) = (0, now, self.next, false);
+        (self.halvings, self.last_at, self.unjudged) = (0, now, self.next);
         self.delays.forget();
     }
 
@@ -289,10 +290,6 @@ impl Governor {
             return;
         }
         let idle = self.sent == self.sent_before;
-        self.mostly_missing = numbers > 1 && 2 * packets <= numbers;
-        if self.mostly_missing {
-            self.on_missing();
-        }
         if numbers > 0 || idle {
             self.last_at = now;
             self.halvings = 0;
@@ -419,7 +416,7 @@ mod tests {
                 self.sent += 1;
                 let fits = room >= count || i * room / count != (i + 1) * room / count;
                 if fits && self.sent * 7 % 100 >= self.loses {
-                    self.arrivals.came(now, number, 1500);
+                    self.arrivals.came(now, number, (1472, 1500));
                 }
             }
             self.now += 100;

@@ -89,6 +89,11 @@ impl MtuSearch {
         self.size
     }
 
+    /// The largest that every path carries.
+    pub const fn least(&self) -> u16 {
+        self.least
+    }
+
     /// Whether the largest size is known to the byte.
     pub const fn is_found(&self) -> bool {
         self.fails - self.size <= 1
@@ -160,12 +165,11 @@ impl MtuSearch {
         }
     }
 
-    /// Called when the neighbour says that it got a probe, of this size: how long that took, if it was one.
+    /// Called when the neighbour says that it got a probe, of this size: when that was sent, if it was.
     pub fn on_probed(&mut self, now: Time, number: u32, size: u16) -> Option<Time> {
         let at = self.sent.iter().position(|(probe, _)| *probe == Probe { number, size })?;
         let (_, sent_at) = self.sent.remove(at);
-        let took = now.saturating_sub(sent_at);
-        self.round_trip = Some(took);
+        self.round_trip = Some(now.saturating_sub(sent_at));
         // As the path was then.
         self.confirmed_at = self.confirmed_at.max(sent_at);
         self.size = self.size.max(size);
@@ -181,7 +185,7 @@ impl MtuSearch {
             self.tries = TRIES;
             self.due = if self.is_found() { now.saturating_add(CONFIRM).min(self.raise_at) } else { now };
         }
-        Some(took)
+        Some(sent_at)
     }
 
     /// Called when packets are missing, maybe for their size: what has been found is confirmed at once.

@@ -57,7 +57,7 @@ fn on_the_wire() -> Vec<Vec<u8>> {
         filled(&[3], 100),
         filled(&[4], 7),
     ];
-    let report = midpath_link::Report { next: 3, packets: 2, bytes: 3000, clock: 70 };
+    let report = midpath_link::Report { next: 3, packets: 2, bytes: 3000, clock: 70, largest: 1400 };
     let mut bytes = Vec::new();
     midpath_link::Frame::Report(report).write(0, &mut bytes);
     all.push(bytes);

@@ -7,7 +7,7 @@ use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
     Arrivals, Counters, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec, PublicKey,
-    Reassembly, SecretKey, datagram, frame, mtu, parts, stream,
+    Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
 };
 use serde::Deserialize;
 
@@ -100,6 +100,9 @@ struct Datagrams {
     /// Packets that went in parts.
     in_parts: u64,
     reassembly: Reassembly,
+    unconfirmed: Unconfirmed,
+    /// What was too large, and is to be sent again.
+    again: Vec<Box<[u8]>>,
 }
 
 enum Below {
@@ -129,29 +132,38 @@ impl Datagrams {
     fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
         let governor = Governor::new(neighbour.rate, now).dedicated(neighbour.dedicated);
         let mtu = MtuSearch::new(least(neighbour.address), most(neighbour.address), now);
-        let (arrivals, reassembly) = (Arrivals::default(), Reassembly::default());
-        Datagrams { governor, arrivals, mtu, asked_at: None, in_parts: 0, reassembly }
+        Datagrams {
+            governor,
+            arrivals: Arrivals::default(),
+            mtu,
+            asked_at: None,
+            in_parts: 0,
+            reassembly: Reassembly::default(),
+            unconfirmed: Unconfirmed::default(),
+            again: Vec::new(),
+        }
     }
 
     /// A question has been answered: from the first packets on it is known how long that takes.
     fn on_probed(&mut self, now: Time, number: u32, size: u16) {
-        let took = match number {
-            ANYBODY => self.asked_at.take().map(|at| now.saturating_sub(at)),
-            _ => self.mtu.on_probed(now, number, size),
+        let sent_at = match number {
+            ANYBODY => self.asked_at.take(),
+            _ => self.mtu.on_probed(now, number, size).inspect(|at| self.unconfirmed.on_confirmed(*at, size)),
         };
-        took.into_iter().for_each(|took| self.governor.answered(took));
+        sent_at.into_iter().for_each(|at| self.governor.answered(now.saturating_sub(at)));
     }
 
     /// The next question of the search for the path MTU. A neighbour that does not answer is asked for no size.
     fn probe(&mut self, now: Time) -> Option<mtu::Probe> {
         self.governor.rate()?;
-        if self.governor.may_be_too_large(now) {
+        if self.governor.reported_within().is_some_and(|time| self.unconfirmed.is_suspect(now, time)) {
             self.mtu.suspect(now);
         }
         let before = self.mtu.size();
         let probe = self.mtu.poll(now);
         if self.mtu.size() < before {
             self.governor.on_too_large(now);
+            self.again.extend(self.unconfirmed.take());
         }
         probe
     }
@@ -211,6 +223,7 @@ impl Link {
         }
         below.mtu = MtuSearch::new(least(address), most(address), now);
         below.reassembly = Reassembly::default();
+        below.unconfirmed.clear();
     }
 
     /// The largest datagram that it carries.
@@ -229,6 +242,17 @@ impl Link {
     /// The largest packet that goes whole.
     fn whole(&self) -> usize {
         usize::from(self.largest()) - datagram::OVERHEAD - frame::PACKET
+    }
+
+    /// A packet went in a frame of this size, or the first of its parts did. If every path carries that it needs no
+    /// confirmation.
+    fn on_sent(&mut self, now: Time, number: u32, frame: usize, packet: &[u8]) {
+        let size = (frame + datagram::OVERHEAD) as u16;
+        if let Below::Datagrams(below) = &mut self.below
+            && size > below.mtu.least()
+        {
+            below.unconfirmed.on_sent(now, number, size, packet);
+        }
     }
 
     /// A packet goes in parts.
@@ -345,6 +369,7 @@ impl Overlay {
         let asks = below.governor.asks(now);
         let report = below.arrivals.poll(now);
         let probes: Vec<_> = std::iter::from_fn(|| below.probe(now)).collect();
+        let again = std::mem::take(&mut below.again);
         if asks {
             below.asked_at = Some(now);
             self.seal(now, port, Frame::Probe(ANYBODY), 0, out);
@@ -356,6 +381,7 @@ impl Overlay {
             let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
             self.seal(now, port, Frame::Probe(probe.number), inside, out);
         }
+        again.iter().for_each(|packet| self.send(now, PortId(port as u16), packet, out));
     }
 
     /// A frame that is no packet, or a packet's part for the link, has come by datagrams.
@@ -363,13 +389,16 @@ impl Overlay {
         let Below::Datagrams(below) = &mut self.links[port].below else { return Some(()) };
         let frame = Frame::read(&self.inside)?;
         below.governor.heard(now);
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
         match frame {
             Frame::Packet { number, .. } | Frame::Part { number, .. } => {
-                below.arrivals.came(now, number, size as u64 + u64::from(outside(from)));
+                below.arrivals.came(now, number, (size, u64::from(size) + u64::from(outside(from))));
             }
-            Frame::Report(report) => below.governor.on_report(now, report),
+            Frame::Report(report) => {
+                below.unconfirmed.on_report(report.next as u32, report.largest);
+                below.governor.on_report(now, report);
+            }
             Frame::Probe(number) => {
-                let size = u16::try_from(size).unwrap_or(u16::MAX);
                 self.seal(now, port, Frame::Probed { number, size }, 0, out);
             }
             Frame::Probed { number, size } => below.on_probed(now, number, size),
@@ -426,11 +455,16 @@ impl Links for Overlay {
         } else if count > 1 {
             link.on_parts(now);
             for (index, bytes) in parts::cut(packet, count) {
-                let number = self.links[at].number(now, frame::PART + bytes.len(), outside);
+                let link = &mut self.links[at];
+                let number = link.number(now, frame::PART + bytes.len(), outside);
+                if index == 0 {
+                    link.on_sent(now, number, frame::PART + bytes.len(), packet);
+                }
                 self.seal(now, at, Frame::Part { number, index, count: count as u8, bytes }, 0, out);
             }
         } else {
             let number = link.number(now, frame::PACKET + packet.len(), outside);
+            link.on_sent(now, number, frame::PACKET + packet.len(), packet);
             self.seal(now, at, Frame::Packet { number, packet }, 0, out);
         }
     }

@@ -85,12 +85,15 @@ struct Node {
     links: Overlay,
 }
 
+/// When a datagram comes, its number, from where, to where, and its bytes.
+type Flying = Reverse<(Time, u64, usize, usize, Vec<u8>)>;
+
 struct World {
     nodes: Vec<Node>,
     family: Family,
     /// Of the two hops.
     mtus: [usize; 2],
-    flying: BinaryHeap<Reverse<(Time, u64, usize, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Flying>,
     made: u64,
     now: Time,
     end: EndId,

@@ -43,11 +43,9 @@ impl Silence {
         std::mem::take(&mut self.silent)
     }
 
-    /// Whether what was sent, of which nothing was reported since then, should have been. Without a round trip nobody
-    /// knows.
-    pub fn is_late(&self, since: Time, now: Time) -> bool {
-        let late = |round_trip: Time| now >= since.saturating_add(ASK).saturating_add(round_trip);
-        self.round_trip.is_some_and(late)
+    /// The longest round trip of an answer.
+    pub const fn round_trip(&self) -> Option<Time> {
+        self.round_trip
     }
 
     /// A question was answered so long after it was asked.
