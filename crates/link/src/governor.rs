@@ -512,7 +512,7 @@ mod tests {
             }
             while on_the_way.front().is_some_and(|(_, at)| *at <= us) {
                 let Some((number, _)) = on_the_way.pop_front() else { break };
-                arrivals.came(now, number, 1500);
+                arrivals.came(now, number, (1472, 1500));
                 came += u64::from(us >= from);
             }
             if let Some(report) = arrivals.poll(now) {
@@ -557,7 +557,7 @@ mod tests {
             if path.governor.rate().is_some() {
                 let number = path.governor.send(now, 1500);
                 if !out {
-                    path.arrivals.came(now, number, 1500);
+                    path.arrivals.came(now, number, (1472, 1500));
                 }
             }
             let report = path.arrivals.poll(now).filter(|_| !out);
@@ -616,7 +616,7 @@ mod tests {
             path.now += 100;
             let now = MS(path.now);
             let number = path.governor.send(now, 1500);
-            path.arrivals.came(now, number, 1500);
+            path.arrivals.came(now, number, (1472, 1500));
             if let Some(report) = path.arrivals.poll(now) {
                 path.governor.on_report(now, report);
             }
@@ -630,7 +630,7 @@ mod tests {
     fn what_cannot_be_is_not_believed() {
         let mut governor = Governor::new(FULL, Time::ZERO);
         governor.send(Time::ZERO, 1500);
-        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1 });
+        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1, largest: 1472 });
         assert_eq!((governor.absurd(), governor.rate()), (1, Some(FIRST)));
     }
 
@@ -638,9 +638,9 @@ mod tests {
     fn numbers_go_round() {
         let mut arrivals = Arrivals::default();
         arrivals.report.next = u64::from(u32::MAX);
-        arrivals.came(Time::ZERO, u32::MAX, 1);
-        arrivals.came(Time::ZERO, 1, 1);
-        arrivals.came(Time::ZERO, 0, 1);
+        arrivals.came(Time::ZERO, u32::MAX, (1, 1));
+        arrivals.came(Time::ZERO, 1, (1, 1));
+        arrivals.came(Time::ZERO, 0, (1, 1));
         assert_eq!(arrivals.report.next, (1 << 32) + 2);
     }
 
@@ -655,7 +655,8 @@ mod tests {
                     governor.send(now, 1500);
                 }
                 let by = if small { 1000 } else { u64::MAX };
-                governor.on_report(now, Report { next: next % by, packets: packets % by, bytes: bytes % by, clock });
+                let (next, packets, bytes) = (next % by, packets % by, bytes % by);
+                governor.on_report(now, Report { next, packets, bytes, clock, largest: 1472 });
                 governor.poll(now);
                 prop_assert!(governor.rate().is_none_or(|r| r.0 > 0 && r <= FULL));
             }
