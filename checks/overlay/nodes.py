@@ -107,13 +107,14 @@ class Overlay:
         rate: str = "50 Mbps",
         forwards: tuple[int, ...] = (),
         hosts: dict[str, str] | None = None,
+        within: dict[str, tuple[str, ...]] | None = None,
         **more: str,
     ):
         """`forwards` are servers' ports, each of which gets an entrance. `more`: TOML for a node, by its name.
 
-        `hosts` are the addresses of nodes that are not at 127.0.0.1.
+        `hosts` are the addresses of nodes that are not at 127.0.0.1, `within` the commands that run nodes.
         """
-        self.hosts = hosts or {}
+        self.hosts, self.within = hosts or {}, within or {}
         self.program = daemon()
         self.folder = Path(tempfile.mkdtemp(prefix="midpath-overlay-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -172,7 +173,7 @@ class Overlay:
         """Starts nodes; `within` is a command that runs them."""
         for name in names or NODES:
             with (self.folder / f"{name}.log").open("ab") as log:
-                command = [*within, str(self.program), "node", "up", str(self.config(name))]
+                command = [*within, *self.within.get(name, ()), str(self.program), "node", "up", str(self.config(name))]
                 env = os.environ | (environment or {})
                 self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=env)
 

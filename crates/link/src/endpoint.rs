@@ -24,7 +24,7 @@ use super::session::{Opened, Session};
 use super::stream::is_stream;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
-const PROLOGUE: &[u8] = b"midpath link 1";
+const PROLOGUE: &[u8] = b"midpath link 2";
 
 /// A session is replaced when it is this old (WireGuard, §6.1).
 const REKEY_AFTER: Time = Time::from_secs(120);

@@ -3,9 +3,10 @@
 //! | kind | bytes after it |
 //! |---|---|
 //! | 1 packet | number (4, of this link, from 0, wraps); the packet |
-//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8) |
+//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8); the largest datagram since the last report (2) |
 //! | 3 probe | number (4); zeros |
 //! | 4 probed | number (4); size of the datagram (2) |
+//! | 5 part | number (4, as a packet's); which part (1, from 0) of how many (1); its bytes. The parts of a packet have numbers in a row |
 //!
 //! Numbers are big-endian. Other kinds are ignored: a later version may have them.
 
@@ -13,6 +14,10 @@ use super::governor::Report;
 
 /// Bytes of a packet's frame besides the packet.
 pub const PACKET: usize = 5;
+/// Bytes of a part's frame besides the part.
+pub const PART: usize = 7;
+/// The most parts of a packet. Ours: 9,000 B over a path of 576 B are 19.
+pub const PARTS: usize = 20;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +28,17 @@ pub enum Frame<'a> {
         number: u32,
         /// As `midpath_core::wire` writes it.
         packet: &'a [u8],
+    },
+    /// Part of a packet that the path does not carry whole.
+    Part {
+        /// The lower half of its number.
+        number: u32,
+        /// Its place, from 0.
+        index: u8,
+        /// How many there are: 2 to [`PARTS`].
+        count: u8,
+        /// Its bytes.
+        bytes: &'a [u8],
     },
     /// What has arrived.
     Report(Report),
@@ -44,11 +60,16 @@ impl Frame<'_> {
         let word = || Some(u32::from_be_bytes(rest.get(..4)?.try_into().ok()?));
         match (kind, rest.len()) {
             (1, 4..) => Some(Frame::Packet { number: word()?, packet: &rest[4..] }),
-            (2, 32) => {
+            (2, 34) => {
                 let long = |i: usize| u64::from_be_bytes(rest[8 * i..8 * i + 8].try_into().expect("eight bytes"));
-                Some(Frame::Report(Report { next: long(0), packets: long(1), bytes: long(2), clock: long(3) }))
+                let (next, packets, bytes, clock) = (long(0), long(1), long(2), long(3));
+                let largest = u16::from_be_bytes([rest[32], rest[33]]);
+                Some(Frame::Report(Report { next, packets, bytes, clock, largest }))
             }
             (3, 4..) => Some(Frame::Probe(word()?)),
+            (5, PART..) if rest[4] < rest[5] && (2..=PARTS).contains(&rest[5].into()) => {
+                Some(Frame::Part { number: word()?, index: rest[4], count: rest[5], bytes: &rest[6..] })
+            }
             (4, 6) => Some(Frame::Probed { number: word()?, size: u16::from_be_bytes([rest[4], rest[5]]) }),
             _ => None,
         }
@@ -62,11 +83,18 @@ impl Frame<'_> {
                 out.extend(number.to_be_bytes());
                 out.extend(*packet);
             }
+            Frame::Part { number, index, count, bytes } => {
+                out.push(5);
+                out.extend(number.to_be_bytes());
+                out.extend([*index, *count]);
+                out.extend(*bytes);
+            }
             Frame::Report(report) => {
                 out.push(2);
                 [report.next, report.packets, report.bytes, report.clock]
                     .iter()
                     .for_each(|n| out.extend(n.to_be_bytes()));
+                out.extend(report.largest.to_be_bytes());
             }
             Frame::Probe(number) => {
                 let begin = out.len();
@@ -90,9 +118,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let report = Report { next: 9, packets: 8, bytes: 1 << 40, clock: 7 };
+        let report = Report { next: 9, packets: 8, bytes: 1 << 40, clock: 7, largest: 1400 };
         let frames = [
             Frame::Packet { number: 3, packet: b"abc" },
+            Frame::Part { number: 3, index: 1, count: 2, bytes: b"abc" },
             Frame::Report(report),
             Frame::Probe(7),
             Frame::Probed { number: 7, size: 1400 },
@@ -107,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_the_same(bytes in prop::collection::vec(any::<u8>(), 0..60), kind in 0u8..6) {
+        fn what_is_read_is_written_the_same(bytes in prop::collection::vec(any::<u8>(), 0..60), kind in 0u8..7) {
             let bytes = [&[kind][..], &bytes].concat();
             if let Some(frame) = Frame::read(&bytes) {
                 let mut again = Vec::new();

@@ -60,6 +60,8 @@ pub struct Report {
     /// When the packet of the highest number came, by the receiver's clock, in µs. Only differences
     /// count.
     pub clock: u64,
+    /// The largest datagram with a packet, or a part of one, that came since the report before.
+    pub largest: u16,
 }
 
 /// The receiver's side: counts, and says when to report.
@@ -71,8 +73,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Called with each packet: the lower half of its number, and its bytes on the network.
-    pub fn came(&mut self, now: Time, number: u32, bytes: u64) {
+    /// Called with each packet: the lower half of its number, and its bytes in the datagram and on the network.
+    pub fn came(&mut self, now: Time, number: u32, (datagram, bytes): (u16, u64)) {
+        self.report.largest = self.report.largest.max(datagram);
         // The nearest number that ends so.
         let ahead = number.wrapping_sub(self.report.next as u32) as i32;
         let full = self.report.next.saturating_add_signed(ahead.into());
@@ -88,7 +91,9 @@ impl Arrivals {
     pub fn poll(&mut self, now: Time) -> Option<Report> {
         (self.next_wake() <= now).then(|| {
             (self.last, self.new) = (now, false);
-            self.report
+            let report = self.report;
+            self.report.largest = 0;
+            report
         })
     }
 
@@ -117,6 +122,8 @@ pub struct Governor {
     last_next: u64,
     /// Packets below this number are not judged by: they were sent into a silence.
     unjudged: u64,
+    /// What was allowed before packets began to be missing.
+    before: Option<Rate>,
     last: Option<Report>,
     last_at: Time,
     halvings: u32,
@@ -140,6 +147,7 @@ impl Governor {
             sent_before: 0,
             last_next: 0,
             unjudged: 0,
+            before: None,
             last: None,
             last_at: now,
             halvings: 0,
@@ -225,6 +233,25 @@ impl Governor {
         self.silence.asks(waits, now)
     }
 
+    /// How long it takes at most until a packet's arrival is reported; `None`: nobody knows.
+    pub fn reported_within(&self) -> Option<Time> {
+        self.silence.round_trip().map(|round_trip| Time(2 * REPORTS.0).saturating_add(round_trip))
+    }
+
+    /// Called when packets were missing for their size: the rate is what it was before.
+    pub fn on_too_large(&mut self, now: Time) {
+        if let Some(before) = self.before.take() {
+            self.allowed = before.min(self.configured).max(self.allowed);
+        }
+        (self.halvings, self.last_at, self.unjudged) = (0, now, self.next);
+        self.delays.forget();
+    }
+
+    /// Packets are missing.
+    fn on_missing(&mut self) {
+        self.before.get_or_insert(self.allowed);
+    }
+
     /// Reports that could not be.
     pub const fn absurd(&self) -> u64 {
         self.absurd
@@ -284,12 +311,14 @@ impl Governor {
         self.sent_before = self.sent;
         if (packets as f64) < (1.0 - LOSS) * numbers as f64 {
             if !first {
+                self.on_missing();
                 self.fall(bytes, span, 0.0);
             }
         } else if self.delays.is_long() && offered && !first {
             let less = self.delays.queue().as_secs_f64() / DRAIN.as_secs_f64();
             self.fall(bytes, span, less.clamp(0.1, 0.5));
         } else if !self.delays.grows() {
+            self.before = None;
             match self.carries.take().map(|rate| Rate((rate.0 as f64 * CARRIED) as u64).min(self.configured)) {
                 Some(carried) if carried > self.allowed => self.allowed = carried,
                 _ => self.grow(used),
@@ -329,6 +358,7 @@ impl Governor {
         let waits = self.waits();
         self.silence.poll(waits, now);
         if self.halves_at() <= now {
+            self.on_missing();
             self.halvings += 1;
             self.last_at = now;
             self.allowed = Rate((self.allowed.0 / 2).max(1));
@@ -386,7 +416,7 @@ mod tests {
                 self.sent += 1;
                 let fits = room >= count || i * room / count != (i + 1) * room / count;
                 if fits && self.sent * 7 % 100 >= self.loses {
-                    self.arrivals.came(now, number, 1500);
+                    self.arrivals.came(now, number, (1472, 1500));
                 }
             }
             self.now += 100;
@@ -482,7 +512,7 @@ mod tests {
             }
             while on_the_way.front().is_some_and(|(_, at)| *at <= us) {
                 let Some((number, _)) = on_the_way.pop_front() else { break };
-                arrivals.came(now, number, 1500);
+                arrivals.came(now, number, (1472, 1500));
                 came += u64::from(us >= from);
             }
             if let Some(report) = arrivals.poll(now) {
@@ -527,7 +557,7 @@ mod tests {
             if path.governor.rate().is_some() {
                 let number = path.governor.send(now, 1500);
                 if !out {
-                    path.arrivals.came(now, number, 1500);
+                    path.arrivals.came(now, number, (1472, 1500));
                 }
             }
             let report = path.arrivals.poll(now).filter(|_| !out);
@@ -586,7 +616,7 @@ mod tests {
             path.now += 100;
             let now = MS(path.now);
             let number = path.governor.send(now, 1500);
-            path.arrivals.came(now, number, 1500);
+            path.arrivals.came(now, number, (1472, 1500));
             if let Some(report) = path.arrivals.poll(now) {
                 path.governor.on_report(now, report);
             }
@@ -600,7 +630,7 @@ mod tests {
     fn what_cannot_be_is_not_believed() {
         let mut governor = Governor::new(FULL, Time::ZERO);
         governor.send(Time::ZERO, 1500);
-        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1 });
+        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1, largest: 1472 });
         assert_eq!((governor.absurd(), governor.rate()), (1, Some(FIRST)));
     }
 
@@ -608,9 +638,9 @@ mod tests {
     fn numbers_go_round() {
         let mut arrivals = Arrivals::default();
         arrivals.report.next = u64::from(u32::MAX);
-        arrivals.came(Time::ZERO, u32::MAX, 1);
-        arrivals.came(Time::ZERO, 1, 1);
-        arrivals.came(Time::ZERO, 0, 1);
+        arrivals.came(Time::ZERO, u32::MAX, (1, 1));
+        arrivals.came(Time::ZERO, 1, (1, 1));
+        arrivals.came(Time::ZERO, 0, (1, 1));
         assert_eq!(arrivals.report.next, (1 << 32) + 2);
     }
 
@@ -625,7 +655,8 @@ mod tests {
                     governor.send(now, 1500);
                 }
                 let by = if small { 1000 } else { u64::MAX };
-                governor.on_report(now, Report { next: next % by, packets: packets % by, bytes: bytes % by, clock });
+                let (next, packets, bytes) = (next % by, packets % by, bytes % by);
+                governor.on_report(now, Report { next, packets, bytes, clock, largest: 1472 });
                 governor.poll(now);
                 prop_assert!(governor.rate().is_none_or(|r| r.0 > 0 && r <= FULL));
             }

@@ -14,6 +14,8 @@
 //! | [`replay`] | each datagram counts once | RFC 6479 |
 //! | [`governor`] | how fast we may send | RFC 8085 §3.1, RFC 8084 |
 //! | [`mtu`] | the largest datagram | RFC 8899 |
+//! | [`parts`] | packets that are larger | ours, as RFC 8200 §4.5 and NDNLPv2 have it |
+//! | [`unconfirmed`] | packets that may have been too large | ours |
 //! | [`stream`] | neighbours behind TCP connections | RFC 4571 |
 //!
 //! **What it does not do**: hide who talks to whom, how much and when; protect against a neighbour
@@ -25,12 +27,16 @@ pub mod frame;
 pub mod governor;
 pub mod key;
 pub mod mtu;
+pub mod parts;
 pub mod replay;
 mod session;
 pub mod stream;
+pub mod unconfirmed;
 
 pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
 pub use frame::Frame;
 pub use governor::{Arrivals, Governor, Report};
 pub use key::{KeyError, PublicKey, SecretKey};
 pub use mtu::MtuSearch;
+pub use parts::Reassembly;
+pub use unconfirmed::Unconfirmed;

@@ -11,6 +11,7 @@ mod entries;
 #[path = "parsers/mutations.rs"]
 mod mutations;
 
+use midpath_link::datagram::VERSION;
 use mutations::run;
 
 fn samples(all: &[&[u8]]) -> Vec<Vec<u8>> {
@@ -46,18 +47,21 @@ fn on_the_wire() -> Vec<Vec<u8>> {
         bytes
     };
     let mut all = vec![
-        filled(&[1, 1, 0, 0], 148),
-        filled(&[1, 2, 0, 0], 68),
-        filled(&[1, 3, 0, 0], 80),
-        filled(&[1, 4, 0, 0], 24),
-        vec![0, 5, 1, 1],
+        filled(&[VERSION, 1, 0, 0], 148),
+        filled(&[VERSION, 2, 0, 0], 68),
+        filled(&[VERSION, 3, 0, 0], 80),
+        filled(&[VERSION, 4, 0, 0], 24),
+        vec![0, 5, 1, VERSION],
         filled(&[9, 1], 148),
         filled(&[1], 60),
-        filled(&[2], 33),
+        filled(&[2], 35),
         filled(&[3], 100),
         filled(&[4], 7),
+        filled(&[5, 0, 0, 0, 7, 0, 2], 60),
+        filled(&[5, 0, 0, 0, 8, 1, 2], 60),
+        filled(&[5, 0xff, 0xff, 0xff, 0xff, 0, 20], 1400),
     ];
-    let report = midpath_link::Report { next: 3, packets: 2, bytes: 3000, clock: 70 };
+    let report = midpath_link::Report { next: 3, packets: 2, bytes: 3000, clock: 70, largest: 1400 };
     let mut bytes = Vec::new();
     midpath_link::Frame::Report(report).write(0, &mut bytes);
     all.push(bytes);

@@ -153,9 +153,17 @@ struct Wire {
     served: Rate,
     /// What carries it has no room now.
     held: bool,
+    /// The largest packet that goes whole.
+    whole: u32,
 }
 
 impl Wire {
+    /// Bytes on the link of a packet, with this overhead for each of its parts.
+    fn bytes_on_link(&self, packet: u32, overhead: u32) -> u32 {
+        let parts = if packet <= self.whole { 1 } else { packet.div_ceil(self.whole.max(1)) };
+        packet + parts * overhead
+    }
+
     /// Whether it takes no packet: it is asked again when one has been sent, it has a rate again, or room.
     fn is_shut(&self) -> bool {
         self.held || self.rate.is_none()
@@ -192,7 +200,9 @@ impl Wires {
     fn send(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         let payload = self.bytes.take(pkt.id());
         let packet = pool.take(pkt);
-        self.of[usize::from(port.0)].schedule.begin(now, packet.size + self.overhead);
+        let wire = &mut self.of[usize::from(port.0)];
+        let bytes = wire.bytes_on_link(packet.size, self.overhead);
+        wire.schedule.begin(now, bytes);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut frame = Vec::with_capacity(packet.size as usize);
         wire::encode_with(&packet, &payload, &mut frame);
@@ -253,7 +263,7 @@ impl Host {
         let node = node.without_timetables().with_limits(settings.limits).with_flows(Arc::new(flows));
         let wire = |port| {
             let clock = TxClock::new(node.rate(PortId(port as u16)));
-            Wire { schedule: Schedule::new(clock), rate: None, served: Rate(0), held: false }
+            Wire { schedule: Schedule::new(clock), rate: None, served: Rate(0), held: false, whole: u32::MAX }
         };
         let wires = Wires {
             of: (0..node.ports()).map(wire).collect(),
@@ -357,10 +367,20 @@ impl Host {
             return;
         }
         wire.served = rate;
-        let mtu = u64::from(self.settings.mtu);
-        let inner = Rate((rate.0 / (mtu + u64::from(self.settings.overhead)) * mtu).max(1));
+        let full = u64::from(wire.bytes_on_link(self.settings.mtu, self.settings.overhead));
+        let inner = Rate((rate.0 / full * u64::from(self.settings.mtu)).max(1));
         self.node.set_rate(port, inner, now, &mut self.pool, &mut self.wires);
         self.settle(now);
+    }
+
+    /// Larger packets go in parts from now on, each with an overhead of its own: the port's scheme is told the rate
+    /// that this leaves.
+    pub fn set_whole(&mut self, port: PortId, whole: u32, now: Time) {
+        let wire = &mut self.wires.of[usize::from(port.0)];
+        if std::mem::replace(&mut wire.whole, whole) != whole {
+            let served = std::mem::replace(&mut wire.served, Rate(0));
+            self.set_served(port, served, now);
+        }
     }
 
     /// Nothing leaves a port while what carries it has no room. To its scheme it is busy, as while it

@@ -7,7 +7,7 @@ use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
     Arrivals, Counters, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec, PublicKey,
-    SecretKey, datagram, frame, stream,
+    Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
 };
 use serde::Deserialize;
 
@@ -18,11 +18,22 @@ use crate::udp::Outbox;
 /// IPv4 and UDP, and what IPv6 has more.
 const OUTSIDE: u32 = 20 + 8;
 const SIX_MORE: u32 = 20;
+/// What any host takes (RFC 1122, §3.3.2), and any path of IPv6 carries (RFC 8200, §5).
+const LEAST_PATH: (u32, u32) = (576, 1280);
+
+fn is_six(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(six) if six.ip().to_ipv4_mapped().is_none())
+}
 
 /// Headers outside of a datagram to or from this address.
 fn outside(address: SocketAddr) -> u32 {
-    let six = matches!(address, SocketAddr::V6(six) if six.ip().to_ipv4_mapped().is_none());
-    OUTSIDE + if six { SIX_MORE } else { 0 }
+    OUTSIDE + if is_six(address) { SIX_MORE } else { 0 }
+}
+
+/// The largest UDP payload that every path to this address carries.
+fn least(address: Option<SocketAddr>) -> u16 {
+    let path = if address.is_some_and(is_six) { LEAST_PATH.1 } else { LEAST_PATH.0 };
+    (path - address.map_or(OUTSIDE, outside)) as u16
 }
 
 /// What each packet takes on the network below besides its own bytes.
@@ -84,8 +95,14 @@ struct Datagrams {
     governor: Governor,
     arrivals: Arrivals,
     mtu: MtuSearch,
-    /// The last question whether it is there, or which sizes come through: its number, and when.
-    asked: Option<(u32, Time)>,
+    /// When it was asked last whether it is there.
+    asked_at: Option<Time>,
+    /// Packets that went in parts.
+    in_parts: u64,
+    reassembly: Reassembly,
+    unconfirmed: Unconfirmed,
+    /// What was too large, and is to be sent again.
+    again: Vec<Box<[u8]>>,
 }
 
 enum Below {
@@ -100,7 +117,7 @@ struct Link {
     below: Below,
     ups: u64,
     restarts: u64,
-    /// Packets that no path found so far carries.
+    /// Packets that no path found so far carries, not even in parts.
     too_large: u64,
     /// Packets for a neighbour that is not there.
     not_up: u64,
@@ -114,20 +131,46 @@ const ANYBODY: u32 = u32::MAX;
 impl Datagrams {
     fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
         let governor = Governor::new(neighbour.rate, now).dedicated(neighbour.dedicated);
-        let mtu = MtuSearch::new(most(neighbour.address), now);
-        Datagrams { governor, arrivals: Arrivals::default(), mtu, asked: None }
+        let mtu = MtuSearch::new(least(neighbour.address), most(neighbour.address), now);
+        Datagrams {
+            governor,
+            arrivals: Arrivals::default(),
+            mtu,
+            asked_at: None,
+            in_parts: 0,
+            reassembly: Reassembly::default(),
+            unconfirmed: Unconfirmed::default(),
+            again: Vec::new(),
+        }
     }
 
     /// A question has been answered: from the first packets on it is known how long that takes.
     fn on_probed(&mut self, now: Time, number: u32, size: u16) {
-        if let Some((_, at)) = self.asked.take_if(|(asked, _)| *asked == number) {
-            self.governor.answered(now.saturating_sub(at));
+        let sent_at = match number {
+            ANYBODY => self.asked_at.take(),
+            _ => self.mtu.on_probed(now, number, size).inspect(|at| self.unconfirmed.on_confirmed(*at, size)),
+        };
+        sent_at.into_iter().for_each(|at| self.governor.answered(now.saturating_sub(at)));
+    }
+
+    /// The next question of the search for the path MTU. A neighbour that does not answer is asked for no size.
+    fn probe(&mut self, now: Time) -> Option<mtu::Probe> {
+        self.governor.rate()?;
+        if self.governor.reported_within().is_some_and(|time| self.unconfirmed.is_suspect(now, time)) {
+            self.mtu.suspect(now);
         }
-        self.mtu.on_probed(now, number, size);
+        let before = self.mtu.size();
+        let probe = self.mtu.poll(now);
+        if self.mtu.size() < before {
+            self.governor.on_too_large(now);
+            self.again.extend(self.unconfirmed.take());
+        }
+        probe
     }
 
     fn next(&self) -> Time {
-        self.governor.next_wake().min(self.arrivals.next_wake()).min(self.mtu.next_wake())
+        let probes = if self.governor.rate().is_some() { self.mtu.next_wake() } else { Time::MAX };
+        self.governor.next_wake().min(self.arrivals.next_wake()).min(probes)
     }
 }
 
@@ -178,7 +221,9 @@ impl Link {
             below.governor.restart(now);
             below.arrivals = Arrivals::default();
         }
-        below.mtu = MtuSearch::new(most(address), now);
+        below.mtu = MtuSearch::new(least(address), most(address), now);
+        below.reassembly = Reassembly::default();
+        below.unconfirmed.clear();
     }
 
     /// The largest datagram that it carries.
@@ -186,6 +231,47 @@ impl Link {
         match &self.below {
             Below::Datagrams(below) => below.mtu.size(),
             Below::Connection(_) => most(None),
+        }
+    }
+
+    /// How many datagrams a packet takes.
+    fn count(&self, packet: usize) -> usize {
+        parts::count(packet, usize::from(self.largest()) - datagram::OVERHEAD)
+    }
+
+    /// The largest packet that goes whole.
+    fn whole(&self) -> usize {
+        usize::from(self.largest()) - datagram::OVERHEAD - frame::PACKET
+    }
+
+    /// A packet went in a frame of this size, or the first of its parts did. If every path carries that it needs no
+    /// confirmation.
+    fn on_sent(&mut self, now: Time, number: u32, frame: usize, packet: &[u8]) {
+        let size = (frame + datagram::OVERHEAD) as u16;
+        if let Below::Datagrams(below) = &mut self.below
+            && size > below.mtu.least()
+        {
+            below.unconfirmed.on_sent(now, number, size, packet);
+        }
+    }
+
+    /// A packet goes in parts.
+    fn on_parts(&mut self, now: Time) {
+        if let Below::Datagrams(below) = &mut self.below {
+            below.in_parts += 1;
+            below.mtu.on_parts(now);
+        }
+    }
+
+    /// The number of a frame of this size that is sent now.
+    fn number(&mut self, now: Time, frame: usize, outside: u32) -> u32 {
+        let size = frame + datagram::OVERHEAD;
+        match &mut self.below {
+            Below::Datagrams(below) => below.governor.send(now, size as u64 + u64::from(outside)),
+            Below::Connection(gate) => {
+                gate.gave(size + stream::LENGTH);
+                0
+            }
         }
     }
 
@@ -200,7 +286,7 @@ impl Link {
         match &self.below {
             Below::Datagrams(below) => serde_json::json!({
                 "kind": "udp", "absurd_reports": below.governor.absurd(), "silences": below.governor.silences(),
-                "waiting_below_us": below.governor.waiting_below().as_ns() / 1000,
+                "waiting_below_us": below.governor.waiting_below().as_ns() / 1000, "in_parts": below.in_parts,
             }),
             Below::Connection(gate) => serde_json::json!({"kind": "tcp", "has_room": gate.has_room()}),
         }
@@ -217,6 +303,8 @@ pub struct Overlay {
     /// What is being sealed, and what comes of it.
     frame: Vec<u8>,
     sealed: Vec<u8>,
+    /// The last packet that came in parts.
+    whole: Vec<u8>,
 }
 
 impl Overlay {
@@ -224,8 +312,8 @@ impl Overlay {
     pub fn new(secret: SecretKey, neighbours: &[Neighbour], now: Time) -> Result<Overlay, KeyError> {
         let endpoint = Endpoint::new(secret, specs(neighbours), now)?;
         let links = neighbours.iter().map(|n| Link::new(n, now)).collect();
-        let (inside, frame, sealed) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Overlay { endpoint, links, inside, output: Output::default(), frame, sealed })
+        let [inside, frame, sealed, whole] = [const { Vec::new() }; 4];
+        Ok(Overlay { endpoint, links, inside, output: Output::default(), frame, sealed, whole })
     }
 
     /// Takes other keys, addresses and rates of the same neighbours. A neighbour without keys is down.
@@ -279,19 +367,21 @@ impl Overlay {
         };
         below.governor.poll(now);
         let asks = below.governor.asks(now);
-        let (report, probe) = (below.arrivals.poll(now), below.mtu.poll(now));
-        let asked = probe.map(|probe| probe.number).or(asks.then_some(ANYBODY));
-        below.asked = asked.map(|number| (number, now)).or(below.asked);
+        let report = below.arrivals.poll(now);
+        let probes: Vec<_> = std::iter::from_fn(|| below.probe(now)).collect();
+        let again = std::mem::take(&mut below.again);
         if asks {
+            below.asked_at = Some(now);
             self.seal(now, port, Frame::Probe(ANYBODY), 0, out);
         }
         if let Some(report) = report {
             self.seal(now, port, Frame::Report(report), 0, out);
         }
-        if let Some(probe) = probe {
+        for probe in probes {
             let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
             self.seal(now, port, Frame::Probe(probe.number), inside, out);
         }
+        again.iter().for_each(|packet| self.send(now, PortId(port as u16), packet, out));
     }
 
     /// A frame that is no packet, or a packet's part for the link, has come by datagrams.
@@ -299,11 +389,16 @@ impl Overlay {
         let Below::Datagrams(below) = &mut self.links[port].below else { return Some(()) };
         let frame = Frame::read(&self.inside)?;
         below.governor.heard(now);
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
         match frame {
-            Frame::Packet { number, .. } => below.arrivals.came(now, number, size as u64 + u64::from(outside(from))),
-            Frame::Report(report) => below.governor.on_report(now, report),
+            Frame::Packet { number, .. } | Frame::Part { number, .. } => {
+                below.arrivals.came(now, number, (size, u64::from(size) + u64::from(outside(from))));
+            }
+            Frame::Report(report) => {
+                below.unconfirmed.on_report(report.next as u32, report.largest);
+                below.governor.on_report(now, report);
+            }
             Frame::Probe(number) => {
-                let size = u16::try_from(size).unwrap_or(u16::MAX);
                 self.seal(now, port, Frame::Probed { number, size }, 0, out);
             }
             Frame::Probed { number, size } => below.on_probed(now, number, size),
@@ -336,28 +431,40 @@ impl Links for Overlay {
         self.carry_out(now, out);
         let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len())?;
         self.on_frame(port, (from, bytes.len()), now, out)?;
-        let Frame::Packet { packet, .. } = Frame::read(&self.inside)? else { return None };
+        let packet = match (Frame::read(&self.inside)?, &mut self.links[port].below) {
+            (Frame::Packet { packet, .. }, _) => packet,
+            (Frame::Part { number, index, count, bytes }, Below::Datagrams(below)) => {
+                self.whole = below.reassembly.on_part(number, (index, count), bytes)?;
+                &self.whole
+            }
+            _ => return None,
+        };
         Some((PortId(port as u16), packet))
     }
 
     fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Outbox) {
         let at = usize::from(port.0);
-        let size = packet.len() + frame::PACKET + datagram::OVERHEAD;
         let peer = PeerId(at as u32);
         let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.address(peer).map_or(OUTSIDE, outside));
         let link = &mut self.links[at];
+        let count = link.count(packet.len());
         if !up {
             link.not_up += 1;
-        } else if size > usize::from(link.largest()) {
+        } else if count > frame::PARTS {
             link.too_large += 1;
-        } else {
-            let number = match &mut link.below {
-                Below::Datagrams(below) => below.governor.send(now, size as u64 + u64::from(outside)),
-                Below::Connection(gate) => {
-                    gate.gave(size + stream::LENGTH);
-                    0
+        } else if count > 1 {
+            link.on_parts(now);
+            for (index, bytes) in parts::cut(packet, count) {
+                let link = &mut self.links[at];
+                let number = link.number(now, frame::PART + bytes.len(), outside);
+                if index == 0 {
+                    link.on_sent(now, number, frame::PART + bytes.len(), packet);
                 }
-            };
+                self.seal(now, at, Frame::Part { number, index, count: count as u8, bytes }, 0, out);
+            }
+        } else {
+            let number = link.number(now, frame::PACKET + packet.len(), outside);
+            link.on_sent(now, number, frame::PACKET + packet.len(), packet);
             self.seal(now, at, Frame::Packet { number, packet }, 0, out);
         }
     }
@@ -396,6 +503,10 @@ impl Links for Overlay {
         }
     }
 
+    fn whole(&self, port: PortId) -> Option<u32> {
+        Some(self.links[usize::from(port.0)].whole() as u32)
+    }
+
     fn has_room(&self, port: PortId) -> bool {
         !matches!(&self.links[usize::from(port.0)].below, Below::Connection(gate) if !gate.has_room())
     }
@@ -430,7 +541,8 @@ impl Links for Overlay {
             "neighbour": link.name, "up": self.endpoint.is_up(peer),
             "address": self.endpoint.address(peer).map(|a| self.leads_to(a).unwrap_or(a).to_string()),
             "configured_bps": link.configured.0,
-            "largest_packet": usize::from(link.largest()).saturating_sub(frame::PACKET + datagram::OVERHEAD),
+            "largest_packet": link.whole(),
+            "path_mtu": u32::from(link.largest()) + self.endpoint.address(peer).map_or(OUTSIDE, outside),
             "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
             "versions": link.versions,
         });

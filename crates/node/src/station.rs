@@ -55,6 +55,10 @@ pub trait Links {
     fn served(&self, _port: PortId) -> Option<Rate> {
         None
     }
+    /// The largest packet that goes whole through a port; larger ones go in parts.
+    fn whole(&self, _port: PortId) -> Option<u32> {
+        None
+    }
     /// Whether what carries a port's frames takes more now.
     fn has_room(&self, _port: PortId) -> bool {
         true
@@ -248,6 +252,7 @@ impl<L: Links> Station<L> {
     fn serve(&mut self, now: Time) {
         self.links.poll(now, &mut self.out);
         for port in (0..self.host.node().ports()).map(|p| PortId(p as u16)) {
+            self.links.whole(port).into_iter().for_each(|whole| self.host.set_whole(port, whole, now));
             self.host.set_rate(port, self.links.rate(port, now), now);
             if let Some(served) = self.links.served(port) {
                 self.host.set_served(port, served, now);

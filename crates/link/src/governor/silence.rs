@@ -43,6 +43,11 @@ impl Silence {
         std::mem::take(&mut self.silent)
     }
 
+    /// The longest round trip of an answer.
+    pub const fn round_trip(&self) -> Option<Time> {
+        self.round_trip
+    }
+
     /// A question was answered so long after it was asked.
     pub fn answered(&mut self, took: Time) {
         self.round_trip = Some(self.round_trip.map_or(took, |longest| longest.max(took)));
