@@ -19,6 +19,7 @@
 
 mod arrivals;
 mod cdf;
+mod demands;
 mod explicit;
 mod file;
 mod flow;
@@ -44,7 +45,7 @@ pub use flows::FlowList;
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};
-pub use matrix::{GravityBy, MatrixSpec};
+pub use matrix::{Direction, GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;
 pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};

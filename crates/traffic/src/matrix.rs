@@ -65,10 +65,24 @@ pub enum MatrixSpec {
         /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square:
         /// receivers' names in the first line, behind an empty cell, and a sender's name at the
         /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
-        /// `graph.demands`, as topohub writes it: these have no unit, so say `load_of`. Names are
-        /// those of hosts or routers.
+        /// `graph.demands` by id or by name, as topohub writes it: these have no unit, so say
+        /// `load_of`. Names are those of hosts or routers.
         file: String,
+        /// Whether what goes from A to B goes from B to A, too; "both-ways" for topohub's demands,
+        /// else "one-way", unless said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        direction: Option<Direction>,
     },
+}
+
+/// What a demand between two places means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From the first to the second.
+    OneWay,
+    /// As much back.
+    BothWays,
 }
 
 /// Weights of hosts that come from the map.
@@ -96,6 +110,8 @@ type Pair = (u32, u32);
 pub(crate) struct Matrix<'a> {
     members: Vec<&'a Host>,
     pairs: Pairs,
+    /// What was taken for granted.
+    note: Option<String>,
 }
 
 #[derive(Debug)]
@@ -140,9 +156,9 @@ impl MatrixSpec {
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
             MatrixSpec::Gravity { weights, by } => Pairs::Weighted(Gravity::new(weights, *by, &members, hosts)?),
-            MatrixSpec::File { file } => return rated(file, base_dir, hosts),
+            MatrixSpec::File { file, direction } => return rated(file, *direction, base_dir, hosts),
         };
-        Ok(Matrix { members, pairs })
+        Ok(Matrix { members, pairs, note: None })
     }
 }
 
@@ -177,7 +193,7 @@ fn incast<'a>(
     chosen.sort_unstable();
     let pairs = chosen.into_iter().map(|i| (i as u32, all as u32)).collect();
     members.push(receiver);
-    Ok(Matrix { members, pairs: Pairs::Listed(pairs) })
+    Ok(Matrix { members, pairs: Pairs::Listed(pairs), note: None })
 }
 
 fn random(wanted: u64, replacement: bool, n: u32, rng: &mut Stream) -> Result<Pairs, SpecError> {
@@ -221,34 +237,48 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
     if out.is_empty() {
         return Err(SpecError::new("pairs", "names no pair; write [[\"h0\", \"h1\"], …]"));
     }
-    Ok(Matrix { members, pairs: Pairs::Listed(out) })
+    Ok(Matrix { members, pairs: Pairs::Listed(out), note: None })
 }
 
 /// The matrix of a file. What goes between two places is shared evenly by all pairs of their hosts.
-fn rated<'a>(file: &str, base_dir: &Path, hosts: &'a HostTable) -> Result<Matrix<'a>, SpecError> {
+fn rated<'a>(
+    file: &str,
+    direction: Option<Direction>,
+    base_dir: &Path,
+    hosts: &'a HostTable,
+) -> Result<Matrix<'a>, SpecError> {
     let at_file = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
     let bytes = crate::file::read(&base_dir.join(file)).map_err(|e| at_file(&e))?;
     let found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
     let members: Vec<&Host> = hosts.hosts().iter().collect();
     let index: FxHashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
     let (mut pairs, mut rates) = (Vec::new(), Vec::new());
+    let both_ways = direction.map_or(found.both_ways, |d| d == Direction::BothWays);
     for entry in &found.entries {
-        let all = |name: &str| hosts.all(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
+        let all = |name: &str| hosts.named(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
         let (from, to) = (all(&entry.from)?, all(&entry.to)?);
         let own = from.iter().flat_map(|a| to.iter().map(move |b| (a.node, b.node))).filter(|(a, b)| a != b);
         let own: Vec<Pair> = own.map(|(a, b)| (index[&a], index[&b])).collect();
+        let back: Vec<Pair> = own.iter().filter(|_| both_ways).map(|&(a, b)| (b, a)).collect();
         if own.is_empty() {
             let message = format!("line {}: `{}` and `{}` are the same host", entry.line, entry.from, entry.to);
             return Err(at_file(&message));
         }
-        if pairs.len() + own.len() > MAX_ENTRIES {
+        if pairs.len() + own.len() + back.len() > MAX_ENTRIES {
             return Err(at_file(&format!("more than {MAX_ENTRIES} pairs of hosts")));
         }
-        rates.resize(rates.len() + own.len(), entry.amount / own.len() as f64);
-        pairs.extend(own);
+        let share = entry.amount / own.len() as f64;
+        pairs.extend(own.into_iter().chain(back));
+        rates.resize(pairs.len(), share);
     }
     let rated = Rated { pairs, before: running_sum(&rates), has_unit: found.has_unit };
-    Ok(Matrix { members, pairs: Pairs::Rated(rated) })
+    let note = (found.both_ways && direction.is_none()).then(|| {
+        format!(
+            "{file}: each demand runs both ways, as topohub counts them; direction = \"one-way\" takes them as they are \
+             written, and direction = \"both-ways\" ends this note"
+        )
+    });
+    Ok(Matrix { members, pairs: Pairs::Rated(rated), note })
 }
 
 /// Draws ordered pairs with P(s, d) ∝ w_s · w_d, s ≠ d.
@@ -340,6 +370,11 @@ impl<'a> Matrix<'a> {
 
     fn hosts(&self, (from, to): Pair) -> (&'a Host, &'a Host) {
         (self.members[from as usize], self.members[to as usize])
+    }
+
+    /// What whoever wrote the specification should know.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// How many pairs a round has; `None` where pairs are weighted and a round has no meaning.
@@ -494,12 +529,21 @@ mod tests {
 
     /// A matrix from a file of this text, over three hosts of which two are at one place.
     fn from_file<R>(name: &str, text: &str, look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R) -> R {
+        directed(name, text, None, look)
+    }
+
+    fn directed<R>(
+        name: &str,
+        text: &str,
+        direction: Option<Direction>,
+        look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R,
+    ) -> R {
         let folder = std::env::temp_dir().join(format!("midpath-matrix-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("m.csv"), text).expect("a file");
         let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
         let hosts = table(3).with_places(places);
-        let spec = MatrixSpec::File { file: "m.csv".into() };
+        let spec = MatrixSpec::File { file: "m.csv".into(), direction };
         let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
         std::fs::remove_dir_all(&folder).expect("removed");
         found
@@ -523,6 +567,37 @@ mod tests {
             }
             assert!(count.is_empty());
         });
+    }
+
+    #[test]
+    fn a_demand_runs_both_ways_where_its_format_or_the_scenario_says_so() {
+        let topohub = r#"{"graph": {"demands": {"0": {"1": 3}}}, "nodes": [{"name": "Bern"}, {"name": "Basel"}]}"#;
+        let csv = "from,to,rate\nBern,Basel,3\n";
+        for (i, (text, direction, pairs, said)) in [
+            (topohub, None, 4, true),
+            (topohub, Some(Direction::OneWay), 2, false),
+            (topohub, Some(Direction::BothWays), 4, false),
+            (csv, None, 2, false),
+            (csv, Some(Direction::BothWays), 4, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            directed(&format!("directed-{i}"), text, direction, |matrix| {
+                let matrix = matrix.expect("valid");
+                assert_eq!(matrix.note().is_some_and(|n| n.contains("both ways")), said, "{i}");
+                let Pairs::Rated(rated) = &matrix.pairs else { panic!("rated") };
+                assert_eq!(rated.pairs.len(), pairs, "{i}");
+                assert_eq!(rated.before.last().copied(), Some(1.5 * pairs as f64), "{i}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_number_in_a_matrix_is_a_name_and_never_the_index_of_a_node() {
+        // Node 102 is h2.
+        let message = from_file("number", "from,to,rate\nBern,102,1\n", |m| m.expect_err("no such name").message);
+        assert!(message.contains("there is no host `102`"), "{message}");
     }
 
     #[test]
@@ -570,7 +645,7 @@ mod tests {
             (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into(), by: None }, "weights.h1"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Population) }, "by"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Capacity) }, "weights"),
-            (MatrixSpec::File { file: "nowhere.csv".into() }, "file"),
+            (MatrixSpec::File { file: "nowhere.csv".into(), direction: None }, "file"),
         ] {
             assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
         }
