@@ -7,7 +7,7 @@
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
 //! | [`generate`] | both, as a [`FlowList`] in order of their start |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
-//! | [`parse_matrix_bytes`] | traffic matrices: CSV, and the demands of topohub's JSON |
+//! | [`parse_matrix_bytes`] | traffic matrices: CSV, and demands of topohub, SNDlib and Repetita |
 //!
 //! # Randomness
 //!
@@ -30,7 +30,9 @@ mod list;
 mod matrix;
 mod objects;
 mod rates;
+mod repetita;
 mod sizes;
+mod sndlib;
 mod stream;
 mod workload;
 

@@ -2,8 +2,10 @@
 
 use crate::hosts::{Host, HostTable};
 use crate::rates::{MAX_ENTRIES, parse_matrix_bytes};
+use crate::repetita;
 use crate::stream::Stream;
 use midpath_core::spec::SpecError;
+use midpath_core::units::Rate;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
@@ -66,8 +68,13 @@ pub enum MatrixSpec {
         /// receivers' names in the first line, behind an empty cell, and a sender's name at the
         /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
         /// `graph.demands` by id or by name, as topohub writes it: these have no unit, so say
-        /// `load_of`. Names are those of hosts or routers.
+        /// `load_of` or `unit`. Or SNDlib's native text or XML, whose demands have a unit if the
+        /// file states it. Or Repetita's demands, with the `.graph` of the same network beside.
+        /// Names are those of hosts or routers.
         file: String,
+        /// What 1 is of an amount without a unit, such as "1 Mbps".
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<Rate>,
         /// Whether what goes from A to B goes from B to A, too; "both-ways" for topohub's demands,
         /// else "one-way", unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +163,7 @@ impl MatrixSpec {
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
             MatrixSpec::Gravity { weights, by } => Pairs::Weighted(Gravity::new(weights, *by, &members, hosts)?),
-            MatrixSpec::File { file, direction } => return rated(file, *direction, base_dir, hosts),
+            MatrixSpec::File { file, unit, direction } => return rated(file, (*unit, *direction), base_dir, hosts),
         };
         Ok(Matrix { members, pairs, note: None })
     }
@@ -243,13 +250,27 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
 /// The matrix of a file. What goes between two places is shared evenly by all pairs of their hosts.
 fn rated<'a>(
     file: &str,
-    direction: Option<Direction>,
+    (unit, direction): (Option<Rate>, Option<Direction>),
     base_dir: &Path,
     hosts: &'a HostTable,
 ) -> Result<Matrix<'a>, SpecError> {
     let at_file = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
-    let bytes = crate::file::read(&base_dir.join(file)).map_err(|e| at_file(&e))?;
-    let found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
+    let path = base_dir.join(file);
+    let bytes = crate::file::read(&path).map_err(|e| at_file(&e))?;
+    let mut found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
+    if str::from_utf8(&bytes).is_ok_and(repetita::is_demands) {
+        let graph = repetita::graph_of(&path).ok_or_else(|| at_file(&"demands of Repetita in a file not called so"))?;
+        let text = crate::file::read_text(&graph)
+            .map_err(|e| at_file(&format!("nodes are numbers, and {} is not read: {e}", graph.display())))?;
+        repetita::name(&mut found, &text).map_err(|e| at_file(&e))?;
+    }
+    if let Some(unit) = unit {
+        if found.has_unit {
+            return Err(SpecError::new("unit", format!("amounts in {file} have a unit; leave this out")));
+        }
+        found.entries.iter_mut().for_each(|e| e.amount *= unit.as_f64());
+        found.has_unit = true;
+    }
     let members: Vec<&Host> = hosts.hosts().iter().collect();
     let index: FxHashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
     let (mut pairs, mut rates) = (Vec::new(), Vec::new());
@@ -435,7 +456,6 @@ pub(crate) fn members<'a>(patterns: Option<&[String]>, hosts: &'a HostTable) -> 
 mod tests {
     use super::*;
     use crate::stream::{Purpose, stream};
-    use midpath_core::units::Rate;
     use proptest::prelude::*;
 
     fn table(n: u32) -> HostTable {
@@ -543,7 +563,7 @@ mod tests {
         std::fs::write(folder.join("m.csv"), text).expect("a file");
         let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
         let hosts = table(3).with_places(places);
-        let spec = MatrixSpec::File { file: "m.csv".into(), direction };
+        let spec = MatrixSpec::File { file: "m.csv".into(), unit: None, direction };
         let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
         std::fs::remove_dir_all(&folder).expect("removed");
         found
@@ -591,6 +611,31 @@ mod tests {
                 assert_eq!(rated.before.last().copied(), Some(1.5 * pairs as f64), "{i}");
             });
         }
+    }
+
+    #[test]
+    fn a_unit_is_for_amounts_that_have_none() {
+        let folder = std::env::temp_dir().join(format!("midpath-units-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let sndlib = "?SNDlib native format\nDEMANDS (\n d ( Bern Basel ) 1 30.0 UNLIMITED\n)\n";
+        std::fs::write(folder.join("m.txt"), sndlib).expect("written");
+        std::fs::write(folder.join("m.csv"), "from,to,rate\nBern,Basel,3\n").expect("written");
+        std::fs::write(folder.join("towns.0001.demands"), "DEMANDS 1\nlabel src dest bw\nd 1 0 40\n").expect("written");
+        std::fs::write(folder.join("towns.graph"), "NODES 2\nlabel x y\nBern 0 0\nBasel 1 1\n\nEDGES 0\n")
+            .expect("written");
+        let hosts = table(3).with_places([("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])]);
+        let total = |file: &str, unit: Option<Rate>| {
+            let spec = MatrixSpec::File { file: file.into(), unit, direction: None };
+            spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)).map(|m| m.total_bps())
+        };
+        let mbps = Some(Rate::from_mbps(1));
+        assert_eq!(total("m.txt", None), Ok(None));
+        assert_eq!(total("m.txt", mbps), Ok(Some(30e6)));
+        assert_eq!(total("m.csv", mbps).expect_err("has one").key, "unit");
+        assert_eq!(total("towns.0001.demands", None), Ok(Some(40e3)));
+        std::fs::remove_file(folder.join("towns.graph")).expect("removed");
+        assert!(total("towns.0001.demands", None).expect_err("no graph").message.contains("nodes are numbers"));
+        std::fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]
@@ -645,7 +690,7 @@ mod tests {
             (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into(), by: None }, "weights.h1"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Population) }, "by"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Capacity) }, "weights"),
-            (MatrixSpec::File { file: "nowhere.csv".into(), direction: None }, "file"),
+            (MatrixSpec::File { file: "nowhere.csv".into(), unit: None, direction: None }, "file"),
         ] {
             assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
         }

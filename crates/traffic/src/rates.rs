@@ -35,14 +35,22 @@ pub(crate) fn error(line: u64, message: impl Into<String>) -> ListError {
     ListError { line, message: message.into() }
 }
 
-/// Reads a matrix: node-link JSON with `demands`, else CSV. Never panics, whatever the bytes.
+/// Reads a matrix: node-link JSON with `demands`, SNDlib's native text or XML, Repetita's demands (by
+/// number), else CSV. Never panics, whatever the bytes.
 pub fn parse_matrix_bytes(bytes: &[u8]) -> Result<Entries, ListError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let line = 1 + bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() as u64;
         error(line, "not UTF-8 text")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let found = if text.trim_start().starts_with('{') { crate::demands::parse(text) } else { csv_matrix(text) }?;
+    let begins = |with: &str| text.trim_start().starts_with(with);
+    let found = match text {
+        _ if begins("{") => crate::demands::parse(text),
+        _ if begins("<") => crate::sndlib::xml(text),
+        _ if begins("?SNDlib") => crate::sndlib::native(text),
+        _ if crate::repetita::is_demands(text) => crate::repetita::parse(text),
+        _ => csv_matrix(text),
+    }?;
     if found.entries.is_empty() {
         return Err(error(1, "no entry above zero"));
     }

@@ -21,11 +21,8 @@ pub fn parse_native(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError
         let words = &line.words[..];
         let opens = |name: &str| words == [name];
         match section.as_str() {
-            _ if words.is_empty() || words[0].starts_with('?') => {
-                if words.is_empty() {
-                    section.clear();
-                }
-            }
+            _ if words.is_empty() => section.clear(),
+            _ if words[0].starts_with('?') => {}
             _ if opens("NODES") || opens("LINKS") || opens("DEMANDS") || opens("ADMISSIBLE_PATHS") || opens("META") => {
                 words[0].clone_into(&mut section);
             }

@@ -281,9 +281,12 @@ fn graphmls_defaults_count_where_an_element_states_nothing() {
     assert!(of_nodes.nodes.iter().all(|n| n.class.as_deref() == Some("core")));
 }
 
+/// Two ends and Mbps.
+type Drawn = (usize, usize, u32);
+
 /// A network in each of the formats that state capacities.
-fn written(format: Format, names: &[String], links: &[(usize, usize, u32)]) -> String {
-    let lines = |each: &dyn Fn(usize, &(usize, usize, u32)) -> String| -> String {
+fn written(format: Format, names: &[String], links: &[Drawn]) -> String {
+    let lines = |each: &dyn Fn(usize, &Drawn) -> String| -> String {
         links.iter().enumerate().map(|(i, l)| each(i, l)).collect()
     };
     let nodes = |each: &dyn Fn(usize, &String) -> String| -> String {
@@ -339,7 +342,7 @@ proptest! {
     ) {
         let names: Vec<String> = (0..n).map(|i| format!("Town_{i}")).collect();
         // Each pair once: with its opposite it would be one link in formats of directions.
-        let mut links: Vec<(usize, usize, u32)> =
+        let mut links: Vec<Drawn> =
             drawn.into_iter().map(|((a, b), c)| ((a % n).min(b % n), (a % n).max(b % n), c)).filter(|l| l.0 != l.1).collect();
         links.dedup_by_key(|l| (l.0, l.1));
         links.sort_unstable();
