@@ -60,10 +60,7 @@ const OUTSIDE: [&str; 3] = ["host", "mgmt-net", "macvlan"];
 
 /// Reads a topology.
 pub fn parse(text: &str) -> Result<Draft, FormatError> {
-    let lab: Lab = serde_saphyr::from_str(text).map_err(|e| {
-        let line = e.location().map(|at| at.line() as usize).filter(|n| *n > 0);
-        FormatError { line, message: format!("not containerlab's YAML: {}", short(&e.to_string())) }
-    })?;
+    let lab: Lab = serde_saphyr::from_str(text).map_err(|e| not_yaml(text, &e))?;
     let topology = lab.topology.ok_or_else(|| FormatError::whole("no `topology`; is this containerlab's YAML?"))?;
     let mut builder = Builder::new(false);
     for (name, container) in &topology.nodes {
@@ -94,6 +91,15 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
         draft.notes.push(format!("{outside} links that leave the laboratory are left out"));
     }
     Ok(draft)
+}
+
+fn not_yaml(text: &str, e: &serde_saphyr::Error) -> FormatError {
+    // YAML takes a lone CR for the end of a line, too.
+    let lines = text.split('\n').count();
+    let line = e.location().map(|at| (at.line() as usize).clamp(1, lines));
+    let what = e.without_snippet().to_string();
+    let what = what.lines().find(|l| !l.trim().is_empty()).unwrap_or("unreadable");
+    FormatError { line, message: format!("not containerlab's YAML: {}", short(what)) }
 }
 
 fn set_kinds(draft: &mut Draft, topology: &Topology) {

@@ -396,6 +396,8 @@ fn errors_name_the_line_and_what_was_expected() {
         (Format::Repetita, "NODES 1\nlabel x y\na 0 0\n", "no EDGES"),
         (Format::Repetita, "NODES 1\nlabel x y\na 0 0\nEDGES 1\ne 0 0 1 fast 1\n", "line 5: `fast` is no bandwidth"),
         (Format::Containerlab, "a: 1\n", "no `topology`"),
+        (Format::Containerlab, "topology:\n  nodes: [1, 2\n", "line 2: not containerlab's YAML: "),
+        (Format::Containerlab, "topology:\n  nodes:\n    a: {kind: [x]}\n", "line 3: not containerlab's YAML: "),
         (Format::Containerlab, "topology: {nodes: {a: }, links: [{endpoints: [\"a:1\"]}]}", "links[0]: 1 endpoints"),
         (Format::AsRelationships, "1|2|-1\n1|2\n", "line 2: 2 words, and no relation"),
         (Format::AsRelationships, "1|x|0\n", "line 1: `x` is no AS number"),
@@ -433,9 +435,14 @@ fn mutate(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// A reader must not panic, and what it accepts must be a draft whose indices hold.
+/// A reader must not panic, what it accepts must be a draft whose indices hold, and what it blames
+/// must be a line of the file.
 fn is_sound(format: Format, bytes: &[u8]) -> bool {
-    parse_bytes(format, bytes).map_or(true, |d| d.links.iter().all(|l| l.a.max(l.b) < d.nodes.len()))
+    let lines = bytes.split(|b| *b == b'\n').count();
+    match parse_bytes(format, bytes) {
+        Ok(d) => d.links.iter().all(|l| l.a.max(l.b) < d.nodes.len()),
+        Err(e) => e.line.is_none_or(|line| (1..=lines).contains(&line)),
+    }
 }
 
 proptest! {
