@@ -297,7 +297,8 @@ mod tests {
             let points: Vec<(u32, f64)> = sizes.into_iter().zip(shares).collect();
             let body: String = points.iter().map(|(x, p)| format!("{x} {p}\n")).collect();
             let mut before = 0.0;
-            let stepped: f64 = points.iter().map(|(x, p)| f64::from(*x) * (p - std::mem::replace(&mut before, *p))).sum();
+            let step = |(x, p): &(u32, f64)| f64::from(*x) * (p - std::mem::replace(&mut before, *p));
+            let stepped: f64 = points.iter().map(step).sum();
             let mean = if steps { stepped } else { EmpiricalCdf::parse(&body).expect("valid").mean() };
             let cdf = EmpiricalCdf::parse(&format!("{mean}\n{body}")).expect("valid");
             prop_assert!((cdf.mean() / mean - 1.0).abs() <= NEAR_MEAN);

@@ -24,8 +24,9 @@ pub enum Recognised {
 }
 
 /// Two formats of Rocketfuel's look alike.
-const WEIGHTS_GUESSED: &str = "lines are `from to number`, and the file's name has neither `weights` nor `latencies` in it: \
-                               numbers are taken for weights; write format = \"rocketfuel-latencies\" if they are milliseconds";
+const WEIGHTS_GUESSED: &str = "lines are `from to number`, and the file's name has neither `weights` nor `latencies` \
+                               in it: numbers are taken for weights; write format = \"rocketfuel-latencies\" if they \
+                               are milliseconds";
 
 /// Looks at a file's beginning, and at its name where that decides.
 pub fn recognise(path: &Path, bytes: &[u8]) -> Recognised {
