@@ -9,6 +9,7 @@
 pub mod cache;
 pub mod fifo;
 pub mod limit;
+pub mod names;
 pub mod node;
 pub mod packet;
 pub mod pfc;

@@ -62,7 +62,8 @@ pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<St
 /// A topology file, as it is.
 pub(crate) fn of_file(path: &Path, format: Option<&str>, radius: u32) -> Result<String, ScenarioError> {
     let format = format.map(named).transpose()?;
-    let description = describe::file(path, format, Options { radius }).map_err(|error| ScenarioError {
+    let options = Options { radius, ..Options::default() };
+    let description = describe::file(path, format, options).map_err(|error| ScenarioError {
         key: String::new(),
         line: error.line,
         message: error.message,

@@ -130,20 +130,9 @@ impl Draft {
         }
     }
 
-    /// Makes names unique: a name that several nodes have gets `#` and the node's number in the
-    /// source, from the second on.
+    /// Makes names unique, as [`midpath_core::names`] does.
     pub fn make_names_unique(&mut self) {
-        let mut seen = rustc_hash::FxHashSet::default();
-        for (i, node) in self.nodes.iter_mut().enumerate() {
-            let base = if node.name.is_empty() { "node".to_owned() } else { node.name.clone() };
-            let mut name = base.clone();
-            let mut suffix = i;
-            while !seen.insert(name.clone()) {
-                name = format!("{base}#{suffix}");
-                suffix += 1;
-            }
-            node.name = name;
-        }
+        midpath_core::names::make_unique(self.nodes.iter_mut().map(|node| &mut node.name));
     }
 
     /// The topology, once every link has a rate and a delay. A zero delay becomes `min_delay`;

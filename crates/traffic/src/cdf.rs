@@ -1,5 +1,6 @@
 //! Empirical distributions of flow sizes.
 
+use crate::rates::short;
 use crate::suggest::unknown;
 use rand::Rng;
 
@@ -21,6 +22,47 @@ pub struct CdfError {
     pub message: String,
 }
 
+/// How far a stated mean may be from the points': they are rounded.
+const NEAR_MEAN: f64 = 0.02;
+
+/// The numbers of each line that has some, with the line. Headings are left out.
+fn rows(text: &str) -> Result<Vec<(usize, Vec<f64>)>, CdfError> {
+    let mut rows = Vec::new();
+    let mut is_first = true;
+    for (i, line) in text.lines().enumerate() {
+        let fields = fields(line.split('#').next().unwrap_or(""));
+        if fields.is_empty() {
+            continue;
+        }
+        let is_heading = std::mem::take(&mut is_first)
+            && fields.len() > 1
+            && fields.iter().all(|f| f.starts_with(|c: char| c.is_alphabetic()) && f.parse::<f64>().is_err());
+        if is_heading {
+            continue;
+        }
+        let number = |f: &&str| {
+            let message = |why: &str| CdfError { line: i + 1, message: format!("`{}` {why}", short(f)) };
+            if f.contains(',') {
+                return Err(message("may be a thousand or a fraction: write numbers with a point, or with none"));
+            }
+            f.parse::<f64>().map_err(|_| message("is no number; a line is `size_bytes percent`"))
+        };
+        rows.push((i + 1, fields.iter().map(number).collect::<Result<Vec<f64>, _>>()?));
+    }
+    Ok(rows)
+}
+
+/// Apart by semicolons, by white space, or by commas alone.
+fn fields(line: &str) -> Vec<&str> {
+    let line = line.trim();
+    let by_comma: Vec<&str> = line.split(',').map(str::trim).collect();
+    let commas_alone = by_comma.len() > 1 && by_comma.iter().all(|f| !f.is_empty() && !f.contains(char::is_whitespace));
+    if commas_alone && !line.contains(';') {
+        return by_comma;
+    }
+    line.split(|c: char| c.is_whitespace() || c == ';').filter(|f| !f.is_empty()).collect()
+}
+
 /// A cumulative distribution given by points, linear in size between them (as the HPCC traffic
 /// generator reads it). Two points of one size are a share of flows of exactly that size.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,29 +72,82 @@ pub struct EmpiricalCdf {
 }
 
 impl EmpiricalCdf {
-    /// Reads lines `size_bytes percent`; `#` starts a comment. The last line is 100 percent (or 1,
-    /// when shares are given as fractions); sizes and shares never fall.
+    /// Reads lines `size_bytes percent`; see [`EmpiricalCdf::parse_in`].
     pub fn parse(text: &str) -> Result<EmpiricalCdf, CdfError> {
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        for (i, line) in text.lines().enumerate() {
-            let fields: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
-            if !fields.is_empty() {
-                let message = |m: &str| CdfError { line: i + 1, message: m.to_owned() };
-                let point = Self::point(&fields).ok_or_else(|| message("not `size_bytes percent`"))?;
-                if points.last().is_some_and(|last| point.0 < last.0 || point.1 < last.1) {
-                    return Err(message("sizes and percentages must not fall"));
-                }
-                points.push(point);
-            }
-        }
-        Self::normalise(points).map_err(|m| CdfError { line: text.lines().count().max(1), message: m.to_owned() })
+        EmpiricalCdf::parse_in(text, None)
     }
 
-    fn point(fields: &[&str]) -> Option<(f64, f64)> {
-        let [size, share] = fields else { return None };
-        let (size, share) = (size.parse::<f64>().ok()?, share.parse::<f64>().ok()?);
+    /// Reads lines `size percent`, apart by white space or commas, with sizes in units of so many
+    /// bytes (1 unless said); `#` starts a comment, and words in the first line are headings. The
+    /// last line is 100 percent (or 1, when shares are given as fractions); sizes and shares never
+    /// fall.
+    ///
+    /// Three columns are ns-2's and pFabric's: the middle one says nothing, and since sizes may be
+    /// packets, the unit has to be said. A number alone in the first line is the mean, as in Homa's
+    /// files: it decides whether sizes between two points come up (linear) or not (steps).
+    pub fn parse_in(text: &str, unit: Option<f64>) -> Result<EmpiricalCdf, CdfError> {
+        let mut rows = rows(text)?;
+        let last = text.lines().count().max(1);
+        let stated = if rows.len() > 1 && rows[0].1.len() == 1 { Some(rows.remove(0).1[0]) } else { None };
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (line, fields) in &rows {
+            let wrong = |message: String| CdfError { line: *line, message };
+            let first = rows[0].1.len();
+            if fields.len() != first {
+                return Err(wrong(format!("{} columns, the lines before have {first}", fields.len())));
+            }
+            let point = Self::point(fields, unit).map_err(wrong)?;
+            if points.last().is_some_and(|last| point.0 < last.0 || point.1 < last.1) {
+                return Err(wrong("sizes and percentages must not fall".to_owned()));
+            }
+            points.push(point);
+        }
+        let linear = Self::normalise(points).map_err(|m| CdfError { line: last, message: m.to_owned() })?;
+        match stated {
+            None => Ok(linear),
+            Some(mean) => linear.with_mean(mean * unit.unwrap_or(1.0)).map_err(|m| CdfError { line: 1, message: m }),
+        }
+    }
+
+    fn point(fields: &[f64], unit: Option<f64>) -> Result<(f64, f64), String> {
+        let (size, share) = match (fields, unit) {
+            (&[size, share], _) | (&[size, _, share], Some(_)) => (size * unit.unwrap_or(1.0), share),
+            ([_, _, _], None) => {
+                return Err(
+                    "3 columns, as ns-2 and pFabric write them: size, a number without meaning, share. Sizes may \
+                            be packets there: say what 1 is, unit = \"1460 B\" or unit = \"1 B\""
+                        .to_owned(),
+                );
+            }
+            _ => return Err(format!("{} columns; a line is `size_bytes percent`", fields.len())),
+        };
         // 10¹⁵ bytes: no flow is larger, and every whole size up to there is a float.
-        ((0.0..=1e15).contains(&size) && (0.0..=100.0).contains(&share)).then_some((size, share))
+        if (0.0..=1e15).contains(&size) && (0.0..=100.0).contains(&share) {
+            return Ok((size, share));
+        }
+        Err(format!("size {size} and share {share}: sizes are from 0 to 1e15 bytes, shares up to 100 percent"))
+    }
+
+    /// Of two ways to read the points the one that has this mean.
+    fn with_mean(self, stated: f64) -> Result<EmpiricalCdf, String> {
+        let mut before = 0.0;
+        let steps = self.points.iter().flat_map(|&(size, share)| {
+            let step = [(size, before), (size, share)];
+            before = share;
+            step
+        });
+        let steps = EmpiricalCdf { points: steps.collect() };
+        let apart = |cdf: &EmpiricalCdf| (cdf.mean() / stated - 1.0).abs();
+        let nearer = if apart(&self) <= apart(&steps) { &self } else { &steps };
+        if apart(nearer) <= NEAR_MEAN {
+            return Ok(nearer.clone());
+        }
+        Err(format!(
+            "a number alone is the mean, and {stated} bytes is not that of the lines below: {:.0} with steps, {:.0} without; \
+             take it out if it is something else",
+            steps.mean(),
+            self.mean()
+        ))
     }
 
     fn normalise(mut points: Vec<(f64, f64)>) -> Result<EmpiricalCdf, &'static str> {
@@ -149,9 +244,68 @@ mod tests {
         assert!(EmpiricalCdf::built_in("websearch").is_err_and(|m| m.contains("web-search")));
     }
 
+    #[test]
+    fn commas_headings_and_three_columns_are_read_where_they_say_one_thing() {
+        let plain = EmpiricalCdf::parse("1460 15\n2920 60\n14600 100").expect("valid");
+        for text in [
+            "1460,15\n2920,60\n14600,100\n",
+            "size,percent\n1460, 15\n2920, 60\n14600, 100\n",
+            "size percent\n1460\t15\n2920\t60\n14600\t100\n",
+            "1460;15\n2920;60\n14600;100\n",
+        ] {
+            assert_eq!(EmpiricalCdf::parse(text).as_ref(), Ok(&plain), "{text}");
+        }
+        let shares = EmpiricalCdf::parse("1460 0.15\n2920 0.5\n14600 1").expect("valid");
+        for (text, unit) in [
+            ("1 1 0.15\n2 1 0.5\n10 1 1\n", 1460.0),
+            ("1460,1,0.15\n2920,1,0.5\n14600,1,1", 1.0),
+            ("1 0.15\n2 0.5\n10 1\n", 1460.0),
+        ] {
+            assert_eq!(EmpiricalCdf::parse_in(text, Some(unit)).as_ref(), Ok(&shares), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_said() {
+        for (text, line, message) in [
+            ("1 1 0.15\n10 1 1\n", 1, "3 columns, as ns-2 and pFabric"),
+            ("1 2 3 4\n", 1, "4 columns"),
+            ("1460\n", 1, "1 columns"),
+            ("0 0\n1460 0,15\n", 2, "`0,15` may be a thousand or a fraction"),
+            ("0 0\n1460;0,15\n", 2, "may be a thousand"),
+            ("0 0\nmany 100\n", 2, "`many` is no number"),
+            ("0 0\n10 50 3\n", 2, "3 columns, the lines before have 2"),
+            ("5000\n0 0\n1000 1\n", 1, "a number alone is the mean"),
+            ("0 0\n10 101\n", 2, "shares up to 100"),
+        ] {
+            let e = EmpiricalCdf::parse(text).expect_err(text);
+            assert!(e.line == line && e.message.contains(message), "{text:?}: {e}");
+        }
+    }
+
     proptest! {
+        /// Homa's files begin with the mean: whichever way it was reckoned, it is kept.
         #[test]
-        fn the_parser_never_panics(text in "[0-9. \\n#e-]{0,80}", u in 0.0..=1.0) {
+        fn a_leading_mean_decides_how_points_are_read(
+            sizes in proptest::collection::btree_set(1u32..1_000_000, 2..20),
+            shares in proptest::collection::btree_set(1u32..1000, 20),
+            steps: bool,
+        ) {
+            let n = sizes.len();
+            let shares: Vec<f64> =
+                shares.into_iter().take(n - 1).map(|s| f64::from(s) / 1000.0).chain([1.0]).collect();
+            let points: Vec<(u32, f64)> = sizes.into_iter().zip(shares).collect();
+            let body: String = points.iter().map(|(x, p)| format!("{x} {p}\n")).collect();
+            let mut before = 0.0;
+            let step = |(x, p): &(u32, f64)| f64::from(*x) * (p - std::mem::replace(&mut before, *p));
+            let stepped: f64 = points.iter().map(step).sum();
+            let mean = if steps { stepped } else { EmpiricalCdf::parse(&body).expect("valid").mean() };
+            let cdf = EmpiricalCdf::parse(&format!("{mean}\n{body}")).expect("valid");
+            prop_assert!((cdf.mean() / mean - 1.0).abs() <= NEAR_MEAN);
+        }
+
+        #[test]
+        fn the_parser_never_panics(text in "[0-9., ;a\\n#e-]{0,80}", u in 0.0..=1.0) {
             if let Ok(cdf) = EmpiricalCdf::parse(&text) {
                 prop_assert!(cdf.quantile(u).is_finite() && cdf.mean() >= 0.0);
             }

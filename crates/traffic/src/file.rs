@@ -38,12 +38,25 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 
 /// A file that a workload names, to be read piece by piece.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
-    Ok(Box::new(BufReader::new(open_file(path, MAX_FILE)?)))
+    let mut file = BufReader::new(open_file(path, MAX_FILE)?);
+    refuse_spreadsheets(file.fill_buf()?)?;
+    Ok(Box::new(file))
+}
+
+/// Spreadsheets are archives (`.xlsx`, `.ods`) or OLE's compound files (`.xls`).
+fn refuse_spreadsheets(head: &[u8]) -> Result<(), Error> {
+    if head.starts_with(b"PK\x03\x04") || head.starts_with(b"\xd0\xcf\x11\xe0") {
+        let message = "a spreadsheet (.xlsx, .ods, .xls), which is not read: save the sheet as CSV and name that file";
+        return Err(Error::new(ErrorKind::InvalidData, message));
+    }
+    Ok(())
 }
 
 /// The bytes of a file that a workload names.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    read_file(path, MAX_FILE)
+    let bytes = read_file(path, MAX_FILE)?;
+    refuse_spreadsheets(&bytes)?;
+    Ok(bytes)
 }
 
 /// The same as text.
@@ -60,6 +73,18 @@ mod tests {
         assert!(read(Path::new("/dev/zero")).is_err());
         assert!(read(Path::new("src")).is_err());
         assert!(read_text(Path::new("Cargo.toml")).is_ok_and(|t| t.contains("midpath-traffic")));
+    }
+
+    #[test]
+    fn spreadsheets_are_told_how_to_become_readable() {
+        for (name, head) in [("xlsx", &b"PK\x03\x04xl/workbook.xml"[..]), ("xls", &b"\xd0\xcf\x11\xe0\xa1\xb1"[..])] {
+            let path = std::env::temp_dir().join(format!("midpath-sheet-{}.{name}", std::process::id()));
+            std::fs::write(&path, head).expect("written");
+            for e in [read(&path).err(), read_text(&path).err(), open(&path).err()] {
+                assert!(e.expect("refused").to_string().contains("save the sheet as CSV"), "{name}");
+            }
+            std::fs::remove_file(&path).expect("removed");
+        }
     }
 
     #[test]

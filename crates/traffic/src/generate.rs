@@ -173,6 +173,9 @@ impl<'a> Run<'a> {
         }
         let matrix = spec.draw(hosts, self.cx.hosts, self.cx.base_dir, &mut self.stream(Purpose::Matrix));
         let matrix = matrix.map_err(|e| e.under("matrix"))?;
+        if let Some(note) = matrix.note() {
+            self.out.note(format!("workload[{}].matrix: {note}", self.index));
+        }
         match arrivals {
             ArrivalSpec::Poisson { rate_per_s, load, load_of, rounds } => {
                 let rate = Intensity { rate_per_s: *rate_per_s, load: *load, load_of: load_of.as_deref() };

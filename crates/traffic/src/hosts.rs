@@ -98,8 +98,16 @@ impl HostTable {
         if found.is_empty() { Err(unknown("host like", pattern, self.names())) } else { Ok(found) }
     }
 
-    /// The host called `name`, or all hosts of the place of that name; at least one.
+    /// The host called `name`, or all hosts of the place of that name, or the one whose node index it
+    /// is in decimal; at least one.
     pub(crate) fn all(&self, name: &str) -> Result<Vec<&Host>, String> {
+        let known = self.by_name.contains_key(name) || self.by_place.contains_key(name);
+        let by_index = name.parse().ok().filter(|_| !known).and_then(|n: u32| self.at(n));
+        by_index.map_or_else(|| self.named(name), |host| Ok(vec![host]))
+    }
+
+    /// The host called `name`, or all hosts of the place of that name; at least one.
+    pub(crate) fn named(&self, name: &str) -> Result<Vec<&Host>, String> {
         if let Some(&i) = self.by_name.get(name) {
             return Ok(vec![&self.hosts[i]]);
         }
@@ -109,8 +117,7 @@ impl HostTable {
                 hosts => Ok(hosts.iter().map(|&i| &self.hosts[i]).collect()),
             };
         }
-        let by_index = name.parse().ok().and_then(|n: u32| self.at(n));
-        by_index.map(|host| vec![host]).ok_or_else(|| unknown("host", name, self.names()))
+        Err(unknown("host", name, self.names()))
     }
 
     /// The one host that `name` names, with a message when there is none, or more than one.

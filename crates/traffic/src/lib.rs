@@ -7,7 +7,7 @@
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
 //! | [`generate`] | both, as a [`FlowList`] in order of their start |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
-//! | [`parse_matrix_bytes`] | traffic matrices: CSV, and the demands of topohub's JSON |
+//! | [`parse_matrix_bytes`] | traffic matrices: CSV, and demands of topohub, SNDlib and Repetita |
 //!
 //! # Randomness
 //!
@@ -19,6 +19,7 @@
 
 mod arrivals;
 mod cdf;
+mod demands;
 mod explicit;
 mod file;
 mod flow;
@@ -29,7 +30,9 @@ mod list;
 mod matrix;
 mod objects;
 mod rates;
+mod repetita;
 mod sizes;
+mod sndlib;
 mod stream;
 mod workload;
 
@@ -44,7 +47,7 @@ pub use flows::FlowList;
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};
-pub use matrix::{GravityBy, MatrixSpec};
+pub use matrix::{Direction, GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;
 pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};

@@ -133,12 +133,18 @@ pub(crate) struct HpccList<'a> {
     wanted: u64,
 }
 
+fn not_a_count(first: &str) -> &'static str {
+    match first.split_whitespace().next() {
+        Some("Nodes") => "this is htsim's .cm: not read; write its connections as CSV, src,dst,size,start",
+        _ => "the first line is the number of flows, nothing else",
+    }
+}
+
 impl<'a> HpccList<'a> {
     fn new(reader: Box<dyn BufRead + 'a>) -> Result<HpccList<'a>, ListError> {
         let mut lines = Lines { reader, line: 0, text: String::new() };
         let (line, first) = lines.next()?.ok_or_else(|| error(1, "empty; the first line is the number of flows"))?;
-        let wanted: u64 =
-            first.trim().parse().map_err(|_| error(line, "the first line is the number of flows, nothing else"))?;
+        let wanted: u64 = first.trim().parse().map_err(|_| error(line, not_a_count(first)))?;
         if wanted > MAX_FLOWS {
             return Err(error(line, format!("{wanted} flows are more than {MAX_FLOWS}")));
         }
@@ -383,6 +389,7 @@ mod tests {
             (Hpcc, "1\n0 1 3 100 2\n", 2, "5 fields"),
             (Hpcc, "1\n0 1 3 100 -5 1\n", 2, "size"),
             (Hpcc, "99999999999\n", 1, "more than"),
+            (Hpcc, "Nodes 8\nConnections 1\n0->1 id 1 start 0 size 9\n", 1, "htsim's .cm: not read"),
             (Csv, "src,dst,size\n", 1, "no column `start`"),
             (Csv, "src,dst,size,strat\n", 1, "did you mean `start`"),
             (Csv, "src,dst,size,start\na,b,1\n", 2, "3 fields"),

@@ -2,8 +2,10 @@
 
 use crate::hosts::{Host, HostTable};
 use crate::rates::{MAX_ENTRIES, parse_matrix_bytes};
+use crate::repetita;
 use crate::stream::Stream;
 use midpath_core::spec::SpecError;
+use midpath_core::units::Rate;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
@@ -65,10 +67,29 @@ pub enum MatrixSpec {
         /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square:
         /// receivers' names in the first line, behind an empty cell, and a sender's name at the
         /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
-        /// `graph.demands`, as topohub writes it: these have no unit, so say `load_of`. Names are
-        /// those of hosts or routers.
+        /// `graph.demands` by id or by name, as topohub writes it: these have no unit, so say
+        /// `load_of` or `unit`. Or SNDlib's native text or XML, whose demands have a unit if the
+        /// file states it. Or Repetita's demands, with the `.graph` of the same network beside.
+        /// Names are those of hosts or routers.
         file: String,
+        /// What 1 is of an amount without a unit, such as "1 Mbps".
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<Rate>,
+        /// Whether what goes from A to B goes from B to A, too; "both-ways" for topohub's demands,
+        /// else "one-way", unless said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        direction: Option<Direction>,
     },
+}
+
+/// What a demand between two places means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From the first to the second.
+    OneWay,
+    /// As much back.
+    BothWays,
 }
 
 /// Weights of hosts that come from the map.
@@ -96,6 +117,8 @@ type Pair = (u32, u32);
 pub(crate) struct Matrix<'a> {
     members: Vec<&'a Host>,
     pairs: Pairs,
+    /// What was taken for granted.
+    note: Option<String>,
 }
 
 #[derive(Debug)]
@@ -140,9 +163,9 @@ impl MatrixSpec {
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
             MatrixSpec::Gravity { weights, by } => Pairs::Weighted(Gravity::new(weights, *by, &members, hosts)?),
-            MatrixSpec::File { file } => return rated(file, base_dir, hosts),
+            MatrixSpec::File { file, unit, direction } => return rated(file, (*unit, *direction), base_dir, hosts),
         };
-        Ok(Matrix { members, pairs })
+        Ok(Matrix { members, pairs, note: None })
     }
 }
 
@@ -177,7 +200,7 @@ fn incast<'a>(
     chosen.sort_unstable();
     let pairs = chosen.into_iter().map(|i| (i as u32, all as u32)).collect();
     members.push(receiver);
-    Ok(Matrix { members, pairs: Pairs::Listed(pairs) })
+    Ok(Matrix { members, pairs: Pairs::Listed(pairs), note: None })
 }
 
 fn random(wanted: u64, replacement: bool, n: u32, rng: &mut Stream) -> Result<Pairs, SpecError> {
@@ -221,34 +244,62 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
     if out.is_empty() {
         return Err(SpecError::new("pairs", "names no pair; write [[\"h0\", \"h1\"], …]"));
     }
-    Ok(Matrix { members, pairs: Pairs::Listed(out) })
+    Ok(Matrix { members, pairs: Pairs::Listed(out), note: None })
 }
 
 /// The matrix of a file. What goes between two places is shared evenly by all pairs of their hosts.
-fn rated<'a>(file: &str, base_dir: &Path, hosts: &'a HostTable) -> Result<Matrix<'a>, SpecError> {
+fn rated<'a>(
+    file: &str,
+    (unit, direction): (Option<Rate>, Option<Direction>),
+    base_dir: &Path,
+    hosts: &'a HostTable,
+) -> Result<Matrix<'a>, SpecError> {
     let at_file = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
-    let bytes = crate::file::read(&base_dir.join(file)).map_err(|e| at_file(&e))?;
-    let found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
+    let path = base_dir.join(file);
+    let bytes = crate::file::read(&path).map_err(|e| at_file(&e))?;
+    let mut found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
+    if str::from_utf8(&bytes).is_ok_and(repetita::is_demands) {
+        let graph = repetita::graph_of(&path).ok_or_else(|| at_file(&"demands of Repetita in a file not called so"))?;
+        let text = crate::file::read_text(&graph)
+            .map_err(|e| at_file(&format!("nodes are numbers, and {} is not read: {e}", graph.display())))?;
+        repetita::name(&mut found, &text).map_err(|e| at_file(&e))?;
+    }
+    if let Some(unit) = unit {
+        if found.has_unit {
+            return Err(SpecError::new("unit", format!("amounts in {file} have a unit; leave this out")));
+        }
+        found.entries.iter_mut().for_each(|e| e.amount *= unit.as_f64());
+        found.has_unit = true;
+    }
     let members: Vec<&Host> = hosts.hosts().iter().collect();
     let index: FxHashMap<u32, u32> = (0..).zip(&members).map(|(i, h)| (h.node, i)).collect();
     let (mut pairs, mut rates) = (Vec::new(), Vec::new());
+    let both_ways = direction.map_or(found.both_ways, |d| d == Direction::BothWays);
     for entry in &found.entries {
-        let all = |name: &str| hosts.all(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
+        let all = |name: &str| hosts.named(name).map_err(|m| at_file(&format!("line {}: {m}", entry.line)));
         let (from, to) = (all(&entry.from)?, all(&entry.to)?);
         let own = from.iter().flat_map(|a| to.iter().map(move |b| (a.node, b.node))).filter(|(a, b)| a != b);
         let own: Vec<Pair> = own.map(|(a, b)| (index[&a], index[&b])).collect();
+        let back: Vec<Pair> = own.iter().filter(|_| both_ways).map(|&(a, b)| (b, a)).collect();
         if own.is_empty() {
             let message = format!("line {}: `{}` and `{}` are the same host", entry.line, entry.from, entry.to);
             return Err(at_file(&message));
         }
-        if pairs.len() + own.len() > MAX_ENTRIES {
+        if pairs.len() + own.len() + back.len() > MAX_ENTRIES {
             return Err(at_file(&format!("more than {MAX_ENTRIES} pairs of hosts")));
         }
-        rates.resize(rates.len() + own.len(), entry.amount / own.len() as f64);
-        pairs.extend(own);
+        let share = entry.amount / own.len() as f64;
+        pairs.extend(own.into_iter().chain(back));
+        rates.resize(pairs.len(), share);
     }
     let rated = Rated { pairs, before: running_sum(&rates), has_unit: found.has_unit };
-    Ok(Matrix { members, pairs: Pairs::Rated(rated) })
+    let note = (found.both_ways && direction.is_none()).then(|| {
+        format!(
+            "{file}: each demand runs both ways, as topohub counts them; direction = \"one-way\" takes them as they are \
+             written, and direction = \"both-ways\" ends this note"
+        )
+    });
+    Ok(Matrix { members, pairs: Pairs::Rated(rated), note })
 }
 
 /// Draws ordered pairs with P(s, d) ∝ w_s · w_d, s ≠ d.
@@ -342,6 +393,11 @@ impl<'a> Matrix<'a> {
         (self.members[from as usize], self.members[to as usize])
     }
 
+    /// What whoever wrote the specification should know.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
     /// How many pairs a round has; `None` where pairs are weighted and a round has no meaning.
     pub(crate) fn round_len(&self) -> Option<u64> {
         match &self.pairs {
@@ -400,7 +456,6 @@ pub(crate) fn members<'a>(patterns: Option<&[String]>, hosts: &'a HostTable) -> 
 mod tests {
     use super::*;
     use crate::stream::{Purpose, stream};
-    use midpath_core::units::Rate;
     use proptest::prelude::*;
 
     fn table(n: u32) -> HostTable {
@@ -494,12 +549,21 @@ mod tests {
 
     /// A matrix from a file of this text, over three hosts of which two are at one place.
     fn from_file<R>(name: &str, text: &str, look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R) -> R {
+        directed(name, text, None, look)
+    }
+
+    fn directed<R>(
+        name: &str,
+        text: &str,
+        direction: Option<Direction>,
+        look: impl FnOnce(Result<Matrix<'_>, SpecError>) -> R,
+    ) -> R {
         let folder = std::env::temp_dir().join(format!("midpath-matrix-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("m.csv"), text).expect("a file");
         let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
         let hosts = table(3).with_places(places);
-        let spec = MatrixSpec::File { file: "m.csv".into() };
+        let spec = MatrixSpec::File { file: "m.csv".into(), unit: None, direction };
         let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
         std::fs::remove_dir_all(&folder).expect("removed");
         found
@@ -523,6 +587,62 @@ mod tests {
             }
             assert!(count.is_empty());
         });
+    }
+
+    #[test]
+    fn a_demand_runs_both_ways_where_its_format_or_the_scenario_says_so() {
+        let topohub = r#"{"graph": {"demands": {"0": {"1": 3}}}, "nodes": [{"name": "Bern"}, {"name": "Basel"}]}"#;
+        let csv = "from,to,rate\nBern,Basel,3\n";
+        for (i, (text, direction, pairs, said)) in [
+            (topohub, None, 4, true),
+            (topohub, Some(Direction::OneWay), 2, false),
+            (topohub, Some(Direction::BothWays), 4, false),
+            (csv, None, 2, false),
+            (csv, Some(Direction::BothWays), 4, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            directed(&format!("directed-{i}"), text, direction, |matrix| {
+                let matrix = matrix.expect("valid");
+                assert_eq!(matrix.note().is_some_and(|n| n.contains("both ways")), said, "{i}");
+                let Pairs::Rated(rated) = &matrix.pairs else { panic!("rated") };
+                assert_eq!(rated.pairs.len(), pairs, "{i}");
+                assert_eq!(rated.before.last().copied(), Some(1.5 * pairs as f64), "{i}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_unit_is_for_amounts_that_have_none() {
+        let folder = std::env::temp_dir().join(format!("midpath-units-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let sndlib = "?SNDlib native format\nDEMANDS (\n d ( Bern Basel ) 1 30.0 UNLIMITED\n)\n";
+        std::fs::write(folder.join("m.txt"), sndlib).expect("written");
+        std::fs::write(folder.join("m.csv"), "from,to,rate\nBern,Basel,3\n").expect("written");
+        std::fs::write(folder.join("towns.0001.demands"), "DEMANDS 1\nlabel src dest bw\nd 1 0 40\n").expect("written");
+        std::fs::write(folder.join("towns.graph"), "NODES 2\nlabel x y\nBern 0 0\nBasel 1 1\n\nEDGES 0\n")
+            .expect("written");
+        let hosts = table(3).with_places([("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])]);
+        let total = |file: &str, unit: Option<Rate>| {
+            let spec = MatrixSpec::File { file: file.into(), unit, direction: None };
+            spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)).map(|m| m.total_bps())
+        };
+        let mbps = Some(Rate::from_mbps(1));
+        assert_eq!(total("m.txt", None), Ok(None));
+        assert_eq!(total("m.txt", mbps), Ok(Some(30e6)));
+        assert_eq!(total("m.csv", mbps).expect_err("has one").key, "unit");
+        assert_eq!(total("towns.0001.demands", None), Ok(Some(40e3)));
+        std::fs::remove_file(folder.join("towns.graph")).expect("removed");
+        assert!(total("towns.0001.demands", None).expect_err("no graph").message.contains("nodes are numbers"));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_number_in_a_matrix_is_a_name_and_never_the_index_of_a_node() {
+        // Node 102 is h2.
+        let message = from_file("number", "from,to,rate\nBern,102,1\n", |m| m.expect_err("no such name").message);
+        assert!(message.contains("there is no host `102`"), "{message}");
     }
 
     #[test]
@@ -570,7 +690,7 @@ mod tests {
             (MatrixSpec::Gravity { weights: [("h1".to_owned(), -1.0)].into(), by: None }, "weights.h1"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Population) }, "by"),
             (MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(GravityBy::Capacity) }, "weights"),
-            (MatrixSpec::File { file: "nowhere.csv".into() }, "file"),
+            (MatrixSpec::File { file: "nowhere.csv".into(), unit: None, direction: None }, "file"),
         ] {
             assert_eq!(round(&spec, 4, 1).expect_err(key).key, key);
         }

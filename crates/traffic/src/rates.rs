@@ -27,42 +27,34 @@ pub struct Entries {
     pub entries: Vec<Entry>,
     /// Whether amounts are bits per second.
     pub has_unit: bool,
+    /// Whether each goes back, too, by the format's own meaning.
+    pub both_ways: bool,
 }
 
-fn error(line: u64, message: impl Into<String>) -> ListError {
+pub(crate) fn error(line: u64, message: impl Into<String>) -> ListError {
     ListError { line, message: message.into() }
 }
 
-/// Reads a matrix: node-link JSON with `demands`, else CSV. Never panics, whatever the bytes.
+/// Reads a matrix: node-link JSON with `demands`, SNDlib's native text or XML, Repetita's demands (by
+/// number), else CSV. Never panics, whatever the bytes.
 pub fn parse_matrix_bytes(bytes: &[u8]) -> Result<Entries, ListError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let line = 1 + bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() as u64;
         error(line, "not UTF-8 text")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let found = if text.trim_start().starts_with('{') { demands(text) } else { csv_matrix(text) }?;
+    let begins = |with: &str| text.trim_start().starts_with(with);
+    let found = match text {
+        _ if begins("{") => crate::demands::parse(text),
+        _ if begins("<") => crate::sndlib::xml(text),
+        _ if begins("?SNDlib") => crate::sndlib::native(text),
+        _ if crate::repetita::is_demands(text) => crate::repetita::parse(text),
+        _ => csv_matrix(text),
+    }?;
     if found.entries.is_empty() {
         return Err(error(1, "no entry above zero"));
     }
     Ok(found)
-}
-
-/// `graph.demands` of topohub's node-link JSON: from, to, amount. They have no unit (SNDlib's
-/// differ by network).
-fn demands(text: &str) -> Result<Entries, ListError> {
-    let graph: serde_json::Value =
-        serde_json::from_str(text).map_err(|e| error(e.line().max(1) as u64, format!("not JSON: {e}")))?;
-    let rows = graph.get("graph").and_then(|g| g.get("demands")).and_then(serde_json::Value::as_object);
-    let rows = rows.ok_or_else(|| error(1, "no `graph.demands`: from, to and amount, as topohub writes them"))?;
-    let mut entries = Vec::new();
-    for (from, row) in rows {
-        let row = row.as_object().ok_or_else(|| error(1, format!("demands of `{from}` are no object")))?;
-        for (to, amount) in row {
-            let amount = amount.as_f64().ok_or_else(|| error(1, format!("demand `{from}` to `{to}` is no number")))?;
-            push(&mut entries, from, to, amount, 1)?;
-        }
-    }
-    Ok(Entries { entries, has_unit: false })
 }
 
 fn csv_matrix(text: &str) -> Result<Entries, ListError> {
@@ -74,7 +66,7 @@ fn csv_matrix(text: &str) -> Result<Entries, ListError> {
         _ if sheet.is_square() => sheet.square()?,
         _ => return Err(error(1, HEADS)),
     };
-    Ok(Entries { entries, has_unit: true })
+    Ok(Entries { entries, has_unit: true, both_ways: false })
 }
 
 /// What the first line of a CSV may be.
@@ -217,7 +209,7 @@ fn amount(cell: &str, line: u64) -> Result<f64, ListError> {
     found.ok_or_else(|| error(line, format!("`{}` is not a rate: write \"20 Mbps\", or bits per second", short(cell))))
 }
 
-fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) -> Result<(), ListError> {
+pub(crate) fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) -> Result<(), ListError> {
     if !(0.0..=1e18).contains(&amount) {
         return Err(error(line, format!("{amount} from `{}` to `{}` is not from 0 to 1e18", short(from), short(to))));
     }
@@ -235,7 +227,7 @@ fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) 
     Ok(())
 }
 
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars().take(64).collect()
 }
 

@@ -56,9 +56,13 @@ pub enum SizeSpec {
         /// A shipped one: web-search, data-mining, hadoop or ali-storage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// A file of lines `size_bytes percent`, relative to the scenario.
+        /// A file of lines `size_bytes percent`, relative to the scenario. A mean may come first,
+        /// as in Homa's files; three columns, as in ns-2's and pFabric's, need `unit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
+        /// `file`: what a size of 1 is, such as "1460 B" where sizes are packets; a byte unless said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<Bytes>,
     },
 }
 
@@ -89,8 +93,8 @@ impl SizeSpec {
             SizeSpec::BoundedPareto { shape, min, max } => bounded_pareto(*shape, *min, *max)?,
             SizeSpec::Exponential { mean } => exponential(*mean)?,
             SizeSpec::LogNormal { mean, median, sigma } => log_normal(*mean, *median, *sigma)?,
-            SizeSpec::Cdf { name, file } => {
-                let cdf = cdf(name.as_deref(), file.as_deref(), base_dir)?;
+            SizeSpec::Cdf { name, file, unit } => {
+                let cdf = cdf(name.as_deref(), file.as_deref(), *unit, base_dir)?;
                 let mean = cdf.mean();
                 (Law::Cdf(cdf), mean)
             }
@@ -156,13 +160,21 @@ fn log_normal(mean: Option<Bytes>, median: Option<Bytes>, sigma: f64) -> Result<
     Ok((Law::LogNormal(LogNormal::new(mu, sigma).map_err(refused)?), (mu + half_variance).exp()))
 }
 
-fn cdf(name: Option<&str>, file: Option<&str>, base_dir: &Path) -> Result<EmpiricalCdf, SpecError> {
+fn cdf(
+    name: Option<&str>,
+    file: Option<&str>,
+    unit: Option<Bytes>,
+    base_dir: &Path,
+) -> Result<EmpiricalCdf, SpecError> {
+    if unit.is_some_and(|unit| file.is_none() || unit.0 == 0) {
+        return Err(SpecError::new("unit", "is the size of 1 in a `file`, above zero"));
+    }
     match (name, file) {
         (Some(name), None) => EmpiricalCdf::built_in(name).map_err(|m| SpecError::new("name", m)),
         (None, Some(file)) => {
             let error = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
             let text = crate::file::read_text(&base_dir.join(file)).map_err(|e| error(&e))?;
-            EmpiricalCdf::parse(&text).map_err(|e| error(&e))
+            EmpiricalCdf::parse_in(&text, unit.map(|u| u.0 as f64)).map_err(|e| error(&e))
         }
         _ => Err(SpecError::new("name", "give exactly one of `name` and `file`")),
     }

@@ -111,7 +111,7 @@ fn the_shipped_distributions() {
     for (name, _) in BUILT_IN_CDFS {
         let cdf = EmpiricalCdf::built_in(name).expect(name);
         let points = cdf.points().to_vec();
-        let spec = SizeSpec::Cdf { name: Some((*name).to_owned()), file: None };
+        let spec = SizeSpec::Cdf { name: Some((*name).to_owned()), file: None, unit: None };
         let law = |x: f64| {
             let above = points.partition_point(|p| p.0 <= x);
             let Some(&(x1, p1)) = points.get(above) else { return 1.0 };

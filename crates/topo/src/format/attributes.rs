@@ -20,6 +20,8 @@ pub(super) struct Builder {
     unitless: BTreeMap<String, usize>,
     /// Attributes whose values mean nothing here: how often, and the first.
     unused: BTreeMap<String, (usize, String)>,
+    /// What 1 is of a capacity without a unit.
+    capacity_unit: Option<Rate>,
 }
 
 /// An attribute's name and its value as text.
@@ -30,6 +32,12 @@ impl Builder {
     /// make one link.
     pub fn new(directed: bool) -> Builder {
         Builder { one_way: directed.then(FxHashMap::default), ..Builder::default() }
+    }
+
+    /// With the unit of capacities that state none.
+    #[must_use]
+    pub fn with_unit(self, capacity_unit: Option<Rate>) -> Builder {
+        Builder { capacity_unit, ..self }
     }
 
     /// Adds a node.
@@ -49,11 +57,7 @@ impl Builder {
 
     /// Adds an edge between two nodes that have been added.
     pub fn edge(&mut self, source: &str, target: &str, attributes: &[Attribute<'_>]) -> Result<(), String> {
-        if self.draft.links.len() >= MAX_LINKS {
-            return Err(format!("more than {MAX_LINKS} links"));
-        }
-        let (a, b) = (self.find("source", source)?, self.find("target", target)?);
-        let mut link = DraftLink { a, b, ..DraftLink::default() };
+        let mut link = DraftLink::default();
         let mut speed = Speed::default();
         for &(name, value) in attributes {
             self.link_attribute(&mut link, &mut speed, name, value)?;
@@ -64,6 +68,16 @@ impl Builder {
                 self.leave_out(name, &value);
             }
         }
+        self.link(source, target, link)
+    }
+
+    /// Adds a link between two nodes that have been added.
+    pub fn link(&mut self, source: &str, target: &str, link: DraftLink) -> Result<(), String> {
+        if self.draft.links.len() >= MAX_LINKS {
+            return Err(format!("more than {MAX_LINKS} links"));
+        }
+        let (a, b) = (self.find("source", source)?, self.find("target", target)?);
+        let link = DraftLink { a, b, ..link };
         if !self.is_way_back(&link) {
             self.draft.links.push(link);
         }
@@ -100,7 +114,7 @@ impl Builder {
         value: &str,
     ) -> Result<(), String> {
         match name.to_ascii_lowercase().as_str() {
-            "rate" | "capacity" | "bandwidth" => link.rate = self.quantity(name, value)?.or(link.rate),
+            "rate" | "capacity" | "bandwidth" => link.rate = self.rate(name, value)?.or(link.rate),
             "delay" | "latency" => link.delay = self.quantity(name, value)?.or(link.delay),
             "linkspeedraw" => speed.raw = Some(number(name, value)?),
             // Sometimes a range or a remark ("<10"): then the speed stays unknown.
@@ -116,6 +130,14 @@ impl Builder {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A rate; a bare number counts capacity units, if somebody said what these are.
+    fn rate(&mut self, name: &str, value: &str) -> Result<Option<Rate>, String> {
+        match (self.capacity_unit, value.trim().parse::<f64>()) {
+            (Some(unit), Ok(amount)) => Ok(super::lines::rate(amount, unit.as_f64())),
+            _ => self.quantity(name, value),
+        }
     }
 
     /// A quantity with its unit. A bare number is left out, and remembered: its unit would be a
@@ -136,7 +158,8 @@ impl Builder {
     pub fn finish(mut self) -> Draft {
         for (name, count) in self.unitless {
             self.draft.unused.push(format!(
-                "{count} links have a `{name}` without a unit, which is left out: write it like \"10 Gbps\" or \"5 ms\""
+                "{count} links have a `{name}` without a unit, which is left out: write it like \"10 Gbps\" or \"5 ms\", or \
+                 say what 1 is of a rate with `capacity_unit`"
             ));
         }
         for (name, (count, first)) in self.unused {

@@ -3,12 +3,14 @@
 //! As the Internet Topology Zoo and NetworkX write it:
 //! `graph [ directed 0 node [ id 0 label "Berne" ] edge [ source 0 … ] ]`.
 
+use midpath_core::units::Rate;
+
 use super::FormatError;
 use super::attributes::{Attribute, Builder, short};
 use crate::draft::Draft;
 
 /// Reads the first graph of the file.
-pub fn parse(text: &str) -> Result<Draft, FormatError> {
+pub fn parse(text: &str, capacity_unit: Option<Rate>) -> Result<Draft, FormatError> {
     let mut reader = Reader { rest: text, line: 1 };
     let mut graph = None;
     while let Some(entry) = reader.entry(0)? {
@@ -19,7 +21,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let Some(Entry { value: Value::List(entries), .. }) = graph else {
         return Err(FormatError::whole("no `graph [ … ]`; is this GML?"));
     };
-    build(&entries)
+    build(&entries, capacity_unit)
 }
 
 struct Entry<'a> {
@@ -46,9 +48,9 @@ impl Value<'_> {
     }
 }
 
-fn build(graph: &[Entry<'_>]) -> Result<Draft, FormatError> {
+fn build(graph: &[Entry<'_>], capacity_unit: Option<Rate>) -> Result<Draft, FormatError> {
     let directed = find(graph, "directed") == Some("1");
-    let mut builder = Builder::new(directed);
+    let mut builder = Builder::new(directed).with_unit(capacity_unit);
     for (entry, attributes) in lists(graph, "node") {
         let id = required(entry, attributes, "id")?;
         builder.node(id, &plain(attributes)).map_err(|m| FormatError::at(entry.line, m))?;

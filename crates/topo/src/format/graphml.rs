@@ -4,59 +4,67 @@
 //! XML is read by roxmltree, which refuses document type definitions and so knows no entity
 //! expansion.
 
-use rustc_hash::FxHashMap;
-
-use roxmltree::{Document, Node, ParsingOptions};
+use midpath_core::units::Rate;
+use roxmltree::Node;
 
 use super::FormatError;
 use super::attributes::{Attribute, Builder};
+use super::lines::{at, is, required, xml};
 use crate::draft::Draft;
 
 /// Reads the first graph of the file.
-pub fn parse(text: &str) -> Result<Draft, FormatError> {
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: 20_000_000, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options)
-        .map_err(|e| FormatError::at(e.pos().row as usize, format!("not XML: {e}")))?;
-    let graph = document.descendants().find(|n| n.has_tag_name_any("graph"));
+pub fn parse(text: &str, capacity_unit: Option<Rate>) -> Result<Draft, FormatError> {
+    let document = xml(text)?;
+    let graph = document.descendants().find(|n| is(*n, "graph"));
     let graph = graph.ok_or_else(|| FormatError::whole("no <graph> element; is this GraphML?"))?;
-    let keys: FxHashMap<&str, &str> = document
-        .descendants()
-        .filter(|n| n.has_tag_name_any("key"))
-        .filter_map(|k| Some((k.attribute("id")?, k.attribute("attr.name")?)))
-        .collect();
-    let mut builder = Builder::new(graph.attribute("edgedefault") == Some("directed"));
-    for node in graph.children().filter(|n| n.has_tag_name_any("node")) {
-        let id = required(&document, node, "id")?;
-        builder.node(id, &data(node, &keys)).map_err(|m| at(&document, node, m))?;
+    let keys: Vec<Key<'_>> = document.descendants().filter_map(Key::new).collect();
+    let mut builder = Builder::new(graph.attribute("edgedefault") == Some("directed")).with_unit(capacity_unit);
+    for node in graph.children().filter(|n| is(*n, "node")) {
+        let id = required(node, "id")?;
+        builder.node(id, &data(node, &keys)).map_err(|m| at(node, m))?;
     }
-    for edge in graph.children().filter(|n| n.has_tag_name_any("edge")) {
-        let (source, target) = (required(&document, edge, "source")?, required(&document, edge, "target")?);
-        builder.edge(source, target, &data(edge, &keys)).map_err(|m| at(&document, edge, m))?;
+    for edge in graph.children().filter(|n| is(*n, "edge")) {
+        let (source, target) = (required(edge, "source")?, required(edge, "target")?);
+        builder.edge(source, target, &data(edge, &keys)).map_err(|m| at(edge, m))?;
     }
     Ok(builder.finish())
 }
 
-/// Tag names in any namespace: writers differ.
-trait AnyNamespace {
-    fn has_tag_name_any(&self, name: &str) -> bool;
+/// An attribute that the file declares.
+struct Key<'a> {
+    id: &'a str,
+    name: &'a str,
+    /// `node`, `edge`, or anything.
+    of: Option<&'a str>,
+    /// The value where an element states none.
+    default: Option<&'a str>,
 }
 
-impl AnyNamespace for Node<'_, '_> {
-    fn has_tag_name_any(&self, name: &str) -> bool {
-        self.is_element() && self.tag_name().name() == name
+impl<'a> Key<'a> {
+    fn new(key: Node<'a, '_>) -> Option<Key<'a>> {
+        if !is(key, "key") {
+            return None;
+        }
+        Some(Key {
+            id: key.attribute("id")?,
+            name: key.attribute("attr.name")?,
+            of: key.attribute("for").filter(|of| *of != "all"),
+            default: key.children().find(|n| is(*n, "default")).and_then(|n| n.text()),
+        })
+    }
+
+    fn is_of(&self, node: Node<'_, '_>) -> bool {
+        self.of.is_none_or(|of| of == node.tag_name().name())
     }
 }
 
-fn at(document: &Document<'_>, node: Node<'_, '_>, message: String) -> FormatError {
-    FormatError::at(document.text_pos_at(node.range().start).row as usize, message)
-}
-
-fn required<'a>(document: &Document<'_>, node: Node<'a, '_>, name: &str) -> Result<&'a str, FormatError> {
-    let tag = node.tag_name().name();
-    node.attribute(name).ok_or_else(|| at(document, node, format!("a <{tag}> without `{name}`")))
-}
-
-fn data<'a>(node: Node<'a, '_>, keys: &FxHashMap<&'a str, &'a str>) -> Vec<Attribute<'a>> {
-    let data = node.children().filter(|n| n.has_tag_name_any("data"));
-    data.filter_map(|d| Some((*keys.get(d.attribute("key")?)?, d.text()?))).collect()
+/// What an element states, and the defaults of what it does not.
+fn data<'a>(node: Node<'a, '_>, keys: &[Key<'a>]) -> Vec<Attribute<'a>> {
+    let stated: Vec<(&str, Option<&str>)> =
+        node.children().filter(|n| is(*n, "data")).filter_map(|d| Some((d.attribute("key")?, d.text()))).collect();
+    let value = |key: &Key<'a>| match stated.iter().find(|(id, _)| *id == key.id) {
+        Some((_, text)) => *text,
+        None => key.default.filter(|_| key.is_of(node)),
+    };
+    keys.iter().filter_map(|key| Some((key.name, value(key)?))).collect()
 }

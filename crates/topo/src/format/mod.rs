@@ -4,19 +4,30 @@
 //! accepted; it never panics, and what it allocates is bounded by the size of its input, at most
 //! [`MAX_FILE_BYTES`].
 
+pub mod as_relationships;
 mod attributes;
+pub mod brite;
+pub mod containerlab;
 pub mod gml;
 pub mod graphml;
 pub mod hpcc;
+mod lines;
 pub mod node_link;
+mod recognise;
+pub mod repetita;
 pub mod rocketfuel_cch;
 pub mod rocketfuel_weights;
+pub mod sndlib;
+pub mod totem;
 
 use std::path::Path;
 
+use midpath_core::units::Rate;
 use serde::{Deserialize, Serialize};
 
-use crate::draft::Draft;
+pub use recognise::{Recognised, recognise};
+
+use crate::draft::{Draft, DraftLink};
 
 /// Largest file that is read. Our choice: 80 times the largest Rocketfuel map.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
@@ -40,11 +51,26 @@ pub enum Format {
     NodeLink,
     /// The topology text format of the HPCC simulator.
     Hpcc,
+    /// SNDlib's native text.
+    SndlibNative,
+    /// SNDlib's XML.
+    SndlibXml,
+    /// Repetita's `.graph`.
+    Repetita,
+    /// containerlab's YAML (`*.clab.yml`).
+    Containerlab,
+    /// CAIDA's AS relationships (`as-rel`, `as-rel2`).
+    #[serde(rename = "as-rel")]
+    AsRelationships,
+    /// BRITE's output.
+    Brite,
+    /// TOTEM's XML.
+    Totem,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 14] = [
         Format::RocketfuelCch,
         Format::RocketfuelWeights,
         Format::RocketfuelLatencies,
@@ -52,6 +78,13 @@ impl Format {
         Format::Gml,
         Format::NodeLink,
         Format::Hpcc,
+        Format::SndlibNative,
+        Format::SndlibXml,
+        Format::Repetita,
+        Format::Containerlab,
+        Format::AsRelationships,
+        Format::Brite,
+        Format::Totem,
     ];
 
     /// The name that a scenario uses.
@@ -64,6 +97,13 @@ impl Format {
             Format::Gml => "gml",
             Format::NodeLink => "node-link",
             Format::Hpcc => "hpcc",
+            Format::SndlibNative => "sndlib-native",
+            Format::SndlibXml => "sndlib-xml",
+            Format::Repetita => "repetita",
+            Format::Containerlab => "containerlab",
+            Format::AsRelationships => "as-rel",
+            Format::Brite => "brite",
+            Format::Totem => "totem",
         }
     }
 }
@@ -95,6 +135,8 @@ impl FormatError {
 pub struct Options {
     /// Rocketfuel maps: keep routers marked `r0` to this radius. 0 keeps the ISP's own.
     pub radius: u32,
+    /// What 1 is of a capacity that the file states without a unit.
+    pub capacity_unit: Option<Rate>,
 }
 
 /// Reads a topology, with the default [`Options`].
@@ -105,14 +147,22 @@ pub fn parse_bytes(format: Format, bytes: &[u8]) -> Result<Draft, FormatError> {
 /// Reads a topology.
 pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Draft, FormatError> {
     let text = text(bytes)?;
+    let unit = options.capacity_unit;
     let mut draft = match format {
         Format::RocketfuelCch => rocketfuel_cch::parse(text, options.radius),
         Format::RocketfuelWeights => rocketfuel_weights::parse_weights(text),
         Format::RocketfuelLatencies => rocketfuel_weights::parse_latencies(text),
-        Format::GraphMl => graphml::parse(text),
-        Format::Gml => gml::parse(text),
-        Format::NodeLink => node_link::parse(text),
+        Format::GraphMl => graphml::parse(text, unit),
+        Format::Gml => gml::parse(text, unit),
+        Format::NodeLink => node_link::parse(text, unit),
         Format::Hpcc => hpcc::parse(text),
+        Format::SndlibNative => sndlib::parse_native(text, unit),
+        Format::SndlibXml => sndlib::parse_xml(text, unit),
+        Format::Repetita => repetita::parse(text),
+        Format::Containerlab => containerlab::parse(text),
+        Format::AsRelationships => as_relationships::parse(text),
+        Format::Brite => brite::parse(text),
+        Format::Totem => totem::parse(text),
     }?;
     if draft.nodes.is_empty() {
         return Err(FormatError::whole(format!("no nodes; is this {}?", format.name())));
@@ -134,34 +184,18 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, FormatError> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// The format of a file, by its name and, where that is not enough, its beginning.
-pub fn guess(path: &Path, bytes: &[u8]) -> Option<Format> {
-    let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let by_name = match name.rsplit('.').next() {
-        Some("cch") => Some(Format::RocketfuelCch),
-        Some("graphml") => Some(Format::GraphMl),
-        Some("gml") => Some(Format::Gml),
-        Some("json") => Some(Format::NodeLink),
-        Some("intra") if name.starts_with("latenc") => Some(Format::RocketfuelLatencies),
-        Some("intra") => Some(Format::RocketfuelWeights),
-        _ => None,
-    };
-    by_name.or_else(|| guess_by_content(&bytes[..bytes.len().min(4096)]))
+/// A remark on capacities that are left out.
+fn no_unit(links: usize) -> String {
+    format!(
+        "{links} links have a capacity without a unit, which is left out: say what 1 is, such as capacity_unit = \"1 Mbps\""
+    )
 }
 
-fn guess_by_content(head: &[u8]) -> Option<Format> {
-    let head = String::from_utf8_lossy(head);
-    let head = head.trim_start_matches('\u{feff}').trim_start();
-    let words: Vec<&str> = head.lines().next().unwrap_or("").split_whitespace().collect();
-    let integer = |w: &str| w.parse::<i64>().is_ok();
-    match words[..] {
-        _ if head.contains("<graphml") => Some(Format::GraphMl),
-        _ if head.starts_with('{') => Some(Format::NodeLink),
-        [uid, at, ..] if integer(uid) && at.starts_with('@') => Some(Format::RocketfuelCch),
-        [n, s, l] if [n, s, l].into_iter().all(integer) => Some(Format::Hpcc),
-        [_, _, w] if w.parse::<f64>().is_ok() => Some(Format::RocketfuelWeights),
-        _ if head.split_whitespace().any(|w| w == "graph" || w == "graph[") && head.contains('[') => Some(Format::Gml),
-        _ => None,
+/// The format of a file, where it is one that is read.
+pub fn guess(path: &Path, bytes: &[u8]) -> Option<Format> {
+    match recognise(path, bytes) {
+        Recognised::Format { format, .. } => Some(format),
+        Recognised::NotRead(_) | Recognised::Unknown => None,
     }
 }
 

@@ -6,16 +6,19 @@
 
 use serde_json::Value;
 
+use midpath_core::units::Rate;
+
 use super::FormatError;
 use super::attributes::{Attribute, Builder};
 use crate::draft::Draft;
 
 /// Reads a graph.
-pub fn parse(text: &str) -> Result<Draft, FormatError> {
+pub fn parse(text: &str, capacity_unit: Option<Rate>) -> Result<Draft, FormatError> {
     let graph: Value = serde_json::from_str(text).map_err(|e| FormatError::at(e.line(), format!("not JSON: {e}")))?;
     let nodes = list(&graph, &["nodes"])?;
     let edges = list(&graph, &["edges", "links"])?;
-    let mut builder = Builder::new(graph.get("directed").and_then(Value::as_bool).unwrap_or(false));
+    let mut builder =
+        Builder::new(graph.get("directed").and_then(Value::as_bool).unwrap_or(false)).with_unit(capacity_unit);
     for (i, node) in nodes.iter().enumerate() {
         let id = node.get("id").and_then(text_of).unwrap_or_else(|| i.to_string());
         let fields = fields(node);

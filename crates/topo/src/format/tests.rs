@@ -11,7 +11,15 @@ const GML: &str = include_str!("../../tests/fixtures/zoo.gml");
 const NODE_LINK: &str = include_str!("../../tests/fixtures/node-link.json");
 const HPCC: &str = include_str!("../../tests/fixtures/hpcc.txt");
 
-const SAMPLES: [(Format, &str, &str); 7] = [
+const SNDLIB: &str = include_str!("../../tests/fixtures/sndlib.txt");
+const SNDLIB_XML: &str = include_str!("../../tests/fixtures/sndlib.xml");
+const REPETITA: &str = include_str!("../../tests/fixtures/towns.graph");
+const CONTAINERLAB: &str = include_str!("../../tests/fixtures/lab.clab.yml");
+const AS_REL: &str = include_str!("../../tests/fixtures/as-rel.txt");
+const BRITE: &str = include_str!("../../tests/fixtures/three.brite");
+const TOTEM: &str = include_str!("../../tests/fixtures/totem.xml");
+
+const SAMPLES: [(Format, &str, &str); 14] = [
     (Format::RocketfuelCch, "64496.cch", CCH),
     (Format::RocketfuelWeights, "weights.intra", WEIGHTS),
     (Format::RocketfuelLatencies, "latencies.intra", LATENCIES),
@@ -19,6 +27,13 @@ const SAMPLES: [(Format, &str, &str); 7] = [
     (Format::Gml, "zoo.gml", GML),
     (Format::NodeLink, "x.json", NODE_LINK),
     (Format::Hpcc, "topology.txt", HPCC),
+    (Format::SndlibNative, "towns.txt", SNDLIB),
+    (Format::SndlibXml, "towns.xml", SNDLIB_XML),
+    (Format::Repetita, "towns.graph", REPETITA),
+    (Format::Containerlab, "lab.clab.yml", CONTAINERLAB),
+    (Format::AsRelationships, "20260101.as-rel2.txt", AS_REL),
+    (Format::Brite, "three.brite", BRITE),
+    (Format::Totem, "totem.xml", TOTEM),
 ];
 
 fn read(format: Format, text: &str) -> Draft {
@@ -45,7 +60,8 @@ fn rocketfuel_maps_keep_the_isps_own_routers() {
     assert_eq!(d.nodes[0].label.as_deref(), Some("New York, NY"));
     assert_eq!(d.nodes[2].label, None);
     assert_eq!(d.notes, ["1 routers beyond r0 left out"]);
-    let wider = parse(Format::RocketfuelCch, CCH.as_bytes(), Options { radius: 1 }).expect("valid");
+    let wider =
+        parse(Format::RocketfuelCch, CCH.as_bytes(), Options { radius: 1, ..Options::default() }).expect("valid");
     assert_eq!((wider.nodes.len(), wider.links.len()), (6, 6));
 }
 
@@ -107,15 +123,242 @@ fn hpcc_names_hosts_by_number() {
 }
 
 #[test]
-fn formats_are_guessed_by_name_and_by_content() {
+fn formats_are_known_by_content_whatever_the_name() {
     for (format, name, text) in SAMPLES {
         assert_eq!(guess(Path::new(name), text.as_bytes()), Some(format), "{name}");
         // A latency looks like a weight; only the name tells.
         let by_content = if format == Format::RocketfuelLatencies { Format::RocketfuelWeights } else { format };
-        assert_eq!(guess(Path::new("noname"), text.as_bytes()), Some(by_content), "{name} by content");
+        for other in ["noname", "x.json", "x.gml", "x.txt", "x.cch"] {
+            assert_eq!(guess(Path::new(other), text.as_bytes()), Some(by_content), "{name} as {other}");
+        }
         assert_eq!(serde_json::to_value(format).expect("a name"), format.name());
     }
     assert_eq!(guess(Path::new("noname"), b"hello"), None);
+}
+
+#[test]
+fn rocketfuels_numbers_are_told_apart_by_any_name_and_a_guess_is_said() {
+    for (name, format, guessed) in [
+        ("weights.intra", Format::RocketfuelWeights, false),
+        ("1221.weights.intra", Format::RocketfuelWeights, false),
+        ("1221.latencies.intra", Format::RocketfuelLatencies, false),
+        ("AS1221_Latency.txt", Format::RocketfuelLatencies, false),
+        ("1221.intra", Format::RocketfuelWeights, true),
+        ("weights-and-latencies", Format::RocketfuelWeights, true),
+    ] {
+        let Recognised::Format { format: found, guess } = recognise(Path::new(name), LATENCIES.as_bytes()) else {
+            panic!("{name}")
+        };
+        assert_eq!((found, guess.is_some()), (format, guessed), "{name}");
+    }
+}
+
+#[test]
+fn what_is_known_and_not_read_is_told_apart_from_what_is_unknown() {
+    for (text, what) in [
+        ("# Fat tree\nNodes 16\nTiers 3\nPodsize 4\n", "htsim's .topo"),
+        ("Nodes 16\nConnections 2\n0->1 id 1 start 0 size 1000\n", "htsim's .cm"),
+        ("DEMANDS 1\nlabel src dest bw\nd0 0 1 10\n", "demands of Repetita"),
+        ("<?xml version='1.0'?>\n<TrafficMatrixFile><IntraTM/></TrafficMatrixFile>", "traffic matrix of TOTEM's"),
+        ("<gexf version='1.3'><graph/></gexf>", "GEXF"),
+        ("digraph g {\n a -> b\n}", "DOT"),
+        ("graph {\n a -- b\n}", "DOT"),
+        ("{\"networkStructure\": {\"nodes\": []}}", "SNDlib's JSON"),
+        ("PK\u{3}\u{4}xl/worksheets", "spreadsheet"),
+    ] {
+        let Recognised::NotRead(said) = recognise(Path::new("x"), text.as_bytes()) else { panic!("{text}") };
+        assert!(said.contains(what), "{text}: {said}");
+    }
+    for text in ["", "hello\n", "a,b,c\n1,2,3\n", "<html><body/></html>", "x: [1, 2]\n"] {
+        assert_eq!(recognise(Path::new("x"), text.as_bytes()), Recognised::Unknown, "{text}");
+    }
+}
+
+#[test]
+fn sndlibs_two_forms_say_the_same() {
+    let d = read(Format::SndlibNative, SNDLIB);
+    assert_eq!(names(&d), ["Ahlen", "Beckum", "Calw"]);
+    assert_eq!(d.nodes[2].pos, Some((8.74, 48.71)));
+    assert_eq!(ends(&d), [(0, 1), (1, 2), (0, 2)]);
+    let rates: Vec<_> = d.links.iter().map(|l| l.rate).collect();
+    assert_eq!(rates, [Some(Rate::from_mbps(155)), Some(Rate::from_mbps(622)), None], "no choice of modules");
+    assert!(d.unused.len() == 1 && d.unused[0].starts_with("1 links have nothing installed"), "{:?}", d.unused);
+    assert_eq!(read(Format::SndlibXml, SNDLIB_XML), d);
+}
+
+#[test]
+fn capacities_without_a_unit_wait_for_one() {
+    let node_link = r#"{"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1, "capacity": 622}]}"#;
+    let graphml = "<graphml><key id='c' for='edge' attr.name='capacity'/><graph><node id='0'/><node id='1'/>\
+                   <edge source='0' target='1'><data key='c'>622</data></edge></graph></graphml>";
+    let gml = "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 capacity 622 ] ]";
+    let native = "?SNDlib native format\nNODES (\n0\n1\n)\nLINKS (\nl ( 0 1 ) 622 0 0 0 ( )\n)\n";
+    for (format, text) in
+        [(Format::NodeLink, node_link), (Format::GraphMl, graphml), (Format::Gml, gml), (Format::SndlibNative, native)]
+    {
+        let without = read(format, text);
+        assert_eq!(without.links[0].rate, None, "{format:?}");
+        assert!(without.unused[0].contains("capacity_unit"), "{:?}", without.unused);
+        let options = Options { capacity_unit: Some(Rate::from_mbps(1)), ..Options::default() };
+        let with = parse(format, text.as_bytes(), options).expect("valid");
+        assert_eq!((with.links[0].rate, with.unused.len()), (Some(Rate::from_mbps(622)), 0), "{format:?}");
+    }
+}
+
+#[test]
+fn repetita_counts_kilobits_and_microseconds() {
+    let d = read(Format::Repetita, REPETITA);
+    assert_eq!(names(&d), ["0_Ahlen", "1_Beckum", "2_Calw"]);
+    assert_eq!(ends(&d), [(0, 1), (1, 2)]);
+    let link = &d.links[1];
+    assert_eq!(
+        (link.rate, link.delay, link.weight),
+        (Some(Rate::from_mbps(622)), Some(Time::from_us(1700)), Some(3.0))
+    );
+    assert_eq!(d.nodes[0].pos, Some((7.89, 51.76)));
+}
+
+#[test]
+fn containerlab_has_hosts_and_routers() {
+    let d = read(Format::Containerlab, CONTAINERLAB);
+    assert_eq!(names(&d), ["ahlen", "beckum", "calw", "client1"]);
+    assert_eq!(ends(&d), [(0, 1), (3, 0), (1, 2)]);
+    let kinds: Vec<_> = d.nodes.iter().map(|n| n.kind.expect("told")).collect();
+    assert_eq!(kinds, [NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Host]);
+    assert_eq!((d.links[1].mtu, d.nodes[0].class.as_deref()), (Some(9000), Some("core")));
+    assert_eq!(d.notes, ["1 links that leave the laboratory are left out"]);
+}
+
+#[test]
+fn yaml_that_grows_by_aliases_is_refused() {
+    let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..12 {
+        let before = format!("*a{}", i - 1);
+        text += &format!("a{i}: &a{i} [{}]\n", [before.as_str(); 10].join(", "));
+    }
+    text += "topology:\n  nodes: {a: }\n  links: []\n";
+    // A billion elements, if they were made.
+    let _ = parse_bytes(Format::Containerlab, text.as_bytes());
+}
+
+#[test]
+fn as_relationships_brite_and_totem_are_read() {
+    let d = read(Format::AsRelationships, AS_REL);
+    assert_eq!((names(&d), ends(&d)), (vec!["64496", "64497", "64511"], vec![(0, 1), (0, 2), (1, 2)]));
+    assert!(d.unused[0].contains("shortest paths"));
+    let d = read(Format::Brite, BRITE);
+    assert_eq!((names(&d), ends(&d)), (vec!["0", "1", "2"], vec![(0, 1), (1, 2)]));
+    let link = &d.links[0];
+    assert_eq!((link.rate, link.delay), (Some(Rate::from_mbps(10)), Some(Time::from_us(1650))));
+    let d = read(Format::Totem, TOTEM);
+    assert_eq!((names(&d), ends(&d)), (vec!["AHLEN", "BECKUM"], vec![(0, 1)]));
+    let link = &d.links[0];
+    assert_eq!((link.rate, link.rate_back), (Some(Rate::from_mbps(155)), Some(Rate::from_mbps(34))));
+    assert_eq!((link.delay, link.weight), (Some(Time::from_us(250)), Some(5.0)));
+}
+
+#[test]
+fn graphmls_defaults_count_where_an_element_states_nothing() {
+    let with = |keys: &str, data: &str| {
+        let text = format!(
+            "<graphml>{keys}<graph><node id='a'/><node id='b'/><edge source='a' target='b'>{data}</edge></graph></graphml>"
+        );
+        read(Format::GraphMl, &text)
+    };
+    let key =
+        |of: &str| format!("<key id='r' {of} attr.name='rate'><desc>speed</desc><default>10 Gbps</default></key>");
+    for (of, data, gbps) in [
+        ("for='edge'", "", Some(10)),
+        ("for='all'", "", Some(10)),
+        ("", "", Some(10)),
+        ("for='node'", "", None),
+        ("for='edge'", "<data key='r'>1 Gbps</data>", Some(1)),
+        ("for='edge'", "<data key='r'/>", None),
+    ] {
+        assert_eq!(with(&key(of), data).links[0].rate, gbps.map(Rate::from_gbps), "{of} {data}");
+    }
+    let of_nodes = with("<key id='k' for='node' attr.name='class'><default>core</default></key>", "");
+    assert!(of_nodes.nodes.iter().all(|n| n.class.as_deref() == Some("core")));
+}
+
+/// Two ends and Mbps.
+type Drawn = (usize, usize, u32);
+
+/// A network in each of the formats that state capacities.
+fn written(format: Format, names: &[String], links: &[Drawn]) -> String {
+    let lines = |each: &dyn Fn(usize, &Drawn) -> String| -> String {
+        links.iter().enumerate().map(|(i, l)| each(i, l)).collect()
+    };
+    let nodes = |each: &dyn Fn(usize, &String) -> String| -> String {
+        names.iter().enumerate().map(|(i, n)| each(i, n)).collect()
+    };
+    match format {
+        Format::SndlibNative => format!(
+            "?SNDlib native format\nMETA (\n unit = MBITPERSEC\n)\nNODES (\n{})\nLINKS (\n{})\nDEMANDS (\n)\n",
+            nodes(&|_, n| format!("  {n} ( 1.0 2.0 )\n")),
+            lines(&|i, (a, b, c)| format!("  L{i} ( {} {} ) {c}.00 0.00 0.00 0.00 ( )\n", names[*a], names[*b]))
+        ),
+        Format::SndlibXml => format!(
+            "<network><meta><unit>MBITPERSEC</unit></meta><networkStructure><nodes>{}</nodes><links>{}</links>\
+             </networkStructure></network>",
+            nodes(&|_, n| format!("<node id='{n}'/>\n")),
+            lines(&|i, (a, b, c)| format!(
+                "<link id='L{i}'><source>{}</source><target>{}</target><preInstalledModule><capacity>{c}</capacity>\
+                 </preInstalledModule></link>",
+                names[*a], names[*b]
+            ))
+        ),
+        Format::Repetita => format!(
+            "NODES {}\nlabel x y\n{}\nEDGES {}\nlabel src dest weight bw delay\n{}",
+            names.len(),
+            nodes(&|_, n| format!("{n} 0.0 0.0\n")),
+            links.len() * 2,
+            lines(&|i, (a, b, c)| format!("e{i} {a} {b} 1 {0} 5\nf{i} {b} {a} 1 {0} 5\n", u64::from(*c) * 1000))
+        ),
+        Format::Brite => format!(
+            "Topology: ( {0} Nodes, {1} Edges )\nNodes: ( {0} )\n{2}\nEdges: ( {1} )\n{3}",
+            names.len(),
+            links.len(),
+            nodes(&|i, _| format!("{i}\t1.00\t2.00\t1\t1\t-1\tRT_NODE\n")),
+            lines(&|i, (a, b, c)| format!("{i}\t{a}\t{b}\t1.0\t0.5\t{c}.0\t-1\t-1\tE_RT\tU\n"))
+        ),
+        _ => format!(
+            "<domain><info><unit type='bandwidth' value='mbps'/></info><topology><nodes>{}</nodes><links>{}</links>\
+             </topology></domain>",
+            nodes(&|_, n| format!("<node id='{n}'/>")),
+            lines(&|i, (a, b, c)| format!(
+                "<link id='{i}'><from node='{}'/><to node='{}'/><bw>{c}</bw></link>",
+                names[*a], names[*b]
+            ))
+        ),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_format_gives_the_same_network(
+        n in 2usize..9,
+        drawn in prop::collection::btree_map((0usize..9, 0usize..9), 1u32..100_000, 1..14),
+    ) {
+        let names: Vec<String> = (0..n).map(|i| format!("Town_{i}")).collect();
+        // Each pair once: with its opposite it would be one link in formats of directions.
+        let mut links: Vec<Drawn> =
+            drawn.into_iter().map(|((a, b), c)| ((a % n).min(b % n), (a % n).max(b % n), c)).collect();
+        links.retain(|l| l.0 != l.1);
+        links.dedup_by_key(|l| (l.0, l.1));
+        links.sort_unstable();
+        links.dedup_by_key(|l| (l.0, l.1));
+        prop_assume!(!links.is_empty());
+        for format in [Format::SndlibNative, Format::SndlibXml, Format::Repetita, Format::Brite, Format::Totem] {
+            let text = written(format, &names, &links);
+            prop_assert_eq!(guess(Path::new("x"), text.as_bytes()), Some(format));
+            let d = read(format, &text);
+            prop_assert_eq!(d.nodes.len(), n);
+            let found: Vec<_> = d.links.iter().map(|l| (l.a, l.b, l.rate)).collect();
+            let right: Vec<_> = links.iter().map(|&(a, b, c)| (a, b, Some(Rate::from_mbps(u64::from(c))))).collect();
+            prop_assert_eq!(found, right, "{:?}", format);
+        }
+    }
 }
 
 #[test]
@@ -143,6 +386,28 @@ fn errors_name_the_line_and_what_was_expected() {
         (Format::Hpcc, "2 1 1\n1\n0 7 1Gbps 1ms 0\n", "line 3: a destination `7` is not a node from 0 to 1"),
         (Format::Hpcc, "999999999 1 1\n", "line 1: 999999999 nodes"),
         (Format::Hpcc, "4 2 2 9\n", "line 1: 4 words"),
+        (Format::SndlibNative, "NODES (\na ( 1 2 )\n)\nLINKS (\nl ( a b ) 1\n)", "line 5: target `b` is not the id"),
+        (Format::SndlibNative, "NODES (\na\n)\nLINKS (\nl ( a a ) much\n)", "line 5: `much` is no capacity"),
+        (Format::SndlibXml, "<network>\n</network>", "no <networkStructure>"),
+        (
+            Format::SndlibXml,
+            "<network><networkStructure><links>\n<link/></links></networkStructure></network>",
+            "line 2: a <link> without <source>",
+        ),
+        (Format::Repetita, "NODES 1\nlabel x y\na 0 0\n", "no EDGES"),
+        (Format::Repetita, "NODES 1\nlabel x y\na 0 0\nEDGES 1\ne 0 0 1 fast 1\n", "line 5: `fast` is no bandwidth"),
+        (Format::Containerlab, "a: 1\n", "no `topology`"),
+        (Format::Containerlab, "topology:\n  nodes: [1, 2\n", "line 2: not containerlab's YAML: "),
+        (Format::Containerlab, "topology:\n  nodes:\n    a: {kind: [x]}\n", "line 3: not containerlab's YAML: "),
+        (Format::Containerlab, "topology: {nodes: {a: }, links: [{endpoints: [\"a:1\"]}]}", "links[0]: 1 endpoints"),
+        (Format::AsRelationships, "1|2|-1\n1|2\n", "line 2: 2 words, and no relation"),
+        (Format::AsRelationships, "1|x|0\n", "line 1: `x` is no AS number"),
+        (Format::Brite, "Nodes: ( 1 )\n0 1 2\nEdges: ( 1 )\n0 0 0 1 soon 3\n", "line 4: `soon` is no delay"),
+        (
+            Format::Totem,
+            "<domain><topology><links>\n<link/></links></topology></domain>",
+            "line 2: a <link> without <from>",
+        ),
     ];
     for (format, text, expected) in cases {
         let message = refused(format, text);
@@ -171,9 +436,14 @@ fn mutate(text: &str, edits: &[(usize, u8, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// A reader must not panic, and what it accepts must be a draft whose indices hold.
+/// A reader must not panic, what it accepts must be a draft whose indices hold, and what it blames
+/// must be a line of the file.
 fn is_sound(format: Format, bytes: &[u8]) -> bool {
-    parse_bytes(format, bytes).map_or(true, |d| d.links.iter().all(|l| l.a.max(l.b) < d.nodes.len()))
+    let lines = bytes.split(|b| *b == b'\n').count();
+    match parse_bytes(format, bytes) {
+        Ok(d) => d.links.iter().all(|l| l.a.max(l.b) < d.nodes.len()),
+        Err(e) => e.line.is_none_or(|line| (1..=lines).contains(&line)),
+    }
 }
 
 proptest! {

@@ -14,13 +14,21 @@ use crate::suggest;
 /// Completes every link of the draft.
 pub fn links(spec: &TopologySpec, draft: &mut Draft, min_delay: Time) -> Result<(), SpecError> {
     check_rules(&spec.rules, &draft.nodes)?;
-    let Draft { nodes, links, .. } = draft;
+    let Draft { nodes, links, unused, .. } = draft;
+    let mut without_distance = 0;
     for (i, link) in links.iter_mut().enumerate() {
         let ends = (&nodes[link.a], &nodes[link.b]);
         let rules: Vec<(usize, &RuleSpec)> = spec.rules.iter().enumerate().filter(|(_, r)| matches(r, ends)).collect();
         details(&rules, link);
         rate(spec, &rules, link).ok_or_else(|| no_rate(spec, i, ends))?;
-        delay(spec, &rules, i, link, ends, min_delay)?;
+        without_distance += usize::from(delay(spec, &rules, i, link, ends, min_delay)?);
+    }
+    if let Some(fallback) = spec.default_delay.filter(|_| without_distance > 0) {
+        let all = links.len();
+        unused.push(format!(
+            "{without_distance} of {all} links have no distance, since an end has no position: they take default_delay = \
+             \"{fallback}\""
+        ));
     }
     Ok(())
 }
@@ -87,6 +95,7 @@ fn no_rate(spec: &TopologySpec, i: usize, (a, b): (&DraftNode, &DraftNode)) -> S
     SpecError::new(source::key(spec), message)
 }
 
+/// Decides a link's delay, and says whether it is `default_delay` for want of a distance.
 fn delay(
     spec: &TopologySpec,
     rules: &[(usize, &RuleSpec)],
@@ -94,7 +103,7 @@ fn delay(
     link: &mut DraftLink,
     ends: (&DraftNode, &DraftNode),
     min_delay: Time,
-) -> Result<(), SpecError> {
+) -> Result<bool, SpecError> {
     let written = spec.links.as_ref().and_then(|l| l.get(i)?.delay).filter(|d| *d == DelaySpec::Distance);
     let (key, chosen) = if let Some((rule, delay)) = first(rules, |r| r.delay) {
         (format!("rules[{rule}].delay"), delay)
@@ -108,13 +117,21 @@ fn delay(
         let key = if spec.links.is_some() { format!("links[{i}].delay") } else { "default_delay".to_owned() };
         (key, spec.default_delay.unwrap_or(DelaySpec::Distance))
     };
-    link.delay = Some(match chosen {
-        DelaySpec::Constant(t) => t,
-        DelaySpec::Distance => {
-            geo::fibre_delay(length_km(link, ends).map_err(|m| SpecError::new(key, m))?).max(min_delay)
+    let (delay, fell_back) = match (chosen, spec.default_delay) {
+        (DelaySpec::Constant(t), _) => (t, false),
+        (DelaySpec::Distance, Some(DelaySpec::Constant(t))) if has_no_distance(link, ends) => (t, true),
+        (DelaySpec::Distance, _) => {
+            let km = length_km(link, ends).map_err(|m| SpecError::new(key, m))?;
+            (geo::fibre_delay(km).max(min_delay), false)
         }
-    });
-    Ok(())
+    };
+    link.delay = Some(delay);
+    Ok(fell_back)
+}
+
+/// Whether the source states neither the link's length nor where both ends are.
+fn has_no_distance(link: &DraftLink, (a, b): (&DraftNode, &DraftNode)) -> bool {
+    link.length_km.is_none() && (a.pos.is_none() || b.pos.is_none())
 }
 
 fn length_km(link: &DraftLink, (a, b): (&DraftNode, &DraftNode)) -> Result<f64, String> {
@@ -127,7 +144,7 @@ fn length_km(link: &DraftLink, (a, b): (&DraftNode, &DraftNode)) -> Result<f64, 
         Some((x, y)) => Err(format!("`{}` is at {x}, {y}, which is not a longitude and latitude in degrees", n.name)),
         None => Err(format!(
             "the link `{}` – `{}` has no delay, and none can follow from the distance since `{}` has no position; write \
-             one, such as \"5 ms\"",
+             one, such as default_delay = \"5 ms\" for all links without a distance",
             a.name, b.name, n.name
         )),
     };

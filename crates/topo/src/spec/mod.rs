@@ -32,8 +32,11 @@ pub struct TopologySpec {
     pub generate: Option<Generator>,
     /// A topology file, relative to the scenario's folder.
     pub file: Option<String>,
-    /// The file's format; guessed from its name and beginning unless said.
+    /// The file's format; known by its beginning (and its name, where two look alike) unless said.
     pub format: Option<Format>,
+    /// What 1 is of a capacity that the file states without a unit, such as "1 Mbps": SNDlib's,
+    /// topohub's, bare numbers in GraphML. Unless said, such capacities are left out.
+    pub capacity_unit: Option<Rate>,
     /// Links written here. Nodes that only they name are hosts if they have one link, else routers.
     pub links: Option<Vec<LinkSpec>>,
     /// Nodes of `links` whose kind, class or position is to be said. Order here is order in
@@ -72,7 +75,8 @@ pub struct TopologySpec {
 
     /// Rate of every link, whatever the file says. Rules come first.
     pub rate: Option<Rate>,
-    /// Delay of every link, whatever the file says: a time, or "distance". Rules come first.
+    /// Delay of every link, whatever the file says: a time, or "distance". Rules come first; links of
+    /// which an end has no position take `default_delay`, if that is a time.
     pub delay: Option<DelaySpec>,
     /// Rate of the links for which nothing else says one.
     pub default_rate: Option<Rate>,

@@ -1,6 +1,6 @@
 //! The draft of a topology from whichever source the table names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Ratio;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{DelaySpec, LinkSpec, NodeSpec, TopologySpec, generated};
 use crate::draft::{Draft, DraftLink, DraftNode, MAX_POPULATION};
-use crate::format::{self, Format, FormatError, Options, rocketfuel_weights};
+use crate::format::{self, Format, FormatError, Options, Recognised, rocketfuel_weights};
 use crate::graph::NodeKind;
 use crate::{builtin, suggest};
 
@@ -64,6 +64,7 @@ fn check_file_keys(spec: &TopologySpec) -> Result<(), SpecError> {
     match spec {
         _ if spec.file.is_none() && spec.format.is_some() => stray("format", "file"),
         _ if spec.file.is_none() && spec.radius.is_some() => stray("radius", "file"),
+        _ if spec.file.is_none() && spec.capacity_unit.is_some() => stray("capacity_unit", "file"),
         _ if spec.links.is_none() && spec.nodes.is_some() => stray("nodes", "links"),
         _ => Ok(()),
     }
@@ -71,27 +72,26 @@ fn check_file_keys(spec: &TopologySpec) -> Result<(), SpecError> {
 
 fn read_file(spec: &TopologySpec, base_dir: &Path, file: &str) -> Result<Draft, SpecError> {
     let path = base_dir.join(file);
-    read_path(&path, spec.format, Options { radius: spec.radius.unwrap_or(0) }).map_err(|e| {
+    let options = Options { radius: spec.radius.unwrap_or(0), capacity_unit: spec.capacity_unit };
+    read_path(&path, spec.format, options).map_err(|e| {
         let place = e.line.map(|l| format!(", line {l}")).unwrap_or_default();
         SpecError::new("file", format!("{file}{place}: {}", e.message))
     })
 }
 
-/// Reads a topology file. Of Rocketfuel's `weights.intra` and `latencies.intra`, the other one is
-/// read too if it is there.
+/// Reads a topology file. Of Rocketfuel's weights and latencies, the other one is read too if it is
+/// there under the same name with the other word in it.
 pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Result<Draft, FormatError> {
     let bytes = read_bytes(path)?;
-    let unknown = || {
-        let names = Format::ALL.map(|f| format!("\"{}\"", f.name())).join(", ");
-        FormatError::whole(format!("neither name nor content tell the format; say it with `format`: one of {names}"))
+    let (format, guess) = match (format, format::recognise(path, &bytes)) {
+        (Some(format), _) => (format, None),
+        (None, Recognised::Format { format, guess }) => (format, guess),
+        (None, Recognised::NotRead(what)) => return Err(FormatError::whole(format!("this is {what}"))),
+        (None, Recognised::Unknown) => return Err(unknown_format()),
     };
-    let format = format.or_else(|| format::guess(path, &bytes)).ok_or_else(unknown)?;
-    let draft = format::parse(format, &bytes, options)?;
-    let other = match format {
-        Format::RocketfuelWeights => (path.with_file_name("latencies.intra"), Format::RocketfuelLatencies),
-        Format::RocketfuelLatencies => (path.with_file_name("weights.intra"), Format::RocketfuelWeights),
-        _ => return Ok(draft),
-    };
+    let mut draft = format::parse(format, &bytes, options)?;
+    draft.unused.extend(guess.map(str::to_owned));
+    let Some(other) = other_of_rocketfuel(path, format) else { return Ok(draft) };
     if !other.0.exists() {
         return Ok(draft);
     }
@@ -100,6 +100,24 @@ pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Resul
     let latencies_first = format == Format::RocketfuelLatencies;
     let (weights, latencies) = if latencies_first { (second, draft) } else { (draft, second) };
     Ok(rocketfuel_weights::merge(weights, &latencies))
+}
+
+fn unknown_format() -> FormatError {
+    let names = Format::ALL.map(|f| format!("\"{}\"", f.name())).join(", ");
+    FormatError::whole(format!(
+        "neither content nor name tell the format; if it is one of these, say it with `format`: {names}"
+    ))
+}
+
+/// `1221.weights.intra` for `1221.latencies.intra`, and the other way round.
+fn other_of_rocketfuel(path: &Path, format: Format) -> Option<(PathBuf, Format)> {
+    let name = path.file_name()?.to_str()?;
+    let (own, other, format) = match format {
+        Format::RocketfuelWeights => ("weights", "latencies", Format::RocketfuelLatencies),
+        Format::RocketfuelLatencies => ("latencies", "weights", Format::RocketfuelWeights),
+        _ => return None,
+    };
+    name.contains(own).then(|| (path.with_file_name(name.replacen(own, other, 1)), format))
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, FormatError> {

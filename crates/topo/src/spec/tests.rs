@@ -64,6 +64,54 @@ fn links_written_in_the_scenario() {
 }
 
 #[test]
+fn links_without_a_distance_take_the_default_and_are_counted() {
+    let nodes = json!([{"name": "a", "x": 7.0, "y": 47.0}, {"name": "b", "x": 8.0, "y": 47.0}, {"name": "c"}]);
+    let link = |a: &str, b: &str| json!({"a": a, "b": b, "rate": "1 Gbps"});
+    let links = json!([link("a", "b"), link("b", "c"), link("a", "c")]);
+    for (key, fallback, slow) in [
+        (json!({"delay": "distance"}), json!("7 ms"), true),
+        (json!({"rules": [{"delay": "distance"}]}), json!("7 ms"), true),
+        (json!({"delay": "distance"}), json!("distance"), false),
+        (json!({"delay": "distance"}), Value::Null, false),
+    ] {
+        let mut table = json!({"links": links, "nodes": nodes, "default_delay": fallback, "hosts": {"per_node": 1}});
+        table.as_object_mut().expect("a table").extend(key.as_object().expect("a table").clone());
+        if !slow {
+            assert!(refused(table).contains("`c` has no position; write one, such as default_delay"));
+            continue;
+        }
+        let t = built(table);
+        assert_eq!(link_of(&t, "b", "c").delay, Time::from_ms(7));
+        assert!(link_of(&t, "a", "b").delay < Time::from_ms(1));
+        assert!(t.unused().iter().any(|u| u.starts_with("2 of 3 links have no distance")), "{:?}", t.unused());
+    }
+}
+
+#[test]
+fn rocketfuels_halves_find_each_other_under_any_prefix() {
+    let folder = std::env::temp_dir().join(format!("midpath-rocketfuel-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for half in ["weights", "latencies"] {
+        let from = fixtures().join(format!("{half}.intra"));
+        std::fs::copy(from, folder.join(format!("1221.{half}.intra"))).expect("copied");
+    }
+    std::fs::copy(fixtures().join("latencies.intra"), folder.join("numbers")).expect("copied");
+    for name in ["1221.weights.intra", "1221.latencies.intra"] {
+        let d = read_path(&folder.join(name), None, Default::default()).expect("read");
+        assert_eq!((d.links[0].weight, d.links[0].delay), (Some(2.5), Some(Time::from_ms(3))), "{name}");
+        assert!(d.unused.is_empty(), "{:?}", d.unused);
+    }
+    let guessed = read_path(&folder.join("numbers"), None, Default::default()).expect("read");
+    assert!(guessed.unused[0].contains("taken for weights"), "{:?}", guessed.unused);
+    std::fs::write(folder.join("x.topo"), "Nodes 16\nTiers 3\n").expect("written");
+    std::fs::write(folder.join("x.odd"), "hello\n").expect("written");
+    let message = |name: &str| read_path(&folder.join(name), None, Default::default()).expect_err(name).message;
+    assert!(message("x.topo").starts_with("this is htsim's .topo: not read"));
+    assert!(message("x.odd").contains("neither content nor name"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn delays_by_distance() {
     let ends = json!([{"name": "a", "x": 0.0, "y": 0.0}, {"name": "b", "x": 90.0, "y": 0.0}]);
     let link = json!([{"a": "a", "b": "b", "rate": "1 Gbps", "delay": "distance"}]);
@@ -246,7 +294,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
         ),
         (links(json!([{"a": "", "b": "x"}])), "links[0].a: a node needs a name"),
         (json!({"file": "none.cch"}), "file: none.cch: cannot be read"),
-        (json!({"file": "README.md"}), "file: README.md: neither name nor content tell the format"),
+        (json!({"file": "README.md"}), "file: README.md: neither content nor name tell the format"),
         (json!({"file": "zoo.gml", "format": "graphml"}), "file: zoo.gml, line 1: not XML"),
         (dumbbell(json!({"n": 1})), "n: 1 is out of range; generate = \"dumbbell\" accepts 2"),
         (dumbbell(json!({"pairs": 0})), "pairs: 0 is out of range"),
