@@ -38,7 +38,7 @@ pub enum Ndn {
         /// Its configuration.
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration; nothing is started.
+    /// Say what is wrong with a configuration, or would change in what runs; nothing is started or changed.
     Check {
         /// The configuration.
         config: PathBuf,
@@ -92,7 +92,7 @@ pub enum Node {
         /// Its configuration.
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration; nothing is started.
+    /// Say what is wrong with a configuration, or would change in what runs; nothing is started or changed.
     Check {
         /// The configuration.
         config: PathBuf,

@@ -8,6 +8,8 @@ mod quantity;
 #[cfg(target_os = "linux")]
 mod control;
 #[cfg(target_os = "linux")]
+mod free;
+#[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
 pub mod ndn;
@@ -23,6 +25,10 @@ mod random;
 mod rpm;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod socket;
 #[cfg(target_os = "linux")]
 mod source;
 

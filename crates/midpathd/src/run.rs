@@ -39,7 +39,7 @@ fn ndn(command: Ndn) -> Result<(), Error> {
 fn node(command: Node) -> Result<(), Error> {
     match command {
         Node::Up { config } => node::up(node::Config::read(&config)?, &config),
-        Node::Check { config } => node::Config::read(&config)?.check(),
+        Node::Check { config } => node::check(&node::Config::read(&config)?),
         Node::Status { config } => {
             println!("{:#}", node::tell(&node::Config::read(&config)?, "status")?);
             Ok(())

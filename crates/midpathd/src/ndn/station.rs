@@ -25,6 +25,7 @@ use super::config::{Config, Peer};
 use super::poller::{Poller, Ready};
 use super::stream::Stream;
 use super::udp::Udp;
+use crate::running::Running;
 
 /// Bytes read from a stream before another face gets its turn. Ours: an application's window.
 const READ: usize = 1 << 16;
@@ -86,6 +87,8 @@ pub struct Station {
     connections: u64,
     known: Vec<Known>,
     control: Option<CommandLines>,
+    /// What it runs with.
+    running: Running,
     /// The longest datagram, unless a command says otherwise.
     mtu: usize,
     strangers: bool,
@@ -149,6 +152,7 @@ impl Station {
             connections: 0,
             known,
             control,
+            running: config.running(),
             mtu: config.mtu,
             strangers: config.strangers,
             waiting: 0,

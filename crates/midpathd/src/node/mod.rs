@@ -16,7 +16,7 @@ use midpath_link::SecretKey;
 use crate::error::{Error, Tried};
 pub use config::{Config, NetworkAt, NoNetwork};
 pub use measure::measure;
-pub use up::up;
+pub use up::{check, up};
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.
 pub fn make_key(file: &Path) -> Result<String, Error> {
