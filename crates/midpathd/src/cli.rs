@@ -170,6 +170,9 @@ pub enum Rpm {
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9466")]
         listen: String,
     },
+    /// What `metrics` starts: reads the kernel's maps for it.
+    #[command(hide = true)]
+    Reader,
 }
 
 impl Rpm {
@@ -279,7 +282,7 @@ mod tests {
             let manual = manual.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
             let cli = Cli::command();
             let commands = cli.find_subcommand(name).expect("it is there");
-            for command in commands.get_subcommands() {
+            for command in commands.get_subcommands().filter(|command| !command.is_hide_set()) {
                 assert!(manual.contains(&format!("midpathd {name} {}", command.get_name())), "{}", command.get_name());
                 for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
                     assert!(manual.contains(&format!("--{option}")), "--{option}");

@@ -10,7 +10,7 @@ mod control;
 #[cfg(target_os = "linux")]
 mod free;
 #[cfg(target_os = "linux")]
-mod metrics;
+pub mod metrics;
 #[cfg(target_os = "linux")]
 pub mod ndn;
 #[cfg(target_os = "linux")]

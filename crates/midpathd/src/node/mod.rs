@@ -50,5 +50,7 @@ pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
 
 /// Serves what a node that runs has to say to Prometheus.
 pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
-    crate::metrics::serve(listen, || Ok(metrics::render(&config.name, &tell(config, "status")?)))
+    crate::metrics::serve(&crate::metrics::listen(listen)?, || {
+        Ok(metrics::render(&config.name, &tell(config, "status")?))
+    })
 }
