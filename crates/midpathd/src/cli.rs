@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::log::Log;
 use crate::quantity::{rate_bps, time_ns};
 
 /// Midpath on a Linux router.
@@ -14,6 +15,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Of what runs.
+    #[command(flatten)]
+    pub log: Log,
 }
 
 /// What to do.
@@ -38,7 +42,7 @@ pub enum Ndn {
         /// Its configuration.
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration; nothing is started.
+    /// Say what is wrong with a configuration, or would change in what runs; nothing is started or changed.
     Check {
         /// The configuration.
         config: PathBuf,
@@ -92,7 +96,7 @@ pub enum Node {
         /// Its configuration.
         config: PathBuf,
     },
-    /// Say what is wrong with a configuration; nothing is started.
+    /// Say what is wrong with a configuration, or would change in what runs; nothing is started or changed.
     Check {
         /// The configuration.
         config: PathBuf,
@@ -170,6 +174,9 @@ pub enum Rpm {
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9466")]
         listen: String,
     },
+    /// What `metrics` starts: reads the kernel's maps for it.
+    #[command(hide = true)]
+    Reader,
 }
 
 impl Rpm {
@@ -278,8 +285,11 @@ mod tests {
         ] {
             let manual = manual.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
             let cli = Cli::command();
+            for option in cli.get_arguments().filter_map(clap::Arg::get_long) {
+                assert!(manual.contains(&format!("--{option}")), "--{option}");
+            }
             let commands = cli.find_subcommand(name).expect("it is there");
-            for command in commands.get_subcommands() {
+            for command in commands.get_subcommands().filter(|command| !command.is_hide_set()) {
                 assert!(manual.contains(&format!("midpathd {name} {}", command.get_name())), "{}", command.get_name());
                 for option in command.get_arguments().filter_map(clap::Arg::get_long).filter(|name| *name != "help") {
                     assert!(manual.contains(&format!("--{option}")), "--{option}");

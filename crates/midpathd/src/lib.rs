@@ -3,12 +3,15 @@
 
 mod cli;
 pub mod error;
+mod log;
 mod quantity;
 
 #[cfg(target_os = "linux")]
 mod control;
 #[cfg(target_os = "linux")]
-mod metrics;
+mod free;
+#[cfg(target_os = "linux")]
+pub mod metrics;
 #[cfg(target_os = "linux")]
 pub mod ndn;
 #[cfg(target_os = "linux")]
@@ -24,6 +27,10 @@ mod rpm;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod socket;
+#[cfg(target_os = "linux")]
 mod source;
 
 use std::process::ExitCode;
@@ -34,10 +41,11 @@ use clap::Parser;
 pub fn main() -> ExitCode {
     // Clap ends the process itself: 2 for a bad command line, 0 after help.
     let cli = cli::Cli::parse();
-    match run(cli) {
+    let log = cli.log;
+    match log.start().and_then(|()| run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("midpathd: {error}");
+            log.failed(&error);
             error.code().into()
         }
     }

@@ -1,14 +1,15 @@
 //! Text for Prometheus, and serving it.
 
-use std::fmt::{Display, Write};
-use std::io;
+pub mod request;
+mod server;
 
-use tiny_http::{Header, Method, Response, Server};
+use std::fmt::{Display, Write};
+use std::net::TcpListener;
 
 use crate::error::{Error, Tried};
 
 /// What Prometheus reads, being written.
-pub struct Text {
+pub(crate) struct Text {
     /// What all names begin with.
     prefix: &'static str,
     text: String,
@@ -69,27 +70,12 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Answers `GET /metrics` with what `render` says, until the process is ended.
-pub fn serve(listen: &str, mut render: impl FnMut() -> Result<String, Error>) -> Result<(), Error> {
-    let server = Server::http(listen)
-        .map_err(|e| io::Error::other(e.to_string()))
-        .tried(|| format!("--listen {listen}: cannot be opened"))?;
-    eprintln!("midpathd: metrics at http://{}/metrics", server.server_addr());
-    loop {
-        let request = server.recv().tried(|| format!("{listen}: cannot be read"))?;
-        let response = match (request.method(), request.url()) {
-            (Method::Get, "/metrics") => match render() {
-                Ok(text) => Response::from_string(text).with_header(plain_text()),
-                Err(error) => Response::from_string(format!("{error}\n")).with_status_code(500),
-            },
-            (Method::Get, _) => Response::from_string("midpathd: see /metrics\n").with_status_code(404),
-            _ => Response::from_string("only GET\n").with_status_code(405),
-        };
-        // A client that has gone away is not our concern.
-        let _ = request.respond(response);
-    }
+/// Where Prometheus is to ask.
+pub(crate) fn listen(at: &str) -> Result<TcpListener, Error> {
+    let failed = || format!("--listen {at}: cannot be opened");
+    let listener = TcpListener::bind(at).tried(failed)?;
+    tracing::info!("metrics at http://{}/metrics", listener.local_addr().tried(failed)?);
+    Ok(listener)
 }
 
-fn plain_text() -> Header {
-    Header::from_bytes("Content-Type", "text/plain; version=0.0.4; charset=utf-8").expect("ASCII")
-}
+pub(crate) use server::run as serve;

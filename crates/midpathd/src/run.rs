@@ -39,7 +39,7 @@ fn ndn(command: Ndn) -> Result<(), Error> {
 fn node(command: Node) -> Result<(), Error> {
     match command {
         Node::Up { config } => node::up(node::Config::read(&config)?, &config),
-        Node::Check { config } => node::Config::read(&config)?.check(),
+        Node::Check { config } => node::check(&node::Config::read(&config)?),
         Node::Status { config } => {
             println!("{:#}", node::tell(&node::Config::read(&config)?, "status")?);
             Ok(())
@@ -61,6 +61,9 @@ fn node(command: Node) -> Result<(), Error> {
 }
 
 fn rpm(command: Rpm) -> Result<(), Error> {
+    if let Rpm::Metrics { listen } = &command {
+        return rpm::serve(listen); // it opens nothing that needs rights
+    }
     let mut net = Net::new().tried(|| "the kernel's netlink interface cannot be opened".into())?;
     match command {
         Rpm::Up(up) => {
@@ -86,7 +89,8 @@ fn rpm(command: Rpm) -> Result<(), Error> {
         Rpm::Status { dev, json, watch, every } => {
             rpm::watch(&mut net, dev.as_deref(), json, Rpm::interval(watch, every))
         }
-        Rpm::Metrics { listen } => rpm::serve(&mut net, &listen),
+        Rpm::Metrics { .. } => unreachable!("it is done already"),
+        Rpm::Reader => rpm::read(&mut net),
     }
 }
 

@@ -39,6 +39,22 @@ fn what_applications_and_peers_say_of_connections() {
     run("gateway", &all, 100_000, entries::gateway);
 }
 
+#[test]
+fn what_is_asked_of_the_metrics_server() {
+    let all: [&[u8]; 6] = [
+        b"GET /metrics HTTP/1.1\r\nHost: a:9466\r\nUser-Agent: Prometheus/3.0\r\nAccept: text/plain;q=0.5,*/*\r\n\r\n",
+        b"HEAD /metrics?name=x HTTP/1.0\n\n",
+        b"GET http://host:9466/metrics HTTP/1.1\r\n\r\n",
+        b"POST /metrics HTTP/1.1\r\nContent-Length: 100000000000000\r\n\r\nbody",
+        b"\r\n\r\nGET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ];
+    let mut all = samples(&all);
+    all.push([b"GET /metrics HTTP/1.1\r\n".to_vec(), b"a: b\r\n".repeat(70)].concat());
+    all.push([b"GET /metrics HTTP/1.1\r\na: ".to_vec(), vec![b'b'; 8_160]].concat());
+    run("metrics", &all, 20_000, entries::metrics);
+}
+
 /// Datagrams and frames, of every kind.
 fn on_the_wire() -> Vec<Vec<u8>> {
     let filled = |head: &[u8], length: usize| {

@@ -439,30 +439,87 @@ fn the_units_rights_are_enough() {
     assert_eq!(lab.does(&["status"]), "RPM is off\n");
 }
 
-#[test]
-fn metrics_are_served() {
-    use std::io::{BufRead, BufReader, Read};
-    let Some(lab) = Lab::new("metrics_are_served") else { return };
-    lab.up(&[]);
-    let mut command = lab.within(env!("CARGO_BIN_EXE_midpathd"));
-    command.args(["rpm", "metrics", "--listen", "127.0.0.1:0"]).stderr(std::process::Stdio::piped());
-    let mut server = command.spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(server.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    let port =
-        said.rsplit_once(":").and_then(|(_, rest)| rest.split_once('/')).map(|(port, _)| port.to_owned()).unwrap();
-    let get = |path: &str| {
+/// A server of metrics with a command in front of it; it goes with the value.
+struct Served<'a> {
+    lab: &'a Lab,
+    process: std::process::Child,
+    port: String,
+}
+
+impl Served<'_> {
+    fn new<'a>(lab: &'a Lab, within: &[String]) -> Result<Served<'a>, String> {
+        use std::io::{BufRead, BufReader};
+        let words = [within, &[env!("CARGO_BIN_EXE_midpathd").to_owned()]].concat();
+        let mut command = lab.within(&words[0]);
+        command.args(&words[1..]).args(["rpm", "metrics", "--listen", "127.0.0.1:0"]);
+        let mut process = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(process.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        let port = said.rsplit_once(":").and_then(|(_, rest)| rest.split_once('/')).map(|(port, _)| port.to_owned());
+        let served = Served { lab, process, port: port.unwrap_or_default() };
+        if served.port.is_empty() { Err(said) } else { Ok(served) }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let port = &self.port;
         let ask =
             format!("exec 3<>/dev/tcp/127.0.0.1/{port} && printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3");
-        let mut child = lab.within("bash").args(["-c", &ask]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let mut answer = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
-        child.wait().unwrap();
-        answer
+        text(&self.lab.within("bash").args(["-c", &ask]).output().unwrap().stdout)
+    }
+
+    /// Lines of /proc/…/status of the process that answers, which has threads of its own for nothing.
+    fn has(&self, line: &str) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        status.lines().any(|has| has == line)
+    }
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Who answers has no right at all, whether root starts it or the unit, as a user without rights that has one
+/// capability.
+#[test]
+fn metrics_are_served_without_rights() {
+    let Some(lab) = Lab::new("metrics_are_served") else { return };
+    lab.up(&[]);
+    let unit = include_str!("../dist/midpathd-rpm-metrics.service");
+    let rights = unit.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("the unit has it");
+    assert!(unit.contains("DynamicUser=yes") && unit.contains(&format!("CapabilityBoundingSet={rights}\n")));
+    let user = |capabilities: &str| -> Vec<String> {
+        let [ambient, bounds] = ["", "-all,"].map(|all| format!("{all}{capabilities}"));
+        let words = format!(
+            "setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps {ambient} --ambient-caps \
+             {ambient} --bounding-set={bounds}"
+        );
+        words.split_whitespace().map(str::to_owned).collect()
     };
-    let answer = get("/metrics");
-    assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("midpath_rpm_up{device=\"dev0\"} 1"), "{answer}");
-    assert!(get("/other").starts_with("HTTP/1.0 404"));
-    server.kill().unwrap();
-    server.wait().unwrap();
+    let rights = rights.replace("CAP_", "+").replace(' ', ",").to_lowercase();
+    for within in [Vec::new(), user(&rights)] {
+        let served = match Served::new(&lab, &within) {
+            Err(said) if said.contains("setpriv:") => {
+                writeln!(std::io::stderr(), "{within:?} skipped: {said}").unwrap();
+                continue;
+            }
+            served => served.unwrap(),
+        };
+        let answer = served.get("/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("midpath_rpm_up{device=\"dev0\"} 1"), "{answer}");
+        assert!(answer.contains("\nmidpath_rpm_packets_total{device=\"dev0\"} "), "{answer}");
+        assert!(served.get("/other").starts_with("HTTP/1.1 404"));
+        assert!(served.has("Uid:\t65534\t65534\t65534\t65534") && served.has("Threads:\t1"));
+        for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
+            assert!(served.has(&format!("{set}:\t0000000000000000")), "{set}");
+        }
+    }
+    // Less than that is not enough for this kernel, and the answer says so.
+    if let Ok(served) = Served::new(&lab, &user("+bpf,+perfmon,+net_admin")) {
+        let answer = served.get("/metrics");
+        writeln!(std::io::stderr(), "without CAP_SYS_ADMIN: {}", answer.lines().last().unwrap_or_default()).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+    }
 }

@@ -81,9 +81,17 @@ pub trait Links {
     fn describe_all(&self) -> serde_json::Value;
 }
 
-/// Reads the configuration again, and lets the links have what has changed. Says what that is, or
-/// what is wrong, and then nothing has changed.
-pub type Reload<L> = Box<dyn FnMut(&mut L, &mut Gateway, Time, &mut Outbox) -> Result<String, String>>;
+/// The answer of a node whose configuration is in no file.
+const NOT_CONFIGURED: &str = "this node has no configuration to read again";
+
+/// The configuration of a node that runs.
+pub trait Configured<L> {
+    /// Reads it again, and lets the links have what has changed. Says what that is, or what is wrong, and
+    /// then nothing has changed.
+    fn reload(&mut self, links: &mut L, gateway: &mut Gateway, now: Time, out: &mut Outbox) -> Result<String, String>;
+    /// What the node runs with.
+    fn running(&self) -> serde_json::Value;
+}
 
 /// Which of its files had something when it was woken.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,7 +109,7 @@ pub struct Station<L> {
     udp: Udp,
     streams: Streams,
     commands: Option<CommandLines>,
-    reload: Option<Reload<L>>,
+    configured: Option<Box<dyn Configured<L>>>,
     /// Whoever rings here wants it to be done.
     bell: Option<UnixStream>,
     priority: Option<Guard>,
@@ -130,7 +138,7 @@ impl<L: Links> Station<L> {
             udp,
             streams: Streams::new(None)?,
             commands,
-            reload: None,
+            configured: None,
             bell: None,
             priority: None,
             began: Instant::now(),
@@ -149,13 +157,13 @@ impl<L: Links> Station<L> {
         self
     }
 
-    /// What `reload` does.
-    pub fn with_reload(mut self, reload: Reload<L>) -> Station<L> {
-        self.reload = Some(reload);
+    /// What `reload` does, and `configuration` says.
+    pub fn with_configuration(mut self, configured: Box<dyn Configured<L>>) -> Station<L> {
+        self.configured = Some(configured);
         self
     }
 
-    /// Reloads when something can be read from `bell`, too, and says on standard error what came of it.
+    /// Reloads when something can be read from `bell`, too, and logs what came of it.
     pub fn with_bell(mut self, bell: UnixStream) -> io::Result<Station<L>> {
         bell.set_nonblocking(true)?;
         self.bell = Some(bell);
@@ -342,17 +350,15 @@ impl<L: Links> Station<L> {
     }
 
     fn read_again(&mut self, now: Time) -> Result<String, String> {
-        let Some(reload) = &mut self.reload else {
-            return Err("this node has no configuration to read again".to_owned());
-        };
-        reload(&mut self.links, &mut self.gateway, now, &mut self.out)
+        let configured = self.configured.as_mut().ok_or(NOT_CONFIGURED)?;
+        configured.reload(&mut self.links, &mut self.gateway, now, &mut self.out)
     }
 
     fn on_bell(&mut self, now: Time) {
         while self.bell.as_ref().is_some_and(|mut bell| matches!(bell.read(&mut [0; 64]), Ok(n) if n > 0)) {}
         match self.read_again(now) {
-            Ok(changed) => eprintln!("reloaded: {changed}"),
-            Err(why) => eprintln!("not reloaded: {why}"),
+            Ok(changed) => tracing::info!("reloaded: {changed}"),
+            Err(why) => tracing::error!("not reloaded: {why}"),
         }
     }
 
@@ -364,17 +370,22 @@ impl<L: Links> Station<L> {
     }
 
     fn command(&mut self, line: &[u8], now: Time) -> serde_json::Value {
+        tracing::debug!("command: {}", line.escape_ascii());
         match line {
             b"status" => self.status(now),
             b"reload" => match self.read_again(now) {
                 Ok(changed) => serde_json::json!({"changed": changed}),
                 Err(why) => serde_json::json!({"error": why}),
             },
+            b"configuration" => match &self.configured {
+                Some(configured) => configured.running(),
+                None => serde_json::json!({"error": NOT_CONFIGURED}),
+            },
             b"down" => {
                 self.stopped = true;
                 serde_json::json!({"stopped": true})
             }
-            _ => serde_json::json!({"error": "commands are status, reload and down"}),
+            _ => serde_json::json!({"error": "commands are status, configuration, reload and down"}),
         }
     }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use midpath_core::units::{Bytes, Rate};
-use midpath_ndn_forwarder::management::{Policy, Reach, Who, parse_uri};
+use midpath_ndn_forwarder::management::{self, Policy, Reach, Who, parse_uri};
 use midpath_ndn_forwarder::strategy::Strategy;
 use midpath_ndn_forwarder::{Settings, name};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use toml::Spanned;
 
 use crate::error::{Error, Tried};
 use crate::quantity;
+use crate::running::{Running, list};
 use crate::source::Source;
 
 /// The longest frame in a datagram, unless said. Ours: what passes tunnels and an IPv6 header. ndnd
@@ -26,6 +27,9 @@ const LEAST_MTU: usize = 256;
 const MOST_MTU: usize = 65_000;
 /// The least rate of a link. Ours: Data of 8,800 bytes take a lifetime of 4 s at less than 18 kbit/s.
 const LEAST_RATE: u64 = 50_000;
+
+/// What a forwarder says that it is.
+pub const KIND: &str = "ndn";
 
 /// The file as it is written.
 #[derive(Debug, Deserialize)]
@@ -196,10 +200,14 @@ impl Config {
         if file.listen.unix.is_none() && file.listen.tcp.is_empty() && file.listen.udp.is_empty() {
             return Err(source.wrong(None, "listen", "say where faces come from: unix, tcp or udp"));
         }
+        let unix = file.listen.unix.as_ref().map(|unix| base.join(unix));
+        if unix.as_ref() == Some(&control) {
+            return Err(source.wrong(None, "listen.unix", "this is the socket for commands; take another path"));
+        }
         let (settings, output) = settings(&file, &source)?;
         Ok(Config {
             control,
-            unix: file.listen.unix.as_ref().map(|unix| base.join(unix)),
+            unix,
             tcp: file.listen.tcp.clone(),
             udp: file.listen.udp.clone(),
             mtu,
@@ -209,6 +217,43 @@ impl Config {
             peers: peers(&file, &source)?,
             strategies: strategies(&file, &source)?,
         })
+    }
+
+    /// What the forwarder runs with. All of it needs another process.
+    pub fn running(&self) -> Running {
+        let (mut all, settings) = (Running::new(KIND), &self.settings);
+        all.fixed("control", self.control.display());
+        all.fixed("listen.unix", list(self.unix.as_ref().map(|path| path.display())));
+        all.fixed("listen.tcp", list(&self.tcp));
+        all.fixed("listen.udp", list(&self.udp));
+        all.fixed("udp.mtu", self.mtu);
+        all.fixed("udp.strangers", self.strangers);
+        all.fixed("pace", settings.pace);
+        all.fixed("regions", list(settings.regions.iter().map(|region| name::show(region))));
+        all.fixed("management", format!("{:?}", settings.policy));
+        for (key, value) in [
+            ("faces", settings.faces),
+            ("pending", settings.pending),
+            ("pending_bytes", settings.pending_bytes),
+            ("store", settings.store_bytes),
+            ("routes", settings.routes),
+            ("dead_nonces", settings.dead_nonces),
+            ("output", self.output),
+        ] {
+            all.fixed(format!("tables.{key}"), value);
+        }
+        for peer in &self.peers {
+            let uri = management::uri(peer.reach, peer.remote);
+            let routes = peer.routes.iter().map(|(prefix, cost)| format!("{} at {cost}", name::show(prefix)));
+            all.fixed(format!("routes to {uri}"), list(routes));
+            all.fixed(format!("rates of {uri}"), list(peer.rates.into_iter().flatten()));
+        }
+        for (prefix, strategy) in &self.strategies {
+            all.fixed(format!("the strategy of {}", name::show(prefix)), format!("{strategy:?}"));
+        }
+        self.tcp.iter().for_each(|at| all.port("tcp", *at));
+        self.udp.iter().for_each(|at| all.port("udp", *at));
+        all
     }
 }
 
@@ -279,7 +324,7 @@ fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
             let what = "write a face as udp4://192.0.2.1:6363; udp6, tcp4 and tcp6 are there, too";
             return Err(source.wrong(Some(to.span()), key, what));
         };
-        Ok(*places.entry(midpath_ndn_forwarder::management::uri(reach, remote)).or_insert_with(|| {
+        Ok(*places.entry(management::uri(reach, remote)).or_insert_with(|| {
             peers.push(Peer { reach, remote, routes: Vec::new(), rates: None });
             peers.len() - 1
         }))
@@ -390,6 +435,7 @@ mod tests {
     fn what_is_wrong_is_said_with_line_and_key() {
         for (text, said) in [
             ("", "/etc/a.toml: listen: say where"),
+            ("[listen]\nunix = \"a.sock\"", "/etc/a.toml: listen.unix: this is the socket for commands"),
             ("[listen]\nunux = 1", "/etc/a.toml:2: unknown field `unux`"),
             ("[listen]\nudp = [\"a\"]", "/etc/a.toml:2: udp: "),
             ("[listen]\nunix = \"a\"\n[udp]\nmtu = 10", "/etc/a.toml:4: udp.mtu: take a number from 256"),

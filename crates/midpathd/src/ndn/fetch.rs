@@ -69,6 +69,27 @@ pub fn trust(key: Option<&Path>, certificate: Option<&Path>) -> Result<Trust, Er
     }
 }
 
+/// A file that is made when there is something for it: what was there stays if nothing comes.
+struct Output<'a> {
+    path: &'a Path,
+    file: Option<File>,
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", self.path.display()));
+            self.file = Some(File::create(self.path).map_err(named)?);
+        }
+        self.file.as_mut().map_or(Ok(0), |file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // An empty object is a file, too.
+        self.write(&[]).map(drop)
+    }
+}
+
 /// Fetches an object to a file, or to standard output.
 pub fn fetch(
     object: &str,
@@ -84,7 +105,7 @@ pub fn fetch(
     let transport = forwarder.map(str::to_owned).or_else(|| std::env::var(TRANSPORT).ok());
     let mut connection = connect(transport.as_deref().unwrap_or(USUAL))?;
     let mut file: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create(path).tried(|| format!("{} could not be made", path.display()))?),
+        Some(path) => Box::new(Output { path, file: None }),
         None => Box::new(io::stdout().lock()),
     };
     let began = Instant::now();
@@ -108,16 +129,17 @@ fn run(
     file: &mut dyn Write,
     began: Instant,
 ) -> Result<u64, Error> {
+    let unwritten = || "the object could not be written".to_owned();
     let now = || Time::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let (mut stream, mut buffer, mut bytes) = (Vec::new(), vec![0; READ], 0);
     loop {
         connection.write_all(&consumer.sends().concat()).tried(|| "the forwarder has gone".into())?;
         let ready = consumer.take();
         bytes += ready.len() as u64;
-        file.write_all(&ready).tried(|| "the object could not be written".into())?;
+        file.write_all(&ready).tried(unwritten)?;
         match consumer.state() {
             State::Fetching => {}
-            State::Done => return file.flush().map(|()| bytes).tried(|| "the object could not be written".into()),
+            State::Done => return file.flush().map(|()| bytes).tried(unwritten),
             State::Failed(why) => return Err(Error::Machine(why.clone())),
         }
         let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());

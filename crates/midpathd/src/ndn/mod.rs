@@ -22,5 +22,5 @@ pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
 
 /// Serves what a forwarder that runs has to say to Prometheus.
 pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
-    crate::metrics::serve(listen, || Ok(metrics::render(&tell(config, "status")?)))
+    crate::metrics::serve(&crate::metrics::listen(listen)?, || Ok(metrics::render(&tell(config, "status")?)))
 }

@@ -17,6 +17,7 @@ use midpath_core::units::Time;
 use midpath_ndn::link::Fragmenter;
 use midpath_ndn_forwarder::{FaceId, Forwarder};
 use midpath_node::commands::CommandLines;
+use midpath_node::seldom::Seldom;
 use rustc_hash::FxHashMap;
 
 use self::commands::WAITS;
@@ -25,6 +26,7 @@ use super::config::{Config, Peer};
 use super::poller::{Poller, Ready};
 use super::stream::Stream;
 use super::udp::Udp;
+use crate::running::Running;
 
 /// Bytes read from a stream before another face gets its turn. Ours: an application's window.
 const READ: usize = 1 << 16;
@@ -86,6 +88,8 @@ pub struct Station {
     connections: u64,
     known: Vec<Known>,
     control: Option<CommandLines>,
+    /// What it runs with.
+    running: Running,
     /// The longest datagram, unless a command says otherwise.
     mtu: usize,
     strangers: bool,
@@ -99,8 +103,8 @@ pub struct Station {
     buffer: Vec<u8>,
     counted: Counted,
     reasons: VecDeque<String>,
-    /// Reasons that were printed in this second.
-    printed: u32,
+    /// Those that were logged.
+    said: Seldom,
     began: Instant,
     tick_at: Time,
     stopped: bool,
@@ -149,6 +153,7 @@ impl Station {
             connections: 0,
             known,
             control,
+            running: config.running(),
             mtu: config.mtu,
             strangers: config.strangers,
             waiting: 0,
@@ -158,7 +163,7 @@ impl Station {
             buffer: vec![0; READ],
             counted: Counted::default(),
             reasons: VecDeque::new(),
-            printed: 0,
+            said: Seldom::new(faces::LOGGED, Duration::from_secs(60)),
             began: Instant::now(),
             tick_at: Time::ZERO,
             stopped: false,
@@ -193,7 +198,6 @@ impl Station {
     }
 
     fn tick(&mut self, now: Time) {
-        self.printed = 0;
         self.listen_again();
         self.check_faces(now);
         self.connect_known(now);

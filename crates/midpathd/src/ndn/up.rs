@@ -3,42 +3,64 @@
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use midpath_ndn_forwarder::{Forwarder, Settings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Config;
+use super::config::KIND;
 use super::station::{Listener, Station};
 use super::udp::Udp;
-use crate::control::Commands;
+use crate::control;
 use crate::error::{Error, Tried};
+use crate::free::free;
 use crate::random::random;
+use crate::running::Running;
+use crate::socket::{self, Name, SocketFile};
+
+/// The key of applications' socket, before what is wrong with it.
+const UNIX: &str = "listen.unix: ";
 
 /// Runs a forwarder until it is told to stop.
 pub fn up(config: &Config) -> Result<(), Error> {
     raise_limit();
     let sockets = Sockets::open(config)?;
-    let commands = Commands::new(&config.control)?;
+    let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
     let mut forwarder = Forwarder::new(keyed(&config.settings)?);
     for (prefix, strategy) in &config.strategies {
         forwarder.set_strategy_of(prefix, *strategy);
     }
     sockets.say();
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
-    let Sockets { listeners, udp, file } = sockets;
+    let Sockets { listeners, udp, unix } = sockets;
     let station = Station::new(forwarder, config, listeners, udp, Some(listener));
     let ended = station.and_then(|mut station| station.run()).tried(|| "the forwarder has stopped".into());
-    drop(file);
+    drop(unix);
     ended
 }
 
-/// What can be found out without anything being up: whether the sockets may be had.
+/// What can be found out without anything being up or changed: whether the sockets may be had. Of a
+/// forwarder that runs, what would change.
 pub fn check(config: &Config) -> Result<(), Error> {
-    Sockets::open(config).map(drop)
+    let running = Running::ask(&config.control, KIND).map_err(|e| e.within("control: "))?;
+    let is_own = |protocol: &str, at: &SocketAddr| running.as_ref().is_some_and(|r| r.has(protocol, *at));
+    for (protocol, key, all) in [("tcp", "listen.tcp", &config.tcp), ("udp", "listen.udp", &config.udp)] {
+        for at in all.iter().filter(|at| !is_own(protocol, at)) {
+            free(protocol, *at).map_err(|e| unbound(key, *at, &e))?;
+        }
+    }
+    if let Some(path) = &config.unix {
+        let name = socket::look(path).map_err(|e| e.within(UNIX))?;
+        if name == Name::Answers && running.is_none() {
+            return Err(Error::Machine(format!("{UNIX}{}: a process answers there already", path.display())));
+        }
+    }
+    if let Some(running) = running {
+        running.changes(&config.running()).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(())
 }
 
 /// The forwarder's rules with keys that nobody else can guess.
@@ -56,16 +78,8 @@ fn keyed(settings: &Settings) -> Result<Settings, Error> {
 struct Sockets {
     listeners: Vec<Listener>,
     udp: Vec<Udp>,
-    /// The unix socket's file goes with it.
-    file: Option<SocketFile>,
-}
-
-struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+    /// Where applications of this machine connect.
+    unix: Option<SocketFile>,
 }
 
 impl Sockets {
@@ -77,24 +91,24 @@ impl Sockets {
         for at in &config.udp {
             udp.push(Udp::bind(*at).map_err(|e| unbound("listen.udp", *at, &e))?);
         }
-        let mut file = None;
-        if let Some(path) = &config.unix {
-            listeners.push(Listener::Unix(listen_at(path)?));
-            file = Some(SocketFile(path.clone()));
+        let unix = config.unix.as_deref().map(listen_at).transpose()?;
+        if let Some(unix) = &unix {
+            let listener = unix.listener.try_clone().tried(|| format!("{UNIX}the socket could not be used"))?;
+            listeners.push(Listener::Unix(listener));
         }
-        Ok(Sockets { listeners, udp, file })
+        Ok(Sockets { listeners, udp, unix })
     }
 
     /// Says where faces come from.
     fn say(&self) {
         for listener in &self.listeners {
             match listener {
-                Listener::Unix(_) => self.file.iter().for_each(|file| println!("unix://{}", file.0.display())),
-                Listener::Tcp(socket) => socket.local_addr().iter().for_each(|at| println!("tcp://{at}")),
+                Listener::Unix(_) => self.unix.iter().for_each(|unix| tracing::info!("unix://{}", unix.path.display())),
+                Listener::Tcp(socket) => socket.local_addr().iter().for_each(|at| tracing::info!("tcp://{at}")),
             }
         }
-        self.udp.iter().for_each(|udp| println!("udp://{}", udp.local()));
-        println!("the forwarder is up");
+        self.udp.iter().for_each(|udp| tracing::info!("udp://{}", udp.local()));
+        tracing::info!("the forwarder is up");
     }
 }
 
@@ -103,18 +117,11 @@ fn unbound(key: &str, at: SocketAddr, error: &io::Error) -> Error {
 }
 
 /// The socket of applications; all on this machine may connect.
-fn listen_at(path: &Path) -> Result<UnixListener, Error> {
+fn listen_at(path: &Path) -> Result<SocketFile, Error> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).tried(|| format!("listen.unix: {} could not be made", folder.display()))?;
     }
-    // A file that a killed forwarder has left behind: nobody answers there.
-    if path.exists() && UnixStream::connect(path).is_err() {
-        let _ = fs::remove_file(path);
-    }
-    let failed = || format!("listen.unix: {} could not be made; does a forwarder run already?", path.display());
-    let listener = UnixListener::bind(path).tried(failed)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o666)).tried(failed)?;
-    Ok(listener)
+    SocketFile::bind(path, 0o666).map_err(|e| e.within(UNIX))
 }
 
 /// As many faces as go without rights: by default there are 1,024 files, for programs of the

@@ -8,7 +8,7 @@ mod network;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use midpath_core::packet::{NodeId, PortId};
@@ -27,7 +27,12 @@ pub use self::network::{NetworkAt, NoNetwork};
 use self::network::{largest_packet, refuse_known_secrets, with_window};
 use super::read_key;
 use crate::error::{Error, Tried};
+use crate::free::free;
+use crate::running::{Running, digest, list};
 use crate::source::Source;
+
+/// What a node says that it is.
+pub const KIND: &str = "node";
 
 /// A configuration that makes sense.
 pub struct Config {
@@ -122,16 +127,20 @@ impl Config {
         })
     }
 
-    /// What can be found out without anything being up: whether the key can be read, and the ports
-    /// are free and may be had.
-    pub fn check(&self) -> Result<(), Error> {
+    /// What can be found out without anything being up or changed: whether the key can be read, and the
+    /// ports are free and may be had. Those of a node that runs, which this one would replace, are its own.
+    pub fn check(&self, running: Option<&Running>) -> Result<(), Error> {
+        let free = |protocol: &str, at: SocketAddr, place: &str| match running {
+            Some(running) if running.has(protocol, at) => Ok(()),
+            _ => free(protocol, at).map_err(|e| unbound(place, at, &e)),
+        };
         self.secret()?;
-        UdpSocket::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
+        free("udp", self.listen, &self.places.listen)?;
         if self.has_streams() {
-            TcpListener::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
+            free("tcp", self.listen, &self.places.listen)?;
         }
         for (entrance, place) in self.entrances.iter().zip(&self.places.entrances) {
-            TcpListener::bind(entrance.listen).map_err(|e| unbound(place, entrance.listen, &e))?;
+            free("tcp", entrance.listen, place)?;
             if let Kind::Transparent(targets) = &entrance.kind {
                 let own = targets.first().is_none_or(is_own);
                 if !own {
@@ -154,19 +163,35 @@ impl Config {
         read_key(&self.key).map_err(|e| e.within(&self.places.key))
     }
 
-    /// What differs from another configuration and needs another process, if anything does.
-    pub fn differs(&self, other: &Config) -> Option<&'static str> {
-        let neighbours = |c: &Config| c.neighbours.iter().map(|n| (n.name.clone(), n.kind)).collect::<Vec<_>>();
-        let differs = [
-            ("node", self.node != other.node || neighbours(self) != neighbours(other)),
-            ("listen", self.listen != other.listen),
-            ("control", self.control != other.control),
-            ("an entrance", self.entrances != other.entrances),
-            ("memory", self.windows != other.windows),
-            ("real-time", self.real_time != other.real_time),
-            ("the network", format!("{:?}", self.setup.scenario) != format!("{:?}", other.setup.scenario)),
-        ];
-        differs.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)
+    /// What the node runs with, and which of that `reload` may change.
+    pub fn running(&self, secret: &SecretKey) -> Running {
+        let mut all = Running::new(KIND);
+        all.fixed("node", &self.name);
+        all.fixed("listen", self.listen);
+        all.fixed("control", self.control.display());
+        all.fixed("memory", format!("{:?}", self.windows));
+        all.fixed("real-time", self.real_time);
+        all.fixed("the network", format!("one with digest {}", digest(&self.setup.scenario)));
+        all.variable("key", secret.public());
+        all.variable("exit.allow", &self.allowed);
+        all.port("udp", self.listen);
+        if self.has_streams() {
+            all.port("tcp", self.listen);
+        }
+        for entrance in &self.entrances {
+            let exit = &self.setup.topology.nodes()[entrance.exit.0 as usize].name;
+            all.fixed(format!("the entrance at {}", entrance.listen), format!("{:?} by {exit}", entrance.kind));
+            all.port("tcp", entrance.listen);
+        }
+        for neighbour in &self.neighbours {
+            let key = |what: &str| format!("neighbour {}: {what}", neighbour.name);
+            all.fixed(key("kind"), format!("{:?}", neighbour.kind));
+            all.variable(key("key"), list(&neighbour.keys));
+            all.variable(key("address"), list(neighbour.address));
+            all.variable(key("rate"), neighbour.rate);
+            all.variable(key("dedicated"), neighbour.dedicated);
+        }
+        all
     }
 }
 

@@ -16,7 +16,7 @@ use midpath_link::SecretKey;
 use crate::error::{Error, Tried};
 pub use config::{Config, NetworkAt, NoNetwork};
 pub use measure::measure;
-pub use up::up;
+pub use up::{check, up};
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.
 pub fn make_key(file: &Path) -> Result<String, Error> {
@@ -50,5 +50,7 @@ pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
 
 /// Serves what a node that runs has to say to Prometheus.
 pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
-    crate::metrics::serve(listen, || Ok(metrics::render(&config.name, &tell(config, "status")?)))
+    crate::metrics::serve(&crate::metrics::listen(listen)?, || {
+        Ok(metrics::render(&config.name, &tell(config, "status")?))
+    })
 }

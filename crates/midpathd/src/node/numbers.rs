@@ -13,12 +13,16 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use midpath_node::seldom::Seldom;
+
 use crate::error::{Error, Tried};
 
 /// The bound is so far ahead, and is written again after a fifth of that: a disk may stand still for the
 /// rest. Ours. A run costs as many numbers at least; there are enough for five hundred years.
 const AHEAD: Duration = Duration::from_secs(300);
 const EVERY: Duration = Duration::from_secs(60);
+/// Bytes of the largest bound, and the end of its line.
+const LONGEST: u64 = 21;
 
 /// Where a node's numbers begin, and the file that says where the next run's do.
 #[derive(Debug)]
@@ -52,7 +56,8 @@ impl Numbers {
         let ahead = self.began.elapsed() + AHEAD;
         let bound = self.first.saturating_add(u64::try_from(ahead.as_nanos()).unwrap_or(u64::MAX));
         let fresh = self.path.with_extension("numbers-new");
-        let mut file = File::create(&fresh)?;
+        remove_unfinished(&fresh)?;
+        let mut file = File::create_new(&fresh)?;
         writeln!(file, "{bound}")?;
         file.sync_all()?;
         fs::rename(&fresh, &self.path)?;
@@ -62,15 +67,34 @@ impl Numbers {
 
     /// Goes on writing, in a thread of its own, for as long as the process lives.
     pub fn keep(self) {
+        let mut failed = Seldom::hourly();
         thread::spawn(move || {
             loop {
                 thread::sleep(EVERY);
-                if let Err(error) = self.write() {
-                    eprintln!("midpathd: {} could not be written: {error}", self.path.display());
+                if let Err(error) = self.write()
+                    && let Some(more) = failed.say()
+                {
+                    let numbers = "without it neighbours may refuse this node when it starts again";
+                    tracing::error!("{} could not be written: {error}; {numbers}{more}", self.path.display());
                 }
             }
         });
     }
+}
+
+/// Removes what a killed run has left of a bound: a part of a number. Whatever else is there stays.
+fn remove_unfinished(path: &Path) -> std::io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let is_ours =
+        found.is_file() && found.len() <= LONGEST && fs::read(path)?.trim_ascii_end().iter().all(u8::is_ascii_digit);
+    if !is_ours {
+        let what = format!("{} is in the way, and holds no number", path.display());
+        return Err(std::io::Error::new(ErrorKind::AlreadyExists, what));
+    }
+    fs::remove_file(path)
 }
 
 #[cfg(test)]
@@ -96,6 +120,16 @@ mod tests {
             fs::write(folder.join("a.numbers-new"), "12").expect("it can be written");
         }
         assert!(highest >= 4 * u64::try_from(AHEAD.as_nanos()).expect("minutes"));
+        // Somebody else's, of all names: it stays.
+        for other in ["", "1\n2 apples\n"].map(|end| format!("network = \"net.toml\"\n{end}")) {
+            fs::write(folder.join("a.numbers-new"), &other).expect("it can be written");
+            let said = Numbers::open(&path).expect_err("it is in the way").to_string();
+            assert!(said.contains("a.numbers-new is in the way"), "{said}");
+            assert_eq!(fs::read_to_string(folder.join("a.numbers-new")).expect("it is there"), other);
+        }
+        fs::remove_file(folder.join("a.numbers-new")).expect("it is ours");
+        std::os::unix::fs::symlink("a.numbers", folder.join("a.numbers-new")).expect("a link");
+        Numbers::open(&path).expect_err("a link is in the way");
         fs::write(&path, "many\n").expect("it can be written");
         let said = Numbers::open(&path).expect_err("that is none").to_string();
         assert!(said.contains("a.numbers is to hold one number"), "{said}");

@@ -10,25 +10,29 @@ use midpath_core::units::Time;
 use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
-use midpath_node::station::{Reload, Station};
+use midpath_node::station::{Configured, Station};
 use midpath_node::streams;
-use midpath_node::udp::Udp;
+use midpath_node::udp::{Outbox, Udp};
 use midpath_schemes::Catalogue;
 use midpath_sim::setup::Setup;
 use rustix::net::sockopt;
 
 use super::Config;
+use super::config::KIND;
 use super::numbers::Numbers;
-use crate::control::Commands;
+use crate::control;
 use crate::error::{Error, Tried};
 use crate::priority;
 use crate::random::random;
+use crate::running::Running;
+use crate::socket::SocketFile;
 
 /// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
 /// again.
 pub fn up(config: Config, path: &Path) -> Result<(), Error> {
-    config.check()?;
+    config.check(None)?;
     let secret = config.secret()?;
+    let file = File { path: path.to_owned(), running: config.running(&secret) };
     let host = host(&config)?;
     let socket = UdpSocket::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen))?;
     // Path MTU is found by probes, so nobody on the way may cut datagrams to pieces.
@@ -45,12 +49,12 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
         .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
     let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
         .tried(|| "the gateway could not be set up".into())?;
-    let commands = Commands::new(&config.control)?;
-    println!("node {} is up at {listens}", config.name);
+    let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
+    tracing::info!("node {} is up at {listens}", config.name);
     if udp.offload().sends == 1 {
-        println!("this kernel has no segmentation offload for UDP: datagrams go one by one");
+        tracing::info!("this kernel has no segmentation offload for UDP: datagrams go one by one");
     }
-    gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| println!("{:?} at {at}", entrance.kind));
+    gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| tracing::info!("{:?} at {at}", entrance.kind));
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
     let station = Station::new(host, links, gateway, udp, Some(listener));
     let station = station.tried(|| "the event loop could not be set up".into())?;
@@ -60,12 +64,12 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     if config.real_time && !priority::is_real_time() {
         station = station.with_priority(Box::new(priority::change));
         if station.real_time().is_none() {
-            println!(
+            tracing::warn!(
                 "real-time priority is not allowed (root, CAP_SYS_NICE or a limit for rtprio): it wakes late on a busy machine"
             );
         }
     }
-    station.with_reload(reload(config, path.to_owned())).run().tried(|| "the node has stopped".into())
+    station.with_configuration(Box::new(file)).run().tried(|| "the node has stopped".into())
 }
 
 /// Connections to neighbours whose link goes over one, and from them.
@@ -83,20 +87,47 @@ fn hangups() -> Result<UnixStream, Error> {
     Ok(bell)
 }
 
-/// Reads the configuration again; keys, addresses and rates of neighbours, the node's own key, and
-/// what it connects to for others may have changed.
-fn reload(mut config: Config, path: PathBuf) -> Reload<Overlay> {
-    Box::new(move |links, gateway, now, out| {
-        let fresh = Config::read(&path).map_err(|e| e.to_string())?;
+/// What a node runs with, and where that was read.
+struct File {
+    path: PathBuf,
+    running: Running,
+}
+
+impl Configured<Overlay> for File {
+    /// Keys, addresses and rates of neighbours, the node's own key, and what it connects to for others
+    /// may have changed.
+    fn reload(
+        &mut self,
+        links: &mut Overlay,
+        gateway: &mut Gateway,
+        now: Time,
+        out: &mut Outbox,
+    ) -> Result<String, String> {
+        let fresh = Config::read(&self.path).map_err(|e| e.to_string())?;
         let secret = fresh.secret().map_err(|e| e.to_string())?;
-        if let Some(what) = config.differs(&fresh) {
+        let running = fresh.running(&secret);
+        if let Some(what) = self.running.needs_restart(&running) {
             return Err(format!("{what} has changed, and that needs `down` and `up`; nothing is changed"));
         }
         links.set(secret, &fresh.neighbours, now, out);
-        gateway.allow(fresh.allowed.clone());
-        config = fresh;
+        gateway.allow(fresh.allowed);
+        self.running = running;
         Ok("keys, addresses and rates of neighbours, the own key, exit.allow".to_owned())
-    })
+    }
+
+    fn running(&self) -> serde_json::Value {
+        serde_json::json!(self.running)
+    }
+}
+
+/// What can be found out without anything being up or changed; of a node that runs, what would change.
+pub fn check(config: &Config) -> Result<(), Error> {
+    let running = Running::ask(&config.control, KIND).map_err(|e| e.within("control: "))?;
+    config.check(running.as_ref())?;
+    if let Some(running) = running {
+        running.changes(&config.running(&config.secret()?)).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(())
 }
 
 /// The network of a node whose scheme has numbers that only rise (INRPP's): they go on above those of

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::metrics::{self, Text};
 use crate::net::Net;
+use crate::rpm::reader::{self, Reader, give_up_rights};
 use crate::rpm::status::{Active, Status, mode_name, status_of};
 use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
 
@@ -88,9 +89,17 @@ fn doublings(active: &Active) -> impl Iterator<Item = (Option<f64>, u64)> {
     })
 }
 
-/// Answers `GET /metrics` until the process is ended.
-pub fn serve(net: &mut Net, listen: &str) -> Result<(), Error> {
-    metrics::serve(listen, || Ok(render(&status_of(net, None)?)))
+/// Answers `GET /metrics` until the process is ended, without rights of its own.
+pub fn serve(listen: &str) -> Result<(), Error> {
+    let listener = metrics::listen(listen)?;
+    let mut reader = Reader::start()?;
+    give_up_rights()?;
+    metrics::serve(&listener, || reader.page())
+}
+
+/// Reads for a process that serves.
+pub fn read(net: &mut Net) -> Result<(), Error> {
+    reader::read(|| Ok(render(&status_of(net, None)?)))
 }
 
 #[cfg(test)]

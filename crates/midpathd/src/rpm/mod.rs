@@ -9,13 +9,14 @@ mod alone;
 mod down;
 mod find;
 mod metrics;
+mod reader;
 mod settings;
 mod status;
 mod up;
 
 pub use alone::Alone;
 pub use down::down;
-pub use metrics::serve;
+pub use metrics::{read, serve};
 pub use settings::{Settings, Shape, ticks};
 pub use status::watch;
 pub use up::{Done, up};

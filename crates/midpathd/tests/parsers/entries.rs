@@ -17,6 +17,7 @@ use midpath_node::gateway::{greeting, services};
 use midpath_node::overlay::{Kind, Neighbour, Overlay};
 use midpath_node::station::Links;
 use midpath_node::udp::Outbox;
+use midpathd::metrics::request::{LONGEST, OK, Request, read};
 use midpathd::node::{Config, NoNetwork};
 
 /// What local applications say, what is said of a conversation, and lines of those that know of the
@@ -72,6 +73,18 @@ pub fn frames(bytes: &[u8]) -> bool {
     // A probe's filling says nothing.
     assert!(again == bytes || matches!(frame, Frame::Probe(_)));
     true
+}
+
+/// What is asked of the metrics' server. However the bytes come, they mean the same.
+pub fn metrics(bytes: &[u8]) -> bool {
+    let whole = read(bytes);
+    let all = bytes.len().min(LONGEST + 1);
+    // Every end of a short one; of a long one those alone would be its square.
+    let mut ends = (0..=all).filter(|end| *end < 300 || end % 199 == 0 || end + 2 > all);
+    let early = ends.find_map(|end| Some(read(&bytes[..end])).filter(|request| *request != Request::Unfinished));
+    assert_eq!(early.unwrap_or(Request::Unfinished), whole, "{:?}", bytes.escape_ascii().to_string());
+    assert!(bytes.len() < LONGEST || whole != Request::Unfinished, "it ends somewhere");
+    whole == (Request::Known { status: OK, head: false })
 }
 
 const HERE: &str = "192.0.2.1:7000";

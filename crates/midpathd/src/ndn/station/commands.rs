@@ -25,13 +25,15 @@ impl Station {
     }
 
     fn command(&mut self, line: &[u8], now: Time) -> Value {
+        tracing::debug!("command: {}", line.escape_ascii());
         match line {
             b"status" => self.status(now),
+            b"configuration" => json!(self.running),
             b"down" => {
                 self.stopped = true;
                 json!({"stopped": true})
             }
-            _ => json!({"error": "commands are status and down"}),
+            _ => json!({"error": "commands are status, configuration and down"}),
         }
     }
 

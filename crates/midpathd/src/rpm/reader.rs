@@ -1,0 +1,81 @@
+//! Metrics without rights. The kernel gives programs' maps to CAP_SYS_ADMIN alone, and whoever answers strangers is
+//! to have no rights at all. So two processes: this one starts a reader, which knows nothing of the network, gives
+//! its own rights up, and serves what the reader says.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{self, CapabilitySet, CapabilitySets};
+
+use crate::error::{Error, Tried};
+
+/// Linux's user and group of nobody.
+const NOBODY: u32 = 65_534;
+
+/// The process that reads.
+#[derive(Debug)]
+pub struct Reader {
+    process: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Reader {
+    /// Starts it with the rights that this process has.
+    pub fn start() -> Result<Reader, Error> {
+        let failed = || "the process that reads could not be started".to_owned();
+        let mut command = Command::new(std::env::current_exe().tried(failed)?);
+        command.args(["rpm", "reader"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().tried(failed)?;
+        let (asks, answers) = process.stdin.take().zip(process.stdout.take()).expect("both are piped");
+        Ok(Reader { process, asks, answers: BufReader::new(answers) })
+    }
+
+    /// Asks for the page.
+    pub fn page(&mut self) -> Result<String, Error> {
+        let mut line = String::new();
+        let asked = self.asks.write_all(b"\n").and_then(|()| self.answers.read_line(&mut line));
+        if !asked.is_ok_and(|length| length > 0) {
+            // It has been killed, and whoever started this process starts it again.
+            tracing::error!("the process that reads has ended: {:?}", self.process.wait());
+            std::process::exit(1);
+        }
+        let page: Result<String, String> =
+            serde_json::from_str(&line).map_err(|e| Error::Machine(format!("the process that reads says: {e}")))?;
+        page.map_err(Error::Machine)
+    }
+}
+
+/// What the reader does: a line asks, and a line of JSON is the answer.
+pub fn read(mut page: impl FnMut() -> Result<String, Error>) -> Result<(), Error> {
+    for asked in std::io::stdin().lines() {
+        let gone = || "nobody asks any more".to_owned();
+        asked.tried(gone)?;
+        let page = page().map_err(|e| e.to_string());
+        let line = serde_json::to_string(&page).expect("text is JSON");
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}").and_then(|()| out.flush()).tried(gone)?;
+    }
+    Ok(())
+}
+
+/// This thread, the only one, gives all its rights up, for good.
+pub fn give_up_rights() -> Result<(), Error> {
+    let failed = || "rights could not be given up".to_owned();
+    if geteuid().is_root() {
+        let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+        let done = thread::set_thread_groups(&[])
+            .and_then(|()| thread::set_thread_res_gid(group, group, group))
+            .and_then(|()| thread::set_thread_res_uid(user, user, user));
+        match done {
+            // A user namespace without that user, or without the right to change it.
+            Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
+            Err(e) => return Err(e.into()).tried(failed),
+        }
+    }
+    let none = CapabilitySet::empty();
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    thread::set_capabilities(None, none).and_then(|()| thread::set_no_new_privs(true)).map_err(Into::into).tried(failed)
+}
