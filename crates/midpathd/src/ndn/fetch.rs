@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command waits for answers")]
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -16,6 +15,7 @@ use midpath_ndn_forwarder::management::{Reach, parse_uri};
 use midpath_ndn_forwarder::name;
 use midpath_ndn_forwarder::trust::{Certificate, Trust};
 
+use super::output::Output;
 use crate::error::{Error, Tried};
 use crate::random::random;
 
@@ -83,14 +83,13 @@ pub fn fetch(
     }
     let transport = forwarder.map(str::to_owned).or_else(|| std::env::var(TRANSPORT).ok());
     let mut connection = connect(transport.as_deref().unwrap_or(USUAL))?;
-    let mut file: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create(path).tried(|| format!("{} could not be made", path.display()))?),
-        None => Box::new(io::stdout().lock()),
-    };
+    let shown = output.map_or("standard output".into(), |path| path.display().to_string());
+    let mut file = Output::to(output).tried(|| format!("{shown} could not be made"))?;
     let began = Instant::now();
     let seed = u64::from_le_bytes(random()?);
     let mut consumer = Consumer::new(&name, window, seed, Time::ZERO).trusting(trust);
-    let bytes = run(&mut consumer, &mut *connection, &mut *file, began)?;
+    let bytes = run(&mut consumer, &mut *connection, &mut file, began)?;
+    file.finish().tried(|| format!("{shown} could not be written"))?;
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
         "{bytes} B in {seconds:.3} s, {:.1} Mbit/s; {} Interests sent again; {} segments signed by a key, not verified",
@@ -117,7 +116,7 @@ fn run(
         file.write_all(&ready).tried(|| "the object could not be written".into())?;
         match consumer.state() {
             State::Fetching => {}
-            State::Done => return file.flush().map(|()| bytes).tried(|| "the object could not be written".into()),
+            State::Done => return Ok(bytes),
             State::Failed(why) => return Err(Error::Machine(why.clone())),
         }
         let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());
