@@ -18,7 +18,8 @@ PACKAGES = "linux-source-6.1 build-essential flex bison bc xz-utils"
 TOOLS = ("make", "gcc", "flex", "bison", "bc", "xz", "tar")
 # Most of the source is for devices. Their menus stay, for the configuration reads all.
 LEFT_OUT = ("drivers/gpu/*.[chS]", "drivers/media/*.[ch]", "sound/*.[ch]", "Documentation/*.rst")
-# `allnoconfig` and this. Time travel lets the clock stand while anything runs, and jump while nothing does.
+# `allnoconfig` and this; the last lines are kinds of devices, for checks/rpm/devices.py. Time travel lets the clock
+# stand while anything runs, and jump while nothing does.
 OPTIONS = """
 UML_TIME_TRAVEL_SUPPORT HOSTFS 64BIT BINFMT_ELF BINFMT_SCRIPT STDERR_CONSOLE NULL_CHAN PROC_FS PROC_SYSCTL SYSFS
 SYSCTL TMPFS SHMEM DEVTMPFS EPOLL FUTEX EVENTFD TIMERFD SIGNALFD POSIX_TIMERS MULTIUSER PRINTK BUG FILE_LOCKING
@@ -27,6 +28,8 @@ NETDEVICES NET_CORE VETH IP_ADVANCED_ROUTER IP_ROUTE_MULTIPATH IP_MULTIPLE_TABLE
 TCP_CONG_BBR TCP_CONG_DCTCP DEFAULT_CUBIC INET_DIAG NET_SCHED NET_SCH_TBF NET_SCH_HTB NET_SCH_NETEM NET_SCH_CODEL
 NET_SCH_FQ_CODEL NET_SCH_CAKE NET_SCH_PIE NET_SCH_FQ_PIE NET_SCH_FQ NET_SCH_RED NET_SCH_SFQ NET_SCH_PRIO NET_CLS
 NET_CLS_ACT BPF BPF_SYSCALL NET_CLS_BPF NET_ACT_BPF NET_SCH_INGRESS CC_OPTIMIZE_FOR_PERFORMANCE
+VLAN_8021Q MACVLAN IPVLAN VXLAN GENEVE BRIDGE BONDING IFB DUMMY TUN NET_IPIP NET_IPGRE_DEMUX NET_IPGRE IPV6_SIT IPV6_GRE
+IPV6_TUNNEL WIREGUARD NET_L3_MASTER_DEV IPV6_MULTIPLE_TABLES NET_VRF MACSEC NET_ACT_MIRRED
 """
 Say = Callable[[str], None]
 

@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command waits for answers")]
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -16,6 +15,7 @@ use midpath_ndn_forwarder::management::{Reach, parse_uri};
 use midpath_ndn_forwarder::name;
 use midpath_ndn_forwarder::trust::{Certificate, Trust};
 
+use super::output::Output;
 use crate::error::{Error, Tried};
 use crate::random::random;
 
@@ -69,27 +69,6 @@ pub fn trust(key: Option<&Path>, certificate: Option<&Path>) -> Result<Trust, Er
     }
 }
 
-/// A file that is made when there is something for it: what was there stays if nothing comes.
-struct Output<'a> {
-    path: &'a Path,
-    file: Option<File>,
-}
-
-impl Write for Output<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.file.is_none() {
-            let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", self.path.display()));
-            self.file = Some(File::create(self.path).map_err(named)?);
-        }
-        self.file.as_mut().map_or(Ok(0), |file| file.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        // An empty object is a file, too.
-        self.write(&[]).map(drop)
-    }
-}
-
 /// Fetches an object to a file, or to standard output.
 pub fn fetch(
     object: &str,
@@ -104,14 +83,13 @@ pub fn fetch(
     }
     let transport = forwarder.map(str::to_owned).or_else(|| std::env::var(TRANSPORT).ok());
     let mut connection = connect(transport.as_deref().unwrap_or(USUAL))?;
-    let mut file: Box<dyn Write> = match output {
-        Some(path) => Box::new(Output { path, file: None }),
-        None => Box::new(io::stdout().lock()),
-    };
+    let shown = output.map_or("standard output".into(), |path| path.display().to_string());
+    let mut file = Output::to(output).tried(|| format!("{shown} could not be made"))?;
     let began = Instant::now();
     let seed = u64::from_le_bytes(random()?);
     let mut consumer = Consumer::new(&name, window, seed, Time::ZERO).trusting(trust);
-    let bytes = run(&mut consumer, &mut *connection, &mut *file, began)?;
+    let bytes = run(&mut consumer, &mut *connection, &mut file, began)?;
+    file.finish().tried(|| format!("{shown} could not be written"))?;
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
         "{bytes} B in {seconds:.3} s, {:.1} Mbit/s; {} Interests sent again; {} segments signed by a key, not verified",
@@ -129,17 +107,16 @@ fn run(
     file: &mut dyn Write,
     began: Instant,
 ) -> Result<u64, Error> {
-    let unwritten = || "the object could not be written".to_owned();
     let now = || Time::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let (mut stream, mut buffer, mut bytes) = (Vec::new(), vec![0; READ], 0);
     loop {
         connection.write_all(&consumer.sends().concat()).tried(|| "the forwarder has gone".into())?;
         let ready = consumer.take();
         bytes += ready.len() as u64;
-        file.write_all(&ready).tried(unwritten)?;
+        file.write_all(&ready).tried(|| "the object could not be written".into())?;
         match consumer.state() {
             State::Fetching => {}
-            State::Done => return file.flush().map(|()| bytes).tried(unwritten),
+            State::Done => return Ok(bytes),
             State::Failed(why) => return Err(Error::Machine(why.clone())),
         }
         let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());

@@ -4,6 +4,7 @@ mod config;
 mod connect;
 mod fetch;
 mod metrics;
+mod output;
 mod poller;
 mod station;
 mod stream;

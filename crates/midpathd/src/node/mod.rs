@@ -28,7 +28,9 @@ pub fn make_key(file: &Path) -> Result<String, Error> {
         .mode(0o600)
         .open(file)
         .tried(|| format!("{} could not be made", file.display()))?;
-    writeln!(written, "{}", secret.text()).tried(|| format!("{} could not be written", file.display()))?;
+    let put = writeln!(written, "{}", secret.text()).and_then(|()| written.sync_all());
+    // On a full disk, an empty file, which would be in the way later.
+    put.inspect_err(|_| drop(fs::remove_file(file))).tried(|| format!("{} could not be written", file.display()))?;
     Ok(secret.public().to_string())
 }
 

@@ -57,10 +57,14 @@ impl Numbers {
         let bound = self.first.saturating_add(u64::try_from(ahead.as_nanos()).unwrap_or(u64::MAX));
         let fresh = self.path.with_extension("numbers-new");
         remove_unfinished(&fresh)?;
-        let mut file = File::create_new(&fresh)?;
-        writeln!(file, "{bound}")?;
-        file.sync_all()?;
-        fs::rename(&fresh, &self.path)?;
+        let put = || {
+            let mut file = File::create_new(&fresh)?;
+            writeln!(file, "{bound}")?;
+            file.sync_all()?;
+            fs::rename(&fresh, &self.path)
+        };
+        // On a full disk, an empty file.
+        put().inspect_err(|_| drop(fs::remove_file(&fresh)))?;
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()
     }

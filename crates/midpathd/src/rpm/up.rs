@@ -58,8 +58,8 @@ fn device_named(net: &mut Net, device: &str) -> Result<Link, Error> {
     let Some(link) = links.iter().find(|link| link.name == device) else {
         return Err(no_device(device, &links));
     };
-    if link.kind == LinkKind::Other {
-        return Err(Error::Usage(format!("--dev {device}: is neither Ethernet nor a tunnel of IP packets")));
+    if let LinkKind::Unfit(why) = link.kind {
+        return Err(Error::Usage(format!("--dev {device}: {why}")));
     }
     if pairs(net)?
         .iter()

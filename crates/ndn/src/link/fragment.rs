@@ -119,10 +119,13 @@ impl Reassembler {
             *slot = Some(bytes.into());
             partial.missing -= 1;
             partial.bytes += bytes.len();
-            // NDNLPv2: the first piece says what holds of all.
+            // NDNLPv2: the first piece says what holds of all. But each is marked on its own, as the
+            // queue is when it leaves (NFD's and ndnd's link services).
+            let mark = partial.header.congestion_mark.max(frame.header.congestion_mark);
             if piece.index == 0 {
                 partial.header = Header { piece: None, ..frame.header };
             }
+            partial.header.congestion_mark = mark;
         }
         if partial.bytes > MAX_PACKET {
             self.partial.remove(place);
@@ -198,6 +201,56 @@ mod tests {
                 prop_assert_eq!(join(&frames, &mut reassembler), Some((header(), packet)));
                 prop_assert_eq!((reassembler.held(), reassembler.given_up), (0, 0));
             }
+        }
+
+        /// As others send them: fields on any piece, in any order, with repeats, two packets mixed.
+        #[test]
+        fn pieces_of_others_join(
+            lengths in prop::array::uniform2(1usize..MAX_PACKET), mtu in 140usize..1500, sequence: u64, order: u64,
+            marks: u64, strange: u64,
+        ) {
+            let packets = lengths.map(|length| (0..length).map(|i| (i * 7 + length) as u8).collect::<Vec<u8>>());
+            let (mut fragmenter, mut frames) = (Fragmenter { next: sequence }, Vec::new());
+            let bit = |bits: u64, i: usize| bits >> (i % 64) & 1 == 1;
+            let mut expected = Vec::new();
+            for packet in &packets {
+                let pieces = fragmenter.split(&header(), packet, mtu);
+                prop_assume!(pieces.len() > 1);
+                let mut marked = None;
+                for (i, piece) in pieces.iter().enumerate() {
+                    let frame = Frame::of(piece).expect("ours");
+                    let mut theirs = frame.header;
+                    if bit(marks, i) {
+                        theirs.congestion_mark = Some(1);
+                        marked = Some(1);
+                    }
+                    if i > 0 && bit(strange, i) {
+                        // What holds of the first alone does not come from a later one.
+                        theirs.pit_token = PitToken::of(&[9]);
+                        theirs.next_hop_face = Some(4);
+                        theirs.incoming_face = Some(3);
+                    }
+                    let mut out = Vec::new();
+                    theirs.wrap(frame.packet.expect("a piece"), &mut out);
+                    frames.push(out);
+                }
+                expected.push((Header { congestion_mark: marked, ..header() }, packet.clone()));
+            }
+            // Any order, and some twice while the packet is not whole: a later repeat is one of a packet that is lost.
+            let key = |i: usize| order.wrapping_mul(i as u64 * 2 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7;
+            let mut places: Vec<usize> = (0..frames.len()).collect();
+            places.sort_by_key(|i| key(*i));
+            let (mut reassembler, mut found) = (Reassembler::default(), Vec::new());
+            for i in places {
+                for _ in 0..1 + usize::from(bit(strange, i)) {
+                    found.extend(reassembler.on_piece(NOW, &Frame::of(&frames[i]).expect("ours")).expect("a piece"));
+                }
+            }
+            found.sort_by_key(|(_, packet)| packets.iter().position(|p| p == packet));
+            prop_assert_eq!(found, expected);
+            // A repeat of the last piece waits for others in vain, for half a second.
+            reassembler.expire(NOW + PATIENCE);
+            prop_assert_eq!(reassembler.held(), 0);
         }
 
         #[test]
