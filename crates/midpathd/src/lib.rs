@@ -25,6 +25,8 @@ mod rpm;
 mod run;
 #[cfg(target_os = "linux")]
 mod source;
+#[cfg(target_os = "linux")]
+mod stop;
 
 use std::process::ExitCode;
 

@@ -17,10 +17,12 @@ use super::udp::Udp;
 use crate::control::Commands;
 use crate::error::{Error, Tried};
 use crate::random::random;
+use crate::stop;
 
 /// Runs a forwarder until it is told to stop.
 pub fn up(config: &Config) -> Result<(), Error> {
     raise_limit();
+    let stop = stop::by_signal()?;
     let sockets = Sockets::open(config)?;
     let commands = Commands::new(&config.control)?;
     let mut forwarder = Forwarder::new(keyed(&config.settings)?);
@@ -31,7 +33,7 @@ pub fn up(config: &Config) -> Result<(), Error> {
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
     let Sockets { listeners, udp, file } = sockets;
     let station = Station::new(forwarder, config, listeners, udp, Some(listener));
-    let ended = station.and_then(|mut station| station.run()).tried(|| "the forwarder has stopped".into());
+    let ended = station.and_then(|mut station| station.run(&stop)).tried(|| "the forwarder has stopped".into());
     drop(file);
     ended
 }
