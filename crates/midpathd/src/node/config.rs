@@ -16,7 +16,7 @@ use midpath_core::units::Rate;
 use midpath_link::{PublicKey, SecretKey};
 use midpath_node::bytes::Windows;
 use midpath_node::gateway::exit::Allowed;
-use midpath_node::gateway::{Entrance, Kind, is_own};
+use midpath_node::gateway::{Entrance, Kind, connections, is_own};
 use midpath_node::overlay;
 use midpath_sim::setup::Setup;
 use toml::Spanned;
@@ -122,10 +122,13 @@ impl Config {
         })
     }
 
-    /// What can be found out without anything being up: whether the key can be read, and the ports
-    /// are free and may be had.
+    /// What can be found out without anything being up: whether the key can be read, the ports are free and may
+    /// be had, and there are files enough.
     pub fn check(&self) -> Result<(), Error> {
         self.secret()?;
+        if !(self.entrances.is_empty() && self.allowed.is_empty()) {
+            connections().map_err(|e| Error::Machine(e.to_string()))?;
+        }
         UdpSocket::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
         if self.has_streams() {
             TcpListener::bind(self.listen).map_err(|e| unbound(&self.places.listen, self.listen, &e))?;
