@@ -32,6 +32,8 @@ mod running;
 mod socket;
 #[cfg(target_os = "linux")]
 mod source;
+#[cfg(target_os = "linux")]
+mod stop;
 
 use std::process::ExitCode;
 

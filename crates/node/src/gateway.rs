@@ -19,10 +19,14 @@ pub mod front;
 pub mod greeting;
 pub mod services;
 
+mod connector;
 mod conversation;
+mod names;
+mod shortage;
 mod sockets;
 mod spares;
 
+pub(crate) use sockets::connect;
 pub use sockets::is_own;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,11 +39,13 @@ use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 
 use crate::host::Host;
+use connector::Connector;
 use conversation::{Conversation, Outcome};
-use exit::{Allowed, Connector};
+use exit::Allowed;
 use front::Front;
 use greeting::Target;
 use services::{Names, Services, Step};
+use shortage::Shortages;
 use sockets::Readiness;
 use spares::Spares;
 
@@ -121,6 +127,8 @@ pub struct Gateway {
     most: usize,
     /// An entrance has connections that could not be taken.
     crowded: bool,
+    /// What had run out.
+    shortages: Shortages,
     /// Conversations that others may have made room for.
     starved: BTreeSet<u64>,
     /// When all are looked at next.
@@ -131,11 +139,13 @@ pub struct Gateway {
     pub counted: Counted,
 }
 
-/// Files that are not conversations' sockets: logs, the node's own, connections that are being made.
-const RESERVED: usize = 100;
+/// Files that are no connections: logs, the node's own, neighbours' streams, two for each thread that resolves names.
+const RESERVED: usize = 150;
+/// With fewer connections than this it makes no sense to be an entrance or an exit. Ours.
+const LEAST: usize = 50;
 
 /// A flow that says nothing for so long is given up; so is a conversation whose beginning takes
-/// longer. Ours: longer than names and connections take ([`exit::PATIENCE`]).
+/// longer. Ours: longer than names and connections take ([`connector::PATIENCE`]).
 const PATIENCE: Time = Time::from_secs(30);
 
 /// How often that is looked at. Ours.
@@ -144,7 +154,11 @@ const LOOK: Time = Time::from_secs(1);
 impl Gateway {
     /// Listens at these entrances, and connects for other nodes where that is `allowed`.
     pub fn new(entrances: Vec<Entrance>, allowed: Allowed) -> io::Result<Gateway> {
-        sockets::raise_limit();
+        let most = match connections() {
+            // Who only forwards needs none.
+            Err(_) if entrances.is_empty() && allowed.is_empty() => 0,
+            most => most?,
+        };
         let readiness = Readiness::new()?;
         let mut listening = Vec::new();
         for entrance in entrances {
@@ -154,8 +168,8 @@ impl Gateway {
             readiness.add(&socket, sockets::LISTENERS | listening.len() as u64)?;
             listening.push(Listening { socket, entrance });
         }
-        let connector = Connector::new(allowed)?;
-        readiness.add(connector.bell(), sockets::BELL)?;
+        let connector = Connector::new(allowed, names::system(), sockets::limit())?;
+        readiness.add(connector.readiness(), sockets::CONNECTING)?;
         Ok(Gateway {
             listening,
             conversations: BTreeMap::new(),
@@ -166,8 +180,9 @@ impl Gateway {
             services: Services::default(),
             readiness,
             next: 0,
-            most: sockets::limit().saturating_sub(RESERVED),
+            most,
             crowded: false,
+            shortages: Shortages::default(),
             starved: BTreeSet::new(),
             look_at: Time::ZERO,
             piece: vec![0; conversation::PIECE],
@@ -193,11 +208,11 @@ impl Gateway {
     /// What may grow here, how far it has, and how far it may.
     pub fn tables(&self, host: &Host) -> [(&'static str, u64, u64); 3] {
         let conversations = (self.conversations.len() as u64, self.most(host) as u64);
-        let (connecting, waiting) = self.connector.waiting();
+        let (connecting, places) = self.connector.fill();
         let (applications, most) = self.services.fill();
         [
             ("conversations", conversations.0, conversations.1),
-            ("connecting", connecting as u64, waiting as u64),
+            ("connecting", connecting as u64, places as u64),
             ("applications", applications as u64, most as u64),
         ]
     }
@@ -216,7 +231,10 @@ impl Gateway {
     pub fn on_sockets(&mut self, host: &mut Host, now: Time) {
         for (token, ready) in self.readiness.take() {
             match token {
-                sockets::BELL => self.on_connected(host, now),
+                sockets::CONNECTING => {
+                    self.connector.on_ready(now);
+                    self.on_connected(host, now);
+                }
                 token if token & sockets::LISTENERS != 0 => {
                     self.accept((token & !sockets::LISTENERS) as usize, host, now);
                 }
@@ -254,6 +272,8 @@ impl Gateway {
             (0..self.listening.len()).for_each(|listener| self.accept(listener, host, now));
         }
         std::mem::take(&mut self.starved).into_iter().for_each(|id| self.pump(id, host, now));
+        self.connector.on_time(now);
+        self.on_connected(host, now);
         if now >= self.look_at {
             self.look_at = now.saturating_add(LOOK);
             self.give_up(host, now);
@@ -271,7 +291,7 @@ impl Gateway {
         self.services.give_up(now.saturating_sub(PATIENCE));
         let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
         let late: Vec<u64> = self.conversations.values().filter(late).map(Conversation::id).collect();
-        late.into_iter().for_each(|id| self.fail(id, host, now));
+        late.into_iter().for_each(|id| self.remove(id, host, Err(greeting::Status::TimedOut), now));
     }
 
     /// Gives everything up: applications and peers are told.
@@ -290,14 +310,19 @@ impl Gateway {
             if self.conversations.len() >= self.most(host) {
                 // They wait where the kernel keeps them, and are tried again.
                 self.crowded = true;
-                return;
+                let most = self.most(host);
+                return self.shortages.say("conversations", now, || {
+                    format!("{most} connections are open, as many as files and memory.budget are for; more will wait")
+                });
             }
             let tcp = match socket.accept() {
                 Ok((tcp, _)) => tcp,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => {
+                // Who has hung up meanwhile is no shortage.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(e) => {
                     self.crowded = true; // no files, or no memory
-                    return;
+                    return self.shortages.say("accept", now, || format!("connections wait: {e}"));
                 }
             };
             if sockets::prepare(&tcp).is_err() {
@@ -312,10 +337,12 @@ impl Gateway {
             let Some(front) = front.filter(|_| entrance.admits(&tcp)) else { continue };
             self.counted.entered += 1;
             let id = self.number();
-            if self.readiness.add(&tcp, id).is_ok() {
-                self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
-                self.pump(id, host, now);
+            if let Err(e) = self.readiness.add(&tcp, id) {
+                self.shortages.say("readiness", now, || format!("a connection was closed: {e}"));
+                continue;
             }
+            self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
+            self.pump(id, host, now);
         }
     }
 
@@ -425,17 +452,21 @@ impl Gateway {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
         let begun = wish.and_then(|target| match target {
-            Target::Address(address) => self.connector.begin(id, address),
+            Target::Address(address) => {
+                self.connector.begin(id, end.peer, &address, now);
+                Ok(())
+            }
             Target::Service(service) => self.services.wait(id, &service),
         });
         if let Err(status) = begun {
             self.answer(id, Err(status), host, now);
         }
+        self.on_connected(host, now);
     }
 
     /// Connections have been made for other nodes, or not.
     fn on_connected(&mut self, host: &mut Host, now: Time) {
-        for (id, result) in self.connector.made() {
+        for (id, result) in self.connector.take() {
             self.answer(id, result, host, now);
         }
     }
@@ -450,8 +481,14 @@ impl Gateway {
 
     /// A conversation has its connection, whose readiness is known by its number; or it has none.
     fn connected(&mut self, id: u64, ready: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
+        let (open, connected) = (self.conversations.len(), ready.is_ok());
         let Some(conversation) = self.conversations.get_mut(&id) else { return };
-        let connected = ready.is_ok();
+        if matches!(ready, Err(greeting::Status::Busy)) {
+            self.shortages.say("exit", now, || {
+                let (connecting, places) = self.connector.fill();
+                format!("a target was refused: {open} connections are open, {connecting} of {places} targets wait")
+            });
+        }
         self.counted.left += u64::from(connected);
         self.counted.refused += u64::from(!connected);
         conversation.connected(ready, host, now);
@@ -480,26 +517,39 @@ impl Gateway {
         match outcome {
             Outcome::Open => {}
             // Whoever was refused is told properly, too: an answer is no broken connection.
-            Outcome::Done | Outcome::Refused => self.remove(id, host, true, now),
+            Outcome::Done | Outcome::Refused => self.remove(id, host, Ok(()), now),
             Outcome::Failed => self.fail(id, host, now),
         }
     }
 
     /// Resets both sides.
     fn fail(&mut self, id: u64, host: &mut Host, now: Time) {
-        self.remove(id, host, false, now);
+        self.remove(id, host, Err(greeting::Status::Unreachable), now);
     }
 
-    fn remove(&mut self, id: u64, host: &mut Host, complete: bool, now: Time) {
+    fn remove(&mut self, id: u64, host: &mut Host, end: Result<(), greeting::Status>, now: Time) {
         let Some(conversation) = self.conversations.remove(&id) else { return };
-        for end in conversation.ends() {
-            self.of_end.remove(&end);
-            if complete { host.forget(end, now) } else { host.abort(end, now) }
+        for flow in conversation.ends() {
+            self.of_end.remove(&flow);
+            if end.is_ok() { host.forget(flow, now) } else { host.abort(flow, now) }
         }
         self.connector.forget(id);
         self.services.forget(id);
-        let counter = if complete { &mut self.counted.completed } else { &mut self.counted.reset };
+        let counter = if end.is_ok() { &mut self.counted.completed } else { &mut self.counted.reset };
         *counter += 1;
-        conversation.hang_up(complete);
+        conversation.hang_up(end);
     }
+}
+
+/// Connections that this process has files for. The error says how many are missing, and what helps.
+pub fn connections() -> io::Result<usize> {
+    let files = sockets::limit();
+    let least = (RESERVED + LEAST) * 8 / 7;
+    if files <= least {
+        let cure = "`ulimit -n 4096`, or LimitNOFILE in its unit";
+        return Err(io::Error::other(format!(
+            "it may open {files} files, and connections need more than {least}: {cure}"
+        )));
+    }
+    Ok(files - RESERVED - connector::places(files))
 }

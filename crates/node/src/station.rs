@@ -11,6 +11,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use midpath_core::packet::PortId;
@@ -112,6 +114,8 @@ pub struct Station<L> {
     configured: Option<Box<dyn Configured<L>>>,
     /// Whoever rings here wants it to be done.
     bell: Option<UnixStream>,
+    /// Whether a signal has said what `down` does.
+    stop: Arc<AtomicBool>,
     priority: Option<Guard>,
     began: Instant,
     tick_at: Time,
@@ -140,6 +144,7 @@ impl<L: Links> Station<L> {
             commands,
             configured: None,
             bell: None,
+            stop: Arc::default(),
             priority: None,
             began: Instant::now(),
             tick_at: Time::ZERO,
@@ -170,6 +175,12 @@ impl<L: Links> Station<L> {
         Ok(self)
     }
 
+    /// Stops as by `down` once this is so, within a tick; a signal that has made it so wakes the loop.
+    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Station<L> {
+        self.stop = stop;
+        self
+    }
+
     /// Runs at real-time priority, within a budget, where that is allowed: to be said by the thread that
     /// will run it.
     pub fn with_priority(mut self, set: Set) -> Station<L> {
@@ -187,11 +198,11 @@ impl<L: Links> Station<L> {
         Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Runs until somebody says `down`.
+    /// Runs until somebody says `down`, or it is to stop.
     pub fn run(&mut self) -> io::Result<()> {
         // Else the kernel wakes a thread of normal priority up to 50 µs later than it was asked.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        while !self.stopped {
+        while !self.stopped && !self.stop.load(Ordering::Relaxed) {
             self.turn()?;
             self.wait()?;
         }

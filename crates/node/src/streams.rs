@@ -18,8 +18,8 @@ use midpath_core::units::Time;
 use midpath_link::stream;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt;
-use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::gateway::connect;
 use crate::station::Links;
 use crate::udp::Outbox;
 
@@ -76,12 +76,7 @@ impl Stream {
 
     /// Begins to open one.
     fn to(address: SocketAddr, now: Time) -> io::Result<Stream> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
-        match socket.connect(&address.into()) {
-            Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(e),
-            _ => Stream::new(socket.into(), now),
-        }
+        Stream::new(connect(address)?, now)
     }
 
     fn has_room(&self) -> bool {

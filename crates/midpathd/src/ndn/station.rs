@@ -11,6 +11,7 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroU64;
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use midpath_core::units::Time;
@@ -174,11 +175,11 @@ impl Station {
         Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Runs until somebody says `down`.
-    pub fn run(&mut self) -> io::Result<()> {
+    /// Runs until somebody says `down`, or it is to stop; a signal that has said so wakes the loop.
+    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
         // Else the kernel wakes a thread of normal priority up to 50 µs later than it was asked.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        while !self.stopped {
+        while !self.stopped && !stop.load(Ordering::Relaxed) {
             self.counted.turns += 1;
             let now = self.now();
             self.forwarder.on_time(now);

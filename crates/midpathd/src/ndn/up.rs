@@ -19,6 +19,7 @@ use crate::free::free;
 use crate::random::random;
 use crate::running::Running;
 use crate::socket::{self, Name, SocketFile};
+use crate::stop;
 
 /// The key of applications' socket, before what is wrong with it.
 const UNIX: &str = "listen.unix: ";
@@ -26,6 +27,7 @@ const UNIX: &str = "listen.unix: ";
 /// Runs a forwarder until it is told to stop.
 pub fn up(config: &Config) -> Result<(), Error> {
     raise_limit();
+    let stop = stop::by_signal()?;
     let sockets = Sockets::open(config)?;
     let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
     let mut forwarder = Forwarder::new(keyed(&config.settings)?);
@@ -36,7 +38,7 @@ pub fn up(config: &Config) -> Result<(), Error> {
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
     let Sockets { listeners, udp, unix } = sockets;
     let station = Station::new(forwarder, config, listeners, udp, Some(listener));
-    let ended = station.and_then(|mut station| station.run()).tried(|| "the forwarder has stopped".into());
+    let ended = station.and_then(|mut station| station.run(&stop)).tried(|| "the forwarder has stopped".into());
     drop(unix);
     ended
 }

@@ -16,7 +16,7 @@ use midpath_core::units::Rate;
 use midpath_link::{PublicKey, SecretKey};
 use midpath_node::bytes::Windows;
 use midpath_node::gateway::exit::Allowed;
-use midpath_node::gateway::{Entrance, Kind, is_own};
+use midpath_node::gateway::{Entrance, Kind, connections, is_own};
 use midpath_node::overlay;
 use midpath_sim::setup::Setup;
 use toml::Spanned;
@@ -127,14 +127,17 @@ impl Config {
         })
     }
 
-    /// What can be found out without anything being up or changed: whether the key can be read, and the
-    /// ports are free and may be had. Those of a node that runs, which this one would replace, are its own.
+    /// What can be found out without anything being up or changed: whether the key can be read, the ports are free and
+    /// may be had, and there are files enough. Ports of a node that runs, which this one would replace, are its own.
     pub fn check(&self, running: Option<&Running>) -> Result<(), Error> {
         let free = |protocol: &str, at: SocketAddr, place: &str| match running {
             Some(running) if running.has(protocol, at) => Ok(()),
             _ => free(protocol, at).map_err(|e| unbound(place, at, &e)),
         };
         self.secret()?;
+        if !(self.entrances.is_empty() && self.allowed.is_empty()) {
+            connections().map_err(|e| Error::Machine(e.to_string()))?;
+        }
         free("udp", self.listen, &self.places.listen)?;
         if self.has_streams() {
             free("tcp", self.listen, &self.places.listen)?;

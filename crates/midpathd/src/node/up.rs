@@ -26,6 +26,7 @@ use crate::priority;
 use crate::random::random;
 use crate::running::Running;
 use crate::socket::SocketFile;
+use crate::stop;
 
 /// Runs a node until it is told to stop. `path` is where its configuration was read, and is read
 /// again.
@@ -49,6 +50,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
         .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
     let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
         .tried(|| "the gateway could not be set up".into())?;
+    let stop = stop::by_signal()?;
     let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
     tracing::info!("node {} is up at {listens}", config.name);
     if udp.offload().sends == 1 {
@@ -59,7 +61,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let station = Station::new(host, links, gateway, udp, Some(listener));
     let station = station.tried(|| "the event loop could not be set up".into())?;
     let mut station = station.with_bell(hangups()?).tried(|| "the event loop could not be set up".into())?;
-    station = station.with_streams(streams);
+    station = station.with_streams(streams).with_stop(stop);
     // Whoever has begun it by `chrt` has decided already.
     if config.real_time && !priority::is_real_time() {
         station = station.with_priority(Box::new(priority::change));

@@ -66,6 +66,8 @@ pub struct Conversation {
     unsent: Vec<u8>,
     /// A pair of flows to the exit that is open and has said nothing yet.
     spare: Option<Pair>,
+    /// The application has said more than where to.
+    early: bool,
     /// There was no room for what the application says.
     starved: bool,
     /// The target was refused, and there are no words in which the application could be told.
@@ -116,6 +118,7 @@ impl Conversation {
             written_all: false,
             unsent: Vec::new(),
             spare: None,
+            early: false,
             starved: false,
             unspoken: false,
         }
@@ -256,6 +259,10 @@ impl Conversation {
             Stage::Open => self.send(piece, host, now)?,
             // Who is not told of the connection need not wait for it.
             Stage::Asked(front) if front.is_silent() => self.send(piece, host, now)?,
+            Stage::Asked(_) => {
+                self.flush(host, now);
+                self.is_waited_for()?;
+            }
             stage => {
                 let refuses = matches!(stage, Stage::Refused) && self.tcp.is_none();
                 if self.flush(host, now) && refuses {
@@ -264,6 +271,21 @@ impl Conversation {
             }
         }
         self.receive(host, now)
+    }
+
+    /// Who hangs up before there is an answer, and has said nothing to whom it wanted, wants it no more. What has
+    /// come is left where it is.
+    fn is_waited_for(&mut self) -> Result<(), Broken> {
+        let Some(tcp) = self.tcp.as_ref().filter(|_| self.ready.readable && !self.early) else { return Ok(()) };
+        match tcp.peek(&mut [0]) {
+            Ok(0) => Err(Broken),
+            Ok(_) => {
+                self.early = true;
+                Ok(())
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+            Err(_) => Err(Broken),
+        }
     }
 
     /// A flow that has ended otherwise than it should breaks the conversation.
@@ -294,6 +316,7 @@ impl Conversation {
                 }
                 Next::Open(target, read) => {
                     let early = said.split_off(read);
+                    self.early = !early.is_empty();
                     let spare = self.spare.take();
                     let pair = spare.unwrap_or_else(|| Pair::open(self.peer, host, now));
                     (self.there, self.back) = (Some(pair.there), pair.back);
@@ -394,11 +417,17 @@ impl Conversation {
         }
     }
 
-    /// Closes the connection: properly if all was said, else by a reset.
-    pub fn hang_up(self, complete: bool) {
-        if let Some(tcp) = self.tcp {
-            sockets::hang_up(tcp, complete);
-        }
+    /// Closes the connection: properly if all was said, else by a reset. Who waits for an answer is told why there
+    /// will be no other.
+    pub fn hang_up(self, end: Result<(), Status>) {
+        let Some(mut tcp) = self.tcp else { return };
+        let answer = match (&self.stage, end) {
+            (Stage::Asked(front), Err(status)) => front.answer(status),
+            _ => Vec::new(),
+        };
+        // It fits into an empty buffer; if not, the reset says enough.
+        let answered = !answer.is_empty() && tcp.write_all(&answer).is_ok();
+        sockets::hang_up(tcp, end.is_ok() || answered);
     }
 }
 

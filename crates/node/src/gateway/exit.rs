@@ -1,27 +1,8 @@
-//! Connections that are made for other nodes: to which addresses, and how.
-//!
-//! Names are resolved here, and what is allowed is decided by the addresses that they stand for.
-//! Both block, so a few threads do it.
+//! To which addresses a node connects for others.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
-
-use super::greeting::Status;
-
-/// How long a connection may take.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Threads, and connections that may wait for one.
-const THREADS: usize = 8;
-const WAITING: usize = 1024;
 
 /// Addresses and ports that a node connects to for others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +29,11 @@ impl Allowed {
     /// Whether there is any.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether there is any with this port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.0.iter().any(|range| range.ports.contains(&port))
     }
 
     /// An address of the first range that a host may have: the very first stands for the network.
@@ -114,108 +100,6 @@ fn same(a: u128, b: u128, but: u32) -> bool {
     (a ^ b).checked_shr(but).unwrap_or(0) == 0
 }
 
-type Made = (u64, Result<TcpStream, Status>);
-
-/// Makes connections in threads of its own.
-pub struct Connector {
-    orders: Sender<(u64, String)>,
-    made: Receiver<Made>,
-    bell: UnixStream,
-    open: BTreeSet<u64>,
-    allowed: Arc<Mutex<Arc<Allowed>>>,
-}
-
-impl Connector {
-    pub(super) fn new(allowed: Allowed) -> io::Result<Connector> {
-        let (orders, ordered) = channel();
-        let (done, made) = channel();
-        let (bell, ring) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        ring.set_nonblocking(true)?;
-        let (ordered, allowed) = (Arc::new(Mutex::new(ordered)), Arc::new(Mutex::new(Arc::new(allowed))));
-        for _ in 0..THREADS {
-            let (ordered, done, allowed, ring) = (ordered.clone(), done.clone(), allowed.clone(), ring.try_clone()?);
-            thread::Builder::new().name("connect".into()).spawn(move || work(&ordered, &done, &allowed, &ring))?;
-        }
-        Ok(Connector { orders, made, bell, open: BTreeSet::new(), allowed })
-    }
-
-    /// What is connected to from now on.
-    pub(super) fn allow(&mut self, allowed: Allowed) {
-        if let Ok(mut current) = self.allowed.lock() {
-            *current = Arc::new(allowed);
-        }
-    }
-
-    /// How many targets are being connected to, and may be.
-    pub(super) fn waiting(&self) -> (usize, usize) {
-        (self.open.len(), WAITING)
-    }
-
-    /// Becomes readable when something has been made.
-    pub(super) fn bell(&self) -> &UnixStream {
-        &self.bell
-    }
-
-    /// Begins to connect to a target.
-    pub(super) fn begin(&mut self, id: u64, target: String) -> Result<(), Status> {
-        if self.open.len() >= WAITING {
-            return Err(Status::Busy);
-        }
-        self.orders.send((id, target)).map_err(|_| Status::Busy)?;
-        self.open.insert(id);
-        Ok(())
-    }
-
-    /// Nobody waits for this connection any more.
-    pub(super) fn forget(&mut self, id: u64) {
-        self.open.remove(&id);
-    }
-
-    /// What has been made, or not, and is still waited for.
-    pub(super) fn made(&mut self) -> Vec<Made> {
-        let mut rung = [0; 256];
-        while io::Read::read(&mut &self.bell, &mut rung).is_ok_and(|n| n > 0) {}
-        self.made.try_iter().filter(|(id, _)| self.open.remove(id)).collect()
-    }
-}
-
-/// One thread: order after order, until nobody orders any more.
-fn work(
-    ordered: &Mutex<Receiver<(u64, String)>>,
-    done: &Sender<Made>,
-    allowed: &Mutex<Arc<Allowed>>,
-    ring: &UnixStream,
-) {
-    loop {
-        let order = ordered.lock().ok().and_then(|ordered| ordered.recv().ok());
-        let Some((id, target)) = order else { return };
-        let Ok(allowed) = allowed.lock().map(|allowed| Arc::clone(&allowed)) else { return };
-        if done.send((id, connect(&target, &allowed))).is_err() {
-            return;
-        }
-        // A bell that is full rings already.
-        let _ = io::Write::write(&mut &*ring, &[1]);
-    }
-}
-
-fn connect(target: &str, allowed: &Allowed) -> Result<TcpStream, Status> {
-    if allowed.is_empty() {
-        return Err(Status::NotAllowed);
-    }
-    let addresses: Vec<SocketAddr> = target.to_socket_addrs().map_err(|_| Status::NoSuchName)?.collect();
-    let (mut status, mut left) = (Status::NotAllowed, PATIENCE);
-    for address in addresses.into_iter().filter(|address| allowed.allows(*address)) {
-        // Later addresses get half of what is left each.
-        left /= 2;
-        match TcpStream::connect_timeout(&address, left) {
-            Ok(tcp) => return Ok(tcp),
-            Err(_) => status = Status::Unreachable,
-        }
-    }
-    Err(status)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,15 +120,5 @@ mod tests {
         for bad in ["", "10.0.0.0/8", "10.0.0.0/33:80", "host:80", "10.0.0.0/8:90-80", "10.0.0.0/8:x", "::1:80"] {
             assert_eq!(Allowed::parse(&[bad]), Err(format!("`{bad}` is no `address/prefix:ports`")));
         }
-    }
-
-    #[test]
-    fn a_name_is_allowed_by_its_address() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let allowed = Allowed::parse(&[format!("127.0.0.0/8:{port}")]).unwrap();
-        assert!(connect(&format!("localhost:{port}"), &allowed).is_ok());
-        let elsewhere = Allowed::parse(&[format!("10.0.0.0/8:{port}")]).unwrap();
-        assert_eq!(connect(&format!("localhost:{port}"), &elsewhere).err(), Some(Status::NotAllowed));
     }
 }

@@ -9,6 +9,8 @@ use super::services;
 
 /// A request is no longer: what servers commonly take for the head of an HTTP request.
 const LONGEST_REQUEST: usize = 8192;
+/// Its fields are no more. Ours.
+const HEADERS: usize = 64;
 
 /// An application that has not said everything yet, or waits for the answer.
 #[derive(Debug)]
@@ -80,18 +82,27 @@ impl Front {
         match self {
             Front::Forward(_) => Vec::new(),
             Front::Service(_) => services::answer(status),
+            // RFC 1928, §6.
             Front::Socks { .. } => socks_reply(match status {
                 Status::Connected => 0,
                 Status::NotAllowed => 2,
-                Status::NoSuchName => 4,
-                Status::Unreachable => 5,
-                Status::Busy | Status::OtherVersion => 1,
+                Status::NoNetwork => 3,
+                Status::NoSuchName | Status::NoHost | Status::TimedOut => 4,
+                Status::Refused => 5,
+                Status::Unreachable | Status::Busy | Status::OtherVersion => 1,
             }),
+            // RFC 9209, §2.3.
             Front::Connect => match status {
                 Status::Connected => b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
                 Status::NotAllowed => http("403 Forbidden"),
-                Status::NoSuchName | Status::Unreachable | Status::OtherVersion => http("502 Bad Gateway"),
                 Status::Busy => http("503 Service Unavailable"),
+                Status::TimedOut => http("504 Gateway Timeout"),
+                Status::NoSuchName
+                | Status::Unreachable
+                | Status::Refused
+                | Status::NoNetwork
+                | Status::NoHost
+                | Status::OtherVersion => http("502 Bad Gateway"),
             },
         }
     }
@@ -153,20 +164,24 @@ fn socks_request(said: &[u8]) -> Next {
     open(target, 4 + length).unwrap_or_else(|| Next::Refuse(socks_reply(1)))
 }
 
-/// The head of an HTTP request whose first line is `CONNECT host:port HTTP/1.1`.
+/// The head of an HTTP request whose first line is `CONNECT host:port HTTP/1.1`; empty lines before it are passed
+/// over (RFC 9112, §2.2).
 fn connect_request(said: &[u8]) -> Next {
-    let Some(end) = said.windows(4).position(|w| w == b"\r\n\r\n") else {
-        let refused = said.len() > LONGEST_REQUEST;
-        return if refused { Next::Refuse(http("431 Request Header Fields Too Large")) } else { Next::Wait };
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let too_large = || Next::Refuse(http("431 Request Header Fields Too Large"));
+    let length = match request.parse(said) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if said.len() <= LONGEST_REQUEST => return Next::Wait,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => return too_large(),
+        Err(httparse::Error::Version) => return Next::Refuse(http("505 HTTP Version Not Supported")),
+        Err(_) => return Next::Refuse(http("400 Bad Request")),
     };
-    let line = said[..end].split(|b| *b == b'\r').next().and_then(|line| std::str::from_utf8(line).ok());
-    let words: Vec<&str> = line.unwrap_or_default().split(' ').collect();
-    match words[..] {
-        ["CONNECT", target, version] if version.starts_with("HTTP/1.") => {
-            open(target.to_owned(), end + 4).unwrap_or_else(|| Next::Refuse(http("400 Bad Request")))
+    match (request.method, request.path) {
+        (Some("CONNECT"), Some(target)) => {
+            open(target.to_owned(), length).unwrap_or_else(|| Next::Refuse(http("400 Bad Request")))
         }
-        [_, _, version] if version.starts_with("HTTP/1.") => Next::Refuse(http("405 Method Not Allowed")),
-        _ => Next::Refuse(http("400 Bad Request")),
+        _ => Next::Refuse(http("405 Method Not Allowed")),
     }
 }
 
@@ -219,7 +234,15 @@ mod tests {
         let begun = || Front::Connect;
         let head = b"CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n";
         whole(begun, head, Next::Open("host:443".into(), head.len()));
-        for (bad, status) in [("GET / HTTP/1.1", "405"), ("CONNECT host HTTP/1.1", "400"), ("hello", "400")] {
+        // RFC 9112, §2.2: empty lines before it, and lines that end as some write them.
+        for before in ["\r\n", "\n", "\r\n\r\n"] {
+            let head = [before.as_bytes(), head].concat();
+            whole(begun, &head, Next::Open("host:443".into(), head.len()));
+        }
+        let bare = b"CONNECT host:443 HTTP/1.0\n\n";
+        whole(begun, bare, Next::Open("host:443".into(), bare.len()));
+        let others = [("CONNECT host HTTP/1.1", "400"), ("hello", "400"), ("CONNECT host:1 HTTP/2.0", "505")];
+        for (bad, status) in [("GET / HTTP/1.1", "405")].into_iter().chain(others) {
             let Next::Refuse(said) = begun().next(format!("{bad}\r\n\r\n").as_bytes()) else { panic!("{bad}") };
             assert!(said.starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{bad}");
         }

@@ -52,18 +52,28 @@ pub enum Status {
     NotAllowed = 1,
     /// Its name stands for no address.
     NoSuchName = 2,
-    /// It refuses, or does not answer.
+    /// It could not be connected to, for another reason than those below.
     Unreachable = 3,
     /// The exit has too much to do.
     Busy = 4,
     /// The other node speaks another version of this.
     OtherVersion = 5,
+    /// It, or whoever was asked for its address, has not answered in time.
+    TimedOut = 6,
+    /// It refuses.
+    Refused = 7,
+    /// There is no way to its network.
+    NoNetwork = 8,
+    /// There is no way to it within its network.
+    NoHost = 9,
 }
 
 impl Status {
-    fn of(byte: u8) -> Option<Status> {
-        use Status::{Busy, Connected, NoSuchName, NotAllowed, OtherVersion, Unreachable};
-        [Connected, NotAllowed, NoSuchName, Unreachable, Busy, OtherVersion].into_iter().find(|s| *s as u8 == byte)
+    /// What a later version may add is no connection either.
+    fn of(byte: u8) -> Status {
+        use Status::{Busy, Connected, NoHost, NoNetwork, NoSuchName, NotAllowed, OtherVersion, Refused, TimedOut};
+        let all = [Connected, NotAllowed, NoSuchName, Busy, OtherVersion, TimedOut, Refused, NoNetwork, NoHost];
+        all.into_iter().find(|s| *s as u8 == byte).unwrap_or(Status::Unreachable)
     }
 }
 
@@ -146,10 +156,7 @@ pub fn parse(bytes: &[u8]) -> (Read, usize) {
             (Read::Target(target), 4 + length)
         }
         [VERSION, ANSWER] => (Read::Unfinished, 0),
-        [VERSION, ANSWER, status, ..] => match Status::of(status) {
-            Some(status) => (Read::Answer(status), 3),
-            None => (Read::Nonsense, 0),
-        },
+        [VERSION, ANSWER, status, ..] => (Read::Answer(Status::of(status)), 3),
         // What any version says of another one.
         [version, ANSWER, status, ..] if status == Status::OtherVersion as u8 => (Read::OtherVersion(version), 3),
         [VERSION, ..] => (Read::Nonsense, 0),
@@ -176,7 +183,8 @@ mod tests {
             bytes.extend(b"and what follows");
             assert_eq!(parse(&bytes), (said, length));
         }
-        let nonsense = [&[VERSION, 4][..], &[VERSION, 1, 2, 0], &[VERSION, 1, 0, 1, 0xff], &[VERSION, 2, 9]];
+        let nonsense = [&[VERSION, 4][..], &[VERSION, 1, 2, 0], &[VERSION, 1, 0, 1, 0xff]];
+        assert_eq!(parse(&[VERSION, 2, 200]), (Read::Answer(Status::Unreachable), 3), "a later version's status");
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
         assert!([&[1, 1][..], &[2, 2, 0], &[4, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0])));
     }

@@ -71,9 +71,10 @@ pub fn answer(status: Status) -> Vec<u8> {
         Status::Connected => return b"ok\n".to_vec(),
         Status::NotAllowed => "it is not allowed",
         Status::NoSuchName => "there is no such service",
-        Status::Unreachable => "it does not answer",
+        Status::TimedOut => "it does not answer",
         Status::Busy => "it has too much to do",
         Status::OtherVersion => "it speaks another version of conversations",
+        Status::Unreachable | Status::Refused | Status::NoNetwork | Status::NoHost => "it cannot be reached",
     };
     refusal(why)
 }

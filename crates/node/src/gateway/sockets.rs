@@ -8,11 +8,12 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// Tokens of listening sockets have this bit; others are conversations'.
 pub const LISTENERS: u64 = 1 << 63;
-/// The token of the bell that rings when a connection has been made.
-pub const BELL: u64 = u64::MAX;
+/// The token of connections that are being made.
+pub const CONNECTING: u64 = u64::MAX;
 
 /// Connections that wait to be taken, at each entrance (Linux: at most `somaxconn`). Ours.
 const BACKLOG: i32 = 4096;
@@ -48,6 +49,11 @@ impl Readiness {
         Ok(epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), flags)?)
     }
 
+    /// Tells nothing of this socket any more.
+    pub fn remove(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
     /// Those that have become ready.
     pub fn take(&self) -> Vec<(u64, Ready)> {
         let mut events = Vec::with_capacity(BATCH);
@@ -66,16 +72,21 @@ impl Readiness {
     }
 }
 
-/// How many files this process may have open.
+/// How many files this process may have open. That is raised as far as it goes without rights: by default it is
+/// 1024, for programs of the seventies' `select`.
 pub fn limit() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| files as usize)
 }
 
-/// Raises that as far as it goes without rights: by default it is 1024, for programs of the seventies'
-/// `select`.
-pub fn raise_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+/// Begins to connect, without waiting.
+pub fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    match socket.connect(&to.into()) {
+        Err(e) if e.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Err(e),
+        _ => Ok(socket.into()),
+    }
 }
 
 /// Listens at an address; `alone`: at an IPv6 one without IPv4's, which may be listened at beside it.
