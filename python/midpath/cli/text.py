@@ -139,9 +139,10 @@ def print_variants(found: Variants) -> None:
 
 
 def _variant_row(found: Variants, row: VariantRow) -> list[str | Text]:
-    is_random = found.first.is_random
+    is_random = found.comparisons[row.variant].is_random
     is_first = row.variant == found.names[0]
-    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random)
+    # A ratio is random where either of the two is.
+    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random or found.first.is_random)
     return [row.variant, *_row(row.row, False, is_random), ratio]
 
 
