@@ -211,12 +211,22 @@ function stand(chip, look) {
   if (look.shape) chip.firstElementChild.innerHTML = sample(look);
 }
 
+// What can be scrolled can be reached by the keyboard, and by nothing where there is nothing to scroll.
+function focusable() {
+  for (const region of document.querySelectorAll(".scroll, pre")) {
+    const scrolls = region.scrollWidth > region.clientWidth + 1 || region.scrollHeight > region.clientHeight + 1;
+    region.toggleAttribute("tabindex", scrolls);
+    if (scrolls) region.setAttribute("tabindex", "0");
+  }
+}
+
 function drawAll() {
   for (const chip of document.querySelectorAll("[data-scheme]")) {
     stand(chip, looks[chip.dataset.scheme]);
   }
   for (const chip of document.querySelectorAll("[data-tint]")) stand(chip, tints[chip.dataset.tint]);
   Object.keys(figures).forEach(draw);
+  focusable();
 }
 
 for (const button of document.querySelectorAll("[data-toggle]")) {
@@ -232,6 +242,7 @@ for (const select of document.querySelectorAll("select[data-figure]")) {
     chosen[select.dataset.figure] = select.value;
     draw(select.dataset.figure);
     showTables(select.dataset.figure);
+    focusable();
   });
 }
 for (const button of document.querySelectorAll("[data-copy]")) {
