@@ -25,11 +25,11 @@ from matplotlib.axes import Axes
 
 import midpath
 from midpath.palette import looks, name
+from midpath.plot.draw import strokes
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
 FIGURES = ROOT / "docs" / "images" / "gallery"
-DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 # Points of a line: more than a figure of this width can show only makes the file larger.
 POINTS = 250
 
@@ -63,7 +63,7 @@ def completion(schemes: Sequence[str]) -> Draw:
             flows = midpath.run(file, scheme=scheme).flows.to_pandas()
             times = np.sort(flows.fct_s.dropna())
             shown = np.unique(np.linspace(0, len(times) - 1, POINTS).astype(int))
-            style = {"color": found[scheme]["light"], "ls": DASHES[found[scheme]["dash"]]}
+            style = {"color": found[scheme]["light"], "ls": strokes(found[scheme]["dash"])}
             axes.plot(times[shown] * 1000, 100 * (shown + 1) / len(flows), label=name(scheme), **style)
         axes.set(xlabel="flow completion time (ms)", ylabel="flows that have ended (%)", xscale="log", ylim=(0, 102))
 

@@ -23,7 +23,7 @@ from midpath.provenance import require_alike, together
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_names, as_scenario
 from midpath.scenario import MOST_SEEDS, VARIANTS, Scenario, parse
-from midpath.stats import Estimate, estimate, paired_ratio, told_apart
+from midpath.stats import Estimate, estimate, paired_excess, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
 from midpath.work import RUNS, Pair, RunCallback, StepCallback, Work, run_directory
@@ -138,8 +138,7 @@ class Comparison:
             return True  # real time never repeats itself
         if len(self.seeds) == 1:
             return draws({key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS})
-        first, *others = map(same.figures, self.of(self.schemes[0]))
-        return any(figures != first for figures in others)
+        return any(_differ(self.of(scheme)) for scheme in self.schemes)
 
     @functools.cached_property
     def equipment(self) -> list[Equipment]:
@@ -176,6 +175,10 @@ class Comparison:
     def told_apart(self, scheme: str, other: str, key: str) -> bool:
         """Whether two schemes differ in a figure by more than luck, seed by seed."""
         return told_apart(self.values(scheme, key), self.values(other, key))
+
+    def excess(self, scheme: str, other: str, key: str) -> Estimate | None:
+        """By what share a figure of one scheme exceeds another's, seed by seed."""
+        return paired_excess(self.values(scheme, key), self.values(other, key))
 
     def _row(self, scheme: str) -> Row:
         summaries = [result.summary for result in self.of(scheme)]
@@ -336,6 +339,12 @@ DRAWN_KINDS = {
     *("poisson", "ppbp", "pareto", "bounded-pareto", "exponential", "log-normal", "cdf"),
     *("permutation", "random", "gravity", "red", "waxman"),
 }
+
+
+def _differ(runs: Sequence[Result]) -> bool:
+    """Whether seeds changed anything under one scheme."""
+    first, *others = map(same.figures, runs)
+    return any(figures != first for figures in others)
 
 
 def draws(scenario: Any) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from midpath import matched
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY, IDEAL
@@ -37,6 +39,8 @@ BEFORE = ("afct_s", "fct_p99_s", "loss_ratio", "utilisation_max")
 # The column that says which link is out, and what it says where none is.
 COLUMN, NONE = "link_out", "none"
 KIND = "failures"
+# Above this share it is said how many more seeds would tell, if they are few: nobody runs a thousand for less. Ours.
+WORTH_FINDING, FEW_SEEDS = 0.05, 100
 # More seeds than these are not counted.
 MOST_SEEDS = 10_000
 
@@ -61,6 +65,8 @@ class Harm:
     loss: Estimate | None
     loss_before: Estimate | None
     busiest: Estimate | None
+    # Whether every flow of every run takes exactly as long as with all links: none used it.
+    unused: bool = False
 
     @property
     def hurts(self) -> bool | None:
@@ -82,6 +88,11 @@ class Harm:
         return seeds_for(self.afct, abs(self.afct.mean - 1), MOST_SEEDS) if self.afct is not None else None
 
     @property
+    def most(self) -> float | None:
+        """By what share flows take longer at most, by the upper end of the interval."""
+        return self.afct.interval[1] - 1 if self.afct is not None and self.afct.ci95 is not None else None
+
+    @property
     def cells(self) -> list[str]:
         """Its figures as they stand under `HEADS`, after link and scheme."""
         return [
@@ -95,6 +106,8 @@ class Harm:
     def _hurts(self) -> str:
         if self.hurts is None:
             return "not run"
+        if self.unused:
+            return "no traffic"
         if self.hurts:
             return "yes"
         return "no" if self.is_harmless else "not told apart"
@@ -119,6 +132,8 @@ class Harm:
             "scheme": self.scheme,
             "hurts": self.hurts,
             "harmless": self.is_harmless,
+            "unused": self.unused,
+            "longer_at_most": self.most,
             "seeds_wanted": self.seeds_wanted,
             "flows": self.flows,
             "flows_without_way": self.cut,
@@ -245,6 +260,7 @@ class Failures:
             loss=estimate(after.summary.get("loss_ratio") for _, after in pairs),
             loss_before=estimate(before.summary.get("loss_ratio") for before, _ in pairs),
             busiest=estimate(after.summary.get("utilisation_max") for _, after in pairs),
+            unused=bool(pairs) and not cut and all(_same_times(*pair) for pair in pairs),
         )
 
     def verdict(self) -> list[str]:
@@ -254,10 +270,14 @@ class Failures:
     def _verdict(self, scheme: str) -> str:
         harms = [harm for harm in self.harms if harm.scheme == scheme]
         hurting = [harm for harm in harms if harm.hurts]
-        head = f"Under {name(scheme)}, {len(hurting)} of {len(harms)} links hurt when they fail"
+        idle = sum(harm.unused for harm in harms)
+        count = len(harms) - idle
+        which = f"{count} {'link' if count == 1 else 'links'}{' with traffic' if idle else ''}"
+        head = f"Under {name(scheme)}, {len(hurting)} of {which} hurt when they fail"
         worst = max(hurting, key=lambda harm: harm.rank, default=None)
         parts = [head, *([f"worst is {label(worst.link)}: {said(worst)}"] if worst else [])]
-        return f"{'; '.join(parts)}.{_unknown(harms)}"
+        without = f" {idle} more {'carries' if idle == 1 else 'carry'} no traffic." if idle else ""
+        return f"{'; '.join(parts)}.{_unknown(harms)}{without}"
 
     def to_json(self) -> dict[str, Any]:
         """What `midpath failures --json` prints."""
@@ -354,16 +374,24 @@ def said(harm: Harm) -> str:
 
 
 def _unknown(harms: Sequence[Harm]) -> str:
-    """What seeds do not decide: that no difference was found does not say that there is none."""
+    """What seeds do not decide: that no difference was found says only how large one could be."""
     unknown = [harm for harm in harms if harm.hurts is False and not harm.is_harmless]
-    harmless = sum(harm.is_harmless for harm in harms)
+    harmless = sum(harm.is_harmless and not harm.unused for harm in harms)
     if not unknown:
         return ""
     rest = f"{harmless} {'does' if harmless == 1 else 'do'} not, and " if harmless else ""
-    wanted = [harm.seeds_wanted for harm in unknown]
-    known = [seeds for seeds in wanted if seeds is not None]
-    many = f"more than {MOST_SEEDS:,} seeds" if len(known) < len(wanted) else f"about {max(known):,} seeds"
-    return f" {rest}{len(unknown)} could not be told apart from all links in place: {many} would tell."
+    most = max(harm.most or 0.0 for harm in unknown)
+    wanted = [harm.seeds_wanted for harm in unknown if (harm.most or 0.0) > WORTH_FINDING]
+    seeds = max((seeds for seeds in wanted if seeds is not None), default=0)
+    more = f" About {seeds:,} seeds would tell." if 0 < seeds <= FEW_SEEDS else ""
+    return f" {rest}{len(unknown)} {'has' if len(unknown) == 1 else 'have'} no effect worth finding above " + (
+        f"{quantity('ratio', most)}.{more}"
+    )
+
+
+def _same_times(before: Result, after: Result) -> bool:
+    times = [matched.column(run, "fct_s") for run in (before, after)]
+    return np.array_equal(*times, equal_nan=True)
 
 
 def _shown(kind: str, value: Estimate | None) -> str:

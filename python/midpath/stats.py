@@ -166,6 +166,19 @@ def paired_ratio(values: Sequence[float | None], references: Sequence[float | No
     )
 
 
+def paired_excess(values: Sequence[float | None], others: Sequence[float | None]) -> Estimate | None:
+    """By what share of the others' mean runs of the same seeds exceed them. 0 is inside the interval exactly where
+    `told_apart` says that the two are not told apart.
+    """
+    pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
+    found = estimate([a - b for a, b in pairs])
+    base = float(np.mean([b for _, b in pairs])) if pairs else 0.0
+    if found is None or base <= 0:
+        return None
+    half = found.ci95 / base if found.ci95 is not None else None
+    return Estimate(found.mean / base, half, found.n, len(values))
+
+
 def told_apart(values: Sequence[float | None], others: Sequence[float | None]) -> bool:
     """Whether runs of the same seeds differ by more than luck: 0 is outside the interval of their mean difference.
 

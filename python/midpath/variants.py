@@ -31,6 +31,7 @@ from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
+from midpath.verdict import fastest
 from midpath.work import RunCallback, StepCallback
 
 MARKER = "variants.json"
@@ -158,6 +159,11 @@ class Variants:
         return [("all" if len(of) == everywhere else ", ".join(of), row) for row, of in found.items()]
 
     @property
+    def is_random(self) -> bool:
+        """Whether seeds matter in any variant: the first may be the one without luck."""
+        return any(found.is_random for found in self.comparisons.values())
+
+    @property
     def notes(self) -> list[str]:
         """How figures are to be read."""
         found = []
@@ -169,12 +175,15 @@ class Variants:
             )
         if matching := self.matched[self.names[0]].matching:
             found.append(f"{matching}; loss, memory and delays in queues are those of all flows")
-        if not self.first.is_random:
+        certain = [variant for variant, comparison in self.comparisons.items() if not comparison.is_random]
+        if not self.is_random:
             found.append("nothing in this scenario is random: no intervals")
         elif len(self.seeds) > 1:
             found.append(f"means over {len(self.seeds)} seeds, ± 95 % confidence; ratios are seed by seed")
         else:
             found.append("one seed: too few to say what is luck")
+        if certain and self.is_random:
+            found.append(f"nothing is random in {listed(certain)}: no intervals there")
         return found
 
     @property
@@ -198,8 +207,11 @@ class Variants:
         return text if len(variants) == len(self.comparisons) else f"{', '.join(variants)}: {text}"
 
     def verdict(self) -> list[str]:
-        """For each scheme, how much longer or shorter its flows take in each variant than in the first."""
+        """For each scheme, how much longer or shorter its flows take in each variant than in the first; in each
+        variant, which scheme is fastest.
+        """
         found = [self._verdict(scheme) for scheme in self.schemes if scheme != IDEAL]
+        found += [f"In {variant}, {ranking}" for variant, one in self.matched.items() if (ranking := fastest(one))]
         return [sentence for sentence in found if sentence]
 
     def _verdict(self, scheme: str) -> str:

@@ -8,7 +8,7 @@ from midpath.compare import Comparison, Row
 from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.stats import Estimate
-from midpath.units import digits, listed, quantity
+from midpath.units import listed, quantity
 
 
 def sentences(comparison: Comparison) -> list[str]:
@@ -22,17 +22,30 @@ def _speed(comparison: Comparison, rows: dict[str, Row]) -> str:
     times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
     if not times:
         return _by_goodput(rows) if not comparison.matching else _by_completion(list(rows.values()))
-    best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
-    time = quantity("seconds", times[best].mean, times[best].ci95 if comparison.is_random else None)
-    sentence = f"{name(best)} ends flows soonest: {time} on average"
-    ratio = rows[best].to_ideal.get("afct_s")
-    if ratio:
-        sentence += f", {digits(ratio.mean)} times the ideal"
-    rest = "; ".join(f"{name(other)} {_longer(comparison, other, best, times)}" for other in others)
-    ranking = f"{sentence}{f'. {rest}' if rest else ''}.{missing(times)}{_luck(comparison)}"
+    ranking = f"{_ranked(comparison, rows, times)}{missing(times)}{_luck(comparison)}"
     if comparison.matching:
         return f"{_by_completion(list(rows.values()))} {comparison.matching}: of these {ranking}"
     return ranking
+
+
+def fastest(comparison: Comparison) -> str:
+    """Which of several schemes ends flows soonest, and how much longer the others take; nothing where none is timed."""
+    rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
+    times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
+    return _ranked(comparison, rows, times) if len(times) > 1 else ""
+
+
+def _ranked(comparison: Comparison, rows: Mapping[str, Row], times: Mapping[str, Estimate]) -> str:
+    best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
+    random = comparison.is_random
+    time = quantity("seconds", times[best].mean, times[best].ci95 if random else None)
+    sentence = f"{name(best)} ends flows soonest: {time} on average"
+    ratio = rows[best].to_ideal.get("afct_s")
+    if ratio:
+        of_ideal = quantity("times", ratio.mean, ratio.ci95 if random else None).removesuffix("×")
+        sentence += f", {of_ideal} times the ideal"
+    rest = "; ".join(f"{name(other)} {_longer(comparison, other, best)}" for other in others)
+    return f"{sentence}{f'. {rest}' if rest else ''}."
 
 
 def missing(times: Mapping[str, Estimate]) -> str:
@@ -50,10 +63,11 @@ def _luck(comparison: Comparison) -> str:
     return " Two seeds only: intervals are wide." if len(comparison.seeds) == 2 else ""
 
 
-def _longer(comparison: Comparison, other: str, best: str, times: dict[str, Estimate]) -> str:
-    if not comparison.told_apart(other, best, "afct_s"):
+def _longer(comparison: Comparison, other: str, best: str) -> str:
+    more = comparison.excess(other, best, "afct_s")
+    if more is None or not comparison.told_apart(other, best, "afct_s"):
         return "cannot be told apart from it"
-    return f"takes {quantity('ratio', times[other].mean / times[best].mean - 1)} longer"
+    return f"takes {quantity('ratio', more.mean, more.ci95 if comparison.is_random else None)} longer"
 
 
 def _by_completion(rows: list[Row]) -> str:

@@ -2,6 +2,7 @@ import io
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import midpath
 from conftest import ROOT
 from midpath import _midpath
+from midpath.cli.progress import hops
 
 COMMANDS = [[name] for name in ("run", "compare", "report", "topo", "bench", "schema", "version")]
 COMMANDS += [["paper", "list"], ["paper", "run"], ["paper", "table"]]
@@ -292,3 +294,25 @@ def test_progress_shows_on_a_terminal_only(small, tmp_path):
     assert "packet-hops" in os.read(leader, 1 << 16).decode()
     os.close(leader)
     assert json.loads(done.stdout)["schemes"] == ["cubic", "ideal"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no pipes of a shell here")
+@pytest.mark.parametrize("words", ["schemes", "schemes --json", "schemes inrpp", "example", "schema", "--help"])
+def test_a_reader_that_has_seen_enough_is_no_failure(words):
+    # Nothing is read, and the pipe is closed before anything is written.
+    line = f"set -o pipefail; ({shlex.quote(sys.executable)} -m midpath {words}) | true"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    line = line.replace("| true", "| head -1")
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(0, "0 packet-hops"), (940, "940 packet-hops"), (12_300, "12.3 k packet-hops"), (1.2e6, "1.20 M packet-hops"),
+     (3e9, "3,000 M packet-hops")],
+)  # fmt: skip
+def test_few_packet_hops_are_not_none(count, said):
+    assert hops(count) == said

@@ -56,7 +56,9 @@ def test_a_way_at_half_the_rate_takes_twice_as_long(tmp_path):
     assert (harms[("a", "b"), "newreno"].hurts, harms[("a", "c"), "newreno"].hurts) == (True, False)
     # The worst first, and the rows of a link together.
     assert [label(harm.link) for harm in found.harms[:2]] == ["a – b", "a – b"]
-    assert "Under NewReno, 1 of 4 links hurt when they fail; worst is a – b: flows take" in found.verdict()[0]
+    assert (
+        "Under NewReno, 1 of 1 link with traffic hurt when they fail; worst is a – b: flows take" in found.verdict()[0]
+    )
 
 
 def test_flows_without_a_way_are_counted_and_not_run(tmp_path):

@@ -10,9 +10,9 @@ import pytest
 
 import midpath
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.failures import Harm
+from midpath.failures import Harm, _unknown
 from midpath.report import html
-from midpath.report.failures import CALM, UNKNOWN, step_of
+from midpath.report.failures import CALM, UNKNOWN, UNUSED, step_of
 from midpath.stats import estimate
 from midpath.storage import write_text
 
@@ -193,3 +193,51 @@ to = "d0"
     result = midpath.run(midpath.Scenario.from_toml(text))
     routers = [row for row in result.run["equipment"] if row["at"] == "routers"]
     assert {(row["aqm"], row["signal"]) for row in routers} == {expected}
+
+
+SQUARE = """
+scheme = "cubic"
+stop = "6 s"
+[topology]
+nodes = [{ name = "s", kind = "host" }, { name = "d", kind = "host" }]
+links = [
+  { a = "s", b = "r0", rate = "100 Mbps", delay = "1 ms" },
+  { a = "r0", b = "r1", rate = "10 Mbps", delay = "5 ms" },
+  { a = "r1", b = "r2", rate = "10 Mbps", delay = "5 ms" },
+  { a = "r2", b = "r0", rate = "10 Mbps", delay = "5 ms" },
+  { a = "r1", b = "d", rate = "100 Mbps", delay = "1 ms" },
+]
+[queue]
+limit = "100 kB"
+[[workload]]
+arrivals = { kind = "poisson", rate_per_s = 20.0 }
+sizes = { kind = "exponential", mean = "20 kB" }
+matrix = { kind = "pairs", pairs = [["s", "d"]] }
+flows = 30
+"""
+
+
+def test_links_without_traffic_are_counted_apart(tmp_path):
+    found = midpath.failures(SQUARE, "cubic", out=tmp_path / "store", seeds=3)
+    by_link = {frozenset(harm.link): harm for harm in found.harms}
+    assert {link for link, one in by_link.items() if one.unused} == {frozenset(["r1", "r2"]), frozenset(["r0", "r2"])}
+    used = by_link[frozenset(["r0", "r1"])]
+    assert used.hurts and used.cells[0] == "yes"
+    idle = by_link[frozenset(["r1", "r2"])]
+    assert (idle.hurts, idle.cells[0], step_of(idle)) == (False, "no traffic", UNUSED)
+    (sentence,) = found.verdict()
+    assert sentence.startswith("Under CUBIC, 1 of 1 link with traffic hurt when they fail; worst is r0 – r1")
+    assert sentence.endswith(" 2 more carry no traffic.")
+    assert [row["unused"] for row in found.to_json()["harms"]].count(True) == 2
+    assert "carries no traffic" in html(found)
+
+
+def test_what_is_not_told_apart_says_how_large_an_effect_could_be():
+    wide, narrow = harm(0.9, 1.2, 1.0), harm(0.9999, 1.0002, 1.0001)
+    assert wide.most == pytest.approx(wide.afct.interval[1] - 1)
+    # The interval of ±0.0004: what a thousand seeds more would find, nobody would miss.
+    assert narrow.seeds_wanted is None or narrow.seeds_wanted > 10
+    assert _unknown([narrow]) == " 1 has no effect worth finding above 0.0446\N{NO-BREAK SPACE}%."
+    text = _unknown([narrow, wide, harm(0.9, 0.91, 0.9)])
+    assert text.startswith(" 1 does not, and 2 have no effect worth finding above 41.3\N{NO-BREAK SPACE}%. About ")
+    assert text.endswith(f" {wide.seeds_wanted} seeds would tell.")

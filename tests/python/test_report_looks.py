@@ -122,3 +122,17 @@ def test_a_zoom_stays_when_a_scheme_is_switched_off_and_on_paper(page):
     assert page.run(RANGE) == zoomed
     page.run("dispatchEvent(new Event('beforeprint'))")
     assert page.run(RANGE) == zoomed
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_what_scrolls_has_the_keyboards_focus(page, width):
+    """axe's rule scrollable-region-focusable."""
+    page.show(width, "light")
+    regions = page.run(
+        "[...document.querySelectorAll('.scroll, pre')].filter((one) => one.clientWidth)"
+        ".map((one) => [one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1,"
+        " one.tabIndex])"
+    )
+    assert regions
+    assert [focus == 0 for _, focus in regions] == [scrolls for scrolls, _ in regions]
+    assert width > 400 or any(scrolls for scrolls, _ in regions)

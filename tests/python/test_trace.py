@@ -1,6 +1,7 @@
 """The record of events: bounds, causes, what stays the same, and what `packet` and `why` say of it."""
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -181,6 +182,34 @@ def test_why_tells_of_the_loss_behind_a_window(traced, cli):
     printed = cli("why", folder, "--flow", fall.flow, "--at", f"{fall.time + 0.02:.6f}s")
     assert printed.code == 0
     assert printed.out.splitlines() == sentences
+
+
+DROPPED = re.compile(r"there(?:, [\d.]+\s.?s before,)? waited ([\d.]+)\skB: (.*)")
+
+
+def test_why_tells_the_whole_queue_where_one_flow_was_recorded(traced):
+    """The packets of flow 1 that the record has are a part of what waits."""
+    table = traced[1].table.to_pandas()
+    lengths = table[(table.node == "r0") & (table.peer == "r1") & (table.event == "queued")].value
+    part = Trace(midpath.run(scenario(more=f"{TRACE}flows = [1]\n")))
+    phases = [part.event(int(row)) for row in np.flatnonzero(part.is_of("event", "phase"))]
+    said = {match for event in phases for match in DROPPED.findall("\n".join(why(part, 1, event.time)))}
+    assert len(said) > 1
+    for total, shares in said:
+        # A length that the queue had, as the record of all flows has it, to the digits that are printed.
+        assert (abs(lengths - float(total) * 1000) <= 50).any()
+        assert sum(map(float, re.findall(r"([\d.]+)\skB of flow", shares))) == pytest.approx(float(total), abs=0.2)
+        assert "of flow 1" in shares
+        assert "of flows not recorded" in shares
+
+
+def test_why_says_that_a_flow_has_not_started(traced, cli):
+    folder, trace = traced
+    assert why(trace, 1, 0.1) == ["0.100000 s: flow 1 had not started: it starts at 0.200000 s"]
+    later = Trace(midpath.run(scenario(more=f"{TRACE}flows = [1]\n")))
+    assert later.time[0] >= 0.2
+    assert why(later, 1, 0.1) == why(trace, 1, 0.1), "also where the record begins later"
+    assert cli("why", folder, "--flow", 1, "--at", "0.1s").code == 0
 
 
 def test_bounds_keep_the_first_events_of_what_is_chosen():

@@ -5,7 +5,9 @@ Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input: one message 
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -95,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     speak_any_encoding()
     try:
         code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        sys.stdout.flush()
     except BAD_WORDS as error:
         return _say(getattr(error, "format_message", error.__str__)(), 2)
     except (ScenarioError, ControllerError, OutputError, UsageError) as error:
@@ -106,15 +109,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _say("stopped", STOPPED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        sys.stderr.close()
-        return 1
+        return _read_enough()
+    except SystemExit as stop:
+        # Typer and Rich end the process with 1 where the pipe is closed.
+        if isinstance(stop.__context__, OSError) and stop.__context__.errno == errno.EPIPE:
+            return _read_enough()
+        raise
     except OSError as error:
         return _say(error.strerror or str(error), 1)
     if code == STOPPED:
         # Typer turns Ctrl-C into this code without a word.
         return _say("stopped", STOPPED)
     return code if isinstance(code, int) else 0
+
+
+def _read_enough() -> int:
+    """Whoever read our output (`| head -1`) has seen enough: nothing failed."""
+    # Python writes what is left once more when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _say(message: str, code: int) -> int:

@@ -10,14 +10,20 @@ import typer
 
 from midpath.cli import text
 from midpath.cli.options import Json, print_json
-from midpath.compare import load_comparison
+from midpath.compare import Comparison
 from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
+from midpath.errors import UsageError
+from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.price import Asked, asked_by, gained
 from midpath.run import as_names
 from midpath.schemes import shipped
 from midpath.units import digits, parse, quantity
+from midpath.variants import Variants
+
+# By variant and scheme.
+Gains = dict[str, dict[str, dict[str, Any]]]
 
 app = typer.Typer(help="What schemes ask for, and what their hardware costs.")
 
@@ -36,24 +42,43 @@ def schemes(
     json: Json = False,
 ) -> None:
     """What each scheme asks of hosts, routers and packets; with --of, beside what it gained."""
-    comparison = load_comparison(of) if of is not None else None
-    wanted = as_names(names) if names else list(comparison.schemes if comparison else shipped())
+    found = _compared(of) if of is not None else None
+    wanted = as_names(names) if names else list(found.schemes if found else shipped())
     rows = [asked_by(scheme) for scheme in wanted if scheme != IDEAL]
-    gains = gained(comparison) if comparison else {}
+    variants = found.matched if isinstance(found, Variants) else {}
+    gains = gained(found) if isinstance(found, Comparison) else {}
+    by_variant = {variant: gained(one) for variant, one in variants.items()}
     if json:
-        print_json([row.to_json() | gains.get(row.scheme, {}) for row in rows])
+        print_json([row.to_json() | gains.get(row.scheme, {}) | _by_variant(row, by_variant) for row in rows])
         return
-    for line in (line for row in rows for line in _priced(row, gains)):
+    for line in (line for row in rows for line in _priced(row, gains, by_variant)):
         text.console().print(line, soft_wrap=True)
 
 
-def _priced(row: Asked, gains: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _compared(directory: Path) -> Comparison | Variants:
+    found = load(directory)
+    if not isinstance(found, Comparison | Variants):
+        raise UsageError(f"{directory} holds no comparison: midpath compare --out DIR writes one")
+    return found
+
+
+def _by_variant(row: Asked, gains: Gains) -> dict[str, Any]:
+    """What a scheme gained in each variant."""
+    own = {variant: of[row.scheme] for variant, of in gains.items() if row.scheme in of}
+    return {"variants": own} if own else {}
+
+
+def _gain(own: dict[str, Any]) -> str:
+    memory = quantity("bytes", own["queue_max_bytes"])
+    return f"AFCT {quantity('seconds', own['afct_s'])} with {memory} at the fullest port"
+
+
+def _priced(row: Asked, gains: dict[str, dict[str, Any]], by_variant: Gains) -> Iterator[str]:
     own = gains.get(row.scheme)
     parts = [f"hosts run {row.hosts}"] if row.hosts else []
     parts += [f"routers run {row.routers or 'plain queues'}"]
-    if own:
-        memory = quantity("bytes", own["queue_max_bytes"])
-        parts += [f"AFCT {quantity('seconds', own['afct_s'])} with {memory} at the fullest port"]
+    parts += [_gain(own)] if own else []
+    parts += [f"{variant}: {_gain(of[row.scheme])}" for variant, of in by_variant.items() if row.scheme in of]
     yield f"{name(row.scheme)}: {'; '.join(parts)}"
     yield from (f"  - {cost}" for cost in row.costs)
 

@@ -14,6 +14,7 @@ import typer
 from midpath.controller import Controller
 from midpath.controller import load as load_controllers
 from midpath.errors import UsageError
+from midpath.palette import choose
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS, Scenario
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -41,6 +42,18 @@ Plugin = Annotated[
         "--plugin", metavar="FILE", help="Python with controllers, as more schemes. It is run.", show_default=False
     ),
 ]
+
+Looks = Annotated[
+    str | None,
+    typer.Option(
+        "--looks", metavar="SCHEME=LOOK,…", help="Looks of schemes: cubic=blue,bbr=#804000.", show_default=False
+    ),
+]
+
+
+def use_looks(given: str | None) -> None:
+    """The looks that the user chose; those of no earlier command."""
+    choose({scheme: str(look) for scheme, look in changes(names_in([given or ""]), "--looks").items()})
 
 
 def read(file: Path, plugins: list[Path] | None = None) -> Scenario:

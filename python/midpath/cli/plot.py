@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath.cli.options import Json, names_in, print_json
+from midpath.cli.options import Json, Looks, names_in, print_json, use_looks
 from midpath.errors import UsageError
 from midpath.sweep.quantity import number
 from midpath.variants import Variants
@@ -57,6 +57,7 @@ def plot(
     columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of the page that it fills.")] = 1,
     height: Annotated[float | None, typer.Option(min=1, max=20, help="Inches.", show_default=False)] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Fonts as LaTeX has them.")] = False,
+    looks: Looks = None,
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write what is drawn, as CSV.", show_default=False)
     ] = None,
@@ -74,6 +75,7 @@ def plot(
     from midpath.plot import What, frame_of, load_all, panels, table_with  # noqa: PLC0415
     from midpath.plot.draw import Style, described, draw, write, write_data  # noqa: PLC0415
 
+    use_looks(looks)
     y, x, axes = _columns(y, x, cdf, figure, names_in([log]))
     sources = load_all(directories)
     wanted = [column for column in (y, x) if column]

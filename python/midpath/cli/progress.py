@@ -43,7 +43,7 @@ class Bar:
         if self.progress is None or self.task is None:
             self._estimate(done, note)
         else:
-            text = f"{digits(sum(self.hops.values()) / 1e6)} M packet-hops, {note}"
+            text = f"{hops(sum(self.hops.values()))}, {note}"
             # Where nothing says when runs will stop, the bar only shows that there is work.
             self.progress.update(self.task, total=1.0 if done else None, completed=done, note=text)
 
@@ -55,6 +55,12 @@ class Bar:
         self.next_s = 4 * took
         left = f"about {duration(took / done - took)} to go" if done else "when it ends is not known"
         self.print_line(f"{note} after {duration(took)}; {left}")
+
+
+def hops(count: float) -> str:
+    """`940 packet-hops`, `12.3 k packet-hops`, `1.20 M packet-hops`."""
+    size, prefix = next(((size, name) for size, name in ((1e6, "M "), (1e3, "k ")) if count >= size), (1.0, ""))
+    return f"{digits(count / size)} {prefix}packet-hops"
 
 
 def share(reached: dict[str, Any]) -> float:

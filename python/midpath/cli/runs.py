@@ -16,6 +16,7 @@ from midpath.cli.options import (
     Ideal,
     Jobs,
     Json,
+    Looks,
     Out,
     Plugin,
     Seed,
@@ -26,6 +27,7 @@ from midpath.cli.options import (
     names_in,
     print_json,
     read,
+    use_looks,
 )
 from midpath.cli.progress import bar
 from midpath.cluster import cluster_executor
@@ -165,6 +167,7 @@ def report(
         Path | None, typer.Option(help="The HTML file; else report.html in DIRECTORY.", show_default=False)
     ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    looks: Looks = None,
     json: Json = False,
 ) -> None:
     """Draw a result as one self-contained HTML file; where a trace was kept, its replay beside it."""
@@ -172,6 +175,7 @@ def report(
     from midpath.report import write_report  # noqa: PLC0415
     from midpath.trace.replay import write_replays  # noqa: PLC0415
 
+    use_looks(looks)
     source, target = load(directory), out or directory / "report.html"
     path = write_report(source, target, write_replays(source, target.parent))
     if json:

@@ -16,7 +16,21 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from midpath.cli import text
-from midpath.cli.options import Cluster, Ideal, Jobs, Json, Seed, Seeds, Set, changes, names_in, print_json, read
+from midpath.cli.options import (
+    Cluster,
+    Ideal,
+    Jobs,
+    Json,
+    Looks,
+    Seed,
+    Seeds,
+    Set,
+    changes,
+    names_in,
+    print_json,
+    read,
+    use_looks,
+)
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
@@ -190,12 +204,14 @@ def plot(
             metavar="FILE", help="The figure, .svg, .png or .pdf; else plot.svg in STORE.", show_default=False
         ),
     ] = None,
+    looks: Looks = None,
     json: Json = False,
 ) -> None:
     """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
     from midpath.plot.draw import draw, write  # noqa: PLC0415 - an extra
     from midpath.sweep.plot import rows_of, style_of  # noqa: PLC0415
 
+    use_looks(looks)
     found = Sweep(store)
     fixed = changes(where, "--where")
     drawn = facets(found, x, as_names(y), facet, fixed, as_names(schemes) if schemes else None)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from midpath import equipment, groups
+from midpath.cli.progress import hops as packet_hops
 from midpath.compare import Comparison, Row
 from midpath.equipment import equipment_of
 from midpath.groups import GroupRow
@@ -67,7 +68,7 @@ def print_result(result: Result) -> None:
         result.title,
     )
     hops, wall = run.get("packet_hops") or 0, run.get("wall_s") or 0.0
-    speed = f", {digits(hops / wall / 1e6)} M packet-hops/s" if wall else ""
+    speed = f", {packet_hops(hops / wall)}/s" if wall else ""
     console().print(
         f"{name(result.scheme)}, seed {result.seed}: {summary['completed']:,} of {summary['flows']:,} flows ended, "
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
@@ -139,9 +140,10 @@ def print_variants(found: Variants) -> None:
 
 
 def _variant_row(found: Variants, row: VariantRow) -> list[str | Text]:
-    is_random = found.first.is_random
+    is_random = found.comparisons[row.variant].is_random
     is_first = row.variant == found.names[0]
-    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random)
+    # A ratio is random where either of the two is.
+    ratio = "1" if is_first else _shown("times", row.to_first.get("afct_s"), is_random or found.first.is_random)
     return [row.variant, *_row(row.row, False, is_random), ratio]
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import cycle
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from midpath.errors import UsageError
-from midpath.palette import HUES, looks
+from midpath.palette import in_order, looks
 from midpath.plot.panels import Panel, Panels
 from midpath.storage import write_bytes, write_text
 from midpath.units import plain, scale
@@ -25,9 +24,14 @@ if TYPE_CHECKING:
 # Inches: of a column of a page with two, of the whole page.
 COLUMN, PAGE = 3.4, 7.0
 PANEL_HEIGHT = 2.3
-DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (4, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (4, 1.5, 1, 1.5))}
 POINT = 3.5
-SHAPES = {"solid": "o", "dash": "D", "dot": "s", "dashdot": "^"}
+# Plotly's markers, which looks have, as Matplotlib's.
+MARKERS = {
+    "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "cross": "P", "x": "X",
+    "star": "*", "triangle-left": "<", "triangle-right": ">", "pentagon": "p",
+}  # fmt: skip
+# Of a curve of more points than this, as many as MARKED have a marker: enough to know it by.
+MANY, MARKED = 30, 7
 # As LaTeX's own fonts are, without LaTeX; text stays text in PDF and SVG.
 FONTS: dict[Any, Any] = {"font.family": "serif", "mathtext.fontset": "cm", "font.serif": ["cmr10", "DejaVu Serif"]}
 FONTS |= {"axes.formatter.use_mathtext": True, "axes.unicode_minus": False}
@@ -115,40 +119,49 @@ def write_data(found: Panels, path: Path) -> None:
     write_text(path, held.getvalue())
 
 
-def _looks(rows: Sequence[Panels]) -> dict[str, tuple[str, str]]:
-    """Colour and dash of each line: those of its scheme, where that tells lines apart."""
+def strokes(dash: str) -> Any:
+    """A look's dash as Matplotlib has it, which multiplies it by the width of the line."""
+    if dash == "solid":
+        return "-"
+    return 0, tuple(float(part.removesuffix("px")) / 2.5 for part in dash.split(","))
+
+
+def _looks(rows: Sequence[Panels]) -> dict[str, dict[str, str]]:
+    """The look of each line: that of its scheme, where that tells lines apart."""
     lines = {line.name: line.of for found in rows for panel in found.panels for line in panel.lines}
     schemes = [of.get("scheme", "") for of in lines.values()]
     if all(schemes) and len(set(schemes)) == len(lines):
         of = looks(schemes)
-        return {title: (of[scheme]["light"], of[scheme]["dash"]) for title, scheme in zip(lines, schemes, strict=True)}
-    hues = list(HUES.values())
-    dashes = [dash for dash in DASHES for _ in hues]
-    return {title: (hue.light, dash) for title, hue, dash in zip(lines, cycle(hues), dashes, strict=False)}
+        return {title: of[scheme] for title, scheme in zip(lines, schemes, strict=True)}
+    return {title: asdict(look) for title, look in zip(lines, in_order(len(lines)), strict=True)}
 
 
-def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, tuple[str, str]], style: Style) -> None:
+def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, dict[str, str]], style: Style) -> None:
     factors = _factors(found)
     names = list(painted)
     for line in panel.lines:
-        colour, dash = painted[line.name]
+        look = painted[line.name]
+        colour, shape = look["light"], MARKERS[look["shape"]]
         aside = (names.index(line.name) - (len(names) - 1) / 2) * SPREAD / len(names) if found.categories else 0.0
         x, y = line.x / factors[0] + aside, line.y / factors[1]
-        many = line.x.size > 30
+        # Markers of lines that lie on each other are not at the same points.
+        step = max(1, line.x.size // MARKED)
+        many = (names.index(line.name) * step // len(names), step)
         axes.plot(
             x,
             y,
             color=colour,
             # Between categories there is nothing for a line to pass through.
-            linestyle=DASHES[dash] if found.joined else "none",
-            marker=None if many else SHAPES[dash],
+            linestyle=strokes(look["dash"]) if found.joined else "none",
+            marker=shape,
+            markevery=many if line.x.size > MANY else None,
             markersize=POINT,
             linewidth=1.3,
             drawstyle="steps-post" if found.what.x is None else "default",
         )
         if line.hollow is not None and line.hollow.any():
             at = line.hollow
-            axes.plot(x[at], y[at], SHAPES[dash], color=colour, markersize=POINT, markerfacecolor="white")
+            axes.plot(x[at], y[at], shape, color=colour, markersize=POINT, markerfacecolor="white")
         if line.low is not None and line.high is not None:
             low, high = line.low / factors[1], line.high / factors[1]
             axes.vlines(x, low, high, color=colour, linewidth=0.9)
@@ -208,7 +221,7 @@ def _scale(found: Panels, axis: str) -> tuple[float, str]:
     return scale(kind, max(values, default=0.0))
 
 
-def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, tuple[str, str]], style: Style) -> None:
+def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, dict[str, str]], style: Style) -> None:
     """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
     below = [_labelled(style.x_label or rows[0].x_label, _scale(rows[0], "x")[1]), style.note]
     figure.supxlabel("\n".join(filter(None, below)), fontsize=8)
@@ -230,6 +243,7 @@ def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, tuple[str
         loc="outside right upper" if wide else "outside upper center",
         ncols=1 if wide else min(len(painted), 3),
         frameon=False,
+        handlelength=3.4,
         fontsize=8,
         # Where the legend is above the axes the title is the legend's: the layout keeps no room for both.
         title=None if wide else style.title or None,
@@ -241,13 +255,21 @@ def _labelled(label: str, unit: str) -> str:
     return f"{label} ({unit})" if unit and unit != "×" else label
 
 
-def _handles(painted: Iterable[tuple[str, str]]) -> list[Line2D]:
+def _handles(painted: Iterable[dict[str, str]]) -> list[Line2D]:
     """What stands for lines in a legend: of each its colour and its dash."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional dependency
 
     return [
-        Line2D([], [], color=colour, linestyle=DASHES[dash], marker=SHAPES[dash], markersize=POINT, linewidth=1.3)
-        for colour, dash in painted
+        Line2D(
+            [],
+            [],
+            color=look["light"],
+            linestyle=strokes(look["dash"]),
+            marker=MARKERS[look["shape"]],
+            markersize=POINT,
+            linewidth=1.3,
+        )
+        for look in painted
     ]
 
 

@@ -1,12 +1,11 @@
-"""Variants as curves: completion times, goodput and queues of each scheme, a colour for each variant."""
+"""Variants as curves: completion times, goodput and queues of each scheme, a look for each variant."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import cycle
+from dataclasses import asdict, replace
 
-from midpath.palette import HUES, VARIANT, name
+from midpath.palette import VARIANT, in_order, name
 from midpath.report.figure import Figure
 from midpath.report.flows import completion
 from midpath.report.model import Model
@@ -24,9 +23,9 @@ def curves(found: Variants) -> Iterator[Figure]:
 
 
 def variant_looks(found: Variants) -> dict[str, dict[str, str]]:
-    """A colour for each variant."""
-    hues = zip(found.names, cycle(HUES.values()), strict=False)
-    return {VARIANT + of: {"light": hue.light, "dark": hue.dark, "dash": "solid"} for of, hue in hues}
+    """A look for each variant."""
+    looks = in_order(len(found.names))
+    return {VARIANT + of: asdict(look) for of, look in zip(found.names, looks, strict=True)}
 
 
 def _model(found: Variants, scheme: str) -> Model:

@@ -36,8 +36,9 @@ class Step:
 
 
 CALM = Step("calm", "takes no longer", 0.0, 2)
+UNUSED = Step("unused", "carries no traffic", 0.0, 1, "dash")
 # No difference found is not no difference: another dash, not only another colour.
-UNKNOWN = Step("unknown", "could not be told apart: more seeds would", 0.0, 2, "dot")
+UNKNOWN = Step("unknown", "no difference found", 0.0, 2, "dot")
 # The last that a mean ratio reaches: from 1, 1.1, 1.5 and 2 times as long.
 LONGER = (
     (1.0, Step("little", "flows take up to 1.1 times as long", 0.25, 3.5)),
@@ -46,7 +47,7 @@ LONGER = (
     (2.0, Step("most", "longer, or some never end", 1.0, 8)),
 )
 CUT = Step("cut", "flows have no way left", 1.0, 8, "dash")
-STEPS = (CALM, UNKNOWN, *(step for _, step in LONGER), CUT)
+STEPS = (UNUSED, CALM, UNKNOWN, *(step for _, step in LONGER), CUT)
 
 
 def step_of(harm: Harm) -> Step:
@@ -55,6 +56,8 @@ def step_of(harm: Harm) -> Step:
         return CUT
     if harm.unended:
         return LONGER[-1][1]
+    if harm.unused:
+        return UNUSED
     if not harm.hurts or harm.afct is None:
         return CALM if harm.is_harmless else UNKNOWN
     ratio = harm.afct.mean

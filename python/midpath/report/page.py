@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shlex
 import statistics
 from functools import cache
 from html import escape
@@ -15,10 +14,10 @@ from string import Template
 from typing import Any
 from urllib.parse import quote
 
-from midpath.metrics import IDEAL
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure
 from midpath.report.model import Model
+from midpath.report.repeat import file_name, of_model
 from midpath.report.tables import bottlenecks, chip, summary
 from midpath.report.verdict import verdict
 from midpath.units import quantity
@@ -43,8 +42,8 @@ def page(model: Model, figures: list[Figure], replays: dict[str, str]) -> str:
         summary=summary(model),
         figures="".join(card(figure) for figure in figures if figure.id not in WIDE),
         wide="".join(card(figure, bottlenecks(model) if figure.id == "network" else "") for figure in _wide(figures)),
-        command=escape(command(model)),
-        file=escape(file_name(model)),
+        command=escape(of_model(model)),
+        file=escape(file_name(model.source)),
         scenario=escape(model.scenario.strip()),
         data=embedded({"figures": drawn, "looks": looks(model.schemes), "tints": tints()}),
     )
@@ -54,24 +53,6 @@ def filled(**parts: str) -> str:
     """The page of any result: these parts, and what is the same in all."""
     same = {"style": asset("report.css"), "script": asset("report.js"), "plotly": plotly()}
     return Template(asset("page.html")).substitute({"legend": "", "replays": "", "figures": ""} | same | parts)
-
-
-def file_name(model: Model) -> str:
-    """What the scenario's file is called, or may be."""
-    return model.source or "scenario.toml"
-
-
-def command(model: Model) -> str:
-    """What to type to get the same result again."""
-    if typed := model.first.run.get("command"):
-        return str(typed)
-    file = shlex.quote(file_name(model))
-    seed = model.seeds[0]
-    if model.comparison is None:
-        return f"midpath run {file} --scheme {model.first.scheme} --seed {seed}"
-    schemes = ",".join(scheme for scheme in model.schemes if scheme != IDEAL)
-    ideal = "" if IDEAL in model.schemes else " --no-ideal"
-    return f"midpath compare {file} --schemes {schemes} --seed {seed} --seeds {len(model.seeds)}{ideal}"
 
 
 def _facts(model: Model) -> list[tuple[str, str]]:

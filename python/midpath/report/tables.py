@@ -16,7 +16,7 @@ from midpath.equipment import Equipment, equipment_of
 from midpath.metrics import IDEAL, METRICS, Metric
 from midpath.palette import name
 from midpath.report.model import Model
-from midpath.units import digits, quantity
+from midpath.units import quantity
 
 BOTTLENECKS = 10
 # Of these the ratio to the ideal says something: the ideal has no queues and loses nothing.
@@ -81,17 +81,36 @@ def _comparison(comparison: Comparison) -> str:
     shown = [metric for metric in METRICS if metric.headline and any(row.figures[metric.key] for row in rows)]
     best = {metric.key: _best(comparison, rows, metric) for metric in shown}
     random = comparison.is_random
+    longer = _longer(comparison, rows)
     heads = "".join(after_first([head(metric) for metric in shown], "<th>Flows ended</th>"))
-    body = "".join(_row(row, shown, best, random) for row in rows)
+    body = "".join(_row(row, shown, best, random, longer.get(row.scheme, "")) for row in rows)
     return (
         f'<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>{_footnote(comparison)}"
     )
 
 
-def _row(row: Row, shown: list[Metric], best: dict[str, str | None], random: bool) -> str:
+def _longer(comparison: Comparison, rows: list[Row]) -> dict[str, str]:
+    """Of each scheme but the fastest, how much longer its flows take, where seeds tell that."""
+    times = {row.scheme: found.mean for row in rows if row.scheme != IDEAL and (found := row.figures["afct_s"])}
+    if len(times) < 2 or (comparison.is_random and len(comparison.seeds) == 1):
+        return {}
+    best = min(times, key=lambda scheme: times[scheme])
+    told = [scheme for scheme in times.keys() - {best} if comparison.told_apart(scheme, best, "afct_s")]
+    more = {scheme: comparison.excess(scheme, best, "afct_s") for scheme in told}
+    return {
+        scheme: f"<small>+{whole(quantity('ratio', one.mean, one.ci95 if comparison.is_random else None))}</small>"
+        for scheme, one in more.items()
+        if one is not None
+    }
+
+
+def _row(row: Row, shown: list[Metric], best: dict[str, str | None], random: bool, longer: str) -> str:
     kind = ' class="bound"' if row.scheme == IDEAL else ""
-    cells = [_cell(row, metric, row.scheme == best[metric.key], random) for metric in shown]
+    cells = [
+        _cell(row, metric, row.scheme == best[metric.key], random, longer if metric.key == "afct_s" else "")
+        for metric in shown
+    ]
     ended = f"{row.completed:,}" if row.completed == row.flows else f"{row.completed:,} of {row.flows:,}"
     return f"<tr{kind}><th>{chip(row.scheme)}</th>{''.join(after_first(cells, f'<td>{ended}</td>'))}</tr>"
 
@@ -106,7 +125,7 @@ def head(metric: Metric) -> str:
     return f'<th title="{escape(metric.about)}">{escape(metric.label)}</th>'
 
 
-def _cell(row: Row, metric: Metric, is_best: bool, random: bool) -> str:
+def _cell(row: Row, metric: Metric, is_best: bool, random: bool, more: str) -> str:
     value, ratio = row.figures[metric.key], row.to_ideal.get(metric.key)
     if value is None:
         return "<td>–</td>"
@@ -117,9 +136,10 @@ def _cell(row: Row, metric: Metric, is_best: bool, random: bool) -> str:
         error = f"<small>± {error}</small>"
     below = ""
     if ratio and row.scheme != IDEAL and metric.key in COMPARED_TO_IDEAL:
-        below = f"<small>{digits(ratio.mean)} × ideal</small>"
+        times = quantity("times", ratio.mean, ratio.ci95 if random else None).removesuffix("×")
+        below = f"<small>{whole(f'{times} × ideal')}</small>"
     mark = ' class="best"' if is_best else ""
-    return f"<td{mark}><span>{number}</span>{error}{below}</td>"
+    return f"<td{mark}><span>{number}</span>{error}{below}{more}</td>"
 
 
 def _best(comparison: Comparison, rows: list[Row], metric: Metric) -> str | None:
@@ -139,7 +159,7 @@ def _footnote(comparison: Comparison) -> str:
         parts.append("Nothing in this scenario is random, so there are no intervals. Shaded: best.")
     elif len(comparison.seeds) > 1:
         parts.append(f"Means over {len(comparison.seeds)} seeds, ± 95 % confidence (Student's t).")
-        parts.append("Shaded: best, where seeds tell it apart from every other scheme.")
+        parts.append("Shaded: best, where seeds tell it apart from every other scheme. +: longer than the fastest.")
     else:
         parts.append("One seed: too few to say what is luck, so there are no intervals, and nothing is shaded as best.")
     if IDEAL in comparison.schemes:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from midpath.metrics import BY_KEY, IDEAL, METRICS, Metric
+from midpath.metrics import BY_KEY, METRICS, Metric
 from midpath.palette import looks, name, tints
 from midpath.report.curves import curves, variant_looks
 from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import card, embedded, filled, toggle
+from midpath.report.repeat import file_name, of_variants
 from midpath.report.tables import after_first, chip, head, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
@@ -41,20 +41,10 @@ def variants_page(found: Variants) -> str:
         summary=_summary(found) + variants_equipment(found.equipment),
         figures="".join(card(figure) for figure in figures),
         wide=card(wide),
-        command=escape(_command(found)),
-        file=escape(found.source or "scenario.toml"),
+        command=escape(of_variants(found)),
+        file=escape(file_name(found.source)),
         scenario=escape(found.scenario.strip()),
         data=embedded({"figures": drawn_all, "looks": looks(found.schemes) | own, "tints": tints() | own}),
-    )
-
-
-def _command(found: Variants) -> str:
-    schemes = ",".join(scheme for scheme in found.schemes if scheme != IDEAL)
-    ideal = "" if IDEAL in found.schemes else " --no-ideal"
-    file, names = shlex.quote(found.source or "scenario.toml"), shlex.quote(",".join(found.names))
-    return (
-        f"midpath compare {file} --variants {names} --schemes {schemes} --seed {found.seeds[0]}"
-        f" --seeds {len(found.seeds)}{ideal}"
     )
 
 

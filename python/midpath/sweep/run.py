@@ -133,6 +133,8 @@ def command(
 ) -> str:
     """What to type for the same sweep; a listed plan is a file whose name we don't know."""
     files = [Path(s.source).name if s.source else "scenario.toml" for s in scenarios]
+    if not isinstance(seeds, int) and sorted(seeds) != list(range(min(seeds), min(seeds) + len(seeds))):
+        return _in_python(scenarios, vary, plan, schemes, seeds, out)
     variants = dict.fromkeys(s.variant for s in scenarios if s.variant is not None)
     words = ["midpath", "sweep", *dict.fromkeys(files)]
     words += ["--variants", ",".join(variants)] if variants else []
@@ -146,15 +148,40 @@ def command(
     return shlex.join(words)
 
 
+def _in_python(
+    scenarios: Sequence[Scenario],
+    vary: Mapping[str, Sequence[Any]],
+    plan: Sequence[Mapping[str, Any]] | None,
+    schemes: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+) -> str:
+    """The same as a line of Python: seeds that do not follow each other have no option."""
+    given = []
+    for one in scenarios:
+        name = Path(one.source).name if one.source else "scenario.toml"
+        variant = f".with_variant({one.variant!r})" if one.variant is not None else ""
+        changes = f".with_(changes={dict(changed)!r})" if (changed := _changed(one)) else ""
+        given.append(f"midpath.Scenario.from_toml({name!r}){variant}{changes}")
+    words = [f"[{', '.join(given)}]", repr({key: list(values) for key, values in vary.items()})]
+    words += [f"plan={[dict(point) for point in plan]!r}"] if plan is not None else []
+    words += [f"schemes={[scheme for scheme in schemes if scheme != IDEAL]}", f"seeds={list(seeds)}"]
+    words += [f"ideal={IDEAL in schemes}", f"out={out.name!r}"]
+    return shlex.join(["python", "-c", f"import midpath; midpath.sweep({', '.join(words)})"])
+
+
 def settings(scenario: Scenario) -> list[str]:
     """The options `--set` of what was changed beside the file; what a variant changes is in the file."""
+    return [word for key, value in _changed(scenario) for word in ("--set", f"{key}={_typed(value)}")]
+
+
+def _changed(scenario: Scenario) -> Sequence[tuple[str, Any]]:
     own = scenario.variants[scenario.variant] if scenario.variant is not None else {}
-    changed = scenario.changes[len(own) :]
-    return [word for key, value in changed for word in ("--set", f"{key}={_typed(value)}")]
+    return scenario.changes[len(own) :]
 
 
 def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[str]:
-    """The options for seeds; those that don't follow each other can only be listed in Python."""
+    """The options for seeds."""
     first = scenario.seed if isinstance(seeds, int) else min(seeds)
     count = seeds if isinstance(seeds, int) else len(seeds)
     return [*(["--seed", str(first)] if first is not None else []), "--seeds", str(count)]

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from midpath.errors import UsageError
+from midpath.scenario import parse
 from midpath.trace.record import Event, Trace
 from midpath.trace.words import at, span, value
 from midpath.units import quantity
@@ -16,13 +18,25 @@ from midpath.units import quantity
 MOST = 10
 """Sentences."""
 
+Rows = npt.NDArray[np.bool_]
+
 STATES = ("window", "rate")
 PHASES = ("fast recovery", "repair after a timeout")
 
 
 def why(trace: Trace, flow: int, seconds: float) -> list[str]:
     """Ten sentences at most, the newest first."""
+    start = _start(trace, flow) if (trace.columns["flow"] == flow).any() else None
+    if start is not None and seconds < start:
+        return [f"{at(seconds)}: flow {flow} had not started: it starts at {at(start)}"]
     return list(islice(_Walk(trace, flow, seconds).sentences(), MOST))
+
+
+def _start(trace: Trace, flow: int) -> float | None:
+    """When a flow starts, which the table of flows says."""
+    flows = trace.result.flows
+    rows = np.flatnonzero(flows["flow"].to_numpy() == flow)
+    return float(flows["start_s"][int(rows[0])].as_py()) if len(rows) else None
 
 
 class _Walk:
@@ -153,23 +167,39 @@ class _Walk:
 
     def waiting(self, drop: Event) -> str:
         """Whose packets waited where one was dropped."""
-        trace, rows = self.trace, slice(0, drop.row)
-        here = trace.is_of("node", drop.node)[rows] & trace.is_of("peer", drop.peer)[rows]
-        queued = np.flatnonzero(here & trace.is_of("event", "queued")[rows])
+        trace = self.trace
+        here = trace.is_of("node", drop.node) & trace.is_of("peer", drop.peer)
+        queued = np.flatnonzero((here & trace.is_of("event", "queued"))[: drop.row])
         if not drop.peer or not len(queued):
             return ""
-        gone = np.flatnonzero(here & trace.is_of("event", "left", "dropped")[rows])
-        packets, flows = trace.columns["packet"], trace.columns["flow"]
-        sizes = trace.columns["size_bytes"]
-        waiting = np.setdiff1d(packets[queued], packets[gone])
-        still = queued[np.isin(packets[queued], waiting)]
-        bytes_of: Counter[int] = Counter()
+        # A queue's length is recorded with each packet that joins it.
+        last = trace.event(int(queued[-1]))
+        known = self.waiters(here, last.row + 1)
+        rest = round(last.value) - sum(known.values())
+        if rest > 0:
+            shares = [*_shares(known), f"{quantity('bytes', rest)} {self.unrecorded}"]
+            when = f", {span(drop.time - last.time)} before," if drop.time > last.time else ""
+            return f"; there{when} waited {quantity('bytes', last.value)}: {', '.join(shares)}"
+        known = self.waiters(here, drop.row)
+        return f"; there waited {quantity('bytes', sum(known.values()))}: {', '.join(_shares(known))}" if known else ""
+
+    def waiters(self, here: Rows, row: int) -> Counter[int]:
+        """The bytes of recorded packets that wait at a port just before a row, by flow."""
+        trace = self.trace
+        queued = np.flatnonzero((here & trace.is_of("event", "queued"))[:row])
+        gone = np.flatnonzero((here & trace.is_of("event", "left", "dropped"))[:row])
+        packets, flows, sizes = (trace.columns[name] for name in ("packet", "flow", "size_bytes"))
+        still = queued[np.isin(packets[queued], np.setdiff1d(packets[queued], packets[gone]))]
+        found: Counter[int] = Counter()
         for r in still:
-            bytes_of[int(flows[r])] += int(sizes[r])
-        if not bytes_of:
-            return ""
-        shares = ", ".join(f"{quantity('bytes', size)} of flow {flow}" for flow, size in bytes_of.most_common(3))
-        return f"; there waited {quantity('bytes', sum(bytes_of.values()))}: {shares}"
+            found[int(flows[r])] += int(sizes[r])
+        return found
+
+    @property
+    def unrecorded(self) -> str:
+        """Whose the bytes are that the record has no packets of."""
+        bounds = parse(str(self.trace.result.run.get("scenario", "")), None).get("trace", {})
+        return "of flows not recorded" if {"flows", "slowest", "around"} & bounds.keys() else "not recorded"
 
     def repeat(self, lost: Event) -> Iterator[str]:
         """What became of what was lost."""
@@ -191,3 +221,11 @@ class _Walk:
             if last is not None:
                 reason = f" ({last.why})" if last.why else ""
                 yield f"{at(last.time)}: the last one {what}: {self.trace.said(last)} at {last.place}{reason}"
+
+
+def _shares(bytes_of: Counter[int]) -> list[str]:
+    """The largest, each with its flow; the others together."""
+    largest = bytes_of.most_common(3)
+    rest = sum(bytes_of.values()) - sum(size for _, size in largest)
+    others = [f"{quantity('bytes', rest)} of {len(bytes_of) - len(largest)} others"] if rest else []
+    return [*(f"{quantity('bytes', size)} of flow {flow}" for flow, size in largest), *others]

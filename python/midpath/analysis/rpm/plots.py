@@ -11,14 +11,14 @@ import numpy as np
 from midpath.analysis.rpm.limit import region
 from midpath.analysis.rpm.model import Model, Path, Trajectory
 from midpath.errors import UsageError
-from midpath.palette import BLUE, GREEN, GREY, ORANGE, PURPLE
+from midpath.palette import BLUE, GREEN, GREY, PURPLE, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SHARES = tuple(np.geomspace(0.05, 1.0, 30).tolist())
-HUES = tuple(look.light for look in (BLUE, ORANGE, GREEN, PURPLE))
+HUES = tuple(look.light for look in (BLUE, RED, GREEN, PURPLE))
 MEASURED = GREY.light
 
 

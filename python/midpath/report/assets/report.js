@@ -10,13 +10,21 @@ const chosen = {};
 const PANEL = 200, NARROW = 520;
 // Tables get this much smaller on paper before their cells break into lines.
 const SMALLEST = 0.75;
-// Points of schemes that share a hue differ like their dashes.
-const SHAPES = { solid: "circle", dash: "diamond", dot: "square", dashdot: "triangle-up" };
+// Of a curve of many points so many have a marker: enough to know it by.
+const MARKERS = 8;
+// Plotly's markers as paths around the origin, for legends.
+const POLYGONS = {
+  square: "-4,-4 4,-4 4,4 -4,4", diamond: "0,-5.5 5.5,0 0,5.5 -5.5,0", "triangle-up": "0,-5 5,4 -5,4",
+  "triangle-down": "0,5 5,-4 -5,-4", "triangle-left": "-5,0 4,-5 4,5", "triangle-right": "5,0 -4,-5 -4,5",
+  cross: "-2,-5 2,-5 2,-2 5,-2 5,2 2,2 2,5 -2,5 -2,2 -5,2 -5,-2 -2,-2",
+  x: "-5,-2.5 -2.5,-5 0,-2.5 2.5,-5 5,-2.5 2.5,0 5,2.5 2.5,5 0,2.5 -2.5,5 -5,2.5 -2.5,0",
+  star: "0,-6 1.5,-2 5.7,-1.9 2.4,.8 3.5,4.9 0,2.5 -3.5,4.9 -2.4,.8 -5.7,-1.9 -1.5,-2",
+  pentagon: "0,-5 4.8,-1.5 3,4 -3,4 -4.8,-1.5",
+};
 let paper = false;
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const themed = (look) => look[dark.matches && !paper ? "dark" : "light"];
-const colourOf = (scheme) => themed(looks[scheme]);
 
 function channels(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -34,20 +42,34 @@ function shaped(symbol, shape) {
   return Array.isArray(symbol) ? symbol.map((one) => shaped(one, shape)) : (symbol ?? "circle").replace("circle", shape);
 }
 
+// A line of a look: its colour, its dash and its marker.
+function lined(painted, trace, look) {
+  const color = themed(look);
+  painted.line = { width: 2.25, dash: look.dash, ...trace.line, color };
+  const given = trace.marker ?? { size: 7, maxdisplayed: MARKERS };
+  painted.marker = { ...given, symbol: shaped(given.symbol, look.shape), color, line: { color, width: 1.5 } };
+  if (!trace.marker) painted.mode = "lines+markers";
+  // A point at zero is a whole point.
+  painted.cliponaxis = !trace.marker;
+}
+
+// What stands for a look in a legend.
+function sample({ dash, shape }) {
+  const dashes = dash === "solid" ? "" : ` stroke-dasharray="${dash.replaceAll("px", "")}"`;
+  const point = POLYGONS[shape] ? `<polygon points="${POLYGONS[shape]}"/>` : '<circle r="4"/>';
+  return `<svg viewBox="-20 -7 40 14" width="40" height="14" aria-hidden="true"><path d="M-20 0H20"${dashes}/>${point}</svg>`;
+}
+
 function paint(trace, narrow) {
   const { scheme, tint, ramp: share, nodes, legend } = trace.meta;
   const painted = { ...trace, showlegend: Boolean(legend) };
   if (scheme !== undefined) {
     painted.visible = !hidden.has(scheme);
-    painted.line = { width: 2.25, dash: looks[scheme].dash, ...trace.line, color: colourOf(scheme) };
-    if (trace.marker) {
-      const line = { color: colourOf(scheme), width: 1.5 };
-      painted.marker = { ...trace.marker, symbol: shaped(trace.marker.symbol, SHAPES[looks[scheme].dash]), color: colourOf(scheme), line };
-      // A point at zero is a whole point.
-      painted.cliponaxis = false;
-    }
+    lined(painted, trace, looks[scheme]);
   }
-  if (tint !== undefined) {
+  if (tint !== undefined && tints[tint].shape) {
+    lined(painted, trace, tints[tint]);
+  } else if (tint !== undefined) {
     painted.line = { ...trace.line, color: themed(tints[tint]) };
     if (trace.fill) painted.fillcolor = "rgba(" + channels(themed(tints[tint])).join(",") + ",.3)";
   }
@@ -184,15 +206,27 @@ function showTables(id) {
   for (const table of document.querySelectorAll("[data-variant=" + id + "]")) table.hidden = table.dataset.choice !== choice;
 }
 
+function stand(chip, look) {
+  chip.style.setProperty("--scheme", themed(look));
+  if (look.shape) chip.firstElementChild.innerHTML = sample(look);
+}
+
+// What can be scrolled can be reached by the keyboard, and by nothing where there is nothing to scroll.
+function focusable() {
+  for (const region of document.querySelectorAll(".scroll, pre")) {
+    const scrolls = region.scrollWidth > region.clientWidth + 1 || region.scrollHeight > region.clientHeight + 1;
+    region.toggleAttribute("tabindex", scrolls);
+    if (scrolls) region.setAttribute("tabindex", "0");
+  }
+}
+
 function drawAll() {
   for (const chip of document.querySelectorAll("[data-scheme]")) {
-    const look = looks[chip.dataset.scheme];
-    chip.style.setProperty("--scheme", colourOf(chip.dataset.scheme));
-    chip.dataset.shape = SHAPES[look.dash];
-    chip.firstElementChild.style.borderTopStyle = look.dash === "solid" ? "solid" : look.dash === "dot" ? "dotted" : "dashed";
+    stand(chip, looks[chip.dataset.scheme]);
   }
-  for (const chip of document.querySelectorAll("[data-tint]")) chip.style.setProperty("--scheme", themed(tints[chip.dataset.tint]));
+  for (const chip of document.querySelectorAll("[data-tint]")) stand(chip, tints[chip.dataset.tint]);
   Object.keys(figures).forEach(draw);
+  focusable();
 }
 
 for (const button of document.querySelectorAll("[data-toggle]")) {
@@ -208,6 +242,7 @@ for (const select of document.querySelectorAll("select[data-figure]")) {
     chosen[select.dataset.figure] = select.value;
     draw(select.dataset.figure);
     showTables(select.dataset.figure);
+    focusable();
   });
 }
 for (const button of document.querySelectorAll("[data-copy]")) {
