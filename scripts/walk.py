@@ -234,7 +234,9 @@ class Ndn(Stage):
             raise WalkError(f"status says {printed}")
         if command.startswith("export NDN"):
             # With the faces of the page's second part.
-            self.do("midpathd ndn check /etc/midpath/ndn.toml")
+            # The forwarder that `down` has told to stop may still be there.
+            again = "for i in $(seq 100); do midpathd ndn check /etc/midpath/ndn.toml && exit; sleep 0.1; done; exit 1"
+            self.do(again)
 
 
 class Overlay(Stage):
