@@ -311,7 +311,7 @@ impl Gateway {
                 // They wait where the kernel keeps them, and are tried again.
                 self.crowded = true;
                 let most = self.most(host);
-                return self.shortages.say("conversations", now, || {
+                return self.shortages.say("conversations", || {
                     format!("{most} connections are open, as many as files and memory.budget are for; more will wait")
                 });
             }
@@ -322,7 +322,7 @@ impl Gateway {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) => {
                     self.crowded = true; // no files, or no memory
-                    return self.shortages.say("accept", now, || format!("connections wait: {e}"));
+                    return self.shortages.say("accept", || format!("connections wait: {e}"));
                 }
             };
             if sockets::prepare(&tcp).is_err() {
@@ -338,7 +338,7 @@ impl Gateway {
             self.counted.entered += 1;
             let id = self.number();
             if let Err(e) = self.readiness.add(&tcp, id) {
-                self.shortages.say("readiness", now, || format!("a connection was closed: {e}"));
+                self.shortages.say("readiness", || format!("a connection was closed: {e}"));
                 continue;
             }
             self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
@@ -484,7 +484,7 @@ impl Gateway {
         let (open, connected) = (self.conversations.len(), ready.is_ok());
         let Some(conversation) = self.conversations.get_mut(&id) else { return };
         if matches!(ready, Err(greeting::Status::Busy)) {
-            self.shortages.say("exit", now, || {
+            self.shortages.say("exit", || {
                 let (connecting, places) = self.connector.fill();
                 format!("a target was refused: {open} connections are open, {connecting} of {places} targets wait")
             });

@@ -105,6 +105,8 @@ struct Datagrams {
     unconfirmed: Unconfirmed,
     /// What was too large, and is to be sent again.
     again: Vec<Box<[u8]>>,
+    /// The size that was logged last; the largest there may be needs no line.
+    logged: u16,
 }
 
 enum Below {
@@ -145,6 +147,7 @@ impl Datagrams {
             reassembly: Reassembly::default(),
             unconfirmed: Unconfirmed::default(),
             again: Vec::new(),
+            logged: most(neighbour.address),
         }
     }
 
@@ -229,6 +232,20 @@ impl Link {
         below.mtu = MtuSearch::new(least(address), most(address), now);
         below.reassembly = Reassembly::default();
         below.unconfirmed.clear();
+    }
+
+    /// Says how large packets the path carries, where that is less than Ethernet's and has changed.
+    fn log_path_mtu(&mut self, address: Option<SocketAddr>) {
+        let Below::Datagrams(below) = &mut self.below else { return };
+        let size = below.mtu.size();
+        if !below.mtu.is_found() || std::mem::replace(&mut below.logged, size) == size {
+            return;
+        }
+        let mtu = u32::from(size) + address.map_or(OUTSIDE, outside);
+        if let Some(more) = self.said.say() {
+            let parts = if size < most(address) { ": larger packets go in parts" } else { "" };
+            tracing::info!("neighbour {}: the path MTU is {mtu} bytes{parts}{more}", self.name);
+        }
     }
 
     /// Says that the neighbour has come or gone.
@@ -402,6 +419,7 @@ impl Overlay {
             let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
             self.seal(now, port, Frame::Probe(probe.number), inside, out);
         }
+        self.links[port].log_path_mtu(self.endpoint.address(PeerId(port as u32)));
         again.iter().for_each(|packet| self.send(now, PortId(port as u16), packet, out));
     }
 
