@@ -256,9 +256,9 @@ def _spread(figure: Figure) -> None:
                 ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
                 kept = {float(at): label.get_text() for at, label in ticks if label not in lost}
                 # Limits stay: ticks of one's own would widen them.
-                limits = axis.get_view_interval().copy()
+                low, high = axis.get_view_interval()
                 axis.set_ticks(list(kept), labels=list(kept.values()))
-                axis.set_view_interval(*limits, ignore=True)
+                axis.set_view_interval(low, high, ignore=True)
                 figure.canvas.draw()
 
 
