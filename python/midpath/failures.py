@@ -390,8 +390,7 @@ def _unknown(harms: Sequence[Harm]) -> str:
 
 
 def _same_times(before: Result, after: Result) -> bool:
-    times = [matched.column(run, "fct_s") for run in (before, after)]
-    return np.array_equal(*times, equal_nan=True)
+    return np.array_equal(matched.column(before, "fct_s"), matched.column(after, "fct_s"), equal_nan=True)
 
 
 def _shown(kind: str, value: Estimate | None) -> str:

@@ -417,3 +417,17 @@ def test_the_slowest_flows_are_those_of_the_same_run():
 )
 def test_what_a_trace_cannot_be_around_is_refused(text, key, says):
     refused(text, key, says)
+
+
+def test_flows_are_numbered_by_start_and_a_group_finds_them_again(cli):
+    text = TEXT.partition("[[flow]]")[0]
+    starts = {"late": 300, "early": 0, "middle": 100}
+    flows = [
+        f'[[flow]]\nfrom = "s"\nto = "d"\nsize = "20 kB"\nstart = "{start} ms"\ngroup = "{group}"\n'
+        for group, start in starts.items()
+    ]
+    found = midpath.run(f'scheme = "cubic"\n{text}{"".join(flows)}').flows.to_pandas()
+    assert [*found.flow] == [0, 1, 2]
+    assert [*found.group] == sorted(starts, key=starts.get) == ["early", "middle", "late"]
+    helped = " ".join(cli("why", "--help").out.split())
+    assert "in order of start (not its line)" in helped

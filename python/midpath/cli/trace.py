@@ -40,7 +40,7 @@ def packet(
 
 def why(
     directory: Directory,
-    flow: Annotated[int, typer.Option(help="The flow's number.", show_default=False)],
+    flow: Annotated[int, typer.Option(help="The flow's number, in order of start (not its line).", show_default=False)],
     at: Annotated[str, typer.Option(help="The time: 4.31s, 20 ms.", show_default=False)],
     json: Json = False,
 ) -> None:

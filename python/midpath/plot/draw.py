@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from midpath.errors import UsageError
 from midpath.palette import in_order, looks
-from midpath.plot.panels import Panel, Panels
+from midpath.plot.panels import Line, Panel, Panels
 from midpath.storage import write_bytes, write_text
 from midpath.units import plain, scale
 
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
+Floats = NDArray[np.float64]
 # Inches: of a column of a page with two, of the whole page.
 COLUMN, PAGE = 3.4, 7.0
 PANEL_HEIGHT = 2.3
@@ -38,6 +43,12 @@ FONTS |= {"axes.formatter.use_mathtext": True, "axes.unicode_minus": False}
 TEXT_STAYS: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "midpath"}
 # What part of the room between two categories their points take.
 SPREAD = 0.5
+# Pixels between two labels, at least.
+GAP = 3.0
+# Matplotlib's caret that points down.
+CARETDOWN = 7
+# What is said of it.
+BELOW_ZERO = "Arrow: the interval reaches zero or below, where this axis has no place."
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,7 @@ def draw(found: Panels | Sequence[Panels], style: Style) -> Figure:
             axes.set_axis_off()
         _around(figure, rows, painted, style)
         figure.canvas.draw()
+        _spread(figure)
     return figure
 
 
@@ -162,14 +174,29 @@ def _panel(axes: Axes, found: Panels, panel: Panel, painted: dict[str, dict[str,
         if line.hollow is not None and line.hollow.any():
             at = line.hollow
             axes.plot(x[at], y[at], shape, color=colour, markersize=POINT, markerfacecolor="white")
-        if line.low is not None and line.high is not None:
-            low, high = line.low / factors[1], line.high / factors[1]
-            axes.vlines(x, low, high, color=colour, linewidth=0.9)
+        _bars(axes, x, y, line, factors[1], colour, "y" in style.log)
     axes.grid(True, color="#e2e7ec", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if panel.heading:
         axes.set_title(panel.heading, fontsize=8)
     _scales(axes, found, style)
+
+
+def _bars(axes: Axes, x: Floats, y: Floats, line: Line, factor: float, colour: str, logarithmic: bool) -> None:
+    """The intervals. A logarithmic axis has no place for zero: an arrow stands for a bar that reaches it."""
+    if line.low is None or line.high is None:
+        return
+    low, high = line.low / factor, line.high / factor
+    beyond = (low <= 0) & logarithmic
+    axes.vlines(x, np.where(beyond, y, low), high, color=colour, linewidth=0.9)
+    if beyond.any():
+        axes.plot(x[beyond], y[beyond], linestyle="none", marker=CARETDOWN, color=colour, markersize=2 * POINT)
+
+
+def _reaches_zero(rows: Sequence[Panels], style: Style) -> bool:
+    """Whether an interval has its lower end where a logarithmic axis has none."""
+    lines = [line for found in rows for panel in found.panels for line in panel.lines]
+    return "y" in style.log and any(line.low is not None and bool((line.low <= 0).any()) for line in lines)
 
 
 def _scales(axes: Axes, found: Panels, style: Style) -> None:
@@ -187,7 +214,12 @@ def _scales(axes: Axes, found: Panels, style: Style) -> None:
 def _limits(axes: Axes, found: Panels, style: Style) -> None:
     """The ends of the axes. Only when all is drawn: a limit that is set ends the search for the others."""
     if "y" not in style.log and style.y_limits is None:
-        axes.set_ylim(bottom=0, top=1.02 if found.what.x is None else None)
+        lows = [
+            line.low.min() for panel in found.panels for line in panel.lines if line.low is not None and line.low.size
+        ]
+        # A bar below zero ends where it ends, not on the floor.
+        floor = min([0.0, *lows]) / _factors(found)[1] * 1.05
+        axes.set_ylim(bottom=floor, top=1.02 if found.what.x is None else None)
     factors = _factors(found)
     for limits, set_limits, factor in (
         (style.x_limits, axes.set_xlim, factors[0]),
@@ -204,6 +236,46 @@ def _decades(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _spread(figure: Figure) -> None:
+    """Labels of axes that do not overlap: fewer steps of a decade first, then fewer labels."""
+    from matplotlib.ticker import LogLocator  # noqa: PLC0415
+
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            for steps in ((1.0, 3.0), (1.0,)):
+                if not isinstance(axis.get_major_locator(), LogLocator) or not _overlaps(axis):
+                    break
+                axis.set_major_locator(LogLocator(subs=steps, numticks=8))
+                figure.canvas.draw()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            lost = _overlaps(axis)
+            if lost:
+                ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
+                kept = {float(at): label.get_text() for at, label in ticks if label not in lost}
+                # Limits stay: ticks of one's own would widen them.
+                low, high = axis.get_view_interval()
+                axis.set_ticks(list(kept), labels=list(kept.values()))
+                axis.set_view_interval(low, high, ignore=True)
+                figure.canvas.draw()
+
+
+def _overlaps(axis: Axis) -> list[Text]:
+    """The labels that lie on one before them."""
+    low, high = sorted(axis.get_view_interval())
+    places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
+    shown = [label for at, label in places if low <= at <= high and label.get_text() and label.get_visible()]
+    boxes = [(label, label.get_window_extent()) for label in shown]
+    found, last = [], None
+    for label, box in sorted(boxes, key=lambda one: (one[1].x0, one[1].y0)):
+        # A label and the next have room for half a digit between them.
+        if last is not None and last.padded(GAP).overlaps(box):
+            found.append(label)
+        else:
+            last = box
+    return found
 
 
 def _factors(found: Panels) -> tuple[float, float]:
@@ -224,6 +296,7 @@ def _scale(found: Panels, axis: str) -> tuple[float, str]:
 def _around(figure: Figure, rows: Sequence[Panels], painted: dict[str, dict[str, str]], style: Style) -> None:
     """Title, names of axes, legend: outside the axes, so that none covers what is drawn."""
     below = [_labelled(style.x_label or rows[0].x_label, _scale(rows[0], "x")[1]), style.note]
+    below += [BELOW_ZERO] if _reaches_zero(rows, style) else []
     figure.supxlabel("\n".join(filter(None, below)), fontsize=8)
     names = [_labelled(style.y_label or found.y_label, _scale(found, "y")[1]) for found in rows]
     if len(rows) == 1:

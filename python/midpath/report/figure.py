@@ -98,11 +98,11 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
 
 
-def linear_axis(kind: str, high: float, title: str) -> tuple[float, Layout]:
-    """What to divide values by, and an axis from zero that names the unit."""
+def linear_axis(kind: str, high: float, title: str, low: float = 0.0) -> tuple[float, Layout]:
+    """What to divide values by, and an axis that names the unit: from zero, or from the end of a bar below it."""
     factor, suffix = scale(kind, high)
     top = high / factor * 1.06 if high > 0 else 1.0
-    return factor, {"title": {"text": f"{title} ({suffix})"}, "range": [0, top]}
+    return factor, {"title": {"text": f"{title} ({suffix})"}, "range": [min(low / factor * 1.06, 0), top]}
 
 
 def hover(head: str, *pairs: tuple[str, str, float]) -> str:

@@ -157,7 +157,8 @@ def _means(panels: list[Panel]) -> list[Mean]:
 def _variant(found: Facets, panels: list[Panel]) -> dict[str, Any]:
     metric = panels[0].figure
     high = max(mean.value.interval[1] for mean in _means(panels))
-    factor, y_axis = linear_axis(metric.kind, high, metric.label)
+    low = min(mean.value.interval[0] for mean in _means(panels))
+    factor, y_axis = linear_axis(metric.kind, high, metric.label, low)
     if metric.kind in ("times", "index"):
         y_axis["title"] = {"text": metric.label}
     layout: Layout = {"annotations": []}

@@ -108,7 +108,8 @@ def _figures(found: Variants) -> Iterator[Figure]:
 def _variant(
     found: Variants, metric: Metric, values: dict[tuple[str, str], Estimate | None], known: list[Estimate]
 ) -> dict[str, Any]:
-    factor, axis = linear_axis(metric.kind, max(value.interval[1] for value in known), metric.label)
+    low, high = (of(value.interval[end] for value in known) for end, of in ((0, min), (1, max)))
+    factor, axis = linear_axis(metric.kind, high, metric.label, low)
     data = [_trace(found, metric, scheme, values, factor) for scheme in found.schemes]
     places = list(range(len(found.names)))
     ticks = {"tickvals": places, "ticktext": found.names, "range": [-0.5, len(places) - 0.5]}

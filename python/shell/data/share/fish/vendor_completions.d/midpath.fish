@@ -83,7 +83,7 @@ complete -c midpath -n "__fish_seen_subcommand_from report; and not __fish_seen_
 complete -c midpath -n "__fish_seen_subcommand_from packet; and not __fish_seen_subcommand_from sweep paper new cost lab" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from packet; and not __fish_seen_subcommand_from sweep paper new cost lab" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from packet; and not __fish_seen_subcommand_from sweep paper new cost lab" -l help -d 'Show this message and exit.'
-complete -c midpath -n "__fish_seen_subcommand_from why; and not __fish_seen_subcommand_from sweep paper new cost lab" -l flow -r -d 'The flow’s number.'
+complete -c midpath -n "__fish_seen_subcommand_from why; and not __fish_seen_subcommand_from sweep paper new cost lab" -l flow -r -d 'The flow’s number, in order of start (not its line).'
 complete -c midpath -n "__fish_seen_subcommand_from why; and not __fish_seen_subcommand_from sweep paper new cost lab" -l at -r -d 'The time: 4.31s, 20 ms.'
 complete -c midpath -n "__fish_seen_subcommand_from why; and not __fish_seen_subcommand_from sweep paper new cost lab" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from why; and not __fish_seen_subcommand_from sweep paper new cost lab" -s h -d 'Show this message and exit.'
