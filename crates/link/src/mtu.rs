@@ -3,7 +3,7 @@
 //!
 //! | | RFC 8899 | here |
 //! |---|---|---|
-//! | search (§5.3.2) | any algorithm | a round of [`SIZES`] probes at once divides what is left by `SIZES + 1` |
+//! | search (§5.3.2) | any algorithm | a round of ten probes at once divides what is left by eleven |
 //! | MIN_PLPMTU, BASE_PLPMTU (§5.1.2) | 68 or 1,280 B, 1,200 B | what every host takes: 576 B (IPv4), 1,280 B (IPv6) |
 //! | PROBE_TIMER (§5.1.1) | not below 1 s | two round trips: a neighbour answers at once |
 //! | CONFIRMATION_TIMER | – | 30 s, and whenever packets may be lost for their size ([`MtuSearch::suspect`]) |
