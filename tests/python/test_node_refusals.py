@@ -155,6 +155,17 @@ def test_a_node_that_is_told_to_end_leaves_nothing(stop):
         assert left == {".toml", ".key", ".log"}
 
 
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_forwarder_that_is_told_to_end_leaves_nothing(stop, tmp_path):
+    config, control = tmp_path / "ndn.toml", tmp_path / "control"
+    config.write_text('control = "control"\n[listen]\nunix = "applications"\n')
+    with subprocess.Popen([nodes.daemon(), "ndn", "up", config], stdout=subprocess.DEVNULL) as forwarder:
+        wait_until(control.exists, seconds=20)
+        forwarder.send_signal(stop)
+        assert forwarder.wait(10) == 0
+    assert list(tmp_path.iterdir()) == [config]
+
+
 def with_files(files, *command):
     return subprocess.run(
         ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command],

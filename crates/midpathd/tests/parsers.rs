@@ -20,13 +20,17 @@ fn samples(all: &[&[u8]]) -> Vec<Vec<u8>> {
 
 #[test]
 fn what_applications_and_peers_say_of_connections() {
-    let all: [&[u8]; 12] = [
+    let all: [&[u8]; 16] = [
         &[5, 2, 1, 0],
         &[5, 1, 0, 1, 127, 0, 0, 1, 0, 80],
         &[5, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 187],
         &[5, 1, 0, 3, 4, b'h', b'o', b's', b't', 0, 22],
         b"CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n",
+        b"\r\n\nCONNECT [::1]:443 HTTP/1.0\nA: b\n\n",
         b"GET / HTTP/1.1\r\n\r\n",
+        &[3, 1, 0, 7, b'h', b'o', b's', b't', b':', b'2', b'2'],
+        &[3, 2, 9],
+        &[3, 3, 0, 4, b'e', b'c', b'h', b'o'],
         &[1, 1, 0, 7, b'h', b'o', b's', b't', b':', b'2', b'2'],
         &[1, 2, 0, 0, 0, 7, 0],
         &[1, 3, 0, 4, b'e', b'c', b'h', b'o'],

@@ -177,6 +177,11 @@ impl Connector {
         }
     }
 
+    /// Called now and then: why names wait for a thread, if they do.
+    pub fn lacking(&mut self) -> Option<io::Error> {
+        self.names.lacking()
+    }
+
     /// What has been made, or not.
     pub fn take(&mut self) -> Vec<Made> {
         std::mem::take(&mut self.made)
@@ -536,6 +541,12 @@ mod tests {
             );
             assert!(others.iter().all(|other| other.accept().is_err()), "{round}: {answer:?}");
         }
+        // However many come before it.
+        let listener = live("127.0.7.1:0");
+        let at = listener.local_addr().expect("an address");
+        let many = (2..100).map(|i| SocketAddr::from(([127, 0, 7, i], 0))).chain([at]).collect::<Vec<_>>();
+        let mut rig = Rig::new(&[&at.to_string()], Arc::new(move |_| many.clone()), 1024);
+        assert!(rig.connect(A, &format!("many:{}", at.port())).0.is_ok());
         // None is allowed; and none is looked up whose port no range has.
         let (resolve, _keep) = silent();
         let mut rig = Rig::new(&["10.0.0.0/8:80"], resolve, 1024);

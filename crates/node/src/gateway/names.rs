@@ -64,6 +64,8 @@ pub struct Names {
     running: BTreeMap<u64, (NodeId, Query)>,
     begun: u64,
     threads: usize,
+    /// Why there was no thread more.
+    lacking: Option<io::Error>,
     orders: Sender<(u64, String)>,
     ordered: Arc<Mutex<Receiver<(u64, String)>>>,
     done: Sender<(u64, Vec<SocketAddr>)>,
@@ -77,8 +79,8 @@ impl Names {
         let (done, results) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let ordered = Arc::new(Mutex::new(ordered));
-        let (clients, running) = Default::default();
-        Ok(Names { resolve, clients, running, begun: 0, threads: 0, orders, ordered, done, results, bell })
+        let (clients, running, lacking) = Default::default();
+        Ok(Names { resolve, clients, running, begun: 0, threads: 0, lacking, orders, ordered, done, results, bell })
     }
 
     /// Becomes readable when a lookup is over.
@@ -128,6 +130,15 @@ impl Names {
         found
     }
 
+    /// Called now and then: why there was no thread for a name, if there was none. That is tried again.
+    pub fn lacking(&mut self) -> Option<io::Error> {
+        let lacking = self.lacking.take();
+        if lacking.is_some() {
+            self.dispatch();
+        }
+        lacking
+    }
+
     /// A client that has nothing to wait for is not kept.
     fn tidy(&mut self, client: NodeId) {
         if self.clients.get(&client).is_some_and(|c| c.running == 0 && c.waiting.is_empty()) {
@@ -145,8 +156,11 @@ impl Names {
             if self.threads <= self.running.len() {
                 match spawn(&self.resolve, &self.ordered, &self.done, &self.bell) {
                     Ok(()) => self.threads += 1,
-                    // No thread is to be had: they wait for one of those that are there, or for their end.
-                    Err(_) => return,
+                    // They wait for a thread that is there, or until there is one more.
+                    Err(error) => {
+                        self.lacking = Some(error);
+                        return;
+                    }
                 }
             }
             let Some(query) = client.waiting.pop_front() else { return };
