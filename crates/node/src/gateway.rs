@@ -274,7 +274,7 @@ impl Gateway {
         std::mem::take(&mut self.starved).into_iter().for_each(|id| self.pump(id, host, now));
         self.connector.on_time(now);
         if let Some(error) = self.connector.lacking() {
-            self.shortages.say("threads", now, || format!("names wait for a thread: {error}"));
+            self.shortages.say("threads", || format!("names wait for a thread: {error}"));
         }
         self.on_connected(host, now);
         if now >= self.look_at {
