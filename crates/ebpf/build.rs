@@ -33,6 +33,11 @@ fn main() {
     }
     if let Some(why) = &missing {
         println!("cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to have them");
+        // Cargo takes a file that is not there for one that has changed: the next build tries again, by then perhaps
+        // with clang and the headers.
+        if is_for_linux() {
+            println!("cargo::rerun-if-changed={}", out.join("no-programs-yet").display());
+        }
     }
     constants += &format!("const MISSING: &str = {:?};\n", missing.unwrap_or_default());
     fs::write(out.join("programs.rs"), constants).expect("cargo's OUT_DIR can be written");
@@ -40,7 +45,7 @@ fn main() {
 
 /// Compiles `source`, or says why not.
 fn compile(source: &Path, object: &Path) -> Result<(), String> {
-    if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+    if !is_for_linux() {
         return Err("they are for Linux".into());
     }
     let clang = env::var_os("MIDPATH_CLANG").unwrap_or_else(|| "clang".into());
@@ -60,6 +65,10 @@ fn compile(source: &Path, object: &Path) -> Result<(), String> {
         // what it said.
         Ok(done) => Err(format!("{} failed: {}", source.display(), String::from_utf8_lossy(&done.stderr).trim_end())),
     }
+}
+
+fn is_for_linux() -> bool {
+    env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux")
 }
 
 /// Debian and its kin keep `asm/types.h` in a directory that is named after the machine.

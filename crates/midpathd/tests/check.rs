@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -308,5 +308,47 @@ fn a_check_of_what_runs_says_what_would_change() {
     // A second one of the same is still refused.
     for kind in KINDS {
         assert!(!midpathd(&[kind, "up", &folder.config(kind)]).status.success());
+    }
+}
+
+/// What stands between backticks.
+fn advice(said: &str) -> &str {
+    said.split('`').nth(1).unwrap_or_else(|| panic!("no command in {said}"))
+}
+
+#[test]
+fn what_is_advised_for_a_key_that_others_can_read_works() {
+    let folder = Folder::new("advice-key");
+    let key = folder.path.join("node.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let said = text(&folder.check("node").stderr);
+    let words: Vec<&str> = advice(&said).split(' ').collect();
+    assert!(Command::new(words[0]).args(&words[1..]).arg(&key).status().expect("it starts").success());
+    folder.checks("node");
+}
+
+#[test]
+fn what_is_advised_for_addresses_that_are_not_routed_here_works() {
+    let folder = Folder::new("advice-route");
+    let port = free_port();
+    folder.write("node", "node.sock", &format!("[[transparent]]\nto = \"198.51.100.0/24:{port}\"\nexit = \"b\"\n"));
+    // In a network of its own, which the command may change.
+    let follow = r#"ip link set lo up || exit 77
+        "$0" node check "$1" 2>&1 >/dev/null | sed -n 's/.*`\(.*\)`.*/\1/p' > "$1.advice"
+        [ -s "$1.advice" ] && sh -ex "$1.advice" && "$0" node check "$1""#;
+    let mut command = Command::new("unshare");
+    command.args([
+        "--net",
+        "--map-root-user",
+        "sh",
+        "-c",
+        follow,
+        env!("CARGO_BIN_EXE_midpathd"),
+        &folder.config("node"),
+    ]);
+    match command.output() {
+        Ok(done) if done.status.success() => assert!(text(&done.stderr).contains("ip route add local"), "{done:?}"),
+        Ok(done) if done.status.code() != Some(77) && !text(&done.stderr).contains("unshare:") => panic!("{done:?}"),
+        skipped => writeln!(std::io::stderr(), "skipped: needs unshare and ip: {skipped:?}").expect("stderr"),
     }
 }

@@ -31,7 +31,7 @@ def program(name: str, asked: str | None = None) -> str:
         raise UsageError(f"{asked} is not a program")
     found = shutil.which(name) or next((str(path / name) for path in BUILT if os.access(path / name, os.X_OK)), None)
     if found is None:
-        raise UsageError(f"{name} is not on the path; build it with: cargo build --release -p {name}")
+        raise UsageError(f"{name} is not on the path; in our repository: cargo build --release -p {name}")
     return found
 
 

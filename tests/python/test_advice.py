@@ -1,0 +1,141 @@
+"""What an error advises works: each command that a message names is found in the sources, and followed here.
+
+Advice of the daemon and of its build is followed by tests in Rust (crates/midpathd/tests/check.rs,
+crates/ebpf/tests/advice.rs): those need no more than to be known here.
+"""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+
+import click
+import pytest
+import typer
+
+import midpath.cli
+from conftest import ROOT
+from midpath.lab import kernel, machine
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# A command in a message, by its first words.
+COMMAND = re.compile(
+    r"\b(pip install [\w'\[\]]+|apt-get install [\w{}. -]+|cargo (?:build|install|clean) [-\w{} ]+|sh checks/[\w/. ]+"
+    r"|midpath (?:lab kernel|add|schemes)\b|ip route add local [\w{}]+ dev lo|chmod \d+|rustup \w+ \w+ [A-Z{}\w]+)"
+)
+# Followed by tests in Rust.
+IN_RUST = {
+    "ip route add local {targets} dev lo",
+    "chmod 600",
+    "apt-get install clang linux-libc-dev",
+}
+
+
+def messages():
+    """Literal text of the package and of the daemon, without what only its authors read."""
+    for file in sorted((ROOT / "python" / "midpath").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise | ast.Return):
+                yield from texts(node)
+    for crate in ("midpathd", "ebpf"):
+        for file in sorted((ROOT / "crates" / crate).rglob("*.rs")):
+            if "tests" not in file.parts:
+                lines = file.read_text(encoding="utf-8").split("mod tests {")[0].splitlines()
+                yield " ".join(line.strip().rstrip("\\") for line in lines if not line.strip().startswith("//"))
+
+
+def texts(node):
+    """Strings within a statement; what is filled in stands in braces."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.JoinedStr):
+            yield "".join(
+                p.value if isinstance(p, ast.Constant) else f"{{{ast.unparse(p.value)}}}" for p in part.values
+            )
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+        else:
+            yield from texts(part)
+
+
+def advised():
+    return sorted({match[1].strip() for text in messages() for match in COMMAND.finditer(text)} - IN_RUST)
+
+
+def brought(extra):
+    """The distributions of an extra, and of those that it takes in."""
+    for need in PROJECT["optional-dependencies"][extra]:
+        if more := re.match(r"midpath\[(\w+)\]", need):
+            yield from brought(more[1])
+        else:
+            yield re.match(r"[\w.-]+", need)[0]
+
+
+def test_messages_name_commands():
+    found = {match[1].strip() for text in messages() for match in COMMAND.finditer(text)}
+    assert found >= IN_RUST
+    assert len(found) >= 10
+
+
+@pytest.mark.parametrize("command", advised())
+def test_an_advised_command_works(command):
+    follow(command)
+
+
+def follow(command):
+    if extra := re.fullmatch(r"pip install 'midpath\[(\w+)\]'", command):
+        assert list(brought(extra[1]))
+    elif command.startswith("apt-get install"):
+        can_be_installed(command.removeprefix("apt-get install ").format(PACKAGES=kernel.PACKAGES).split())
+    elif package := re.match(r"cargo build --release -p (\S+)", command):
+        assert package[1] == "{name}"
+        can_be_built({"midpathd", "midpath-lab"})
+    elif script := re.match(r"sh (checks/\S+) (\w+)", command):
+        assert re.search(rf"\b{script[2]}\b", (ROOT / script[1]).read_text(encoding="utf-8"))
+    elif command.startswith("midpath "):
+        context = click.Context(typer.main.get_command(midpath.cli.app))
+        found = context.command
+        for word in command.split()[1:]:
+            found = found.get_command(context, word)
+            assert found is not None, word
+    else:
+        pytest.fail(f"no test follows `{command}`")
+
+
+def can_be_installed(packages):
+    if shutil.which("apt-get") is None:
+        pytest.skip("apt-get is not here")
+    for package in packages:
+        known = subprocess.run(["apt-cache", "show", package], capture_output=True, text=True, check=False)
+        if known.returncode != 0:
+            pytest.skip(f"apt knows nothing of {package}: its lists are not here, or this is no Debian")
+
+
+def can_be_built(names):
+    """They are programs of this workspace, and where cargo puts them the laboratory looks."""
+    said = subprocess.run(
+        ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    packages = {package["name"]: package for package in json.loads(said)["packages"]}
+    for name in names:
+        assert name in {target["name"] for target in packages[name]["targets"] if "bin" in target["kind"]}
+    assert ROOT / "target" / "release" in machine.BUILT
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"),
+    [
+        ("cluster", "distributed"),
+        ("slurm", "submitit"),
+        ("plots", "matplotlib"),
+        ("lab", "pyroute2"),
+        ("gym", "gymnasium"),
+    ]
+    + [("analysis", name) for name in sorted(midpath.cli.ANALYSIS)],
+)
+def test_an_extra_brings_what_is_missing_without_it(extra, module):
+    assert module in set(brought(extra))
