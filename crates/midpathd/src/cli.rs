@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::log::Log;
 use crate::quantity::{rate_bps, time_ns};
 
 /// Midpath on a Linux router.
@@ -14,6 +15,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Of what runs.
+    #[command(flatten)]
+    pub log: Log,
 }
 
 /// What to do.
@@ -281,6 +285,9 @@ mod tests {
         ] {
             let manual = manual.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "");
             let cli = Cli::command();
+            for option in cli.get_arguments().filter_map(clap::Arg::get_long) {
+                assert!(manual.contains(&format!("--{option}")), "--{option}");
+            }
             let commands = cli.find_subcommand(name).expect("it is there");
             for command in commands.get_subcommands().filter(|command| !command.is_hide_set()) {
                 assert!(manual.contains(&format!("midpathd {name} {}", command.get_name())), "{}", command.get_name());

@@ -3,6 +3,7 @@
 
 mod cli;
 pub mod error;
+mod log;
 mod quantity;
 
 #[cfg(target_os = "linux")]
@@ -40,10 +41,11 @@ use clap::Parser;
 pub fn main() -> ExitCode {
     // Clap ends the process itself: 2 for a bad command line, 0 after help.
     let cli = cli::Cli::parse();
-    match run(cli) {
+    let log = cli.log;
+    match log.start().and_then(|()| run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("midpathd: {error}");
+            log.failed(&error);
             error.code().into()
         }
     }

@@ -74,7 +74,7 @@ fn escaped(text: &str) -> String {
 pub(crate) fn listen(at: &str) -> Result<TcpListener, Error> {
     let failed = || format!("--listen {at}: cannot be opened");
     let listener = TcpListener::bind(at).tried(failed)?;
-    eprintln!("midpathd: metrics at http://{}/metrics", listener.local_addr().tried(failed)?);
+    tracing::info!("metrics at http://{}/metrics", listener.local_addr().tried(failed)?);
     Ok(listener)
 }
 

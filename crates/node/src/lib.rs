@@ -26,6 +26,8 @@ pub mod overlay;
 pub mod priority;
 pub mod realtime;
 mod schedule;
+#[cfg(target_os = "linux")]
+pub mod seldom;
 mod served;
 #[cfg(target_os = "linux")]
 pub mod station;

@@ -2,6 +2,7 @@
 //! is a port, and a frame is a packet.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
@@ -12,6 +13,7 @@ use midpath_link::{
 use serde::Deserialize;
 
 use crate::gate::Gate;
+use crate::seldom::Seldom;
 use crate::station::Links;
 use crate::udp::Outbox;
 
@@ -106,6 +108,8 @@ struct Link {
     not_up: u64,
     /// Versions that it speaks, where ours is not among them.
     versions: Option<Vec<u8>>,
+    /// Lines of the log about it: six a minute. Ours.
+    said: Seldom,
 }
 
 /// The number of questions whether a neighbour is there. Those of sizes count from 1.
@@ -145,6 +149,7 @@ impl Link {
             too_large: 0,
             not_up: 0,
             versions: None,
+            said: Seldom::new(6, Duration::from_secs(60)),
         }
     }
 
@@ -179,6 +184,16 @@ impl Link {
             below.arrivals = Arrivals::default();
         }
         below.mtu = MtuSearch::new(most(address), now);
+    }
+
+    /// Says that the neighbour has come or gone.
+    fn log(&mut self, up: bool, address: Option<SocketAddr>) {
+        let Some(more) = self.said.say() else { return };
+        let (name, at) = (&self.name, address.map(|at| format!(" at {at}")).unwrap_or_default());
+        match up {
+            true => tracing::info!("neighbour {name}{at} is up{more}"),
+            false => tracing::warn!("neighbour {name}{at} is down{more}"),
+        }
     }
 
     /// The largest datagram that it carries.
@@ -250,14 +265,20 @@ impl Overlay {
                 Event::Down(peer) => (peer, None),
                 Event::Versions(peer, versions) => {
                     if let Some(link) = self.links.get_mut(peer.0 as usize) {
+                        if let Some(more) = link.said.say() {
+                            tracing::warn!("neighbour {} speaks other versions: {versions:?}{more}", link.name);
+                        }
                         link.versions = Some(versions);
                     }
                     continue;
                 }
             };
-            if let (Some(link), Some(restarted)) = (self.links.get_mut(peer.0 as usize), what) {
-                link.on_up(restarted, self.endpoint.address(peer), now);
+            let Some(link) = self.links.get_mut(peer.0 as usize) else { continue };
+            let address = self.endpoint.address(peer);
+            if let Some(restarted) = what {
+                link.on_up(restarted, address, now);
             }
+            link.log(what.is_some(), address);
         }
     }
 

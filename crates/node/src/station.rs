@@ -159,7 +159,7 @@ impl<L: Links> Station<L> {
         self
     }
 
-    /// Reloads when something can be read from `bell`, too, and says on standard error what came of it.
+    /// Reloads when something can be read from `bell`, too, and logs what came of it.
     pub fn with_bell(mut self, bell: UnixStream) -> io::Result<Station<L>> {
         bell.set_nonblocking(true)?;
         self.bell = Some(bell);
@@ -352,8 +352,8 @@ impl<L: Links> Station<L> {
     fn on_bell(&mut self, now: Time) {
         while self.bell.as_ref().is_some_and(|mut bell| matches!(bell.read(&mut [0; 64]), Ok(n) if n > 0)) {}
         match self.read_again(now) {
-            Ok(changed) => eprintln!("reloaded: {changed}"),
-            Err(why) => eprintln!("not reloaded: {why}"),
+            Ok(changed) => tracing::info!("reloaded: {changed}"),
+            Err(why) => tracing::error!("not reloaded: {why}"),
         }
     }
 
@@ -365,6 +365,7 @@ impl<L: Links> Station<L> {
     }
 
     fn command(&mut self, line: &[u8], now: Time) -> serde_json::Value {
+        tracing::debug!("command: {}", line.escape_ascii());
         match line {
             b"status" => self.status(now),
             b"reload" => match self.read_again(now) {

@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use midpath_node::seldom::Seldom;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::request::{LONGEST, OK, Request, read};
@@ -45,6 +46,7 @@ enum State {
 struct Page<R> {
     render: R,
     made: Option<(Instant, &'static str, Rc<str>)>,
+    failed: Seldom,
 }
 
 impl<R: FnMut() -> Result<String, Error>> Page<R> {
@@ -57,7 +59,12 @@ impl<R: FnMut() -> Result<String, Error>> Page<R> {
         }
         let (status, text) = match (self.render)() {
             Ok(text) => ("200 OK", text),
-            Err(error) => ("500 Internal Server Error", format!("{error}\n")),
+            Err(error) => {
+                if let Some(more) = self.failed.say() {
+                    tracing::error!("there are no metrics: {error}{more}");
+                }
+                ("500 Internal Server Error", format!("{error}\n"))
+            }
         };
         let text: Rc<str> = text.into();
         self.made = Some((Instant::now(), status, text.clone()));
@@ -69,7 +76,7 @@ impl<R: FnMut() -> Result<String, Error>> Page<R> {
 pub fn run(listener: &TcpListener, render: impl FnMut() -> Result<String, Error>) -> Result<(), Error> {
     let failed = || "connections cannot be waited for".to_owned();
     listener.set_nonblocking(true).tried(failed)?;
-    let mut page = Page { render, made: None };
+    let (mut page, mut evicted) = (Page { render, made: None, failed: Seldom::hourly() }, Seldom::hourly());
     // The oldest first.
     let mut connections: VecDeque<Connection> = VecDeque::with_capacity(CONNECTIONS);
     loop {
@@ -80,7 +87,7 @@ pub fn run(listener: &TcpListener, render: impl FnMut() -> Result<String, Error>
             !ready[place] || connection.advance(&mut page).unwrap_or(false)
         });
         if ready[0] {
-            accept(listener, &mut connections, &mut page);
+            accept(listener, &mut connections, &mut page, &mut evicted);
         }
         connections.retain(|connection| connection.since.elapsed() < DEADLINE);
     }
@@ -104,7 +111,7 @@ fn wait(listener: &TcpListener, connections: &VecDeque<Connection>) -> io::Resul
 }
 
 /// Takes who has come, as many as there is room for at most: the others of a flood wait for the next turn.
-fn accept<R>(listener: &TcpListener, connections: &mut VecDeque<Connection>, page: &mut Page<R>)
+fn accept<R>(listener: &TcpListener, connections: &mut VecDeque<Connection>, page: &mut Page<R>, evicted: &mut Seldom)
 where
     R: FnMut() -> Result<String, Error>,
 {
@@ -127,6 +134,9 @@ where
         if connections.len() >= CONNECTIONS {
             let idle = connections.iter().position(|c| !matches!(c.state, State::Answered { .. }));
             connections.remove(idle.unwrap_or(0));
+            if let Some(more) = evicted.say() {
+                tracing::warn!("{CONNECTIONS} connections at once: the oldest idle one is closed for the next{more}");
+            }
         }
         connections.push_back(connection);
     }

@@ -17,6 +17,7 @@ use midpath_core::units::Time;
 use midpath_ndn::link::Fragmenter;
 use midpath_ndn_forwarder::{FaceId, Forwarder};
 use midpath_node::commands::CommandLines;
+use midpath_node::seldom::Seldom;
 use rustc_hash::FxHashMap;
 
 use self::commands::WAITS;
@@ -102,8 +103,8 @@ pub struct Station {
     buffer: Vec<u8>,
     counted: Counted,
     reasons: VecDeque<String>,
-    /// Reasons that were printed in this second.
-    printed: u32,
+    /// Those that were logged.
+    said: Seldom,
     began: Instant,
     tick_at: Time,
     stopped: bool,
@@ -162,7 +163,7 @@ impl Station {
             buffer: vec![0; READ],
             counted: Counted::default(),
             reasons: VecDeque::new(),
-            printed: 0,
+            said: Seldom::new(faces::LOGGED, Duration::from_secs(60)),
             began: Instant::now(),
             tick_at: Time::ZERO,
             stopped: false,
@@ -197,7 +198,6 @@ impl Station {
     }
 
     fn tick(&mut self, now: Time) {
-        self.printed = 0;
         self.listen_again();
         self.check_faces(now);
         self.connect_known(now);

@@ -103,12 +103,12 @@ impl Sockets {
     fn say(&self) {
         for listener in &self.listeners {
             match listener {
-                Listener::Unix(_) => self.unix.iter().for_each(|unix| println!("unix://{}", unix.path.display())),
-                Listener::Tcp(socket) => socket.local_addr().iter().for_each(|at| println!("tcp://{at}")),
+                Listener::Unix(_) => self.unix.iter().for_each(|unix| tracing::info!("unix://{}", unix.path.display())),
+                Listener::Tcp(socket) => socket.local_addr().iter().for_each(|at| tracing::info!("tcp://{at}")),
             }
         }
-        self.udp.iter().for_each(|udp| println!("udp://{}", udp.local()));
-        println!("the forwarder is up");
+        self.udp.iter().for_each(|udp| tracing::info!("udp://{}", udp.local()));
+        tracing::info!("the forwarder is up");
     }
 }
 

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use midpath_node::seldom::Seldom;
+
 use crate::error::{Error, Tried};
 
 /// The bound is so far ahead, and is written again after a fifth of that: a disk may stand still for the
@@ -65,11 +67,15 @@ impl Numbers {
 
     /// Goes on writing, in a thread of its own, for as long as the process lives.
     pub fn keep(self) {
+        let mut failed = Seldom::hourly();
         thread::spawn(move || {
             loop {
                 thread::sleep(EVERY);
-                if let Err(error) = self.write() {
-                    eprintln!("midpathd: {} could not be written: {error}", self.path.display());
+                if let Err(error) = self.write()
+                    && let Some(more) = failed.say()
+                {
+                    let numbers = "without it neighbours may refuse this node when it starts again";
+                    tracing::error!("{} could not be written: {error}; {numbers}{more}", self.path.display());
                 }
             }
         });

@@ -50,11 +50,11 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
         .tried(|| "the gateway could not be set up".into())?;
     let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
-    println!("node {} is up at {listens}", config.name);
+    tracing::info!("node {} is up at {listens}", config.name);
     if udp.offload().sends == 1 {
-        println!("this kernel has no segmentation offload for UDP: datagrams go one by one");
+        tracing::info!("this kernel has no segmentation offload for UDP: datagrams go one by one");
     }
-    gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| println!("{:?} at {at}", entrance.kind));
+    gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| tracing::info!("{:?} at {at}", entrance.kind));
     let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
     let station = Station::new(host, links, gateway, udp, Some(listener));
     let station = station.tried(|| "the event loop could not be set up".into())?;
@@ -64,7 +64,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     if config.real_time && !priority::is_real_time() {
         station = station.with_priority(Box::new(priority::change));
         if station.real_time().is_none() {
-            println!(
+            tracing::warn!(
                 "real-time priority is not allowed (root, CAP_SYS_NICE or a limit for rtprio): it wakes late on a busy machine"
             );
         }

@@ -39,7 +39,7 @@ impl Reader {
         let asked = self.asks.write_all(b"\n").and_then(|()| self.answers.read_line(&mut line));
         if !asked.is_ok_and(|length| length > 0) {
             // It has been killed, and whoever started this process starts it again.
-            eprintln!("midpathd: the process that reads has ended: {:?}", self.process.wait());
+            tracing::error!("the process that reads has ended: {:?}", self.process.wait());
             std::process::exit(1);
         }
         let page: Result<String, String> =

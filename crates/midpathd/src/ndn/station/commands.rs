@@ -25,6 +25,7 @@ impl Station {
     }
 
     fn command(&mut self, line: &[u8], now: Time) -> Value {
+        tracing::debug!("command: {}", line.escape_ascii());
         match line {
             b"status" => self.status(now),
             b"configuration" => json!(self.running),

@@ -26,8 +26,8 @@ const LOOKED_AT: usize = 16;
 /// Of all faces, those that strangers may have by UDP, in parts of 2: applications find room
 /// whatever datagrams come.
 const STRANGERS: usize = 2;
-/// Reasons printed in a second.
-const PRINTED: u32 = 20;
+/// Reasons that are logged in a minute. Ours.
+pub(super) const LOGGED: u32 = 20;
 
 impl Station {
     /// Takes connections.
@@ -279,11 +279,10 @@ impl Station {
         self.forget_known(face, now);
     }
 
-    /// Prints what happened to a face, and keeps it for `status`.
+    /// Logs what happened to a face, and keeps it for `status`.
     pub(super) fn say(&mut self, what: String) {
-        self.printed += 1;
-        if self.printed <= PRINTED {
-            eprintln!("midpathd: {what}");
+        if let Some(more) = self.said.say() {
+            tracing::warn!("{what}{more}");
         }
         if self.reasons.len() >= REASONS {
             self.reasons.pop_front();
