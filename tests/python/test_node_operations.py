@@ -154,7 +154,10 @@ def test_what_needs_a_restart_is_refused_and_changes_nothing(overlay, server):
     config = overlay.config("a")
     good = config.read_text()
     changed = good.replace(f'"127.0.0.1:{overlay.socks}"', f'"127.0.0.1:{nodes.free_port()}"')
-    for text, says in [(changed, "the entrance at 127.0.0.1"), (good.replace("[[socks]]", "[[sock]]"), "unknown field")]:
+    for text, says in [
+        (changed, "the entrance at 127.0.0.1"),
+        (good.replace("[[socks]]", "[[sock]]"), "unknown field"),
+    ]:
         config.write_text(text)
         done = overlay.command("reload", config, check=False)
         assert done.returncode != 0
