@@ -141,5 +141,5 @@ $(EXTENSION): $(DEPENDENCIES) $(RUST)
 	touch $@
 
 $(BIN)/midpathd: $(RUST) scripts/symbols.py | $(DEPENDENCIES)
-	cargo build --release --quiet -p midpathd
-	$(BIN)/python scripts/symbols.py target/release/midpathd $@
+	cargo build --profile dist --quiet -p midpathd
+	$(BIN)/python scripts/symbols.py target/dist/midpathd $@

@@ -1,6 +1,6 @@
 """A package for Debian and its kin of `midpathd`: the program, its units for systemd and its manuals.
 
-    python scripts/deb.py target/release/midpathd dist
+    python scripts/deb.py target/dist/midpathd dist
 
 The program's symbols are written beside the package; /usr/lib/debug/usr/sbin/midpathd.debug is where debuggers look.
 `make dist` calls it. It needs dpkg-deb.

@@ -1,6 +1,6 @@
 """Copies a program without its symbols, and these beside it: a debugger and a panic's backtrace find them there.
 
-    python scripts/symbols.py target/release/midpathd .venv/bin/midpathd     also writes .venv/bin/midpathd.debug
+    python scripts/symbols.py target/dist/midpathd .venv/bin/midpathd     also writes .venv/bin/midpathd.debug
 
 Line tables are nine tenths of what the linker writes.
 """
