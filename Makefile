@@ -140,6 +140,6 @@ $(EXTENSION): $(DEPENDENCIES) $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@
 
-$(BIN)/midpathd: $(RUST) | $(DEPENDENCIES)
-	cargo build --release --quiet -p midpathd
-	cp target/release/midpathd $@
+$(BIN)/midpathd: $(RUST) scripts/symbols.py | $(DEPENDENCIES)
+	cargo build --profile dist --quiet -p midpathd
+	$(BIN)/python scripts/symbols.py target/dist/midpathd $@

@@ -1,12 +1,15 @@
-"""Builds what a release has: the sdist, wheels, packages of the crates, sums and an inventory. `make dist` calls it.
+"""Builds what a release has: the sdist, wheels, packages of the crates, the daemon, sums and an inventory.
+
+`make dist` calls it.
 
     python scripts/dist.py                     every target that this machine has Rust's library for
     python scripts/dist.py TARGET...           these, by rustc's names
-    python scripts/dist.py --no-crates --out DIR
+    python scripts/dist.py --no-crates --no-daemon --out DIR
 
 Wheels are of the stable ABI: one for Python 3.11 and all later ones. Zig links those for Linux, against old C
 libraries. A target without Rust's library is left out by name: `rustup target add TARGET` brings it. Inside a wheel,
-maturin writes an SBOM (CycloneDX) beside the licences.
+maturin writes an SBOM (CycloneDX) beside the licences. The daemon is a package for Debian (needs dpkg-deb), and one
+static program (needs clang and Rust's library for musl), each with its symbols beside it.
 """
 
 from __future__ import annotations
@@ -18,14 +21,18 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import deb
+import symbols
 
 ROOT = Path(__file__).parents[1]
 # What each needs of a system: the C library that it is linked against, as maturin says it.
@@ -35,6 +42,8 @@ WHEELS = {
     "x86_64-unknown-linux-musl": "musllinux_1_2",
     "aarch64-unknown-linux-musl": "musllinux_1_2",
 }
+# The daemon as a program that needs no library.
+STATIC = "x86_64-unknown-linux-musl"
 MATURIN = (sys.executable, "-m", "maturin")
 # A crate of ours in an SBOM, by where it lay: path+file:///…/crates/core#midpath-core@0.1.0.
 PLACE = re.compile(rb"path\+file://[^\"#]*#([^\"]*)")
@@ -47,6 +56,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--no-crates", action="store_true")
+    parser.add_argument("--no-daemon", action="store_true")
     given = parser.parse_args()
     out: Path = given.out
     out.mkdir(parents=True, exist_ok=True)
@@ -61,18 +71,21 @@ def main() -> int:
             wheel(target, out)
     if not given.no_crates:
         crates(out)
+    left_out = {target: f"Rust's library for it is not here (rustup target add {target})" for target in missing}
+    if not given.no_daemon:
+        left_out |= daemon(out, here)
     write_sums(out)
-    write_inventory(out, missing)
-    for target in missing:
-        print(f"left out: {target}: Rust's library for it is not here (rustup target add {target})", file=sys.stderr)
+    write_inventory(out, left_out)
+    for what, why in left_out.items():
+        print(f"left out: {what}: {why}", file=sys.stderr)
     return 1 if set(missing) & set(given.targets) else 0
 
 
-def run(*command: str | Path) -> None:
-    """A step, in the repository. Maturin finds zig by the Python that comes first."""
+def run(*command: str | Path, also: Mapping[str, str] = MappingProxyType({})) -> None:
+    """A step, in the repository. Maturin finds zig by the Python that comes first. `also`: for its environment."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(remaps())}
-    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env=os.environ | own)
+    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, env=os.environ | own | dict(also))
 
 
 def remaps() -> list[str]:
@@ -123,6 +136,38 @@ def wheel(target: str, out: Path) -> None:
         without_places(made)
 
 
+def daemon(out: Path, here: set[str]) -> dict[str, str]:
+    """`midpathd` as a package and as one static program; what could not be built, and why."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return {"midpathd": "it is built on Linux on x86-64"}
+    left_out = {}
+    if shutil.which("dpkg-deb") is None:
+        left_out["midpathd.deb"] = "dpkg-deb is not here"
+    else:
+        deb.deb(midpathd(), out)
+    if STATIC not in here:
+        left_out["midpathd, static"] = f"Rust's library for it is not here (rustup target add {STATIC})"
+    elif shutil.which("clang") is None:
+        left_out["midpathd, static"] = "clang is not here"
+    else:
+        symbols.split(midpathd(STATIC), out / f"midpathd-{version()}-{STATIC}")
+    return left_out
+
+
+def midpathd(target: str | None = None) -> Path:
+    """Builds it; where it is. For musl its C is compiled by clang, with the headers of this machine's C library."""
+    where = [*(["--target", target] if target else [])]
+    name = str(target).upper().replace("-", "_")
+    compiler = {
+        f"CARGO_TARGET_{name}_LINKER": "rust-lld",
+        f"CC_{target}": "clang",
+        f"CFLAGS_{target}": f"-idirafter /usr/include/{platform.machine()}-linux-gnu",
+    }
+    command = ["cargo", "build", "--profile", "dist", "--quiet", "--locked", "-p", "midpathd", *where]
+    run(*command, also=compiler if target else {})
+    return Path(metadata()["target_directory"], *([target] if target else []), "dist", "midpathd")
+
+
 def installed_targets() -> set[str]:
     """The targets that Rust's library is here for."""
     root = said("rustc", "--print", "sysroot")
@@ -151,15 +196,13 @@ def crates(out: Path) -> None:
         (out / file.name).write_bytes(file.read_bytes())
 
 
-def version() -> str:
-    """The workspace's."""
-    found: str = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
-    return found
+version = deb.version
 
 
 def artifacts(out: Path) -> list[Path]:
     """What is given to others, by name."""
-    return sorted(file for pattern in ("*.whl", "*.tar.gz", "*.crate") for file in out.glob(pattern))
+    patterns = ("*.whl", "*.tar.gz", "*.crate", "midpathd[-_]*")
+    return sorted(file for pattern in patterns for file in out.glob(pattern))
 
 
 def write_sums(out: Path) -> None:
@@ -168,7 +211,7 @@ def write_sums(out: Path) -> None:
     (out / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def write_inventory(out: Path, missing: Iterable[str]) -> None:
+def write_inventory(out: Path, left_out: Iterable[str]) -> None:
     """What was built, of what, with what: for those who want to build the same."""
     about = {
         "version": version(),
@@ -176,7 +219,7 @@ def write_inventory(out: Path, missing: Iterable[str]) -> None:
         "rustc": said("rustc", "--version"),
         "maturin": said(*MATURIN, "--version"),
         "python": platform.python_version(),
-        "left_out": list(missing),
+        "left_out": list(left_out),
         "files": [dict(described(file)) for file in artifacts(out)],
     }
     (out / INVENTORY).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")

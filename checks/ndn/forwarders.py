@@ -28,7 +28,7 @@ def ndnd_program() -> Path:
 def midpathd_program() -> Path:
     """Our program: `MIDPATHD`, or what was built last."""
     named = os.environ.get("MIDPATHD")
-    built = [ROOT / "target" / profile / "midpathd" for profile in ("debug", "release")]
+    built = [ROOT / "target" / profile / "midpathd" for profile in ("debug", "release", "dist")]
     found = [Path(named)] if named else sorted((b for b in built if b.exists()), key=lambda b: b.stat().st_mtime)
     if not found or not found[-1].exists():
         raise FileNotFoundError("no midpathd; `cargo build --release -p midpathd` makes one")

@@ -19,6 +19,8 @@ mod net;
 #[cfg(target_os = "linux")]
 pub mod node;
 #[cfg(target_os = "linux")]
+mod place;
+#[cfg(target_os = "linux")]
 mod priority;
 #[cfg(target_os = "linux")]
 mod random;

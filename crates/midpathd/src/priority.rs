@@ -38,9 +38,11 @@ pub fn change(to: Priority) -> io::Result<()> {
 /// Threads that this one begins are of normal priority.
 #[expect(unsafe_code, reason = "a system call for which neither the standard library nor rustix has a safe one")]
 fn set(policy: i32, priority: i32) -> io::Result<()> {
-    let wanted = libc::sched_param { sched_priority: priority };
+    // The kernel's `sched_param`. By number: musl's own function only says that it has none.
+    let wanted: libc::c_int = priority;
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread, and the kernel only reads `wanted`, which outlives the call.
-    let done = unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const wanted) };
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const wanted) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

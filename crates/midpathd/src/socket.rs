@@ -80,6 +80,7 @@ impl SocketFile {
     pub fn bind(path: &Path, mode: u32) -> Result<SocketFile, Error> {
         let failed = || format!("{} could not be made", path.display());
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).tried(failed)?;
         // Another process could listen between our look and our removal: one at a time in a folder.
         let alone = File::open(folder).tried(failed)?;
         let _ = flock(&alone, FlockOperation::LockExclusive);

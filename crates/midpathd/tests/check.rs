@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const NETWORK: &str = r#"
@@ -42,11 +43,16 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A port that nobody has, of those that Linux gives to no client: another's would be in the way later.
 fn free_port() -> u16 {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let at = socket.local_addr().expect("an address");
-    // Of both protocols.
-    if TcpListener::bind(at).is_ok() { at.port() } else { free_port() }
+    static DRAWN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
+        let port = (10_000 + (std::process::id().wrapping_mul(89) + drawn) % 20_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Folder {
@@ -283,7 +289,7 @@ fn a_check_of_what_runs_says_what_would_change() {
     assert_eq!(folder.checks("node"), "the process that runs has this configuration\n");
 
     // What needs another process; a port that somebody else has is found out all the same.
-    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let other = TcpListener::bind(("127.0.0.1", free_port())).expect("a port");
     let taken = format!("[[connect]]\nlisten = \"{}\"\nexit = \"b\"\n", other.local_addr().expect("an address"));
     folder.write("node", "node.sock", &taken);
     let refused = folder.check("node");

@@ -12,7 +12,7 @@ from pathlib import Path
 from midpath.errors import UsageError
 
 # Where cargo puts the binaries of a checkout, the better ones first.
-BUILT = [Path(__file__).parents[3] / "target" / kind for kind in ("release", "debug")]
+BUILT = [Path(__file__).parents[3] / "target" / kind for kind in ("release", "dist", "debug")]
 
 
 @dataclass(frozen=True)

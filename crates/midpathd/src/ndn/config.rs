@@ -14,6 +14,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::{Error, Tried};
+use crate::place;
 use crate::quantity;
 use crate::running::{Running, list};
 use crate::source::Source;
@@ -196,7 +197,7 @@ impl Config {
         let file: File = toml::from_str(text).map_err(|e| source.unreadable(&e))?;
         let base = path.parent().unwrap_or(Path::new("."));
         let mtu = within(&file.udp.mtu, "udp.mtu", LEAST_MTU, MOST_MTU, &source)?;
-        let control = file.control.as_ref().map_or_else(|| path.with_extension("sock"), |c| base.join(c));
+        let control = file.control.as_ref().map_or_else(|| place::control(path), |c| base.join(c));
         if file.listen.unix.is_none() && file.listen.tcp.is_empty() && file.listen.udp.is_empty() {
             return Err(source.wrong(None, "listen", "say where faces come from: unix, tcp or udp"));
         }

@@ -1,9 +1,7 @@
 //! Starting a forwarder.
 
-use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use midpath_ndn_forwarder::{Forwarder, Settings};
@@ -93,7 +91,9 @@ impl Sockets {
         for at in &config.udp {
             udp.push(Udp::bind(*at).map_err(|e| unbound("listen.udp", *at, &e))?);
         }
-        let unix = config.unix.as_deref().map(listen_at).transpose()?;
+        // All on this machine may connect.
+        let unix = config.unix.as_deref().map(|path| SocketFile::bind(path, 0o666));
+        let unix = unix.transpose().map_err(|e| e.within(UNIX))?;
         if let Some(unix) = &unix {
             let listener = unix.listener.try_clone().tried(|| format!("{UNIX}the socket could not be used"))?;
             listeners.push(Listener::Unix(listener));
@@ -116,14 +116,6 @@ impl Sockets {
 
 fn unbound(key: &str, at: SocketAddr, error: &io::Error) -> Error {
     Error::Machine(format!("{key}: {at} cannot be listened at: {error}"))
-}
-
-/// The socket of applications; all on this machine may connect.
-fn listen_at(path: &Path) -> Result<SocketFile, Error> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).tried(|| format!("listen.unix: {} could not be made", folder.display()))?;
-    }
-    SocketFile::bind(path, 0o666).map_err(|e| e.within(UNIX))
 }
 
 /// As many faces as go without rights: by default there are 1,024 files, for programs of the

@@ -28,6 +28,7 @@ use self::network::{largest_packet, refuse_known_secrets, with_window};
 use super::read_key;
 use crate::error::{Error, Tried};
 use crate::free::free;
+use crate::place;
 use crate::running::{Running, digest, list};
 use crate::source::Source;
 
@@ -103,7 +104,7 @@ impl Config {
         let mtu = largest_packet(&setup, &source, file.network.span())?;
         refuse_known_secrets(&setup, &source, file.network.span())?;
         let neighbours = neighbours(&file, &setup, id, &source)?;
-        let control = file.control.as_ref().map_or_else(|| path.with_extension("sock"), |c| base.join(c));
+        let control = file.control.as_ref().map_or_else(|| place::control(path), |c| base.join(c));
         Ok(Config {
             node: id,
             name: file.node.get_ref().clone(),
@@ -115,7 +116,7 @@ impl Config {
                 entrances: places,
             },
             control,
-            numbers: path.with_extension("numbers"),
+            numbers: place::numbers(path),
             base: base.join(file.network.get_ref()).parent().unwrap_or(Path::new(".")).to_owned(),
             neighbours,
             entrances,

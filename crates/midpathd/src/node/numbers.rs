@@ -46,6 +46,8 @@ impl Numbers {
             Err(e) if e.kind() == ErrorKind::NotFound => 0,
             Err(e) => return Err(e).tried(|| format!("{} could not be read", path.display())),
         };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), fs::create_dir_all).tried(|| format!("{} could not be written", path.display()))?;
         let numbers = Numbers { path: path.to_owned(), began: Instant::now(), first };
         numbers.write().tried(|| format!("{} could not be written", path.display()))?;
         Ok(numbers)
