@@ -177,7 +177,7 @@ class Rpm(Stage):
 
     def prepare(self) -> None:
         """Both machines."""
-        self.instead = {"target/release/midpathd": str(self.midpathd)}
+        self.instead = {"target/dist/midpathd": str(self.midpathd)}
         self.do(FAR + "mkdir -p /etc/systemd/system")
         self.do("ip netns exec far sysctl -w net.ipv4.tcp_ecn=1")
         systemctl = Path("/usr/local/sbin/systemctl")

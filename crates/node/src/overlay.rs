@@ -258,16 +258,6 @@ impl Link {
         }
     }
 
-    /// Says that the neighbour has come or gone.
-    fn log(&mut self, up: bool, address: Option<SocketAddr>) {
-        let Some(more) = self.said.say() else { return };
-        let (name, at) = (&self.name, address.map(|at| format!(" at {at}")).unwrap_or_default());
-        match up {
-            true => tracing::info!("neighbour {name}{at} is up{more}"),
-            false => tracing::warn!("neighbour {name}{at} is down{more}"),
-        }
-    }
-
     /// The largest datagram that it carries.
     fn largest(&self) -> u16 {
         match &self.below {
