@@ -32,7 +32,7 @@ COUNTERS = ("malformed", "strangers", "repeated_hellos", "retries", "shed", "unk
 
 def hello(public: bytes, draws: random.Random) -> bytes:
     """A handshake's first message as somebody sends it who knows the node's public key, and has none that it knows."""
-    signed = struct.pack(">BBHI", 1, 1, 0, draws.getrandbits(32)) + draws.randbytes(108)
+    signed = struct.pack(">BBHI", 2, 1, 0, draws.getrandbits(32)) + draws.randbytes(108)
     name = hashlib.sha256(b"midpath link mac" + public).digest()
     return signed + hmac.digest(name, signed, "sha256")[:16] + bytes(16)
 

@@ -113,11 +113,12 @@ def test_a_wall_clock_that_is_stepped_by_an_hour_is_not_noticed(tmp_path):
                 assert soak.ask(overlay.forward[server], b"give", soak.CONTENT) == "right"
             ups = [port["link"]["ups"] for name in nodes.NODES for port in overlay.ask(name)["ports"]]
             assert ups == [1, 1, 1, 1]
+            logged = len(overlay.printed().splitlines())
         finally:
             overlay.close()
     wall, steady = (now - old for now, old in zip(counted(calls), before, strict=True))
     assert steady > 1000
-    assert wall == 0, "nobody asks what time of day it is"
+    assert wall <= logged, "nothing but the log asks what time of day it is"
 
 
 def counted(calls):

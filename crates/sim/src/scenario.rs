@@ -154,8 +154,26 @@ fn with_short_numbers(message: &str) -> String {
     short + rest
 }
 
+/// The longest list of what a value may be. Ours: two lines of a terminal, with what stands before it.
+const LONGEST_LIST: usize = 130;
+
+/// An unknown value with the first of those that it may be.
+fn with_short_list(message: &str) -> String {
+    let cut = message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_LIST).last().unwrap_or_default();
+    match message[..cut].rfind("`, `") {
+        Some(end) if message.len() > LONGEST_LIST => {
+            let more = message[end + 1..].matches(", `").count();
+            format!("{} and {more} more", &message[..=end])
+        }
+        _ => message.to_owned(),
+    }
+}
+
 /// Adds what an unknown key may have been meant to be.
 fn with_suggestion(message: &str) -> String {
+    if message.starts_with("unknown variant `") {
+        return with_short_list(message);
+    }
     let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
     let mut quoted = rest.split('`').step_by(2);
     match quoted.next().and_then(|name| midpath_topo::suggest::nearest(name, quoted)) {
@@ -265,6 +283,8 @@ mod tests {
         assert!(
             error("[topology]\nbuiltn = 3").contains("unknown field `builtn`, did you mean `builtin`? expected one of")
         );
+        let unknown = error("[topology]\nformat = \"dot\"\nfile = \"x\"");
+        assert!(unknown.contains("expected one of `rocketfuel-cch`, ") && unknown.ends_with(" more"), "{unknown}");
         assert!(
             error("[topology]\nbuiltin = \"abilene\"\nspeed = 3").starts_with("line 3: topology.speed: unknown field")
         );
