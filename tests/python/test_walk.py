@@ -50,9 +50,13 @@ def test_a_page_can_be_walked_through(page):
     if page == "rpm-on-linux" and (why := lacking_for_rpm()) is not None:
         pytest.skip(why)
     command = [sys.executable, ROOT / "scripts" / "walk.py", ROOT / "docs" / f"{page}.md"]
-    # Fifteen minutes are a reader's; this takes seconds.
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
+    # On a machine that is busy a flow may build no queue, so that nothing is marked: up to three walks.
+    for _ in range(3):
+        # Fifteen minutes are a reader's; this takes seconds.
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
+        if done.returncode == 0:
+            return
+    pytest.fail(done.stdout + done.stderr)
 
 
 def test_numbers_and_units_may_differ_and_nothing_else():
