@@ -154,14 +154,15 @@ fn with_short_numbers(message: &str) -> String {
     short + rest
 }
 
-/// The longest list of what a value may be. Ours: two lines of a terminal, with what stands before it.
-const LONGEST_LIST: usize = 130;
+/// The longest list of what a value may be, in bytes. Ours: a line of a terminal.
+const LONGEST_LIST: usize = 80;
 
 /// An unknown value with the first of those that it may be.
 fn with_short_list(message: &str) -> String {
-    let cut = message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_LIST).last().unwrap_or_default();
-    match message[..cut].rfind("`, `") {
-        Some(end) if message.len() > LONGEST_LIST => {
+    let Some(list) = message.rfind("expected one of ") else { return message.to_owned() };
+    // Names of values are ASCII.
+    match message.get(..list + LONGEST_LIST).and_then(|shown| shown.rfind("`, `")) {
+        Some(end) if end > list => {
             let more = message[end + 1..].matches(", `").count();
             format!("{} and {more} more", &message[..=end])
         }
