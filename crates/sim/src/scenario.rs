@@ -170,16 +170,16 @@ fn with_short_list(message: &str) -> String {
     }
 }
 
-/// Adds what an unknown key may have been meant to be.
+/// Adds what an unknown key or value may have been meant to be; of many values the first are named.
 fn with_suggestion(message: &str) -> String {
-    if message.starts_with("unknown variant `") {
-        return with_short_list(message);
-    }
-    let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
+    let (key, value) = (message.strip_prefix("unknown field `"), message.strip_prefix("unknown variant `"));
+    let Some(rest) = key.or(value) else { return message.to_owned() };
     let mut quoted = rest.split('`').step_by(2);
-    match quoted.next().and_then(|name| midpath_topo::suggest::nearest(name, quoted)) {
-        Some(near) => message.replacen("`, ", &format!("`, did you mean `{near}`? "), 1),
-        None => message.to_owned(),
+    let near = quoted.next().and_then(|name| midpath_topo::suggest::nearest(name, quoted));
+    let shown = if value.is_some() { with_short_list(message) } else { message.to_owned() };
+    match near {
+        Some(near) => shown.replacen("`, ", &format!("`, did you mean `{near}`? "), 1),
+        None => shown,
     }
 }
 
