@@ -149,7 +149,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
             "an unknown generator": ("topology.generate", "dumbbell", 'generate = "dumbell"'),
             "a file that is not there": ("topology.file", "no.gml", 'file = "no.gml"'),
             "a folder": ("topology.file", "regular file", 'file = "."'),
-            "a format that is unknown": ("topology.format", "graphml", 'file = "x.gml"\nformat = "gmll"'),
+            "a format that is unknown": ("topology.format", "did you mean `gml`", 'file = "x.gml"\nformat = "gmll"'),
             "a parameter of another generator": ("topology.k", "`n`", 'generate = "ring"\nk = 3'),
             "a parameter of no generator": ("topology.pairs", "generate", 'builtin = "abilene"\npairs = 3'),
             "a star without arms": (
