@@ -8,13 +8,11 @@ in its middle. Then what `b` and `r` have found.
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
-from nodes import Overlay, serving
+from nodes import Overlay, namespace, run, serving
 
 SCHEMES = ("cubic", "rcp", "fcp", "inrpp")
 # The path's MTU, and what it becomes in the middle of the transfer.
@@ -25,26 +23,10 @@ RATE = "20 Mbps"
 WORST = 30.0
 
 
-def run(command: str, inside: tuple[str, ...] = ()) -> None:
-    """A command that must work."""
-    subprocess.run([*inside, *command.split()], check=True, capture_output=True)
-
-
-def namespace(stack: ExitStack) -> tuple[int, tuple[str, ...]]:
-    """A process in a namespace of its own, and how to get there."""
-    there = stack.enter_context(subprocess.Popen(["unshare", "-n", "sleep", "3600"]))
-    stack.callback(there.kill)
-    while Path(f"/proc/{there.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
-        time.sleep(0.01)
-    inside = ("nsenter", "--net", f"--target={there.pid}")
-    run("ip link set lo up", inside)
-    return there.pid, inside
-
-
 def cable(stack: ExitStack) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """here (10.58.1.1, fd58:1::1) - a router - there (10.58.2.2, fd58:2::2); how to get to the two."""
-    router, in_router = namespace(stack)
-    there, in_there = namespace(stack)
+    router, in_router = stack.enter_context(namespace())
+    there, in_there = stack.enter_context(namespace())
     run("ip link set lo up")
     run(f"ip link add near type veth peer name near0 netns {router}")
     run(f"ip link add far0 netns {router} type veth peer name far netns {there}")

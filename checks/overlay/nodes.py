@@ -72,6 +72,32 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
         return port
 
 
+def run(command: str, within: tuple[str, ...] = ()) -> None:
+    """A command that must work; `within` is a command that runs it."""
+    subprocess.run([*within, *command.split()], check=True, capture_output=True)
+
+
+def may_have_namespaces(kinds: str = "-Urn") -> bool:
+    """Whether this machine makes such namespaces, and has `ip`; `kinds` are flags of `unshare`."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        return False
+    return subprocess.run(["unshare", kinds, "true"], capture_output=True, check=False).returncode == 0
+
+
+@contextmanager
+def namespace() -> Iterator[tuple[int, tuple[str, ...]]]:
+    """A network namespace with its loopback device up: a process in it, and the command that runs others there."""
+    with subprocess.Popen(["unshare", "-n", "sleep", "infinity"]) as there:
+        try:
+            while Path(f"/proc/{there.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
+                time.sleep(0.01)
+            within = ("nsenter", "--net", f"--target={there.pid}")
+            run("ip link set lo up", within)
+            yield there.pid, within
+        finally:
+            there.kill()
+
+
 @contextmanager
 def serving(handle: Callable[[socket.socket], None]) -> Iterator[int]:
     """A server on this machine, with a thread for each connection; its port."""
@@ -169,11 +195,11 @@ class Overlay:
         """A node's configuration."""
         return self.folder / f"{name}.toml"
 
-    def start(self, *names: str, environment: dict[str, str] | None = None, within: tuple[str, ...] = ()) -> None:
-        """Starts nodes; `within` is a command that runs them."""
+    def start(self, *names: str, environment: dict[str, str] | None = None) -> None:
+        """Starts nodes."""
         for name in names or NODES:
             with (self.folder / f"{name}.log").open("ab") as log:
-                command = [*within, *self.within.get(name, ()), str(self.program), "node", "up", str(self.config(name))]
+                command = [*self.within.get(name, ()), str(self.program), "node", "up", str(self.config(name))]
                 env = os.environ | (environment or {})
                 self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=env)
 

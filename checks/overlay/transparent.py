@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from pathlib import Path
 
-from nodes import Overlay
+from nodes import Overlay, namespace, run
 
 SERVER = """
 import http.server, socket, sys, threading
@@ -35,11 +33,6 @@ TARGETS = ("198.51.100.0/24:80", "[2001:db8:1::]/48:80", "198.51.100.0/24:81")
 TABLES = "".join(f'[[transparent]]\nto = "{to}"\nexit = "b"\n' for to in TARGETS)
 
 
-def run(command: str) -> None:
-    """A command that must work."""
-    subprocess.run(command.split(), check=True, capture_output=True)
-
-
 def get(url: str) -> str:
     """What curl says, and whether it is right."""
     done = subprocess.run(["curl", "-sS", "-g", "-m", "20", url], capture_output=True, check=False)
@@ -51,32 +44,27 @@ def get(url: str) -> str:
 
 def main() -> None:
     """Prints what clients got."""
-    with subprocess.Popen(["unshare", "-n", "sleep", "600"]) as there:
-        while Path(f"/proc/{there.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
-            time.sleep(0.01)
-        inside = ("nsenter", "--net", f"--target={there.pid}")
+    with namespace() as (there, inside):
         run("ip link set lo up")
-        run(f"ip link add here type veth peer name there netns {there.pid}")
+        run(f"ip link add here type veth peer name there netns {there}")
         run("ip addr add fd09::1/64 dev here nodad")
         run("ip link set here up")
         # A wildcard is at all of the machine's addresses, and these are its own, too.
         run("ip route add local 198.51.100.0/24 dev lo")
         run("ip route add local 2001:db8:1::/48 dev lo")
         for command in (
-            "ip link set lo up",
             "ip addr add fd09::2/64 dev there nodad",
             "ip link set there up",
             "ip addr add 198.51.100.3/32 dev lo",
             "ip addr add 2001:db8:1::7/128 dev lo nodad",
         ):
-            run(f"{' '.join(inside)} {command}")
+            run(command, inside)
         server = subprocess.Popen([*inside, sys.executable, "-c", SERVER], stdout=subprocess.PIPE)
         assert server.stdout is not None
         server.stdout.readline()
-        overlay = Overlay(hosts={"a": "[fd09::1]", "r": "[fd09::1]", "b": "[fd09::2]"}, a=TABLES)
+        overlay = Overlay(hosts={"a": "[fd09::1]", "r": "[fd09::1]", "b": "[fd09::2]"}, within={"b": inside}, a=TABLES)
         try:
-            overlay.start("a", "r")
-            overlay.start("b", within=inside)
+            overlay.start()
             overlay.wait()
             print(f"198.51.100.3: {get('http://198.51.100.3/')}")
             print(f"[2001:db8:1::7]: {get('http://[2001:db8:1::7]/')}")
@@ -89,7 +77,6 @@ def main() -> None:
             overlay.close()
             server.kill()
             server.wait()
-            there.kill()
 
 
 if __name__ == "__main__":

@@ -59,13 +59,7 @@ def test_short_requests_are_answered_and_those_that_hang_up_disturb_nobody():
     assert "810 answered, 90 hung up, 0 wrong, 0 failed" in done.stdout
 
 
-def may_have_namespaces():
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        return False
-    return subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not may_have_namespaces(), reason="needs network namespaces and ip")
+@pytest.mark.skipif(not nodes.may_have_namespaces(), reason="needs network namespaces and ip")
 def test_strangers_are_counted_and_honest_flows_live():
     """In a namespace: half-open handshakes, replays, changes and noise, each for half a second."""
     done = subprocess.run(

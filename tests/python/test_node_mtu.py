@@ -10,24 +10,16 @@ import script
 from conftest import ROOT
 
 nodes = script.load(ROOT / "checks" / "overlay" / "nodes.py")
-IN_NAMESPACE = ("unshare", "-Urn")
 
 
-def may_make_namespaces():
-    try:
-        return subprocess.run([*IN_NAMESPACE, "true"], check=False, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
-
-
-@pytest.mark.skipif(sys.platform != "linux" or not may_make_namespaces(), reason="needs namespaces (unshare -Urn)")
+@pytest.mark.skipif(not nodes.may_have_namespaces(), reason="needs network namespaces and ip")
 def test_bulk_comes_through_paths_of_less_than_1500_bytes_and_what_they_carry_is_found_to_the_byte():
     try:
         nodes.daemon()
     except FileNotFoundError as error:
         pytest.skip(str(error))
     check = ROOT / "checks" / "overlay" / "mtu.py"
-    command = [*IN_NAMESPACE, sys.executable, str(check), "--quick", "cubic"]
+    command = ["unshare", "-Urn", sys.executable, str(check), "--quick", "cubic"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

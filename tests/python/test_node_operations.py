@@ -201,13 +201,7 @@ def test_prometheus_reads_a_node(overlay, server):
     assert buckets[-1] > 0
 
 
-def may_have_namespaces():
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        return False
-    return subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not may_have_namespaces(), reason="needs network namespaces and ip")
+@pytest.mark.skipif(not nodes.may_have_namespaces(), reason="needs network namespaces and ip")
 def test_connections_that_are_routed_here_go_where_they_wanted(tmp_path):
     """Two namespaces: an unmodified curl in one asks for an address of the other, and is routed to its own node."""
     if shutil.which("curl") is None or not Path("/proc/net/if_inet6").exists():

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -126,13 +125,7 @@ def test_who_hangs_up_gives_the_place_back(overlay):
     wait_until(lambda: connecting(overlay) == 0, seconds=20)
 
 
-def may_have_namespaces():
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        return False
-    return subprocess.run(["unshare", "-Urnm", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not may_have_namespaces(), reason="needs network and mount namespaces and ip")
+@pytest.mark.skipif(not nodes.may_have_namespaces("-Urnm"), reason="needs network and mount namespaces and ip")
 def test_dead_targets_and_a_dead_resolver_stop_nobody_else():
     """checks/overlay/RESULTS.md has the milliseconds of a machine with nothing else to do."""
     command = ["unshare", "-Urnm", sys.executable, CHECKS / "dead.py", "1000", "names"]
@@ -194,10 +187,9 @@ def test_a_node_without_files_for_connections_does_not_start():
 
 def test_what_runs_out_is_said_once_and_comes_back(server):
     """With 300 files a hundred connections are open, and the others wait until these end."""
-    overlay = nodes.Overlay("cubic")
+    overlay = nodes.Overlay("cubic", within={"a": ("sh", "-c", 'ulimit -n 300; exec "$@"', "sh")})
     try:
-        overlay.start("r", "b")
-        overlay.start("a", within=("sh", "-c", 'ulimit -n 300; exec "$@"', "sh"))
+        overlay.start()
         overlay.wait()
         most = overlay.ask("a")["tables"]["bound"]["conversations"]
         assert 50 < most < 200
