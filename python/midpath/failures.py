@@ -437,7 +437,7 @@ def _require_before_the_end(scenario: Scenario, at: str) -> None:
 
 
 def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:
-    words = ["midpath", "failures", Path(scenario.source).name if scenario.source else "scenario.toml"]
+    words = ["midpath", "failures", scenario.shown_file]
     words += ["--variant", scenario.variant] if scenario.variant is not None else []
     words += [*settings(scenario), "--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += ["--ideal"] if IDEAL in schemes else []

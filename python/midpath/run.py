@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,11 @@ def _run(
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())
     return Result(found, arrow, files)
+
+
+def follow_each_other(seeds: Sequence[int]) -> bool:
+    """Whether each seed is one more than the one before it, so that `--seed` and `--seeds` can say them."""
+    return list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
 
 
 def as_names(given: Iterable[str] | str) -> list[str]:

@@ -151,6 +151,11 @@ class Scenario:
         """The file that holds `effective_text`, if there is one."""
         return Path(self.source).name if self.source and not self._is_changed else None
 
+    @property
+    def shown_file(self) -> str:
+        """What its file is called in a command that is printed, or may be called."""
+        return Path(self.source).name if self.source else "scenario.toml"
+
     def base_seed(self) -> int:
         """The seed that a run of this scenario uses."""
         if self.seed is not None:

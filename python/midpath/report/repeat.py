@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from midpath.metrics import IDEAL
 from midpath.report.model import Model
 from midpath.result import Result
+from midpath.run import follow_each_other
 from midpath.scenario import VARIANTS, parse
 from midpath.variants import Variants
 
@@ -44,15 +45,10 @@ def of_variants(found: Variants) -> str:
     return _compared(file, found.names, found.schemes, found.seeds, results)
 
 
-def in_sequence(seeds: Sequence[int]) -> bool:
-    """Whether `--seed` and `--seeds` can say them."""
-    return list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
-
-
 def _compared(
     file: str, variants: Sequence[str], schemes: Sequence[str], seeds: Sequence[int], results: Iterable[Result]
 ) -> str:
-    if not in_sequence(seeds):
+    if not follow_each_other(seeds):
         return _in_python("compare_variants" if variants else "compare", file, schemes, seeds, results, variants)
     words = ["midpath", "compare", file, *(["--variants", ",".join(variants)] if variants else [])]
     words += ["--schemes", ",".join(_but_ideal(schemes)), "--seed", str(seeds[0]), "--seeds", str(len(seeds))]

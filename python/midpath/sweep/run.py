@@ -12,7 +12,7 @@ import tomli_w
 
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.run import One, as_names, as_scenario, cores
+from midpath.run import One, as_names, as_scenario, cores, follow_each_other
 from midpath.scenario import Scenario
 from midpath.sweep.dask import dask_workers
 from midpath.sweep.plan import Plan, check, plan_of, split, value_of
@@ -132,11 +132,10 @@ def command(
     out: Path,
 ) -> str:
     """What to type for the same sweep; a listed plan is a file whose name we don't know."""
-    files = [Path(s.source).name if s.source else "scenario.toml" for s in scenarios]
-    if not isinstance(seeds, int) and sorted(seeds) != list(range(min(seeds), min(seeds) + len(seeds))):
+    if not isinstance(seeds, int) and not follow_each_other(sorted(seeds)):
         return _in_python(scenarios, vary, plan, schemes, seeds, out)
     variants = dict.fromkeys(s.variant for s in scenarios if s.variant is not None)
-    words = ["midpath", "sweep", *dict.fromkeys(files)]
+    words = ["midpath", "sweep", *dict.fromkeys(s.shown_file for s in scenarios)]
     words += ["--variants", ",".join(variants)] if variants else []
     words += settings(scenarios[0])
     for key, values in vary.items():
@@ -159,10 +158,9 @@ def _in_python(
     """The same as a line of Python: seeds that do not follow each other have no option."""
     given = []
     for one in scenarios:
-        name = Path(one.source).name if one.source else "scenario.toml"
         variant = f".with_variant({one.variant!r})" if one.variant is not None else ""
         changes = f".with_(changes={dict(changed)!r})" if (changed := _changed(one)) else ""
-        given.append(f"midpath.Scenario.from_toml({name!r}){variant}{changes}")
+        given.append(f"midpath.Scenario.from_toml({one.shown_file!r}){variant}{changes}")
     words = [f"[{', '.join(given)}]", repr({key: list(values) for key, values in vary.items()})]
     words += [f"plan={[dict(point) for point in plan]!r}"] if plan is not None else []
     words += [f"schemes={[scheme for scheme in schemes if scheme != IDEAL]}", f"seeds={list(seeds)}"]
