@@ -132,6 +132,16 @@ impl Rate {
     pub const fn from_mbps(n: u64) -> Rate {
         Rate(n.saturating_mul(1_000_000))
     }
+    /// What 1 is, by the name that SNDlib has for a unit (`MBITPERSEC`) or a short one, in any case of letters.
+    pub fn of_unit(name: &str) -> Option<Rate> {
+        match name.to_ascii_uppercase().as_str() {
+            "BITPERSEC" | "BPS" => Some(Rate(1)),
+            "KBITPERSEC" | "KBPS" => Some(Rate(1_000)),
+            "MBITPERSEC" | "MBPS" => Some(Rate::from_mbps(1)),
+            "GBITPERSEC" | "GBPS" => Some(Rate::from_gbps(1)),
+            _ => None,
+        }
+    }
     /// `n` billion bits per second.
     pub const fn from_gbps(n: u64) -> Rate {
         Rate(n.saturating_mul(1_000_000_000))

@@ -266,9 +266,12 @@ impl Link {
         }
     }
 
-    /// How many datagrams a packet takes.
-    fn count(&self, packet: usize) -> usize {
-        parts::count(packet, usize::from(self.largest()) - datagram::OVERHEAD)
+    /// How many datagrams a packet takes; `None` if it is too large for the link.
+    fn count(&self, packet: usize) -> Option<usize> {
+        let count = parts::count(packet, usize::from(self.largest()) - datagram::OVERHEAD);
+        // What goes over a connection has no numbers by which parts could be put together.
+        let most = if matches!(self.below, Below::Datagrams(_)) { frame::PARTS } else { 1 };
+        (count <= most).then_some(count)
     }
 
     /// The largest packet that goes whole.
@@ -486,12 +489,15 @@ impl Links for Overlay {
         let peer = PeerId(at as u32);
         let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.address(peer).map_or(OUTSIDE, outside));
         let link = &mut self.links[at];
-        let count = link.count(packet.len());
         if !up {
             link.not_up += 1;
-        } else if count > frame::PARTS {
+            return;
+        }
+        let Some(count) = link.count(packet.len()) else {
             link.too_large += 1;
-        } else if count > 1 {
+            return;
+        };
+        if count > 1 {
             link.on_parts(now);
             for (index, bytes) in parts::cut(packet, count) {
                 let link = &mut self.links[at];

@@ -4,6 +4,7 @@
 
 use crate::list::ListError;
 use crate::rates::{Entries, error, push, short};
+use midpath_core::units::Rate;
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// Reads the section `DEMANDS ( id ( source target ) routing-unit value … )`.
@@ -68,13 +69,7 @@ pub(crate) fn xml(text: &str) -> Result<Entries, ListError> {
 }
 
 fn unit_bps(name: &str) -> Option<f64> {
-    match name.to_ascii_uppercase().as_str() {
-        "BITPERSEC" | "BPS" => Some(1.0),
-        "KBITPERSEC" | "KBPS" => Some(1e3),
-        "MBITPERSEC" | "MBPS" => Some(1e6),
-        "GBITPERSEC" | "GBPS" => Some(1e9),
-        _ => None,
-    }
+    Rate::of_unit(name).map(Rate::as_f64)
 }
 
 #[cfg(test)]

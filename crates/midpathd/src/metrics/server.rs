@@ -58,7 +58,7 @@ impl<R: FnMut() -> Result<String, Error>> Page<R> {
             return (status, text.clone());
         }
         let (status, text) = match (self.render)() {
-            Ok(text) => ("200 OK", text),
+            Ok(text) => (OK, text),
             Err(error) => {
                 if let Some(more) = self.failed.say() {
                     tracing::error!("there are no metrics: {error}{more}");

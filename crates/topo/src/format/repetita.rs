@@ -14,7 +14,6 @@ use crate::draft::Draft;
 pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut builder = Builder::new(true);
     let mut edges = false;
-    let mut links = Vec::new();
     let mut nodes = 0;
     for line in Line::all(text, &[]) {
         match line.words[0] {
@@ -36,12 +35,12 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
                     ..super::DraftLink::default()
                 };
                 builder.link(from, to, link).map_err(|m| line.error(m))?;
-                links.push(line.number);
             }
         }
     }
-    if links.is_empty() {
+    let draft = builder.finish();
+    if draft.links.is_empty() {
         return Err(FormatError::whole("no EDGES; is this Repetita's .graph?"));
     }
-    Ok(builder.finish())
+    Ok(draft)
 }

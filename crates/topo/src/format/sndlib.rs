@@ -38,17 +38,7 @@ pub fn parse_native(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError
 fn stated_unit(text: &str) -> Option<Rate> {
     let head = text.lines().take_while(|l| !l.starts_with("NODES")).find_map(|l| l.split_once("unit"))?.1;
     let word: String = head.chars().skip_while(|c| !c.is_alphabetic()).take_while(|c| c.is_alphabetic()).collect();
-    unit_named(&word)
-}
-
-fn unit_named(word: &str) -> Option<Rate> {
-    match word.to_ascii_uppercase().as_str() {
-        "BITPERSEC" | "BPS" => Some(Rate(1)),
-        "KBITPERSEC" | "KBPS" => Some(Rate(1_000)),
-        "MBITPERSEC" | "MBPS" => Some(Rate::from_mbps(1)),
-        "GBITPERSEC" | "GBPS" => Some(Rate::from_gbps(1)),
-        _ => None,
-    }
+    Rate::of_unit(&word)
 }
 
 fn native_node(builder: &mut Builder, line: &Line<'_>) -> Result<(), FormatError> {
@@ -74,7 +64,7 @@ pub fn parse_xml(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError> {
     let document = xml(text)?;
     let structure = document.descendants().find(|n| is(*n, "networkStructure"));
     let structure = structure.ok_or_else(|| FormatError::whole("no <networkStructure>; is this SNDlib's XML?"))?;
-    let unit = unit.or_else(|| document.descendants().find_map(|n| unit_named(text_of(n, "unit")?)));
+    let unit = unit.or_else(|| document.descendants().find_map(|n| Rate::of_unit(text_of(n, "unit")?)));
     let (mut links, mut builder) = (Capacities::new(unit), Builder::new(false));
     let of = |list: &str, item: &'static str| {
         let list = child(structure, list);
