@@ -26,8 +26,8 @@ mod shortage;
 mod sockets;
 mod spares;
 
-pub(crate) use sockets::connect;
 pub use sockets::is_own;
+pub use sockets::{connect, raise_limit};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

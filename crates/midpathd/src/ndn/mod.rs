@@ -1,7 +1,6 @@
 //! `midpathd ndn`: an NDN forwarder.
 
 mod config;
-mod connect;
 mod fetch;
 mod metrics;
 mod output;

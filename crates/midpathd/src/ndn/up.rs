@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use midpath_ndn_forwarder::{Forwarder, Settings};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use midpath_node::gateway::raise_limit;
 
 use super::Config;
 use super::config::KIND;
@@ -116,11 +116,4 @@ impl Sockets {
 
 fn unbound(key: &str, at: SocketAddr, error: &io::Error) -> Error {
     Error::Machine(format!("{key}: {at} cannot be listened at: {error}"))
-}
-
-/// As many faces as go without rights: by default there are 1,024 files, for programs of the
-/// seventies' `select`.
-fn raise_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -72,15 +72,20 @@ impl Readiness {
     }
 }
 
-/// How many files this process may have open. That is raised as far as it goes without rights: by default it is
+/// Raises the number of files that this process may have open as far as it goes without rights: by default it is
 /// 1024, for programs of the seventies' `select`.
-pub fn limit() -> usize {
+pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// How many files this process may have open, once that is raised.
+pub fn limit() -> usize {
+    raise_limit();
     getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| files as usize)
 }
 
-/// Begins to connect, without waiting.
+/// Begins to connect, without waiting: the socket can be written when that is done.
 pub fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     match socket.connect(&to.into()) {

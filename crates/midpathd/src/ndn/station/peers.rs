@@ -1,5 +1,6 @@
 //! Neighbours of the configuration, and faces that commands ask for.
 
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 
 use midpath_core::units::Time;
@@ -7,11 +8,12 @@ use midpath_ndn::link::frame::MAX_FRAME;
 use midpath_ndn_forwarder::management::{Action, Reach, uri};
 use midpath_ndn_forwarder::rib::{CHILD_INHERIT, ORIGIN_STATIC, Route};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Rated};
+use midpath_node::gateway;
+use rustix::net::sockopt;
 
 use super::faces::scope;
 use super::{CONNECTING, DATAGRAMS, Station};
 use crate::ndn::config::Peer;
-use crate::ndn::connect;
 use crate::ndn::stream::Socket;
 use crate::ndn::udp::Udp;
 
@@ -33,6 +35,12 @@ pub struct Known {
     face: Option<FaceId>,
     /// When it is tried next.
     next: Time,
+}
+
+/// Whether a socket that can be written is connected.
+fn connected(socket: &TcpStream) -> io::Result<()> {
+    sockopt::socket_error(socket)?.map_err(io::Error::from)?;
+    socket.set_nodelay(true)
 }
 
 impl Known {
@@ -144,7 +152,7 @@ impl Station {
 
     /// Begins a connection.
     fn connect(&mut self, to: SocketAddr, purpose: For, now: Time) -> Result<(), String> {
-        let socket = connect::begin(to).map_err(|e| e.to_string())?;
+        let socket = gateway::connect(to).map_err(|e| e.to_string())?;
         self.connections += 1;
         let id = self.connections;
         self.poller.add(&socket, CONNECTING | id, true).map_err(|e| e.to_string())?;
@@ -154,7 +162,7 @@ impl Station {
 
     /// Called when a connection was made, or could not be.
     pub(super) fn connected(&mut self, id: u64, now: Time) {
-        let Some(made) = self.connecting.get(&id).map(|c| connect::end(&c.socket)) else { return };
+        let Some(made) = self.connecting.get(&id).map(|c| connected(&c.socket)) else { return };
         if let Err(why) = made {
             return self.give_up(id, &why.to_string(), now);
         }
