@@ -134,8 +134,9 @@ class Sides:
         for side, me in (("a", 1), ("b", 2)):
             self.ip(side, "link set lo up; link set u0 up")
             self.ip(side, f"address add 10.0.0.{me}/24 dev u0; address add fd00::{me}/64 dev u0 nodad")
-            # Flows need ECN, and tunnels copy it.
-            self.inside(side, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
+            # Flows need ECN, and tunnels copy it. A SYN that a bridge's port loses as it comes up must not give ECN up.
+            sysctl = "cd /proc/sys/net/ipv4; echo 1 > tcp_ecn; echo 0 > tcp_ecn_fallback"
+            self.inside(side, "sh", "-c", sysctl)
         return self
 
     def __exit__(self, *_: object) -> None:
