@@ -71,14 +71,15 @@ def live(entrance: int, server: int) -> list[float]:
     return sorted(took)
 
 
-def dead_resolver(until: ExitStack) -> None:
-    """In namespaces of this process's: the only resolver takes questions and answers none."""
+def resolver(until: ExitStack) -> socket.socket:
+    """In namespaces of this process's: the only resolver is this socket, which answers nothing by itself."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     silent = until.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     silent.bind(("127.0.0.1", 53))
     settings = Path(until.enter_context(tempfile.TemporaryDirectory()), "resolv.conf")
     settings.write_text("nameserver 127.0.0.1\n")
     subprocess.run(["mount", "--bind", settings, Path("/etc/resolv.conf").resolve()], check=True)
+    return silent
 
 
 def say(what: str, took: list[float]) -> None:
@@ -93,7 +94,7 @@ def main(targets: int, names: bool) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with ExitStack() as until:
         if names:
-            dead_resolver(until)
+            resolver(until)
         server = until.enter_context(nodes.serving(lambda connection: connection.recv(1)))
         port = until.enter_context(full())
         overlay = until.enter_context(nodes.Overlay("cubic"))

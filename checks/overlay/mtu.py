@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from nodes import Overlay, namespace, run, serving
 
@@ -23,8 +24,25 @@ RATE = "20 Mbps"
 WORST = 30.0
 
 
-def cable(stack: ExitStack) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """here (10.58.1.1, fd58:1::1) - a router - there (10.58.2.2, fd58:2::2); how to get to the two."""
+@dataclass(frozen=True)
+class Path:
+    """here (10.58.1.1, fd58:1::1) - a router - there (10.58.2.2, fd58:2::2); what commands in the two begin with."""
+
+    in_router: tuple[str, ...]
+    in_there: tuple[str, ...]
+
+    def carry(self, mtu: int) -> None:
+        """The MTU of the router's way there, and of the way back to the router."""
+        run(f"ip link set far0 mtu {mtu}", self.in_router)
+        run(f"ip link set far mtu {mtu}", self.in_there)
+
+    def set(self, state: str) -> None:
+        """`down`: nothing gets there or back, until `up`."""
+        run(f"ip link set far0 {state}", self.in_router)
+
+
+def cable(stack: ExitStack) -> Path:
+    """Makes the path."""
     router, in_router = stack.enter_context(namespace())
     there, in_there = stack.enter_context(namespace())
     run("ip link set lo up")
@@ -45,7 +63,7 @@ def cable(stack: ExitStack) -> tuple[tuple[str, ...], tuple[str, ...]]:
     run("ip -6 route add default via fd58:1::2")
     run("ip route add default via 10.58.2.1", in_there)
     run("ip -6 route add default via fd58:2::1", in_there)
-    return in_router, in_there
+    return Path(in_router, in_there)
 
 
 def seconds(port: int, change: object) -> float:
@@ -66,13 +84,7 @@ def main(schemes: list[str], quick: bool) -> None:
     """Prints a line for each scheme, family and path."""
     six, four = (SIX[1:2], FOUR[2:3] + FOUR[6:7]) if quick else (SIX, FOUR)
     with ExitStack() as stack:
-        in_router, in_there = cable(stack)
-
-        def path(mtu: int) -> None:
-            # The router's way to `r`, and `r`'s to the router.
-            run(f"ip link set far0 mtu {mtu}", in_router)
-            run(f"ip link set far mtu {mtu}", in_there)
-
+        path = cable(stack)
         server = stack.enter_context(serving(lambda connection: connection.sendall(bytes(SIZE))))
         # A device of less than 1,280 B loses IPv6 for good: IPv4 comes last.
         for hosts, pairs in (
@@ -80,14 +92,14 @@ def main(schemes: list[str], quick: bool) -> None:
             ({"a": "10.58.1.1", "b": "10.58.1.1", "r": "10.58.2.2"}, four),
         ):
             for scheme in schemes:
-                path(1500)
-                overlay = stack.enter_context(Overlay(scheme, RATE, (server,), hosts, within={"r": in_there}))
+                path.carry(1500)
+                overlay = stack.enter_context(Overlay(scheme, RATE, (server,), hosts, within={"r": path.in_there}))
                 seconds(overlay.forward[server], None)  # until rates have grown
                 full = seconds(overlay.forward[server], None)
                 for first, then in pairs:
-                    path(first)
+                    path.carry(first)
                     time.sleep(3)
-                    took = seconds(overlay.forward[server], lambda mtu=then: path(mtu))
+                    took = seconds(overlay.forward[server], lambda mtu=then: path.carry(mtu))
                     deadline = time.monotonic() + 13
                     # Data goes from `b` by `r` to `a`.
                     while True:

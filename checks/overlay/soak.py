@@ -77,6 +77,20 @@ def files_of(overlay: Overlay, name: str) -> int:
     return len(list(Path(f"/proc/{overlay.processes[name].pid}/fd").iterdir()))
 
 
+def settle(overlay: Overlay, files: dict[str, int], say: Callable[[str], None]) -> None:
+    """Waits until nothing is left of any connection, and no more files are open than `files` says of each node."""
+    overlay.wait_until_empty(60)
+    for name in NODES:
+        until = time.monotonic() + 10
+        while any((fill := overlay.ask(name)["tables"]["fill"]).values()) and time.monotonic() < until:
+            time.sleep(0.05)  # who has closed first is there for a little while (TIME-WAIT)
+        while (now := files_of(overlay, name)) > files[name] and time.monotonic() < until:
+            time.sleep(0.05)  # what was asked last is being closed
+        say(f"{name}: {fill}, {now} files ({files[name]} at first)")
+        assert not any(fill.values()), (name, fill)
+        assert now <= files[name], (name, now, files[name])
+
+
 def run(seconds: float, scheme: str = "cubic", seed: int = 1, say: Callable[[str], None] = print) -> None:
     """Kills for so long; raises where something is not as it should be."""
     draws, outcomes, kills = random.Random(seed), Counter[str](), Counter[str]()
@@ -110,16 +124,7 @@ def run(seconds: float, scheme: str = "cubic", seed: int = 1, say: Callable[[str
             assert not worker.is_alive()
         say(f"{sum(kills.values())} kills: {dict(sorted(kills.items()))}")
         say(f"{sum(outcomes.values())} connections: {dict(outcomes.most_common())}")
-        overlay.wait_until_empty(60)
-        for name in NODES:
-            until = time.monotonic() + 10
-            while any((fill := overlay.ask(name)["tables"]["fill"]).values()) and time.monotonic() < until:
-                time.sleep(0.05)  # who has closed first is there for a little while (TIME-WAIT)
-            while (now := files_of(overlay, name)) > files[name] and time.monotonic() < until:
-                time.sleep(0.05)  # what was asked last is being closed
-            say(f"{name}: {fill}, {now} files ({files[name]} at first)")
-            assert not any(fill.values()), (name, fill)
-            assert now <= files[name], (name, now, files[name])
+        settle(overlay, files, say)
         assert ask(port, b"give", CONTENT) == "right", "all is well in the end"
     assert not [o for o in outcomes if o.startswith("WRONG")]
     assert not outcomes["stuck"]

@@ -25,6 +25,17 @@ def built():
         pytest.skip(str(error))
 
 
+@pytest.mark.skipif(not nodes.may_have_namespaces("-Urnm"), reason="needs namespaces and ip")
+def test_a_days_events_leave_nothing():
+    """The long run has a day in an hour, and bounds for memory; here are ten minutes of a day in five seconds."""
+    command = ["unshare", "-Urnm", sys.executable, CHECKS / "day.py", "5", "--pace", "120"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert "as it should be" in done.stdout
+    happened = {line.split(":")[0] for line in done.stdout.splitlines() if re.match(r"[a-z ]+: \d+$", line)}
+    assert {"fetch", "bulk", "hang up", "refused", "unknown name", "scrape"} <= happened, done.stdout
+
+
 @pytest.mark.parametrize("scheme", ["cubic", "fcp"])
 def test_nodes_that_are_killed_leave_nothing(scheme):
     said = []
