@@ -5,15 +5,43 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, pidfd_open};
+
 use crate::error::{Error, Tried};
 
 /// Who may connect: the user whose process it is.
 pub const MODE: u32 = 0o600;
 
+/// How long a process may take to stop: it ends its connections.
+const STOP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
 /// Says one word to a node that runs; returns its answer.
 pub fn tell(socket: &Path, word: &str) -> Result<serde_json::Value, Error> {
+    say(&connect(socket)?, socket, word)
+}
+
+/// Stops a node that runs, and returns once its process has ended: its ports are free then.
+pub fn stop(socket: &Path) -> Result<(), Error> {
+    let stream = connect(socket)?;
+    // Of a process that this one cannot see (in another PID namespace) there is no descriptor, and nothing to wait for.
+    let process = socket_peercred(&stream).and_then(|peer| pidfd_open(peer.pid, PidfdFlags::empty())).ok();
+    say(&stream, socket, "down")?;
+    let Some(process) = process else { return Ok(()) };
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    match poll(&mut ended, Some(&STOP)) {
+        Ok(0) => Err(Error::Machine(format!("{}: the process has not ended after 10 s", socket.display()))),
+        ended => ended.map(drop).map_err(Into::into).tried(|| "the end of the process could not be waited for".into()),
+    }
+}
+
+fn connect(socket: &Path) -> Result<UnixStream, Error> {
+    UnixStream::connect(socket).tried(|| format!("no node answers at {}", socket.display()))
+}
+
+fn say(mut stream: &UnixStream, socket: &Path, word: &str) -> Result<serde_json::Value, Error> {
     let failed = || format!("no node answers at {}", socket.display());
-    let mut stream = UnixStream::connect(socket).tried(failed)?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).tried(failed)?;
     writeln!(stream, "{word}").tried(failed)?;
     let mut answer = String::new();

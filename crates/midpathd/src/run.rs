@@ -27,7 +27,7 @@ fn ndn(command: Ndn) -> Result<(), Error> {
             println!("{:#}", ndn::tell(&ndn::Config::read(&config)?, "status")?);
             Ok(())
         }
-        Ndn::Down { config } => ndn::tell(&ndn::Config::read(&config)?, "down").map(drop),
+        Ndn::Down { config } => ndn::down(&ndn::Config::read(&config)?),
         Ndn::Fetch { name, forwarder, output, window, key, certificate } => {
             let trust = ndn::trust(key.as_deref(), certificate.as_deref())?;
             ndn::fetch(&name, forwarder.as_deref(), output.as_deref(), window, trust)
@@ -44,7 +44,7 @@ fn node(command: Node) -> Result<(), Error> {
             println!("{:#}", node::tell(&node::Config::read(&config)?, "status")?);
             Ok(())
         }
-        Node::Down { config } => node::tell(&node::Config::read(&config)?, "down").map(drop),
+        Node::Down { config } => node::down(&node::Config::read(&config)?),
         Node::Reload { config } => {
             // What is wrong is said here, too, with the line.
             let read = node::Config::read(&config)?;

@@ -41,7 +41,7 @@ impl Folder {
         let mut child = self.start(options, filter, &["ndn", "up", &self.config()]);
         self.wait(|| self.midpathd("status"));
         assert!(self.midpathd("down"));
-        child.wait().expect("it ends");
+        assert!(child.try_wait().expect("it is ours").is_some(), "down returns once the process has ended");
         self.log()
     }
 

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::units::Time;
 use midpath_ndn::link::reason;
-use midpath_ndn::tlv::Error;
-use midpath_ndn::{DataView, Frame, Interest, Name, View};
+use midpath_ndn::name::NAME;
+use midpath_ndn::tlv::{Error, Reader};
+use midpath_ndn::{DataView, Frame, Interest, Name, NameView, View};
 
 use crate::name::{self, SEGMENT};
 use crate::trust::Trust;
@@ -266,6 +267,10 @@ impl Consumer {
 
     /// The first Data: what the object is called.
     fn begin(&mut self, data: &DataView<'_>, content: &[u8]) {
+        let below = name::view(&data.name.bytes()[self.name.len()..]).components().next();
+        if below.is_some_and(name::is_metadata) {
+            return self.follow(content);
+        }
         let segment = data.name.last().filter(|last| last.kind == SEGMENT).and_then(|last| last.number().ok());
         match segment {
             Some(number) => {
@@ -276,6 +281,16 @@ impl Consumer {
                 self.out.extend_from_slice(content);
                 self.state = State::Done;
             }
+        }
+    }
+
+    /// Metadata: their content begins with the name of the object's newest version, whose segments are below it.
+    fn follow(&mut self, content: &[u8]) {
+        let first = Reader::new(content).element().ok().flatten().filter(|first| first.kind == NAME);
+        let named = first.and_then(|first| NameView::of(first.value).ok());
+        match named.filter(|named| named.bytes().starts_with(&self.name) && named.bytes() != self.name) {
+            Some(object) => (self.object, self.last) = (Some(object.bytes().to_vec()), None),
+            None => self.fail(format!("{}: its metadata name no object below it", name::show(&self.name))),
         }
     }
 
@@ -440,6 +455,43 @@ mod tests {
         assert_eq!(fetched(None, &wire), (b"all".to_vec(), 1));
         let digest = digest_data(&of(&["a", "b"]), None, b"all");
         assert_eq!(fetched(Some(b"secret"), &digest), (Vec::new(), 0), "anybody can make a digest");
+    }
+
+    /// What a consumer of `/a` hands out whose first answer are metadata with this content.
+    fn fetched_by_metadata(content: &[u8]) -> (Vec<u8>, State) {
+        let (mut name, mut last) = (of(&["a"]), Vec::new());
+        name::push(&mut name, 0x20, b"metadata");
+        name::push_number(&mut name, name::VERSION, 9);
+        name::push_number(&mut name, SEGMENT, 0);
+        name::push_number(&mut last, SEGMENT, 0);
+        let mut consumer = Consumer::new(&of(&["a"]), 4, 1, Time::ZERO);
+        consumer.sends();
+        consumer.receive(Time::ZERO, &digest_data(&name, Some(&last), content)).expect("Data");
+        let mut got = consumer.take();
+        for wire in consumer.sends().iter().filter_map(|wire| produce(wire, &[5; 250], 100)) {
+            consumer.receive(Time::ZERO, &wire).expect("Data");
+            got.extend(consumer.take());
+        }
+        (got, consumer.state().clone())
+    }
+
+    #[test]
+    fn metadata_lead_to_the_object_that_they_name() {
+        let mut object = of(&["a"]);
+        name::push_number(&mut object, name::VERSION, 1);
+        let named = |name: &[u8], after: &[u8]| {
+            let mut content = Vec::new();
+            midpath_ndn::tlv::put(NAME, name, &mut content);
+            [&content, after].concat()
+        };
+        for after in [&[][..], &[0xF0, 1, 7]] {
+            let found = fetched_by_metadata(&named(&object, after));
+            assert_eq!(found, (vec![5; 250], State::Done), "whatever else metadata tell");
+        }
+        for wrong in [vec![], b"text".to_vec(), named(&of(&["b"]), &[]), named(&of(&["a"]), &[]), vec![7, 9, 8]] {
+            let why = "/a: its metadata name no object below it".to_owned();
+            assert_eq!(fetched_by_metadata(&wrong), (vec![], State::Failed(why)));
+        }
     }
 
     #[test]

@@ -4,10 +4,13 @@
 //! their bytes are, one is a prefix of another if its bytes are, and their order is the canonical
 //! one. [`NameView`] is such bytes that were checked.
 
+use midpath_ndn::NameView;
 use midpath_ndn::name::GENERIC;
 use midpath_ndn::name_view::{IMPLICIT_DIGEST, PARAMETERS_DIGEST};
-use midpath_ndn::{NameView, tlv};
+use midpath_ndn::tlv::{self, Element};
 
+/// A keyword that applications have agreed on.
+const KEYWORD: u32 = 0x20;
 /// A segment's number.
 pub const SEGMENT: u32 = 0x32;
 /// A version.
@@ -16,6 +19,11 @@ pub const VERSION: u32 = 0x36;
 /// A name that is known to be one: it was checked when it came.
 pub fn view(name: &[u8]) -> NameView<'_> {
     NameView::of(name).unwrap_or_default()
+}
+
+/// What the `metadata` keyword marks is not the object: its content names it (NDN's protocol for realtime data retrieval).
+pub fn is_metadata(component: Element<'_>) -> bool {
+    component.kind == KEYWORD && component.value == b"metadata"
 }
 
 /// How many components a name has.

@@ -54,6 +54,11 @@ pub fn tell(config: &Config, word: &str) -> Result<serde_json::Value, Error> {
     crate::control::tell(&config.control, word)
 }
 
+/// Stops a node that runs.
+pub fn down(config: &Config) -> Result<(), Error> {
+    crate::control::stop(&config.control)
+}
+
 /// Serves what a node that runs has to say to Prometheus.
 pub fn serve_metrics(config: &Config, listen: &str) -> Result<(), Error> {
     crate::metrics::serve(&crate::metrics::listen(listen)?, || {
