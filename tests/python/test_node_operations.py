@@ -1,6 +1,7 @@
 """What an operator does with a node that runs: keys, neighbours that go, metrics, connections that are routed to it."""
 
 import hashlib
+import json
 import re
 import shutil
 import socket
@@ -222,3 +223,43 @@ def test_connections_that_are_routed_here_go_where_they_wanted(tmp_path):
     # The machine's other addresses are not for the node, whoever listens there.
     assert said[3] == "127.0.0.1: reset, 0 bytes"
     assert said[4] == "3 entered, 2 left, 1 refused"
+
+
+def test_a_hub_of_5000_neighbours_says_what_each_does(tmp_path):
+    """Its status is more than a socket holds. None of them is there: greetings are ever rarer, and cost little."""
+    try:
+        program = nodes.daemon()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    count = 5000
+    leaves = ", ".join(f'{{ name = "n{i}", kind = "host" }}' for i in range(count))
+    links = ",\n".join(f'{{ a = "hub", b = "n{i}", rate = "10 Mbps", delay = "1 ms" }}' for i in range(count))
+    (tmp_path / "net.toml").write_text(
+        f'scheme = "cubic"\n[topology]\nnodes = [{{ name = "hub" }}, {leaves}]\nlinks = [\n{links}\n]\n'
+        '[[flow]]\nfrom = "n0"\nto = "n1"\nsize = "1 MB"\n'
+    )
+    port = nodes.free_port(socket.SOCK_DGRAM)
+    lines = ['network = "net.toml"', 'node = "hub"', 'key = "hub.key"', f'listen = "127.0.0.1:{port}"']
+    for i in range(count):
+        key = hashlib.sha256(f"{i}".encode()).hexdigest()
+        lines += ["[[neighbour]]", f'node = "n{i}"', f'key = "{key}"', 'address = "127.0.0.1:9"']
+    (tmp_path / "hub.toml").write_text("\n".join(lines) + "\n")
+
+    def midpathd(*words):
+        command = [program, "node", *words]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    midpathd("key", "hub.key")
+    hub = subprocess.Popen([program, "node", "up", "hub.toml"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 30
+        while not (tmp_path / "hub.sock").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        status = json.loads(midpathd("status", "hub.toml"))
+        assert [port["link"]["neighbour"] for port in status["ports"]] == [f"n{i}" for i in range(count)]
+        assert status["resident_bytes"] < 150e6, "14 kB a neighbour are measured"
+        midpathd("down", "hub.toml")
+        assert hub.wait(timeout=10) == 0
+    finally:
+        hub.kill()
+        hub.wait()

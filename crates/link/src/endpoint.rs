@@ -9,6 +9,7 @@
 //! A neighbour's *epoch* is drawn when its process starts. A new one says that it has forgotten its
 //! flows ([`Event::Up`]). No wall clock is used.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -19,6 +20,7 @@ use snow::{Builder, HandshakeState};
 use thiserror::Error;
 
 use super::datagram::{self, Cookie, Datagram};
+use super::due::Due;
 use super::key::{KeyError, PublicKey, SecretKey};
 use super::session::{Opened, Session};
 use super::stream::is_stream;
@@ -161,6 +163,9 @@ pub struct Endpoint {
     peers: Vec<Peer>,
     by_key: FxHashMap<PublicKey, usize>,
     by_index: FxHashMap<u32, usize>,
+    by_id: FxHashMap<PeerId, usize>,
+    by_address: BTreeSet<(SocketAddr, usize)>,
+    due: Due,
     epoch: u64,
     hellos: u32,
     cookies: Cookies,
@@ -297,16 +302,28 @@ impl Peer {
         }
     }
 
-    /// It is not where it was heard of last, but where it is configured to be, if that is known.
-    fn send_home(&mut self) {
-        self.address = self.spec.address.or(self.address);
-    }
-
     /// Whether a hello is due: there is no session, or it should be replaced.
     fn wants_session(&self, now: Time) -> bool {
-        let Some(session) = &self.current else { return true };
+        self.wants_session_at() <= now
+    }
+
+    fn wants_session_at(&self) -> Time {
+        let Some(session) = self.current.as_ref().filter(|s| !self.renew && !s.is_worn()) else { return Time::ZERO };
         let patience = if session.ours { Time::ZERO } else { REKEY_PATIENCE };
-        self.renew || session.is_worn() || now.saturating_sub(session.born) >= REKEY_AFTER.saturating_add(patience)
+        session.born.saturating_add(REKEY_AFTER).saturating_add(patience)
+    }
+
+    /// When something is to be done for it.
+    fn next(&self) -> Time {
+        let retry = self.begun.as_ref().map_or(Time::ZERO, |b| b.retry_at);
+        let can_be_greeted = self.address.is_some() && !self.spec.keys.is_empty();
+        let hello = can_be_greeted.then(|| self.wants_session_at().max(retry));
+        let alive = self.current.as_ref().map(|_| self.last_sent.saturating_add(KEEPALIVE));
+        let dead = self.up.then(|| self.last_heard_of.saturating_add(DEAD_AFTER));
+        let unused = self.pending.iter().map(|s| s.born.saturating_add(PENDING_FOR));
+        let old = self.current.iter().chain(&self.previous).map(|s| s.born.saturating_add(REJECT_AFTER));
+        let all = [hello, alive, dead].into_iter().flatten().chain(unused).chain(old);
+        all.min().unwrap_or(Time::MAX)
     }
 
     fn retry_at(&self, now: Time) -> Time {
@@ -325,6 +342,9 @@ impl Endpoint {
             peers: Vec::new(),
             by_key: FxHashMap::default(),
             by_index: FxHashMap::default(),
+            by_id: FxHashMap::default(),
+            by_address: BTreeSet::new(),
+            due: Due::default(),
             epoch: u64::from_be_bytes(random()?),
             hellos: 0,
             cookies: Cookies::new()?,
@@ -376,6 +396,9 @@ impl Endpoint {
     fn index_again(&mut self) {
         self.by_key =
             self.peers.iter().enumerate().flat_map(|(i, p)| p.spec.keys.iter().map(move |k| (*k, i))).collect();
+        self.by_id = self.peers.iter().enumerate().map(|(i, p)| (p.spec.id, i)).collect();
+        self.by_address = self.peers.iter().enumerate().filter_map(|(i, p)| p.address.map(|at| (at, i))).collect();
+        self.due = Due::new(self.peers.len(), Time::ZERO);
         self.by_index.clear();
         for (i, peer) in self.peers.iter_mut().enumerate() {
             let begun = peer.begun.as_ref().map(|b| b.index);
@@ -384,14 +407,34 @@ impl Endpoint {
         }
     }
 
+    fn peer(&self, id: PeerId) -> Option<&Peer> {
+        self.by_id.get(&id).map(|at| &self.peers[*at])
+    }
+
+    /// The neighbours that are at an address.
+    fn peers_at(&self, address: SocketAddr) -> impl Iterator<Item = &Peer> {
+        self.by_address.range((address, 0)..=(address, usize::MAX)).map(|(_, at)| &self.peers[*at])
+    }
+
+    /// A neighbour was there, and may be somewhere else now.
+    fn moved(&mut self, at: usize, before: Option<SocketAddr>) {
+        let after = self.peers[at].address;
+        if before != after {
+            if let Some(address) = before {
+                self.by_address.remove(&(address, at));
+            }
+            self.by_address.extend(after.map(|address| (address, at)));
+        }
+    }
+
     /// Whether a neighbour can be sent to.
     pub fn is_up(&self, peer: PeerId) -> bool {
-        self.peers.iter().any(|p| p.spec.id == peer && p.up)
+        self.peer(peer).is_some_and(|p| p.up)
     }
 
     /// Where a neighbour is.
     pub fn address(&self, peer: PeerId) -> Option<SocketAddr> {
-        self.peers.iter().find(|p| p.spec.id == peer)?.address
+        self.peer(peer)?.address
     }
 
     /// Whether a neighbour has been heard of from there.
@@ -401,19 +444,35 @@ impl Endpoint {
 
     /// The stream of this address has ended: who was behind it is where it is configured to be.
     pub fn on_end(&mut self, stream: SocketAddr) {
-        self.peers.iter_mut().filter(|p| p.address == Some(stream)).for_each(Peer::send_home);
+        for at in 0..self.peers.len() {
+            if self.peers[at].address == Some(stream) {
+                self.send_home(at);
+            }
+        }
+    }
+
+    /// A neighbour is not where it was heard of last, but where it is configured to be, if that is known.
+    fn send_home(&mut self, at: usize) {
+        let peer = &mut self.peers[at];
+        let before = peer.address;
+        peer.address = peer.spec.address.or(before);
+        self.moved(at, before);
     }
 
     /// Seals bytes for a neighbour; `out` is the datagram, and where to send it is returned.
     /// Nothing inside is a sign of life, which no driver needs to send.
     pub fn seal(&mut self, now: Time, peer: PeerId, inside: &[u8], out: &mut Vec<u8>) -> Result<SocketAddr, NotUp> {
-        let peer = self.peers.iter_mut().find(|p| p.spec.id == peer).ok_or(NotUp)?;
+        let at = *self.by_id.get(&peer).ok_or(NotUp)?;
+        let peer = &mut self.peers[at];
         let (Some(session), Some(address)) = (&mut peer.current, peer.address) else { return Err(NotUp) };
         if session.is_worn() || now.saturating_sub(session.born) >= REJECT_AFTER {
             return Err(NotUp);
         }
         session.seal(inside, out).map_err(|_| NotUp)?;
         peer.last_sent = now;
+        if session.is_worn() {
+            self.due.no_later(at, now);
+        }
         Ok(address)
     }
 
@@ -439,7 +498,7 @@ impl Endpoint {
             Some(Datagram::Retry { receiver, cookie }) => self.on_retry(now, from, receiver, cookie, out),
             Some(Datagram::Other(_)) => out.datagrams.push((from, datagram::versions())),
             Some(Datagram::Versions(versions)) => {
-                let asked = self.peers.iter().find(|p| p.begun.is_some() && p.address == Some(from));
+                let asked = self.peers_at(from).find(|p| p.begun.is_some());
                 let event = asked.map(|p| Event::Versions(p.spec.id, versions.to_vec()));
                 out.events.extend(event.filter(|_| !versions.contains(&datagram::VERSION)));
             }
@@ -482,12 +541,15 @@ impl Endpoint {
                 return None;
             }
         }
+        let before = peer.address;
         peer.heard(now, from);
-        if let Some(at) = peer.pending.iter().position(|s| s.local == receiver) {
-            let session = peer.pending.remove(at);
+        if let Some(place) = peer.pending.iter().position(|s| s.local == receiver) {
+            let session = peer.pending.remove(place);
             let gone = promote(peer, session, out);
             self.free(gone);
+            self.due.no_later(at, now);
         }
+        self.moved(at, before);
         (!inside.is_empty()).then_some(self.peers[at].spec.id)
     }
 
@@ -501,7 +563,7 @@ impl Endpoint {
         out: &mut Output,
     ) {
         let greeted = self.greeted.next(now);
-        if greeted > BUSY && !self.peers.iter().any(|p| p.address == Some(from)) {
+        if greeted > BUSY && self.peers_at(from).next().is_none() {
             self.counters.shed += 1;
             return;
         }
@@ -556,6 +618,7 @@ impl Endpoint {
         }
         peer.pending.push(Session::new((local, sender), now, false, key, (epoch, number), transport));
         self.by_index.insert(local, at);
+        self.due.no_later(at, now);
         out.datagrams.push((from, datagram::welcome(local, sender, &reply)));
         Some(())
     }
@@ -589,10 +652,13 @@ impl Endpoint {
         let epoch = u64::from_be_bytes(said);
         let number = peer.known.filter(|known| known.0 == epoch).map_or(0, |known| known.1);
         let session = Session::new((receiver, sender), now, true, begun.key, (epoch, number), transport);
+        let before = peer.address;
         peer.heard(now, from);
         peer.tries = 0;
         let (gone, id) = (promote(peer, session, out), peer.spec.id);
         self.free(gone);
+        self.moved(at, before);
+        self.due.no_later(at, now);
         self.say_something(now, id, out);
     }
 
@@ -613,32 +679,30 @@ impl Endpoint {
     /// Called at [`Endpoint::next_wake`], or at any time: begins handshakes, says that we are here,
     /// finds who is gone.
     pub fn poll(&mut self, now: Time, out: &mut Output) {
-        for at in 0..self.peers.len() {
-            self.forget_old(at, now, out);
-            let peer = &self.peers[at];
-            let due = peer.begun.as_ref().is_none_or(|b| b.retry_at <= now);
-            if peer.wants_session(now) && due && peer.address.is_some() {
-                self.begin(at, now, out);
-            }
-            let peer = &self.peers[at];
-            if peer.current.is_some() && now.saturating_sub(peer.last_sent) >= KEEPALIVE {
-                self.say_something(now, self.peers[at].spec.id, out);
-            }
+        while let Some(at) = self.due.pop(now) {
+            self.poll_peer(at, now, out);
+            let next = self.peers[at].next();
+            // What could not be done now, for want of a good key or of randomness, is tried again in a second.
+            self.due.no_later(at, if next > now { next } else { now.saturating_add(Time::from_secs(1)) });
+        }
+    }
+
+    fn poll_peer(&mut self, at: usize, now: Time, out: &mut Output) {
+        self.forget_old(at, now, out);
+        let peer = &self.peers[at];
+        let due = peer.begun.as_ref().is_none_or(|b| b.retry_at <= now);
+        if peer.wants_session(now) && due && peer.address.is_some() {
+            self.begin(at, now, out);
+        }
+        let peer = &self.peers[at];
+        if peer.current.is_some() && now.saturating_sub(peer.last_sent) >= KEEPALIVE {
+            self.say_something(now, self.peers[at].spec.id, out);
         }
     }
 
     /// When it is to be polled next, at the latest.
-    pub fn next_wake(&self, now: Time) -> Time {
-        let of = |peer: &Peer| {
-            let retry = peer.begun.as_ref().map(|b| b.retry_at);
-            let hello = (peer.wants_session(now) && peer.address.is_some()).then(|| retry.unwrap_or(now));
-            let alive = peer.current.as_ref().map(|_| peer.last_sent.saturating_add(KEEPALIVE));
-            let dead = peer.up.then(|| peer.last_heard_of.saturating_add(DEAD_AFTER));
-            [hello, alive, dead].into_iter().flatten().min()
-        };
-        // Rekeying and what is old are looked at each second.
-        let next = self.peers.iter().filter_map(of).min().unwrap_or(Time::MAX);
-        next.min(now.saturating_add(Time::from_secs(1)))
+    pub fn next_wake(&self) -> Time {
+        self.due.next()
     }
 
     fn forget_old(&mut self, at: usize, now: Time, out: &mut Output) {
@@ -652,8 +716,8 @@ impl Endpoint {
             peer.up = false;
             gone.extend(peer.current.take().map(|s| s.local));
             gone.extend(peer.previous.take().map(|s| s.local));
-            peer.send_home();
             out.events.push(Event::Down(peer.spec.id));
+            self.send_home(at);
         }
         self.free(gone);
     }

@@ -22,6 +22,7 @@
 //! that lies in what it sends (prices, nonces), which is the schemes' business.
 
 pub mod datagram;
+mod due;
 pub mod endpoint;
 pub mod frame;
 pub mod governor;
@@ -33,6 +34,7 @@ mod session;
 pub mod stream;
 pub mod unconfirmed;
 
+pub use due::Due;
 pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
 pub use frame::Frame;
 pub use governor::{Arrivals, Governor, Report};

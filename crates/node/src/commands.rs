@@ -11,7 +11,9 @@ use serde_json::Value;
 
 /// A command has to be said within this.
 const PATIENCE: Time = Time::from_secs(1);
-/// Commands at once.
+/// An answer has to be taken in within this.
+const TAKEN_IN: Time = Time::from_secs(5);
+/// Commands at once, those included whose answers are being taken in.
 const MOST: usize = 16;
 /// The longest command.
 const LONGEST: usize = 1024;
@@ -33,19 +35,22 @@ pub struct CommandLines {
     waits: Option<Waits>,
     /// Each with what it has said so far, and since when.
     asking: Vec<(UnixStream, Vec<u8>, Time)>,
+    /// Each with what it has not taken in yet of its answer, and until when it may.
+    answering: Vec<(UnixStream, Vec<u8>, Time)>,
 }
 
 impl CommandLines {
     /// Takes commands at a socket; a loop that never `waits` has to ask again and again.
     pub fn new(listener: UnixListener, waits: Option<Waits>) -> io::Result<CommandLines> {
         listener.set_nonblocking(true)?;
-        Ok(CommandLines { listener, waits, asking: Vec::new() })
+        Ok(CommandLines { listener, waits, asking: Vec::new(), answering: Vec::new() })
     }
 
     /// The commands that have come in whole, with who wants the answer.
     pub fn take(&mut self, now: Time) -> Vec<(Asking, Vec<u8>)> {
+        self.answering.retain_mut(|(stream, rest, until)| *until > now && !hand_over(stream, rest));
         while let Ok((stream, _)) = self.listener.accept() {
-            if self.asking.len() < MOST && self.prepare(&stream).is_ok() {
+            if self.asking.len() + self.answering.len() < MOST && self.prepare(&stream).is_ok() {
                 self.asking.push((stream, Vec::new(), now));
             }
         }
@@ -72,6 +77,19 @@ impl CommandLines {
         whole
     }
 
+    /// Answers. One who does not take it in in time, or is gone, does not get all of it.
+    pub fn answer(&mut self, asking: Asking, answer: &Value, now: Time) {
+        let (mut stream, mut rest) = (asking.0, format!("{answer}\n").into_bytes());
+        if !hand_over(&mut stream, &mut rest) {
+            self.answering.push((stream, rest, now.saturating_add(TAKEN_IN)));
+        }
+    }
+
+    /// Those whose answers wait until they take more of them in.
+    pub fn answering(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.answering.iter().map(|(stream, ..)| stream.as_fd())
+    }
+
     fn prepare(&self, stream: &UnixStream) -> io::Result<()> {
         let Some(waits) = self.waits else { return stream.set_nonblocking(true) };
         stream.set_read_timeout(Some(waits.line))?;
@@ -89,11 +107,16 @@ impl AsFd for CommandLines {
 #[derive(Debug)]
 pub struct Asking(UnixStream);
 
-impl Asking {
-    /// Answers. One who does not take it in time, or is gone, gets none.
-    pub fn answer(mut self, answer: &Value) {
-        let _ = self.0.write_all(format!("{answer}\n").as_bytes());
+/// Writes as much as is taken in. Whether that is all, or nobody is there any more.
+fn hand_over(stream: &mut UnixStream, rest: &mut Vec<u8>) -> bool {
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(written) => drop(rest.drain(..written)),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
     }
+    true
 }
 
 #[cfg(test)]
@@ -121,13 +144,42 @@ mod tests {
             let mut whole = commands.take(Time::from_ms(500));
             let (asking, line) = whole.pop().expect("a command");
             assert_eq!((line.as_slice(), whole.len()), (b"status".as_slice(), 0));
-            asking.answer(&serde_json::json!({"up": true}));
+            commands.answer(asking, &serde_json::json!({"up": true}), Time::ZERO);
             let mut answer = String::new();
             // What was not read makes a reset of the end; the answer was there before.
             let _ = client.read_to_string(&mut answer);
             assert_eq!(answer, "{\"up\":true}\n");
             let _ = std::fs::remove_file(path);
         }
+    }
+
+    /// A status of thousands of links is more than a socket holds: it comes whole, and the loop never stands still for
+    /// one that takes nothing in.
+    #[test]
+    fn an_answer_of_any_length_comes_whole() {
+        let (mut commands, path) = commands(None, "long");
+        let long = "7".repeat(10_000_000);
+        let ask = |commands: &mut CommandLines| {
+            let mut client = UnixStream::connect(&path).expect("it connects");
+            client.write_all(b"status\n").expect("it is written");
+            let (asking, _) = commands.take(Time::ZERO).pop().expect("a command");
+            commands.answer(asking, &serde_json::json!(long), Time::ZERO);
+            client
+        };
+        let (mut client, idle) = (ask(&mut commands), ask(&mut commands));
+        assert_eq!(commands.answering().count(), 2);
+        let reader = std::thread::spawn(move || {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).map(|_| answer)
+        });
+        while commands.answering().count() == 2 {
+            assert!(commands.take(Time::from_secs(4)).is_empty());
+        }
+        assert_eq!(reader.join().expect("it ends").expect("it is read"), format!("\"{long}\"\n"));
+        commands.take(TAKEN_IN);
+        assert_eq!(commands.answering().count(), 0, "one that takes nothing in is left");
+        drop(idle);
+        let _ = std::fs::remove_file(path);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use midpath_core::roles::{
 };
 use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
+use midpath_link::Due;
 
 use crate::bytes::{Bytes, Incoming, Outgoing, Windows};
 use crate::carry_bytes;
@@ -175,6 +176,8 @@ pub type Frame = (PortId, Vec<u8>);
 
 struct Wires {
     of: Vec<Wire>,
+    /// When what they send has been sent.
+    due: Due,
     bytes: Bytes,
     frames: Vec<Frame>,
     overhead: u32,
@@ -202,7 +205,8 @@ impl Wires {
         let packet = pool.take(pkt);
         let wire = &mut self.of[usize::from(port.0)];
         let bytes = wire.bytes_on_link(packet.size, self.overhead);
-        wire.schedule.begin(now, bytes);
+        let (ends, _) = wire.schedule.begin(now, bytes);
+        self.due.no_later(usize::from(port.0), ends);
         let payload = payload.unwrap_or_else(|| vec![0; usize::from(packet.payload)].into());
         let mut frame = Vec::with_capacity(packet.size as usize);
         wire::encode_with(&packet, &payload, &mut frame);
@@ -267,6 +271,7 @@ impl Host {
         };
         let wires = Wires {
             of: (0..node.ports()).map(wire).collect(),
+            due: Due::new(node.ports(), Time::MAX),
             bytes: Bytes::new(settings.windows),
             frames: Vec::new(),
             overhead: settings.overhead,
@@ -407,11 +412,9 @@ impl Host {
 
     /// Does what is due: packets that have been sent, wake-ups.
     pub fn on_time(&mut self, now: Time) {
-        for port in 0..self.wires.of.len() {
-            while self.wires.of[port].schedule.ends() <= now {
-                self.wires.of[port].schedule.end();
-                self.pull(PortId(port as u16), now);
-            }
+        while let Some(port) = self.wires.due.pop(now) {
+            self.wires.of[port].schedule.end();
+            self.pull(PortId(port as u16), now);
         }
         while self.node.next_wake() <= now {
             if self.node.on_wake(now, &mut self.pool, &mut self.wires) == Woken::Nothing {
@@ -423,8 +426,7 @@ impl Host {
 
     /// When something is due next.
     pub fn next(&self) -> Time {
-        let busy = self.wires.of.iter().map(|wire| wire.schedule.ends());
-        busy.min().unwrap_or(Time::MAX).min(self.node.next_wake())
+        self.wires.due.next().min(self.node.next_wake())
     }
 
     /// What is to be sent to neighbours.

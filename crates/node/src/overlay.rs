@@ -1,14 +1,15 @@
 //! Links to neighbours over UDP or TCP: keys, sessions and rates are `midpath-link`'s; here a neighbour
 //! is a port, and a frame is a packet.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
-    Arrivals, Counters, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec, PublicKey,
-    Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
+    Arrivals, Counters, Due, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec,
+    PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
 };
 use serde::Deserialize;
 
@@ -310,6 +311,14 @@ impl Link {
         }
     }
 
+    /// When something is to be done.
+    fn next(&self) -> Time {
+        match &self.below {
+            Below::Datagrams(below) => below.next(),
+            Below::Connection(gate) => gate.next(),
+        }
+    }
+
     fn rate(&self) -> Option<Rate> {
         match &self.below {
             Below::Datagrams(below) => below.governor.rate(),
@@ -340,6 +349,9 @@ pub struct Overlay {
     sealed: Vec<u8>,
     /// The last packet that came in parts.
     whole: Vec<u8>,
+    /// When something is to be done on a link, and on which something has been done since the last turn.
+    due: Due,
+    touched: BTreeSet<usize>,
 }
 
 impl Overlay {
@@ -348,7 +360,8 @@ impl Overlay {
         let endpoint = Endpoint::new(secret, specs(neighbours), now)?;
         let links = neighbours.iter().map(|n| Link::new(n, now)).collect();
         let [inside, frame, sealed, whole] = [const { Vec::new() }; 4];
-        Ok(Overlay { endpoint, links, inside, output: Output::default(), frame, sealed, whole })
+        let (due, touched) = (Due::new(neighbours.len(), Time::ZERO), BTreeSet::new());
+        Ok(Overlay { endpoint, links, inside, output: Output::default(), frame, sealed, whole, due, touched })
     }
 
     /// Takes other keys, addresses and rates of the same neighbours. A neighbour without keys is down.
@@ -356,6 +369,7 @@ impl Overlay {
         self.endpoint.set_secret(secret);
         self.endpoint.set_peers(specs(neighbours), now, &mut self.output);
         self.links.iter_mut().zip(neighbours).for_each(|(link, neighbour)| link.set(neighbour));
+        self.touched.extend(0..self.links.len());
         self.carry_out(now, out);
     }
 
@@ -382,6 +396,7 @@ impl Overlay {
                 }
             };
             let Some(link) = self.links.get_mut(peer.0 as usize) else { continue };
+            self.touched.insert(peer.0 as usize);
             let address = self.endpoint.address(peer);
             if let Some(restarted) = what {
                 link.on_up(restarted, address, now);
@@ -448,11 +463,12 @@ impl Overlay {
         Some(())
     }
 
-    /// The link whose packets go over a stream.
+    /// The link whose packets go over a stream: something is done on it.
     fn gate(&mut self, stream: SocketAddr) -> Option<&mut Gate> {
         let heard_by = |at: &usize| self.endpoint.address(PeerId(*at as u32)) == Some(stream);
         let ours = stream::neighbour(stream).map(|neighbour| neighbour as usize);
         let at = ours.or_else(|| (0..self.links.len()).find(heard_by))?;
+        self.touched.insert(at);
         match &mut self.links.get_mut(at)?.below {
             Below::Connection(gate) => Some(gate),
             Below::Datagrams(_) => None,
@@ -472,6 +488,7 @@ impl Links for Overlay {
         let peer = self.endpoint.handle(now, from, bytes, &mut self.inside, &mut self.output);
         self.carry_out(now, out);
         let port = peer.map(|peer| peer.0 as usize).filter(|port| *port < self.links.len())?;
+        self.touched.insert(port);
         self.on_frame(port, (from, bytes.len()), now, out)?;
         let packet = match (Frame::read(&self.inside)?, &mut self.links[port].below) {
             (Frame::Packet { packet, .. }, _) => packet,
@@ -488,6 +505,7 @@ impl Links for Overlay {
         let at = usize::from(port.0);
         let peer = PeerId(at as u32);
         let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.address(peer).map_or(OUTSIDE, outside));
+        self.touched.insert(at);
         let link = &mut self.links[at];
         if !up {
             link.not_up += 1;
@@ -514,26 +532,22 @@ impl Links for Overlay {
         }
     }
 
-    fn poll(&mut self, now: Time, out: &mut Outbox) {
+    fn poll(&mut self, now: Time, out: &mut Outbox) -> Vec<PortId> {
         self.endpoint.poll(now, &mut self.output);
         self.carry_out(now, out);
-        for port in 0..self.links.len() {
+        self.touched.extend(std::iter::from_fn(|| self.due.pop(now)));
+        let touched = std::mem::take(&mut self.touched);
+        for &port in &touched {
             if self.endpoint.is_up(PeerId(port as u32)) {
                 self.poll_link(port, now, out);
+                self.due.no_later(port, self.links[port].next());
             }
         }
+        touched.into_iter().map(|port| PortId(port as u16)).collect()
     }
 
-    fn next(&self, now: Time) -> Time {
-        let of = |(port, link): (usize, &Link)| {
-            let up = self.endpoint.is_up(PeerId(port as u32));
-            let wakes = match &link.below {
-                Below::Datagrams(below) => below.next(),
-                Below::Connection(gate) => gate.next(),
-            };
-            if up { wakes } else { Time::MAX }
-        };
-        self.links.iter().enumerate().map(of).min().unwrap_or(Time::MAX).min(self.endpoint.next_wake(now))
+    fn next(&self) -> Time {
+        self.due.next().min(self.endpoint.next_wake())
     }
 
     fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
@@ -621,5 +635,57 @@ mod tests {
             let datagram = MTU + (frame::PACKET + datagram::OVERHEAD) as u32;
             assert!(datagram + outside(address) <= 1500 && datagram <= most(Some(address)).into(), "{address}");
         }
+    }
+
+    /// A minute of a hub and a leaf that is up, beside neighbours that are not: turns of the hub, and ports that it looked at.
+    fn minute(neighbours: usize) -> (usize, usize) {
+        let place = |last: usize| SocketAddr::from(([192, 0, 2, last as u8], 7000));
+        let secrets = [1, 2].map(|_| SecretKey::generate().expect("random numbers"));
+        let to = |keys: Vec<PublicKey>, address| Neighbour {
+            name: "n".to_owned(),
+            keys,
+            address,
+            kind: Kind::Udp,
+            rate: Rate::from_mbps(50),
+            dedicated: false,
+        };
+        let mut all = vec![to(vec![secrets[1].public()], Some(place(1)))];
+        // Some are nowhere, some are not allowed.
+        all.resize_with(neighbours, || to(vec![SecretKey::generate().expect("random numbers").public()], None));
+        for struck in all.iter_mut().skip(2).step_by(2) {
+            struck.keys.clear();
+            struck.address = Some(place(9));
+        }
+        let leaf = [to(vec![secrets[0].public()], Some(place(0)))];
+        let [hub, leaf] = [(secrets[0].clone(), &all[..]), (secrets[1].clone(), &leaf[..])];
+        let mut ends = [hub, leaf].map(|(secret, to)| Overlay::new(secret, to, Time::ZERO).expect("random numbers"));
+        let (mut now, mut turns, mut ports) = (Time::ZERO, 0, 0);
+        while now < Time::from_secs(60) {
+            for at in [0, 1] {
+                let mut out = Outbox::default();
+                let touched = ends[at].poll(now, &mut out);
+                assert!(ends[at].next() > now, "what is due is done");
+                (turns, ports) = if at == 0 { (turns + 1, ports + touched.len()) } else { (turns, ports) };
+                let mut answers = out;
+                for side in [1 - at, at, 1 - at] {
+                    let mut more = Outbox::default();
+                    for (_, datagram) in answers.datagrams().filter(|(to, _)| *to != place(9)) {
+                        ends[side].receive(now, place(1 - side), datagram, &mut more);
+                    }
+                    answers = more;
+                }
+            }
+            now = ends[0].next().min(ends[1].next());
+        }
+        assert!(ends[0].endpoint.is_up(PeerId(0)) && !ends[0].endpoint.is_up(PeerId(1)));
+        (turns, ports)
+    }
+
+    #[test]
+    fn neighbours_that_have_nothing_to_do_cost_no_turn() {
+        let ((turns, ports), (many_turns, many_ports)) = (minute(2), minute(502));
+        // Each is looked at once, at the beginning.
+        assert!(many_turns <= turns + 3, "{many_turns} turns, {turns} with two neighbours");
+        assert!(many_ports <= ports + 503, "{many_ports} ports, {ports} with two neighbours");
     }
 }

@@ -47,10 +47,11 @@ pub trait Links {
     ) -> Option<(PortId, &'a [u8])>;
     /// Called with a frame for the neighbour behind a port.
     fn send(&mut self, now: Time, port: PortId, frame: &[u8], out: &mut Outbox);
-    /// Called when the time has come, and after anything else: what is due.
-    fn poll(&mut self, now: Time, out: &mut Outbox);
-    /// When something is due.
-    fn next(&self, now: Time) -> Time;
+    /// Called when the time has come, and after anything else: does what is due, and says for which ports rates and
+    /// rooms may have changed.
+    fn poll(&mut self, now: Time, out: &mut Outbox) -> Vec<PortId>;
+    /// When something is due, or earlier.
+    fn next(&self) -> Time;
     /// How fast a port may send now, all headers counted; `None` for not at all.
     fn rate(&self, port: PortId, now: Time) -> Option<Rate>;
     /// The rate that a port is served at over time, where that may be less.
@@ -269,8 +270,7 @@ impl<L: Links> Station<L> {
     /// What flows have brought goes to connections, and what the host and the links have to say onto
     /// the network.
     fn serve(&mut self, now: Time) {
-        self.links.poll(now, &mut self.out);
-        for port in (0..self.host.node().ports()).map(|p| PortId(p as u16)) {
+        for port in self.links.poll(now, &mut self.out) {
             self.links.whole(port).into_iter().for_each(|whole| self.host.set_whole(port, whole, now));
             self.host.set_rate(port, self.links.rate(port, now), now);
             if let Some(served) = self.links.served(port) {
@@ -321,7 +321,7 @@ impl<L: Links> Station<L> {
     /// Sleeps until a socket has something or something is due.
     fn wait(&mut self) -> io::Result<()> {
         let now = self.now();
-        let due = self.host.next().min(self.links.next(now)).min(self.tick_at);
+        let due = self.host.next().min(self.links.next()).min(self.tick_at);
         let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut fds = vec![
@@ -329,7 +329,10 @@ impl<L: Links> Station<L> {
             PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN),
         ];
         fds.extend(self.bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
+        let commands = fds.len();
         fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
+        let answering = self.commands.iter().flat_map(CommandLines::answering);
+        fds.extend(answering.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         let own = fds.len();
         fds.extend(self.streams.fds());
         match poll(&mut fds, Some(&timeout)) {
@@ -342,7 +345,7 @@ impl<L: Links> Station<L> {
                 let streams = woken[own..].contains(&true);
                 self.ready = Ready { links: woken[0], streams, applications: woken[1] };
                 let rung = self.bell.is_some() && woken[2];
-                let asked = self.commands.is_some() && woken[own - 1];
+                let asked = woken[commands..own].contains(&true);
                 if streams {
                     self.streams.note(woken[own..].iter().copied());
                 }
@@ -376,7 +379,9 @@ impl<L: Links> Station<L> {
     fn take_commands(&mut self, now: Time) {
         for (asking, line) in self.commands.as_mut().map(|commands| commands.take(now)).unwrap_or_default() {
             let answer = self.command(&line, now);
-            asking.answer(&answer);
+            if let Some(commands) = &mut self.commands {
+                commands.answer(asking, &answer, now);
+            }
         }
     }
 
@@ -520,8 +525,10 @@ impl Links for PlainLinks {
     fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Outbox) {
         out.push(self.peers[usize::from(port.0)].0, frame);
     }
-    fn poll(&mut self, _now: Time, _out: &mut Outbox) {}
-    fn next(&self, _now: Time) -> Time {
+    fn poll(&mut self, _now: Time, _out: &mut Outbox) -> Vec<PortId> {
+        (0..self.peers.len()).map(|port| PortId(port as u16)).collect()
+    }
+    fn next(&self) -> Time {
         Time::MAX
     }
     fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {

@@ -150,8 +150,7 @@ impl World {
     fn serve(&mut self, at: usize) {
         let (now, mut out) = (self.now, Outbox::default());
         let Node { host, links } = &mut self.nodes[at];
-        links.poll(now, &mut out);
-        for port in (0..NEIGHBOURS[at].len()).map(|port| PortId(port as u16)) {
+        for port in links.poll(now, &mut out) {
             links.whole(port).into_iter().for_each(|whole| host.set_whole(port, whole, now));
             host.set_rate(port, links.rate(port, now), now);
         }
@@ -182,7 +181,7 @@ impl World {
         let mut tick = self.now;
         while self.now < until {
             let arrives = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
-            let wakes = self.nodes.iter().map(|node| node.host.next().min(node.links.next(self.now))).min().unwrap();
+            let wakes = self.nodes.iter().map(|node| node.host.next().min(node.links.next())).min().unwrap();
             self.now = arrives.min(wakes).min(tick).min(until).max(self.now);
             let now = self.now;
             if arrives <= now {

@@ -20,7 +20,9 @@ impl Station {
     pub(super) fn take_commands(&mut self, now: Time) {
         for (asking, line) in self.control.as_mut().map(|control| control.take(now)).unwrap_or_default() {
             let answer = self.command(&line, now);
-            asking.answer(&answer);
+            if let Some(control) = &mut self.control {
+                control.answer(asking, &answer, now);
+            }
         }
     }
 
