@@ -8,11 +8,12 @@ use crate::metrics::Text;
 type Metric = (&'static str, &'static str, &'static str);
 
 /// What only grows, of each port.
-const PORT_COUNTERS: [Metric; 8] = [
+const PORT_COUNTERS: [Metric; 9] = [
     ("port_packets", "Packets sent.", "/packets"),
     ("port_bytes", "Bytes of packets sent, headers of the overlay not counted.", "/bytes"),
     ("link_ups", "How often the neighbour came up.", "/link/ups"),
     ("link_restarts", "How often the neighbour had started again.", "/link/restarts"),
+    ("link_in_parts", "Packets that went in parts, for the path carries less.", "/link/in_parts"),
     ("link_too_large", "Packets that no path found so far carries.", "/link/too_large"),
     ("link_not_up", "Packets for a neighbour that was not there.", "/link/not_up"),
     ("link_silences", "How often nothing came back any more.", "/link/silences"),
@@ -20,13 +21,14 @@ const PORT_COUNTERS: [Metric; 8] = [
 ];
 
 /// What goes up and down, of each port.
-const PORT_GAUGES: [Metric; 6] = [
+const PORT_GAUGES: [Metric; 7] = [
     ("link_up", "Whether the neighbour can be sent to.", "/link/up"),
     ("port_served_bits_per_second", "The rate that the link is served at now, all headers counted.", "/served_bps"),
     ("port_configured_bits_per_second", "The rate that it is served at most.", "/link/configured_bps"),
     ("port_queue_packets", "Packets that wait.", "/queue/packets"),
     ("port_queue_bytes", "Bytes that wait.", "/queue/bytes"),
-    ("link_largest_packet_bytes", "The largest packet that the path carries.", "/link/largest_packet"),
+    ("link_largest_packet_bytes", "The largest packet that goes whole.", "/link/largest_packet"),
+    ("link_path_mtu_bytes", "The path MTU that was found.", "/link/path_mtu"),
 ];
 
 /// What only grows, of the node.
