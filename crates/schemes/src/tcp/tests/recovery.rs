@@ -61,6 +61,20 @@ fn the_window_is_halved_once_for_all_losses_of_one_window() {
     }
 }
 
+/// What limited transmit has sent beyond the window does not count, and is not taken off the window either.
+#[test]
+fn a_loss_halves_the_same_window_however_it_is_found() {
+    for lost in [5, 12, 30, 70, 200] {
+        let [by_time, by_count] = [TcpParams::default(), rfc6675()].map(|tcp| {
+            let lab = lab(tcp, lose_segments(&[lost]));
+            assert_eq!(lab.report().timeouts, 0);
+            lab.sender().window().ssthresh
+        });
+        // The first duplicate may count in FlightSize.
+        assert!(by_time.abs_diff(by_count) <= MSS / 2, "segment {lost}: {by_time}, {by_count}");
+    }
+}
+
 /// RFC 9937's point: it sends in proportion to what arrives, where RFC 6675 waits for half a
 /// window, then bursts.
 #[test]

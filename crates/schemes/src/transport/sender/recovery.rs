@@ -18,7 +18,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// RFC 6675, §5, step 4; RFC 6582, §3.2, step 2.
     pub(super) fn enter_recovery(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
         // While what is late was waited for, more has been SACKed than a window.
-        let flight = if self.adapts() { self.flight().min(self.window.cwnd) } else { self.flight() };
+        let flight = if self.adapts() { self.within_window() } else { self.flight() };
         self.begin_recovery(flight, news, ctx);
     }
 
@@ -27,7 +27,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// losses go on a flow would keep its window for good. So the window counts (as in Linux), where
     /// that is less; RFC 9438, §4.6, allows it.
     fn enter_recovery_again(&mut self, news: &News, ctx: &mut EndpointCtx<'_>) {
-        self.begin_recovery(self.flight().min(self.window.cwnd), news, ctx);
+        self.begin_recovery(self.within_window(), news, ctx);
+    }
+
+    /// FlightSize, and no more than the window and what limited transmit has sent beyond it: that does not count.
+    fn within_window(&self) -> u64 {
+        self.flight().min(self.window.cwnd + self.limited_transmit)
     }
 
     fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
