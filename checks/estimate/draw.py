@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath import Scenario
-from midpath.matrix.entries import entry
+from midpath.matrix.entries import Entry
 
 sys.path.append(str(Path(__file__).parents[1]))
 from scenes import log_uniform
@@ -121,6 +121,5 @@ def scheme_of(number: int) -> str:
 
 def scenario(number: int) -> Scenario:
     """The scenario under its scheme and the queues that it is made for."""
-    column = entry(scheme_of(number))
-    queue = {f"queue.{key}": value for key, value in column.queue.items()}
-    return Scenario.from_dict(scene(number)).with_(scheme=column.scheme, changes=dict(column.changes) | queue)
+    column = Entry(scheme_of(number))
+    return Scenario.from_dict(scene(number)).with_(scheme=column.scheme, changes=column.changes)

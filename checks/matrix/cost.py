@@ -90,7 +90,7 @@ def page(names: list[str]) -> Iterator[str]:
     )
     for one in columns:
         found = costs[one.name]
-        about = [midpath.schemes.described(part) for part in one.scheme.split("+")]
+        about = [midpath.schemes.described(part) for part in one.column.schemes]
         own = "; ".join(text for each in about for text in each.costs) or "nothing"
         yield scenes.row(
             [

@@ -60,7 +60,7 @@ def an_event(one: entries.Entry) -> tuple[int, float]:
 
 def loading() -> tuple[int, float, int]:
     """Events, seconds of processor time until all of their columns can be searched, and the file's bytes."""
-    result = midpath.run(matrix.long_flows(entries.entry("newreno"), "60 s").with_(changes=MILLION))
+    result = midpath.run(matrix.long_flows(entries.Entry("newreno"), "60 s").with_(changes=MILLION))
     with tempfile.TemporaryDirectory() as folder:
         result.save(Path(folder) / "out")
         size = (Path(folder) / "out" / "trace.parquet").stat().st_size

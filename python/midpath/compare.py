@@ -23,6 +23,7 @@ from midpath.provenance import require_alike, together
 from midpath.result import Result, distinct_warnings, load
 from midpath.run import as_names, as_scenario
 from midpath.scenario import MOST_SEEDS, VARIANTS, Scenario, parse
+from midpath.schemes import column
 from midpath.stats import Estimate, estimate, paired_excess, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
@@ -137,7 +138,9 @@ class Comparison:
         if self.of(self.schemes[0])[0].run.get("kind") == "lab":
             return True  # real time never repeats itself
         if len(self.seeds) == 1:
-            return draws({key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS})
+            asked = {key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS}
+            queues = {part for scheme in self.schemes for part in column(scheme).queue.split("_")}
+            return draws(asked) or bool(queues & DRAWN_KINDS)
         return any(_differ(self.of(scheme)) for scheme in self.schemes)
 
     @functools.cached_property
@@ -337,7 +340,7 @@ def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:
 DRAWN_KEYS = {"jitter", "corruption", "homes", "senders"}
 DRAWN_KINDS = {
     *("poisson", "ppbp", "pareto", "bounded-pareto", "exponential", "log-normal", "cdf"),
-    *("permutation", "random", "gravity", "red", "waxman"),
+    *("permutation", "random", "gravity", "red", "pie", "waxman"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from midpath.palette import name
 from midpath.result import Result
-from midpath.schemes import described
+from midpath.schemes import column, described
 from midpath.units import quantity
 
 # Memories that differ by less than this are the same: limits are rounded to bytes.
@@ -61,7 +61,7 @@ def equipment_of(result: Result) -> Equipment | None:
     rows = [row for row in rows if row["at"] == "routers"] or rows
     if not rows:
         return None
-    transport = result.scheme.partition("+")[0]
+    transport = column(result.scheme).transport
     networks = _distinct(row["scheme"] for row in rows)
     stores = [row["store_bytes"] for row in rows if row["store_bytes"]]
     return Equipment(

@@ -16,7 +16,7 @@ from zlib import crc32
 
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.schemes import described
+from midpath.schemes import column, described
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ ASKED = {"orange": "red"}
 ASKED_DOTTED = {"orange": "brown", "green": "teal", "blue": "magenta", "purple": "indigo"}
 # Beyond ten curves colours come again, with the marker and the dash of the look so many places on.
 TURN = 3
+# The least start of the hash of a queue's name from which the nine common queues (test_palette.py) differ.
+APART = 687
 COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 # States of a scheme's ports, by their tones: areas, not lines. Grey where nothing is wrong, red where a port asks
 # others to slow down. Okabe and Ito's colours (https://jfly.uni-koeln.de/color/).
@@ -92,12 +94,14 @@ def tints() -> dict[str, dict[str, str]]:
 
 
 def name(scheme: str) -> str:
-    """The scheme's name as people write it; of a transport over a network, both."""
+    """A column's name as people write it: `CUBIC + RPM`, `CUBIC @ fq_codel`."""
     if scheme == IDEAL:
         return "Ideal"
     if scheme.startswith(VARIANT):
         return scheme.removeprefix(VARIANT)
-    return " + ".join(described(part).title for part in scheme.split("+"))
+    found = column(scheme)
+    titles = " + ".join(described(part).title for part in found.schemes)
+    return f"{titles} @ {found.queue}" if found.queue else titles
 
 
 def choose(wanted: Mapping[str, str]) -> None:
@@ -117,11 +121,16 @@ def preferred(scheme: str) -> str:
     """The name of the look that a scheme has where no other of the figure comes first."""
     if _chosen.get(scheme) in HUES:
         return _chosen[scheme]
-    asks = described(_transport(scheme))
+    found, names = column(scheme), list(HUES)
+    if found.queue:
+        # Never the look of the transport over plain queues, which is beside it most of the time.
+        plain = names.index(preferred("+".join(found.schemes)))
+        return names[(plain + 1 + crc32(found.queue.encode(), APART) % (len(names) - 1)) % len(names)]
+    asks = described(found.transport)
     dotted = ASKED_DOTTED.get(asks.hue) if asks.dash == "dot" else None
     hue = dotted or ASKED.get(asks.hue, asks.hue)
     # The same in each figure, whoever else is there.
-    return hue if hue in HUES else list(HUES)[crc32(scheme.encode()) % len(HUES)]
+    return hue if hue in HUES else names[crc32(scheme.encode()) % len(names)]
 
 
 def looks(schemes: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -145,11 +154,6 @@ def _rank(scheme: str) -> tuple[bool, bool, bool, str]:
     asks = described(scheme)
     owns = asks.hue in HUES | ASKED and asks.dash in ("", "solid")
     return scheme not in _chosen, not owns, not (asks.dash == "dot" and asks.hue in ASKED_DOTTED), scheme
-
-
-def _transport(scheme: str) -> str:
-    """Of a transport over a network, the transport."""
-    return scheme.partition("+")[0]
 
 
 def _turned(hue: str, turn: int) -> Look:

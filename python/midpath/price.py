@@ -7,12 +7,12 @@ from typing import Any
 
 from midpath.compare import Comparison
 from midpath.errors import UsageError
-from midpath.schemes import Description, described, shipped
+from midpath.schemes import Description, column, described, shipped
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Of a scheme, or of a transport over a network."""
+    """Of a scheme, of a transport over a network, over queues."""
 
     scheme: str
     hosts: str
@@ -25,12 +25,13 @@ class Asked:
 
 
 def asked_by(scheme: str) -> Asked:
-    """What a scheme says that it costs; of a transport over a network, both."""
-    parts = [_known(part) for part in scheme.split("+")]
+    """What a scheme says that it costs; of a transport over a network, both; over queues, that routers have these."""
+    found = column(scheme)
+    parts = [_known(part) for part in found.schemes]
     return Asked(
         scheme,
         next((part.hosts for part in parts if part.hosts), ""),
-        next((part.routers for part in reversed(parts) if part.routers), ""),
+        next((part.routers for part in reversed(parts) if part.routers), found.queue and f"queues: {found.queue}"),
         tuple(cost for part in parts for cost in part.costs),
     )
 

@@ -54,6 +54,29 @@ class Description:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Column:
+    """The parts of a run's name: `dctcp+rpm@pie`. What they ask for is known to the simulator alone
+    (crates/sim/src/scenario/column.rs).
+    """
+
+    transport: str
+    network: str = ""
+    queue: str = ""
+
+    @property
+    def schemes(self) -> list[str]:
+        """The transport, and the network that it runs over."""
+        return [self.transport, *([self.network] if self.network else [])]
+
+
+def column(name: str) -> Column:
+    """The parts of a run's name."""
+    scheme, _, queue = name.partition("@")
+    transport, _, network = scheme.partition("+")
+    return Column(transport, network, queue)
+
+
 # Of schemes that are not ours: what results said that have been read.
 _remembered: dict[str, Description] = {}
 
@@ -78,7 +101,7 @@ def gauges_of(run: Mapping[str, Any], entity: str) -> dict[str, Gauge]:
     """The gauges of a run's ports (`port`) or flows (`flow`) by name, as the run says; of an older one, as we know."""
     carried = _carried(run)
     deployed = (str(row["scheme"]) for row in run.get("deployment") or [])
-    names = dict.fromkeys([*str(run.get("scheme", "")).split("+"), *deployed, *carried])
+    names = dict.fromkeys([*column(str(run.get("scheme", ""))).schemes, *deployed, *carried])
     found = (carried.get(name) or described(name) for name in names)
     return _merged(about.ports if entity == "port" else about.flows for about in found)
 

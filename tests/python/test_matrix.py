@@ -12,7 +12,7 @@ import midpath.matrix
 from conftest import ROOT
 from midpath import cli
 from midpath.equipment import equipment_of
-from midpath.errors import OutputError, UsageError
+from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.matrix import cell, entries, found, picture, rows, text
 
 QUICK = ("cubic", "cubic@fq_codel", "fcp")
@@ -91,8 +91,8 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 def test_columns_and_rows_that_are_not_known_are_answered():
     for name, answer in (("fpc", "fcp"), ("cubic@fqcodel", "fq_codel"), ("cubic+rmp", "rpm")):
-        with pytest.raises(UsageError, match=f"did you mean '{answer}'"):
-            entries.entry(name)
+        with pytest.raises(ScenarioError, match=f"did you mean `{answer}`"):
+            midpath.matrix.matrix(schemes=[name], rows=["wan"], seeds=1)
     with pytest.raises(UsageError, match="there are long"):
         rows.rows(["weather"])
 
@@ -107,24 +107,24 @@ def test_columns_are_every_scheme_that_carries_flows_in_three_classes():
 
 
 def test_hosts_that_deploy_it_and_routers_that_do_are_as_many_as_said():
-    fcp = entries.entry("fcp")
+    fcp = entries.Entry("fcp")
     for name, share in (("hosts-10", 2), ("hosts-50", 10), ("hosts-100", 20)):
         flows = midpath.run(rows.every()[name].scenario(fcp, small=True)).flows.to_pandas()
         assert (flows.scheme == "fcp").sum() == share == (flows.group == rows.DEPLOYED).sum()
         assert len(flows) == rows.PAIRS
     for name, share in (("routers-10", 1), ("routers-50", 5), ("routers-100", 11)):
         for one, network in (("fcp", "fcp"), ("cubic+rpm", "rpm")):
-            run = midpath.run(rows.every()[name].scenario(entries.entry(one), small=True))
+            run = midpath.run(rows.every()[name].scenario(entries.Entry(one), small=True))
             nodes = next(row["nodes"] for row in run.run["deployment"] if row["scheme"] == network)
             routers = [f"r{i}" for i in range(rows.ROUTERS)] if nodes == "all" else nodes
             assert sum(node.startswith("r") for node in routers) == share, (name, one)
 
 
 def test_queues_that_a_column_needs_are_those_of_its_routers():
-    run = midpath.run(rows.every()["routers-50"].scenario(entries.entry("cubic@fq_codel"), small=True))
+    run = midpath.run(rows.every()["routers-50"].scenario(entries.Entry("cubic@fq_codel"), small=True))
     ports = {row["scheduler"]: row["ports"] for row in run.run["equipment"] if row["at"] == "routers"}
     assert set(ports) == {"fq", "fifo"}
-    run = midpath.run(rows.every()["long"].scenario(entries.entry("prague"), small=True))
+    run = midpath.run(rows.every()["long"].scenario(entries.Entry("prague"), small=True))
     assert "DualPI2" in equipment_of(run).aqm
 
 
@@ -134,7 +134,7 @@ def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory()
         row = rows.every()[name]
         ideal = midpath.run(row.scenario(None, small=True))
         for one in ("timely", "dcqcn", "hpcc"):
-            run = midpath.run(row.scenario(entries.entry(one), small=True))
+            run = midpath.run(row.scenario(entries.Entry(one), small=True))
             tail[name, one] = cell.measured(run, ideal).figures["p99_ratio"]
             memory.add(equipment_of(run).memory)
             lost = sum(run.ports["drops_queue"].to_pylist())
@@ -148,7 +148,7 @@ def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory()
 
 
 def test_figures_of_a_run_are_what_they_say():
-    row, fcp = rows.every()["long"], entries.entry("fcp")
+    row, fcp = rows.every()["long"], entries.Entry("fcp")
     ideal, run = (midpath.run(row.scenario(one, small=True)) for one in (None, fcp))
     figures = cell.measured(run, ideal).figures
     assert figures["fct_mean_s"] == pytest.approx(run.summary["afct_s"])
@@ -161,7 +161,7 @@ def test_figures_of_a_run_are_what_they_say():
 
 
 def test_a_flow_that_does_not_end_counts_with_the_time_that_it_had():
-    row, fcp = rows.every()["long"], entries.entry("fcp")
+    row, fcp = rows.every()["long"], entries.Entry("fcp")
     ideal = midpath.run(row.scenario(None, small=True))
     run = midpath.run(row.scenario(fcp, small=True).with_(changes={"stop": "1200 ms"}))
     flows = run.flows.to_pandas()
@@ -183,7 +183,7 @@ def made(ratios, flows=4, ended=4):
         for seed, value in enumerate(values, 1)
     }
     seeds = list(range(1, 1 + len(next(iter(ratios.values())))))
-    columns = [entries.entry(name) for name in ratios]
+    columns = [entries.Entry(name) for name in ratios]
     blank = {"error": "", "warnings": [], "equipment": None, "memory": 1, "same_as": []}
     return found.Matrix([rows.every()["long"]], columns, seeds, False, figures, {"long": dict.fromkeys(ratios, blank)})
 
@@ -217,15 +217,15 @@ def test_intervals_are_wider_where_more_columns_could_be_best():
 
 
 def test_what_cannot_be_run_says_why_and_what_did_nothing_is_named(capsys, tmp_path, monkeypatch):
-    monkeypatch.setitem(entries.QUEUE_KINDS, "bad", {"kind": "no such queue"})
+    monkeypatch.setitem(entries.WITH_ECN, "cubic", {"queue.kind": "no such queue"})
     code = cli.main([
         *("matrix", "--quick", "--rows", "long", "--seeds", "1", "--out", str(tmp_path / "m")),
-        *("--schemes", "cubic@bad,newreno,mptcp,fcp"),
+        *("--schemes", "cubic@pie,newreno,mptcp,fcp"),
     ])  # fmt: skip
     assert code == 0
-    assert "cubic@bad cannot be run: queue.kind:" in capsys.readouterr().out
+    assert "cubic@pie cannot be run: queue.kind:" in capsys.readouterr().out
     page = (tmp_path / "m" / "RESULTS.md").read_text(encoding="utf-8")
-    assert "- CUBIC, bad cannot be run: queue.kind" in page
+    assert "- CUBIC @ pie cannot be run: queue.kind" in page
     row = rows.every()["long"]
     one = cell.Cell({"flows": 1.0}, digest="a")
     notes = found.noted(

@@ -16,7 +16,7 @@ def test_the_page_has_every_column_beside_newreno():
     page = (FOLDER / "COST.md").read_text(encoding="utf-8")
     lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line[:2] == "| "]
     costs = {line[0]: (float(line[2]), float(line[3]), float(line[4])) for line in lines if line[2].isdecimal()}
-    base, _, _ = costs[entries.entry("newreno").title]
+    base, _, _ = costs[entries.Entry("newreno").title]
     assert len(costs) >= 17
     for title, (instructions, ratio, sent) in costs.items():
         # The page has whole instructions and hundredths: half of either is rounding (.006 was too little above 2.7).
@@ -37,6 +37,6 @@ def test_a_cost_is_what_the_longer_run_takes_more_over_its_hops(monkeypatch):
         return subprocess.CompletedProcess(command, 0, answer, f"==1== I   refs:      {instructions:,}\n")
 
     monkeypatch.setattr(cost.subprocess, "run", valgrind)
-    found = cost.cost(entries.entry("newreno"))
+    found = cost.cost(entries.Entry("newreno"))
     assert found.instructions == 750
     assert 1.02 < found.bytes_sent < 1.1

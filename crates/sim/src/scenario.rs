@@ -1,5 +1,6 @@
 //! The scenario: one TOML document, one schema, validated here and nowhere else.
 
+pub(crate) mod column;
 mod deploy;
 mod faults;
 mod lines;
@@ -9,6 +10,7 @@ mod spec;
 mod trace;
 mod vary;
 
+pub use column::split_scheme;
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
 pub use pfc::{PfcSpec, TrafficClass};
@@ -52,26 +54,6 @@ impl ScenarioError {
         let line = lines::line_of(text, &error.key).unwrap_or(1);
         ScenarioError { key: error.key, line: Some(line), message: in_short(&error.message) }
     }
-}
-
-/// Makes of `cubic+rpm` the transport `cubic`, and a row of `[[deploy]]` that has `rpm` everywhere.
-pub fn split_scheme(scenario: &mut Scenario) -> Result<(), SpecError> {
-    let Some((transport, network)) = scenario.scheme.split_once('+') else { return Ok(()) };
-    if !scenario.deploy.is_empty() {
-        let message = format!(
-            "`{}` says what the network runs, and so does [[deploy]]: write `{transport}` and rows for `{network}`",
-            scenario.scheme
-        );
-        return Err(SpecError::new("scheme", message));
-    }
-    if transport.is_empty() || network.is_empty() || network.contains('+') {
-        let message = format!("`{}` is not one transport over one network, such as \"cubic+rpm\"", scenario.scheme);
-        return Err(SpecError::new("scheme", message));
-    }
-    let (transport, network) = (transport.to_owned(), network.to_owned());
-    scenario.deploy.push(DeploySpec { scheme: Some(network), ..DeploySpec::default() });
-    scenario.called = Some(std::mem::replace(&mut scenario.scheme, transport));
-    Ok(())
 }
 
 /// Longest scenario that is read. Ours: flow lists of any length go into files of their own.

@@ -52,7 +52,7 @@ pub use routes::TableRoutes;
 pub use trace::{Found, Search};
 
 use crate::engine::{Course, Event, Jitter, Law, NetLink, Network, Variation};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, column};
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
 use paths::GivenPaths;
@@ -158,6 +158,7 @@ impl Setup {
         setup.check_host_jitter()?;
         setup.trace_plan()?;
         setup.try_queues()?;
+        setup.check_column(catalogue)?;
         setup.lossless = setup.lossless_classes()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
@@ -262,6 +263,47 @@ impl Setup {
         Ok(())
     }
 
+    /// The name of a run that asks for the queue of this key.
+    fn called_for(&self, key: &str) -> Option<&str> {
+        let called = self.scenario.called.as_deref();
+        called.filter(|_| key == queues::DEFAULT && column::queue_of(called).is_some())
+    }
+
+    /// Whether ports have the queue that the run's name asks for: one at least, and none of them something else in its
+    /// place.
+    fn check_column(&self, catalogue: &Catalogue) -> Result<(), SpecError> {
+        let all = (0..self.topology.nodes().len()).flat_map(|n| (0..self.topology.ports(n).len()).map(move |p| (n, p)));
+        let mut asked = all.filter(|(n, p)| self.called_for(&self.queue_of(*n, *p).key).is_some()).peekable();
+        let (Some(called), Some(queue)) = (&self.scenario.called, column::queue_of(self.scenario.called.as_deref()))
+        else {
+            return Ok(());
+        };
+        let refused = |why: String| Err(SpecError::new("scheme", format!("`{called}`: {why}")));
+        if self.scenario.scheme == IDEAL {
+            return refused(format!("`{IDEAL}` is a fluid model and has no queues"));
+        }
+        if asked.peek().is_none() {
+            return refused("no port has `[queue]`: each is given another by name".to_owned());
+        }
+        let mut seen = BTreeSet::new();
+        let sorts = asked.filter(|(n, p)| seen.insert((self.deployment.of(*n, *p), self.topology.is_host(*n))));
+        for (n, port) in sorts {
+            if let Some(scheme) = self.replacing(n, port, catalogue) {
+                return refused(format!("`{queue}` has no AQM, and ports of `{scheme}` bring one of their own then"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The scheme that puts an AQM of its own in the place of none.
+    fn replacing(&self, n: usize, port: usize, catalogue: &Catalogue) -> Option<&str> {
+        let queue = &self.queue_of(n, port).queue;
+        let scheme = self.network_at(n, port)?;
+        let blank = equipment::asked_aqm(queue).is_none() && (queue.is_drop_tail() || !self.has_plain_queues(n, port));
+        let brings = catalogue.description(scheme)?.aqm.is_some() && !self.only_drops(n, port);
+        (blank && brings).then_some(scheme)
+    }
+
     fn longest_rtt(&self) -> Time {
         self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO)
     }
@@ -297,9 +339,12 @@ impl Setup {
         let Some(instance) = self.deployment.of(n, port) else { return plain() };
         let built = self.around(n, links, instance, |network, node| network.port(&spec, node));
         built.unwrap_or_else(plain).map_err(|mut e| {
-            let name = &self.deployment.get(instance).scheme;
+            let (name, key) = (&self.deployment.get(instance).scheme, &self.queue_of(n, port).key);
+            if let Some(called) = self.called_for(key) {
+                return SpecError::new("scheme", format!("`{called}`: its queue {}", e.message));
+            }
             e.message += &format!("; `[schemes.{name}.queue]` gives `{name}` another queue than the other schemes");
-            e.under(&self.queue_of(n, port).key)
+            e.under(key)
         })
     }
 

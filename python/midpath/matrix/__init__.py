@@ -15,6 +15,7 @@ from midpath.errors import UsageError
 from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
 from midpath.matrix.rows import rows as chosen
+from midpath.matrix.rows import simplest
 from midpath.matrix.work import Progress, Task, Work
 from midpath.scenario import MOST_SEEDS
 from midpath.storage import require_replaceable, to_json, write_text
@@ -44,6 +45,9 @@ def matrix(
     if seeds > 1:
         stats.require()
     columns, asked, numbers = columns_of(schemes), chosen(rows), list(range(1, seeds + 1))
+    for one in columns:
+        # A column that no scenario has is an error here, and not in each row.
+        simplest().with_(scheme=one.scheme).check()
     path = Path(out) if out is not None else None
     if path is not None:
         begin(path)

@@ -13,7 +13,7 @@ from typing import Any
 from midpath import _midpath, stats
 from midpath.errors import OutputError
 from midpath.matrix.cell import FIGURES, Cell
-from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry, entry
+from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.matrix.rows import Row, every
 from midpath.matrix.work import Key
 from midpath.stats import Estimate, estimate
@@ -201,5 +201,5 @@ def load_matrix(directory: str | Path) -> Matrix:
         for line in lines
     }
     known = every()
-    rows, columns = [known[name] for name in head["rows"]], [entry(name) for name in head["columns"]]
+    rows, columns = [known[name] for name in head["rows"]], [Entry(name) for name in head["columns"]]
     return Matrix(rows, columns, head["seeds"], head["quick"], figures, head["notes"], head["midpath"])

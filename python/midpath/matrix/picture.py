@@ -13,7 +13,7 @@ from midpath.matrix.text import title
 
 # Okabe and Ito's blue and orange, and an amber between them; shapes say the same.
 HUES = {ENDS: "#0072B2", QUEUES: "#8A6100", MIDPATH: "#D55E00"}
-WIDTH, TOP, ROW = 520, 128, 66
+WIDTH, TOP, ROW = 540, 128, 66
 LEFT, RIGHT = 46, 340
 LEAST, MOST = 0.7, 16.0
 TICKS = (1, 2, 4, 8, 16)

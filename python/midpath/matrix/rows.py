@@ -43,10 +43,13 @@ class Row:
             # Which router runs what means nothing to it.
             undeployed: dict[str, Any] = {"deploy": []} if self.routers is not None else {}
             return base.with_(scheme=IDEAL, changes=dict(self.ideal) | undeployed)
-        changes = dict(self.changes) | dict(entry.changes) | self._queue(entry)
+        changes = dict(self.changes) | entry.changes | self._queues(entry)
         if self.routers is None:
             return base.with_(scheme=entry.scheme, changes=changes)
-        return base.with_(scheme=entry.transport, changes=changes | self._deploy(entry))
+        # Rows of [[deploy]] say where its network is.
+        parts = entry.column
+        scheme = f"{parts.transport}@{parts.queue}" if parts.queue else parts.transport
+        return base.with_(scheme=scheme, changes=changes | self._deploy(parts.network))
 
     def _base(self) -> Scenario:
         return Scenario.from_toml(folder() / self.file)
@@ -62,21 +65,21 @@ class Row:
         first = self._base().to_dict()["workload"][0]
         return {"workload": [first | {"matrix": first["matrix"] | {"pairs": mine}}]}
 
-    def _queue(self, entry: Entry) -> dict[str, Any]:
-        """Keys of [queue], with this row's settings for their kind."""
-        own = self.settings.get(entry.queue.get("kind", ""), {})
-        found: dict[str, Any] = {f"queue.{key}": value for key, value in (dict(entry.queue) | dict(own)).items()}
-        if entry.network and (settings := self.settings.get(entry.network)):
+    def _queues(self, entry: Entry) -> dict[str, Any]:
+        """This row's settings of queues, by kind, and of RPM's own."""
+        of_kind = {f"queues.{kind}": {"kind": kind} | dict(own) for kind, own in self.settings.items() if kind != "rpm"}
+        found = {key: entry.changes.get(key, {}) | own for key, own in of_kind.items()}
+        if rpm := self.settings.get("rpm"):
             limit = self._base().to_dict()["queue"]["limit"]
-            found[f"schemes.{entry.network}.queue"] = {"kind": "codel", "limit": limit} | dict(settings)
+            found["schemes.rpm.queue"] = {"kind": "codel", "limit": limit} | dict(rpm)
         return found
 
-    def _deploy(self, entry: Entry) -> dict[str, Any]:
+    def _deploy(self, network: str) -> dict[str, Any]:
         """Which routers run the scheme; the others have plain queues."""
         plain = [router for i in range(ROUTERS) if (router := f"r{i}") not in (self.routers or ())]
         first, second = self._base().to_dict()["deploy"]
-        network = {"scheme": entry.network} if entry.network else {}
-        return {"deploy": [first | network, *([second | {"nodes": plain}] if plain else [])]}
+        deployed = first | ({"scheme": network} if network else {})
+        return {"deploy": [deployed, *([second | {"nodes": plain}] if plain else [])]}
 
 
 def folder() -> Path:
@@ -89,6 +92,11 @@ def every() -> dict[str, Row]:
     """All rows by name."""
     text = (Path(str(files("midpath.matrix"))) / "rows.toml").read_text(encoding="utf-8")
     return {one["name"]: _row(one) for one in tomllib.loads(text)["row"]}
+
+
+def simplest() -> Scenario:
+    """The scenario of the first row, as it is."""
+    return Scenario.from_toml(folder() / next(iter(every().values())).file)
 
 
 def rows(names: Sequence[str] | None) -> list[Row]:

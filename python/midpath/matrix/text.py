@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry, entry
+from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.matrix.found import TIMES, Matrix, Verdict
 from midpath.matrix.rows import PAIRS, Row
 from midpath.units import digits, listed, quantity
@@ -38,7 +38,7 @@ def line(cells: Sequence[str]) -> str:
 
 def title(name: str) -> str:
     """A column as people write it."""
-    return entry(name).title
+    return Entry(name).title
 
 
 def percent(share: float) -> str:

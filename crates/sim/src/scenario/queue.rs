@@ -71,7 +71,8 @@ pub enum SignalKind {
 }
 
 impl QueueKind {
-    const fn name(self) -> &'static str {
+    /// As scenarios write it.
+    pub(super) const fn name(self) -> &'static str {
         match self {
             QueueKind::DropTail => "drop-tail",
             QueueKind::Step => "step",
@@ -211,6 +212,13 @@ impl QueueTable {
             Some(SignalKind::Ce) | None => SignalSpec::Ce,
         };
         Ok(QueueSpec { limit, aqm, scheduler, signal })
+    }
+
+    /// The same in another order; a `quantum` is of an order by flows.
+    pub(super) fn scheduled(mut self, scheduler: Option<SchedulerKind>) -> QueueTable {
+        self.scheduler = scheduler;
+        self.quantum = self.quantum.filter(|_| self.is_fair());
+        self
     }
 
     fn is_fair(&self) -> bool {

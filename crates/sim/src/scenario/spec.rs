@@ -28,10 +28,11 @@ pub struct Scenario {
     /// When the run ends at the latest; without it, it ends with its last flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM.
+    /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM, `cubic@fq_codel`
+    /// CUBIC over a `[queue]` of that name with the same memory.
     #[serde(default = "default_scheme")]
     pub scheme: String,
-    /// What the run is called where that is not its scheme: of `cubic+rpm` the scheme is `cubic`.
+    /// What the run is called where that is not its scheme: of `cubic+rpm@pie` the scheme is `cubic`.
     #[serde(skip)]
     pub called: Option<String>,
     /// The network.

@@ -17,7 +17,7 @@ use super::all_flows::{AllFlows, Ways};
 use super::deploy::{Deployment, NONE};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, column};
 
 /// The schemes of a run.
 pub(super) struct Schemes {
@@ -176,6 +176,10 @@ fn build(name: &str, scenario: &Scenario, catalogue: &Catalogue) -> Result<Arc<d
 }
 
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
+    if column::is_of_a_run(name) {
+        let message = format!("there is no scheme `{name}`: `+` and `@` stand in the name of a whole run");
+        return SpecError::new(key, message);
+    }
     let near = suggest::nearest(name, catalogue.names().chain([IDEAL]));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     // More names than a line has room for.

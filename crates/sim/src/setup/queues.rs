@@ -6,6 +6,9 @@ use midpath_topo::spec::TopologySpec;
 
 use crate::scenario::{QueueTable, Scenario};
 
+/// The key of the queue of ports that have no other.
+pub(super) const DEFAULT: &str = "queue";
+
 /// Which queue a port gets: the one that its row of `[[deploy]]` or its link names, the hosts',
 /// that of the scheme which runs there, or the scenario's.
 pub(super) struct Queues {
@@ -36,7 +39,7 @@ impl Queues {
         let named = named.map(|(name, table)| Ok((name.clone(), Keyed::new(format!("queues.{name}"), table)?)));
         let own = scenario.schemes.iter().filter_map(|(name, table)| Some((name, table.get("queue")?)));
         Ok(Queues {
-            default: Keyed::new("queue".to_owned(), &scenario.queue)?,
+            default: Keyed::new(DEFAULT.to_owned(), &scenario.queue)?,
             host: scenario.host_queue.as_ref().map(|t| Keyed::new("host_queue".to_owned(), t)).transpose()?,
             named: named.collect::<Result<_, SpecError>>()?,
             own: own
