@@ -138,8 +138,8 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
     yield step("new scheme", "new", "scheme", "mine")
     yield "its template is whole", (place.work / "mine" / "src" / "lib.rs").is_file(), ""
     (place.work / "mine.py").write_text(PLUGIN, encoding="utf-8")
-    plugin = ("--schemes", "mine,newreno", "--plugin", "mine.py", "--no-ideal", *SHORT)
-    yield step("compare --plugin", "compare", "-", *plugin, given=example, has="mine")
+    plugin = ("--schemes", "mine,newreno", "--with", "mine.py", "--no-ideal", *SHORT)
+    yield step("compare --with", "compare", "-", *plugin, given=example, has="mine")
     yield step("paper table", "paper", "table", has="claims of the paper hold")
     yield step(
         "paper reproduce", "paper", "reproduce", "fcp/figure13", "--quick", "--out", "again", has="beside the recorded"

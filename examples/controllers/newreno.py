@@ -1,6 +1,6 @@
 """NewReno (RFC 5681, with the byte counting of RFC 3465), which sends what `newreno` in Rust sends, packet by packet.
 
-midpath compare examples/dumbbell.toml --schemes newreno,newreno-in-python --plugin examples/controllers/newreno.py
+midpath compare examples/dumbbell.toml --schemes newreno,newreno-in-python --with examples/controllers/newreno.py
 """
 
 import midpath

@@ -1,6 +1,6 @@
 """Pacer, which sends at a rate: what `examples/outside-controller` is in Rust, line by line.
 
-midpath compare examples/dumbbell.toml --schemes newreno,pacer --plugin examples/controllers/pacer.py
+midpath compare examples/dumbbell.toml --schemes newreno,pacer --with examples/controllers/pacer.py
 """
 
 import midpath

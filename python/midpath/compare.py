@@ -265,7 +265,7 @@ def compare(
     other defaults, and a comparison that has runs which this one lacks, are errors without `replace`. An `executor` (of
     processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
 
-    With `controllers` (see `run`) runs follow each other, and none is taken from `out`.
+    `controllers` are as in `run`. Their runs follow each other, and are taken from `out` if their file is the same.
     """
     asked = as_scenario(scenario).with_(controllers=controllers)
     wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))

@@ -16,18 +16,17 @@ midpath.run("examples/dumbbell.toml", scheme="aimd", controllers=[Aimd])
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
 import json
 import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from midpath import _midpath
 from midpath.errors import UsageError
+from midpath.own_code import Code, code_of
 from midpath.schemes import shipped
 
 
@@ -209,6 +208,8 @@ Controllers = Mapping[str, type[Controller]] | Iterable[type[Controller]]
 
 # Pairs, so that a scenario stays a value that can be compared.
 Named = tuple[tuple[str, type[Controller]], ...]
+# The same as it is sent to other processes: names, code, and classes' names in it.
+Packed = tuple[tuple[str, Code, str], ...]
 
 HOOKS = tuple(name for name in vars(Controller) if name.startswith("on_"))
 # What a controller sets or reads, and does not define.
@@ -230,22 +231,51 @@ def named(controllers: Controllers) -> Named:
 
 
 def load(path: Path) -> list[type[Controller]]:
-    """The controllers that a file of Python defines. This runs the file."""
+    """The controllers that a file of Python defines. This runs the file, and what it imports from beside it."""
     if not path.is_file():
         raise UsageError(f"{path} is not a file with a controller in Python")
-    module_name = "midpath_plugin_" + re.sub(r"\W", "_", path.stem)
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise UsageError(f"{path} is not a file of Python: its name ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        module = Code.read(path).load()
+    except UsageError:
+        raise
     except Exception as error:
         raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
-    found = [cls for cls in vars(module).values() if _is_own(cls, module_name)]
+    found = [cls for cls in vars(module).values() if _is_own(cls, module.__name__)]
     if not found:
         raise UsageError(f"{path} defines no midpath.Controller")
+    return found
+
+
+def files_of(controllers: Named) -> list[str]:
+    """The names of the files that they are from."""
+    return list(dict.fromkeys(code.file for _, cls in controllers if (code := code_of(cls))))
+
+
+def loading(files: Sequence[str]) -> tuple[str, str]:
+    """In a printed line of Python: what is imported, and the controllers of these files, if there are any."""
+    if not files:
+        return "import midpath", ""
+    loaded = ", ".join(f"*load(pathlib.Path({file!r}))" for file in files)
+    return "import midpath; import pathlib; from midpath.controller import load", f"[{loaded}]"
+
+
+def packed(controllers: Named) -> Packed:
+    """Controllers as other processes are sent them."""
+    return tuple((name, _code(name, cls), cls.__qualname__) for name, cls in controllers)
+
+
+def unpacked(controllers: Packed) -> Named:
+    """The classes that were sent."""
+    return tuple((name, attrgetter(qualname)(code.load())) for name, code, qualname in controllers)
+
+
+def _code(name: str, cls: type[Controller]) -> Code:
+    found = code_of(cls)
+    if found is None:
+        why = "is in no module of its own, so no key tells what it does and no other process can load it"
+        raise UsageError(f"{name}: {cls.__qualname__} {why}; put it into a file, and load that (--with FILE)")
     return found
 
 
@@ -254,8 +284,8 @@ def told(controllers: Named) -> dict[str, dict[str, Any]] | None:
     return {name: _said(name, cls) for name, cls in controllers} or None
 
 
-def origins(controllers: Named) -> dict[str, dict[str, str | None]]:
-    """What a run says of them: the class, its file and that file's SHA-256, where there is one."""
+def origins(controllers: Named) -> dict[str, dict[str, Any]]:
+    """What a run says of them: the class, its file, and the SHA-256 of that and of what it imports from beside it."""
     return {name: _origin(cls) for name, cls in controllers}
 
 
@@ -337,11 +367,10 @@ def _unit(gauge: str) -> str:
     return end if (end := gauge.rpartition("_")[2]) in UNITS else "count"
 
 
-def _origin(cls: type[Controller]) -> dict[str, str | None]:
-    try:
-        file = inspect.getsourcefile(cls)
-    except (OSError, TypeError):
-        file = None
-    there = file is not None and Path(file).is_file()
-    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest() if there and file else None
-    return {"class": cls.__qualname__, "file": Path(file).name if there and file else None, "sha256": digest}
+def _origin(cls: type[Controller]) -> dict[str, Any]:
+    code = code_of(cls)
+    if code is None:
+        return {"class": cls.__qualname__, "file": None, "sha256": None}
+    imports = dict(code.digests)
+    found = {"class": cls.__qualname__, "file": code.file, "sha256": imports.pop(code.file)}
+    return found | ({"imports": imports} if imports else {})

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from midpath import matched
+from midpath.controller import Controllers
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
@@ -26,7 +27,7 @@ from midpath.stats import Estimate, estimate, seeds_for
 from midpath.sweep.plan import Plan, Point, own_scheme
 from midpath.sweep.quantity import number
 from midpath.sweep.result import Sweep, described
-from midpath.sweep.run import Where, execute, settings
+from midpath.sweep.run import Where, execute, settings, with_files
 from midpath.sweep.slurm import Slurm
 from midpath.sweep.task import DONE
 from midpath.sweep.work import ProgressCallback
@@ -319,13 +320,14 @@ def failures(
     slurm: Slurm | None = None,
     retry_failed: bool = False,
     on_progress: ProgressCallback | None = None,
+    controllers: Controllers | None = None,
 ) -> Failures:
     """Takes out each link between two routers by itself, and compares with all links in place, on the same flows.
 
     Links are out from the start, or go down at the time `at` (`"2 s"`) for the rest of the run. Parallel links between
     two routers fail together. `out` is a sweep's store; the other arguments are those of `sweep`.
     """
-    asked = as_scenario(scenario)
+    asked = as_scenario(scenario).with_(controllers=controllers)
     network = network_of(asked)
     links = network.links()
     if not links:
@@ -442,7 +444,8 @@ def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | N
     words += [*settings(scenario), "--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += ["--ideal"] if IDEAL in schemes else []
     words += ["--seed", str(scenario.seed)] if scenario.seed is not None else []
-    words += ["--seeds", str(seeds), *(["--at", at] if at is not None else []), "--out", out.name]
+    words += ["--seeds", str(seeds), *(["--at", at] if at is not None else [])]
+    words += [*with_files([scenario]), "--out", out.name]
     return shlex.join(words)
 
 

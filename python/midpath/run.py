@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from midpath.tables import SERIES, to_arrow
 # What stands for a scenario.
 One = Scenario | Mapping[str, Any] | str | Path
 ProgressCallback = Callable[[dict[str, Any]], bool | None]
+# Classes of controllers may share what they like, so in one process their runs follow each other.
+_one_at_a_time = threading.Lock()
 
 
 def run(
@@ -77,19 +81,21 @@ def _run(
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
         raise UsageError("a controller in Python runs on one thread: leave threads out")
+    used = asked.used
     try:
-        run_json, tables, files = _midpath.run(
-            asked.effective_text(),
-            asked.base_dir,
-            scheme=asked.scheme,
-            seed=asked.seed,
-            threads=min(threads or cores(), cores()),
-            wire=wire,
-            progress=progress,
-            policies=makers(policies) if policies else None,
-            controllers=told(asked.controllers),
-            rows=rows,
-        )
+        with _one_at_a_time if used else nullcontext():
+            run_json, tables, files = _midpath.run(
+                asked.effective_text(),
+                asked.base_dir,
+                scheme=asked.scheme,
+                seed=asked.seed,
+                threads=min(threads or cores(), cores()),
+                wire=wire,
+                progress=progress,
+                policies=makers(policies) if policies else None,
+                controllers=told(asked.controllers),
+                rows=rows,
+            )
     except ScenarioError as error:
         raise asked.locate(error) from None
     found = json.loads(run_json) | {"source": asked.file_name}
@@ -97,8 +103,8 @@ def _run(
     found["cites"] = sources(found)
     if asked.variant is not None:
         found["variant"] = asked.variant
-    if asked.controllers:
-        found["controllers"] = origins(asked.controllers)
+    if used:
+        found["controllers"] = origins(used)
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

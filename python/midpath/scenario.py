@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any
 import tomli_w
 
 from midpath import _midpath
-from midpath.controller import Controllers, Named, named, told
+from midpath.controller import Controllers, Named, named, packed, told, unpacked
 from midpath.errors import ScenarioError, UsageError, no_such
+from midpath.schemes import column
 
 # Seeds have 64 bits.
 LARGEST_SEED = 2**64 - 1
@@ -86,6 +87,22 @@ class Scenario:
             changes=(*self.changes, *(changes or {}).items()),
             controllers=named(controllers) if controllers is not None else self.controllers,
         )
+
+    @property
+    def used(self) -> Named:
+        """The controllers that it names, for the run or for flows."""
+        if not self.controllers:
+            return ()
+        found = {column(text).transport for text, _ in texts(self.to_dict())}
+        return tuple((name, cls) for name, cls in self.controllers if name in found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes, which load controllers from their code."""
+        return self.__dict__ | {"controllers": packed(self.controllers)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """As it was sent."""
+        self.__dict__.update(state | {"controllers": unpacked(state["controllers"])})
 
     @property
     def variants(self) -> dict[str, dict[str, Any]]:
@@ -195,6 +212,18 @@ class Scenario:
         keys = ", ".join(key for key, _ in self.changes) or "nothing"
         of = f" for the variant {self.variant!r}" if self.variant is not None else ""
         return ScenarioError(error.key, None, f"{error.message} (after setting {keys}{of})", self.source)
+
+
+def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All texts of a scenario's values, each with its key."""
+    if isinstance(value, str):
+        yield value, key
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from texts(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner, key)
 
 
 def flat(table: Mapping[str, Any], head: str = "") -> dict[str, Any]:

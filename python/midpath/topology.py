@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from midpath import _midpath
+from midpath.controller import told
 from midpath.errors import ScenarioError
 from midpath.scenario import Scenario
 
@@ -110,7 +111,9 @@ def pairs_of(scenario: Scenario, seed: int) -> list[dict[str, Any]]:
     """The flows of a scenario by pair of hosts: `from`, `to`, `flows`, `bytes`."""
     try:
         found: list[dict[str, Any]] = json.loads(
-            _midpath.pairs(scenario.effective_text(), scenario.base_dir, seed=seed)
+            _midpath.pairs(
+                scenario.effective_text(), scenario.base_dir, seed=seed, controllers=told(scenario.controllers)
+            )
         )
     except ScenarioError as error:
         raise scenario.locate(error) from None

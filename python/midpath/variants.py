@@ -18,6 +18,7 @@ import numpy as np
 
 from midpath import same
 from midpath.compare import Comparison, Row, compare, load_comparison
+from midpath.controller import Controllers
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
 from midpath.matched import column
@@ -266,13 +267,14 @@ def compare_variants(
     out: str | Path | None = None,
     on_run: RunCallback | None = None,
     on_step: StepCallback | None = None,
+    controllers: Controllers | None = None,
 ) -> Variants:
     """Runs every scheme with every seed in variants of a scenario; in all that it has, or in those named.
 
     The first variant is what the others are compared with. The other arguments are those of `compare`. With `out`, each
     variant is a comparison in a folder of its own, `variants/NAME`.
     """
-    asked = as_scenario(scenario)
+    asked = as_scenario(scenario).with_(controllers=controllers)
     names = chosen(asked, variants)
     found = {variant: asked.with_variant(variant) for variant in names}
     path = Path(out) if out is not None else None

@@ -9,7 +9,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_complete
 from pathlib import Path
 from typing import Any
 
-from midpath.errors import OutputError, UsageError
+from midpath.controller import origins
+from midpath.errors import OutputError
 from midpath.provenance import ran_under, require_now, unlike
 from midpath.result import MARKER, Result, load
 from midpath.run import run
@@ -56,11 +57,6 @@ class Work:
         """Every pair's result, in the order of `pairs`."""
         results = {pair: stored for pair in pairs if (stored := self.stored(*pair))}
         missing = [pair for pair in pairs if pair not in results]
-        if self.scenario.controllers:
-            if executor is not None:
-                raise UsageError("controllers in Python run in this process: leave the cluster out")
-            # They may share what they like, so their runs follow each other.
-            jobs = 1
         if executor is not None:
             futures = {executor.submit(run_pair, self.scenario, *pair): pair for pair in missing}
             self.gather(futures, results, len(pairs))
@@ -98,19 +94,23 @@ class Work:
             raise
 
     def stored(self, scheme: str, seed: int) -> Result | None:
-        """The stored result of exactly this run, if there is one. What Python does nobody knows.
+        """The stored result of exactly this run, if there is one; not of controllers in Python that are in no file.
 
         One of another version or other defaults is refused, or with `replace` run again.
         """
-        kept = self.out is not None and not self.scenario.controllers
-        directory = run_directory(self.out, scheme, seed) if self.out is not None and kept else None
-        if directory is None or not (directory / MARKER).is_file():
+        own = origins(self.scenario.with_(scheme=scheme).used)
+        if self.out is None or not all(one["sha256"] for one in own.values()):
+            return None
+        directory = run_directory(self.out, scheme, seed)
+        if not (directory / MARKER).is_file():
             return None
         try:
             result = load(directory)
         except OutputError:
             return None
         if (result.run.get("scenario"), result.scheme, result.seed) != (self.scenario.effective_text(), scheme, seed):
+            return None
+        if result.run.get("controllers", {}) != own:
             return None
         if not self.replace:
             require_now(directory, result.run, "choose another directory, or run all again (--replace)")

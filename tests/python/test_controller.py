@@ -198,7 +198,7 @@ def test_a_run_has_one_thread():
 
 def test_the_command_takes_a_file_and_says_which(cli, tmp_path):
     file = EXAMPLES / "dumbbell.toml"
-    found = cli("run", file, "--scheme", "newreno-in-python", "--plugin", NEWRENO, "--set", "stop='1 s'", "--json")
+    found = cli("run", file, "--scheme", "newreno-in-python", "--with", NEWRENO, "--set", "stop='1 s'", "--json")
     assert found.code == 0, found.err
     run = json.loads(found.out)
     digest = hashlib.sha256(NEWRENO.read_bytes()).hexdigest()
@@ -206,13 +206,13 @@ def test_the_command_takes_a_file_and_says_which(cli, tmp_path):
     assert cli("run", file, "--scheme", "newreno-in-python").code == 2
     bad = tmp_path / "bad.py"
     bad.write_text("import midpath\nclass Bad(midpath.Controller):\n    def on_ack(self, ack):\n        ack.no\n")
-    failed = cli("run", file, "--scheme", "bad", "--plugin", bad, "--out", tmp_path / "out")
+    failed = cli("run", file, "--scheme", "bad", "--with", bad, "--out", tmp_path / "out")
     assert failed.code == 2 and failed.err.count("\n") == 1
     assert "bad: on_ack of flow 0 at" in failed.err and "(bad.py, line 4)" in failed.err
     assert not (tmp_path / "out").exists()
     bad.write_text("import nothing_of_this_name\n")
-    assert "cannot be loaded: ModuleNotFoundError" in cli("run", file, "--plugin", bad).err
-    assert "is not a file" in cli("run", file, "--plugin", tmp_path / "none.py").err
+    assert "cannot be loaded: ModuleNotFoundError" in cli("run", file, "--with", bad).err
+    assert "is not a file" in cli("run", file, "--with", tmp_path / "none.py").err
 
 
 def test_no_scenario_can_name_code(tmp_path):
@@ -235,9 +235,3 @@ def test_a_comparison_runs_a_changed_controller_again(tmp_path):
         return series[series.metric == "cwnd_bytes"].value.max()
 
     assert (cwnds(20), cwnds(30)) == (20 * 1448, 30 * 1448)
-
-
-def test_a_sweep_keeps_runs_by_key_and_so_has_no_controllers(tmp_path):
-    scenario = alone().with_(controllers=[Fixed])
-    with pytest.raises(UsageError, match="a sweep keeps its runs"):
-        midpath.sweep(scenario, vary={"queue.limit": ["5 packets"]}, schemes=["fixed"], out=tmp_path / "out")

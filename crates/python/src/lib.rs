@@ -176,9 +176,16 @@ pub mod _midpath {
 
     /// The flows of a scenario by pair of hosts, as JSON: from, to, flows, bytes.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, seed=None))]
-    fn pairs(py: Python<'_>, text: &str, base_dir: PathBuf, seed: Option<u64>) -> PyResult<String> {
-        py.detach(|| topology::pairs(text, &base_dir, seed)).map_err(|error| scenario_error(py, &error))
+    #[pyo3(signature = (text, base_dir, *, seed=None, controllers=None))]
+    fn pairs(
+        py: Python<'_>,
+        text: &str,
+        base_dir: PathBuf,
+        seed: Option<u64>,
+        controllers: Option<BTreeMap<String, Said>>,
+    ) -> PyResult<String> {
+        let own = plugin::catalogue(py, catalogue(), controllers.unwrap_or_default(), &Failure::default())?;
+        py.detach(|| topology::pairs(text, &base_dir, seed, &own)).map_err(|error| scenario_error(py, &error))
     }
 
     /// Describes a topology file, as it stands in the file. `radius` is how far a Rocketfuel map is

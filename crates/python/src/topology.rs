@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use midpath_schemes::Catalogue;
 use midpath_sim::setup::IDEAL;
 use midpath_sim::{RunOptions, ScenarioError, scenario};
 use midpath_topo::describe::{self, Description};
 use midpath_topo::format::{Format, Options};
 use midpath_topo::{builtin, spec, suggest};
 use rustc_hash::FxHashMap;
-
-use crate::schemes::catalogue;
 
 /// The network of a scenario, as a run builds it: with hosts, rates and delays.
 pub(crate) fn of_scenario(text: &str, base_dir: &Path) -> Result<String, ScenarioError> {
@@ -39,9 +38,14 @@ pub(crate) fn network(text: &str, base_dir: &Path) -> Result<String, ScenarioErr
 }
 
 /// What flows between which hosts: flows and bytes by pair, in the order in which pairs come up.
-pub(crate) fn pairs(text: &str, base_dir: &Path, seed: Option<u64>) -> Result<String, ScenarioError> {
+pub(crate) fn pairs(
+    text: &str,
+    base_dir: &Path,
+    seed: Option<u64>,
+    catalogue: &Catalogue,
+) -> Result<String, ScenarioError> {
     let options = RunOptions { scheme: Some(IDEAL.to_owned()), seed, ..RunOptions::default() };
-    let setup = midpath_sim::prepare(text, base_dir, &options, &catalogue())?;
+    let setup = midpath_sim::prepare(text, base_dir, &options, catalogue)?;
     let mut found: Vec<(u32, u32, u64, u64)> = Vec::new();
     let mut index = FxHashMap::default();
     for flow in setup.flows.iter().map(|f| f.flow) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -9,12 +10,15 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from midpath import _midpath
 from midpath.added.choose import ADDED, Record, build, extension, folder
 from midpath.added.crates import LINK, Crate, workspace
 from midpath.errors import UsageError
 
 # Cargo lets a library that Python loads leave Python's own symbols open; on macOS the linker must be told, too.
 OPEN_SYMBOLS = "-C link-arg=-undefined -C link-arg=dynamic_lookup"
+# Set where a command was started again with the crates that it asks for.
+AGAIN = "MIDPATH_STARTED_AGAIN"
 # Loads a simulator in a process of its own, for a process keeps what it has loaded.
 TRY = f"""
 import importlib.util, sys
@@ -36,6 +40,23 @@ def add(directories: Iterable[Path], say: Callable[[str], None]) -> list[str]:
         raise UsageError("nothing was added yet: name the folder of a crate with a scheme")
     _install([crates[name] for name in sorted(crates)], say)
     return sorted(crates)
+
+
+def run_with(directories: Iterable[Path], say: Callable[[str], None]) -> None:
+    """Adds crates, and starts this command again if the simulator that it runs is not the one that has them."""
+    runs, before = _midpath.__file__ == str(extension()), digest(extension())
+    # Cargo looks at what has changed, most of the time in a moment.
+    add(directories, (lambda _: None) if runs else say)
+    if runs and digest(extension()) == before:
+        return
+    if os.environ.get(AGAIN):
+        raise UsageError("the simulator with these crates was built, and this command does not run it: see above")
+    os.execve(sys.executable, [sys.executable, "-m", "midpath", *sys.argv[1:]], os.environ | {AGAIN: "1"})
+
+
+def digest(file: Path) -> str | None:
+    """The hash of a file, if there is one."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
 def remove(names: Iterable[str], say: Callable[[str], None]) -> list[str]:

@@ -14,10 +14,12 @@ from midpath.cli.options import (
     File,
     Jobs,
     Json,
+    Schemes,
     Seed,
     Seeds,
     Set,
     Variant,
+    With,
     changes,
     names_in,
     print_json,
@@ -36,10 +38,7 @@ MOST_LINKS = 20
 def failures(
     file: File,
     out: Annotated[Path, typer.Option(metavar="STORE", help="Directory for the runs.", show_default=False)],
-    schemes: Annotated[
-        list[str] | None,
-        typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
-    ] = None,
+    schemes: Schemes = None,
     variant: Variant = None,
     seeds: Seeds = 1,
     seed: Seed = None,
@@ -54,6 +53,7 @@ def failures(
     slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many jobs of Slurm.", min=0)] = 0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     settings: Set = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Take out each link between two routers by itself: which ones hurt, and how much?
@@ -61,7 +61,7 @@ def failures(
     Compares with all links in place, on the same flows. Runs that the store has are not run again; Ctrl-C stops, the
     same command goes on. Exit code 1 if a run failed. midpath report STORE draws the map.
     """
-    given = read(file) if variant is None else read(file).with_variant(variant)
+    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
     scenario = given.with_(seed=seed, changes=changes(settings))
     with runs_bar(out.name) as show:
         found = run_failures(

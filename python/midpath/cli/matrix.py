@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from midpath.cli import text
-from midpath.cli.options import Jobs, Json, names_in, print_json
+from midpath.cli.options import Jobs, Json, With, loaded, names_in, print_json
 from midpath.cli.progress import bar
+from midpath.controller import named
 from midpath.matrix import SEEDS, Matrix
 from midpath.matrix import matrix as run_matrix
 from midpath.matrix.entries import CLASSES
@@ -40,6 +41,7 @@ def matrix(
         Path | None,
         typer.Option(help="Directory for RESULTS.md, matrix.svg, runs.csv and the runs.", show_default=False),
     ] = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Run every scheme in every situation at equal memory: where help on the path pays, and where ends suffice.
@@ -48,7 +50,8 @@ def matrix(
     same command goes on.
     """
     columns, asked = names_in(schemes or []) or None, names_in(rows or []) or None
-    runs = len(columns_of(columns)) * len(chosen(asked)) * seeds
+    controllers = named(loaded(code))
+    runs = len(columns_of(columns, dict(controllers))) * len(chosen(asked)) * seeds
     with bar("matrix", runs) as shown:
         found = run_matrix(
             schemes=columns,
@@ -57,6 +60,7 @@ def matrix(
             small=quick,
             jobs=jobs or None,
             out=out,
+            controllers=dict(controllers),
             on_run=lambda done, total, key: shown.ended(f"{key[0]} {key[1]}", key[2], done, total),
         )
     if out:

@@ -6,11 +6,13 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from midpath.added.build import run_with
 from midpath.controller import Controller
 from midpath.controller import load as load_controllers
 from midpath.errors import UsageError
@@ -36,10 +38,20 @@ Set = Annotated[
 Variant = Annotated[
     str | None, typer.Option(metavar="NAME", help="One of the scenario's variants.", show_default=False)
 ]
-Plugin = Annotated[
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Schemes, with commas between them: cubic,cubic+rpm,cubic@fq_codel; else the scenario's.",
+        show_default=False,
+    ),
+]
+With = Annotated[
     list[Path] | None,
     typer.Option(
-        "--plugin", metavar="FILE", help="Python with controllers, as more schemes. It is run.", show_default=False
+        "--with",
+        metavar="CODE",
+        help="Code with more schemes, which is run: a file of Python with controllers, or a crate's folder.",
+        show_default=False,
     ),
 ]
 
@@ -56,9 +68,17 @@ def use_looks(given: str | None) -> None:
     choose({scheme: str(look) for scheme, look in changes(names_in([given or ""]), "--looks").items()})
 
 
-def read(file: Path, plugins: list[Path] | None = None) -> Scenario:
-    """The scenario that a command is about, with the controllers of these files."""
-    controllers: list[type[Controller]] = [cls for path in plugins or [] for cls in load_controllers(path)]
+def loaded(code: list[Path] | None) -> list[type[Controller]]:
+    """The controllers of files in Python. Crates are compiled into the simulator, as by `midpath add`."""
+    crates = [path for path in code or [] if path.is_dir()]
+    if crates:
+        run_with(crates, partial(typer.echo, err=True))
+    return [cls for path in code or [] if path not in crates for cls in load_controllers(path)]
+
+
+def read(file: Path, code: list[Path] | None = None) -> Scenario:
+    """The scenario that a command is about, with the schemes of this code."""
+    controllers = loaded(code)
     if str(file) != "-":
         return Scenario.from_toml(file).with_(controllers=controllers)
     return Scenario(sys.stdin.read(), Path(), "standard input").with_(controllers=controllers)

@@ -18,11 +18,11 @@ from midpath.cli.options import (
     Json,
     Looks,
     Out,
-    Plugin,
     Seed,
     Seeds,
     Set,
     Variant,
+    With,
     changes,
     names_in,
     print_json,
@@ -47,7 +47,10 @@ from midpath.variants import Variants, chosen, compare_variants, require_variant
 def run(
     file: File,
     out: Out = None,
-    scheme: Annotated[str | None, typer.Option(help="Scheme in place of the scenario's.", show_default=False)] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(help="Scheme in place of the scenario's: cubic, cubic+rpm, cubic@fq_codel.", show_default=False),
+    ] = None,
     variant: Variant = None,
     seed: Seed = None,
     threads: Annotated[
@@ -67,11 +70,11 @@ def run(
         ),
     ] = None,
     settings: Set = None,
-    plugin: Plugin = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    given = read(file, plugin) if variant is None else read(file, plugin).with_variant(variant)
+    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
     traced = as_changes(trace) if trace is not None else {}
     scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings) | traced)
     if out:
@@ -98,7 +101,8 @@ def run(
 def compare(
     file: File,
     schemes: Annotated[
-        list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
+        list[str],
+        typer.Option(help="Schemes, with commas between them: cubic,cubic+rpm,cubic@fq_codel.", show_default=False),
     ],
     variants: Annotated[
         list[str] | None,
@@ -118,20 +122,20 @@ def compare(
         ),
     ] = False,
     settings: Set = None,
-    plugin: Plugin = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Simulate several schemes with the same flows, and compare them.
 
     If the scenario has variants, each of them is compared with the first, scheme by scheme, on the same flows.
 
-    With --out, runs that are already in the directory are not run again; with --plugin all are. Runs of another
-    version, or with other defaults, are refused.
+    With --out, runs that are already in the directory are not run again. Runs of another version, or with other
+    defaults, are refused.
     """
     names = names_in(schemes)
     if not names:
         raise UsageError("--schemes names none")
-    scenario = read(file, plugin).with_(seed=seed, changes=changes(settings))
+    scenario = read(file, code).with_(seed=seed, changes=changes(settings))
     wanted = chosen(scenario, names_in(variants) if variants else None) if variants or scenario.variants else []
     if out:
         (require_variants if wanted else require_comparison)(out)

@@ -22,10 +22,13 @@ from midpath.cli.options import (
     Jobs,
     Json,
     Looks,
+    Schemes,
     Seed,
     Seeds,
     Set,
+    With,
     changes,
+    loaded,
     names_in,
     print_json,
     read,
@@ -86,10 +89,7 @@ def run(
             metavar="FILE", help="Points: a CSV with keys in its first line, or [[point]] in TOML.", show_default=False
         ),
     ] = None,
-    schemes: Annotated[
-        list[str] | None,
-        typer.Option(help="Schemes, with commas between them; else the scenario's.", show_default=False),
-    ] = None,
+    schemes: Schemes = None,
     variants: Annotated[
         list[str] | None,
         typer.Option(help="Of each scenario these variants, with commas between them.", show_default=False),
@@ -109,6 +109,7 @@ def run(
     keep_results: Annotated[bool, typer.Option("--keep-results", help="Keep each run's whole result.")] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
     settings: Set = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Run scenarios at every combination of the values given by --vary, under every scheme with every seed.
@@ -136,6 +137,7 @@ def run(
             keep_results=keep_results,
             retry_failed=retry_failed,
             on_progress=show,
+            controllers=loaded(code),
         )
     failures = found.failures()
     if json:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from midpath import stats
+from midpath.controller import Controllers, named
 from midpath.errors import UsageError
 from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
@@ -34,25 +35,27 @@ def matrix(
     jobs: int | None = None,
     out: str | Path | None = None,
     on_run: Progress | None = None,
+    controllers: Controllers | None = None,
 ) -> Matrix:
     """Runs all schemes in all rows, or those that are named, with seeds from 1 on.
 
-    With `out`, each run is kept as it ends, and what is there of the same build is not run again. `small` makes every
-    row small: seconds, to see that all runs.
+    `schemes` and `controllers` are as in `run`. With `out`, each run is kept as it ends, and what is there of the same
+    build is not run again. `small` makes every row small: seconds, to see that all runs.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"{seeds:,} seeds: 1 to {MOST_SEEDS:,}")
     if seeds > 1:
         stats.require()
-    columns, asked, numbers = columns_of(schemes), chosen(rows), list(range(1, seeds + 1))
+    own = named(controllers or {})
+    columns, asked, numbers = columns_of(schemes, dict(own)), chosen(rows), list(range(1, seeds + 1))
     for one in columns:
         # A column that no scenario has is an error here, and not in each row.
-        simplest().with_(scheme=one.scheme).check()
+        simplest().with_(scheme=one.scheme, controllers=dict(own)).check()
     path = Path(out) if out is not None else None
     if path is not None:
         begin(path)
     tasks = [Task(row, seed, columns) for seed in numbers for row in asked]
-    cells = Work(path, small, on_run).all(tasks, jobs)
+    cells = Work(path, small, on_run, own).all(tasks, jobs)
     figures = {key: cell.figures for key, cell in cells.items() if cell.figures}
     found = Matrix(asked, columns, numbers, small, figures, noted(cells, asked, columns))
     if path is not None:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from midpath.controller import Named, packed
 from midpath.errors import ScenarioError
 from midpath.matrix.cell import Cell, measured
 from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.result import Result
 from midpath.run import cores, run
+from midpath.scenario import Scenario
 from midpath.storage import to_json, write_text
 from midpath.sweep.key import named_files, point_key, run_key
 
@@ -37,8 +39,8 @@ class Task:
 class Work:
     """What is to be run. Runs that the folder has, of the same build and scenario, are not run again."""
 
-    def __init__(self, out: Path | None, small: bool, progress: Progress | None) -> None:
-        self.out, self.small, self.progress = out, small, progress
+    def __init__(self, out: Path | None, small: bool, progress: Progress | None, own: Named = ()) -> None:
+        self.out, self.small, self.progress, self.own = out, small, progress, own
         self.stop, self.lock = threading.Event(), threading.Lock()
         self.cells: dict[Key, Cell] = {}
         self.total = 0
@@ -69,7 +71,7 @@ class Work:
                 self.ended((task.row.name, entry.name, task.seed), stored)
         if not missing:
             return
-        ideal = run(task.row.scenario(None, small=self.small), seed=task.seed, progress=self.going)
+        ideal = run(self.scenario(task.row, None), seed=task.seed, progress=self.going)
         for entry in missing:
             if self.stop.is_set():
                 return
@@ -80,9 +82,13 @@ class Work:
     def one(self, row: Row, entry: Entry, seed: int, ideal: Result) -> Cell:
         """One run; what cannot be run is a result, too."""
         try:
-            return measured(run(row.scenario(entry, small=self.small), seed=seed, progress=self.going), ideal)
+            return measured(run(self.scenario(row, entry), seed=seed, progress=self.going), ideal)
         except ScenarioError as error:
             return Cell(error=f"{error.key}: {error.message}" if error.key else error.message)
+
+    def scenario(self, row: Row, entry: Entry | None) -> Scenario:
+        """What is run for a column, or for the ideal."""
+        return row.scenario(entry, small=self.small).with_(controllers=dict(self.own))
 
     def ended(self, key: Key, cell: Cell) -> None:
         """Counts one run."""
@@ -113,9 +119,9 @@ class Work:
 
     def key(self, row: Row, entry: Entry, seed: int) -> str:
         """All that a run's figures depend on: its scenario and the ideal's, their files, seed and build."""
-        both = [row.scenario(one, small=self.small) for one in (entry, None)]
+        both = [self.scenario(row, one) for one in (entry, None)]
         points = "".join(point_key(scenario, named_files(scenario)) for scenario in both)
-        return run_key(points, entry.scheme, seed)
+        return run_key(points, entry.scheme, seed, packed(both[0].used))
 
     def path(self, row: Row, entry: Entry, seed: int) -> Path:
         """Where a run is kept."""

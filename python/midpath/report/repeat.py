@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from midpath.controller import loading
 from midpath.metrics import IDEAL
 from midpath.report.model import Model
 from midpath.result import Result
@@ -31,7 +32,7 @@ def of_model(model: Model) -> str:
     results = [result for runs in model.runs.values() for result in runs]
     if model.comparison is None:
         words = [file, "--scheme", model.first.scheme, "--seed", str(model.seeds[0])]
-        return _with_plugins(["midpath", "run", *words], results)
+        return _with_files(["midpath", "run", *words], results)
     # `midpath compare` would compare the variants.
     if VARIANTS in parse(model.scenario, model.source):
         return _in_python("compare", file, model.schemes, model.seeds, results)
@@ -52,7 +53,7 @@ def _compared(
         return _in_python("compare_variants" if variants else "compare", file, schemes, seeds, results, variants)
     words = ["midpath", "compare", file, *(["--variants", ",".join(variants)] if variants else [])]
     words += ["--schemes", ",".join(_but_ideal(schemes)), "--seed", str(seeds[0]), "--seeds", str(len(seeds))]
-    return _with_plugins(words + ([] if IDEAL in schemes else ["--no-ideal"]), results)
+    return _with_files(words + ([] if IDEAL in schemes else ["--no-ideal"]), results)
 
 
 def _in_python(
@@ -63,14 +64,11 @@ def _in_python(
     results: Iterable[Result],
     variants: Sequence[str] = (),
 ) -> str:
-    plugins, lost = _plugins(results)
-    scenario = repr(file)
-    if plugins:
-        loaded = ", ".join(f"*load(pathlib.Path({plugin!r}))" for plugin in plugins)
-        scenario = f"midpath.Scenario.from_toml({file!r}).with_(controllers=[{loaded}])"
-    head = "import midpath" + ("; import pathlib; from midpath.controller import load" if plugins else "")
-    arguments = [scenario, repr(_but_ideal(schemes)), *([repr(list(variants))] if variants else [])]
+    files, lost = _files(results)
+    head, loaded = loading(files)
+    arguments = [repr(file), repr(_but_ideal(schemes)), *([repr(list(variants))] if variants else [])]
     arguments += [f"seeds={list(seeds)}", f"ideal={IDEAL in schemes}", "out='out'"]
+    arguments += [f"controllers={loaded}"] if loaded else []
     return shlex.join(["python", "-c", f"{head}; midpath.{call}({', '.join(arguments)})"]) + lost
 
 
@@ -78,12 +76,12 @@ def _but_ideal(schemes: Sequence[str]) -> list[str]:
     return [scheme for scheme in schemes if scheme != IDEAL]
 
 
-def _with_plugins(words: list[str], results: Iterable[Result]) -> str:
-    plugins, lost = _plugins(results)
-    return shlex.join([*words, *(word for plugin in plugins for word in ("--plugin", plugin))]) + lost
+def _with_files(words: list[str], results: Iterable[Result]) -> str:
+    files, lost = _files(results)
+    return shlex.join([*words, *(word for file in files for word in ("--with", file))]) + lost
 
 
-def _plugins(results: Iterable[Result]) -> tuple[list[str], str]:
+def _files(results: Iterable[Result]) -> tuple[list[str], str]:
     """The files of controllers in Python, and a remark where a class has none."""
     found = {name: said for result in results for name, said in (result.run.get("controllers") or {}).items()}
     files = dict.fromkeys(str(said["file"]) for said in found.values() if said["file"])

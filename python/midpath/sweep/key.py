@@ -1,7 +1,8 @@
 """What tells one run from another: its key.
 
 Two runs with one key give the same result. So the key is a hash of all that a result depends on: the scenario with the
-point's values in it, the contents of the files that it names, scheme, seed, and the build of the simulator.
+point's values in it, the contents of the files that it names, the code of its controllers in Python, scheme, seed, and
+the build of the simulator.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from midpath import _midpath
-from midpath.errors import ScenarioError, UsageError
-from midpath.scenario import VARIANTS, Scenario
+from midpath.controller import Packed
+from midpath.errors import ScenarioError
+from midpath.scenario import VARIANTS, Scenario, texts
 
 # Of Rocketfuel's two files the simulator reads both, whichever is named (crates/topo/src/spec/source.rs).
 TOGETHER = ("weights.intra", "latencies.intra")
@@ -41,15 +42,15 @@ def build() -> str:
 
 def point_key(scenario: Scenario, files: list[Named]) -> str:
     """A hash of the scenario with its values, and of its files. Comments, order and white space don't count."""
-    if scenario.controllers:
-        raise UsageError("a sweep keeps its runs, and what Python does no key can tell: compare, or run")
     values = {key: value for key, value in scenario.to_dict().items() if key not in ("scheme", "seed", VARIANTS)}
     return _hash({"scenario": values, "files": {file.text: file.digest for file in files}})
 
 
-def run_key(point: str, scheme: str, seed: int) -> str:
-    """The key of one run of a point."""
-    return _hash({"point": point, "scheme": scheme, "seed": seed, "build": build()})
+def run_key(point: str, scheme: str, seed: int, controllers: Packed = ()) -> str:
+    """The key of one run of a point, with the controllers in Python that it uses."""
+    own = {name: [code.digests, qualname] for name, code, qualname in controllers}
+    named = {"point": point, "scheme": scheme, "seed": seed, "build": build()}
+    return _hash(named | ({"controllers": own} if own else {}))
 
 
 def named_files(scenario: Scenario) -> list[Named]:
@@ -59,7 +60,7 @@ def named_files(scenario: Scenario) -> list[Named]:
     at most a run that was not needed.
     """
     found = {}
-    for text, key in _texts(scenario.to_dict()):
+    for text, key in texts(scenario.to_dict()):
         path = _file(scenario.base_dir, text)
         if path is None:
             continue
@@ -98,18 +99,6 @@ def _file(base_dir: Path, text: str) -> Path | None:
     except (OSError, ValueError):
         # Too long, or with a zero byte: no name of a file.
         return None
-
-
-def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """All texts of a scenario, each with its key."""
-    if isinstance(value, str):
-        yield value, key
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _texts(inner, name)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner, key)
 
 
 def _hash(value: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from midpath.controller import Controllers, files_of, loading
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, cores, follow_each_other
@@ -39,6 +40,7 @@ def sweep(
     keep_results: bool = False,
     retry_failed: bool = False,
     on_progress: ProgressCallback | None = None,
+    controllers: Controllers | None = None,
 ) -> Sweep:
     """Runs every combination of the values in `vary`, or every point of `plan`, under every scheme with every seed.
 
@@ -53,9 +55,12 @@ def sweep(
 
     Runs go on `jobs` processes (one per core unless said), on the workers of the Dask scheduler at `cluster`, or as
     jobs of `slurm`. With `keep_results` each whole result is kept, not its figures alone.
+
+    `controllers` are as in `run`, from files: the key has their code, which workers load. Data that it reads are not in
+    the key.
     """
     names = None if schemes is None else as_names(schemes)
-    asked = [as_scenario(one) for one in _listed(scenarios)]
+    asked = [as_scenario(one).with_(controllers=controllers) for one in _listed(scenarios)]
     planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
     about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, Path(out)))
     where = Where(jobs, cluster, slurm)
@@ -143,8 +148,17 @@ def command(
     words += ["--plan", "points.csv"] if plan is not None else []
     words += ["--schemes", ",".join(scheme for scheme in schemes if scheme != IDEAL)]
     words += [] if IDEAL in schemes else ["--no-ideal"]
-    words += [*_seeds(scenarios[0], seeds), "--out", out.name]
+    words += [*_seeds(scenarios[0], seeds), *with_files(scenarios), "--out", out.name]
     return shlex.join(words)
+
+
+def with_files(scenarios: Sequence[Scenario]) -> list[str]:
+    """The options that load controllers in Python."""
+    return [word for file in _files(scenarios) for word in ("--with", file)]
+
+
+def _files(scenarios: Sequence[Scenario]) -> list[str]:
+    return list(dict.fromkeys(file for scenario in scenarios for file in files_of(scenario.controllers)))
 
 
 def _in_python(
@@ -165,7 +179,9 @@ def _in_python(
     words += [f"plan={[dict(point) for point in plan]!r}"] if plan is not None else []
     words += [f"schemes={[scheme for scheme in schemes if scheme != IDEAL]}", f"seeds={list(seeds)}"]
     words += [f"ideal={IDEAL in schemes}", f"out={out.name!r}"]
-    return shlex.join(["python", "-c", f"import midpath; midpath.sweep({', '.join(words)})"])
+    head, loaded = loading(_files(scenarios))
+    words += [f"controllers={loaded}"] if loaded else []
+    return shlex.join(["python", "-c", f"{head}; midpath.sweep({', '.join(words)})"])
 
 
 def settings(scenario: Scenario) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from midpath.controller import Packed, unpacked
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import MARKER, Result
@@ -38,6 +39,8 @@ class Task:
     keep: str | None = None
     # Whether to keep completion times whatever came of the run.
     with_flows: bool = False
+    # The controllers in Python that it uses.
+    controllers: Packed = ()
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,9 @@ def perform(task: Task) -> Outcome:
     """Runs a task. A run that fails is an outcome, too; what else goes wrong is raised."""
     if task.build != build():
         raise UsageError(f"a worker has another build of midpath: {build()}, not {task.build}")
-    scenario = Scenario(task.text, Path(task.base_dir), task.source)
     try:
+        own = unpacked(task.controllers)
+        scenario = Scenario(task.text, Path(task.base_dir), task.source, controllers=own)
         result = run(scenario, scheme=task.scheme, seed=task.seed)
         _require_same(task)
     except (KeyboardInterrupt, SystemExit):

@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Protocol
 
+from midpath.controller import packed
 from midpath.sweep.key import build, named_files, point_key, run_key
 from midpath.sweep.plan import Plan, Point
 from midpath.sweep.store import Store
@@ -45,7 +46,13 @@ class Runs:
         self.files = [named_files(point.scenario) for point in plan.points]
         points = [point_key(point.scenario, files) for point, files in zip(plan.points, self.files, strict=True)]
         self.runs = list(plan.runs())
-        self.keys = [run_key(points[point], scheme, seed) for point, scheme, seed in self.runs]
+        # Of each point and scheme, the controllers in Python that they use.
+        self.own = {
+            (index, scheme): packed(point.scenario.with_(scheme=scheme).used)
+            for index, point in enumerate(plan.points)
+            for scheme in plan.schemes
+        }
+        self.keys = [run_key(points[point], scheme, seed, self.own[point, scheme]) for point, scheme, seed in self.runs]
 
     def has(self, key: str) -> bool:
         """Whether a run needs no work."""
@@ -70,6 +77,7 @@ class Runs:
             files={file.text: file.digest for file in self.files[point]},
             keep=str(self.store.result(key).absolute()) if self.kept else None,
             with_flows=self.plan.with_flows,
+            controllers=self.own[point, scheme],
         )
 
 
