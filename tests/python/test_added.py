@@ -89,6 +89,13 @@ def test_the_scheme_is_in_run_compare_and_report(outside):
     assert "aimd" in (folder / "out" / "report.html").read_text(encoding="utf-8")
 
 
+def test_crates_can_be_added_again_where_some_are_running(outside):
+    python, _ = outside
+    # What `midpath add` asks first, while the simulator that runs is no module of the package.
+    done = python("timeit", "-n1", "-r1", "import midpath; from midpath.added import choose; assert choose.build()")
+    assert done.returncode == 0, done.stderr
+
+
 def test_schemes_of_two_crates_are_in_one_scenario(outside):
     python, _ = outside
     done = python("midpath", "run", "both.toml", "--json")
