@@ -129,17 +129,19 @@ const GENERATED: [&str; 4] = [
     "scheme = \"newreno\"\n[topology]\ngenerate = \"ring\"\nn = 5\nlink = { rate = \"10 Mbps\", delay = \"1 ms\" }\nhosts = { per_node = 2, homes = 2 }\n[[workload]]\narrivals = { kind = \"periodic\", interval = \"1 ms\" }\nsizes = { kind = \"exponential\", mean = \"3 kB\" }\n",
 ];
 
-const FLOW_LISTS: [&str; 4] = [
+const FLOW_LISTS: [&str; 5] = [
     "src,dst,size,start,scheme,group,stop,rate\nh0,h1,10 MB,1.5,cubic,a,9 s,\n# a remark\nh1,h0,,20 ms,udp,,,1 Mbps\n",
     "start,size,dst,src\r\n1e-3,1500,1,0\r\n\"2 ms\",\"3 kB\",h2,h1\r\n",
     "2\n0 1 3 100 200000 2.0\n5 7 3 101 1 0.0000015\n",
     "# size percent\n0 0\n1000 50\n1000 80\n20000 100\n",
+    "Nodes 8\nConnections 2\n0->7 id 1 start 0 size 1000\n# a remark\n1->7 start 25748975.5 size 0 prio 2\n",
 ];
 
-const MATRICES: [&str; 3] = [
+const MATRICES: [&str; 4] = [
     "to,from,rate\nBern,Geneva,20 Mbps\n# a remark\n\nGeneva,Bern,1e6\nBern,Basel,\n",
     ",Bern,Geneva\r\nBern,,1 Mbps\r\nGeneva,3000000,0\r\n",
     "{\"graph\": {\"demands\": {\"A\": {\"B\": 3, \"C\": 0},\n \"B\": {\"A\": 1.5}}}, \"nodes\": []}",
+    "{\"demands\": [{\"source\": \"A\", \"target\": \"B\", \"demand_value\": 34.5}]}",
 ];
 
 const UNITS: &str = "10 Mbps|5 ms|1.25 MB|64 KiB|2.5 %|0.025|1e6 B|100 packets|3.125 Gb/s|18446744073709551615 ps|µs|1_000 kB|.5 s|213 h|+1 B";

@@ -5,7 +5,7 @@
 //! follows from the nodes of the same file. Amounts have no unit (SNDlib's differ by network).
 
 use crate::list::ListError;
-use crate::rates::{Entries, error, push, short};
+use crate::rates::{Entries, error, short};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
@@ -13,17 +13,20 @@ use serde_json::{Map, Value};
 pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
     let graph: Value =
         serde_json::from_str(text).map_err(|e| error(e.line().max(1) as u64, format!("not JSON: {e}")))?;
+    if let Some(list) = graph.get("demands").and_then(Value::as_array) {
+        return crate::sndlib::json(list);
+    }
     let rows = graph.get("graph").and_then(|g| g.get("demands")).and_then(Value::as_object);
     let rows = rows.ok_or_else(|| error(1, "no `graph.demands`: from, to and amount, as topohub writes them"))?;
     let names = Names::new(&graph, rows)?;
-    let mut entries = Vec::new();
+    let mut found = Entries { both_ways: true, ..Entries::default() };
     for (from, row) in rows {
         for (to, amount) in receivers(from, row)? {
             let amount = amount.as_f64().ok_or_else(|| error(1, format!("demand `{from}` to `{to}` is no number")))?;
-            push(&mut entries, names.of(from), names.of(to), amount, 1)?;
+            found.add(names.of(from), names.of(to), amount, 1)?;
         }
     }
-    Ok(Entries { entries, has_unit: false, both_ways: true })
+    Ok(found)
 }
 
 fn receivers<'a>(from: &str, row: &'a Value) -> Result<&'a Map<String, Value>, ListError> {

@@ -357,11 +357,13 @@ impl<'a> Run<'a> {
         let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
         let path = self.cx.base_dir.join(&list.file);
         let open = || crate::file::open(&path);
-        let mut reader = ListReader::new(list.format(), &open).map_err(|e| at_file(&e))?;
+        let mut reader = ListReader::new(list.format(&open), &open).map_err(|e| at_file(&e))?;
         let mut before: Option<(Time, u64)> = None;
         let mut in_order = true;
         while let Some(listed) = reader.next().map_err(|e| at_file(&e))? {
-            let flow = self.listed(&listed).map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
+            let flow = self
+                .listed(&listed, reader.counts_hosts())
+                .map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
             if let Some((start, line)) = before.filter(|(start, _)| in_order && flow.start < *start) {
                 in_order = false;
                 self.out.note(format!(
@@ -379,8 +381,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn listed(&mut self, listed: &ListedFlow) -> Result<NewFlow, String> {
-        let (src, dst) = (self.cx.hosts.find(&listed.src)?.node, self.cx.hosts.find(&listed.dst)?.node);
+    /// The flow of a line; `counted` where its hosts are numbers in the network's order.
+    fn listed(&mut self, listed: &ListedFlow, counted: bool) -> Result<NewFlow, String> {
+        let hosts = self.cx.hosts;
+        let host = |name: &str| if counted { hosts.nth(name) } else { hosts.find(name) };
+        let (src, dst) = (host(&listed.src)?.node, host(&listed.dst)?.node);
         if src == dst {
             return Err(format!("`{}` would send to itself", listed.src));
         }

@@ -132,6 +132,12 @@ impl HostTable {
         }
     }
 
+    /// The host of this number, counted from 0 in the network's order.
+    pub(crate) fn nth(&self, number: &str) -> Result<&Host, String> {
+        let host = number.parse().ok().and_then(|n: usize| self.hosts.get(n));
+        host.ok_or_else(|| format!("host {number}, counted from 0; the network has {} hosts", self.hosts.len()))
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.hosts.iter().map(|h| h.name.as_str()).chain(self.places.iter().map(|p| p.0.as_str()))
     }
@@ -167,6 +173,8 @@ mod tests {
         assert_eq!(table.at(7).map(|h| h.name.as_str()), Some("h1"));
         assert_eq!(table.matching("h*").map(|v| v.len()), Ok(2));
         assert!(table.matching("x*").is_err());
+        assert_eq!(table.nth("2").map(|h| h.node), Ok(9));
+        assert!(table.nth("3").is_err_and(|m| m.contains("the network has 3 hosts")));
         assert!(table.find("h3").is_err_and(|m| m.contains("there is no host `h3`; there are ")));
     }
 

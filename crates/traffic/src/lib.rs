@@ -6,7 +6,7 @@
 //! | [`ExplicitFlow`] | `[[flow]]`: one flow, or `count` like it |
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
 //! | [`generate`] | both, as a [`FlowList`] in order of their start |
-//! | [`parse_flow_list_bytes`] | flow lists: CSV and the HPCC flow text format |
+//! | [`parse_flow_list_bytes`] | flow lists: CSV, the HPCC flow text format, htsim's connection matrices |
 //! | [`parse_matrix_bytes`] | traffic matrices: CSV, and demands of topohub, SNDlib and Repetita |
 //!
 //! # Randomness
@@ -19,6 +19,7 @@
 
 mod arrivals;
 mod cdf;
+mod connections;
 mod demands;
 mod explicit;
 mod file;

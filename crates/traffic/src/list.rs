@@ -1,5 +1,6 @@
-//! Flow lists: CSV, and the flow text format of the HPCC simulator.
+//! Flow lists: CSV, the flow text format of the HPCC simulator, and htsim's connection matrices.
 
+use crate::connections::ConnectionList;
 use crate::flow::MAX_FLOWS;
 use crate::suggest::unknown;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -13,20 +14,21 @@ use std::io::{self, BufRead, Read};
 pub struct ListSpec {
     /// Path, relative to the scenario.
     pub file: String,
-    /// Format; unless said, a name that ends in .csv is CSV and any other is HPCC.
+    /// Format; unless said, the first line tells, or else the name (`.csv`, `.cm`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<FlowListFormat>,
 }
 
 impl ListSpec {
-    /// The file's format: as said, or as its name says.
-    pub(crate) fn format(&self) -> FlowListFormat {
-        let csv = self.file.to_ascii_lowercase().ends_with(".csv");
-        self.format.unwrap_or(if csv { FlowListFormat::Csv } else { FlowListFormat::Hpcc })
+    /// The file's format: as said, or as its beginning says, or as its name does. A file that cannot be read is for
+    /// the reader to refuse.
+    pub(crate) fn format(&self, open: Open<'_>) -> FlowListFormat {
+        let by_content = || FlowListFormat::recognise(open().ok()?.fill_buf().ok()?);
+        self.format.or_else(by_content).unwrap_or_else(|| FlowListFormat::by_name(&self.file))
     }
 }
 
-/// Formats of flow lists. In both, hosts go by name or by node index.
+/// Formats of flow lists. In the first two, hosts go by name or by node index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowListFormat {
@@ -37,6 +39,37 @@ pub enum FlowListFormat {
     /// The number of flows, then for each `src dst priority port size_bytes start_s`. Lines past
     /// that number are not read, as in the HPCC simulator; priority and port carry no meaning here.
     Hpcc,
+    /// htsim's connection matrix (`.cm`): `Nodes n`, `Connections n`, then for each
+    /// `src->dst start picoseconds size bytes`. Hosts are counted from 0, in the network's order. A size
+    /// of 0 is a flow without end; `id` and `prio` carry no meaning here; a connection that begins
+    /// on a trigger is refused.
+    Htsim,
+}
+
+impl FlowListFormat {
+    /// Every format.
+    pub const ALL: [FlowListFormat; 3] = [FlowListFormat::Csv, FlowListFormat::Hpcc, FlowListFormat::Htsim];
+
+    /// By the first line of `head` that is neither empty nor a comment.
+    pub fn recognise(head: &[u8]) -> Option<FlowListFormat> {
+        let head = String::from_utf8_lossy(head);
+        let mut lines = head.trim_start_matches('\u{feff}').lines().map(str::trim);
+        let first = lines.find(|l| !l.is_empty() && !l.starts_with('#'))?;
+        match first.split_whitespace().next()? {
+            _ if first.parse::<u64>().is_ok() => Some(FlowListFormat::Hpcc),
+            "Nodes" | "Connections" => Some(FlowListFormat::Htsim),
+            _ if first.contains(',') => Some(FlowListFormat::Csv),
+            _ => None,
+        }
+    }
+
+    fn by_name(file: &str) -> FlowListFormat {
+        match file.to_ascii_lowercase().rsplit('.').next() {
+            Some("csv") => FlowListFormat::Csv,
+            Some("cm") => FlowListFormat::Htsim,
+            _ => FlowListFormat::Hpcc,
+        }
+    }
 }
 
 /// One line of a list.
@@ -72,7 +105,7 @@ pub struct ListError {
     pub message: String,
 }
 
-fn error(line: u64, message: impl Into<String>) -> ListError {
+pub(crate) fn error(line: u64, message: impl Into<String>) -> ListError {
     ListError { line, message: message.into() }
 }
 
@@ -91,10 +124,11 @@ pub fn parse_flow_list_bytes(format: FlowListFormat, bytes: &[u8]) -> Result<Vec
 pub(crate) enum ListReader<'a> {
     Csv(Box<CsvList<'a>>),
     Hpcc(HpccList<'a>),
+    Htsim(ConnectionList<'a>),
 }
 
 /// Opens a list from its beginning.
-type Open<'a> = &'a dyn Fn() -> io::Result<Box<dyn BufRead + 'a>>;
+pub(crate) type Open<'a> = &'a dyn Fn() -> io::Result<Box<dyn BufRead + 'a>>;
 
 impl<'a> ListReader<'a> {
     pub fn new(format: FlowListFormat, open: Open<'a>) -> Result<ListReader<'a>, ListError> {
@@ -102,6 +136,7 @@ impl<'a> ListReader<'a> {
         Ok(match format {
             FlowListFormat::Csv => ListReader::Csv(Box::new(CsvList::new(again()?, again()?)?)),
             FlowListFormat::Hpcc => ListReader::Hpcc(HpccList::new(again()?)?),
+            FlowListFormat::Htsim => ListReader::Htsim(ConnectionList::new(Lines::new(again()?))),
         })
     }
 
@@ -110,7 +145,13 @@ impl<'a> ListReader<'a> {
         match self {
             ListReader::Csv(list) => list.next(),
             ListReader::Hpcc(list) => list.next(),
+            ListReader::Htsim(list) => list.next(),
         }
+    }
+
+    /// Whether hosts are numbers that count them in the network's order.
+    pub fn counts_hosts(&self) -> bool {
+        matches!(self, ListReader::Htsim(_))
     }
 }
 
@@ -133,18 +174,13 @@ pub(crate) struct HpccList<'a> {
     wanted: u64,
 }
 
-fn not_a_count(first: &str) -> &'static str {
-    match first.split_whitespace().next() {
-        Some("Nodes") => "this is htsim's .cm: not read; write its connections as CSV, src,dst,size,start",
-        _ => "the first line is the number of flows, nothing else",
-    }
-}
+const NOT_A_COUNT: &str = "the first line is the number of flows, nothing else";
 
 impl<'a> HpccList<'a> {
     fn new(reader: Box<dyn BufRead + 'a>) -> Result<HpccList<'a>, ListError> {
-        let mut lines = Lines { reader, line: 0, text: String::new() };
+        let mut lines = Lines::new(reader);
         let (line, first) = lines.next()?.ok_or_else(|| error(1, "empty; the first line is the number of flows"))?;
-        let wanted: u64 = first.trim().parse().map_err(|_| error(line, not_a_count(first)))?;
+        let wanted: u64 = first.trim().parse().map_err(|_| error(line, NOT_A_COUNT))?;
         if wanted > MAX_FLOWS {
             return Err(error(line, format!("{wanted} flows are more than {MAX_FLOWS}")));
         }
@@ -169,14 +205,23 @@ impl<'a> HpccList<'a> {
 }
 
 /// Lines that are not blank, with their numbers.
-struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     reader: Box<dyn BufRead + 'a>,
     line: u64,
     text: String,
 }
 
-impl Lines<'_> {
-    fn next(&mut self) -> Result<Option<(u64, &str)>, ListError> {
+impl<'a> Lines<'a> {
+    fn new(reader: Box<dyn BufRead + 'a>) -> Lines<'a> {
+        Lines { reader, line: 0, text: String::new() }
+    }
+
+    /// How many lines have been read, and at least 1.
+    pub fn read(&self) -> u64 {
+        self.line.max(1)
+    }
+
+    pub fn next(&mut self) -> Result<Option<(u64, &str)>, ListError> {
         loop {
             self.text.clear();
             match self.reader.read_line(&mut self.text) {
@@ -389,7 +434,7 @@ mod tests {
             (Hpcc, "1\n0 1 3 100 2\n", 2, "5 fields"),
             (Hpcc, "1\n0 1 3 100 -5 1\n", 2, "size"),
             (Hpcc, "99999999999\n", 1, "more than"),
-            (Hpcc, "Nodes 8\nConnections 1\n0->1 id 1 start 0 size 9\n", 1, "htsim's .cm: not read"),
+            (Hpcc, "Nodes 8\nConnections 1\n0->1 id 1 start 0 size 9\n", 1, "the first line is the number"),
             (Csv, "src,dst,size\n", 1, "no column `start`"),
             (Csv, "src,dst,size,strat\n", 1, "did you mean `start`"),
             (Csv, "src,dst,size,start\na,b,1\n", 2, "3 fields"),
@@ -424,10 +469,33 @@ mod tests {
         assert_eq!(flows.expect("valid").iter().map(|f| f.line).collect::<Vec<_>>(), [4, 6]);
     }
 
+    #[test]
+    fn formats_are_known_by_the_first_line_whatever_the_name() {
+        use FlowListFormat::{Csv, Hpcc, Htsim};
+        for (name, text, format) in [
+            ("flows.txt", CSV, Csv),
+            ("flows.csv", HPCC, Hpcc),
+            ("flows.txt", "# a\n\nNodes 2\nConnections 0\n", Htsim),
+            ("flows.csv", "\u{feff}src,dst\n", Csv),
+            ("flows.CSV", "", Csv),
+            ("flows.cm", "x y\n", Htsim),
+            ("flows", "x y\n", Hpcc),
+        ] {
+            let list = ListSpec { file: name.to_owned(), format: None };
+            let open = || Ok(Box::new(text.as_bytes()) as Box<dyn BufRead>);
+            assert_eq!(list.format(&open), format, "{name}: {text}");
+            assert_eq!(ListSpec { format: Some(Hpcc), ..list }.format(&open), Hpcc);
+        }
+    }
+
     proptest! {
         #[test]
-        fn mutated_lists_never_panic(edits in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8), csv: bool) {
-            let (format, text) = if csv { (FlowListFormat::Csv, CSV) } else { (FlowListFormat::Hpcc, HPCC) };
+        fn mutated_lists_never_panic(
+            edits in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8),
+            which in 0usize..3,
+        ) {
+            let format = FlowListFormat::ALL[which];
+            let text = [CSV, HPCC, crate::connections::SAMPLE][which];
             let mut bytes = text.as_bytes().to_vec();
             for (at, byte) in edits {
                 let at = at % bytes.len();

@@ -68,8 +68,8 @@ pub enum MatrixSpec {
         /// receivers' names in the first line, behind an empty cell, and a sender's name at the
         /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
         /// `graph.demands` by id or by name, as topohub writes it: these have no unit, so say
-        /// `load_of` or `unit`. Or SNDlib's native text or XML, whose demands have a unit if the
-        /// file states it. Or Repetita's demands, with the `.graph` of the same network beside.
+        /// `load_of` or `unit`. Or SNDlib's native text, XML or JSON, whose demands have a unit
+        /// if the file states it. Or Repetita's demands, with the `.graph` of the same network beside.
         /// Names are those of hosts or routers.
         file: String,
         /// What 1 is of an amount without a unit, such as "1 Mbps".
@@ -293,12 +293,17 @@ fn rated<'a>(
         rates.resize(pairs.len(), share);
     }
     let rated = Rated { pairs, before: running_sum(&rates), has_unit: found.has_unit };
-    let note = (found.both_ways && direction.is_none()).then(|| {
-        format!(
+    let mut notes = Vec::new();
+    if found.to_itself > 0 {
+        notes.push(format!("{file}: {} demands of a node to itself are left out: they cross no link", found.to_itself));
+    }
+    if found.both_ways && direction.is_none() {
+        notes.push(format!(
             "{file}: each demand runs both ways, as topohub counts them; direction = \"one-way\" takes them as they are \
              written, and direction = \"both-ways\" ends this note"
-        )
-    });
+        ));
+    }
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(Matrix { members, pairs: Pairs::Rated(rated), note })
 }
 

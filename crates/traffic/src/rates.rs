@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 /// A matrix as its file states it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Entries {
     /// What is above zero, in the file's order.
     pub entries: Vec<Entry>,
@@ -29,13 +29,26 @@ pub struct Entries {
     pub has_unit: bool,
     /// Whether each goes back, too, by the format's own meaning.
     pub both_ways: bool,
+    /// Demands of a node to itself, which are left out: published sets have them.
+    pub to_itself: usize,
+}
+
+impl Entries {
+    /// Adds what a published set states.
+    pub(crate) fn add(&mut self, from: &str, to: &str, amount: f64, line: u64) -> Result<(), ListError> {
+        if from == to && amount >= 0.0 {
+            self.to_itself += 1;
+            return Ok(());
+        }
+        push(&mut self.entries, from, to, amount, line)
+    }
 }
 
 pub(crate) fn error(line: u64, message: impl Into<String>) -> ListError {
     ListError { line, message: message.into() }
 }
 
-/// Reads a matrix: node-link JSON with `demands`, SNDlib's native text or XML, Repetita's demands (by
+/// Reads a matrix: node-link JSON with `demands`, SNDlib's native text, XML or JSON, Repetita's demands (by
 /// number), else CSV. Never panics, whatever the bytes.
 pub fn parse_matrix_bytes(bytes: &[u8]) -> Result<Entries, ListError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
@@ -66,7 +79,7 @@ fn csv_matrix(text: &str) -> Result<Entries, ListError> {
         _ if sheet.is_square() => sheet.square()?,
         _ => return Err(error(1, HEADS)),
     };
-    Ok(Entries { entries, has_unit: true, both_ways: false })
+    Ok(Entries { entries, has_unit: true, ..Entries::default() })
 }
 
 /// What the first line of a CSV may be.
@@ -209,7 +222,7 @@ fn amount(cell: &str, line: u64) -> Result<f64, ListError> {
     found.ok_or_else(|| error(line, format!("`{}` is not a rate: write \"20 Mbps\", or bits per second", short(cell))))
 }
 
-pub(crate) fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) -> Result<(), ListError> {
+fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) -> Result<(), ListError> {
     if !(0.0..=1e18).contains(&amount) {
         return Err(error(line, format!("{amount} from `{}` to `{}` is not from 0 to 1e18", short(from), short(to))));
     }

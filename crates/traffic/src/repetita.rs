@@ -2,7 +2,7 @@
 //! nodes' numbers in the `.graph` of the same network and kbit/s.
 
 use crate::list::ListError;
-use crate::rates::{Entries, error, push, short};
+use crate::rates::{Entries, error, short};
 use std::path::{Path, PathBuf};
 
 /// Whether a text is one.
@@ -14,7 +14,7 @@ pub(crate) fn is_demands(text: &str) -> bool {
 
 /// Reads the demands, between nodes by number.
 pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
-    let mut entries = Vec::new();
+    let mut found = Entries { has_unit: true, ..Entries::default() };
     let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).skip(2);
     for (i, line) in lines {
         let (number, words) = (i as u64 + 1, line.split_whitespace().collect::<Vec<_>>());
@@ -22,9 +22,9 @@ pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
             return Err(error(number, format!("{} words, where `label src dest bw` was expected", words.len())));
         };
         let kbps: f64 = amount.parse().map_err(|_| error(number, format!("`{}` is no bandwidth", short(amount))))?;
-        push(&mut entries, from, to, kbps * 1e3, number)?;
+        found.add(from, to, kbps * 1e3, number)?;
     }
-    Ok(Entries { entries, has_unit: true, both_ways: false })
+    Ok(found)
 }
 
 /// The network that numbers of nodes refer to: `Abilene.graph` for `Abilene.0003.demands`.
@@ -66,6 +66,13 @@ mod tests {
         name(&mut found, GRAPH).expect("two nodes");
         let said: Vec<_> = found.entries.iter().map(|e| (e.from.as_str(), e.to.as_str(), e.amount)).collect();
         assert_eq!(said, [("0_Ahlen", "1_Beckum", 250e3), ("1_Beckum", "0_Ahlen", 40e3)]);
+    }
+
+    #[test]
+    fn demands_of_a_node_to_itself_are_counted_and_left_out() {
+        let found = parse("DEMANDS 3\nlabel src dest bw\nd0 0 0 422\nd1 0 1 1917\nd2 1 1 0\n").expect("valid");
+        assert_eq!((found.entries.len(), found.to_itself), (1, 2));
+        assert!(parse("DEMANDS 1\nlabel src dest bw\nd0 0 0 -1\n").is_err());
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! Demands of SNDlib's networks, as native text and as XML.
+//! Demands of SNDlib's networks, as native text, as XML and as JSON.
 //!
 //! Amounts are in the unit of the network, which its file rarely states.
 
 use crate::list::ListError;
-use crate::rates::{Entries, error, push, short};
+use crate::rates::{Entries, error, short};
 use midpath_core::units::Rate;
 use roxmltree::{Document, Node, ParsingOptions};
+use serde_json::Value;
 
 /// Reads the section `DEMANDS ( id ( source target ) routing-unit value … )`.
 pub(crate) fn native(text: &str) -> Result<Entries, ListError> {
-    let (mut entries, mut unit, mut inside, mut found) = (Vec::new(), None, false, false);
+    let (mut entries, mut unit, mut inside, mut found) = (Entries::default(), None, false, false);
     for (i, line) in text.lines().enumerate() {
         let line_number = i as u64 + 1;
         let words: Vec<&str> =
@@ -24,7 +25,7 @@ pub(crate) fn native(text: &str) -> Result<Entries, ListError> {
                 let amount = amount.map_err(|_| {
                     error(line_number, format!("demand `{}`: `{}` is no number", short(id), short(value)))
                 })?;
-                push(&mut entries, from, to, amount * unit.unwrap_or(1.0), line_number)?;
+                entries.add(from, to, amount * unit.unwrap_or(1.0), line_number)?;
             }
             [id, ..] if inside => {
                 let message = format!(
@@ -40,7 +41,7 @@ pub(crate) fn native(text: &str) -> Result<Entries, ListError> {
     if !found {
         return Err(error(1, "no section DEMANDS in this SNDlib file"));
     }
-    Ok(Entries { entries, has_unit: unit.is_some(), both_ways: false })
+    Ok(Entries { has_unit: unit.is_some(), ..entries })
 }
 
 /// Reads `<demands>`.
@@ -54,7 +55,7 @@ pub(crate) fn xml(text: &str) -> Result<Entries, ListError> {
     let demands = demands
         .ok_or_else(|| error(1, "XML without <demands>; of XML, SNDlib's demands are read, else write a CSV"))?;
     let unit = document.descendants().find(|n| is(n, "unit")).and_then(|n| unit_bps(n.text()?.trim()));
-    let mut entries = Vec::new();
+    let mut entries = Entries { has_unit: unit.is_some(), ..Entries::default() };
     for demand in demands.children().filter(|n| is(n, "demand")) {
         let line = u64::from(document.text_pos_at(demand.range().start).row);
         let part = |name: &str| {
@@ -63,9 +64,21 @@ pub(crate) fn xml(text: &str) -> Result<Entries, ListError> {
         };
         let value = part("demandValue")?;
         let amount: f64 = value.parse().map_err(|_| error(line, format!("`{}` is no number", short(value))))?;
-        push(&mut entries, part("source")?, part("target")?, amount * unit.unwrap_or(1.0), line)?;
+        entries.add(part("source")?, part("target")?, amount * unit.unwrap_or(1.0), line)?;
     }
-    Ok(Entries { entries, has_unit: unit.is_some(), both_ways: false })
+    Ok(entries)
+}
+
+/// Reads the list `demands` of SNDlib's text turned into JSON: `source`, `target`, `demand_value` without a unit.
+pub(crate) fn json(list: &[Value]) -> Result<Entries, ListError> {
+    let mut entries = Entries::default();
+    for (i, demand) in list.iter().enumerate() {
+        let missing = |key: &str| error(1, format!("demands[{i}]: no `{key}`"));
+        let end = |key: &str| demand.get(key).and_then(Value::as_str).ok_or_else(|| missing(key));
+        let amount = demand.get("demand_value").and_then(Value::as_f64).ok_or_else(|| missing("demand_value"))?;
+        entries.add(end("source")?, end("target")?, amount, 1)?;
+    }
+    Ok(entries)
 }
 
 fn unit_bps(name: &str) -> Option<f64> {
@@ -106,15 +119,23 @@ mod tests {
         )
     }
 
+    fn json(_: bool, demands: &[Demand]) -> String {
+        let demands: Vec<_> = demands
+            .iter()
+            .map(|(a, b, x)| serde_json::json!({"source": format!("Town_{a}"), "target": format!("Town_{b}"), "demand_value": x}))
+            .collect();
+        serde_json::json!({"nodes": [{"id": "Town_0"}], "links": [], "demands": demands}).to_string()
+    }
+
     proptest! {
         #[test]
-        fn both_forms_have_the_same_demands(
+        fn all_forms_have_the_same_demands(
             unit: bool,
             drawn in proptest::collection::vec((0usize..9, 0usize..9, 1u32..100_000), 1..12),
         ) {
             let demands: Vec<Demand> = drawn.into_iter().filter(|d| d.0 != d.1).collect();
             prop_assume!(!demands.is_empty());
-            for text in [native(unit, &demands), xml(unit, &demands)] {
+            for (text, unit) in [(native(unit, &demands), unit), (xml(unit, &demands), unit), (json(unit, &demands), false)] {
                 let found = parse_matrix_bytes(text.as_bytes()).expect("valid");
                 prop_assert_eq!((found.has_unit, found.both_ways), (unit, false));
                 let said: Vec<_> = found.entries.into_iter().map(|e| (e.from, e.to, e.amount)).collect();
@@ -138,6 +159,8 @@ mod tests {
             ("<network>\n<demands>\n<demand/></demands></network>", 3, "without <demandValue>"),
             ("<network>\n</net>", 2, "not XML"),
             ("<domain/>", 1, "XML without <demands>"),
+            ("{\"demands\": [{\"source\": \"a\", \"target\": \"b\"}]}", 1, "demands[0]: no `demand_value`"),
+            ("{\"demands\": []}", 1, "no entry above zero"),
         ] {
             let e = parse_matrix_bytes(text.as_bytes()).expect_err(text);
             assert!(e.line == line && e.message.contains(message), "{text:?}: {e}");

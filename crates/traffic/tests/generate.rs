@@ -237,6 +237,24 @@ fn lists_come_from_files() {
     std::fs::remove_dir_all(dir).expect("removed");
 }
 
+/// The numbers of htsim's hosts count them, whatever their nodes are numbered: here 10, 11, ….
+#[test]
+fn the_hosts_of_a_connection_matrix_are_counted() {
+    let dir = std::env::temp_dir().join(format!("midpath-connections-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let matrix = |nodes: u32, to: u32| format!("Nodes {nodes}\nConnections 1\n0->{to} id 1 start 2000000 size 0\n");
+    std::fs::write(dir.join("a.cm"), matrix(12, 2)).expect("written");
+    std::fs::write(dir.join("b.txt"), matrix(12, 11)).expect("written");
+    let hosts = hosts(3);
+    let read = |file: &str| generate(&[], &[workload(json!({ "list": { "file": file } }))], &context(&hosts, &dir, 1));
+    let flows = read("a.cm").expect("valid");
+    let found: Vec<_> = flows.iter().map(|f| (f.src, f.dst, f.size, f.start)).collect();
+    assert_eq!(found, [(10, 12, None, Time::from_us(2))]);
+    let e = read("b.txt").expect_err("a node 11, and no twelfth host");
+    assert!(e.message.contains("line 3: host 11, counted from 0; the network has 3 hosts"), "{e}");
+    std::fs::remove_dir_all(dir).expect("removed");
+}
+
 #[test]
 fn errors_name_the_key_and_what_would_do() {
     let poisson = json!({ "kind": "poisson", "rate_per_s": 10.0 });

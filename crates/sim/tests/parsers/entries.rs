@@ -130,11 +130,11 @@ pub fn link_files(bytes: &[u8]) {
     }
 }
 
-/// A flow list, in both formats, and a distribution of flow sizes.
+/// A flow list, in every format, and a distribution of flow sizes.
 pub fn flow_list(bytes: &[u8]) {
     // The CSV reader takes a lone CR for the end of a line, too.
     let lines = bytes.split(|b| matches!(b, b'\n' | b'\r')).count() as u64;
-    for format in [FlowListFormat::Csv, FlowListFormat::Hpcc] {
+    for format in FlowListFormat::ALL {
         match parse_flow_list_bytes(format, bytes) {
             Ok(flows) => assert!(flows.iter().all(|f| (1..=lines).contains(&f.line)), "{format:?} {flows:?}"),
             Err(e) => assert!((1..=lines).contains(&e.line), "{format:?}: {lines} lines, {e:?}"),

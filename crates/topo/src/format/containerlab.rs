@@ -2,7 +2,7 @@
 //!
 //! An end of a link is `node:interface`, or a mapping with `node`. A `linux` container with one link is
 //! a host, everything else a router. Links to the machine that runs the laboratory (`host:…`,
-//! `macvlan:…`, `mgmt-net:…`) are left out. Rates and delays are not in such a file.
+//! `macvlan:…`, `mgmt-net:…`, and whatever has one `endpoint`) are left out. Rates and delays are not in such a file.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,8 @@ struct Container {
 struct Link {
     #[serde(default)]
     endpoints: Vec<End>,
+    /// Of links of one end: `host`, `mgmt-net`, `macvlan`, `vxlan`, `vxlan-stitch`, `dummy`.
+    endpoint: Option<End>,
     mtu: Option<u32>,
 }
 
@@ -56,7 +58,7 @@ impl End {
 }
 
 /// Names that are no node of a laboratory.
-const OUTSIDE: [&str; 3] = ["host", "mgmt-net", "macvlan"];
+const OUTSIDE: [&str; 4] = ["host", "mgmt-net", "macvlan", "dummy"];
 
 /// Reads a topology.
 pub fn parse(text: &str) -> Result<Draft, FormatError> {
@@ -71,6 +73,10 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut outside = 0;
     for (i, link) in topology.links.iter().enumerate() {
         let at = |message: String| FormatError::whole(format!("links[{i}]: {message}"));
+        if link.endpoint.is_some() && link.endpoints.is_empty() {
+            outside += 1;
+            continue;
+        }
         let [a, b] = &link.endpoints[..] else {
             return Err(at(format!(
                 "{} endpoints; a link has two, such as [\"a:eth1\", \"b:eth1\"]",
@@ -99,7 +105,8 @@ fn not_yaml(text: &str, e: &serde_saphyr::Error) -> FormatError {
     let line = e.location().map(|at| (at.line() as usize).clamp(1, lines));
     let what = e.without_snippet().to_string();
     let what = what.lines().find(|l| !l.trim().is_empty()).unwrap_or("unreadable");
-    FormatError { line, message: format!("not containerlab's YAML: {}", short(what)) }
+    let template = if text.contains("{{") { " (a Go template? containerlab fills in its braces first)" } else { "" };
+    FormatError { line, message: format!("not containerlab's YAML: {}{template}", short(what)) }
 }
 
 fn set_kinds(draft: &mut Draft, topology: &Topology) {

@@ -5,6 +5,10 @@
 //! each link `source destination rate delay error-rate`. Nodes are numbered from 0; those that are
 //! no switch are hosts. Names here are the numbers, which flow lists in the companion format refer
 //! to. What follows the announced links is left out, as HPCC does: see the original `topology.txt`.
+//!
+//! Two offspring of it in inet-tub/ns3-datacenter (commit 6ddb4a4) begin with more: PowerTCP's with `nodes switches ToRs
+//! links`, Reverie's with two rates behind these, which its program reads for its own use. There a rate may lack a unit:
+//! it is in bits per second, as ns-3 takes it.
 
 use std::str::FromStr;
 
@@ -19,10 +23,7 @@ use crate::graph::{MAX_LINKS, MAX_NODES, NodeKind};
 pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut words = Words::new(text);
     let first = text.lines().next().unwrap_or("").split_whitespace().count();
-    if first != 3 {
-        return Err(FormatError::at(1, format!("{first} words, where `nodes switches links` was expected")));
-    }
-    let (nodes, switches, links) = counts(&mut words)?;
+    let (nodes, switches, links) = counts(&mut words, first)?;
     if words.left() < switches + 5 * links {
         let message = format!("the file ends before its {switches} switches and {links} links; is it cut short?");
         return Err(FormatError::at(words.last_line(), message));
@@ -44,10 +45,27 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     Ok(draft)
 }
 
-fn counts(words: &mut Words<'_>) -> Result<(usize, usize, usize), FormatError> {
+/// The counts of the first line, which has so many words.
+fn counts(words: &mut Words<'_>, first: usize) -> Result<(usize, usize, usize), FormatError> {
+    let (with_tors, rates) = match first {
+        3 => (false, 0),
+        4 => (true, 0),
+        6 => (true, 2),
+        _ => {
+            let message =
+                format!("{first} words, where `nodes switches links` or `nodes switches ToRs links` was expected");
+            return Err(FormatError::at(1, message));
+        }
+    };
     let nodes: usize = words.number("a count of nodes")?;
     let switches: usize = words.number("a count of switches")?;
+    if with_tors {
+        words.number("a count of ToRs")?;
+    }
     let links: usize = words.number("a count of links")?;
+    for _ in 0..rates {
+        words.rate()?;
+    }
     if nodes > MAX_NODES || links > MAX_LINKS || switches > nodes || nodes > links + 1 {
         let message = format!(
             "{nodes} nodes, {switches} switches and {links} links; accepted are up to {MAX_NODES} nodes, {MAX_LINKS} \
@@ -66,7 +84,7 @@ fn link(words: &mut Words<'_>, nodes: usize) -> Result<DraftLink, FormatError> {
     Ok(DraftLink {
         a: words.node("a source", nodes)?,
         b: words.node("a destination", nodes)?,
-        rate: Some(words.parse::<Rate>("a rate, such as 100Gbps")?),
+        rate: Some(words.rate()?),
         delay: Some(words.parse::<Time>("a delay, such as 0.001ms")?),
         corruption: words.parse::<f64>("an error rate from 0 to below 1")?,
         ..DraftLink::default()
@@ -106,6 +124,15 @@ impl<'a> Words<'a> {
 
     fn number(&mut self, what: &str) -> Result<usize, FormatError> {
         self.parse(what)
+    }
+
+    /// A rate; without a unit in bits per second.
+    fn rate(&mut self) -> Result<Rate, FormatError> {
+        let bare = self.words.get(self.next).and_then(|(_, word)| word.parse::<f64>().ok());
+        let Some(bps) = bare else { return self.parse("a rate, such as 100Gbps") };
+        let (line, word) = self.next()?;
+        let none = || FormatError::at(line, format!("`{}` is not a rate in bits per second", short(word)));
+        super::lines::rate(bps, 1.0).ok_or_else(none)
     }
 
     fn node(&mut self, what: &str, nodes: usize) -> Result<usize, FormatError> {

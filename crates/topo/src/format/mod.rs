@@ -2,7 +2,7 @@
 //!
 //! A reader turns bytes into a [`Draft`] or says which line is wrong and what would have been
 //! accepted; it never panics, and what it allocates is bounded by the size of its input, at most
-//! [`MAX_FILE_BYTES`].
+//! [`MAX_FILE_BYTES`]; of a file that is a rule (htsim's), by a number of parts.
 
 pub mod as_relationships;
 mod attributes;
@@ -11,6 +11,7 @@ pub mod containerlab;
 pub mod gml;
 pub mod graphml;
 pub mod hpcc;
+pub mod htsim;
 mod lines;
 pub mod node_link;
 mod recognise;
@@ -51,10 +52,14 @@ pub enum Format {
     NodeLink,
     /// The topology text format of the HPCC simulator.
     Hpcc,
+    /// htsim's `.topo`: a fat-tree by rule.
+    Htsim,
     /// SNDlib's native text.
     SndlibNative,
     /// SNDlib's XML.
     SndlibXml,
+    /// SNDlib's native text turned into JSON, key by key.
+    SndlibJson,
     /// Repetita's `.graph`.
     Repetita,
     /// containerlab's YAML (`*.clab.yml`).
@@ -70,7 +75,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 14] = [
+    pub const ALL: [Format; 16] = [
         Format::RocketfuelCch,
         Format::RocketfuelWeights,
         Format::RocketfuelLatencies,
@@ -78,8 +83,10 @@ impl Format {
         Format::Gml,
         Format::NodeLink,
         Format::Hpcc,
+        Format::Htsim,
         Format::SndlibNative,
         Format::SndlibXml,
+        Format::SndlibJson,
         Format::Repetita,
         Format::Containerlab,
         Format::AsRelationships,
@@ -97,8 +104,10 @@ impl Format {
             Format::Gml => "gml",
             Format::NodeLink => "node-link",
             Format::Hpcc => "hpcc",
+            Format::Htsim => "htsim",
             Format::SndlibNative => "sndlib-native",
             Format::SndlibXml => "sndlib-xml",
+            Format::SndlibJson => "sndlib-json",
             Format::Repetita => "repetita",
             Format::Containerlab => "containerlab",
             Format::AsRelationships => "as-rel",
@@ -156,8 +165,10 @@ pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Draft, Fo
         Format::Gml => gml::parse(text, unit),
         Format::NodeLink => node_link::parse(text, unit),
         Format::Hpcc => hpcc::parse(text),
+        Format::Htsim => htsim::parse(text),
         Format::SndlibNative => sndlib::parse_native(text, unit),
         Format::SndlibXml => sndlib::parse_xml(text, unit),
+        Format::SndlibJson => sndlib::parse_json(text, unit),
         Format::Repetita => repetita::parse(text),
         Format::Containerlab => containerlab::parse(text),
         Format::AsRelationships => as_relationships::parse(text),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Format;
+use super::{Format, htsim};
 
 /// How much of a file is looked at. Ours: comments may come first.
 const HEAD: usize = 64 << 10;
@@ -63,6 +63,7 @@ fn by_name(name: &str) -> Option<Format> {
         "intra" => Some(Format::RocketfuelWeights),
         "brite" => Some(Format::Brite),
         "graph" => Some(Format::Repetita),
+        "topo" => Some(Format::Htsim),
         _ => None,
     }
 }
@@ -88,10 +89,10 @@ fn by_content(head: &str) -> Option<Recognised> {
         ["DEMANDS", ..] if second.starts_with("label") => {
             Some(Recognised::NotRead("demands of Repetita, no topology: name them in a workload's `matrix`"))
         }
-        ["Nodes", n] if integer(n) => Some(htsim(second)),
+        [key, n] if integer(n) && htsim::HEADER.contains(&&*key.to_ascii_lowercase()) => htsim_file(head),
         [word, ..] if is_as_relation(word) && words.len() == 1 => Some(sure(Format::AsRelationships)),
         [uid, at, ..] if integer(uid) && at.starts_with('@') => Some(sure(Format::RocketfuelCch)),
-        [n, s, l] if [n, s, l].into_iter().all(integer) => Some(sure(Format::Hpcc)),
+        [_, _, _] | [_, _, _, _] | [_, _, _, _, _, _] if words.iter().all(|w| integer(w)) => Some(sure(Format::Hpcc)),
         [_, _, w] if w.parse::<f64>().is_ok() => Some(sure(Format::RocketfuelWeights)),
         ["strict", "graph" | "digraph", ..] | ["digraph", ..] => Some(DOT),
         ["graph", ..] if first.contains('{') => Some(DOT),
@@ -105,15 +106,14 @@ fn by_content(head: &str) -> Option<Recognised> {
 
 const DOT: Recognised = Recognised::NotRead("Graphviz's DOT: not read; NetworkX turns it into GraphML");
 
-fn htsim(second: &str) -> Recognised {
-    match second.split_whitespace().next() {
-        Some("Connections") => Recognised::NotRead(
-            "htsim's .cm: flows, no topology, and not read; write them as a CSV for a workload's `list`",
-        ),
-        _ => Recognised::NotRead(
-            "htsim's .topo: not read; generate = \"fat-tree\" with `k`, `link` and `access` makes such a network",
-        ),
+/// Both of htsim's files begin with `Nodes n`.
+fn htsim_file(head: &str) -> Option<Recognised> {
+    let has =
+        |key: &str| head.lines().any(|l| l.split_whitespace().next().is_some_and(|w| w.eq_ignore_ascii_case(key)));
+    if has("connections") {
+        return Some(Recognised::NotRead("htsim's .cm: flows, no topology: name it in a workload's `list`"));
     }
+    has("tiers").then(|| sure(Format::Htsim))
 }
 
 /// `1|2|-1`, `1|2|0`, `1|2|0|bgp`.
@@ -133,8 +133,11 @@ fn json(head: &str) -> Option<Recognised> {
     let has = |key: &str| head.contains(key);
     if has("\"networkStructure\"") || has("\"preInstalledModule\"") {
         return Some(Recognised::NotRead(
-            "SNDlib's JSON: not read; SNDlib has the same network as native text and as XML",
+            "SNDlib's XML turned into JSON: not read; SNDlib has the same network as native text and as XML",
         ));
+    }
+    if has("\"pre_installed_capacity\"") {
+        return Some(sure(Format::SndlibJson));
     }
     Some(sure(Format::NodeLink))
 }

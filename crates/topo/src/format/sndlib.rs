@@ -1,11 +1,16 @@
-//! SNDlib's networks, as native text and as XML (Orlowski, Wessäly, Pióro, Tomaszewski: "SNDlib
+//! SNDlib's networks, as native text, as XML and as JSON (Orlowski, Wessäly, Pióro, Tomaszewski: "SNDlib
 //! 1.0 – Survivable Network Design Library", Networks 55(3), 2010).
 //!
 //! A link's capacity is what is installed already, else the one module that may be installed; of
 //! several modules none is chosen. The unit is that of the network, which its file rarely states:
 //! then capacities wait for `capacity_unit`.
+//!
+//! SNDlib itself has no JSON. What is read is its native text turned into JSON key by key, as sikorski-as/sndlib has it
+//! (commit c06f3ef): `nodes` with `id`, `longitude`, `latitude`; `links` with `source`, `target`,
+//! `pre_installed_capacity` and `modules`.
 
 use midpath_core::units::Rate;
+use serde::Deserialize;
 
 use super::FormatError;
 use super::attributes::{Attribute, Builder};
@@ -88,6 +93,54 @@ pub fn parse_xml(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError> {
         let modules = modules.filter(|m| is(*m, "addModule")).map(capacity).collect::<Result<Vec<f64>, _>>()?;
         links.push(installed, &modules);
         builder.edge(end("source")?, end("target")?, &[]).map_err(|m| at(link, m))?;
+    }
+    links.finish(builder.finish())
+}
+
+#[derive(Deserialize)]
+struct Json {
+    nodes: Vec<JsonNode>,
+    links: Vec<JsonLink>,
+}
+
+#[derive(Deserialize)]
+struct JsonNode {
+    id: String,
+    longitude: Option<f64>,
+    latitude: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct JsonLink {
+    source: String,
+    target: String,
+    #[serde(default)]
+    pre_installed_capacity: f64,
+    #[serde(default)]
+    modules: Vec<JsonModule>,
+}
+
+#[derive(Deserialize)]
+struct JsonModule {
+    module_capacity: f64,
+}
+
+/// Reads JSON.
+pub fn parse_json(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError> {
+    let network: Json = serde_json::from_str(text)
+        .map_err(|e| FormatError::at(e.line().max(1), format!("not SNDlib's network in JSON: {e}")))?;
+    let (mut links, mut builder) = (Capacities::new(unit), Builder::new(false));
+    let entry = |list: &str, i: usize, m: String| FormatError::whole(format!("{list}[{i}]: {m}"));
+    for (i, node) in network.nodes.iter().enumerate() {
+        let place = node.longitude.zip(node.latitude).map(|(x, y)| [x.to_string(), y.to_string()]);
+        let attributes = place.as_ref().map(|[x, y]| [("x", x.as_str()), ("y", y.as_str())]);
+        let attributes: &[Attribute<'_>] = attributes.as_ref().map_or(&[], |both| both);
+        builder.node(&node.id, attributes).map_err(|m| entry("nodes", i, m))?;
+    }
+    for (i, link) in network.links.iter().enumerate() {
+        let modules: Vec<f64> = link.modules.iter().map(|m| m.module_capacity).collect();
+        links.push(link.pre_installed_capacity, &modules);
+        builder.edge(&link.source, &link.target, &[]).map_err(|m| entry("links", i, m))?;
     }
     links.finish(builder.finish())
 }

@@ -13,13 +13,15 @@ const HPCC: &str = include_str!("../../tests/fixtures/hpcc.txt");
 
 const SNDLIB: &str = include_str!("../../tests/fixtures/sndlib.txt");
 const SNDLIB_XML: &str = include_str!("../../tests/fixtures/sndlib.xml");
+const SNDLIB_JSON: &str = include_str!("../../tests/fixtures/sndlib.json");
+const HTSIM: &str = include_str!("../../tests/fixtures/two-pods.topo");
 const REPETITA: &str = include_str!("../../tests/fixtures/towns.graph");
 const CONTAINERLAB: &str = include_str!("../../tests/fixtures/lab.clab.yml");
 const AS_REL: &str = include_str!("../../tests/fixtures/as-rel.txt");
 const BRITE: &str = include_str!("../../tests/fixtures/three.brite");
 const TOTEM: &str = include_str!("../../tests/fixtures/totem.xml");
 
-const SAMPLES: [(Format, &str, &str); 14] = [
+const SAMPLES: [(Format, &str, &str); 16] = [
     (Format::RocketfuelCch, "64496.cch", CCH),
     (Format::RocketfuelWeights, "weights.intra", WEIGHTS),
     (Format::RocketfuelLatencies, "latencies.intra", LATENCIES),
@@ -27,8 +29,10 @@ const SAMPLES: [(Format, &str, &str); 14] = [
     (Format::Gml, "zoo.gml", GML),
     (Format::NodeLink, "x.json", NODE_LINK),
     (Format::Hpcc, "topology.txt", HPCC),
+    (Format::Htsim, "two-pods.topo", HTSIM),
     (Format::SndlibNative, "towns.txt", SNDLIB),
     (Format::SndlibXml, "towns.xml", SNDLIB_XML),
+    (Format::SndlibJson, "towns.json", SNDLIB_JSON),
     (Format::Repetita, "towns.graph", REPETITA),
     (Format::Containerlab, "lab.clab.yml", CONTAINERLAB),
     (Format::AsRelationships, "20260101.as-rel2.txt", AS_REL),
@@ -123,6 +127,17 @@ fn hpcc_names_hosts_by_number() {
 }
 
 #[test]
+fn hpccs_offspring_have_more_in_the_first_line_and_rates_in_bits_per_second() {
+    let d = read(Format::Hpcc, HPCC);
+    let first = HPCC.lines().next().expect("a line");
+    for more in ["4 2 1 4", "4 2 1 4 25000000000 100000000000"] {
+        let text = HPCC.replacen(first, more, 1).replace("100Gbps", "100000000000.0");
+        assert_eq!(guess(Path::new("x"), text.as_bytes()), Some(Format::Hpcc), "{more}");
+        assert_eq!(read(Format::Hpcc, &text), d, "{more}");
+    }
+}
+
+#[test]
 fn formats_are_known_by_content_whatever_the_name() {
     for (format, name, text) in SAMPLES {
         assert_eq!(guess(Path::new(name), text.as_bytes()), Some(format), "{name}");
@@ -156,14 +171,13 @@ fn rocketfuels_numbers_are_told_apart_by_any_name_and_a_guess_is_said() {
 #[test]
 fn what_is_known_and_not_read_is_told_apart_from_what_is_unknown() {
     for (text, what) in [
-        ("# Fat tree\nNodes 16\nTiers 3\nPodsize 4\n", "htsim's .topo"),
         ("Nodes 16\nConnections 2\n0->1 id 1 start 0 size 1000\n", "htsim's .cm"),
         ("DEMANDS 1\nlabel src dest bw\nd0 0 1 10\n", "demands of Repetita"),
         ("<?xml version='1.0'?>\n<TrafficMatrixFile><IntraTM/></TrafficMatrixFile>", "traffic matrix of TOTEM's"),
         ("<gexf version='1.3'><graph/></gexf>", "GEXF"),
         ("digraph g {\n a -> b\n}", "DOT"),
         ("graph {\n a -- b\n}", "DOT"),
-        ("{\"networkStructure\": {\"nodes\": []}}", "SNDlib's JSON"),
+        ("{\"networkStructure\": {\"nodes\": []}}", "SNDlib's XML turned into JSON"),
         ("PK\u{3}\u{4}xl/worksheets", "spreadsheet"),
     ] {
         let Recognised::NotRead(said) = recognise(Path::new("x"), text.as_bytes()) else { panic!("{text}") };
@@ -175,7 +189,7 @@ fn what_is_known_and_not_read_is_told_apart_from_what_is_unknown() {
 }
 
 #[test]
-fn sndlibs_two_forms_say_the_same() {
+fn sndlibs_forms_say_the_same() {
     let d = read(Format::SndlibNative, SNDLIB);
     assert_eq!(names(&d), ["Ahlen", "Beckum", "Calw"]);
     assert_eq!(d.nodes[2].pos, Some((8.74, 48.71)));
@@ -184,6 +198,8 @@ fn sndlibs_two_forms_say_the_same() {
     assert_eq!(rates, [Some(Rate::from_mbps(155)), Some(Rate::from_mbps(622)), None], "no choice of modules");
     assert!(d.unused.len() == 1 && d.unused[0].starts_with("1 links have nothing installed"), "{:?}", d.unused);
     assert_eq!(read(Format::SndlibXml, SNDLIB_XML), d);
+    let options = Options { capacity_unit: Some(Rate::from_mbps(1)), ..Options::default() };
+    assert_eq!(parse(Format::SndlibJson, SNDLIB_JSON.as_bytes(), options).expect("valid"), d);
 }
 
 #[test]
@@ -227,6 +243,19 @@ fn containerlab_has_hosts_and_routers() {
     assert_eq!(kinds, [NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Host]);
     assert_eq!((d.links[1].mtu, d.nodes[0].class.as_deref()), (Some(9000), Some("core")));
     assert_eq!(d.notes, ["1 links that leave the laboratory are left out"]);
+}
+
+#[test]
+fn links_of_one_end_leave_the_laboratory() {
+    for link in [
+        "endpoint: {node: a, interface: e1}, host-interface: x, type: host",
+        "endpoint: a, type: dummy",
+        "endpoints: [a:e1, dummy:e2]",
+    ] {
+        let text = format!("topology: {{nodes: {{a: , b: }}, links: [{{{link}}}, {{endpoints: [a:e2, b:e2]}}]}}");
+        let d = read(Format::Containerlab, &text);
+        assert_eq!((ends(&d), d.notes.len()), (vec![(0, 1)], 1), "{link}");
+    }
 }
 
 #[test]
@@ -308,6 +337,13 @@ fn written(format: Format, names: &[String], links: &[Drawn]) -> String {
                 names[*a], names[*b]
             ))
         ),
+        Format::SndlibJson => serde_json::json!({
+            "nodes": names.iter().map(|n| serde_json::json!({"id": n})).collect::<Vec<_>>(),
+            "links": links.iter().map(|(a, b, c)| serde_json::json!({
+                "source": names[*a], "target": names[*b], "pre_installed_capacity": c, "modules": []
+            })).collect::<Vec<_>>(),
+        })
+        .to_string(),
         Format::Repetita => format!(
             "NODES {}\nlabel x y\n{}\nEDGES {}\nlabel src dest weight bw delay\n{}",
             names.len(),
@@ -349,10 +385,20 @@ proptest! {
         links.sort_unstable();
         links.dedup_by_key(|l| (l.0, l.1));
         prop_assume!(!links.is_empty());
-        for format in [Format::SndlibNative, Format::SndlibXml, Format::Repetita, Format::Brite, Format::Totem] {
+        for format in [
+            Format::SndlibNative,
+            Format::SndlibXml,
+            Format::SndlibJson,
+            Format::Repetita,
+            Format::Brite,
+            Format::Totem,
+        ] {
             let text = written(format, &names, &links);
             prop_assert_eq!(guess(Path::new("x"), text.as_bytes()), Some(format));
-            let d = read(format, &text);
+            // The one of these forms that has no place for a unit.
+            let unit = (format == Format::SndlibJson).then(|| Rate::from_mbps(1));
+            let options = Options { capacity_unit: unit, ..Options::default() };
+            let d = parse(format, text.as_bytes(), options).expect("valid");
             prop_assert_eq!(d.nodes.len(), n);
             let found: Vec<_> = d.links.iter().map(|l| (l.a, l.b, l.rate)).collect();
             let right: Vec<_> = links.iter().map(|&(a, b, c)| (a, b, Some(Rate::from_mbps(u64::from(c))))).collect();
@@ -385,7 +431,14 @@ fn errors_name_the_line_and_what_was_expected() {
         (Format::Hpcc, "2 1 1\n1\n0 1 fast 1ms 0\n", "line 3: `fast` is not a rate"),
         (Format::Hpcc, "2 1 1\n1\n0 7 1Gbps 1ms 0\n", "line 3: a destination `7` is not a node from 0 to 1"),
         (Format::Hpcc, "999999999 1 1\n", "line 1: 999999999 nodes"),
-        (Format::Hpcc, "4 2 2 9\n", "line 1: 4 words"),
+        (Format::Hpcc, "4 2 2 9 1\n", "line 1: 5 words"),
+        (Format::Hpcc, "2 1 1\n1\n0 1 1e30 1ms 0\n", "line 3: `1e30` is not a rate in bits per second"),
+        (Format::SndlibJson, "{\n\"nodes\": 1}", "line 2: not SNDlib's network in JSON"),
+        (
+            Format::SndlibJson,
+            "{\"nodes\": [{\"id\": \"a\"}], \"links\": [{\"source\": \"a\", \"target\": \"b\"}]}",
+            "links[0]: target `b` is not the id",
+        ),
         (Format::SndlibNative, "NODES (\na ( 1 2 )\n)\nLINKS (\nl ( a b ) 1\n)", "line 5: target `b` is not the id"),
         (Format::SndlibNative, "NODES (\na\n)\nLINKS (\nl ( a a ) much\n)", "line 5: `much` is no capacity"),
         (Format::SndlibXml, "<network>\n</network>", "no <networkStructure>"),
@@ -398,6 +451,11 @@ fn errors_name_the_line_and_what_was_expected() {
         (Format::Repetita, "NODES 1\nlabel x y\na 0 0\nEDGES 1\ne 0 0 1 fast 1\n", "line 5: `fast` is no bandwidth"),
         (Format::Containerlab, "a: 1\n", "no `topology`"),
         (Format::Containerlab, "topology:\n  nodes: [1, 2\n", "line 2: not containerlab's YAML: "),
+        (
+            Format::Containerlab,
+            "topology:\n  links:\n{{- if .more }}\n    - endpoints: []\n",
+            "line 3: not containerlab's YAML: ",
+        ),
         (Format::Containerlab, "topology:\n  nodes:\n    a: {kind: [x]}\n", "line 3: not containerlab's YAML: "),
         (Format::Containerlab, "topology: {nodes: {a: }, links: [{endpoints: [\"a:1\"]}]}", "links[0]: 1 endpoints"),
         (Format::AsRelationships, "1|2|-1\n1|2\n", "line 2: 2 words, and no relation"),
@@ -413,6 +471,8 @@ fn errors_name_the_line_and_what_was_expected() {
         let message = refused(format, text);
         assert!(message.starts_with(expected), "{text:?}: {message}");
     }
+    let template = refused(Format::Containerlab, "topology:\n  links:\n{{- if .more }}\n    - endpoints: []\n");
+    assert!(template.ends_with("(a Go template? containerlab fills in its braces first)"), "{template}");
     assert_eq!(parse_bytes(Format::Gml, b"a\n\xff").expect_err("not text").to_string(), "line 2: not UTF-8 text");
 }
 

@@ -103,10 +103,10 @@ fn rocketfuels_halves_find_each_other_under_any_prefix() {
     }
     let guessed = read_path(&folder.join("numbers"), None, Default::default()).expect("read");
     assert!(guessed.unused[0].contains("taken for weights"), "{:?}", guessed.unused);
-    std::fs::write(folder.join("x.topo"), "Nodes 16\nTiers 3\n").expect("written");
+    std::fs::write(folder.join("x.cm"), "Nodes 16\nConnections 0\n").expect("written");
     std::fs::write(folder.join("x.odd"), "hello\n").expect("written");
     let message = |name: &str| read_path(&folder.join(name), None, Default::default()).expect_err(name).message;
-    assert!(message("x.topo").starts_with("this is htsim's .topo: not read"));
+    assert!(message("x.cm").starts_with("this is htsim's .cm: flows, no topology"));
     assert!(message("x.odd").contains("neither content nor name"));
     std::fs::remove_dir_all(&folder).expect("removed");
 }

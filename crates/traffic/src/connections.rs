@@ -1,0 +1,184 @@
+//! htsim's connection matrices (`.cm`): `Nodes n`, `Connections n`, then a line for each connection.
+//!
+//! As `ConnectionMatrix::load` of Broadcom/csg-htsim reads it (commit 841d9e7): `src->dst` and then words with a number
+//! each: `start` in picoseconds (its Swift alone takes microseconds), `size` in bytes (0: without end), `id`, `prio`.
+//! Triggers (a connection begins when another is done) and failures have no place in a list, and are refused.
+
+use crate::flow::MAX_FLOWS;
+use crate::list::{Lines, ListError, ListedFlow, error};
+use crate::rates::short;
+use midpath_core::units::{Bytes, Time};
+
+/// Latest start in picoseconds. Ours: eleven days, and every picosecond up to there has room.
+const MAX_START: f64 = 1e18;
+
+/// A list of htsim's.
+pub(crate) struct ConnectionList<'a> {
+    lines: Lines<'a>,
+    nodes: Option<u64>,
+    connections: Option<u64>,
+    read: u64,
+}
+
+impl<'a> ConnectionList<'a> {
+    pub fn new(lines: Lines<'a>) -> ConnectionList<'a> {
+        ConnectionList { lines, nodes: None, connections: None, read: 0 }
+    }
+
+    /// The next connection; `None` after the last.
+    pub fn next(&mut self) -> Result<Option<ListedFlow>, ListError> {
+        while let Some((line, text)) = self.lines.next()? {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let wrong = |message: String| Err(error(line, message));
+            match words[..] {
+                [word, ..] if word.starts_with('#') => {}
+                ["Nodes", n] => self.nodes = Some(whole(n, line)?),
+                ["Connections", n] => self.connections = Some(whole(n, line)?).filter(|n| *n <= MAX_FLOWS),
+                ["Triggers" | "Failures", "0"] => {}
+                ["Triggers" | "trigger", ..] => return wrong(NO_TRIGGERS.to_owned()),
+                ["Failures" | "failure", ..] => return wrong(NO_FAILURES.to_owned()),
+                [ends, ref rest @ ..] if ends.contains("->") => {
+                    let (Some(nodes), Some(connections)) = (self.nodes, self.connections) else {
+                        return wrong(format!(
+                            "a connection before `Nodes n` and `Connections n`, n up to {MAX_FLOWS}"
+                        ));
+                    };
+                    self.read += 1;
+                    if self.read > connections {
+                        return wrong(format!("more than the {connections} connections that were announced"));
+                    }
+                    return connection(ends, rest, nodes, line).map(Some);
+                }
+                [word, ..] => {
+                    return wrong(format!("`{}` is unknown; a line is `0->1 start 0 size 1000`", short(word)));
+                }
+                [] => {}
+            }
+        }
+        match self.connections {
+            Some(n) if n == self.read => Ok(None),
+            n => {
+                Err(error(self.lines.read(), format!("the file ends after {} of {} flows", self.read, n.unwrap_or(0))))
+            }
+        }
+    }
+}
+
+const NO_TRIGGERS: &str =
+    "a connection begins when another is done (`trigger`), which a list has no word for: give each a `start`";
+const NO_FAILURES: &str = "a link fails here, which a list has no word for: write it as `[[vary]]` of the scenario";
+
+fn whole(word: &str, line: u64) -> Result<u64, ListError> {
+    word.parse().map_err(|_| error(line, format!("`{}` is no whole number", short(word))))
+}
+
+/// `0->1` and what follows it.
+fn connection(ends: &str, words: &[&str], nodes: u64, line: u64) -> Result<ListedFlow, ListError> {
+    let host = |word: &str| match whole(word, line)? {
+        n if n < nodes => Ok(n.to_string()),
+        n => Err(error(line, format!("host {n}; there are {nodes}, from 0 on"))),
+    };
+    let (src, dst) = ends.split_once("->").unwrap_or((ends, ""));
+    let (mut size, mut start) = (None, None);
+    for pair in words.chunks(2) {
+        match *pair {
+            ["size", word] => size = Some(whole(word, line)?),
+            ["start", word] => start = Some(picoseconds(word, line)?),
+            ["id" | "prio", word] => drop(whole(word, line)?),
+            ["trigger" | "send_done_trigger" | "recv_done_trigger" | "addon", ..] => {
+                return Err(error(line, NO_TRIGGERS));
+            }
+            [word, ..] => {
+                return Err(error(
+                    line,
+                    format!("`{}` is not `start`, `size`, `id` or `prio` and a number", short(word)),
+                ));
+            }
+            [] => {}
+        }
+    }
+    let missing = |what: &str| error(line, format!("a connection without `{what}`"));
+    let size = size.ok_or_else(|| missing("size"))?;
+    Ok(ListedFlow {
+        src: host(src)?,
+        dst: host(dst)?,
+        size: (size > 0).then_some(Bytes(size)),
+        start: start.ok_or_else(|| missing("start"))?,
+        line,
+        ..ListedFlow::default()
+    })
+}
+
+fn picoseconds(word: &str, line: u64) -> Result<Time, ListError> {
+    let picoseconds = word.parse::<f64>().ok().filter(|ps| (0.0..=MAX_START).contains(ps));
+    let wrong = || error(line, format!("start `{}` is no number of picoseconds from 0 to 1e18", short(word)));
+    picoseconds.map(|ps| Time(ps.round() as u64)).ok_or_else(wrong)
+}
+
+/// A file of each kind of line.
+#[cfg(test)]
+pub(crate) const SAMPLE: &str = "# incast\nNodes 8\nConnections 3\nTriggers 0\n0->7 id 1 start 0 size 1000\n1->7 start 0.000000 size 0 prio 2\n\n2->7 id 3 start 25748975 size 2000000\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::{FlowListFormat, parse_flow_list_bytes};
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Vec<ListedFlow>, ListError> {
+        parse_flow_list_bytes(FlowListFormat::Htsim, text.as_bytes())
+    }
+
+    #[test]
+    fn connections_are_flows_in_picoseconds_and_bytes() {
+        let flows = read(SAMPLE).expect("valid");
+        let said: Vec<_> = flows.iter().map(|f| (f.src.as_str(), f.size, f.start, f.line)).collect();
+        let endless = ("1", None, Time::ZERO, 6);
+        let late = ("2", Some(Bytes(2_000_000)), Time(25_748_975), 8);
+        assert_eq!(said, [("0", Some(Bytes(1000)), Time::ZERO, 5), endless, late]);
+    }
+
+    #[test]
+    fn what_has_no_place_in_a_list_is_refused_with_its_line() {
+        for (text, line, message) in [
+            ("Nodes 2\nConnections 1\nTriggers 1\n", 3, "begins when another is done"),
+            ("Nodes 2\nConnections 1\n0->1 id 1 trigger 1 size 9\n", 3, "begins when another is done"),
+            ("Nodes 2\nConnections 1\n0->1 start 0 size 9 send_done_trigger 1\n", 3, "begins when another is done"),
+            ("Nodes 2\nConnections 1\nFailures 1\n", 3, "`[[vary]]`"),
+            ("Nodes 2\nConnections 1\n0->2 start 0 size 9\n", 3, "host 2; there are 2"),
+            ("Nodes 2\nConnections 1\n0->1 size 9\n", 3, "without `start`"),
+            ("Nodes 2\nConnections 1\n0->1 start 0\n", 3, "without `size`"),
+            ("Nodes 2\nConnections 1\n0->1 start -1 size 9\n", 3, "no number of picoseconds"),
+            ("Nodes 2\nConnections 1\n0->1 start 0 size 9 color 3\n", 3, "`color` is not"),
+            ("Nodes 2\nConnections 1\n0->1 start\n", 3, "`start` is not"),
+            ("Nodes 2\nConnections 2\n0->1 start 0 size 9\n", 3, "ends after 1 of 2"),
+            ("Nodes 2\nConnections 0\n0->1 start 0 size 9\n", 3, "more than the 0"),
+            ("0->1 start 0 size 9\n", 1, "before `Nodes n`"),
+            ("", 1, "ends after 0 of 0"),
+            ("Nodes 2\nhello\n", 2, "`hello` is unknown"),
+        ] {
+            let e = read(text).expect_err(text);
+            assert!(e.line == line && e.message.contains(message), "{text:?}: {e}");
+        }
+    }
+
+    proptest! {
+        /// Connections drawn and written as htsim's generators do are read as they were drawn.
+        #[test]
+        fn written_connections_are_read(
+            drawn in proptest::collection::vec((0u64..64, 0u64..64, 0u64..1u64 << 50, 0u64..1u64 << 40), 0..20),
+            with_id: bool,
+        ) {
+            let mut text = format!("Nodes 64\nConnections {}\n", drawn.len());
+            for (i, (src, dst, start, size)) in drawn.iter().enumerate() {
+                let id = if with_id { format!(" id {}", i + 1) } else { String::new() };
+                text += &format!("{src}->{dst}{id} start {start} size {size}\n");
+            }
+            let found = read(&text).expect("valid");
+            let said: Vec<_> = found.iter().map(|f| (f.src.clone(), f.dst.clone(), f.start.0, f.size.map_or(0, |s| s.0))).collect();
+            let right: Vec<_> =
+                drawn.iter().map(|(src, dst, start, size)| (src.to_string(), dst.to_string(), *start, *size)).collect();
+            prop_assert_eq!(said, right);
+        }
+    }
+}
