@@ -21,7 +21,7 @@ from midpath.cli import app
 PAGE = Path(__file__).parents[1] / "docs" / "command.md"
 WIDTH = 84
 # How many commands have an option with the same words, for it to stand at the top.
-SHARED = 3
+SHARED = 2
 JSON = ["--json"]
 HEAD = """# The command
 

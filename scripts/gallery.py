@@ -101,8 +101,8 @@ def over_time(
 
 HEAD = """# Gallery
 
-The scenarios in `examples/`, each with a figure. Their first lines say more. All run in seconds, by `midpath run`
-unless another command stands here: copy one, change it, and see what moves. (`scripts/gallery.py` writes this page.)
+The scenarios in `examples/` with a figure each. They run in seconds, by `midpath run` unless another command is given.
+Their first lines say more. (Written by `scripts/gallery.py`.)
 """
 TAIL = """## In Python
 
@@ -124,7 +124,7 @@ ENTRIES = [
             ylabel="goodput (Mbps)",
             smooth=10,
         ),
-        "NewReno's saw-teeth: whoever comes first has most for a while.",
+        "NewReno's saw-teeth: the first flow has most for a while.",
     ),
     Entry(
         "bufferbloat.toml",
@@ -143,13 +143,13 @@ ENTRIES = [
     Entry(
         "buffers.toml",
         completion(["cubic", "dctcp", "ideal"]),
-        "One seed of one point of the sweep. Further left is better.",
+        "One seed of one point. Further left is better.",
         "midpath sweep {file} --vary queue.limit=10ms,100ms --schemes cubic,dctcp --out out/buffers",
     ),
     Entry(
         "abilene.toml",
         completion(["newreno", "cubic", "dctcp", "cubic+rpm", "fcp", "mircc", "inrpp", "ideal"]),
-        "One seed of what `make run` compares. Further left is better.",
+        "One seed of `make run`. Further left is better.",
         "midpath compare {file} --schemes newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp",
     ),
     Entry(
@@ -282,8 +282,8 @@ def _parts() -> Iterator[str]:
     yield HEAD
     for entry in ENTRIES:
         title, words = title_and_words(ROOT / "examples" / entry.file)
-        yield f"## {title}\n"
-        yield f"[`{entry.file}`](../examples/{entry.file}): {words}\n"
+        yield f"## [`{entry.file}`](../examples/{entry.file})\n"
+        yield f"{words}\n"
         yield f"![{title}](images/gallery/{entry.figure})\n"
         yield f"{entry.caption}\n"
         if entry.command != RUN:

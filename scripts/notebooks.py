@@ -123,9 +123,9 @@ def _display(value: Any) -> str:
     html = getattr(value, "_repr_html_", None)
     if html is None:
         return _preformatted(repr(value))
-    # A blank line would end the block of HTML.
     plain = STYLE.sub("", html()).replace(' border="1" class="dataframe"', "")
-    return re.sub(r"\n\s*\n", "\n", plain).strip()
+    # A blank line would end the block of HTML.
+    return re.sub(r">\s+<", "><", plain).strip()
 
 
 def _preformatted(text: str) -> str:

@@ -37,9 +37,9 @@ def counted(paper: str) -> str:
 
 
 def newer() -> str:
-    """A row for each figure of the newer schemes: what it is about, and its verdicts."""
+    """A row for each figure of the newer schemes, with its verdicts."""
     figures = registry.choose(SCHEMES)
-    heads = ("claims", "about", *JUDGED[:-1])
+    heads = ("claims", *JUDGED[:-1])
     return "\n".join([*record.table(heads, (_row(figure) for figure in figures)), ""])
 
 
@@ -47,7 +47,6 @@ def _row(figure: registry.Figure) -> tuple[str, ...]:
     found = Counter(verdict.judgement for verdict in record.verdicts(figure))
     return (
         f"[{figure.id}]({RESULTS}/{figure.paper}/{record.PAGE})",
-        figure.title,
         *(str(found[one]) for one in JUDGED[:-1]),
     )
 

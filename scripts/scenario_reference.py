@@ -22,7 +22,7 @@ DIRECTIVE = re.compile(r"^<!-- (table|kinds|values) (\w+) -->$", re.MULTILINE)
 
 # Quantities are texts; what one looks like is in the section "Quantities".
 QUANTITIES = {"Time", "Rate", "Bytes", "Ratio", "Limit", "Delay"}
-PLAIN = {"string": "text", "boolean": "true or false", "integer": "whole number", "number": "number"}
+PLAIN = {"string": "text", "boolean": "boolean", "integer": "integer", "number": "number"}
 
 # What each key looks like, as TOML, where its type does not say it.
 EXAMPLES = {
@@ -161,7 +161,7 @@ class Key:
 
     def line(self) -> str:
         """Its line of the page."""
-        unless = "needed" if self.needed else self.default and f"else {self.default}"
+        unless = "required" if self.needed else self.default and f"default {self.default}"
         return f"- {', '.join(part for part in (f'`{self.name}`', self.value(), unless) if part)}: {self.meaning}"
 
 
@@ -213,10 +213,14 @@ class Reference:
         kind = value.get("type")
         if kind == "array":
             length = f"{value['minItems']} " if value.get("minItems") else ""
-            return f"list of {length}{plural(self.type_of(value['items']))}"
+            kind = self.type_of(value["items"])
+            if kind.startswith("[table]"):
+                return kind.replace("[table]", "[list]")
+            return f"list of {length}{plural(kind)}"
         if kind == "object":
             inner = value.get("additionalProperties")
-            return f"tables by name: {self.type_of(inner)}" if isinstance(inner, dict) and "$ref" in inner else "table"
+            named = isinstance(inner, dict) and "$ref" in inner
+            return self.type_of(inner).replace("[table]", "[tables by name]") if named else "table"
         return PLAIN[kind]
 
     def type_of_definition(self, name: str) -> str:
@@ -275,7 +279,9 @@ def split_default(meaning: str, default: object) -> tuple[str, str]:
     if found:
         meaning = meaning[: found.start()] + meaning[found.end() :]
         if default is None or isinstance(default, dict):
-            return meaning, found[1].replace("None", "none")
+            return meaning, "" if found[1] == "None" else found[1]
+    meaning = re.sub(r"([(;] ?)unless said", r"\1default", meaning)
+    meaning = re.sub(r"([^;:,( ][^;:,(]*?) unless said", r"default \1", meaning)
     if default is None or isinstance(default, dict | list) or default == "":
         return meaning, ""
     return meaning, f"`{json.dumps(default)}`"

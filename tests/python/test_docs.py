@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 from midpath import Scenario
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "python/midpath/analysis/rpm/README.md"]
 BLOCK = re.compile(r"^```(python|toml)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

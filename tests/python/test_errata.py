@@ -13,7 +13,7 @@ ALL = [(paper, one) for paper in errata.TITLES for one in errata.errata(paper)]
 
 
 def test_the_page_is_what_the_data_say() -> None:
-    assert (ROOT / "docs/errata.md").read_text(encoding="utf-8") == errata.page()
+    assert (ROOT / "python/midpath/papers/ERRATA.md").read_text(encoding="utf-8") == errata.page()
 
 
 @pytest.mark.parametrize(("paper", "one"), ALL, ids=[f"{paper}-{i}" for i, (paper, _) in enumerate(ALL)])

@@ -9,7 +9,6 @@ from conftest import ROOT
 # Where the excerpts of a page are from.
 SOURCES = {
     "docs/add-a-scheme.md": "examples/outside-*/**/*.rs",
-    "docs/move-to-contract-2.md": "examples/outside-*/**/*.rs",
     "docs/architecture.md": "crates/*/src/**/*.rs",
     "crates/schemes/README.md": "crates/*/src/**/*.rs",
 }

@@ -357,9 +357,9 @@ def test_what_is_ours_is_counted_apart(cli, papers):
     assert answer.code == 0
     assert "1 of 1 claims of the paper hold\n" in answer.out
     page = (root / "tiny" / "RESULTS.md").read_text()
-    assert "| the paper, a number | 1 | 1 | 0 | 0 | 0 | 0 |" in page
-    assert "| we: a variant, a reading or a check | 1 | 1 | 0 | 0 | 0 | 0 |" in page
-    assert "| information, not judged | 1 | – | – | – | – | – |" in page
+    assert "| paper: number | 1 | 1 | 0 | 0 | 0 | 0 |" in page
+    assert "| ours | 1 | 1 | 0 | 0 | 0 | 0 |" in page
+    assert "| information | 1 | – | – | – | – | – |" in page
     assert "at least 10 ms, at most 50 ms* |" in page
     found = {one["id"]: one for one in json.loads(cli("paper", "run", "tiny", "--claims", root, "--json").out)}
     assert found["tiny/figure1/wrong"]["verdict"] == "information"

@@ -50,7 +50,7 @@ def claims(tmp_path):
 def test_what_was_run_is_there_with_counts_first(claims, cli):
     out = cli("paper", "table", "--claims", str(claims)).out
     lines = [line.split() for line in out.splitlines()]
-    assert lines[1] == ["the", "paper,", "a", "number", "3", "1", "1", "1", "0", "0"]
+    assert lines[1] == ["paper:", "number", "3", "1", "1", "1", "0", "0"]
     assert lines[2][-6:] == ["1", "1", "0", "0", "0", "0"]
     rows = {line[0]: " ".join(line[1:]) for line in lines if line and line[0].startswith("made/")}
     assert list(rows) == [f"made/figure1/{row[0]}" for row in ROWS], "figure 2 has not been run"
@@ -75,7 +75,7 @@ def test_the_page_has_a_plot_that_says_what_the_verdict_says(claims, tmp_path, c
     page = (tmp_path / "page.html").read_text()
     assert "$" not in page
     assert "<others>" not in page
-    assert page.index("the paper, a number") < page.index("About same")
+    assert page.index("paper: number") < page.index("About same")
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page)]
     assert len(plots) == len(ROWS)
     for plot, (name, *_, verdict) in zip(plots, ROWS, strict=True):

@@ -74,10 +74,10 @@ def test_examples_belong_to_keys():
 
 def test_plain_keys_have_examples():
     # The others name their values, or lead to what a quantity or a table looks like.
-    kinds = "(?:text|number|whole number|list of (?:texts|numbers|whole numbers))"
+    kinds = "(?:text|number|integer|list of (?:texts|numbers|integers))"
     plain = re.compile(rf"^- `\w+`, {kinds}[,:]")
     assert [line for line in reference.page().splitlines() if plain.match(line)] == []
-    assert plain.match("- `a`, whole number, else 1: Something.")
+    assert plain.match("- `a`, integer, default 1: Something.")
 
 
 def documented(section):
@@ -120,5 +120,6 @@ def test_page_names_every_parameter(scheme):
     with pytest.raises(midpath.ScenarioError, match="the parameters are") as caught:
         wrong.check()
     names = re.search(r"the parameters are (\w+(?:, \w+)*)", caught.value.message)[1].split(", ")
-    section = reference.page().split("## `[schemes.NAME]`", 1)[1].split("\n## ", 1)[0]
-    assert [name for name in names if f"`{name}`" not in section] == []
+    pages = [ROOT / f"docs/schemes/{page}.md" for page in ("tcp", scheme)]
+    text = reference.page() + "".join(page.read_text(encoding="utf-8") for page in pages if page.is_file())
+    assert [name for name in names if f"`{name}`" not in text] == []

@@ -78,11 +78,11 @@ pub struct LinkInfo {
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// Rate from `a` to `b`, and back unless `rate_back` says otherwise.
+    /// Rate from `a` to `b`, and back unless `rate_back` is given.
     pub rate: Rate,
     /// Propagation delay, either way; above zero.
     pub delay: Time,
-    /// Rate from `b` to `a`, where it differs.
+    /// Rate from `b` to `a`.
     pub rate_back: Option<Rate>,
     /// Largest packet in bytes.
     pub mtu: u32,

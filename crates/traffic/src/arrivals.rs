@@ -30,22 +30,20 @@ pub enum ArrivalSpec {
         /// Arrivals per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
-        /// Or the offered load: a share of `load_of`. Above 1 is overload.
+        /// Or the offered load, a share of `load_of`; above 1 is overload.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// What the load is a share of: hosts, receivers, matrix, link:a>b, or a rate.
+        /// Reference of the load: hosts, receivers, matrix, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
-        /// Each arrival starts a flow on every pair of the matrix (an incast query), not on one of
-        /// them.
+        /// Each arrival starts a flow on every pair of the matrix (incast query).
         #[serde(default)]
         rounds: bool,
     },
-    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): bursts arrive as a Poisson
-    /// process; each sends at a constant rate for a Pareto time of shape 3 − 2 · hurst. It starts
-    /// empty, not in its steady state. The flows are of constant rate (UDP). For Poisson arrivals
-    /// of Pareto *sizes* under congestion control (which the INRPP paper, §IV-B, calls PPBP) take
-    /// `poisson` with Pareto `sizes`.
+    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): Poisson bursts of constant rate
+    /// (UDP) with Pareto duration of shape 3 − 2 · hurst, starting empty. For Poisson arrivals of
+    /// Pareto *sizes* under congestion control (the INRPP paper's "PPBP", §IV-B) use `poisson` with
+    /// Pareto `sizes`.
     Ppbp {
         /// Bursts per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +51,7 @@ pub enum ArrivalSpec {
         /// Or the offered load: a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// What the load is a share of: hosts, receivers, matrix, link:a>b, or a rate.
+        /// Reference of the load: hosts, receivers, matrix, link:a>b, or a rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
         /// Hurst parameter of the traffic, between 0.5 and 1.
@@ -67,13 +65,13 @@ pub enum ArrivalSpec {
     Periodic {
         /// Time between rounds.
         interval: Time,
-        /// Each flow starts later by a random time, uniform from zero to this.
+        /// Random start delay, uniform up to this.
         #[serde(default)]
         jitter: Time,
     },
     /// A flow on every pair of the matrix, once.
     Once {
-        /// Each flow starts later by a random time, uniform from zero to this.
+        /// Random start delay, uniform up to this.
         #[serde(default)]
         jitter: Time,
     },

@@ -15,55 +15,51 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplicitFlow {
-    /// Host that sends: its name, that of its router if this has no other host, or its node index
-    /// as text.
+    /// Sender: host name, router name if it has one host, or node index as text.
     pub from: String,
-    /// Host that receives, named likewise.
+    /// Receiver, likewise.
     pub to: String,
-    /// Payload to move. Without it the flow runs until `stop`, or until the run ends.
+    /// Payload. Without it the flow runs until `stop`, or the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// When it starts; at once unless said.
+    /// Start time; at once unless said.
     #[serde(default)]
     pub start: Time,
-    /// When it gives up, done or not.
+    /// End time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// Scheme that carries it, instead of the run's default.
+    /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Name under which results are added up; "flows" unless said.
+    /// Group in results; "flows" unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What it spends, for schemes with budgets: a name that their parameters speak of
-    /// (`schemes.fcp.groups`). Unless said, that of its group where they speak of that, else what
-    /// all others of its host spend. Results are added up by `group`, whatever stands here.
+    /// Budget name (`schemes.fcp.groups`). Default: its group if named there, else the host's
+    /// remainder. Results are grouped by `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
-    /// How many flows like this one; 1 unless said.
+    /// Number of such flows; 1 unless said.
     #[serde(default = "one")]
     pub count: u64,
-    /// Sends at this constant rate (UDP), without congestion control; beside a `scheme` that reads it
-    /// (`midpath schemes` says which do), the most that the flow could use. Others refuse it.
+    /// Constant rate (UDP); with a `scheme` that reads it (`midpath schemes`), the flow's maximum
+    /// rate. Others refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Its weight among other flows, where the scheme or the ideal has weights; 1 unless said.
+    /// Weight, if the scheme or the ideal has weights; 1 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Each flow starts later by a random time, uniform from zero to this.
+    /// Random start delay, uniform up to this.
     #[serde(default)]
     pub jitter: Time,
-    /// What it moves: flows with the same word move the same, and all their senders have it.
-    /// Schemes by name share it; others move it for each flow.
+    /// Object name: flows with the same name move the same object, which all their senders have
+    /// (named-data schemes; others move it per flow).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Further hosts that have what it moves; schemes by name fetch it from any.
+    /// Further hosts with the object (named-data schemes).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<String>,
-    /// The path that it takes, whatever routing says: names of nodes from `from` to `to`, of which
-    /// neighbours are linked (of parallel links the first); the two hosts may be left out. ACKs
-    /// take it the other way. Unless said, and once `routing.reconverge` has found it broken, the
-    /// flow goes as routing does. Not for schemes that find their own ways.
+    /// Explicit path by node names; the two hosts may be omitted. ACKs reverse it. Default, and
+    /// once `routing.reconverge` finds it broken: routing. Not for schemes with their own routing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
 }

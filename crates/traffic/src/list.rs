@@ -12,9 +12,9 @@ use std::io::{self, BufRead, Read};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListSpec {
-    /// Path, relative to the scenario.
+    /// File, relative to the scenario.
     pub file: String,
-    /// Format; unless said, the first line tells, or else the name (`.csv`, `.cm`).
+    /// Default: detected from the first line, else from the name (`.csv`, `.cm`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<FlowListFormat>,
 }
@@ -32,12 +32,12 @@ impl ListSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowListFormat {
-    /// A header line, then a line for each flow. Columns src, dst, size, start are needed, scheme,
-    /// group, stop and rate may be there, in any order. A plain number is bytes, seconds or bits
-    /// per second; "10 MB", "5 ms" work too. An empty size is a flow without end.
+    /// A header and a line per flow. Columns src, dst, size, start are required; scheme, group,
+    /// stop, rate optional. Plain numbers are bytes, seconds or bits per second; "10 MB", "5 ms"
+    /// work. An empty size is endless.
     Csv,
-    /// The number of flows, then for each `src dst priority port size_bytes start_s`. Lines past
-    /// that number are not read, as in the HPCC simulator; priority and port carry no meaning here.
+    /// The number of flows, then a line `src dst priority port size_bytes start_s` each. Further
+    /// lines, priority and port are ignored, as in the HPCC simulator.
     Hpcc,
     /// htsim's connection matrix (`.cm`): `Nodes n`, `Connections n`, then for each
     /// `src->dst start picoseconds size bytes`. Hosts are counted from 0, in the network's order. A size

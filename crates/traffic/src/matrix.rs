@@ -23,60 +23,54 @@ use std::path::Path;
 pub enum MatrixSpec {
     /// Every host to every other.
     AllToAll {},
-    /// Every host sends to one other and receives from one other; drawn once, all such matchings
-    /// equally likely.
+    /// A random permutation: every host sends to one other and receives from one.
     Permutation {},
     /// Many to one.
     Incast {
         /// The host that receives.
         to: String,
-        /// How many of the others send, drawn once; all of them unless said.
+        /// Number of senders, drawn once; all of them unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         senders: Option<u64>,
     },
     /// Random ordered pairs.
     Random {
-        /// How many pairs, drawn once. Without it, each arrival draws a pair of its own.
+        /// Number of pairs, drawn once. Default: each arrival draws its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pairs: Option<u64>,
-        /// Whether a pair may be drawn twice.
+        /// Draw with replacement.
         #[serde(default)]
         replacement: bool,
     },
     /// The given pairs.
     Pairs {
-        /// Sender and receiver of each.
+        /// Sender and receiver.
         pairs: Vec<[String; 2]>,
     },
-    /// Every host to every other, a pair as likely as the product of its two weights: the simple
-    /// gravity model (Zhang, Roughan, Duffield, Greenberg, "Fast accurate computation of
-    /// large-scale IP traffic matrices from link loads", SIGMETRICS 2003, §3).
+    /// Simple gravity model: pairs in proportion to the product of weights (Zhang, Roughan,
+    /// Duffield, Greenberg, SIGMETRICS 2003, §3).
     Gravity {
-        /// Weight of each host, or of each place (a router): its hosts share it. Zero keeps a host
-        /// out.
+        /// Weight of hosts, or of routers, shared by their hosts. Zero excludes.
         #[serde(default)]
         weights: BTreeMap<String, f64>,
-        /// What the weight of a host is that is not named: its access rate in Gbps unless said.
+        /// Default weights; the access rate in Gbps unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<GravityBy>,
     },
-    /// How much goes from where to where, read from a file; hosts of one place share what it sends
-    /// and receives. Each arrival takes a pair in proportion to its rate. The load is a share of
-    /// the matrix's total unless `load_of` says otherwise.
+    /// Rates from a file; hosts of a place share them. Arrivals take pairs in proportion. `load`
+    /// refers to the matrix's total unless `load_of` is given.
     File {
-        /// Path, relative to the scenario. CSV with the columns from, to, rate; or a square:
-        /// receivers' names in the first line, behind an empty cell, and a sender's name at the
-        /// beginning of each other line. A plain number is bits per second. Or node-link JSON with
-        /// `graph.demands` by id or by name, as topohub writes it: these have no unit, so say
-        /// `load_of` or `unit`. Or SNDlib's native text, XML or JSON, whose demands have a unit
-        /// if the file states it. Or Repetita's demands, with the `.graph` of the same network beside.
-        /// Names are those of hosts or routers.
+        /// File, relative to the scenario: CSV with columns from, to, rate, or a square with
+        /// receivers in the first line (after an empty cell) and a sender first on each other line,
+        /// in bits per second without units; node-link JSON with `graph.demands` by id or name, as
+        /// topohub's (needs `load_of` or `unit`); SNDlib's native text, XML or JSON; Repetita's
+        /// demands with the `.graph` beside. Names are hosts' or routers'.
         file: String,
-        /// What 1 is of an amount without a unit, such as "1 Mbps".
+        /// Unit of amounts without a unit, such as "1 Mbps".
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<Rate>,
-        /// Whether what goes from A to B goes from B to A, too; "both-ways" for topohub's demands,
-        /// else "one-way", unless said.
+        /// Whether demands also apply in reverse; "both-ways" for topohub's demands, else "one-way"
+        /// unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         direction: Option<Direction>,
     },

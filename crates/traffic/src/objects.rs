@@ -16,10 +16,9 @@ use crate::stream::Stream;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSpec {
-    /// Objects of each sender. An object's size is drawn when it is first asked for.
+    /// Objects per sender. Sizes are drawn on first request.
     pub count: u64,
-    /// Exponent of Zipf's law: the object of rank k is asked for in proportion to 1/k to this; 0,
-    /// all alike, unless said.
+    /// Zipf exponent of object popularity; 0, all alike unless said.
     #[serde(default)]
     pub popularity: f64,
 }

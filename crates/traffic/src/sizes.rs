@@ -22,7 +22,7 @@ pub enum SizeSpec {
     Pareto {
         /// Mean size.
         mean: Bytes,
-        /// Tail index, above 1 (else there is no mean); below 2 the variance is infinite.
+        /// Tail index, above 1; infinite variance below 2.
         shape: f64,
     },
     /// Pareto cut off at both ends: F(x) = (1 − (min/x)^shape) / (1 − (min/max)^shape).
@@ -50,17 +50,16 @@ pub enum SizeSpec {
         /// Standard deviation of the logarithm, at least 0.
         sigma: f64,
     },
-    /// Empirical: points of a cumulative distribution, linear in size between them. Exactly one of
-    /// `name` and `file`.
+    /// Empirical distribution, linear in size between points. Exactly one of `name` and `file`.
     Cdf {
-        /// A shipped one: web-search, data-mining, hadoop or ali-storage.
+        /// Built-in: web-search, data-mining, hadoop or ali-storage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// A file of lines `size_bytes percent`, relative to the scenario. A mean may come first,
-        /// as in Homa's files; three columns, as in ns-2's and pFabric's, need `unit`.
+        /// File of lines `size_bytes percent`, relative to the scenario. A mean may come first
+        /// (Homa); three columns (ns-2, pFabric) need `unit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// `file`: what a size of 1 is, such as "1460 B" where sizes are packets; a byte unless said.
+        /// `file`: unit of sizes, such as "1460 B" for packets; a byte unless said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<Bytes>,
     },

@@ -14,50 +14,48 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// Name under which results are added up; "workload" and its number, counted from 0, unless
-    /// said.
+    /// Group in results; "workload" and its number, counted from 0 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What the flows spend, for schemes with budgets: a name that their parameters speak of
-    /// (`schemes.fcp.groups`). Unless said, that of their group where they speak of that, else what
-    /// all others of the host spend. Results are added up by `group`, whatever stands here.
+    /// Budget name (`schemes.fcp.groups`). Default: their group if named there, else the host's
+    /// remainder. Results are grouped by `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
-    /// Scheme that carries the flows, instead of the run's default.
+    /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// The flows' weight among others, where the scheme or the ideal has weights; 1 unless said.
+    /// Weight, if the scheme or the ideal has weights; 1 unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// When flows start. Exactly one of `arrivals` and `list`.
+    /// Flow arrivals. Exactly one of `arrivals` and `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalSpec>,
-    /// How much each flow moves. PPBP arrivals and lists bring their own.
+    /// Flow sizes. PPBP arrivals and lists have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizeSpec>,
-    /// Who sends to whom; all-to-all unless said.
+    /// Traffic matrix; all-to-all unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixSpec>,
-    /// The hosts that the matrix is over: names, names of routers for all their hosts, or a prefix
-    /// and `*`; all of them unless said. Not beside a list.
+    /// Hosts in the matrix: names, router names for all their hosts, or a prefix and `*`. Not with
+    /// a list; all of them unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<ListSpec>,
-    /// When arrivals begin (a list's times count from here); at once unless said.
+    /// Start of arrivals, and zero of a list's times; at once unless said.
     #[serde(default)]
     pub start: Time,
-    /// No flow starts at or after this time.
+    /// End of arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
-    /// No flow starts this long after `start`, or later: another way to say `until`.
+    /// Alternative to `until`, from `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// How many flows at most.
+    /// Maximum flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// What flows move, if some are to move the same; each its own unless said. Goes with `sizes`.
+    /// Shared objects, with `sizes`; each its own unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<ObjectSpec>,
 }

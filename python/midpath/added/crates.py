@@ -16,7 +16,7 @@ from midpath.errors import UsageError
 
 # In a crate: a link to Midpath's sources, which its Cargo.toml names.
 LINK = ".midpath"
-MOVING = "docs/move-to-contract-2.md says how to move it"
+MOVING = "see the contract in docs/add-a-scheme.md"
 
 LIBRARY = """//! Midpath's simulator with the schemes of crates outside. Written by `midpath add`.
 

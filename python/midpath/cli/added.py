@@ -15,14 +15,13 @@ from midpath.cli.options import Json, print_json
 def add(
     directories: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="CRATE...", help="Folders of crates with schemes.", show_default=False),
+        typer.Argument(metavar="CRATE...", help="Crate folders.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compile crates' schemes into this environment's simulator.
+    """Compile external schemes into this environment's simulator.
 
-    Several crates may be in it at once. Without CRATE, those that were added are built again: after a change, or after
-    an update of Midpath.
+    Several crates are possible. Without CRATE, rebuild the added ones, e.g. after an update.
     """
     _print(add_crates(directories or [], _silent if json else typer.echo), json)
 
@@ -31,7 +30,7 @@ def remove(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of crates.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Take crates' schemes out of this environment's simulator."""
+    """Remove external schemes from this environment's simulator."""
     _print(remove_crates(names, _silent if json else typer.echo), json)
 
 

@@ -41,26 +41,22 @@ Row = Measurement | tuple[Bench, str]
 def bench(
     only: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Rows by name, or by how names begin: long,fat-tree-4.", show_default=False),
+        typer.Option(metavar="NAMES", help="Rows by name or prefix: long,fat-tree-4.", show_default=False),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Also large rows, which take minutes and gigabytes.")] = False,
-    ns3: Annotated[bool, typer.Option("--ns3", help="The same in ns-3, where that is installed: minutes.")] = False,
-    repeat: Annotated[int, typer.Option(help="Repetitions; the table has the median and the best.", min=1)] = 3,
-    threads: Annotated[int, typer.Option(help="Threads, at most one per core; goals are for one.", min=1)] = 1,
+    every: Annotated[bool, typer.Option("--all", help="Include large rows (minutes, gigabytes).")] = False,
+    ns3: Annotated[bool, typer.Option("--ns3", help="Also run ns-3, if installed (minutes).")] = False,
+    repeat: Annotated[int, typer.Option(help="Repetitions, for median and best.", min=1)] = 3,
+    threads: Annotated[int, typer.Option(help="Threads; goals are for one.", min=1)] = 1,
     rocketfuel: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help=f"Rocketfuel's maps, for rows map-…; else {ROCKETFUEL}, else GÉANT's map."),
     ] = None,
-    plot: Annotated[
-        bool, typer.Option("--plot", help="How cost grows, as curves: flows, nodes, hops, threads, schemes.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Of --plot: where the figure goes.  [default: bench]")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Of --plot: only what takes seconds.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Plot cost over flows, nodes, hops, threads, schemes.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="With --plot: directory.  [default: bench]")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="With --plot: seconds only.")] = False,
     json: Json = False,
 ) -> None:
-    """Measure the simulator's speed on this machine: CPU time, memory, and counters where the kernel has them.
+    """Measure the simulator's speed: CPU time, memory, and hardware counters if available.
 
     With --plot, --only names curves.
     """

@@ -25,7 +25,7 @@ def schemes(
     scheme: Annotated[str | None, typer.Argument(help="One scheme, in full.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
-    """List the schemes: what hosts and routers must run; of one, also its costs, parameters and gauges."""
+    """List schemes and what hosts and routers must run; for one, also costs, parameters, gauges."""
     if scheme is not None and scheme not in shipped():
         raise UsageError(f"there is no scheme {scheme!r}; there are {', '.join(shipped())}")
     if json:
@@ -39,9 +39,9 @@ def schemes(
 
 
 def example(
-    name: Annotated[str | None, typer.Argument(help="One of them; else all are listed.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Default: list all.", show_default=False)] = None,
 ) -> None:
-    """Print a scenario that ships: midpath example abilene | midpath compare - --schemes cubic,fcp."""
+    """Print an example scenario: midpath example abilene | midpath compare - --schemes cubic,fcp."""
     found = {Path(path).stem: text for path, text in _midpath.sources().items() if _EXAMPLE.fullmatch(path)}
     if name is None:
         titles = ((one, str(tomllib.loads(text).get("title", ""))) for one, text in found.items())

@@ -15,6 +15,6 @@ def cite(
     directory: Annotated[Path, typer.Argument(help="A result of run, compare or sweep.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Print BibTeX of what a result was made with: this software, schemes, topology, traffic, queues."""
+    """Print a result's BibTeX: software, schemes, topology, traffic, queues."""
     found = Citation(directory)
     print_json(found.to_json()) if json else typer.echo(found.bibtex())

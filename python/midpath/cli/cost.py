@@ -35,13 +35,11 @@ def root() -> None:
 
 @app.command("schemes")
 def schemes(
-    names: Annotated[str | None, typer.Argument(help="Schemes, with commas between them; else all.")] = None,
-    of: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A comparison: what each bought there.", show_default=False)
-    ] = None,
+    names: Annotated[str | None, typer.Argument(help="Comma-separated schemes; default: all.")] = None,
+    of: Annotated[Path | None, typer.Option(metavar="DIR", help="A comparison.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
-    """What each scheme asks of hosts, routers and packets; with --of, beside what it gained."""
+    """Cost of each scheme in hosts, routers and packets; with --of, next to its gain."""
     found = _compared(of) if of is not None else None
     wanted = as_names(names) if names else list(found.schemes if found else shipped())
     rows = [asked_by(scheme) for scheme in wanted if scheme != IDEAL]
@@ -85,11 +83,11 @@ def _priced(row: Asked, gains: dict[str, dict[str, Any]], by_variant: Gains) -> 
 
 @app.command("inrpp-cache")
 def cache(
-    rate: Annotated[str, typer.Option(help="The port's rate.")] = "100 Gbps",
-    packet: Annotated[str, typer.Option(help="The smallest packet that must go at that rate.")] = "64 B",
+    rate: Annotated[str, typer.Option(help="Port rate.")] = "100 Gbps",
+    packet: Annotated[str, typer.Option(help="Smallest packet at that rate.")] = "64 B",
     sram: Annotated[
         str | None,
-        typer.Option(help="SRAM at the head, and as much at the tail; else one chip each.", show_default=False),
+        typer.Option(help="SRAM at head and tail each; default: one chip.", show_default=False),
     ] = None,
     sram_access_ns: Annotated[float, typer.Option(help="Nanoseconds per access.")] = 0.45,
     sram_capacity: Annotated[str, typer.Option(help="Of one SRAM chip.")] = "260 MB",
@@ -101,7 +99,7 @@ def cache(
 ) -> None:
     """The cache of one INRPP port: DRAMs in parallel between two SRAMs.
 
-    Defaults are those of the paper, §III-D and table IV.
+    Defaults: the paper's §III-D and table IV.
     """
     rate_bps, packet_bytes = parse("bps", rate), parse("bytes", packet)
     fast = Memory(sram_access_ns / 1e9, parse("bytes", sram_capacity), sram_price)

@@ -20,20 +20,18 @@ from midpath.units import quantity
 
 def estimate(
     file: File,
-    schemes: Annotated[
-        list[str], typer.Option(help="Schemes, with commas between them; may be repeated.", show_default=False)
-    ],
-    flows: Annotated[int, typer.Option(help="So many flows of each workload at most.", min=FEWEST)] = MOST,
-    pilot: Annotated[int, typer.Option(help="So many flows by packets at first.", min=FEWEST)] = PILOT,
-    share: Annotated[float, typer.Option(help="So much of all flows by packets at most.", min=0.0, max=1.0)] = SHARE,
+    schemes: Annotated[list[str], typer.Option(help="Comma-separated schemes.", show_default=False)],
+    flows: Annotated[int, typer.Option(help="Maximum flows per workload.", min=FEWEST)] = MOST,
+    pilot: Annotated[int, typer.Option(help="Initial packet-level flows.", min=FEWEST)] = PILOT,
+    share: Annotated[float, typer.Option(help="Maximum share of packet-level flows.", min=0.0, max=1.0)] = SHARE,
     variant: Variant = None,
     seed: Seed = None,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Estimate completion times of many flows from the fluid and a short run by packets, with the estimate's error.
+    """Estimate completion times of many flows by the fluid model and a short packet run, with error bands.
 
-    A figure whose 95 % band is wider than 30 % is refused.
+    Figures with a 95 % band above 30 % are refused.
     """
     names = names_in(schemes)
     if not names:

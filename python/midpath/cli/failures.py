@@ -42,24 +42,24 @@ def failures(
     variant: Variant = None,
     seeds: Seeds = 1,
     seed: Seed = None,
-    ideal: Annotated[bool, typer.Option("--ideal", help="Add the fluid ideal on the same paths and flows.")] = False,
+    ideal: Annotated[bool, typer.Option("--ideal", help="Add the fluid ideal.")] = False,
     at: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Links go down then, not before the start.", show_default=False),
+        typer.Option(metavar="TIME", help="Fail links at this time, not from the start.", show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help=f"Show all links, not the worst {MOST_LINKS} alone.")] = False,
     jobs: Jobs = 0,
     cluster: Cluster = None,
-    slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many jobs of Slurm.", min=0)] = 0,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many Slurm jobs.", min=0)] = 0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Rerun failed runs.")] = False,
     settings: Set = None,
     code: With = None,
     json: Json = False,
 ) -> None:
-    """Take out each link between two routers by itself: which ones hurt, and how much?
+    """Remove each router–router link in turn: which hurt, and how much?
 
-    Compares with all links in place, on the same flows. Runs that the store has are not run again; Ctrl-C stops, the
-    same command goes on. Exit code 1 if a run failed. midpath report STORE draws the map.
+    Compares with the intact network on the same flows. Resumable: runs in the store are not repeated. Exit code 1
+    if a run failed. midpath report STORE draws the map.
     """
     given = read(file, code) if variant is None else read(file, code).with_variant(variant)
     scenario = given.with_(seed=seed, changes=changes(settings))

@@ -18,18 +18,18 @@ from midpath.topology import network_of
 
 def topo(
     topology: Annotated[
-        str, typer.Argument(help="A scenario, a topology file, or the name of one that ships.", show_default=False)
+        str, typer.Argument(help="A scenario, a topology file, or a built-in network.", show_default=False)
     ],
     file_format: Annotated[
-        str | None, typer.Option("--format", help="The file's format, where it cannot be guessed.", show_default=False)
+        str | None, typer.Option("--format", help="File format, if not detected.", show_default=False)
     ] = None,
-    radius: Annotated[int, typer.Option(help="Rocketfuel maps: how far from the ISP's own routers.", min=0)] = 0,
-    hosts: Annotated[bool, typer.Option("--hosts", help="Of a scenario: which host sits where.")] = False,
+    radius: Annotated[int, typer.Option(help="Rocketfuel: distance from the ISP's routers.", min=0)] = 0,
+    hosts: Annotated[bool, typer.Option("--hosts", help="List a scenario's hosts.")] = False,
     variant: Variant = None,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Describe a topology: sizes, degrees, diameter, capacities, detours. With --hosts: which host sits where."""
+    """Describe a topology: sizes, degrees, diameter, capacities, detours; with --hosts, host positions."""
     if hosts or variant is not None or settings:
         _require_scenario(topology)
     if hosts:

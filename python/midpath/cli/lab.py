@@ -57,33 +57,28 @@ def run(
     out: Out = None,
     schemes: Annotated[
         list[str] | None,
-        typer.Option(help="Schemes in place of the scenario's, with commas between them.", show_default=False),
+        typer.Option(help="Comma-separated schemes; default: the scenario's.", show_default=False),
     ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
     variant: Variant = None,
-    vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Simulate each run, too, and compare.")] = False,
-    offloads: Annotated[
-        bool, typer.Option("--offloads", help="Hosts send super-frames, which are cut on the first link.")
-    ] = False,
-    kernel: Annotated[
-        str, typer.Option(help="own: this machine's, in real time. uml: user-mode Linux, in virtual time.")
-    ] = "own",
+    vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate each run, and compare.")] = False,
+    offloads: Annotated[bool, typer.Option("--offloads", help="Hosts send GSO super-frames.")] = False,
+    kernel: Annotated[str, typer.Option(help="own: real time; uml: user-mode Linux in virtual time.")] = "own",
     qdisc: Annotated[
         str | None,
-        typer.Option(help="With --kernel uml: all routers' queues, as tc has them (cake, …).", show_default=False),
+        typer.Option(help="With --kernel uml: tc qdisc of all routers (cake, …).", show_default=False),
     ] = None,
     nodes: Annotated[
         bool,
-        typer.Option("--nodes", help="Midpath's own nodes for all schemes, not only for those that no kernel has."),
+        typer.Option("--nodes", help="Use Midpath's nodes for all schemes."),
     ] = False,
     settings: Set = None,
     json: Json = False,
 ) -> None:
-    """Run a scenario with a kernel's TCP, or with Midpath's own nodes: `midpath lab FILE` is short for it.
+    """Run a scenario with a kernel's TCP or Midpath's nodes (short: `midpath lab FILE`).
 
-    Needs iproute2, the binary midpath-lab, and root or user-mode Linux; nodes need midpathd. What cannot be done is
-    refused before anything is built.
+    Needs iproute2, midpath-lab, and root or user-mode Linux; nodes need midpathd.
     """
     from midpath.lab import kernel as kernels  # noqa: PLC0415
     from midpath.lab import qdiscs  # noqa: PLC0415
@@ -134,11 +129,12 @@ def run(
 @app.command()
 def kernel(
     source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="In place of Debian's linux-source-6.1.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Source, instead of Debian's linux-source-6.1.", show_default=False),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Compilers at a time.", min=1)] = 2,
+    jobs: Annotated[int, typer.Option(help="Parallel compilers.", min=1)] = 2,
 ) -> None:
-    """Build user-mode Linux 6.1, once, for `--kernel uml`: some minutes, 7 MB in the cache."""
+    """Build user-mode Linux 6.1 for `--kernel uml` (minutes, 7 MB)."""
     from midpath.lab import kernel as kernels  # noqa: PLC0415
 
     made = kernels.build(source or kernels.SOURCE, jobs, typer.echo)
@@ -147,7 +143,7 @@ def kernel(
 
 @app.command()
 def clean(json: Json = False) -> None:
-    """Take away what killed laboratories have left: namespaces, and what runs in them."""
+    """Remove leftovers of killed laboratories."""
     if (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     from midpath.lab import clean as cleaning  # noqa: PLC0415
@@ -161,42 +157,36 @@ def clean(json: Json = False) -> None:
 
 @app.command()
 def rpm(
-    modes: Annotated[str, typer.Option(help="none, fwd, rpm, both; with commas between them.")] = "none,fwd,rpm",
-    cc: Annotated[str, typer.Option(help="cubic, newreno, bbr, dctcp; with commas between them.")] = "cubic",
-    flows: Annotated[int, typer.Option(help="Long flows to each receiver.", min=0)] = 1,
-    rtt: Annotated[
-        str, typer.Option(help="Round trip without queues; several with commas between them: a receiver for each.")
-    ] = "40 ms",
-    upstream: Annotated[str, typer.Option(help="The part of it between sender and router.")] = "0 ms",
-    rate: Annotated[str, typer.Option(help="The bottleneck's.")] = "100 Mbps",
-    buffer: Annotated[str, typer.Option(help="How long a packet may wait.")] = "200 ms",
+    modes: Annotated[str, typer.Option(help="Comma-separated: none, fwd, rpm, both.")] = "none,fwd,rpm",
+    cc: Annotated[str, typer.Option(help="Comma-separated: cubic, newreno, bbr, dctcp.")] = "cubic",
+    flows: Annotated[int, typer.Option(help="Long flows per receiver.", min=0)] = 1,
+    rtt: Annotated[str, typer.Option(help="Unloaded RTT; comma-separated for several receivers.")] = "40 ms",
+    upstream: Annotated[str, typer.Option(help="Part of it upstream of the router.")] = "0 ms",
+    rate: Annotated[str, typer.Option(help="Bottleneck rate.")] = "100 Mbps",
+    buffer: Annotated[str, typer.Option(help="Maximum queueing delay.")] = "200 ms",
     aqm: Annotated[str, typer.Option(help="codel, codel-dataplane or step.")] = "codel",
     target: Annotated[str, typer.Option(help="CoDel's target, or the step's threshold.")] = "5 ms",
     interval: Annotated[str, typer.Option(help="CoDel's interval.")] = "100 ms",
     aggregate: Annotated[bool, typer.Option("--aggregate", help="One register for all flows.")] = False,
-    paced: Annotated[bool, typer.Option("--paced", help="Senders space their packets out.")] = False,
-    short: Annotated[bool, typer.Option("--short", help="Short flows beside the long ones.")] = False,
-    seconds: Annotated[float, typer.Option(help="How long each run takes.")] = 10.0,
-    repeats: Annotated[int, typer.Option(help="How often each is run.", min=1)] = 3,
-    vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Run the same in the simulator, side by side.")] = False,
+    paced: Annotated[bool, typer.Option("--paced", help="Pace senders.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Add short flows.")] = False,
+    seconds: Annotated[float, typer.Option(help="Run length.")] = 10.0,
+    repeats: Annotated[int, typer.Option(help="Repetitions.", min=1)] = 3,
+    vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate.")] = False,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full", help="Everything that checks/rpm/RESULTS.md shows; takes more than an hour, needs --out."
-        ),
+        typer.Option("--full", help="Everything in checks/rpm/RESULTS.md (over an hour, needs --out)."),
     ] = False,
-    only: Annotated[
-        str | None, typer.Option(help="With --full: these parts of it, with commas between them.", show_default=False)
-    ] = None,
+    only: Annotated[str | None, typer.Option(help="With --full: comma-separated parts.", show_default=False)] = None,
     midpathd: Annotated[
-        str | None, typer.Option(metavar="PROGRAM", help="The midpathd to measure.", show_default=False)
+        str | None, typer.Option(metavar="PROGRAM", help="midpathd binary.", show_default=False)
     ] = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """RPM on a real Linux router: build sender, router and receivers, send real TCP through, compare.
+    """Test RPM on a Linux router in namespaces with real TCP.
 
-    Needs root, the binaries midpathd and midpath-lab, and pyroute2 (pip install 'midpath[lab]').
+    Needs root, midpathd, midpath-lab, and pyroute2 (pip install 'midpath[lab]').
     """
     wanted, chosen = _names("--cc", cc), _names("--modes", modes)
     machine.require()

@@ -26,16 +26,14 @@ from midpath.storage import write_text
 def matrix(
     schemes: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns, with commas between them: fcp, cubic+rpm, cubic@fq_codel; else all.", show_default=False
-        ),
+        typer.Option(help="Columns: fcp,cubic+rpm,cubic@fq_codel; default: all.", show_default=False),
     ] = None,
     rows: Annotated[
         list[str] | None,
-        typer.Option(help="Situations, with commas between them; else all.", show_default=False),
+        typer.Option(help="Comma-separated scenarios; default: all.", show_default=False),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds, from 1 on.", min=1, max=MOST_SEEDS)] = SEEDS,
-    quick: Annotated[bool, typer.Option("--quick", help="Small flows, to see that all runs.")] = False,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 1.", min=1, max=MOST_SEEDS)] = SEEDS,
+    quick: Annotated[bool, typer.Option("--quick", help="Small flows, as a test.")] = False,
     jobs: Jobs = 0,
     out: Annotated[
         Path | None,
@@ -44,10 +42,9 @@ def matrix(
     code: With = None,
     json: Json = False,
 ) -> None:
-    """Run every scheme in every situation at equal memory: where help on the path pays, and where ends suffice.
+    """Run every scheme in every scenario at equal buffers: where does in-network support pay?
 
-    Ten minutes on two cores. With --out, runs that are already in the directory are not run again: Ctrl-C stops, the
-    same command goes on.
+    Ten minutes on two cores. Resumable with --out.
     """
     columns, asked = names_in(schemes or []) or None, names_in(rows or []) or None
     controllers = named(loaded(code))

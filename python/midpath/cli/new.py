@@ -22,19 +22,15 @@ def new() -> None:
 
 @app.command()
 def scheme(
-    directory: Annotated[Path, typer.Argument(help="A folder that is new or empty.", show_default=False)],
-    name: Annotated[
-        str | None, typer.Option(help="What scenarios call it; else the folder's name.", show_default=False)
-    ] = None,
-    controller: Annotated[
-        bool, typer.Option("--controller", help="A congestion controller alone: no header, no port.")
-    ] = False,
-    aqm: Annotated[bool, typer.Option("--aqm", help="An AQM alone, for any transport: no header, no end.")] = False,
+    directory: Annotated[Path, typer.Argument(help="New or empty folder.", show_default=False)],
+    name: Annotated[str | None, typer.Option(help="Scheme name; default: the folder's.", show_default=False)] = None,
+    controller: Annotated[bool, typer.Option("--controller", help="Congestion controller only.")] = False,
+    aqm: Annotated[bool, typer.Option("--aqm", help="AQM only, for any transport.")] = False,
     json: Json = False,
 ) -> None:
-    """Write a crate with a congestion-control scheme of your own.
+    """Create a crate for your own scheme.
 
-    It works as it is: a header, a port, a sender, a scenario and tests. Change it into your scheme.
+    A working template: header, port, sender, scenario, tests.
     """
     if controller and aqm:
         raise UsageError("--controller and --aqm: a crate has one of them alone, or both and a header without either")

@@ -20,28 +20,24 @@ from midpath.palette import choose
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS, Scenario
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-File = Annotated[Path, typer.Argument(help="The scenario, a TOML file; - is standard input.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="Scenario (TOML); -: standard input.", show_default=False)]
 Seed = Annotated[
-    int | None, typer.Option(help="Seed in place of the scenario's.", min=0, max=LARGEST_SEED, show_default=False)
+    int | None, typer.Option(help="Seed, over the scenario's.", min=0, max=LARGEST_SEED, show_default=False)
 ]
-Seeds = Annotated[int, typer.Option(help="How many seeds, from the scenario's upwards.", min=1, max=MOST_SEEDS)]
-Ideal = Annotated[bool, typer.Option(help="Add the fluid ideal on the same paths and flows.")]
-Jobs = Annotated[int, typer.Option(help="Runs at a time; 0: one per core.", min=0)]
-Cluster = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask cluster.", show_default=False)
-]
-Out = Annotated[Path | None, typer.Option(help="Directory for the result.", show_default=False)]
+Seeds = Annotated[int, typer.Option(help="Number of seeds, from the scenario's.", min=1, max=MOST_SEEDS)]
+Ideal = Annotated[bool, typer.Option(help="Add the fluid ideal.")]
+Jobs = Annotated[int, typer.Option(help="Parallel runs; 0: one per core.", min=0)]
+Cluster = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler address.", show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="Output directory.", show_default=False)]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value: --set queue.limit='20 ms'.", show_default=False),
 ]
-Variant = Annotated[
-    str | None, typer.Option(metavar="NAME", help="One of the scenario's variants.", show_default=False)
-]
+Variant = Annotated[str | None, typer.Option(metavar="NAME", help="A variant of the scenario.", show_default=False)]
 Schemes = Annotated[
     list[str] | None,
     typer.Option(
-        help="Schemes, with commas between them: cubic,cubic+rpm,cubic@fq_codel; else the scenario's.",
+        help="Comma-separated schemes: cubic,cubic+rpm,cubic@fq_codel; default: the scenario's.",
         show_default=False,
     ),
 ]
@@ -50,16 +46,14 @@ With = Annotated[
     typer.Option(
         "--with",
         metavar="CODE",
-        help="Code with more schemes, which is run: a file of Python with controllers, or a crate's folder.",
+        help="Python file with controllers (executed), or a crate's folder.",
         show_default=False,
     ),
 ]
 
 Looks = Annotated[
     str | None,
-    typer.Option(
-        "--looks", metavar="SCHEME=LOOK,…", help="Looks of schemes: cubic=blue,bbr=#804000.", show_default=False
-    ),
+    typer.Option("--looks", metavar="SCHEME=LOOK,…", help="Line colours: cubic=blue,bbr=#804000.", show_default=False),
 ]
 
 

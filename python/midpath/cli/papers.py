@@ -34,19 +34,19 @@ SAID = {
     Judgement.UNDECIDABLE: "is not decidable here",
 }
 
-IDS = "A figure, a paper, or all: the four papers; a scheme, or schemes: the newer schemes."
+IDS = "Figure, paper or scheme; all: the four papers; schemes: newer ones."
 
 app = typer.Typer(help="Run what papers claim, and compare.")
 
 Root = Annotated[
     Path | None,
-    typer.Option("--claims", metavar="DIR", help="Claims in DIR instead of those that ship.", show_default=False),
+    typer.Option("--claims", metavar="DIR", help="Claims in DIR instead of the built-in ones.", show_default=False),
 ]
 
 
 @app.command("list")
 def list_claims(claims: Root = None, json: Json = False) -> None:
-    """List the tables and figures that can be run, and what they claim."""
+    """List runnable tables and figures with their claims."""
     _figures(claims)
     found = [figure for group in groups(claims).values() for figure in group]
     if json:
@@ -61,10 +61,10 @@ def list_claims(claims: Root = None, json: Json = False) -> None:
 def run_claims(
     name: Annotated[str, typer.Argument(metavar="ID", help=IDS, show_default=False)],
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds of figures with randomness; else 10.", min=1, show_default=False)
+        int | None, typer.Option(help="Seeds of random figures; default 10.", min=1, show_default=False)
     ] = None,
-    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow it.", min=0)] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
+    first_seed: Annotated[int, typer.Option(help="First seed.", min=0)] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, shorter runs: a preview.")] = False,
     jobs: Jobs = 0,
     out: Out = None,
     rocketfuel: Annotated[
@@ -76,16 +76,16 @@ def run_claims(
         float | None,
         typer.Option(
             metavar="MINUTES",
-            help="Go on with what kept results leave undecided: more seeds, for at most so many minutes of core time.",
+            help="Add seeds for undecided claims, for at most this core time.",
             show_default=False,
         ),
     ] = None,
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run claims. Exit code 1 if one does not hold, 2 if none could be run.
+    """Run claims. Exit code 1: one does not hold; 2: none could be run.
 
-    With --out, every run is kept in DIR/FIGURE/RUN: midpath report draws it.
+    --out keeps every run in DIR/FIGURE/RUN, for midpath report.
     """
     if write_results and quick:
         raise UsageError("--write-results is for whole runs, not for --quick ones")
@@ -160,9 +160,9 @@ def _write_pages(chosen: list[Figure], claims: Path | None) -> None:
 def reproduce_claims(
     name: Annotated[str, typer.Argument(metavar="ID", help=IDS)] = "all",
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for what comes out.", show_default=False)],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and shorter runs: a look, not a result.")] = False,
-    needs: Annotated[bool, typer.Option("--needs", help="Say what it will take, and run nothing.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, shorter runs: a preview.")] = False,
+    needs: Annotated[bool, typer.Option("--needs", help="Estimate the cost only.")] = False,
     jobs: Jobs = 0,
     rocketfuel: Annotated[
         Path | None,
@@ -171,10 +171,9 @@ def reproduce_claims(
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Run papers' claims again beside what is recorded; Ctrl-C stops, the same command goes on.
+    """Rerun papers' claims and compare with the record; resumable.
 
-    Ends with the tables as one page (reproduced.html) and for programs (reproduce.json). Exit code 1 if a whole run
-    comes to another verdict than the recorded one.
+    Writes reproduced.html and reproduce.json. Exit code 1: a full run's verdict differs.
     """
     _figures(claims)
     chosen = choose(name, claims)
@@ -203,15 +202,15 @@ def reproduce_claims(
 def explain_claims(
     name: Annotated[str, typer.Argument(metavar="ID", help=IDS, show_default=False)],
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds of each reading; else the figure's.", min=1, show_default=False)
+        int | None, typer.Option(help="Seeds per reading; default: the figure's.", min=1, show_default=False)
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="After so much core time for a figure, no further reading is begun.", show_default=False),
+        typer.Option(help="Core time per figure, after which no reading starts.", show_default=False),
     ] = None,
     reading: Annotated[
         list[str] | None,
-        typer.Option("--try", metavar="NAME=CHOICE", help="One reading of a figure: nothing is searched."),
+        typer.Option("--try", metavar="NAME=CHOICE", help="One reading, no search."),
     ] = None,
     jobs: Jobs = 0,
     rocketfuel: Annotated[
@@ -223,7 +222,7 @@ def explain_claims(
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Say why claims do not hold: try what a paper leaves open, as each figure's open.toml has it."""
+    """Explain failing claims: try readings of what the paper leaves open (open.toml)."""
     if minutes is not None and not minutes > 0:
         raise UsageError("--minutes needs more than 0 minutes of core time")
     _figures(claims)
@@ -274,12 +273,12 @@ def _print_explained(search: Search) -> None:
 def table_of_claims(
     name: Annotated[str, typer.Argument(metavar="ID", help=IDS)] = "all",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page with its plot, as HTML.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Write HTML with a plot.", show_default=False)
     ] = None,
     claims: Root = None,
     json: Json = False,
 ) -> None:
-    """Show all claims with the paper's value, ours, the bound and the verdict, from kept results: nothing is run."""
+    """Print all claims with the paper's value, ours, tolerance and verdict, from kept results."""
     _figures(claims)
     found = table.kept(choose(name, claims))
     if not found:

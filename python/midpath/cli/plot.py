@@ -23,10 +23,8 @@ FIGURES: dict[str, dict[str, Any]] = {
 
 def plot(
     directories: Annotated[list[Path], typer.Argument(help="Results of run, compare or sweep.", show_default=False)],
-    y: Annotated[str | None, typer.Option(help="The column to draw.", show_default=False)] = None,
-    x: Annotated[
-        str | None, typer.Option(help="The column along the axis; time_s for series.", show_default=False)
-    ] = None,
+    y: Annotated[str | None, typer.Option(help="Column to plot.", show_default=False)] = None,
+    x: Annotated[str | None, typer.Option(help="Column of the x axis; time_s for series.", show_default=False)] = None,
     cdf: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The distribution of a column.", show_default=False)
     ] = None,
@@ -34,32 +32,30 @@ def plot(
         str | None, typer.Option(help=f"One of the report's: {', '.join(FIGURES)}.", show_default=False)
     ] = None,
     table: Annotated[
-        str | None, typer.Option(help="Of runs, flows, ports, series; else where the columns are.", show_default=False)
+        str | None, typer.Option(help="runs, flows, ports or series; default: by column.", show_default=False)
     ] = None,
-    by: Annotated[str | None, typer.Option(help="A line for each: columns with commas.", show_default=False)] = None,
-    facet: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A panel for each value of it.", show_default=False)
+    by: Annotated[
+        str | None, typer.Option(help="Comma-separated columns; a line per value.", show_default=False)
     ] = None,
+    facet: Annotated[str | None, typer.Option(metavar="COLUMN", help="A panel per value.", show_default=False)] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Only these rows: 'size_bytes<=100kB', port=r0>r1.", show_default=False),
     ] = None,
-    stat: Annotated[
-        str, typer.Option(help="Of several values: mean, median, p95, p99, min, max, sum, count.")
-    ] = "mean",
+    stat: Annotated[str, typer.Option(help="mean, median, p95, p99, min, max, sum or count.")] = "mean",
     bins: Annotated[int | None, typer.Option(min=1, max=200, help="Bins of x.", show_default=False)] = None,
     log: Annotated[str, typer.Option(help="Logarithmic axes: x, y or x,y.", show_default=False)] = "",
-    xlim: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="The ends of x.", show_default=False)] = None,
-    ylim: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="The ends of y.", show_default=False)] = None,
-    title: Annotated[str, typer.Option(help="Above the figure.", show_default=False)] = "",
-    xlabel: Annotated[str, typer.Option(help="What x is called.", show_default=False)] = "",
-    ylabel: Annotated[str, typer.Option(help="What y is called.", show_default=False)] = "",
-    columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of the page that it fills.")] = 1,
+    xlim: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Range of x.", show_default=False)] = None,
+    ylim: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Range of y.", show_default=False)] = None,
+    title: Annotated[str, typer.Option(help="Title.", show_default=False)] = "",
+    xlabel: Annotated[str, typer.Option(help="Label of x.", show_default=False)] = "",
+    ylabel: Annotated[str, typer.Option(help="Label of y.", show_default=False)] = "",
+    columns: Annotated[int, typer.Option(min=1, max=2, help="Width in page columns.")] = 1,
     height: Annotated[float | None, typer.Option(min=1, max=20, help="Inches.", show_default=False)] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="Fonts as LaTeX has them.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="LaTeX fonts.")] = False,
     looks: Looks = None,
     data: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write what is drawn, as CSV.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Also write the data as CSV.", show_default=False)
     ] = None,
     out: Annotated[
         Path | None,
@@ -67,9 +63,9 @@ def plot(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Draw any column of a result over another, over time, or as a distribution. Needs matplotlib.
+    """Plot a column over another, over time, or as a distribution. Needs matplotlib.
 
-    Points are means over the seeds, with 95 % confidence intervals; a course over time is of one seed.
+    Points are means over the seeds with 95 % confidence intervals; time series are of one seed.
     """
     # Plotting libraries load only here: other commands need not wait for them.
     from midpath.plot import What, frame_of, load_all, panels, table_with  # noqa: PLC0415

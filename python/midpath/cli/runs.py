@@ -49,14 +49,14 @@ def run(
     out: Out = None,
     scheme: Annotated[
         str | None,
-        typer.Option(help="Scheme in place of the scenario's: cubic, cubic+rpm, cubic@fq_codel.", show_default=False),
+        typer.Option(help="Scheme, over the scenario's: cubic, cubic+rpm, cubic@fq_codel.", show_default=False),
     ] = None,
     variant: Variant = None,
     seed: Seed = None,
     threads: Annotated[
         int,
         typer.Option(
-            help="Threads for this run, at most: one per core, and one where more would not be faster; 0: as many.",
+            help="Maximum threads; 0: as many as are useful.",
             min=0,
         ),
     ] = 0,
@@ -65,7 +65,7 @@ def run(
         str | None,
         typer.Option(
             metavar="BOUNDS",
-            help="Record what happens to packets and flows: --trace 'from=4.2s,for=200ms,nodes=r1;r2,flows=3;7'.",
+            help="Record packet and flow events: --trace 'from=4.2s,for=200ms,nodes=r1;r2,flows=3;7'.",
             show_default=False,
         ),
     ] = None,
@@ -102,11 +102,11 @@ def compare(
     file: File,
     schemes: Annotated[
         list[str],
-        typer.Option(help="Schemes, with commas between them: cubic,cubic+rpm,cubic@fq_codel.", show_default=False),
+        typer.Option(help="Comma-separated schemes: cubic,cubic+rpm,cubic@fq_codel.", show_default=False),
     ],
     variants: Annotated[
         list[str] | None,
-        typer.Option(help="Of the scenario's variants these, with commas between them; else all.", show_default=False),
+        typer.Option(help="Comma-separated variants; default: all.", show_default=False),
     ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
@@ -118,19 +118,18 @@ def compare(
         bool,
         typer.Option(
             "--replace",
-            help="Replace what is in --out: a comparison with more runs, runs of another version or other defaults.",
+            help="Replace the comparison in --out, also one with more runs, of another version or other defaults.",
         ),
     ] = False,
     settings: Set = None,
     code: With = None,
     json: Json = False,
 ) -> None:
-    """Simulate several schemes with the same flows, and compare them.
+    """Compare schemes on the same flows.
 
-    If the scenario has variants, each of them is compared with the first, scheme by scheme, on the same flows.
+    Variants of the scenario are compared with the first, scheme by scheme, on the same flows.
 
-    With --out, runs that are already in the directory are not run again. Runs of another version, or with other
-    defaults, are refused.
+    --out reuses runs in the directory, and refuses those of another version or with other defaults.
     """
     names = names_in(schemes)
     if not names:
@@ -174,7 +173,7 @@ def report(
     looks: Looks = None,
     json: Json = False,
 ) -> None:
-    """Draw a result as one self-contained HTML file; where a trace was kept, its replay beside it."""
+    """Draw a result as a self-contained HTML file, with a trace's replay."""
     # Plotting libraries load only here: other commands need not wait for them.
     from midpath.report import write_report  # noqa: PLC0415
     from midpath.trace.replay import write_replays  # noqa: PLC0415

@@ -68,7 +68,7 @@ class Group(TyperGroup):
 
 app = typer.Typer(cls=Group, help="Run a scenario at many points, and keep what comes of it.")
 
-Store = Annotated[Path, typer.Argument(metavar="STORE", help="What `midpath sweep` wrote.", show_default=False)]
+Store = Annotated[Path, typer.Argument(metavar="STORE", help="Output of `midpath sweep`.", show_default=False)]
 
 
 @app.command("run")
@@ -79,43 +79,43 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE,VALUE…",
-            help="Values of a key: --vary queue.limit=10ms,50ms. Several: every combination.",
+            help="Values of a key: --vary queue.limit=10ms,50ms. Repeatable.",
             show_default=False,
         ),
     ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Points: a CSV with keys in its first line, or [[point]] in TOML.", show_default=False
+            metavar="FILE", help="Points: CSV with keys in the first line, or [[point]] in TOML.", show_default=False
         ),
     ] = None,
     schemes: Schemes = None,
     variants: Annotated[
         list[str] | None,
-        typer.Option(help="Of each scenario these variants, with commas between them.", show_default=False),
+        typer.Option(help="Comma-separated variants of each scenario.", show_default=False),
     ] = None,
     seeds: Seeds = 1,
     seed: Seed = None,
     ideal: Ideal = True,
     jobs: Jobs = 0,
     cluster: Cluster = None,
-    slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many jobs of Slurm.", min=0)] = 0,
+    slurm: Annotated[int, typer.Option(metavar="JOBS", help="Run as that many Slurm jobs.", min=0)] = 0,
     slurm_set: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY=VALUE", help="What submitit is told: --slurm-set slurm_partition=short.", show_default=False
+            metavar="KEY=VALUE", help="submitit option: --slurm-set slurm_partition=short.", show_default=False
         ),
     ] = None,
-    keep_results: Annotated[bool, typer.Option("--keep-results", help="Keep each run's whole result.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed before.")] = False,
+    keep_results: Annotated[bool, typer.Option("--keep-results", help="Keep full results.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Rerun failed runs.")] = False,
     settings: Set = None,
     code: With = None,
     json: Json = False,
 ) -> None:
-    """Run scenarios at every combination of the values given by --vary, under every scheme with every seed.
+    """Run every combination of --vary values, schemes and seeds.
 
-    Runs that the store has are not run again; Ctrl-C stops, the same command goes on. A store of another version, or
-    with other defaults, is refused. Exit code 1 if a run failed.
+    Resumable: runs in the store are not repeated. Stores of another version or with other defaults are refused.
+    Exit code 1 if a run failed.
 
     Then: midpath sweep table STORE, midpath sweep plot STORE --x KEY --y FIGURE, midpath report STORE.
     """
@@ -163,11 +163,11 @@ def table(
     store: Store,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it: .csv, .parquet or .arrow, by the name.", show_default=False),
+        typer.Option(metavar="FILE", help=".csv, .parquet or .arrow.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show means over the seeds, a row per point and scheme; with --out write the whole table, a row per run."""
+    """Print means over the seeds per point and scheme; with --out write all runs."""
     found = Sweep(store)
     if out:
         write_table(found, out)
@@ -189,16 +189,16 @@ def table(
 @app.command("plot")
 def plot(
     store: Store,
-    x: Annotated[str, typer.Option(help="The parameter along the axis.", show_default=False)],
-    y: Annotated[str, typer.Option(help="Figures, with commas between them: a row of panels each.")] = "afct_s",
+    x: Annotated[str, typer.Option(help="Parameter of the x axis.", show_default=False)],
+    y: Annotated[str, typer.Option(help="Comma-separated figures, a row of panels each.")] = "afct_s",
     facet: Annotated[
-        str | None, typer.Option(metavar="KEY", help="A column of panels for each value of it.", show_default=False)
+        str | None, typer.Option(metavar="KEY", help="A column of panels per value.", show_default=False)
     ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only runs with this value.", show_default=False)
     ] = None,
     schemes: Annotated[
-        str | None, typer.Option(help="Schemes, with commas between them; else all.", show_default=False)
+        str | None, typer.Option(help="Comma-separated schemes; default: all.", show_default=False)
     ] = None,
     out: Annotated[
         Path | None,
@@ -209,7 +209,7 @@ def plot(
     looks: Looks = None,
     json: Json = False,
 ) -> None:
-    """Draw figures over a parameter, with 95 % confidence intervals over the seeds. Needs matplotlib."""
+    """Plot figures over a parameter, with 95 % confidence intervals. Needs matplotlib."""
     from midpath.plot.draw import draw, write  # noqa: PLC0415 - an extra
     from midpath.sweep.plot import rows_of, style_of  # noqa: PLC0415
 

@@ -19,15 +19,15 @@ from midpath.trace.record import Trace
 from midpath.trace.why import why as reasons
 from midpath.units import parse
 
-Directory = Annotated[Path, typer.Argument(help="A result of midpath run with a trace.", show_default=False)]
+Directory = Annotated[Path, typer.Argument(help="A run's result with trace.", show_default=False)]
 
 
 def packet(
     directory: Directory,
-    number: Annotated[int, typer.Argument(metavar="ID", help="The packet's number in the trace.", show_default=False)],
+    number: Annotated[int, typer.Argument(metavar="ID", help="Packet number.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Print what happened to one packet, hop by hop, with its waits."""
+    """Print a packet's life, hop by hop, with delays."""
     life = packet_life(Trace.of(directory), number)
     if json:
         shown = [asdict(event) | {"value": None if isnan(event.value) else event.value} for event in life.events]
@@ -40,11 +40,11 @@ def packet(
 
 def why(
     directory: Directory,
-    flow: Annotated[int, typer.Option(help="The flow's number, in order of start (not its line).", show_default=False)],
+    flow: Annotated[int, typer.Option(help="Flow number, in order of start (not its line).", show_default=False)],
     at: Annotated[str, typer.Option(help="The time: 4.31s, 20 ms.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Say why a flow's window or rate is what it is at a time: ten sentences, backwards from there."""
+    """Explain a flow's window or rate at a time in ten sentences, backwards."""
     sentences = reasons(Trace.of(directory), flow, parse("seconds", at))
     if json:
         print_json({"flow": flow, "sentences": sentences})
@@ -56,7 +56,7 @@ def why(
 def replay(
     directories: Annotated[
         list[Path],
-        typer.Argument(metavar="DIRECTORY...", help="Results of midpath run with a trace.", show_default=False),
+        typer.Argument(metavar="DIRECTORY...", help="Runs' results with traces.", show_default=False),
     ],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file; else replay.html in the first DIRECTORY.", show_default=False)
@@ -64,7 +64,7 @@ def replay(
     open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw a trace as one self-contained HTML file on which its packets move; several traces side by side."""
+    """Animate traces in a self-contained HTML file, side by side."""
     # Layouts load only here: other commands need not wait for them.
     from midpath.trace.replay import write_beside, write_replay  # noqa: PLC0415
 
@@ -85,7 +85,7 @@ def perfetto(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a trace in the format of Perfetto, which shows it at ui.perfetto.dev: nodes, ports, queues, flows."""
+    """Export a trace for Perfetto (ui.perfetto.dev): nodes, ports, queues, flows."""
     path = write_perfetto(Trace.of(directory), out or directory / "trace.perfetto-trace")
     if json:
         print_json({"trace": str(path), "bytes": path.stat().st_size})
@@ -100,7 +100,7 @@ def qlog(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a trace as qlog, the IETF's format of events: a trace for each flow's sender, and one for the network."""
+    """Export a trace as IETF qlog: one per sender, one for the network."""
     path = write_qlog(Trace.of(directory), out or directory / "trace.qlog")
     if json:
         print_json({"trace": str(path), "bytes": path.stat().st_size})

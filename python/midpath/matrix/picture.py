@@ -77,7 +77,7 @@ def _row(matrix: Matrix, row: Row, top: int) -> Iterator[str]:
 
 def _said(verdict: Verdict, y: int) -> str:
     if verdict.winner is None:
-        return f'<text x="{RIGHT + 18}" y="{y + 4}" class="none">not told apart</text>'
+        return f'<text x="{RIGHT + 18}" y="{y + 4}" class="none">undecided</text>'
     kind, name, saved = verdict.winner
     words = f"{escape(title(name))} −{100 * saved:.0f} %"
     return f'{_mark(kind, RIGHT + 24, y, filled=verdict.told)}<text x="{RIGHT + 34}" y="{y + 4}">{words}</text>'

@@ -51,7 +51,7 @@ def said(found: Verdict) -> str:
     if found.sides is None:
         return "–"
     if found.winner is None:
-        return "not told apart"
+        return "undecided"
     kind, name, saved = found.winner
     side = "mid-path" if kind == MIDPATH else "ends"
     return f"{f'**{side}**' if found.told else side}: {title(name)}, {percent(saved)} sooner"

@@ -1,6 +1,6 @@
 """The errata page, made of what stands beside each paper's claims.
 
-python -m midpath.papers.errata > docs/errata.md
+python -m midpath.papers.errata > python/midpath/papers/ERRATA.md
 
 `<paper>/errata.toml` has the sentence, what is wrong with it, what Midpath does instead, the evidence (a figure's
 claim, or a file with a test) and the command that shows it. MIRCC's are measured in a model: `checks/mircc/ERRATA.md`,
@@ -27,9 +27,9 @@ KEYS = {"where", "sentence", "finding", "instead", "evidence", "test", "command"
 HEAD = """\
 # Errata of the papers
 
-Written by `python -m midpath.papers.errata > docs/errata.md` from each paper's `errata.toml`: what a
+Written by `python -m midpath.papers.errata > python/midpath/papers/ERRATA.md` from each paper's `errata.toml`: what a
 sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that shows
-it. MIRCC's are those of [the model's page](../checks/mircc/ERRATA.md), which has the measurements, too.
+it. MIRCC's are those of [the model's page](../../../checks/mircc/ERRATA.md), which has the measurements, too.
 """
 
 

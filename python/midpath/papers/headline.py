@@ -12,13 +12,13 @@ from midpath.papers.tolerance import Judgement
 JUDGED = (Judgement.HOLDS, Judgement.FAILS, Judgement.UNDECIDED, Judgement.UNDECIDABLE, Judgement.SKIPPED)
 # Beside what holds, the sentence names what was not decided; the rest does not hold.
 OPEN = JUDGED[2:]
-COLUMNS = ("who says it", "claims", *JUDGED)
+COLUMNS = ("source", "claims", *JUDGED)
 WHO = {
-    Says.NUMBER: "the paper, a number",
-    Says.SHAPE: "the paper, a shape",
-    Says.OURS: "we: a variant, a reading or a check",
-    Says.THEORY: "theory: no packet decides it",
-    Says.INFORMATION: "information, not judged",
+    Says.NUMBER: "paper: number",
+    Says.SHAPE: "paper: shape",
+    Says.OURS: "ours",
+    Says.THEORY: "theory",
+    Says.INFORMATION: "information",
 }
 
 

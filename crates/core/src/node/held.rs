@@ -1,5 +1,5 @@
 //! Held ports: those that are asked for each packet, where others have a timetable
-//! (`docs/event-loops.md`).
+//! (`crates/sim/src/engine/README.md`).
 
 use super::timers::Wake;
 use super::{Driver, Node, Step};

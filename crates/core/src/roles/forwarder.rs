@@ -217,12 +217,12 @@ pub trait Routes: Send + Sync {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ecmp {
-    /// Each flow keeps to one path, chosen by hash (RFC 2992's aim).
+    /// One path per flow, by hash (RFC 2992's aim).
     #[default]
     Flow,
-    /// Each flow keeps to one path, the same there and back: one of 16 trees, as in IEEE 802.1aq.
+    /// One path per flow, symmetric: one of 16 trees, as in IEEE 802.1aq.
     Symmetric,
-    /// Each packet draws a path.
+    /// A random path per packet.
     Packet,
     /// Always the first path.
     Off,

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// A link goes down, until `until` or for good. What is being sent is lost; what is on the way
-    /// arrives.
+    /// The link fails, until `until` or for good. The packet in transmission is lost; propagating
+    /// ones arrive.
     LinkDown,
-    /// A link that was taken down comes back.
+    /// The link recovers.
     LinkUp,
-    /// A link's rate changes to `rate`.
+    /// The rate changes to `rate`.
     Rate,
-    /// A link's propagation delay changes to `delay`. Packets do not overtake each other.
+    /// The delay changes to `delay`, without overtaking.
     Delay,
-    /// A node restarts: its queues are lost, what schemes have learned there is forgotten.
+    /// The node restarts: queues and learned scheme state are lost.
     Restart,
 }
 
@@ -28,7 +28,7 @@ pub struct FaultSpec {
     pub at: Time,
     /// What.
     pub kind: FaultKind,
-    /// The link, by its two ends: `["r0", "r1"]`. Both directions.
+    /// The link by its ends, both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<[String; 2]>,
     /// The node, for `restart`.
@@ -40,7 +40,7 @@ pub struct FaultSpec {
     /// The new delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// `link-down`: when the link comes back.
+    /// `link-down`: end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
 }

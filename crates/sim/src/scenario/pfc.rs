@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum TrafficClass {
     /// All packets.
     All,
-    /// ECN-capable ones: ECT(0), ECT(1) and CE.
+    /// ECT(0), ECT(1) and CE.
     Ect,
-    /// Those that are not: ACKs of most schemes, and all of a scheme without ECN.
+    /// Others: ACKs of most schemes, and flows without ECN.
     NotEct,
 }
 
@@ -35,32 +35,29 @@ impl TrafficClass {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcSpec {
-    /// Classes that have a queue of their own at each port, in the order in which they are served:
-    /// `["all"]` unless said, `["ect", "not-ect"]` or `["not-ect", "ect"]`.
+    /// Classes with their own queue, in order of service: `["all"]` unless said, `["ect",
+    /// "not-ect"]` or `["not-ect", "ect"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TrafficClass>,
-    /// Those of them that are lossless, and that a pause stops; all unless said. Others have the
-    /// queue's `limit`.
+    /// Lossless, pausable classes; others have the queue's `limit`; all unless said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lossless: Vec<TrafficClass>,
-    /// Shares of a link's rate, one for each of `classes`. Unless said, the first class that has a
-    /// packet is served.
+    /// Rate shares of `classes`; default: strict priority in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
-    /// The memory of each router for lossless classes, shared by its ports in equal parts; unless said,
-    /// what `xoff` needs, or the sum of its ports' queues (`limit`).
+    /// Memory per router for lossless classes, split equally over its ports; default: what `xoff`
+    /// needs, or the sum of its ports' `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
-    /// Bytes of a class, held of what came in through a port, above which its neighbour pauses; unless
-    /// said, what `buffer` has for each, less its headroom.
+    /// Bytes per ingress port and class above which its neighbour pauses; default: its share of
+    /// `buffer` less headroom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Bytes below which the neighbour goes on; two of the link's largest packets less than `xoff` unless
-    /// said (Zhu et al., 2015).
+    /// Bytes below which the neighbour resumes; two of the link's largest packets less than `xoff`
+    /// unless said (Zhu et al., 2015).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// Room above `xoff` for each port and class; unless said, by the link's rates, delay and largest
-    /// packet, so that nothing is ever lost.
+    /// Room above `xoff` per port and class; default: enough for no loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }

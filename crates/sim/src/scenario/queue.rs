@@ -104,70 +104,65 @@ impl QueueKind {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueTable {
-    /// Active queue management: which packets are chosen; `drop-tail` unless said.
+    /// AQM; `drop-tail` unless said.
     pub kind: QueueKind,
-    /// In which order packets leave; `fifo` unless said.
+    /// Scheduler; `fifo` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
-    /// `step`, `delay-step`, `red`, `pie`, `codel`: how the senders of chosen packets are told; `ce`
-    /// unless said.
+    /// `step`, `delay-step`, `red`, `pie`, `codel`: signal to senders; `ce` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
-    /// The most that may wait, the packet in transmission not counted; 50 ms of the port's rate
-    /// unless said.
+    /// Queue limit, without the packet in transmission; 50 ms of the port's rate unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// `step`: chooses a packet that finds more than this waiting.
+    /// `step`: marking threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Limit>,
-    /// `red`: below this average nothing is chosen; a quarter of the limit unless said.
+    /// `red`: average below which none is; a quarter of the limit unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
-    /// `red`: above this average everything is (with `gentle`: above twice this); three times `min`
-    /// unless said.
+    /// `red`: average above which all packets are selected (with `gentle`: twice this); three times
+    /// `min` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Limit>,
     /// `red`: probability at `max`; 10 % unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_p: Option<Ratio>,
-    /// `red`: weight of the newest queue length in the average; 0.002 unless said.
+    /// `red`: averaging weight; 0.002 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Ratio>,
-    /// `red`: let the probability grow to 1 between `max` and twice `max`; true unless said.
+    /// `red`: raise the probability to 1 between `max` and twice `max`; true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`, `delay-step`, `pie`, `dualpi2`: acceptable delay; 5 ms unless said, 15 ms for `pie` and
-    /// for what is not L4S under `dualpi2`.
+    /// `codel`, `delay-step`, `pie`, `dualpi2`: target delay; 5 ms unless said, 15 ms for `pie` and
+    /// for the classic queue of `dualpi2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
-    /// `codel`, `dualpi2`: of the order of the longest usual round trip (`RTT_max`); 100 ms unless said.
+    /// `codel`, `dualpi2`: about the longest usual RTT (`RTT_max`); 100 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// `pie`: a burst that lasts no longer is let through (`MAX_BURST`); 150 ms unless said.
+    /// `pie`: allowed burst (`MAX_BURST`); 150 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Time>,
-    /// `pie`: from this probability on, packets are dropped that could be marked (`mark_ecnth`); 10 %
-    /// unless said.
+    /// `pie`: above this probability ECN packets are dropped, too (`mark_ecnth`); 10 % unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_below: Option<Ratio>,
-    /// `pie`: choose at even distances, not by independent draws (RFC 8033, §5.4); true unless said.
+    /// `pie`: evenly spaced marks (RFC 8033, §5.4); true unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derandomize: Option<bool>,
-    /// `dualpi2`: how many times as likely L4S packets are marked as the square root of the share of
-    /// others that are chosen (`k`); 2 unless said.
+    /// `dualpi2`: coupling factor (`k`); 2 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coupling: Option<f64>,
-    /// `dualpi2`: from this wait on L4S packets are marked whatever the others do (`minTh`); 1 ms
-    /// unless said.
+    /// `dualpi2`: L4S marking threshold (`minTh`); 1 ms unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Time>,
-    /// `dualpi2`: how far above `step` all of them are (`range`); 0 unless said.
+    /// `dualpi2`: width of the ramp above `step` (`range`); 0 unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Time>,
-    /// `codel`: which one; `rfc8289` unless said.
+    /// `codel`: variant; `rfc8289` unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<CodelVariant>,
-    /// `drr`, `fq`: bytes a flow may send per round; 1500 B unless said.
+    /// `drr`, `fq`: bytes per flow and round; 1500 B unless said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
 }

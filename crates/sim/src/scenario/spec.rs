@@ -14,22 +14,22 @@ use super::{DeploySpec, FaultSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The version of what a scenario's keys mean; 1 unless said. A change after which a scenario runs
-    /// differently, or no longer, makes it 2, which this version refuses.
+    /// Scenario format. A change after which a scenario runs differently, or is refused, makes it
+    /// 2; 1 unless said.
     #[serde(default = "format", deserialize_with = "known_format", skip_serializing_if = "is_present_format")]
     #[schemars(range(min = 1, max = 1))]
     pub format: u32,
-    /// What a reader of the report sees first.
+    /// Title of reports.
     #[serde(default)]
     pub title: String,
-    /// Every random stream derives from it.
+    /// Seed of all random streams.
     #[serde(default = "one")]
     pub seed: u64,
-    /// When the run ends at the latest; without it, it ends with its last flow.
+    /// Latest end; default: the last flow's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// The scheme of all flows that name none. `cubic+rpm` is CUBIC over a network that runs RPM, `cubic@fq_codel`
-    /// CUBIC over a `[queue]` of that name with the same memory.
+    /// Default scheme of flows. `cubic+rpm` is CUBIC over a network that runs RPM, `cubic@fq_codel`
+    /// CUBIC over that queue.
     #[serde(default = "default_scheme")]
     pub scheme: String,
     /// What the run is called where that is not its scheme: of `cubic+rpm@pie` the scheme is `cubic`.
@@ -37,57 +37,51 @@ pub struct Scenario {
     pub called: Option<String>,
     /// The network.
     pub topology: TopologySpec,
-    /// How packets find their way.
+    /// Routing.
     #[serde(default)]
     pub routing: RoutingSpec,
     /// The queue of every port.
     #[serde(default)]
     pub queue: QueueTable,
-    /// The queue of hosts' ports, where it differs.
+    /// Queue of hosts' ports, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_queue: Option<QueueTable>,
-    /// Each packet that a host sends arrives up to this much later, drawn at random for each, in
-    /// order: a tenth of a packet's time and more breaks phase effects, where which flow a queue hits
-    /// depends on less than a packet's time. Links to which `[[vary]]` gives `jitter` keep that. None
-    /// unless said.
+    /// Random delay of each packet that a host sends, up to this, in order. A tenth of a packet
+    /// time breaks phase effects. Links with `[[vary]]` `jitter` keep that; None unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_jitter: Option<Time>,
-    /// Priority-based flow control: routers have neighbours pause, and lose nothing for want of room. None
-    /// unless said.
+    /// Lossless classes by priority-based flow control; None unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pfc: Option<PfcSpec>,
-    /// Further queues by name, for links and rules whose `queue` names one.
+    /// Named queues for links, rules and deployments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, QueueTable>,
-    /// Parameters of schemes by name. A `queue` table among them replaces `[queue]` where that
-    /// scheme runs in the network.
+    /// Scheme parameters. A `queue` table replaces `[queue]` where the scheme runs in the network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub schemes: BTreeMap<String, serde_json::Value>,
     /// Which scheme runs where in the network; the run's everywhere unless said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<DeploySpec>,
-    /// Flows one by one.
+    /// Single flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<ExplicitFlow>,
-    /// Flows drawn at random or read from a list.
+    /// Random flows, or a list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workload: Vec<WorkloadSpec>,
-    /// What goes wrong.
+    /// Faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<FaultSpec>,
-    /// Links that vary.
+    /// Varying links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<VarySpec>,
-    /// What is measured besides the tables of flows and ports.
+    /// Series and captures.
     #[serde(default)]
     pub measure: MeasureSpec,
-    /// A record of what happens to packets and flows; none unless said.
+    /// Packet and flow trace; none unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
-    /// Variants of this scenario by name, each a table of changed keys: `today`, `upgrade`.
-    /// `midpath compare` runs them side by side, `midpath run --variant` one of them; without that,
-    /// nothing of them counts.
+    /// Named tables of changed keys, for `midpath compare` and `midpath run --variant`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
@@ -121,39 +115,37 @@ fn default_scheme() -> String {
     midpath_schemes::DEFAULT.to_owned()
 }
 
-/// How packets find their way.
+/// Routing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoutingSpec {
-    /// What a shortest path is shortest in.
+    /// Path metric.
     pub metric: Metric,
-    /// How equal-cost paths are used.
+    /// Use of equal-cost paths.
     pub ecmp: Ecmp,
-    /// When a link goes down or comes back, all nodes route by what is left this much later:
-    /// detection, flooding and computation in one. Unless said, routes stay as they are at the
-    /// beginning.
+    /// All nodes reroute this long after a link changes state. Default: static routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconverge: Option<Time>,
 }
 
-/// What is measured besides the tables of flows and ports.
+/// Series and captures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureSpec {
     /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of
     /// the first flows.
     pub series: bool,
-    /// Time between samples; a 500th of `stop` unless said, 10 ms without `stop`. When a series is
-    /// full, neighbours are joined and the interval doubles.
+    /// Sampling interval; a 500th of `stop` unless said, 10 ms without `stop`. It doubles when a
+    /// series is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// Points that a series may have; 1000 unless said.
+    /// Maximum points per series; 1000 unless said.
     pub points: u32,
-    /// How many ports get series: those that carried most; 16 unless said.
+    /// Ports with series, the busiest; 16 unless said.
     pub ports: u32,
-    /// How many flows get series of their own: the first ones; 16 unless said.
+    /// Flows with series, the first ones; 16 unless said.
     pub flows: u32,
-    /// Packet captures (pcapng) of single ports.
+    /// Packet captures (pcapng).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pcap: Vec<PcapSpec>,
 }
@@ -168,14 +160,14 @@ impl Default for MeasureSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcapSpec {
-    /// The node that sends.
+    /// Sending node.
     pub from: String,
-    /// Its neighbour.
+    /// Receiving neighbour.
     pub to: String,
-    /// Packets captured at most; 100,000 unless said.
+    /// Maximum packets; 100,000 unless said.
     #[serde(default = "hundred_thousand")]
     pub packets: u32,
-    /// Packets that are dropped at the port as well, each with the reason in a comment; false unless said.
+    /// Include dropped packets, with the reason as comment; false unless said.
     #[serde(default)]
     pub drops: bool,
 }

@@ -9,32 +9,30 @@ use crate::engine::{Bursts, Jitter, Law};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VarySpec {
-    /// The link, by its two ends: `["r0", "r1"]`. All of several links between the two.
+    /// The link by its ends, with parallel ones.
     pub link: [String; 2],
-    /// Only the direction from the first end to the second varies; false unless said.
+    /// Only from the first end to the second; false unless said.
     #[serde(default)]
     pub one_way: bool,
-    /// A schedule: new rates and delays from times on, in order of time. A packet that is being
-    /// sent when the rate changes ends as it began, and a shorter delay lets no packet overtake.
+    /// Scheduled rates and delays, in order of time. The packet in transmission is unaffected; no
+    /// overtaking.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepSpec>,
-    /// The schedule as a CSV file, relative to the scenario's folder: columns `at` and `rate`,
-    /// `delay` or both. A plain number is seconds or bits per second; "5 ms" works too. An empty
-    /// cell changes nothing.
+    /// Schedule as CSV, relative to the scenario: columns `at` and `rate`, `delay` or both. Plain
+    /// numbers are seconds or bits per second; "5 ms" works. Empty cells change nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The schedule begins again after this time, until `stop`, which is needed then.
+    /// Period; needs `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Time>,
-    /// A mahimahi trace in place of the link's rate, relative to the scenario's folder: a line for
-    /// each chance to deliver 1500 bytes, in milliseconds. It begins again after its last time,
-    /// until `stop`, which is needed.
+    /// mahimahi trace replacing the rate, relative to the scenario: a line per delivery opportunity
+    /// of 1500 bytes, in milliseconds, repeated; needs `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Added delay, drawn at random for each packet.
+    /// Random delay per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
-    /// Loss in bursts (Gilbert–Elliott).
+    /// Bursty loss (Gilbert–Elliott).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<BurstSpec>,
 }
@@ -43,7 +41,7 @@ pub struct VarySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSpec {
-    /// From when on; with `repeat`, in each round.
+    /// Start; with `repeat`, in each period.
     pub at: Time,
     /// The new rate; as before unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,23 +55,22 @@ pub struct StepSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JitterSpec {
-    /// The law that each packet's added delay is drawn from.
+    /// Distribution.
     pub law: JitterLaw,
-    /// The mean: needed but for `uniform`.
+    /// Mean, required except for `uniform`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Time>,
-    /// The most: needed for `uniform`. Of other laws, what is drawn above it becomes this; the
-    /// longest delay of a link unless said.
+    /// Maximum, required for `uniform`; others are truncated to it; the longest delay of a link
+    /// unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Time>,
-    /// `normal`: the standard deviation.
+    /// `normal`: standard deviation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<Time>,
-    /// `pareto`: the shape, above 1; the smaller, the longer the tail.
+    /// `pareto`: shape, above 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
-    /// Packets may overtake each other, as over parallel channels; false unless said: each arrives
-    /// no sooner than the one before it.
+    /// Allow overtaking, as over parallel channels.
     #[serde(default)]
     pub reorder: bool,
 }
@@ -82,13 +79,13 @@ pub struct JitterSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JitterLaw {
-    /// Anything between zero and `max`, equally likely.
+    /// Uniform from zero to `max`.
     Uniform,
-    /// With this `mean`.
+    /// With `mean`.
     Exponential,
-    /// With this `mean` and `sd`; what would be below zero is zero.
+    /// With `mean` and `sd`, truncated at zero.
     Normal,
-    /// With this `mean` and `shape`: at least mean · (shape − 1) / shape, with a long tail.
+    /// With `mean` and `shape`; minimum mean · (shape − 1) / shape.
     Pareto,
 }
 
@@ -96,9 +93,9 @@ pub enum JitterLaw {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstSpec {
-    /// Probability, per packet, of going from good to bad.
+    /// Probability per packet of good to bad.
     pub p: Ratio,
-    /// Probability, per packet, of going from bad to good: bursts last 1/r packets in the mean.
+    /// Probability per packet of bad to good: mean burst of 1/r packets.
     pub r: Ratio,
     /// Loss in the bad state; 100 % unless said.
     #[serde(default = "all")]

@@ -4,7 +4,7 @@
 //!
 //! Which ns-3: releases 3.43 to 3.48 count SACKed bytes twice in PRR, so rows with SACK are held
 //! against 3.48 with the upstream repair ("+fix"), rows without against 3.48. Beyond 5 % a row
-//! needs a reason; docs/validation.md has them all.
+//! needs a reason; crates/sim/tests/README.md has them all.
 
 use crate::common::{figure, over_seeds};
 

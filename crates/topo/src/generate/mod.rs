@@ -20,14 +20,13 @@ use crate::draft::{Draft, DraftLink};
 pub struct LinkParams {
     /// Rate, both ways.
     pub rate: Rate,
-    /// Propagation delay, either way. Only Waxman networks can do without: they take it from the
-    /// distance.
+    /// Propagation delay. Waxman networks may take it from the distance.
     pub delay: Option<Time>,
-    /// Largest packet in bytes; 1500 unless said.
+    /// MTU in bytes; 1500 unless said.
     pub mtu: Option<u32>,
-    /// Probability that a packet is lost on the wire; 0 unless said.
+    /// Loss probability on the wire; 0 unless said.
     pub corruption: Option<Ratio>,
-    /// Name of the queue of its ports, where it differs from the scenario's.
+    /// Named queue of its ports.
     pub queue: Option<String>,
 }
 

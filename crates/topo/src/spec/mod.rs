@@ -25,88 +25,75 @@ use crate::graph::NodeKind;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TopologySpec {
-    /// A network that ships with Midpath: `abilene`, `geant` or `nobel-germany`.
+    /// Built-in network: `abilene`, `geant` or `nobel-germany`.
     pub builtin: Option<String>,
-    /// A network by rule. Each kind takes the parameters that its name suggests; an error lists
-    /// them.
+    /// Generator. Errors list its parameters.
     pub generate: Option<Generator>,
-    /// A topology file, relative to the scenario's folder.
+    /// Topology file, relative to the scenario.
     pub file: Option<String>,
-    /// The file's format; known by its beginning (and its name, where two look alike) unless said.
+    /// File format; detected unless said.
     pub format: Option<Format>,
-    /// What 1 is of a capacity that the file states without a unit, such as "1 Mbps": SNDlib's,
-    /// topohub's, bare numbers in GraphML. Unless said, such capacities are left out.
+    /// Unit of capacities without a unit (SNDlib, topohub, bare GraphML numbers), such as "1 Mbps".
+    /// Without it they are ignored.
     pub capacity_unit: Option<Rate>,
-    /// Links written here. Nodes that only they name are hosts if they have one link, else routers.
+    /// Links. Nodes not in `nodes` are hosts if they have one link, else routers.
     pub links: Option<Vec<LinkSpec>>,
-    /// Nodes of `links` whose kind, class or position is to be said. Order here is order in
-    /// results.
+    /// Kind, class or position of nodes. Their order is the order in results.
     pub nodes: Option<Vec<NodeSpec>>,
 
-    /// `generate`: host pairs of a dumbbell, hosts at each end of a chain. 1 unless said.
+    /// `generate`: host pairs of a dumbbell, hosts per end of a chain; 1 unless said.
     pub pairs: Option<usize>,
     /// `generate`: routers of a chain, ring, waxman, or dumbbell (2 unless said); hosts of a star;
-    /// bottleneck links of a parking-lot.
+    /// bottlenecks of a parking-lot.
     pub n: Option<usize>,
-    /// `generate = "fat-tree"`: ports of every switch; even. There are k³/4 hosts.
+    /// `generate = "fat-tree"`: switch ports, even; k³/4 hosts.
     pub k: Option<usize>,
-    /// `generate`: links between routers (dumbbell: those that are not the bottleneck; as `access`
-    /// unless said).
+    /// `generate`: router–router links (dumbbell: except the bottleneck; default: `access`).
     pub link: Option<LinkParams>,
-    /// `generate`: links between hosts and routers; as `link` unless said.
+    /// `generate`: host–router links; as `link` unless said.
     pub access: Option<LinkParams>,
-    /// `generate = "dumbbell"`: the link in the middle.
+    /// `generate = "dumbbell"`: bottleneck link.
     pub bottleneck: Option<LinkParams>,
-    /// `generate = "dumbbell"`: delays of the senders' access links, in turn, for flows with
-    /// different round-trip times.
+    /// `generate = "dumbbell"`: delays of the senders' access links, in turn.
     pub access_delays: Option<Vec<Time>>,
-    /// `generate = "waxman"`: how far links reach, as a share of the largest distance; 0.1 unless
-    /// said.
+    /// `generate = "waxman"`: link reach as a share of the largest distance; 0.1 unless said.
     pub alpha: Option<f64>,
-    /// `generate = "waxman"`: how many links there are; 0.4 unless said.
+    /// `generate = "waxman"`: link density; 0.4 unless said.
     pub beta: Option<f64>,
-    /// `generate = "waxman"`: side of the square in kilometres, for delays by distance; 1000 unless
-    /// said.
+    /// `generate = "waxman"`: side in km; 1000 unless said.
     pub size_km: Option<f64>,
     /// `generate = "waxman"`: join separate parts; true unless said.
     pub connected: Option<bool>,
-    /// `generate = "waxman"`: seed of the network; the scenario's unless said.
+    /// `generate = "waxman"`: seed; the scenario's unless said.
     pub seed: Option<u64>,
 
-    /// Rate of every link, whatever the file says. Rules come first.
+    /// Rate of every link, over the file's. Rules have precedence.
     pub rate: Option<Rate>,
-    /// Delay of every link, whatever the file says: a time, or "distance". Rules come first; links of
-    /// which an end has no position take `default_delay`, if that is a time.
+    /// Delay of every link, over the file's: a time, or "distance". Rules have precedence; links
+    /// without positions take `default_delay`, if a time.
     pub delay: Option<DelaySpec>,
-    /// Rate of the links for which nothing else says one.
+    /// Rate of links without one.
     pub default_rate: Option<Rate>,
-    /// Delay of the links for which nothing else says one: a time, or "distance" (unless said): the
-    /// length that the file gives, or else the great circle between the ends' positions, at 2/3 of
-    /// the speed of light.
+    /// Delay of links without one: a time, or "distance" (unless said): the file's length, or else
+    /// the great circle, at 2/3 of the speed of light.
     pub default_delay: Option<DelaySpec>,
-    /// The delay of a link that has none (zero or a shorter distance); 1 us unless said.
+    /// Minimum link delay; 1 us unless said.
     pub min_delay: Option<Time>,
-    /// Rates and delays by the class of the two ends. The first rule that matches a link and states
-    /// a thing decides it.
+    /// Rates and delays by class of the ends. The first match that sets a value decides.
     pub rules: Vec<RuleSpec>,
-    /// Routers without a class become `edge` if they have fewer links to other routers than this,
-    /// `gateway` if they have as many or more and one of them is to an edge router, else
-    /// `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
+    /// Classifies routers: `edge` with fewer router links than this, else `gateway` if linked to an
+    /// edge router, else `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
     pub edge_degree: Option<usize>,
-    /// Leave out links between two edge routers, as the reader of Rocketfuel maps in ndnSIM does;
-    /// what they alone connect falls away with `component = "largest"`. false unless said.
+    /// Remove links between edge routers, as ndnSIM's Rocketfuel reader; `component = "largest"`
+    /// removes what they alone connect; false unless said.
     pub drop_edge_links: Option<bool>,
-    /// Which parts of a network that is not connected to keep.
+    /// What to keep of a disconnected network.
     pub component: Option<Component>,
-    /// Rocketfuel maps: routers up to this distance from the ISP (`r0`, `r1`, …); 0, its own,
-    /// unless said.
+    /// Rocketfuel: maximum distance from the ISP (`r0`, `r1`, …); 0, its own unless said.
     pub radius: Option<u32>,
-    /// Hosts to attach to routers. Unless said, a network that has no hosts gets one at every
-    /// router.
+    /// Hosts to attach; by default, one per router if there are none.
     pub hosts: Option<HostsSpec>,
-    /// Links that are taken out, each by the names of its two ends. Both directions, and all of
-    /// several links between the two. Nodes and hosts stay as they are with these links, so the
-    /// same flows are drawn.
+    /// Links to remove, by their ends, with parallel ones. Drawn flows stay the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<[String; 2]>,
 }
@@ -152,16 +139,15 @@ pub enum Component {
 pub struct NodeSpec {
     /// Unique name.
     pub name: String,
-    /// Host or router; unless said, a host if it has one link, else a router.
+    /// Default: host if it has one link, else router.
     pub kind: Option<NodeKind>,
-    /// A role that rules may refer to.
+    /// Class for rules.
     pub class: Option<String>,
-    /// Longitude in degrees, or x of a drawing.
+    /// Longitude in degrees, or x.
     pub x: Option<f64>,
-    /// Latitude in degrees, or y of a drawing.
+    /// Latitude in degrees, or y.
     pub y: Option<f64>,
-    /// How many people it serves, for traffic by gravity. A file says it as the attribute
-    /// `population` of a node.
+    /// Population for gravity traffic; a file's node attribute `population`.
     pub population: Option<f64>,
 }
 
@@ -173,19 +159,19 @@ pub struct LinkSpec {
     pub a: String,
     /// Name of the other end.
     pub b: String,
-    /// Rate from `a` to `b`, and back unless `rate_back` says otherwise.
+    /// Rate from `a` to `b`, and back unless `rate_back` is given.
     pub rate: Option<Rate>,
-    /// Rate from `b` to `a`, where it differs.
+    /// Rate from `b` to `a`.
     pub rate_back: Option<Rate>,
-    /// Propagation delay, either way: a time, or "distance".
+    /// Propagation delay: a time, or "distance".
     pub delay: Option<DelaySpec>,
-    /// Largest packet in bytes; 1500 unless said.
+    /// MTU in bytes; 1500 unless said.
     pub mtu: Option<u32>,
-    /// Cost for routing by weight; 1 unless said.
+    /// Routing weight; 1 unless said.
     pub weight: Option<f64>,
-    /// Probability that a packet is lost on the wire; 0 unless said.
+    /// Loss probability on the wire; 0 unless said.
     pub corruption: Option<Ratio>,
-    /// Name of the queue of its ports, where it differs from the scenario's.
+    /// Named queue of its ports.
     pub queue: Option<String>,
 }
 
@@ -193,23 +179,23 @@ pub struct LinkSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
-    /// A class, `host`, `router`, or `*` (unless said) for any node.
+    /// A class, `host`, `router`, or `*` (any; unless said).
     #[serde(default = "any_class")]
     pub from: String,
-    /// A class, `host`, `router`, or `*` (unless said) for any node.
+    /// A class, `host`, `router`, or `*` (any; unless said).
     #[serde(default = "any_class")]
     pub to: String,
-    /// Rate of such a link.
+    /// Rate.
     pub rate: Option<Rate>,
-    /// Delay of such a link: a time, or "distance".
+    /// Delay: a time, or "distance".
     pub delay: Option<DelaySpec>,
-    /// Routing weight of such a link.
+    /// Routing weight.
     pub weight: Option<f64>,
-    /// MTU of such a link.
+    /// MTU.
     pub mtu: Option<u32>,
-    /// Loss on the wire of such a link.
+    /// Loss on the wire.
     pub corruption: Option<Ratio>,
-    /// Name of the queue of such a link's ports.
+    /// Named queue of its ports.
     pub queue: Option<String>,
 }
 
@@ -221,24 +207,23 @@ fn any_class() -> String {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostsSpec {
-    /// This many at each router; 1 if neither this nor `total` is said, and 0 for none at all.
+    /// Hosts per router; default 1 without `total`; 0 for none.
     pub per_node: Option<usize>,
-    /// This many altogether, dealt out to the routers in turn.
+    /// Total hosts, assigned to routers in turn.
     pub total: Option<usize>,
-    /// Which routers: `all` (unless said) or a class, such as `edge` or `gateway`.
+    /// Routers: `all` (unless said) or a class (`edge`, `gateway`, …).
     pub on: Option<String>,
-    /// Rate of the access links; that of the fastest link in the network unless said.
+    /// Access rate; that of the fastest link in the network unless said.
     pub rate: Option<Rate>,
     /// Delay of the access links; `min_delay` unless said.
     pub delay: Option<Time>,
-    /// To how many routers each host is linked: the first in turn, further ones at random among the
-    /// same. 1 unless said.
+    /// Routers per host: the first in turn, others at random; 1 unless said.
     pub homes: Option<usize>,
-    /// Hosts are called this and a number from 0; `h` unless said.
+    /// Name prefix, followed by a number from 0; `h` unless said.
     pub prefix: Option<String>,
-    /// Largest packet on the access links in bytes; 1500 unless said.
+    /// Access MTU in bytes; 1500 unless said.
     pub mtu: Option<u32>,
-    /// Name of the queue of the access links' ports, where it differs from the scenario's.
+    /// Named queue of the access links.
     pub queue: Option<String>,
 }
 

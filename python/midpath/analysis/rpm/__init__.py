@@ -1,7 +1,7 @@
 """Stability of reverse path congestion marking: §IV of the RPM paper, checked and mended.
 
 The paper: N. Baganal-Krishna, T.-D. Tran, R. Kundel, A. Rizk, "Accelerating End-host Congestion Response using P4
-Programmable Switches". `docs/analysis-rpm.md` has the equations, the errata and what they mean.
+Programmable Switches". `python/midpath/analysis/rpm/README.md` has the equations, the errata and what they mean.
 
 model    the path, the fluid models (1)/(3) and their trajectories
 linear   the linearisation (4) and the characteristic function (5)
