@@ -9,7 +9,7 @@
 //!   links' delay, as a batch.
 //!
 //! All three compute every packet's times, and must agree on their sum. What came out is in
-//! docs/performance.md.
+//! checks/bench/README.md.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

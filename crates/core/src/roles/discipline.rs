@@ -2,7 +2,7 @@ use super::shortcuts::Plain;
 use super::{Port, Shortcuts};
 use crate::limit::Bound;
 
-/// How a port gets its packets onto the wire. `docs/event-loops.md` has both ways in a picture, and what
+/// How a port gets its packets onto the wire. `crates/sim/src/engine/README.md` has both ways in a picture, and what
 /// holds them equal.
 pub enum Discipline {
     /// First in, first out; refuses what does not fit into the bound, and nothing else: the usual
