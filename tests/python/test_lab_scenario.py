@@ -71,7 +71,7 @@ def plan(changes=None, **values):
         ("flow.0.path", ["r0", "r1"], "flow[0].path"),
         ("flow.1.rate", "1 Mbps", "flow[1].rate"),
         ("flow.1.weight", 2.0, "flow[1].weight"),
-        ("schemes.cubic.beta", 0.5, "schemes.cubic.beta: is not possible in the laboratory: the kernel's modules"),
+        ("schemes.cubic.beta", 0.5, "schemes.cubic.beta: is not possible in the laboratory: constants of the kernel"),
         ("schemes.cubic.ecn", "accurate", "schemes.cubic.ecn: can be true and false"),
         ("schemes.cubic.delayed_ack", 4, "schemes.cubic.delayed_ack: can be"),
     ],
@@ -104,7 +104,7 @@ def test_schemes_without_a_kernel_are_named():
         (
             "measure.pcap",
             [{"from": "r0", "to": "r1"}],
-            "measure.pcap[0].from: is not possible in the laboratory: what no",
+            "measure.pcap[0].from: is not possible in the laboratory: nodes' traffic",
         ),
         ("topology.access.mtu", 9000, "topology: has a link with an MTU of 9,000; nodes' lines have 1,500"),
     ],
