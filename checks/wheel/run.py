@@ -150,7 +150,7 @@ def steps(place: Place) -> Iterator[tuple[str, bool, str]]:
     replay = place.work / "traced" / "replay.html"
     # Of an empty record it is 34 kB.
     yield "the replay has packets", replay.is_file() and replay.stat().st_size > 60_000, ""
-    yield step("schema", "schema", has="urn:midpath:scenario")
+    yield step("schema", "schema", has="Midpath scenario, format")
     for name in INSTALLED:
         yield f"{name} is installed", (place.env / name).is_file(), ""
 

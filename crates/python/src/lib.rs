@@ -7,6 +7,7 @@
 //! `midpath add` builds another extension, with the schemes of crates outside: a module that exports
 //! [`_midpath`] and calls [`register`] (`examples/outside-both`).
 
+mod check;
 mod columns;
 mod controller;
 mod counters;
@@ -38,6 +39,8 @@ pub mod _midpath {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
 
+    #[pymodule_export]
+    use crate::check::{check_file, check_scenario};
     use crate::columns::{Pieces, table_to_python};
     #[pymodule_export]
     use crate::controller::{Ack, Congestion, Control, Lost, Opening, Sample};

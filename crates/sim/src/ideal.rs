@@ -31,7 +31,7 @@ fn capacities(setup: &Setup) -> Vec<f64> {
 }
 
 /// `[schemes.ideal]`: `fairness = "max-min"` (unless said) or `"proportional"`.
-fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
+pub(crate) fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
     let Some(params) = setup.scenario.schemes.get(IDEAL) else { return Ok(Allocation::MaxMin) };
     if let Some(key) = params.as_object().and_then(|m| m.keys().find(|k| *k != "fairness")) {
         return Err(SpecError::new(format!("schemes.ideal.{key}"), "unknown; the ideal takes `fairness`"));

@@ -3,6 +3,7 @@
 //!
 //! [`run_text`] takes a scenario from text to tables; [`engine::Engine`] is the machine underneath.
 
+mod check;
 pub mod engine;
 mod ideal;
 pub mod measure;
@@ -14,6 +15,7 @@ pub mod scenario;
 mod schemes;
 pub mod setup;
 
+pub use check::{Checked, check, check_file};
 pub use output::{Column, RunOutput, Table};
 pub use run::{Listener, PIECE, Phase, Progress, RunOptions, prepare, run_in_pieces, run_text, run_with};
 pub use scenario::{ScenarioError, schema, schema_of};

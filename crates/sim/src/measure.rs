@@ -34,5 +34,5 @@ pub use timeouts::timeouts;
 pub use trace::{Traced, untraced_ideal};
 pub use underuse::underuse;
 pub use unmarked::unmarked;
-pub use warnings::{Warning, of_run, rerouted_ideal, warnings};
+pub use warnings::{Warning, of_run, rerouted_ideal, warnings, warnings_beforehand};
 pub use watch::{Watch, WatchPlan, Watched};

@@ -3,6 +3,7 @@
 pub(crate) mod column;
 mod deploy;
 mod faults;
+mod form;
 mod lines;
 mod pfc;
 mod queue;
@@ -13,6 +14,7 @@ mod vary;
 pub use column::split_scheme;
 pub use deploy::DeploySpec;
 pub use faults::{FaultKind, FaultSpec};
+pub use form::faults_of_form;
 pub use pfc::{PfcSpec, TrafficClass};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{FORMAT, MeasureSpec, PcapSpec, RoutingSpec, Scenario};
@@ -165,7 +167,8 @@ fn with_suggestion(message: &str) -> String {
     }
 }
 
-/// The scenario's JSON Schema, for editors.
+/// The scenario's JSON Schema, for editors. It has no `$id`: its base is where it was read from, which always resolves,
+/// while taplo refuses a relative one.
 pub fn schema() -> serde_json::Value {
     schema_of(&midpath_schemes::Catalogue::standard())
 }
@@ -173,8 +176,7 @@ pub fn schema() -> serde_json::Value {
 /// The same with the parameters of the schemes in `catalogue`.
 pub fn schema_of(catalogue: &midpath_schemes::Catalogue) -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
-    schema["title"] = "Midpath scenario".into();
-    schema["$id"] = format!("urn:midpath:scenario:{FORMAT}").into();
+    schema["title"] = format!("Midpath scenario, format {FORMAT}").into();
     describe_schemes(&mut schema, catalogue);
     schema
 }

@@ -19,6 +19,7 @@ from midpath.cli import (
     added,
     bench,
     catalogue,
+    check,
     cite,
     cost,
     estimate,
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 app.command()(runs.run)
 app.command()(runs.compare)
+app.command()(check.check)
 app.command()(estimate.estimate)
 app.command()(matrix.matrix)
 app.command()(runs.report)

@@ -11,7 +11,7 @@ use super::FlowRows;
 use super::no_effect::unread_keys;
 use crate::engine::Engine;
 use crate::scenario::FaultSpec;
-use crate::setup::Setup;
+use crate::setup::{IDEAL, Setup};
 
 /// More ports than these are counted, not named.
 const MAX_NAMED: usize = 8;
@@ -51,17 +51,25 @@ impl Warning {
 
 /// `warnings` of `run.json`: what `schemes` say, and what the flows' rows show.
 pub fn warnings(setup: &Setup, rows: &FlowRows<'_>, schemes: Vec<Warning>) -> Value {
-    let all = schemes
-        .into_iter()
-        .chain(setup.topology.unused().iter().map(|what| Warning::of_run(format!("the topology: {what}"))))
+    let all = schemes.into_iter().chain(beforehand(setup)).chain(unfinished(setup, rows));
+    all.map(|warning| warning.json()).collect()
+}
+
+/// Those of them that need no run.
+pub fn warnings_beforehand(setup: &Setup) -> Vec<Value> {
+    let ideal = rerouted_ideal(setup).filter(|_| setup.scenario.scheme == IDEAL);
+    ideal.into_iter().chain(beforehand(setup)).map(|warning| warning.json()).collect()
+}
+
+fn beforehand(setup: &Setup) -> impl Iterator<Item = Warning> {
+    let topology = setup.topology.unused().iter().map(|what| Warning::of_run(format!("the topology: {what}")));
+    topology
         .chain(setup.flows.notes().iter().map(|note| Warning::of_run(note.clone())))
         .chain(unread_keys(setup))
         .chain(idle_stubs(setup))
         .chain(small_queues(setup))
         .chain(late_faults(setup))
         .chain(overload(setup))
-        .chain(unfinished(setup, rows));
-    all.map(|warning| warning.json()).collect()
 }
 
 /// A port by the names of its two ends.

@@ -70,6 +70,77 @@ pub(super) fn blamed(text: &str, offset: usize, message: &str) -> String {
     found.unwrap_or(path)
 }
 
+/// The text with the key at `path` and its value blanked: every other key stays on its line. `None` if there is no
+/// such key, or if it is an item of a list, whose place others would take.
+pub(super) fn without(text: &str, path: &str) -> Option<String> {
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let root = DeTable::parse(text).ok()?;
+    let table = match parent {
+        "" => root.get_ref(),
+        _ => match find(root.get_ref(), parent)?.get_ref() {
+            DeValue::Table(table) => table,
+            _ => return None,
+        },
+    };
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
+    let begin = key.span().start;
+    let line = text[..begin].rfind('\n').map_or(0, |n| n + 1);
+    let is_header = text[line..begin].trim_start().starts_with('[') && !text[line..begin].contains(['=', '{']);
+    let range = if is_header { line..next_header(text, line) } else { with_comma(text, begin, value.span().end) };
+    blanked(text, range)
+}
+
+/// The text with every table under `name` blanked. `None` if there is none with a header.
+pub(super) fn without_table(text: &str, name: &str) -> Option<String> {
+    let mut left = text.to_owned();
+    let mut start = 0;
+    let mut any = false;
+    for line in text.split_inclusive('\n') {
+        let head = line.trim_start().trim_start_matches('[');
+        let rest = head.strip_prefix(name).filter(|_| line.trim_start().starts_with('['));
+        if rest.is_some_and(|rest| rest.starts_with(['.', ']'])) {
+            left.replace_range(start..next_header(text, start), &blank(&text[start..next_header(text, start)]));
+            any = true;
+        }
+        start += line.len();
+    }
+    (any && DeTable::parse(&left).is_ok()).then_some(left)
+}
+
+/// As many bytes, on as many lines.
+fn blank(text: &str) -> String {
+    text.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect()
+}
+
+/// The text without what is at `range`, if that leaves TOML.
+fn blanked(text: &str, range: std::ops::Range<usize>) -> Option<String> {
+    let left = format!("{}{}{}", &text[..range.start], blank(&text[range.clone()]), &text[range.end..]);
+    DeTable::parse(&left).is_ok().then_some(left)
+}
+
+/// Where the table whose header stands on the line at `start` ends.
+fn next_header(text: &str, start: usize) -> usize {
+    let first = text[start..].find('\n').map_or(text.len(), |n| start + n + 1);
+    let mut end = first;
+    for line in text[first..].split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            break;
+        }
+        end += line.len();
+    }
+    end
+}
+
+/// A key with its value, and the comma that sets it apart in an inline table.
+fn with_comma(text: &str, start: usize, end: usize) -> std::ops::Range<usize> {
+    let behind = text[end..].trim_start();
+    if behind.starts_with(',') {
+        return start..text.len() - behind.len() + 1;
+    }
+    let before = text[..start].trim_end();
+    if before.ends_with(',') { before.len() - 1..end } else { start..end }
+}
+
 /// The value at `path`.
 fn find<'a, 'i>(root: &'a DeTable<'i>, path: &str) -> Option<&'a Spanned<DeValue<'i>>> {
     let (mut table, mut value) = (Some(root), None);

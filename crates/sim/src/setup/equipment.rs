@@ -23,15 +23,36 @@ struct Alike {
     ports: u64,
     queue_bytes: Option<[u64; 2]>,
     store_bytes: Option<[u64; 2]>,
+    sums: Sums,
+}
+
+/// Of all ports together: what a network of them takes.
+#[derive(Clone, Copy)]
+struct Sums {
+    rate_bps: u64,
+    queue_bytes: u64,
+    store_bytes: u64,
+}
+
+impl Sums {
+    const fn plus(self, other: Sums) -> Sums {
+        Sums {
+            rate_bps: self.rate_bps.saturating_add(other.rate_bps),
+            queue_bytes: self.queue_bytes.saturating_add(other.queue_bytes),
+            store_bytes: self.store_bytes.saturating_add(other.store_bytes),
+        }
+    }
 }
 
 impl Alike {
     const fn new(spec: QueueSpec, store: Option<Limit>, only_drops: bool) -> Alike {
-        Alike { spec, store, lossless: false, only_drops, ports: 0, queue_bytes: None, store_bytes: None }
+        let sums = Sums { rate_bps: 0, queue_bytes: 0, store_bytes: 0 };
+        Alike { spec, store, lossless: false, only_drops, ports: 0, queue_bytes: None, store_bytes: None, sums }
     }
 
     fn join(&mut self, other: &Alike) {
         self.ports += other.ports;
+        self.sums = self.sums.plus(other.sums);
         self.lossless |= other.lossless;
         other.queue_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.queue_bytes, bytes));
         other.store_bytes.into_iter().flatten().for_each(|bytes| widen(&mut self.store_bytes, bytes));
@@ -58,6 +79,9 @@ pub(super) fn equipment(setup: &Setup, catalogue: &Catalogue) -> Value {
         let mut row = json!({
             "at": if host { "hosts" } else { "routers" }, "scheme": scheme, "ports": alike.ports,
             "queue_bytes": alike.queue_bytes, "store": store, "store_bytes": alike.store_bytes,
+            "sums": {
+                "rate_bps": alike.sums.rate_bps, "queue_bytes": alike.sums.queue_bytes, "store_bytes": alike.sums.store_bytes,
+            },
         });
         if let (Some(row), Ok(Value::Object(parts))) = (row.as_object_mut(), serde_json::from_str(&parts)) {
             row.extend(parts);
@@ -83,8 +107,12 @@ fn sorts<'a>(setup: &'a Setup, catalogue: &Catalogue) -> BTreeMap<(bool, &'a str
             let rate = link.rate_from(n);
             let lossless = setup.lossless_bytes(n, p);
             alike.lossless |= lossless.is_some();
-            widen(&mut alike.queue_bytes, lossless.unwrap_or_else(|| bytes(alike.spec.limit, rate, link.mtu)));
-            alike.store.into_iter().for_each(|limit| widen(&mut alike.store_bytes, bytes(limit, rate, link.mtu)));
+            let queue = lossless.unwrap_or_else(|| bytes(alike.spec.limit, rate, link.mtu));
+            let store = alike.store.map(|limit| bytes(limit, rate, link.mtu));
+            widen(&mut alike.queue_bytes, queue);
+            store.into_iter().for_each(|bytes| widen(&mut alike.store_bytes, bytes));
+            let sums = Sums { rate_bps: rate.0, queue_bytes: queue, store_bytes: store.unwrap_or(0) };
+            alike.sums = alike.sums.plus(sums);
         }
     }
     found

@@ -5,6 +5,7 @@ use midpath_core::units::Time;
 
 use super::harness::{DOWN, Router, small};
 use crate::inrpp::Params;
+use crate::inrpp::params::Notify;
 
 /// Ten packets are in the cache, which is full, and one that came then is lost.
 #[test]
@@ -74,6 +75,8 @@ fn a_port_warns_of_what_is_too_small() {
         (Params { backpressure: false, ..cache(15, 9) }, 4, 0, vec![]),
         (cache(15, 9), 14, 990, vec![small_cache, full]),
         (cache(15, 9), 14, 1100, vec![small_cache, full, unheard]),
+        // What the last one advises.
+        (Params { notify: Notify::Data, enforcement: false, ..cache(15, 9) }, 14, 1100, vec![small_cache, full]),
     ] {
         let given = warnings(params.clone(), packets, longer);
         assert_eq!(given.len(), expected.len(), "{packets} packets, {params:?}: {given:?}");
