@@ -149,7 +149,9 @@ impl Topology {
 
     /// The same network with more links, behind those that it has: ports keep their numbers.
     pub fn with_links(self, more: impl IntoIterator<Item = LinkInfo>) -> Result<Topology, SpecError> {
-        Topology::new(self.nodes, self.links.into_iter().chain(more).collect())
+        let Topology { nodes, links, unused, .. } = self;
+        let whole = Topology::new(nodes, links.into_iter().chain(more).collect())?;
+        Ok(whole.with_unused(unused))
     }
 
     /// All nodes; a node's index is its position here.
