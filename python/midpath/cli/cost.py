@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from midpath.bill import Bill, bills, of_comparison, of_scenario
 from midpath.cli import text
-from midpath.cli.options import Json, print_json
+from midpath.cli.options import Json, Set, changes, names_in, print_json, read
 from midpath.compare import Comparison
 from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
 from midpath.errors import UsageError
@@ -17,10 +19,20 @@ from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.price import Asked, asked_by, gained
+from midpath.prices import ITEMS, UNITS
+from midpath.prices import load as load_prices
+from midpath.prices import shipped as shipped_prices
 from midpath.run import as_names
 from midpath.schemes import shipped
 from midpath.units import digits, parse, quantity
 from midpath.variants import Variants
+
+PricesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices", metavar="FILE", help="Prices in place of those that ship, as TOML or CSV.", show_default=False
+    ),
+]
 
 # By variant and scheme.
 Gains = dict[str, dict[str, dict[str, Any]]]
@@ -79,6 +91,83 @@ def _priced(row: Asked, gains: dict[str, dict[str, Any]], by_variant: Gains) -> 
     parts += [f"{variant}: {_gain(of[row.scheme])}" for variant, of in by_variant.items() if row.scheme in of]
     yield f"{name(row.scheme)}: {'; '.join(parts)}"
     yield from (f"  - {cost}" for cost in row.costs)
+
+
+@app.command("prices")
+def prices(of: PricesFile = None, json: Json = False) -> None:
+    """Print the table of prices, as a file to change; what has no price is listed on stderr."""
+    found = load_prices(of)
+    if json:
+        print_json([{"item": item, "measure": measure, **asdict(one)} for (item, measure), one in found.of.items()])
+    else:
+        typer.echo(of.read_text(encoding="utf-8") if of else shipped_prices(), nl=False)
+    for item, measure in found.missing():
+        typer.echo(f"no {measure} for {item} ({ITEMS[item]})", err=True)
+
+
+@app.command("bill")
+def take(
+    file: Annotated[
+        Path | None, typer.Argument(help="A scenario: what schemes take there, without a run.", show_default=False)
+    ] = None,
+    schemes: Annotated[
+        list[str] | None, typer.Option(help="Schemes for FILE, with commas between them.", show_default=False)
+    ] = None,
+    of: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A comparison: its options, with what they gain.", show_default=False),
+    ] = None,
+    prices_file: PricesFile = None,
+    settings: Set = None,
+    json: Json = False,
+) -> None:
+    """What each option takes beyond the first: links, ports, memory, cards; dollars, watts, and gain per each.
+
+    Options are schemes, in each of the scenario's variants. An item that has no price leaves its sum open.
+    """
+    if (file is None) == (not of):
+        raise UsageError("give a scenario with --schemes, or comparisons with --of DIR")
+    if file is not None:
+        scenario = read(file).with_(changes=changes(settings))
+        named = names_in(schemes or []) or [str(scenario.to_dict().get("scheme", "newreno"))]
+        options = [of_scenario(scenario, named)]
+    else:
+        options = [of_comparison(_compared(directory)) for directory in of or []]
+    known = load_prices(prices_file)
+    found = [bills(one, known) for one in options]
+    if json:
+        print_json([one.to_json() for bill in found for one in bill])
+        return
+    for bill in found:
+        text.print_table(BILL_HEADS, [_bill_row(one) for one in bill], f"beside {bill[0].name}", words=True)
+    for line in _open([one for bill in found for one in bill]):
+        text.console().print(line, soft_wrap=True)
+
+
+BILL_HEADS = ("option", "dollars", "watts", "AFCT", "% per $1,000", "% per W", "buys")
+
+
+def _bill_row(one: Bill) -> tuple[str, ...]:
+    gains = (one.per("dollars"), one.per("watts"))
+    return (
+        one.name,
+        "open" if one.dollars is None else dollars(one.dollars),
+        "open" if one.watts is None else digits(one.watts),
+        quantity("ratio", one.time.mean, one.time.ci95) if one.time else "–",
+        "–" if gains[0] is None else digits(1000 * gains[0]),
+        "–" if gains[1] is None else digits(gains[1]),
+        ", ".join(f"{digits(amount)} {UNITS[item]} {item}" for item, amount in one.buys.items()) or "nothing",
+    )
+
+
+def _open(found: list[Bill]) -> Iterator[str]:
+    """Which prices the user has to fill in."""
+    lacking = {(item, measure) for one in found for measure, items in one.open.items() for item in items}
+    for item, measure in sorted(lacking):
+        yield (
+            f"no {measure} for {item} ({ITEMS[item]}): write a row with your source into a file from "
+            "`midpath cost prices`, and name it with --prices"
+        )
 
 
 @app.command("inrpp-cache")
