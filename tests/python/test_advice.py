@@ -1,4 +1,6 @@
-"""What an error advises works: each command that a message names is found in the sources, and followed here.
+"""What an error advises works: each command and each cure that a message names is found in the sources, and followed.
+
+Cures stand in `cures.py`: a new message with one of the words of `CURE` needs a row there.
 
 Advice of the daemon and of its build is followed by tests in Rust (crates/midpathd/tests/check.rs,
 crates/ebpf/tests/advice.rs): those need no more than to be known here.
@@ -17,6 +19,7 @@ import typer
 
 import midpath.cli
 from conftest import ROOT
+from cures import CURES, No
 from midpath.lab import kernel, machine
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -139,3 +142,65 @@ def can_be_built(names):
 )
 def test_an_extra_brings_what_is_missing_without_it(extra, module):
     assert module in set(brought(extra))
+
+
+# What a message that names a cure has in it.
+CURE = re.compile(r"\b(say|give|use|set|try|install|did you mean)\b")
+# Strings of the sources that are no messages: what is run, written into files, or drawn.
+NOT_SAID = re.compile(
+    r"python/midpath/(?:added|analysis|new|matrix/text|report/flows|lab/network|benchmark/(?:picture|suite:set-up))"
+    r"|crates/(?:judge|p4)/|crates/lab/src/budget"
+)
+RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+def literals():
+    """Strings of the sources, each with its file: none of tests, comments, helps and documentation."""
+    for file in sorted((ROOT / "python" / "midpath").rglob("*.py")):
+        yield from ((file, text) for text in of_python(ast.parse(file.read_text(encoding="utf-8"))))
+    for file in sorted((ROOT / "crates").rglob("*.rs")):
+        if not {"tests", "benches"} & set(file.parts) and not file.stem.endswith("tests"):
+            yield from ((file, text) for text in of_rust(file.read_text(encoding="utf-8")))
+
+
+def of_python(tree):
+    for part in ast.iter_child_nodes(tree):
+        is_help = isinstance(part, ast.Call) and ast.unparse(part.func) in HELP
+        if (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)) or is_help:
+            continue
+        if isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str)):
+            yield next(iter(texts(ast.Expr(part))))
+        else:
+            yield from of_python(part)
+
+
+HELP = {"typer.Option", "typer.Argument", "typer.Typer"}
+
+
+def of_rust(text):
+    code = "\n".join(line for line in text.split("#[cfg(test)]")[0].splitlines() if not line.strip().startswith("//"))
+    for found in RUST_STRING.finditer(code):
+        if not code[: found.start()].endswith(("reason = ", "expect(")):
+            yield re.sub(r"\\\n\s*", "", found[1]).replace('\\"', '"').removesuffix("\\n")
+
+
+def naming_cures():
+    """Messages that name a cure which is no command: these are followed above."""
+    for file, text in literals():
+        place = str(file.relative_to(ROOT))
+        if " " in text and CURE.search(text) and not COMMAND.search(text) and not NOT_SAID.match(place):
+            yield text, place
+
+
+def test_every_message_that_names_a_cure_has_a_row():
+    found = dict(naming_cures())
+    assert {text: place for text, place in found.items() if text not in CURES} == {}
+    assert CURES.keys() - found.keys() == set(), "no message says this any more"
+    assert len([row for row in CURES.values() if not isinstance(row, No)]) >= 45
+
+
+@pytest.mark.parametrize("message", CURES)
+def test_a_cure_works(message, tmp_path, monkeypatch):
+    monkeypatch.delenv("MIDPATH_ROCKETFUEL", raising=False)
+    parts = re.split(r"{[^{}]*(?:{[^{}]*}[^{}]*)*}", message)
+    CURES[message].follow(re.compile(".*".join(map(re.escape, parts)), re.DOTALL), tmp_path)
