@@ -7,8 +7,9 @@
     python scripts/follow.py … --times                   prints how long each command took, in seconds
     python scripts/follow.py … --folder DIR              works in DIR, which stays, and in none that goes
 
-A block with a title (```toml title="idea.toml") is a file. A block of `console` has commands behind `$ `,
-and below each what it prints; a line `…` stands for any lines. All happens in one folder, which begins empty.
+A block with a title (```toml title="idea.toml") is a file, or goes to the end of one ("idea.toml (at its end)"). A
+block of `console` has commands behind `$ `, and below each what it prints; a line `…` stands for any lines. All happens
+in one folder, which begins empty.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from pathlib import Path
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"!\[[^\]]*\]\((images/[^)]+)\)")
 OMITTED = "…"
+AT_ITS_END = " (at its end)"
 # Where the page's reader works; stands in for the folder that we work in.
 READERS_FOLDER = "/home/you/idea"
 # How long a command may take, in seconds.
@@ -64,6 +66,14 @@ def _plain(text: str) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
+def put(folder: Path, title: str, body: str) -> None:
+    """A file that a page shows, or what the page puts at the end of one."""
+    path = folder / title.removesuffix(AT_ITS_END)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a" if title.endswith(AT_ITS_END) else "w", encoding="utf-8") as file:
+        file.write(body)
+
+
 def execute(command: str, folder: Path, limit: int) -> str:
     """What a command prints; raises if it fails."""
     # `midpath` and `python` are those that run this script.
@@ -88,7 +98,7 @@ def follow(
     def act(found: re.Match[str]) -> str:
         language, title, body = found.groups()
         if title:
-            (folder / title).write_text(body, encoding="utf-8")
+            put(folder, title, body)
         if language != "console":
             return found[0]
         shown = []

@@ -61,6 +61,15 @@ def test_a_page_can_be_walked_through(page):
     pytest.fail(done.stdout + done.stderr)
 
 
+def test_the_operators_page_goes_from_a_map_to_a_page():
+    """In this order: what a reader has to decide is priced before it is handed on."""
+    blocks = walk.BLOCK.findall((ROOT / "docs" / "operator.md").read_text(encoding="utf-8"))
+    said = [step.text for language, _, body in blocks if language == "console" for step in walk.commands(body)]
+    order = ("topo", "check", "run", "failures", "compare", "cost bill", "report")
+    places = [next(i for i, text in enumerate(said) if text.startswith(f"midpath {word}")) for word in order]
+    assert places == sorted(places)
+
+
 def test_numbers_and_units_may_differ_and_nothing_else():
     def same(said, printed):
         return walk.same(walk.NUMBER.sub("#", said), walk.NUMBER.sub("#", printed))
