@@ -66,9 +66,9 @@ def check(path: str | Path, controllers: Named = ()) -> Checked:
     return _controllers(file) if file.suffix == ".py" else _named_by_scenarios(file)
 
 
-def load_for(plugins: Sequence[Path]) -> Named:
+def load_for(files: Sequence[Path]) -> Named:
     """The controllers of files that have them; files with errors are left out: `check` says what is wrong there."""
-    good = [path for path in plugins if check(path).ok]
+    good = [path for path in files if check(path).ok]
     return named([cls for path in good for cls in load(path)])
 
 
@@ -147,4 +147,4 @@ def _line_of(cause: BaseException | None, file: Path) -> int | None:
     if isinstance(cause, SyntaxError):
         return cause.lineno
     steps = traceback.extract_tb(cause.__traceback__) if cause else []
-    return next((step.lineno for step in reversed(steps) if Path(step.filename) == file), None)
+    return next((step.lineno for step in reversed(steps) if Path(step.filename) == file.absolute()), None)

@@ -344,6 +344,12 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         load(arrivals=OFTEN, sizes='{ kind = "cdf", file = "c.txt", unit = "1460 B" }'),
         THREE,
     ),
+    "`{called}`: {e}; [queues.{name}] can say more of it": Scenario(
+        {"head": 'scheme = "cubic@step"'},
+        more('[queues.step]\nkind = "step"\nthreshold = "10 kB"', head='scheme = "cubic@step"'),
+    ),
+    "a connection begins when another is done (`trigger`), which a list has no word for: give each a "
+    "`start`": Elsewhere("crates/traffic/src/connections.rs", "connections_are_flows_in_picoseconds_and_bytes"),
     # Maps.
     '{count} links have a `{name}` without a unit, which is left out: write it like "10 Gbps" or "5 ms", or say what 1 '
     "is of a rate with `capacity_unit`": Scenario(

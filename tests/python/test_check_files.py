@@ -119,6 +119,7 @@ FILES = {
     "net.demands": ("traffic matrix", "DEMANDS 1\nlabel src dest bw\nd 0 1 5\n", "0 1 5", "0 1 x", 3),
     "flows.csv": ("flow list", "src,dst,size,start\na,b,1000,0\n", "1000", "much", 2),
     "flows.txt": ("flow list", "1\n0 1 3 100 1000 0.1\n", "1000", "much", 2),
+    "flows.cm": ("flow list", "Nodes 2\nConnections 1\n0->1 start 0 size 9\n", "start 0", "start x", 3),
     "cdf.txt": ("sizes of flows", "0 0\n1000 50\n2000 100\n", "2000 100", "500 100", 3),
     "steps.csv": ("schedule of a link", "at,rate\n0 s,1 Mbps\n1 s,2 Mbps\n", "2 Mbps", "2 parsec", 3),
     "cell.trace": ("trace of a link", "1\n2\n3\n", "3", "1", 3),
@@ -184,11 +185,11 @@ def test_the_command(cli, tmp_path):
     good.write_text(cases.scenario(head='scheme = "mine"'))
     bad.write_text(cases.scenario(head="seed = -1"))
     mine.write_text(CONTROLLER)
-    answer = cli("check", good, bad, "--plugin", mine)
+    answer = cli("check", good, bad, "--with", mine)
     assert (answer.code, answer.err) == (1, "")
     assert answer.out.startswith(f"{bad}:3: error: seed: ")
     assert answer.out.endswith("3 files, 1 error, 0 warnings\n")
-    assert cli("check", good, "--plugin", mine).code == 0
+    assert cli("check", good, "--with", mine).code == 0
     assert cli("check", good).code == 1
     found = json.loads(cli("check", bad, mine, "--json").out)
     assert [(one["ok"], one["kind"]) for one in found] == [(False, "scenario"), (True, "controllers")]

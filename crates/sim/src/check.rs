@@ -152,6 +152,9 @@ fn kind_of(name: &str, bytes: &[u8]) -> Kind {
     if first.starts_with("DEMANDS") {
         return Kind::Matrix;
     }
+    if first.starts_with("Nodes ") && second.starts_with("Connections") {
+        return Kind::Flows(FlowListFormat::Htsim);
+    }
     if first.contains([',', ';', '\t'])
         && let Some(kind) = table(first)
     {
@@ -202,6 +205,7 @@ mod tests {
             ("a", "DEMANDS 1\nlabel src dest bw\n", Kind::Matrix),
             ("a.csv", "src,dst,size,start\n", Kind::Flows(FlowListFormat::Csv)),
             ("a.txt", "2\n0 1 3 100 1000 0\n", Kind::Flows(FlowListFormat::Hpcc)),
+            ("a.cm", "Nodes 2\nConnections 1\n0->1 start 0 size 9\n", Kind::Flows(FlowListFormat::Htsim)),
             ("a.txt", "# web\n0 0\n1000 50\n", Kind::Sizes),
             ("a.txt", "1000\n0 0\n1000 0.5\n", Kind::Sizes),
             ("search.tcl", "1 1 0\n", Kind::Topology),

@@ -9,7 +9,7 @@ import typer
 
 from midpath.check import ERROR, WARNING, Checked, load_for
 from midpath.check import check as check_file
-from midpath.cli.options import Json, Plugin, print_json
+from midpath.cli.options import Json, With, loaded, print_json
 
 
 def check(
@@ -21,16 +21,17 @@ def check(
             show_default=False,
         ),
     ],
-    plugin: Plugin = None,
+    code: With = None,
     json: Json = False,
 ) -> None:
     """Check files without a run: errors and warnings, each with file and line where that is known.
 
     Exit code 1 if a file has an error. A file of Python is loaded, which runs it.
     """
-    plugins = [path for path in plugin or [] if path not in files]
-    controllers = load_for(plugin or [])
-    checked = [check_file(path, controllers) for path in [*files, *plugins]]
+    loaded([path for path in code or [] if path.is_dir()])
+    own = [path for path in code or [] if not path.is_dir()]
+    controllers = load_for(own)
+    checked = [check_file(path, controllers) for path in dict.fromkeys([*files, *own])]
     if json:
         print_json([one.to_json() for one in checked])
     else:
