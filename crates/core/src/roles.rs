@@ -121,6 +121,9 @@ pub struct PortSpec {
     pub rtt: Time,
     /// The queue that the scenario asks for.
     pub queue: QueueSpec,
+    /// Whether its driver asks for each packet (a node on real links). Then what it writes into a packet is
+    /// as the port stands when the packet leaves; a timetable is asked on arrival alone.
+    pub pulled: bool,
 }
 
 /// The network around a node, for schemes that look further than their own links: detours, trees,

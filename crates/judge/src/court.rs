@@ -108,7 +108,7 @@ fn host(terms: &Terms, first_flow: u32) -> Host {
     let options = midpath_sim::RunOptions::default();
     let setup = midpath_sim::prepare(&text, Folder::new("."), &options, &Catalogue::standard()).expect("a scenario");
     let transport = setup.transport().expect("it carries flows");
-    let node = setup.network().expect("it has nodes").nodes.into_iter().nth(2).expect("ours");
+    let node = setup.pulled_network().expect("it has nodes").nodes.into_iter().nth(2).expect("ours");
     let windows = Windows::new(16 << 20, 1 << 19);
     let settings =
         Settings { transport, mtu: 1500, accepts: true, windows, limits: Limits::default(), first_flow, overhead: 0 };

@@ -107,7 +107,7 @@ impl World {
         let setup = setup.expect("a scenario");
         let transport = setup.transport().expect("it carries flows");
         let keys: Vec<SecretKey> = (1..=NODES).map(|n| SecretKey::parse(&format!("{n}").repeat(64)).unwrap()).collect();
-        let made = setup.network().expect("its ports can be built").nodes.into_iter().enumerate();
+        let made = setup.pulled_network().expect("its ports can be built").nodes.into_iter().enumerate();
         let made = made.map(|(at, node)| {
             let settings = Settings {
                 transport: transport.clone(),

@@ -102,7 +102,8 @@ fn router(scheme: &str) -> Node {
     let port = |(port, link): (usize, &LinkInfo)| -> Discipline {
         let (peer, link) = (link.peer, *link);
         let (port, rtt) = (PortId(port as u16), Time::ZERO);
-        let of_port = PortSpec { node: ROUTER, port, peer, link, host: false, edge: true, rtt, queue };
+        let (host, edge, pulled) = (false, true, false);
+        let of_port = PortSpec { node: ROUTER, port, peer, link, host, edge, rtt, queue, pulled };
         match &network {
             Some(network) => network.port(&of_port, &spec).expect("drop-tail is allowed"),
             None => queue.build(link.rate),

@@ -99,6 +99,15 @@ pub struct Setup {
     min_rtos: BTreeMap<String, Time>,
 }
 
+/// What ports are told of the run.
+#[derive(Debug, Clone, Copy)]
+struct Terms {
+    /// The longest unloaded round trip of its flows.
+    rtt: Time,
+    /// Whether its driver asks them for each packet.
+    pulled: bool,
+}
+
 /// The link behind a port.
 fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
     let at = topology.ports(n)[port];
@@ -210,7 +219,13 @@ impl Setup {
 
     /// Whether a port, as its scheme has made it, refuses what does not fit, and does nothing else.
     fn only_drops(&self, n: usize, port: usize) -> bool {
-        let built = self.port(n, port, Time::ZERO, &links(&self.topology, NodeId(n as u32)), false);
+        let built = self.port(
+            n,
+            port,
+            Terms { rtt: Time::ZERO, pulled: false },
+            &links(&self.topology, NodeId(n as u32)),
+            false,
+        );
         matches!(built, Ok(Discipline::DropTail(_)))
     }
 
@@ -252,11 +267,11 @@ impl Setup {
     /// Whether the network's schemes take the queues that the scenario asks for: one port of each
     /// is built.
     fn try_queues(&self) -> Result<(), SpecError> {
-        let (rtt, mut tried) = (self.longest_rtt(), BTreeSet::new());
+        let (run, mut tried) = (Terms { rtt: self.longest_rtt(), pulled: false }, BTreeSet::new());
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 if tried.insert((self.deployment.of(n, port), &self.queue_of(n, port).key)) {
-                    self.port(n, port, rtt, &links(&self.topology, NodeId(n as u32)), false)?;
+                    self.port(n, port, run, &links(&self.topology, NodeId(n as u32)), false)?;
                 }
             }
         }
@@ -330,11 +345,11 @@ impl Setup {
         &self,
         n: usize,
         port: usize,
-        rtt: Time,
+        run: Terms,
         links: &[LinkInfo],
         lossless: bool,
     ) -> Result<Discipline, SpecError> {
-        let spec = PortSpec { queue: self.queue_at(n, port, lossless), ..self.port_spec(n, port, rtt) };
+        let spec = PortSpec { queue: self.queue_at(n, port, lossless), ..self.port_spec(n, port, run) };
         let plain = || Ok(spec.queue.build(spec.link.rate));
         let Some(instance) = self.deployment.of(n, port) else { return plain() };
         let built = self.around(n, links, instance, |network, node| network.port(&spec, node));
@@ -350,7 +365,16 @@ impl Setup {
 
     /// The network, ready for an engine.
     pub fn network(&self) -> Result<Network, SpecError> {
-        let rtt = self.longest_rtt();
+        self.network_for(false)
+    }
+
+    /// The same for a driver that asks ports for each packet ([`PortSpec::pulled`]).
+    pub fn pulled_network(&self) -> Result<Network, SpecError> {
+        self.network_for(true)
+    }
+
+    fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
+        let run = Terms { rtt: self.longest_rtt(), pulled };
         let table = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
         let pipes = self.tunnels.pipes();
         let buffers = self.lossless.as_ref().map_or_else(Vec::new, |lossless| lossless.buffers(&self.topology));
@@ -362,7 +386,7 @@ impl Setup {
         // Large and many: the vector is made as long as it will be.
         let mut nodes: Vec<Node> = Vec::with_capacity(self.topology.nodes().len());
         for n in 0..self.topology.nodes().len() {
-            nodes.push(self.node(n, rtt, &table, &pipes, buffers.get(n))?);
+            nodes.push(self.node(n, run, &table, &pipes, buffers.get(n))?);
         }
         let starts = Arc::new(Starts::of(&self.flows, nodes.len()));
         nodes.iter_mut().enumerate().for_each(|(n, node)| node.start_flows(Starts::at(&starts, n)));
@@ -396,14 +420,14 @@ impl Setup {
     fn node(
         &self,
         n: usize,
-        rtt: Time,
+        run: Terms,
         table: &Arc<dyn Flows>,
         pipes: &[SharedPipe],
         buffer: Option<&SharedBuffer>,
     ) -> Result<Node, SpecError> {
         let links = links(&self.topology, NodeId(n as u32));
         let discipline = |port| {
-            let queue = |lossless| self.port(n, port, rtt, &links, lossless);
+            let queue = |lossless| self.port(n, port, run, &links, lossless);
             let discipline = match self.lossless.as_ref().zip(buffer) {
                 Some((lossless, buffer)) => lossless.port(buffer, links[port].mtu, queue)?,
                 None => queue(false)?,
@@ -439,7 +463,7 @@ impl Setup {
         Ok(shared.into_iter().fold(node, |node, (state, ports, place)| node.sharing(state, &ports, place)))
     }
 
-    fn port_spec(&self, n: usize, port: usize, rtt: Time) -> PortSpec {
+    fn port_spec(&self, n: usize, port: usize, run: Terms) -> PortSpec {
         let at = self.topology.ports(n)[port];
         let peer = at.peer as usize;
         let host = self.topology.is_host(n);
@@ -450,8 +474,9 @@ impl Setup {
             link: link_info(&self.topology, n, port),
             host,
             edge: self.topology.is_host(peer),
-            rtt,
+            rtt: run.rtt,
             queue: self.queue_of(n, port).queue,
+            pulled: run.pulled,
         }
     }
 

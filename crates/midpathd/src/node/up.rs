@@ -149,7 +149,7 @@ fn host(config: &Config) -> Result<Host, Error> {
     let wrong = |e| Error::Usage(format!("the network: {e}"));
     let numbered = numbered(config)?;
     let setup = numbered.as_ref().unwrap_or(&config.setup);
-    let network = setup.network().map_err(wrong)?;
+    let network = setup.pulled_network().map_err(wrong)?;
     let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("a node that was found");
     let transport = setup.transport().expect("it was checked that flows are carried");
     let bytes: [u8; 16] = random()?;

@@ -67,7 +67,7 @@ impl World {
         let (text, options) = (scenario(scheme, windows.most()), RunOptions::default());
         let setup = midpath_sim::prepare(&text, Path::new("."), &options, &Catalogue::standard()).expect("a scenario");
         let transport = setup.transport().expect("it carries flows");
-        let network = setup.network().expect("its ports can be built");
+        let network = setup.pulled_network().expect("its ports can be built");
         let host = |node| {
             let (limits, transport) = (Limits::default(), transport.clone());
             let settings =

@@ -10,7 +10,7 @@ use midpath_sim::RunOptions;
 pub fn network(text: &str) -> Network {
     let options = RunOptions::default();
     let setup = midpath_sim::prepare(text, Path::new("."), &options, &Catalogue::standard()).expect("a scenario");
-    let built = setup.network().expect("its ports can be built");
+    let built = setup.pulled_network().expect("its ports can be built");
     let link = |l: &midpath_sim::engine::NetLink| Link { from: l.from, to: l.to, rate: l.rate, delay: l.delay };
     Network { links: built.links.iter().map(link).collect(), nodes: built.nodes }
 }

@@ -31,7 +31,10 @@ pub fn port(params: &Resolved, spec: &PortSpec) -> Discipline {
 
 fn uniform(params: &Resolved, basis: Basis) -> Uniform {
     let network = &params.given.network;
-    Uniform::new(basis.rule, basis.rtt).at_least(basis.least).catching_up(network.catch_up)
+    Uniform::new(basis.rule, basis.rtt)
+        .at_least(basis.least)
+        .catching_up(network.catch_up)
+        .on_departure(basis.on_departure)
 }
 
 /// The rule of a port: it prices, and refuses what finds no room.
@@ -49,7 +52,8 @@ pub fn admission(params: &Resolved, spec: &PortSpec) -> FcpPort {
 /// The rule of a port that prices like this.
 fn with<P: Pricing>(params: &Resolved, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
     let (rule, network) = (params.rule(), &params.given.network);
-    let basis = Basis { rule, rtt: spec.rtt.as_secs_f64(), least: least_window(spec, rule.additions.least_packets) };
+    let (rtt, least) = (spec.rtt.as_secs_f64(), least_window(spec, rule.additions.least_packets));
+    let basis = Basis { rule, rtt, least, on_departure: spec.pulled };
     FcpPort::new(spec, pricing(basis), &rule, Edge::new(params, spec))
         .perturbed(network.perturbation)
         .translating(Exchange::new(params, spec, basis))

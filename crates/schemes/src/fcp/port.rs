@@ -1,4 +1,5 @@
-//! A port: it prices its link at every packet, and writes the price into the packet's header.
+//! A port: it prices its link at every packet that comes, and writes the price into the packet's header, as the
+//! packet comes or, where a driver asks for each packet, as it leaves.
 
 use midpath_core::packet::{Header, Packet};
 use midpath_core::queue::{Aqm, Bound, Verdict, View};
@@ -18,6 +19,8 @@ pub struct FcpPort<P = Box<dyn Pricing>> {
     bound: Bound,
     pricing: P,
     minimum: f64,
+    /// Packets are told prices as they leave.
+    on_departure: bool,
     /// Bytes that wait and count as no queue.
     forgiven: f64,
     /// The link's rate when it was last asked, and that in bytes per second.
@@ -39,6 +42,7 @@ impl<P: Pricing> FcpPort<P> {
             bound,
             pricing,
             minimum: rule.minimum,
+            on_departure: spec.pulled,
             forgiven,
             capacity: (Rate::ZERO, 0.0),
             edge,
@@ -70,6 +74,13 @@ impl<P: Pricing> FcpPort<P> {
         Arrival { now: view.now, load: Load { capacity: self.capacity.1, queue }, factor }
     }
 
+    /// Figure 2: price = price + p. A packet from another domain is told in its sender's currency (§4.3).
+    #[inline(always)]
+    fn add_price(&self, header: &mut FcpHeader, quote: f64) {
+        let quote = if quote > self.minimum { quote / f64::from(header.exchange) } else { self.minimum };
+        header.add_price(quote, self.minimum);
+    }
+
     /// Prices a data packet; its header after that.
     #[inline(always)]
     fn write_price(&mut self, packet: &mut Packet, mut header: FcpHeader, arrival: &Arrival) -> FcpHeader {
@@ -78,14 +89,12 @@ impl<P: Pricing> FcpPort<P> {
             header.exchange = 1.0;
         }
         let charge = self.pricing.charge(&mut header, packet.size, arrival);
-        // Figure 2: price = price + p. A packet from another domain is told in its sender's
-        // currency (§4.3).
-        let worth = f64::from(header.exchange);
-        let quote = if charge.quote > self.minimum { charge.quote / worth } else { self.minimum };
-        header.add_price(quote, self.minimum);
+        if !self.on_departure {
+            self.add_price(&mut header, charge.quote);
+        }
         // §5: "every router along the path subtracts its link's price for this packet, p(t − rtt)".
         if charge.quoted > self.minimum {
-            let charged = f64::from(header.charged) + charge.quoted / worth;
+            let charged = f64::from(header.charged) + charge.quoted / f64::from(header.exchange);
             header.charged = at_most(charged, super::header::MAX_PRICE) as f32;
         }
         header.write_back(packet);
@@ -142,6 +151,19 @@ impl<P: Pricing> Aqm for FcpPort<P> {
             Ok(()) if self.bound.admits(view.backlog, packet.size) => Verdict::Pass,
             Ok(()) => Verdict::Drop(Drop::Queue),
         }
+    }
+
+    fn watches_leaving(&self) -> bool {
+        self.on_departure
+    }
+
+    fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        if let Some(mut header) = packet.header::<FcpHeader>().filter(|header| !header.echo) {
+            let quote = self.pricing.tell(&header, view.now.saturating_sub(view.sojourn));
+            self.add_price(&mut header, quote);
+            header.write_back(packet);
+        }
+        Verdict::Pass
     }
 
     fn watches_inbound(&self) -> bool {

@@ -19,8 +19,8 @@ pub struct Arrival {
 /// What a packet is told and charged, $/byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Charge {
-    /// The link's price as it goes into the header: what the sender will pay from the next round
-    /// on.
+    /// The link's price as it goes into the header, where packets are told it as they come: what the sender will
+    /// pay from the next round on.
     pub quote: f64,
     /// What the sender had been told, and now pays for this link.
     pub quoted: f64,
@@ -32,6 +32,9 @@ pub trait Pricing: Send {
     /// Called with each packet that carries a price, in order of arrival. May change the service
     /// that it gets.
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge;
+    /// Called with each such packet that leaves, where packets are told prices then: the link's price as it goes
+    /// into the header. It came at `came`.
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64;
     /// Called with each other packet.
     fn pass(&mut self, size: u32, now: Time);
     /// Called when the node restarts.
@@ -43,6 +46,9 @@ pub trait Pricing: Send {
 impl<P: Pricing + ?Sized> Pricing for Box<P> {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
         (**self).charge(header, size, arrival)
+    }
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64 {
+        (**self).tell(header, came)
     }
     fn pass(&mut self, size: u32, now: Time) {
         (**self).pass(size, now);

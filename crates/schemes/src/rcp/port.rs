@@ -53,12 +53,14 @@ pub struct RcpPort {
     /// d: the moving average of round trips, in seconds; whether a packet has told one.
     rtt: f64,
     known: bool,
+    /// A driver asks it for each packet. They are told R as they leave, as in the authors' simulator.
+    pulled: bool,
     params: RcpParams,
 }
 
 impl Network for RcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate).pulled(spec.pulled);
         Ok(Discipline::with_shortcuts(Queue::of(port)))
     }
 }
@@ -73,6 +75,7 @@ impl RcpPort {
             rate: 0.0,
             rtt: 0.0,
             known: false,
+            pulled: false,
             end: Time::ZERO,
             length: Time::ZERO,
             input: 0.0,
@@ -84,6 +87,12 @@ impl RcpPort {
         };
         port.restart(Time::ZERO);
         port
+    }
+
+    /// The same for a driver that asks it for each packet, if `yes`.
+    #[must_use]
+    pub fn pulled(self, yes: bool) -> RcpPort {
+        RcpPort { pulled: yes, ..self }
     }
 
     /// R in bits per second.
@@ -170,6 +179,16 @@ impl RcpPort {
         (self.waiting - (at - self.seen).as_secs_f64() * self.capacity).max(0.0)
     }
 
+    /// The path's rate is the smallest on it.
+    #[inline]
+    fn tell(&self, packet: &mut Packet, mut header: RcpHeader) {
+        let offer = (8.0 * self.rate) as f32;
+        if header.rate > offer {
+            header.rate = offer;
+            packet.set_header(&header);
+        }
+    }
+
     /// Counts an arrival, taken or not: y is what wants to pass. A packet that would be on the wire
     /// beyond the end of the interval counts for the next one in that part, as in the authors'
     /// simulator: else y has steps of a packet.
@@ -183,22 +202,31 @@ impl RcpPort {
 }
 
 impl Aqm for RcpPort {
+    fn watches_leaving(&self) -> bool {
+        self.pulled
+    }
+
+    fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.catch_up(view.now);
+        if let Some(header) = packet.header::<RcpHeader>() {
+            self.tell(packet, header);
+        }
+        Verdict::Pass
+    }
+
     #[inline] // so that what it does not ask of the view is not worked out
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
         self.capacity = view.rate.bytes_per_second();
         let size = f64::from(packet.size);
         self.count(size, view.now);
-        if let Some(mut header) = packet.header::<RcpHeader>() {
+        if let Some(header) = packet.header::<RcpHeader>() {
             if header.rtt > 0.0 {
                 self.rtt_sum += f64::from(header.rtt) * size;
                 self.rtt_bytes += size;
             }
-            // The path's rate is the smallest on it.
-            let offer = (8.0 * self.rate) as f32;
-            if header.rate > offer {
-                header.rate = offer;
-                packet.set_header(&header);
+            if !self.pulled {
+                self.tell(packet, header);
             }
         }
         let admitted = self.bound.admits(view.backlog, packet.size);

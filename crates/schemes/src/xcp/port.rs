@@ -46,11 +46,13 @@ pub struct XcpPort {
     scale_pos: f64,
     scale_neg: f64,
     queue: PersistentQueue,
+    /// Packets get their feedback as they leave, as in the authors' simulators; else as they arrive.
+    on_departure: bool,
 }
 
 impl Network for XcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate);
+        let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate).on_departure(spec.pulled);
         Ok(Discipline::with_shortcuts(Queue::of(port)))
     }
 }
@@ -83,7 +85,14 @@ impl XcpPort {
             scale_neg: 0.0,
             // Twice the shortest control interval: 2 ms and 1 ms in the authors' simulator.
             queue: PersistentQueue::new(now, end, 2.0 * params.min_interval.as_secs_f64()),
+            on_departure: false,
         }
+    }
+
+    /// The same that gives packets feedback as they leave, if `yes`.
+    #[must_use]
+    pub fn on_departure(self, yes: bool) -> XcpPort {
+        XcpPort { on_departure: yes, ..self }
     }
 
     /// φ of the last control interval, in bytes per second.
@@ -148,10 +157,7 @@ impl XcpPort {
     #[inline]
     fn learn(&mut self, header: &XcpHeader, size: f64) -> f64 {
         // L 5, 6.
-        let rtt = f64::from(header.rtt).min(MAX_RTT);
-        // No window is smaller than a packet, so s/x is at most a round trip: a stranger cannot
-        // claim more.
-        let inverse = (size / f64::from(header.throughput)).min(rtt);
+        let (rtt, inverse) = share_of_time(header, size);
         self.asking += size;
         self.sum_inverse += inverse;
         self.sum_rtt += rtt * inverse;
@@ -178,7 +184,33 @@ impl XcpPort {
     }
 }
 
+/// The round trip that counts, and s/x, the packet's share of its flow's time, in seconds.
+#[inline]
+fn share_of_time(header: &XcpHeader, size: f64) -> (f64, f64) {
+    let rtt = f64::from(header.rtt).min(MAX_RTT);
+    // No window is smaller than a packet, so s/x is at most a round trip: a stranger cannot
+    // claim more.
+    (rtt, (size / f64::from(header.throughput)).min(rtt))
+}
+
 impl Aqm for XcpPort {
+    fn watches_leaving(&self) -> bool {
+        self.on_departure
+    }
+
+    fn dequeue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.catch_up(view.now);
+        if let Some(mut header) = packet.header::<XcpHeader>()
+            && header.rtt > 0.0
+        {
+            let size = f64::from(packet.size);
+            let (_, inverse) = share_of_time(&header, size);
+            self.feedback(&mut header, inverse, size);
+            packet.set_header(&header);
+        }
+        Verdict::Pass
+    }
+
     fn enqueue(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         self.catch_up(view.now);
         self.capacity = view.rate.bytes_per_second();
@@ -191,7 +223,7 @@ impl Aqm for XcpPort {
             && header.rtt > 0.0
         {
             let inverse = self.learn(&header, size);
-            if admitted {
+            if admitted && !self.on_departure {
                 self.feedback(&mut header, inverse, size);
                 packet.set_header(&header);
             }
@@ -202,7 +234,7 @@ impl Aqm for XcpPort {
     fn reset(&mut self) {
         // A restarted router has forgotten everything; its clock it keeps.
         let now = self.end.saturating_sub(self.length);
-        *self = XcpPort::begin(self.params, self.bound, self.capacity, now);
+        *self = XcpPort::begin(self.params, self.bound, self.capacity, now).on_departure(self.on_departure);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -5,8 +5,8 @@ use midpath_core::roles::{LinkInfo, Shortcuts};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
-use super::Setup;
 use super::deploy::links;
+use super::{Setup, Terms};
 use crate::engine::{Event, NetLink};
 
 /// One direction of a link, and the queue before it.
@@ -25,13 +25,14 @@ impl Setup {
     /// Both directions of every link, in the order of the topology's links, that from `a` first.
     pub fn directions(&self) -> Result<Vec<Direction>, SpecError> {
         self.refuse_pfc()?;
-        let rtt = self.longest_rtt();
+        // As in the simulator, whose links these are.
+        let run = Terms { rtt: self.longest_rtt(), pulled: false };
         let mut events = self.events();
         events.sort_by_key(|event| event.1);
         let direction = |link: NetLink| {
             let (node, port) = link.from;
             let around = links(&self.topology, node);
-            let discipline = self.port(node.0 as usize, usize::from(port.0), rtt, &around, false)?;
+            let discipline = self.port(node.0 as usize, usize::from(port.0), run, &around, false)?;
             let own = |event: &&(NodeId, Time, Event)| event.0 == node && concerns(event.2, port.0);
             let events = events.iter().filter(own).map(|event| (event.1, event.2)).collect();
             Ok(Direction { info: around[usize::from(port.0)], port: discipline.into_port(), events, link })

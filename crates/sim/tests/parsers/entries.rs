@@ -231,6 +231,7 @@ pub fn prices(bytes: &[u8]) {
         edge: true,
         rtt: Time::from_ms(100),
         queue: QueueSpec::fifo(Limit::Packets(100)),
+        pulled: false,
     };
     // Metro's port has two queues; its rule is one of these.
     let pricings = || ["uniform", "stability", "deadline", "aggregate"].iter().map(build).collect();

@@ -211,7 +211,8 @@ fn host(case: Case) -> Result<Host, Error> {
     let setup =
         midpath_sim::prepare(&text, Path::new("."), &RunOptions::default(), &Catalogue::standard()).map_err(wrong)?;
     let router = NodeId(1);
-    let node = setup.network().map_err(wrong)?.nodes.into_iter().nth(router.0 as usize).expect("a node of three");
+    let node =
+        setup.pulled_network().map_err(wrong)?.nodes.into_iter().nth(router.0 as usize).expect("a node of three");
     let settings = Settings {
         transport: setup.transport().expect("UDP is one"),
         mtu: DATAGRAM - HEADERS,

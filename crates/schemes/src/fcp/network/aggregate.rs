@@ -132,6 +132,12 @@ impl Aggregate {
         quoted
     }
 
+    /// A price in a group's currency. The minimum counts as zero in any (§5).
+    fn quote(&self, n: usize, price: f64) -> f64 {
+        let minimum = self.basis.rule.minimum;
+        if price > minimum { (price / self.groups[n].exchange).max(minimum) } else { minimum }
+    }
+
     /// What a group counts for now.
     ///
     /// The paper updates groups by timers when packets leave the window. We look at the sender's
@@ -171,11 +177,15 @@ impl Pricing for Aggregate {
         self.update_next_group(arrival);
         self.update_group(n, arrival);
         self.update(arrival);
-        let (price, minimum) = (self.price.now(), self.basis.rule.minimum);
-        // The minimum counts as zero in any currency (§5).
-        let quote = if price > minimum { (price / self.groups[n].exchange).max(minimum) } else { minimum };
+        let quote = self.quote(n, self.price.now());
         self.groups[n].quoted.set(arrival.now, quote);
         Charge { quote, quoted }
+    }
+
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64 {
+        let (n, price) = (self.group(header), self.price.tell(came));
+        let quote = self.quote(n, price);
+        self.groups[n].quoted.tell_as(came, quote)
     }
 
     fn pass(&mut self, size: u32, now: Time) {

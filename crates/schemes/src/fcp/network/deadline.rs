@@ -140,6 +140,13 @@ impl Pricing for Deadline {
         Charge { quote: self.fixed(), quoted: self.fixed() }
     }
 
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64 {
+        if header.class == Class::Deadline {
+            return self.fixed();
+        }
+        self.best_effort.link.tell(came)
+    }
+
     fn pass(&mut self, size: u32, now: Time) {
         self.best_effort.meter.pass(now, size);
     }

@@ -14,7 +14,7 @@ use midpath_core::units::Time;
 
 use crate::fcp::equations;
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::price::Rule;
+use crate::fcp::price::{LinkPrice, Rule};
 use crate::fcp::pricing::{Arrival, Charge, Pricing};
 
 use super::virtual_queue::{Basis, VirtualQueue};
@@ -24,12 +24,16 @@ pub struct Metro {
     rule: Rule,
     factor: f64,
     queue: VirtualQueue,
+    /// Where packets are told prices as they leave, what priority packets are told, as the standard price: they
+    /// overtake the others, so that each kind leaves in order by itself.
+    priority: Option<LinkPrice>,
 }
 
 impl Metro {
     /// `factor` is the priority price in multiples of the standard one.
     pub fn new(basis: Basis, factor: f64) -> Metro {
-        Metro { rule: basis.rule, factor, queue: VirtualQueue::new(&basis) }
+        let priority = basis.on_departure.then(|| basis.link());
+        Metro { rule: basis.rule, factor, queue: VirtualQueue::new(&basis), priority }
     }
 
     fn update(&mut self, arrival: &Arrival) {
@@ -37,6 +41,12 @@ impl Metro {
         let load = self.queue.rest(&sums, arrival, &self.rule);
         let price = self.rule.price(income, load, self.queue.meter.d(&self.rule));
         self.queue.link.set(arrival.now, price);
+        self.priority.iter_mut().for_each(|link| link.set(arrival.now, price));
+    }
+
+    /// The standard price, as packets of `class` are told it.
+    fn link(&mut self, class: Class) -> &mut LinkPrice {
+        self.priority.as_mut().filter(|_| class == Class::Priority).unwrap_or(&mut self.queue.link)
     }
 
     /// What a packet of `class` pays when the standard price is `price`. The minimum counts as
@@ -48,7 +58,7 @@ impl Metro {
 
 impl Pricing for Metro {
     fn charge(&mut self, header: &mut FcpHeader, size: u32, arrival: &Arrival) -> Charge {
-        let standard = self.queue.link.quoted(header, arrival.now);
+        let standard = self.link(header.class).quoted(header, arrival.now);
         let quoted = self.of(header.class, standard);
         let share = header.pays(quoted) / quoted;
         let paid = equations::paid(share * standard, size.into());
@@ -57,12 +67,18 @@ impl Pricing for Metro {
         Charge { quote: self.of(header.class, self.queue.link.now()), quoted }
     }
 
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64 {
+        let standard = self.link(header.class).tell(came);
+        self.of(header.class, standard)
+    }
+
     fn pass(&mut self, size: u32, now: Time) {
         self.queue.meter.pass(now, size);
     }
 
     fn reset(&mut self) {
         self.queue.reset();
+        self.priority.iter_mut().for_each(LinkPrice::reset);
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

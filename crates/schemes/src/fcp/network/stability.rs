@@ -91,6 +91,12 @@ impl Pricing for Stability {
         Charge { quote: queue.link.now(), quoted }
     }
 
+    fn tell(&mut self, header: &FcpHeader, came: Time) -> f64 {
+        let stable = self.stable.link.tell(came);
+        let normal = self.normal.link.tell(came);
+        if header.class == Class::Stability { stable } else { normal }
+    }
+
     fn pass(&mut self, size: u32, now: Time) {
         self.normal.meter.pass(now, size);
     }

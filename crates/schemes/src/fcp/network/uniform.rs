@@ -27,6 +27,12 @@ impl Uniform {
         Uniform { meter: self.meter.at_least(d), ..self }
     }
 
+    /// Packets are told the price as they leave, if `yes`.
+    #[must_use]
+    pub fn on_departure(self, yes: bool) -> Uniform {
+        Uniform { link: self.link.on_departure(yes), ..self }
+    }
+
     /// With [`Meter::catch_up`], if `on`.
     #[must_use]
     pub fn catching_up(self, on: bool) -> Uniform {
@@ -59,6 +65,10 @@ impl Pricing for Uniform {
         self.meter.charge(arrival.now, header, size, equations::paid(pays, size.into()));
         self.update(arrival);
         Charge { quote: self.link.now(), quoted: charges }
+    }
+
+    fn tell(&mut self, _header: &FcpHeader, came: Time) -> f64 {
+        self.link.tell(came)
     }
 
     #[inline(always)]

@@ -16,12 +16,14 @@ pub struct Basis {
     pub rtt: f64,
     /// The least window, s.
     pub least: f64,
+    /// Packets are told prices as they leave, not as they come.
+    pub on_departure: bool,
 }
 
 impl Basis {
     /// The paper's: a window of any length.
     pub fn new(rule: Rule, rtt: f64) -> Basis {
-        Basis { rule, rtt, least: 0.0 }
+        Basis { rule, rtt, least: 0.0, on_departure: false }
     }
 
     /// A meter that has seen nothing.
@@ -31,7 +33,7 @@ impl Basis {
 
     /// A price at the minimum.
     pub fn link(&self) -> LinkPrice {
-        LinkPrice::new(self.rule, self.rtt)
+        LinkPrice::new(self.rule, self.rtt).on_departure(self.on_departure)
     }
 }
 

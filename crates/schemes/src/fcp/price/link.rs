@@ -15,13 +15,24 @@ pub struct LinkPrice {
     price: f64,
     /// When its memory begins.
     since: Option<Time>,
+    /// Packets are told the price as they leave.
+    on_departure: bool,
+    /// Of the last one that left, when it came.
+    came: Time,
 }
 
 impl LinkPrice {
     /// A price that starts at the minimum. `rtt` is the longest round trip that is expected, s;
     /// longer ones are learned.
     pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
-        LinkPrice { rule, history: History::new(Time::from_secs_f64(2.0 * rtt)), price: rule.minimum, since: None }
+        let history = History::new(Time::from_secs_f64(2.0 * rtt));
+        LinkPrice { rule, history, price: rule.minimum, since: None, on_departure: false, came: Time::ZERO }
+    }
+
+    /// The same; if `yes`, packets are told the price as they leave ([`LinkPrice::tell`]), not as they come.
+    #[must_use]
+    pub fn on_departure(self, yes: bool) -> LinkPrice {
+        LinkPrice { on_departure: yes, ..self }
     }
 
     /// The price now, $/byte.
@@ -35,7 +46,23 @@ impl LinkPrice {
     pub fn set(&mut self, now: Time, price: f64) {
         self.price = price;
         self.since.get_or_insert(now);
-        self.history.push(now, price);
+        if !self.on_departure {
+            self.history.push(now, price);
+        }
+    }
+
+    /// A packet that came at `came` leaves and is told the price. It is remembered under the time at which the
+    /// packet came, for a sender's round trips are counted to that: p(t − rtt) is then what was told, however
+    /// long it waited here.
+    pub fn tell(&mut self, came: Time) -> f64 {
+        self.tell_as(came, self.price)
+    }
+
+    /// The same of a price that is told in another currency.
+    pub fn tell_as(&mut self, came: Time, price: f64) -> f64 {
+        self.came = self.came.max(came);
+        self.history.push(self.came, price);
+        price
     }
 
     /// p(t − rtt(s)): what this link told the packet's sender, as far as it remembers. A SYN has
@@ -93,8 +120,9 @@ impl LinkPrice {
 
     /// Back to the minimum.
     pub fn reset(&mut self) {
-        let span = self.history.span();
-        *self = LinkPrice { rule: self.rule, history: History::new(span), price: self.rule.minimum, since: None };
+        let LinkPrice { rule, on_departure, came, .. } = *self;
+        let history = History::new(self.history.span());
+        *self = LinkPrice { rule, history, price: rule.minimum, since: None, on_departure, came };
     }
 }
 

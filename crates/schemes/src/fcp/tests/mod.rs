@@ -1,6 +1,7 @@
 mod additions;
 mod aggregate;
 mod deadline;
+mod departure;
 mod domain;
 mod ends;
 mod groups;

@@ -37,11 +37,16 @@ pub fn basis() -> Basis {
 
 /// A port of the same link, as parameters say, for up to 200 packets.
 pub fn port(params: FcpParams) -> FcpPort {
+    port_of(params, false)
+}
+
+/// The same; a driver asks it for each packet if it is `pulled`.
+pub fn port_of(params: FcpParams, pulled: bool) -> FcpPort {
     let rate = Rate(8 * CAPACITY as u64);
     let link = LinkInfo { rate, delay: Time::from_ms(1), mtu: 1500, peer: NodeId(1) };
     let (node, queue) = (NodeId(0), QueueSpec::fifo(Limit::Packets(200)));
-    let spec =
-        PortSpec { node, port: Default::default(), peer: NodeId(1), link, host: false, edge: false, rtt: RTT, queue };
+    let (port, peer, host, edge) = (Default::default(), NodeId(1), false, false);
+    let spec = PortSpec { node, port, peer, link, host, edge, rtt: RTT, queue, pulled };
     disciplines::admission(&params.resolve(CustomPolicies::new()).expect("valid"), &spec)
 }
 

@@ -116,7 +116,7 @@ impl Router {
             let (rtt, peer) = (Time::from_ms(20), links[i].peer);
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
-            let port = PortSpec { node: ME, port, peer, link: links[i], host, edge, rtt, queue };
+            let port = PortSpec { node: ME, port, peer, link: links[i], host, edge, rtt, queue, pulled: false };
             each(network.port(&port, &spec).expect("any queue will do"))
         };
         let chain = vec![forwarder(network.forwarder(&spec).expect("a router's"))];

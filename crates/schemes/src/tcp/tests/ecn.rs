@@ -171,6 +171,7 @@ fn the_default_threshold_follows_the_bandwidth_delay_product() {
         edge: false,
         rtt,
         queue: QueueSpec::fifo(limit),
+        pulled: false,
     };
     let k = |rate, rtt, limit| threshold(&spec(rate, rtt, limit), limit);
     let wide = Limit::Bytes(10_000_000);

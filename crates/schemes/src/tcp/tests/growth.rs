@@ -271,7 +271,8 @@ fn dctcp_marks_from_a_seventh_of_what_is_in_flight() {
     let k = |mbps, limit| {
         let link = LinkInfo { rate: Rate::from_mbps(mbps), delay: Time::ZERO, mtu: 1500, peer: NodeId(1) };
         let (node, peer, rtt, queue) = (NodeId(0), NodeId(1), Time::from_us(100), QueueSpec::fifo(limit));
-        threshold(&PortSpec { node, port: Default::default(), peer, link, host: false, edge: false, rtt, queue }, limit)
+        let (port, host, edge, pulled) = (Default::default(), false, false, false);
+        threshold(&PortSpec { node, port, peer, link, host, edge, rtt, queue, pulled }, limit)
     };
     assert_eq!(k(10_000, Limit::Bytes(1_000_000)), 125_000 / 7);
     assert_eq!(k(10_000, Limit::Bytes(20_000)), 10_000, "half of the queue");

@@ -250,3 +250,25 @@ proptest! {
         prop_assert!((last / 2.4e5 - 1.0).abs() < 0.1, "{last}");
     }
 }
+
+/// Feedback is what there is when the packet leaves, however long it has waited: that of the interval which has ended
+/// meanwhile.
+#[test]
+fn a_packet_that_waits_gets_the_feedback_of_the_interval_in_which_it_leaves() {
+    for on_departure in [false, true] {
+        let mut port = port(&params()).on_departure(on_departure);
+        assert_eq!(port.watches_leaving(), on_departure);
+        let mut first = data(1e5, 1e9);
+        arrive(&mut port, &mut first, Time::from_ms(50), 0);
+        let told = |p: &Packet| p.header::<XcpHeader>().expect("it has one").delta;
+        // Nothing is known in the first interval: nothing is handed out.
+        assert_eq!(told(&first), if on_departure { 1e9 } else { 0.0 });
+        let (rng, backlog) = (&mut stream(1, Purpose::Ports, 0), Backlog::default());
+        let (now, idle_since, sojourn) = (Time::from_ms(150), None, Time::from_ms(100));
+        let mut view = View { now, backlog, lane: backlog, rate: LINK, mtu: 1500, idle_since, sojourn, rng };
+        if on_departure {
+            assert_eq!(port.dequeue(&mut first, &mut view), Verdict::Pass);
+            assert!(told(&first) > 0.0 && told(&first) < 1e9, "{}", told(&first));
+        }
+    }
+}
