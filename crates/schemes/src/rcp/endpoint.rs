@@ -30,6 +30,7 @@ impl AssistedConfig for RcpConfig {
         AssistedTraits {
             header: header::SIZE,
             reflect: Some(header::reflect),
+            both_ways: true,
             rate_based: true,
             own_network: true,
             ..AssistedTraits::default()
@@ -56,6 +57,8 @@ impl Rcp {
 }
 
 impl CongestionController for Rcp {
+    const DONE_WITH_DATA: bool = true;
+
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         Rcp::open(window);
     }
@@ -93,7 +96,8 @@ impl NetworkAssisted for Rcp {
     fn on_send(&mut self, packet: &mut Packet, view: &View, _ctx: &mut EndpointCtx<'_>) {
         if packet.payload > 0 || packet.flags.has(Flags::SYN) || self.asks_after(view).is_some() {
             let rtt = (view.srtt.as_secs_f64() as f32).min(header::MAX_RTT);
-            packet.set_header(&RcpHeader { rate: self.demand, echo: 0.0, rtt });
+            let echo = packet.header::<RcpHeader>().map_or(0.0, |answer| answer.echo);
+            packet.set_header(&RcpHeader { rate: self.demand, echo, rtt });
         }
     }
 

@@ -44,10 +44,11 @@ impl Header for RcpHeader {
     }
 }
 
-/// What a receiver makes of it on the acknowledgement: the rate goes back, and nothing is asked for
-/// that way.
+/// What a receiver makes of it on the acknowledgement: the rate goes back. That way nothing is asked for, but by a
+/// packet with data of its own.
 pub fn reflect(seen: &Packet, ack: &mut Packet) {
     if let Some(header) = seen.header::<RcpHeader>() {
-        ack.set_header(&RcpHeader { rate: 0.0, echo: header.rate, rtt: 0.0 });
+        let own = ack.header().unwrap_or(RcpHeader { rate: 0.0, echo: 0.0, rtt: 0.0 });
+        ack.set_header(&RcpHeader { echo: header.rate, ..own });
     }
 }

@@ -23,10 +23,11 @@ pub struct BothWays<K>(Tcp<K>);
 
 impl<K: AssistedConfig> BothWays<K> {
     /// The same scheme, with windows of at most `window` bytes. `None` where packets have a header of
-    /// the scheme's: a packet has room for one, and here it would ask and answer at once.
+    /// the scheme's that asks or answers, but not both at once.
     pub(super) fn of(tcp: &Tcp<K>, window: u64) -> Option<BothWays<K>> {
         let settings = *tcp.settings;
-        if settings.header > 0 || settings.reflect.is_some() || settings.acknowledged.is_some() {
+        let asks = settings.header > 0 || settings.reflect.is_some();
+        if asks && !settings.asks_and_answers || settings.acknowledged.is_some() {
             return None;
         }
         let mut settings = settings;
@@ -93,10 +94,11 @@ impl<C: NetworkAssisted> Duplex<C> {
     }
 
     fn complete(&mut self, mark: usize, opening: bool, ctx: &mut EndpointCtx<'_>) {
-        let (receiver, (next, _), open) = (&self.receiver, self.sender.numbers(), self.open);
+        let (receiver, (next, una), open) = (&self.receiver, self.sender.numbers(), self.open);
         let each = |p: &mut Packet| {
             receiver.speak_on(p, opening);
-            if open && p.payload == 0 && !p.flags.has(Flags::FIN) && !p.flags.has(Flags::RST) {
+            let asks = p.seq == una.wrapping_sub(1); // the network, by a header alone
+            if open && !asks && p.payload == 0 && !p.flags.has(Flags::FIN) && !p.flags.has(Flags::RST) {
                 p.seq = next;
             }
         };
@@ -112,6 +114,18 @@ impl<C: NetworkAssisted> Duplex<C> {
         if self.open {
             let (next, _) = self.sender.numbers();
             ctx.change_since(mark, |p| p.seq = if p.flags.has(Flags::RST) { p.seq } else { next });
+        } else if !self.active {
+            self.ask_with_answer(mark, ctx);
+        }
+    }
+
+    /// The SYN-ACK asks the network for the sender, as a SYN does.
+    fn ask_with_answer(&mut self, mark: usize, ctx: &mut EndpointCtx<'_>) {
+        let mut answer = None;
+        ctx.change_since(mark, |p| answer = answer.or(p.flags.has(Flags::SYN).then_some(*p)));
+        if let Some(mut asking) = answer {
+            self.sender.ask_on(&mut asking, ctx);
+            ctx.change_since(mark, |p| *p = if p.flags.has(Flags::SYN) { asking } else { *p });
         }
     }
 
@@ -120,7 +134,7 @@ impl<C: NetworkAssisted> Duplex<C> {
         let mark = ctx.mark();
         self.sender.on_packet(packet, ctx);
         if self.sender.is_open() {
-            self.receiver.join(self.sender.ends(), self.sender.agreed());
+            self.receiver.join(packet, self.sender.ends(), self.sender.agreed());
             self.open = true;
         }
         self.complete(mark, true, ctx);
@@ -133,6 +147,7 @@ impl<C: NetworkAssisted> Duplex<C> {
             let (ends, agreed, rtt) = self.receiver.found();
             self.sender.join(&Opened { ends, agreed, rtt, by: packet, now: ctx.now });
             self.sender.opened(ctx);
+            self.sender.heed_network(packet, ctx);
             self.open = true;
             self.send(ctx, |sender, ctx| sender.on_application(ctx));
         }

@@ -57,6 +57,7 @@ impl<K: AssistedConfig> Tcp<K> {
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,
             reflect: traits.reflect,
+            asks_and_answers: traits.both_ways,
             acknowledged: traits.acknowledged,
             stores: traits.stores,
             overtaken: traits.overtaken,

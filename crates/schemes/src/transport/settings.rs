@@ -21,6 +21,8 @@ pub struct Settings {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// Whether that header asks and answers at once.
+    pub asks_and_answers: bool,
     /// Who is told of receivers' ACKs.
     pub acknowledged: Option<Acknowledged>,
     /// Whether the network stores what it cannot send yet.

@@ -154,7 +154,7 @@ impl<C: CongestionController> CongestionController for Alone<C> {
 impl<C: CongestionController> NetworkAssisted for Alone<C> {}
 
 /// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
-/// an acknowledgement.
+/// an acknowledgement. With [`AssistedTraits::both_ways`] that may have a header which asks itself.
 pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
@@ -190,6 +190,9 @@ pub struct AssistedTraits {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// Whether one header asks for its own direction and answers for the other, so that data may go both ways in one
+    /// connection. To answer twice must be the same as once.
+    pub both_ways: bool,
     /// Who is told of receivers' ACKs.
     pub acknowledged: Option<Acknowledged>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender

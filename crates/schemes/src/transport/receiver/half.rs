@@ -33,8 +33,11 @@ impl Receiver {
         self
     }
 
-    /// The other half has opened the connection.
-    pub(in crate::transport) fn join(&mut self, ends: &Ends, (agreed, marked): (Agreed, bool)) {
+    /// The other half has opened the connection, by this SYN-ACK.
+    pub(in crate::transport) fn join(&mut self, by: &Packet, ends: &Ends, (agreed, marked): (Agreed, bool)) {
+        if self.settings.reflect.is_some() {
+            self.see_header(by);
+        }
         self.ends = *ends;
         self.state = State::Established;
         self.ecn = agreed;
@@ -113,6 +116,7 @@ impl Receiver {
             let accurate = if self.ecn == Agreed::Accurate { ecn::flags(7) } else { Flags(0) };
             p.flags = Flags(p.flags.0 & !accurate.0).with(self.ecn_flags());
         }
+        self.reflect(p);
         let room = self.ends.mtu.saturating_sub(p.size + SACK) / BLOCK;
         self.put_blocks(p, MAX_SACK.min(room as usize));
     }

@@ -135,7 +135,7 @@ impl Receiver {
     }
 
     /// Remembers the header of a packet, for the acknowledgement of it.
-    pub(super) fn see_header(&mut self, packet: &Packet) {
+    pub(in crate::transport) fn see_header(&mut self, packet: &Packet) {
         match &mut self.seen {
             Some(seen) => **seen = *packet,
             None => self.seen = Some(Box::new(*packet)),

@@ -1,6 +1,7 @@
 //! The sender as one half of an end whose other half receives ([`super::super::duplex`]).
 
 use midpath_core::packet::Packet;
+use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{Sender, State};
@@ -87,6 +88,17 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.agree(opened);
         (self.paced, self.pace_at) = ((opened.now, 0), opened.now);
+    }
+
+    /// Puts the controller's header on a packet of the other half's.
+    pub(in crate::transport) fn ask_on(&mut self, packet: &mut Packet, ctx: &mut EndpointCtx<'_>) {
+        let view = self.view();
+        self.control.on_send(packet, &view, ctx);
+    }
+
+    /// Shows the controller the packet that has opened the connection.
+    pub(in crate::transport) fn heed_network(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.feedback(packet, ctx);
     }
 
     /// RFC 9768, §3.2.2.1, table 4: the first ACK says how the SYN-ACK arrived.
