@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use case::{Place, case};
 use midpath_core::packet::FlowId;
+use midpath_core::units::Time;
+use midpath_node::hostile::{self, Malice};
 use midpath_node::realtime;
 use midpath_node::udp::Udp;
 use network::network;
@@ -46,6 +48,23 @@ fn flows_on_sockets_take_as_long_as_simulated() {
             }
             assert!(off.is_empty(), "{scheme}, {name}: {off:?}, {there:?}");
         }
+    }
+}
+
+/// Threads are woken late. What a router's timers send is not less for that: nodes in virtual time whose driver is up
+/// to a millisecond late, as far as lateness is made up, take as long as in the simulator. Packets that go around the
+/// diagonal are 240 us apart.
+#[test]
+fn late_wake_ups_take_nothing_off_what_goes_around() {
+    let late = Malice { late: Time::from_ms(1), ..Malice::NONE };
+    for seed in [1, 2] {
+        let case = case("inrpp", Place::Square, 50, seed);
+        let there = case::simulated(&case);
+        let out = hostile::run(network(&case.text), late, Time::from_secs(30));
+        let took =
+            [0, 1].map(|i| out.flow(FlowId(i as u32)).completed.expect("complete").as_secs_f64() - case.starts[i]);
+        let ratio = (took[0] + took[1]) / 2.0 / there.mean();
+        assert!((0.9..1.1).contains(&ratio), "seed {seed}: {took:?}, in the simulator {:?}", there.took);
     }
 }
 

@@ -56,7 +56,7 @@ impl Place {
 
 /// Two flows, of about a third of a second each at the bottleneck's rate.
 pub struct Case {
-    text: String,
+    pub text: String,
     sizes: [u64; 2],
     pub starts: [f64; 2],
 }

@@ -32,5 +32,11 @@ pub mod sender;
 mod settings;
 pub(crate) mod unread;
 
+use midpath_core::units::Time;
 pub use params::TcpParams;
 pub use scheme::{Tcp, TcpTable, build};
+
+/// By how much a packet that waited for its time may be late and still count as sent in time, so
+/// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
+/// thread of normal priority, and a burst that any queue takes.
+pub(crate) const PACING_CREDIT: Time = Time::from_ms(1);

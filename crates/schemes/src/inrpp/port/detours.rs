@@ -39,9 +39,17 @@ impl InrppPort {
                 (path.rate, path.feedback) = (0.0, None);
             }
             (self.probe_at, self.decide_at) = (ctx.now, Time::MAX);
+            self.paths.iter_mut().for_each(|path| path.waits = false);
         }
-        let open = self.paths.iter().filter(|p| p.open(self.in_push(p.through.port, ctx))).map(|p| p.next_at).min();
-        self.probe_at.min(self.decide_at).min(open.unwrap_or(Time::MAX))
+        let mut next = self.probe_at.min(self.decide_at);
+        for i in 0..self.paths.len() {
+            if self.paths[i].open(self.in_push(self.paths[i].through.port, ctx)) {
+                next = next.min(self.paths[i].next_at);
+            } else {
+                self.paths[i].waits = false;
+            }
+        }
+        next
     }
 
     fn in_push(&self, port: PortId, ctx: &PortCtx<'_>) -> bool {
@@ -80,11 +88,17 @@ impl InrppPort {
     /// Sends what is due through one detour, tagged with the original next hop (§III-A).
     fn detour(&mut self, i: usize, ctx: &mut PortCtx<'_>) {
         let through = self.paths[i].through;
-        while ctx.now >= self.paths[i].next_at && self.paths[i].open(self.in_push(through.port, ctx)) {
+        loop {
+            let open = self.paths[i].open(self.in_push(through.port, ctx));
+            if !open || ctx.now < self.paths[i].next_at {
+                self.paths[i].waits = open;
+                return;
+            }
             let Some(pkt) = self.cache.pop_for_detour(ctx.pool, self.down) else {
                 // All that waits is on a detour already, or not INRPP's. Looked at again with the
                 // next probe.
                 self.paths[i].next_at = ctx.now.saturating_add(self.config.gains.interval);
+                self.paths[i].waits = false;
                 return;
             };
             let packet = &mut ctx.pool[&pkt];

@@ -87,6 +87,11 @@ fn packets_are_spaced_at_the_rate() {
     assert_eq!(p.next_at, Time::from_ms(25));
     p.sent(1500, Time::from_ms(100));
     assert_eq!(p.next_at, Time::from_ms(110), "what was not used is lost");
+    p.waits = true;
+    p.sent(1500, Time::from_us(110_900));
+    assert_eq!(p.next_at, Time::from_ms(120), "it waited for its time, and was woken late");
+    p.sent(1500, Time::from_ms(150));
+    assert_eq!(p.next_at, Time::from_ms(159), "so late counts a millisecond");
 }
 
 proptest! {

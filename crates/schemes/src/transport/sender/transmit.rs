@@ -5,12 +5,8 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
 use super::{Phase, Sender};
+use crate::transport::PACING_CREDIT;
 use crate::transport::cc::{Codepoints, NetworkAssisted, Pause};
-
-/// By how much a packet that waited for its time may be late and still count as sent in time, so
-/// that those after it make up for that. Ours: about as late as an operating system's timer wakes a
-/// thread of normal priority, and a burst that any queue takes.
-const PACING_CREDIT: Time = Time::from_ms(1);
 
 /// A segment about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
