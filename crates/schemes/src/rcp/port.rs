@@ -53,7 +53,8 @@ pub struct RcpPort {
     /// d: the moving average of round trips, in seconds; whether a packet has told one.
     rtt: f64,
     known: bool,
-    /// A driver asks it for each packet. They are told R as they leave, as in the authors' simulator.
+    /// A driver asks it for each packet. They are told R as they leave, as in the authors' simulator; and d is T at
+    /// least.
     pulled: bool,
     params: RcpParams,
 }
@@ -169,6 +170,11 @@ impl RcpPort {
             // The first mean is taken as it is: our start is a guess of 200 ms.
             let (d, known) = (self.rtt, std::mem::replace(&mut self.known, true));
             self.rtt = if known { equations::mean_rtt(d, mean, self.length.as_secs_f64()) } else { d + (mean - d) };
+            // Ours: where a round trip is a few packets long, each of them that waits is a good part of q/d, and R falls
+            // to a sixth of what the link has.
+            if self.pulled {
+                self.rtt = self.rtt.max(self.params.interval.as_secs_f64());
+            }
         }
         (self.rtt_sum, self.rtt_bytes) = (0.0, 0.0);
     }
