@@ -1,6 +1,7 @@
 //! What a port says of itself: gauges and warnings.
 
 use super::InrppPort;
+use crate::inrpp::params::Notify;
 
 /// What happened at a port, for gauges.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,8 +62,9 @@ impl InrppPort {
             "less than RTT × C is free above S_high until senders slow down (§II-B): raise `cache` or lower `high`",
         );
         warn(own_cache && c.refused > 0, "packets found the cache full and were dropped");
+        let unheard = c.unheard + self.watch.unheard() as u64;
         warn(
-            c.refused > 0 && c.unheard + self.watch.unheard() as u64 > 0,
+            self.config.notify == Notify::Acks && c.refused > 0 && unheard > 0,
             "flows were pressed of which no ACK came back here: on paths that are not symmetric use `notify = \"data\"`",
         );
     }
