@@ -175,9 +175,7 @@ class Scenario:
 
     def base_seed(self) -> int:
         """The seed that a run of this scenario uses."""
-        if self.seed is not None:
-            return self.seed
-        seed = parse(self.text, self.source).get("seed", 1)
+        seed = self.to_dict().get("seed", 1)
         return seed if isinstance(seed, int) else 1
 
     def check(self) -> None:

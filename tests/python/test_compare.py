@@ -24,6 +24,11 @@ def test_every_scheme_meets_every_seed(made_up):
     assert list(found.results) == [(s, n) for s in found.schemes for n in (5, 6, 7)]
 
 
+def test_a_seed_that_is_set_is_the_first_one(made_up):
+    found = midpath.compare(midpath.Scenario.from_toml(TEXT).with_(changes={"seed": 9}), ["cubic"], seeds=2)
+    assert found.seeds == [9, 10]
+
+
 def test_rows_hold_means_and_ratios(made_up):
     found = midpath.compare(TEXT, ["cubic"], seeds=[1, 2, 3])
     cubic, ideal = found.rows()
