@@ -6,12 +6,12 @@ new scheme begins with code that works. Its sources come out of the compiled sim
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import keyword
 import re
 import sys
 import zlib
+from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 
@@ -116,7 +116,7 @@ def _checked(name: str) -> str:
         raise UsageError(f"there is a scheme `{name}` already; choose another name with --name")
     if name in RUST or keyword.iskeyword(name):
         raise UsageError(f"`{name}` is a word of Rust's, Cargo's or Python's own; choose another name with --name")
-    if _module(name) in sys.stdlib_module_names or importlib.util.find_spec(_module(name)):
+    if _module(name) in sys.stdlib_module_names or PathFinder.find_spec(_module(name)):
         raise UsageError(f"there is a Python module `{_module(name)}` already; choose another name with --name")
     if {_module(name), _type(name), f"{_type(name)}Params"} & _words():
         raise UsageError(f"`{name}` is taken by something else in a new scheme's code; choose another name with --name")
