@@ -413,7 +413,16 @@ impl Endpoint {
 
     /// The neighbours that are at an address.
     fn peers_at(&self, address: SocketAddr) -> impl Iterator<Item = &Peer> {
-        self.by_address.range((address, 0)..=(address, usize::MAX)).map(|(_, at)| &self.peers[*at])
+        self.places_at(address).map(|at| &self.peers[at])
+    }
+
+    fn places_at(&self, address: SocketAddr) -> impl Iterator<Item = usize> {
+        self.by_address.range((address, 0)..=(address, usize::MAX)).map(|(_, at)| *at)
+    }
+
+    /// The first of the neighbours that are at an address.
+    pub fn peer_at(&self, address: SocketAddr) -> Option<PeerId> {
+        self.peers_at(address).next().map(|peer| peer.spec.id)
     }
 
     /// A neighbour was there, and may be somewhere else now.
@@ -444,11 +453,8 @@ impl Endpoint {
 
     /// The stream of this address has ended: who was behind it is where it is configured to be.
     pub fn on_end(&mut self, stream: SocketAddr) {
-        for at in 0..self.peers.len() {
-            if self.peers[at].address == Some(stream) {
-                self.send_home(at);
-            }
-        }
+        let there: Vec<usize> = self.places_at(stream).collect();
+        there.into_iter().for_each(|at| self.send_home(at));
     }
 
     /// A neighbour is not where it was heard of last, but where it is configured to be, if that is known.

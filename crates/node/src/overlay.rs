@@ -463,14 +463,11 @@ impl Overlay {
         Some(())
     }
 
-    /// The link whose packets go over a stream: something is done on it.
-    fn gate(&mut self, stream: SocketAddr) -> Option<&mut Gate> {
-        let heard_by = |at: &usize| self.endpoint.address(PeerId(*at as u32)) == Some(stream);
-        let ours = stream::neighbour(stream).map(|neighbour| neighbour as usize);
-        let at = ours.or_else(|| (0..self.links.len()).find(heard_by))?;
-        self.touched.insert(at);
+    /// The link whose packets go over a stream.
+    fn gate(&mut self, stream: SocketAddr) -> Option<(usize, &mut Gate)> {
+        let at = stream::neighbour(stream).or_else(|| Some(self.endpoint.peer_at(stream)?.0))? as usize;
         match &mut self.links.get_mut(at)?.below {
-            Below::Connection(gate) => Some(gate),
+            Below::Connection(gate) => Some((at, gate)),
             Below::Datagrams(_) => None,
         }
     }
@@ -583,8 +580,10 @@ impl Links for Overlay {
     }
 
     fn set_room(&mut self, stream: SocketAddr, room: bool, now: Time) {
-        if let Some(gate) = self.gate(stream) {
+        // Said of every stream in every turn: only what changes is something to do.
+        if let Some((at, gate)) = self.gate(stream).filter(|(_, gate)| gate.has_room() != room) {
             gate.set_room(room, now);
+            self.touched.insert(at);
         }
     }
 
@@ -679,6 +678,30 @@ mod tests {
         }
         assert!(ends[0].endpoint.is_up(PeerId(0)) && !ends[0].endpoint.is_up(PeerId(1)));
         (turns, ports)
+    }
+
+    #[test]
+    fn a_stream_that_still_has_room_is_nothing_to_do() {
+        let keys = vec![SecretKey::generate().expect("random numbers").public()];
+        let neighbour = Neighbour {
+            name: "n".to_owned(),
+            keys,
+            address: Some(SocketAddr::from(([192, 0, 2, 1], 7000))),
+            kind: Kind::Tcp,
+            rate: Rate::from_mbps(50),
+            dedicated: false,
+        };
+        let secret = SecretKey::generate().expect("random numbers");
+        let mut links = Overlay::new(secret, &[neighbour.clone(), neighbour], Time::ZERO).expect("random numbers");
+        let mut turn = |rooms: [bool; 2]| {
+            (0..).zip(rooms).for_each(|(n, room)| links.set_room(stream::ours(n), room, Time::from_ms(1)));
+            links.poll(Time::from_ms(1), &mut Outbox::default())
+        };
+        assert_eq!(turn([true, true]), [PortId(0), PortId(1)], "each is looked at once");
+        assert_eq!(turn([true, true]), []);
+        assert_eq!(turn([true, false]), [PortId(1)]);
+        assert_eq!(turn([true, false]), []);
+        assert_eq!(turn([true, true]), [PortId(1)]);
     }
 
     #[test]
