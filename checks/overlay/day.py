@@ -146,7 +146,7 @@ class Day:
         return made
 
     def look(self, seconds: float, say: Callable[[str], None]) -> None:
-        """Notes what nodes hold, twenty times a sixth of the time and at most once a second."""
+        """Notes what nodes hold, 120 times in all and at most once a second; twice a second in less than a minute."""
         begun, told = time.monotonic(), 0.0
         while (since := time.monotonic() - begun) < seconds:
             for name in NODES:

@@ -261,6 +261,11 @@ def loading(files: Sequence[str]) -> tuple[str, str]:
     return "import midpath; import pathlib; from midpath.controller import load", f"[{loaded}]"
 
 
+def with_options(files: Sequence[str]) -> list[str]:
+    """In a printed command: the options that load the controllers of these files."""
+    return [word for file in files for word in ("--with", file)]
+
+
 def packed(controllers: Named) -> Packed:
     """Controllers as other processes are sent them."""
     return tuple((name, _code(name, cls), cls.__qualname__) for name, cls in controllers)

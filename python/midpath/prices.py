@@ -50,10 +50,9 @@ class Prices:
 
     def cost(self, amounts: Mapping[str, float], measure: str) -> float | None:
         """What amounts cost; `None` where one that is needed has no price."""
-        needed = {item: amount for item, amount in amounts.items() if amount > 0}
-        if any((item, measure) not in self.of for item in needed):
+        if self.open(amounts, measure):
             return None
-        return math.fsum(amount * self.of[item, measure].value for item, amount in needed.items())
+        return math.fsum(amount * self.of[item, measure].value for item, amount in amounts.items() if amount > 0)
 
     def open(self, amounts: Mapping[str, float], measure: str) -> list[str]:
         """The items that are needed and have no price."""

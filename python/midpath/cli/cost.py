@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from midpath.asked import Asked, asked_by, gained
 from midpath.bill import Bill, bills, of_comparison, of_scenario
 from midpath.cli import text
 from midpath.cli.options import Json, Set, changes, names_in, print_json, read
@@ -18,7 +19,6 @@ from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.palette import name
-from midpath.price import Asked, asked_by, gained
 from midpath.prices import ITEMS, UNITS
 from midpath.prices import load as load_prices
 from midpath.prices import shipped as shipped_prices
@@ -106,7 +106,7 @@ def prices(of: PricesFile = None, json: Json = False) -> None:
 
 
 @app.command("bill")
-def take(
+def bill_of(
     file: Annotated[
         Path | None, typer.Argument(help="A scenario: what schemes take there, without a run.", show_default=False)
     ] = None,

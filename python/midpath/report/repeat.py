@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from midpath.controller import loading
+from midpath.controller import loading, with_options
 from midpath.metrics import IDEAL
 from midpath.report.model import Model
 from midpath.result import Result
@@ -78,7 +78,7 @@ def _but_ideal(schemes: Sequence[str]) -> list[str]:
 
 def _with_files(words: list[str], results: Iterable[Result]) -> str:
     files, lost = _files(results)
-    return shlex.join([*words, *(word for file in files for word in ("--with", file))]) + lost
+    return shlex.join([*words, *with_options(files)]) + lost
 
 
 def _files(results: Iterable[Result]) -> tuple[list[str], str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from midpath.controller import Controllers, files_of, loading
+from midpath.controller import Controllers, files_of, loading, with_options
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, cores, follow_each_other
@@ -154,7 +154,7 @@ def command(
 
 def with_files(scenarios: Sequence[Scenario]) -> list[str]:
     """The options that load controllers in Python."""
-    return [word for file in _files(scenarios) for word in ("--with", file)]
+    return with_options(_files(scenarios))
 
 
 def _files(scenarios: Sequence[Scenario]) -> list[str]:
