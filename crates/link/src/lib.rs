@@ -16,7 +16,8 @@
 //! | [`mtu`] | the largest datagram | RFC 8899 |
 //! | [`parts`] | packets that are larger | ours, as RFC 8200 §4.5 and NDNLPv2 have it |
 //! | [`unconfirmed`] | packets that may have been too large | ours |
-//! | [`stream`] | neighbours behind TCP connections | RFC 4571 |
+//! | [`LinkId`] | a way to a neighbour: UDP, or a connection | ours |
+//! | [`stream`] | datagrams over TCP connections | RFC 4571 |
 //!
 //! **What it does not do**: hide who talks to whom, how much and when; protect against a neighbour
 //! that lies in what it sends (prices, nonces), which is the schemes' business.
@@ -27,6 +28,7 @@ pub mod endpoint;
 pub mod frame;
 pub mod governor;
 pub mod key;
+mod link_id;
 pub mod mtu;
 pub mod parts;
 pub mod replay;
@@ -39,6 +41,7 @@ pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
 pub use frame::Frame;
 pub use governor::{Arrivals, Governor, Report};
 pub use key::{KeyError, PublicKey, SecretKey};
+pub use link_id::LinkId;
 pub use mtu::MtuSearch;
 pub use parts::Reassembly;
 pub use unconfirmed::Unconfirmed;

@@ -12,6 +12,8 @@
 
 pub mod bytes;
 #[cfg(target_os = "linux")]
+pub mod carrier;
+#[cfg(target_os = "linux")]
 pub mod commands;
 #[cfg(target_os = "linux")]
 mod gate;
