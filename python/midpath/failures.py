@@ -22,15 +22,15 @@ from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
+from midpath.run.plan import Plan, Point, own_scheme
+from midpath.run.slurm import Slurm
+from midpath.run.task import DONE
+from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, seeds_for
-from midpath.sweep.plan import Plan, Point, own_scheme
 from midpath.sweep.quantity import number
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.run import Where, execute, settings, with_files
-from midpath.sweep.slurm import Slurm
-from midpath.sweep.task import DONE
-from midpath.sweep.work import ProgressCallback
 from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 

@@ -213,7 +213,7 @@ CLUSTER = """
     import midpath
     from distributed import LocalCluster
     from midpath.controller import load
-    from midpath.cluster import cluster_executor
+    from midpath.run.cluster import cluster_executor
 
     def main():
         base = {"ideal": False, "controllers": load(Path("mine.py"))}

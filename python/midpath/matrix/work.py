@@ -17,9 +17,9 @@ from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.result import Result
 from midpath.run import cores, run
+from midpath.run.key import named_files, point_key, run_key
 from midpath.scenario import Scenario
 from midpath.storage import to_json, write_text
-from midpath.sweep.key import named_files, point_key, run_key
 
 # Row, column, seed.
 Key = tuple[str, str, int]

@@ -10,9 +10,9 @@ import pyarrow as pa
 from midpath import matched
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import Result
-from midpath.sweep.plan import Plan, shown
-from midpath.sweep.store import Store
-from midpath.sweep.task import DONE
+from midpath.run.plan import Plan, shown
+from midpath.run.store import Store
+from midpath.run.task import DONE
 
 # Figures of which the ratio to the ideal says something: it has no queues and loses nothing.
 ALL_FLOWS = ("jain_goodput", "goodput_total_bps")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from midpath.errors import UsageError, WorkerError
-from midpath.sweep.store import Store
-from midpath.sweep.task import DONE, FAILED, Task, perform
-from midpath.sweep.work import Work
+from midpath.run.store import Store
+from midpath.run.task import DONE, FAILED, Task, perform
+from midpath.run.work import Work
 
 POLL_S = 2.0
 # A traceback's last line.

@@ -14,8 +14,8 @@ from midpath.errors import UsageError
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import MARKER, Result
 from midpath.run import run
+from midpath.run.key import build, file_digest
 from midpath.scenario import Scenario
-from midpath.sweep.key import build, file_digest
 
 # What ratios over common flows need (`midpath.matched`).
 FLOW_COLUMNS = ["fct_s", "slowdown"]

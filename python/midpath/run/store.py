@@ -26,8 +26,8 @@ from filelock import FileLock
 
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
+from midpath.run.task import DONE, FAILED, Outcome
 from midpath.storage import require_replaceable, to_json, write_bytes, write_text
-from midpath.sweep.task import DONE, FAILED, Outcome
 
 PLAN, TABLE = "plan.parquet", "table.parquet"
 # What a process that was killed left half written is taken away after this time: no file takes as long to write.
