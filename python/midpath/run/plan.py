@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +12,10 @@ from typing import Any
 
 from midpath import _midpath
 from midpath.errors import ScenarioError
+from midpath.result import Result
 from midpath.scenario import Scenario
 
+Measure = Callable[[Result], dict[str, Any]]
 # One run of a plan: the number of its point, scheme and seed.
 Run = tuple[int, str, int]
 
@@ -24,6 +26,8 @@ class Point:
 
     scenario: Scenario
     values: dict[str, Any]
+    # Where it does not run under the plan's.
+    schemes: Sequence[str] | None = None
 
     def __str__(self) -> str:
         """`queue.limit=10 ms, flow.0.size=1 MB`."""
@@ -38,8 +42,10 @@ class Plan:
     schemes: list[str]
     # Of each point: seeds start at its scenario's own unless they are listed.
     seeds: list[list[int]]
-    # Whether completion times of all runs are kept, so that runs of different points can be compared over common flows.
-    with_flows: bool = False
+    # What is kept of each run beside its figures: columns of its flows, so that runs of different points can be
+    # compared flow by flow, and what a function of a module makes of the whole result, as JSON.
+    flows: Sequence[str] = ()
+    measure: Measure | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -49,8 +55,13 @@ class Plan:
     def runs(self) -> Iterator[Run]:
         """Point, scheme and seed of each run: all schemes of a seed together, for they share its flows."""
         for index, seeds in enumerate(self.seeds):
-            for seed, scheme in itertools.product(seeds, self.schemes):
+            for seed, scheme in itertools.product(seeds, self.of(index)):
                 yield index, scheme, seed
+
+    def of(self, point: int) -> Sequence[str]:
+        """The schemes of a point."""
+        own = self.points[point].schemes
+        return self.schemes if own is None else own
 
     def scenario(self, run: Run) -> Scenario:
         """What one run runs."""
@@ -59,30 +70,30 @@ class Plan:
 
     def __len__(self) -> int:
         """How many runs."""
-        return len(self.schemes) * sum(len(seeds) for seeds in self.seeds)
+        return sum(len(self.of(index)) * len(seeds) for index, seeds in enumerate(self.seeds))
 
 
 def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
     """Raises `ScenarioError` unless every one of these points can be run under its scheme."""
-
-    def checked(pair: tuple[Point, str]) -> ScenarioError | None:
-        point, scheme = pair
-        try:
-            point.scenario.with_(scheme=scheme).check()
-        except ScenarioError as error:
-            if not point.values:
-                return error
-            # The point says more than the keys that were set.
-            at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
-            return ScenarioError(error.key, error.line, at, error.source)
-        return None
-
     with ThreadPoolExecutor(jobs) as pool:
         # The first that cannot be run, in the order of the plan.
-        for error in pool.map(checked, pairs):
+        for error in pool.map(cannot, *zip(*pairs, strict=True)) if pairs else ():
             if error is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise error
+
+
+def cannot(point: Point, scheme: str) -> ScenarioError | None:
+    """Why a point cannot be run under a scheme."""
+    try:
+        point.scenario.with_(scheme=scheme).check()
+    except ScenarioError as error:
+        if not point.values:
+            return error
+        # The point says more than the keys that were set.
+        at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
+        return ScenarioError(error.key, error.line, at, error.source)
+    return None
 
 
 def shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from midpath.controller import packed
 from midpath.run.key import build, named_files, point_key, run_key
 from midpath.run.plan import Plan, Point
-from midpath.run.store import Store
+from midpath.run.store import Store, Wanted
 from midpath.run.task import FAILED, Outcome, Task
 
 
@@ -37,14 +37,14 @@ class Runs:
         self.own = {
             (index, scheme): packed(point.scenario.with_(scheme=scheme).used)
             for index, point in enumerate(plan.points)
-            for scheme in plan.schemes
+            for scheme in plan.of(index)
         }
         self.keys = [run_key(points[point], scheme, seed, self.own[point, scheme]) for point, scheme, seed in self.runs]
 
     def has(self, key: str) -> bool:
         """Whether a run needs no work."""
-        flows = self.plan.with_flows
-        return self.store.has(key, kept=self.kept, retry_failed=self.retry_failed, with_flows=flows)
+        wanted = Wanted(self.kept, self.plan.flows, self.plan.measure)
+        return self.store.has(key, wanted, retry_failed=self.retry_failed)
 
     def task(self, index: int) -> Task:
         """What a worker is told of a run."""
@@ -63,7 +63,8 @@ class Runs:
             build=build(),
             files={file.text: file.digest for file in self.files[point]},
             keep=str(self.store.result(key).absolute()) if self.kept else None,
-            with_flows=self.plan.with_flows,
+            flows=self.plan.flows,
+            measure=self.plan.measure,
             controllers=self.own[point, scheme],
         )
 

@@ -107,9 +107,8 @@ def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str
 
 def _result(store: Store, record: dict[str, Any], *, with_flows: bool) -> Result:
     """As much of a result as `matched` looks at."""
-    summary = record["figures"] | {key: record[key] for key in ("flows", "completed")}
     needed = with_flows and (record["scheme"] == IDEAL or record["completed"] < record["flows"])
-    return Result({"summary": summary}, {"flows": store.flows(record["key"])} if needed else {})
+    return store.of(record, with_flows=needed)
 
 
 def _column(values: Sequence[Any]) -> pa.Array:
