@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from midpath.result import Result
@@ -62,42 +61,48 @@ class Ask:
 class Threads:
     """Runs scenarios on threads: the simulator works outside Python's lock. Whole results stay in memory.
 
-    `on_step` is told now and then what a run has reached. Once a run fails, or the block ends by an error, the others
-    stop; the first error is the one that is raised.
+    `on_step` is told now and then what a run has reached, `on_end` what it gave, on the run's thread. Once a run fails,
+    or the block ends, the others stop; what is asked of them then is answered by the first error.
     """
 
-    def __init__(self, jobs: int | None, on_step: Callable[[Any, dict[str, Any]], None] | None = None) -> None:
-        self._pool, self._on_step = ThreadPoolExecutor(jobs or cores()), on_step
+    width = sys.maxsize
+
+    def __init__(
+        self,
+        jobs: int | None,
+        on_step: Callable[[Any, dict[str, Any]], None] | None = None,
+        on_end: Callable[[Any, Result], None] | None = None,
+    ) -> None:
+        self._pool, self._on_step, self._on_end = ThreadPoolExecutor(jobs or cores()), on_step, on_end
         self._stop = threading.Event()
         self._failure: BaseException | None = None
-        self.width = sys.maxsize
 
     def __enter__(self) -> Self:
         """Runs are taken until the block ends."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Waits for what runs; after an error, nobody waits for the runs that are left."""
-        if error is not None:
-            self._stop.set()
-        self._pool.shutdown(cancel_futures=error is not None)
-        if error is not None and self._failure is not None and self._failure is not error:
-            raise self._failure from None
+    def __exit__(self, *_: object) -> None:
+        """Nobody waits for the runs that are left."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
     def submit(self, task: Ask) -> Future[Result]:
         """Has a scenario run."""
         return self._pool.submit(self._run, task)
 
     def _run(self, ask: Ask) -> Result:
-        if self._stop.is_set():
-            raise KeyboardInterrupt
         try:
-            return run(ask.scenario, progress=lambda reached: self._step(ask.name, reached))
+            if self._stop.is_set():
+                raise KeyboardInterrupt
+            result = run(ask.scenario, progress=lambda reached: self._step(ask.name, reached))
+            if self._on_end is not None:
+                self._on_end(ask.name, result)
         except BaseException as error:
-            if not self._stop.is_set():
+            if self._failure is None and not self._stop.is_set():
                 self._failure = error
-                self._stop.set()
-            raise
+            self._stop.set()
+            raise self._failure or error from None
+        return result
 
     def _step(self, name: Hashable, reached: dict[str, Any]) -> bool:
         if self._on_step is not None:
