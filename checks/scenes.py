@@ -7,6 +7,7 @@ which of them a bound is not kept.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import random
@@ -14,10 +15,12 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from midpath import __version__
+from midpath.run.key import build, file_digest
 
 Found = TypeVar("Found")
 # What tells a run: its scenario's number, its scheme, and what else there is.
@@ -107,10 +110,17 @@ def numbers_of(options: argparse.Namespace) -> range:
     return range(options.first, options.first + options.scenarios)
 
 
-def kept(path: Path | None, read: Callable[..., Found]) -> dict[Key, Found]:
-    """Runs that a file has."""
+def kept(path: Path | None, read: Callable[..., Found], of: str | None = None) -> dict[Key, Found]:
+    """Runs that a file has; with `of` only those of this simulator and code."""
     lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
-    return {tuple(key): read(**found) for *key, found in map(json.loads, lines)}
+    return {tuple(key): read(**found) for by, *key, found in map(json.loads, lines) if of in (None, by)}
+
+
+def made_by(make: Callable[..., Any]) -> str:
+    """What a run depends on beside its key: the simulator, the scripts that draw and measure, what is set for all."""
+    function, more = (make.func, [make.args, make.keywords]) if isinstance(make, partial) else (make, [])
+    scripts = [Path(function.__code__.co_filename), Path(__file__)]
+    return hashlib.sha256(repr([build(), more, *map(file_digest, scripts)]).encode()).hexdigest()[:16]
 
 
 def runs(
@@ -121,8 +131,9 @@ def runs(
     chunk: int,
     keep: Path | None,
 ) -> Iterator[Found]:
-    """Each key's run, in order. What the file `keep` has is not run again, and what is run goes there."""
-    have, keys = kept(keep, read), list(keys)
+    """Each key's run, in order. What the file `keep` has of the same code is not run again; what is run goes there."""
+    by = made_by(make)
+    have, keys = kept(keep, read, by), list(keys)
     tasks = [key for key in keys if key not in have]
     with ProcessPoolExecutor(max_workers=jobs) as pool:
         found = pool.map(make, *zip(*tasks, strict=True), chunksize=chunk) if tasks else iter(())
@@ -131,7 +142,7 @@ def runs(
                 have[key] = next(found)
                 if keep:
                     with keep.open("a", encoding="utf-8") as out:
-                        out.write(json.dumps([*key, asdict(have[key])]) + "\n")  # type: ignore[call-overload]
+                        out.write(json.dumps([by, *key, asdict(have[key])]) + "\n")  # type: ignore[call-overload]
             yield have[key]
 
 

@@ -26,7 +26,7 @@ table.pivot_table(index=["topology.bottleneck.delay", "queue.limit"], columns="s
 
 # %% [markdown]
 # The same on the workers of a Dask scheduler, `cluster="tcp://scheduler:8786"`, or as jobs of Slurm,
-# `slurm=midpath.sweep.slurm.Slurm(…)`: the store is the same, and so is the table. Here all is there, so the first
+# `slurm=midpath.run.slurm.Slurm(…)`: the store is the same, and so is the table. Here all is there, so the first
 # that is said of the second sweep is that all is done:
 
 # %%

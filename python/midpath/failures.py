@@ -22,15 +22,15 @@ from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
+from midpath.run.plan import Plan, Point, own_scheme
+from midpath.run.slurm import Slurm
+from midpath.run.task import DONE, FLOW_COLUMNS
+from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, seeds_for
-from midpath.sweep.plan import Plan, Point, own_scheme
 from midpath.sweep.quantity import number
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.run import Where, execute, settings, with_files
-from midpath.sweep.slurm import Slurm
-from midpath.sweep.task import DONE
-from midpath.sweep.work import ProgressCallback
 from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
@@ -232,8 +232,7 @@ class Failures:
         record = self.sweep.store.record(key) if key is not None else None
         if key is None or record is None or record["status"] != DONE:
             return None
-        summary = record["figures"] | {name: record[name] for name in ("flows", "completed")}
-        return Result({"summary": summary}, {"flows": self.sweep.store.flows(key)})
+        return self.sweep.store.of(record)
 
     def _harm(self, link: Link, scheme: str) -> Harm:
         cut: dict[str, list[int]] = self.about["cuts"].get(label(link), {})
@@ -343,7 +342,7 @@ def failures(
     runnable = [numbers, *([seed for seed in numbers if seed not in cuts.get(label(link), {})] for link in links)]
     kept = [(point, own) for point, own in zip(points, runnable, strict=True) if own]
     wanted = list(dict.fromkeys([*(names or [own_scheme(asked)]), *([IDEAL] if ideal else [])]))
-    plan = Plan([point for point, _ in kept], wanted, [own for _, own in kept], with_flows=True)
+    plan = Plan([point for point, _ in kept], wanted, [own for _, own in kept], flows=FLOW_COLUMNS)
     more = {
         "kind": KIND,
         "at": at,

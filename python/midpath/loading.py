@@ -11,11 +11,11 @@ from midpath.failures import Failures, load_failures
 from midpath.result import MARKER as RUN_MARKER
 from midpath.result import Result
 from midpath.result import load as load_result
+from midpath.run.store import PLAN
+from midpath.run.whole import RUNS
 from midpath.sweep.result import Sweep
-from midpath.sweep.store import PLAN
 from midpath.variants import FOLDER, Variants, load_variants
 from midpath.variants import MARKER as VARIANTS_MARKER
-from midpath.work import RUNS
 
 
 def load(directory: str | Path) -> Result | Comparison | Variants | Sweep | Failures:

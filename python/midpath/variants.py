@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from midpath import same
-from midpath.compare import Comparison, Row, compare, load_comparison
+from midpath.compare import Comparison, Row, RunCallback, StepCallback, comparisons, load_comparison
 from midpath.controller import Controllers
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
@@ -33,7 +33,6 @@ from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
 from midpath.verdict import fastest
-from midpath.work import RunCallback, StepCallback
 
 MARKER = "variants.json"
 # Where the comparisons of the variants are.
@@ -276,61 +275,26 @@ def compare_variants(
     """
     asked = as_scenario(scenario).with_(controllers=controllers)
     names = chosen(asked, variants)
-    found = {variant: asked.with_variant(variant) for variant in names}
     path = Path(out) if out is not None else None
     if path is not None:
         require_variants(path, None if replace else names)
-    wanted = as_names(schemes)
-    for one in found.values():
-        # All of them before the first runs: an error in the last should not come after an hour.
-        for scheme in dict.fromkeys([*wanted, *([IDEAL] if ideal else [])]):
-            one.with_(scheme=scheme).check()
-    progress = _Progress(names, on_run, on_step)
-    comparisons = {
-        variant: compare(
-            one,
-            wanted,
-            seeds=seeds,
-            ideal=ideal,
-            replace=replace,
-            jobs=jobs,
-            executor=executor,
-            out=path / FOLDER / variant if path is not None else None,
-            on_run=progress.run(variant) if on_run else None,
-            on_step=progress.step(variant) if on_step else None,
-        )
-        for variant, one in found.items()
-    }
-    result = Variants(asked.effective_text(), asked.file_name, comparisons)
+    found = comparisons(
+        [asked.with_variant(variant) for variant in names],
+        schemes,
+        seeds=seeds,
+        ideal=ideal,
+        replace=replace,
+        jobs=jobs,
+        executor=executor,
+        out=[path / FOLDER / variant for variant in names] if path is not None else None,
+        # A scheme is named with its variant: the runs of all are one piece of work.
+        on_run=(lambda run, done, runs: on_run(f"{names[run[0]]}, {run[1]}", run[2], done, runs)) if on_run else None,
+        on_step=(lambda run, reached: on_step(f"{names[run[0]]}, {run[1]}", run[2], reached)) if on_step else None,
+    )
+    result = Variants(asked.effective_text(), asked.file_name, dict(zip(names, found, strict=True)))
     if path is not None:
         write_text(path / MARKER, to_json(result.to_json()))
     return result
-
-
-class _Progress:
-    """Reports the runs of all variants as one piece of work: a scheme is named with its variant."""
-
-    def __init__(self, variants: list[str], on_run: RunCallback | None, on_step: StepCallback | None) -> None:
-        self.variants, self.on_run, self.on_step = variants, on_run, on_step
-
-    def run(self, variant: str) -> RunCallback:
-        """For the runs of one variant."""
-        index = self.variants.index(variant)
-
-        def ended(scheme: str, seed: int, done: int, runs: int) -> None:
-            if self.on_run is not None:
-                self.on_run(f"{variant}, {scheme}", seed, index * runs + done, len(self.variants) * runs)
-
-        return ended
-
-    def step(self, variant: str) -> StepCallback:
-        """For the steps of its runs."""
-
-        def reached(scheme: str, seed: int, progress: dict[str, Any]) -> None:
-            if self.on_step is not None:
-                self.on_step(f"{variant}, {scheme}", seed, progress)
-
-        return reached
 
 
 def chosen(scenario: Scenario, variants: Sequence[str] | str | None) -> list[str]:

@@ -24,6 +24,19 @@ def test_every_scheme_meets_every_seed(made_up):
     assert list(found.results) == [(s, n) for s in found.schemes for n in (5, 6, 7)]
 
 
+def test_a_stored_run_is_run_again_when_a_file_that_its_scenario_names_has_changed(made_up, tmp_path):
+    (tmp_path / "scene.toml").write_text("title = 'links.txt'\nseed = 5\n")
+    links = tmp_path / "links.txt"
+    links.write_text("a b 1")
+    for again in (["cubic"], []):
+        midpath.compare(tmp_path / "scene.toml", ["cubic"], ideal=False, out=tmp_path / "out")
+        assert [scheme for scheme, _ in made_up] == again
+        made_up.clear()
+    links.write_text("a b 2")
+    midpath.compare(tmp_path / "scene.toml", ["cubic"], ideal=False, out=tmp_path / "out")
+    assert made_up == [("cubic", 5)]
+
+
 def test_a_seed_that_is_set_is_the_first_one(made_up):
     found = midpath.compare(midpath.Scenario.from_toml(TEXT).with_(changes={"seed": 9}), ["cubic"], seeds=2)
     assert found.seeds == [9, 10]

@@ -54,20 +54,21 @@ def test_every_scheme_has_a_scenario_in_every_row_and_the_same_memory():
         assert len(memory) <= 1, row.name
 
 
-def test_what_is_there_is_not_run_again_and_what_has_changed_is(quick, monkeypatch):
+def test_what_is_there_is_not_run_again_and_what_is_new_is(quick):
     matrix, out = quick
-    ran = []
-
-    def counted(scenario, **keys):
-        ran.append(scenario)
-        return midpath.run(scenario, **keys)
-
-    monkeypatch.setattr("midpath.matrix.work.run", counted)
+    before = records(out)
     again = midpath.matrix.matrix(schemes=QUICK, rows=["long", "rtts"], seeds=1, small=True, out=out)
-    assert not ran
-    assert again.values("long", "fcp", "mean_ratio") == matrix.values("long", "fcp", "mean_ratio")
+    assert records(out) == before
+    assert again.figures["long", "fcp", 1] == matrix.figures["long", "fcp", 1]
+    assert again.notes["long"] == matrix.notes["long"]
     midpath.matrix.matrix(schemes=["fcp", "newreno"], rows=["long"], seeds=1, small=True, out=out)
-    assert [one.scheme for one in ran] == ["ideal", "newreno"]
+    (new,) = records(out).items() - before.items()
+    assert json.loads(new[0].read_bytes())["scheme"] == "newreno"
+
+
+def records(out):
+    """The records of runs, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in (out / "runs" / "runs").glob("*/*.json")}
 
 
 def test_a_matrix_is_read_as_it_was_written(quick, tmp_path):
@@ -135,7 +136,7 @@ def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory()
         ideal = midpath.run(row.scenario(None, small=True))
         for one in ("timely", "dcqcn", "hpcc"):
             run = midpath.run(row.scenario(entries.Entry(one), small=True))
-            tail[name, one] = cell.measured(run, ideal).figures["p99_ratio"]
+            tail[name, one] = cell.measured(run, ideal, cell.at_routers(run)).figures["p99_ratio"]
             memory.add(equipment_of(run).memory)
             lost = sum(run.ports["drops_queue"].to_pylist())
             assert (lost == 0) if "pfc" in name or one == "hpcc" else (lost > 0), (name, one, lost)
@@ -150,10 +151,10 @@ def test_a_lossless_incast_drops_nothing_for_want_of_room_with_the_same_memory()
 def test_figures_of_a_run_are_what_they_say():
     row, fcp = rows.every()["long"], entries.Entry("fcp")
     ideal, run = (midpath.run(row.scenario(one, small=True)) for one in (None, fcp))
-    figures = cell.measured(run, ideal).figures
+    figures = cell.measured(run, ideal, cell.at_routers(run)).figures
     assert figures["fct_mean_s"] == pytest.approx(run.summary["afct_s"])
     assert figures["mean_ratio"] == pytest.approx(run.summary["afct_s"] / ideal.summary["afct_s"])
-    assert cell.measured(ideal, ideal).figures["jain"] == pytest.approx(1)
+    assert cell.measured(ideal, ideal, cell.at_routers(ideal)).figures["jain"] == pytest.approx(1)
     core = next(port for port in run.ports.to_pylist() if (port["node"], port["peer"]) == ("r0", "r1"))
     assert figures["wait_p99_s"] == core["delay_p99_s"]
     last = (run.flows.to_pandas().start_s + run.flows.to_pandas().fct_s).max() - run.flows.to_pandas().start_s.min()
@@ -169,7 +170,7 @@ def test_a_flow_that_does_not_end_counts_with_the_time_that_it_had():
     assert late.sum() > 0
     times = cell.durations(run)
     assert times[late] == pytest.approx(1.2 - flows.start_s[late])
-    figures = cell.measured(run, ideal).figures
+    figures = cell.measured(run, ideal, cell.at_routers(run)).figures
     assert figures["ended"] == 4 - late.sum()
     matrix = made({"fcp": [1.0]}, flows=4, ended=3)
     assert any("| > 1.00 |" in line for line in text.of_row(matrix, matrix.rows[0]))

@@ -118,7 +118,7 @@ def test_a_device_is_not_replaced_by_a_file(cli, tmp_path, made_up):
 
 
 def test_sweeps_load_where_there_is_no_fcntl():
-    code = "import sys; sys.modules['fcntl'] = None; import midpath.sweep.store; import midpath.cli"
+    code = "import sys; sys.modules['fcntl'] = None; import midpath.run.store; import midpath.cli"
     command = [sys.executable, "-W", "ignore", "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
 

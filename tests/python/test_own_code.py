@@ -15,9 +15,9 @@ import midpath.matrix
 from midpath import _midpath
 from midpath.added import build as added
 from midpath.controller import load, named, origins, packed, unpacked
+from midpath.controller.own_code import Code
 from midpath.errors import UsageError
 from midpath.loading import load as load_result
-from midpath.own_code import Code
 from test_columns import TEXT, VARIED
 
 MINE = """
@@ -155,8 +155,7 @@ def test_a_store_runs_again_what_a_changed_module_changes_and_nothing_else(mine,
     assert not changed.equals(once)
 
 
-@pytest.mark.parametrize("command", ["compare", "matrix"])
-def test_runs_that_are_there_are_taken_if_the_code_is_the_same(mine, tmp_path, cli, monkeypatch, command):
+def test_runs_that_are_there_are_taken_if_the_code_is_the_same(mine, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran, real = [], _midpath.run
 
@@ -165,7 +164,7 @@ def test_runs_that_are_there_are_taken_if_the_code_is_the_same(mine, tmp_path, c
         return real(*arguments, scheme=scheme, **more)
 
     monkeypatch.setattr(_midpath, "run", counted)
-    words = (*COMMANDS[command], "--schemes", "cubic,mine", "--with", "mine.py", "--out", "out")
+    words = (*COMMANDS["compare"], "--schemes", "cubic,mine", "--with", "mine.py", "--out", "out")
     for share, again in (("0.7", {"cubic", "mine"}), ("0.7", set()), ("0.3", {"mine"})):
         (tmp_path / "share.py").write_text(f"SHARE = {share}\n")
         ran.clear()
@@ -213,7 +212,7 @@ CLUSTER = """
     import midpath
     from distributed import LocalCluster
     from midpath.controller import load
-    from midpath.cluster import cluster_executor
+    from midpath.run.cluster import cluster_executor
 
     def main():
         base = {"ideal": False, "controllers": load(Path("mine.py"))}

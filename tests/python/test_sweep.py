@@ -13,12 +13,12 @@ import pytest
 import midpath
 from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.report import html
+from midpath.run.key import named_files, point_key
+from midpath.run.task import perform
 from midpath.stats import estimate
 from midpath.sweep.facets import facets, short
-from midpath.sweep.key import named_files, point_key
 from midpath.sweep.plan import plan_of, read_listed, split, value_of
 from midpath.sweep.quantity import number, numbers
-from midpath.sweep.task import perform
 
 TINY = """
 title = "Tiny"

@@ -15,12 +15,12 @@ import pytest
 
 import midpath
 from midpath.errors import WorkerError
+from midpath.run.bundle import bundle_of, perform_away
+from midpath.run.dask import pass_on
+from midpath.run.key import build, named_files
+from midpath.run.task import Task, perform
+from midpath.run.workers import Workers
 from midpath.sweep import Slurm
-from midpath.sweep.bundle import bundle_of, perform_away
-from midpath.sweep.dask import pass_on
-from midpath.sweep.key import build, named_files
-from midpath.sweep.task import Task, perform
-from midpath.sweep.workers import Workers
 from test_sweep import TINY, records, rows, with_list
 
 MANY = {"queue.limit": [f"{limit} ms" for limit in range(1, 11)]}
@@ -264,7 +264,7 @@ def test_without_slurm_it_says_so(tiny, tmp_path, cli, monkeypatch):
 def test_jobs_that_end_without_their_runs_are_an_error(tiny, tmp_path, monkeypatch):
     pytest.importorskip("submitit")
     # Another build than the jobs have: they refuse the runs.
-    monkeypatch.setattr(sys.modules["midpath.sweep.work"], "build", lambda: "0.0.0")
+    monkeypatch.setattr(sys.modules["midpath.run.work"], "build", lambda: "0.0.0")
     with pytest.raises(WorkerError, match=r"2 runs undone.*UsageError: a worker has another build.*\.err\)$"):
         midpath.sweep(
             tiny, out=tmp_path / "store", schemes=["cubic"], slurm=Slurm(jobs=1, executor="local", poll_s=0.1)

@@ -1,7 +1,8 @@
 """A sample of checks/transients: random scenarios at equal memory, held to the same bounds as all of them."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,30 @@ def test_a_sample_keeps_its_bounds(suite, of, number, schemes):
         found = suite.measure(of, number, scheme)
         assert suite.failures(of, scene, found, base) == {}, f"{scheme}: {found}"
         assert found.offered > 0.01, "something is offered, and the bound is not out of sight"
+
+
+@dataclass(frozen=True)
+class Half:
+    of: int
+    half: float
+
+
+def halved(number, more=0):
+    return Half(number, number / 2 + more)
+
+
+def test_runs_that_a_file_keeps_are_of_the_same_simulator_and_settings(suite, tmp_path, monkeypatch):
+    scenes, keep = suite.scenes, tmp_path / "runs.jsonl"
+
+    def kept(make):
+        found = list(scenes.runs([(1,), (2,)], make, Half, 1, 1, keep))
+        return found, len(keep.read_text().splitlines())
+
+    assert kept(halved) == ([Half(1, 0.5), Half(2, 1.0)], 2)
+    assert kept(halved)[1] == 2
+    assert kept(partial(halved, more=1)) == ([Half(1, 1.5), Half(2, 2.0)], 4)
+    monkeypatch.setattr(scenes, "build", lambda: "another")
+    assert kept(halved)[1] == 6 and kept(halved)[1] == 6
 
 
 def test_what_breaks_a_bound_is_found(suite):

@@ -9,15 +9,12 @@ import typer
 
 from midpath.cli import text
 from midpath.cli.options import Jobs, Json, With, loaded, names_in, print_json
-from midpath.cli.progress import bar
-from midpath.controller import named
+from midpath.cli.sweep import runs_bar
 from midpath.matrix import SEEDS, Matrix
 from midpath.matrix import matrix as run_matrix
 from midpath.matrix.entries import CLASSES
-from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import TIMES
 from midpath.matrix.picture import svg
-from midpath.matrix.rows import rows as chosen
 from midpath.matrix.text import results, verdict
 from midpath.scenario import MOST_SEEDS
 from midpath.storage import write_text
@@ -46,19 +43,16 @@ def matrix(
 
     Ten minutes on two cores. Resumable with --out.
     """
-    columns, asked = names_in(schemes or []) or None, names_in(rows or []) or None
-    controllers = named(loaded(code))
-    runs = len(columns_of(columns, dict(controllers))) * len(chosen(asked)) * seeds
-    with bar("matrix", runs) as shown:
+    with runs_bar("matrix") as show:
         found = run_matrix(
-            schemes=columns,
-            rows=asked,
+            schemes=names_in(schemes or []) or None,
+            rows=names_in(rows or []) or None,
             seeds=seeds,
             small=quick,
             jobs=jobs or None,
             out=out,
-            controllers=dict(controllers),
-            on_run=lambda done, total, key: shown.ended(f"{key[0]} {key[1]}", key[2], done, total),
+            controllers=loaded(code),
+            on_progress=show,
         )
     if out:
         write_text(out / "RESULTS.md", "\n".join(results(found)) + "\n")

@@ -30,7 +30,6 @@ from midpath.cli.options import (
     use_looks,
 )
 from midpath.cli.progress import bar
-from midpath.cluster import cluster_executor
 from midpath.compare import Comparison, require_comparison
 from midpath.compare import compare as compare_schemes
 from midpath.errors import UsageError
@@ -39,6 +38,7 @@ from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import cores
 from midpath.run import run as run_scenario
+from midpath.run.cluster import cluster_executor
 from midpath.storage import require_replaceable
 from midpath.trace.option import as_changes
 from midpath.variants import Variants, chosen, compare_variants, require_variants

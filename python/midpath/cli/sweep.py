@@ -38,15 +38,16 @@ from midpath.errors import UsageError
 from midpath.metrics import BY_KEY
 from midpath.palette import name
 from midpath.run import as_names
+from midpath.run.plan import shown
+from midpath.run.slurm import Slurm
+from midpath.run.work import Progress, ProgressCallback
 from midpath.scenario import Scenario
 from midpath.sweep.export import Point, means, seeds_note, write_table
 from midpath.sweep.facets import facets
 from midpath.sweep.no_effect import unchanged
-from midpath.sweep.plan import read_listed, shown, split, value_of
+from midpath.sweep.plan import read_listed, split, value_of
 from midpath.sweep.result import Sweep
 from midpath.sweep.run import sweep as run_sweep
-from midpath.sweep.slurm import Slurm
-from midpath.sweep.work import Progress, ProgressCallback
 from midpath.units import quantity
 
 # As many failures are shown; the table has all.

@@ -13,7 +13,8 @@ from midpath.errors import UsageError
 from midpath.matched import Floats, column
 from midpath.metrics import IDEAL
 from midpath.result import Result
-from midpath.run import run
+from midpath.run.plan import Plan, Point
+from midpath.run.whole import whole_results
 from midpath.scenario import Scenario
 
 Indices = NDArray[np.intp]
@@ -53,7 +54,8 @@ def pilot_of(scenario: Scenario, scheme: str, whole: Flows, count: int) -> Pilot
         for name in _groups(scenario)
     ]
     asked = scenario.with_(changes={f"workload.{i}.flows": one.size for i, one in enumerate(which)})
-    fluid, packets = (Flows.of(run(asked.with_(scheme=one))) for one in (IDEAL, scheme))
+    runs = whole_results(Plan([Point(asked, {})], [IDEAL, scheme], [[asked.base_seed()]]))
+    fluid, packets = map(Flows.of, runs.values())
     return Pilot(np.sort(np.concatenate(which)), fluid.fct, packets.fct)
 
 

@@ -23,8 +23,8 @@ from midpath.lab.network import Network
 from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
 from midpath.result import Result
+from midpath.run.whole import run_directory
 from midpath.scenario import Scenario
-from midpath.work import run_directory
 
 # How long after its end a run may take to say what it has measured.
 PATIENCE_S = 60

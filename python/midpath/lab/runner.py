@@ -13,7 +13,7 @@ from midpath.lab.experiment import Experiment, command, measure, to_dict
 from midpath.lab.machine import Tools, require
 from midpath.lab.testbed import Testbed
 from midpath.result import Result
-from midpath.work import run_directory
+from midpath.run.whole import run_directory
 
 # Told after each run: its scheme and repeat, how many are done, how many there are.
 Told = Callable[[str, int, int, int], None]

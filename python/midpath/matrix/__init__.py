@@ -8,7 +8,9 @@ print(found.estimate("websearch", "fcp", "mean_ratio"))
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from midpath import stats
 from midpath.controller import Controllers, named
@@ -17,13 +19,16 @@ from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
 from midpath.matrix.rows import rows as chosen
 from midpath.matrix.rows import simplest
-from midpath.matrix.work import Progress, Task, Work
+from midpath.matrix.work import cells
+from midpath.run.work import ProgressCallback
 from midpath.scenario import MOST_SEEDS
 from midpath.storage import require_replaceable, to_json, write_text
 
 __all__ = ["SEEDS", "Matrix", "load_matrix", "matrix"]
 
 SEEDS = 20
+# The folder of its runs.
+STORE = "runs"
 
 
 def matrix(
@@ -34,13 +39,13 @@ def matrix(
     small: bool = False,
     jobs: int | None = None,
     out: str | Path | None = None,
-    on_run: Progress | None = None,
+    on_progress: ProgressCallback | None = None,
     controllers: Controllers | None = None,
 ) -> Matrix:
     """Runs all schemes in all rows, or those that are named, with seeds from 1 on.
 
-    `schemes` and `controllers` are as in `run`. With `out`, each run is kept as it ends, and what is there of the same
-    build is not run again. `small` makes every row small: seconds, to see that all runs.
+    `schemes`, `controllers`, `jobs` and `on_progress` are as in `sweep`. With `out`, runs are kept in a sweep's store
+    there, and what it has is not run again. `small` makes every row small: seconds, to see that all runs.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"{seeds:,} seeds: 1 to {MOST_SEEDS:,}")
@@ -51,15 +56,15 @@ def matrix(
     for one in columns:
         # A column that no scenario has is an error here, and not in each row.
         simplest().with_(scheme=one.scheme, controllers=dict(own)).check()
-    path = Path(out) if out is not None else None
-    if path is not None:
-        begin(path)
-    tasks = [Task(row, seed, columns) for seed in numbers for row in asked]
-    cells = Work(path, small, on_run, own).all(tasks, jobs)
-    figures = {key: cell.figures for key, cell in cells.items() if cell.figures}
-    found = Matrix(asked, columns, numbers, small, figures, noted(cells, asked, columns))
-    if path is not None:
-        found.save(path)
+    if out is not None:
+        begin(Path(out))
+    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="midpath-matrix-") as folder:
+        store = Path(folder) / STORE
+        told = cells(asked, columns, numbers, store, small=small, own=own, jobs=jobs, on_progress=on_progress)
+    figures = {key: cell.figures for key, cell in told.items() if cell.figures}
+    found = Matrix(asked, columns, numbers, small, figures, noted(told, asked, columns))
+    if out is not None:
+        found.save(out)
     return found
 
 

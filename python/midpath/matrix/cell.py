@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from midpath.result import Result
 
 # A port that carried less than this share of what the busiest carried tells nothing of waiting.
 BUSY = 0.01
+# Columns of flows that figures are of.
+FLOWS = ("fct_s", "start_s", "group")
 # What is kept of each run, in the order of the columns of runs.csv.
 FIGURES = (
     "flows",
@@ -43,16 +46,23 @@ class Cell:
     digest: str = ""
     error: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
-        return asdict(self)
+
+def at_routers(run: Result) -> dict[str, Any]:
+    """What only the whole result tells."""
+    equipment = equipment_of(run)
+    return {
+        "wait_p99_s": wait(run),
+        "use": use(run),
+        "equipment": equipment.to_json() if equipment else None,
+        "memory": equipment.memory if equipment else None,
+        "warnings": run.warnings,
+    }
 
 
-def measured(run: Result, ideal: Result) -> Cell:
-    """The figures of a run."""
+def measured(run: Result, ideal: Result, told: Mapping[str, Any]) -> Cell:
+    """The figures of a run, from its flows, the ideal's, and what was `told` of it (`at_routers`)."""
     times, best = durations(run), durations(ideal)
     mean, tail = float(times.mean()), float(np.quantile(times, 0.99))
-    equipment = equipment_of(run)
     figures: dict[str, float | None] = {
         "flows": run.summary["flows"],
         "ended": run.summary["completed"],
@@ -60,16 +70,15 @@ def measured(run: Result, ideal: Result) -> Cell:
         "fct_p99_s": tail,
         "mean_ratio": mean / float(best.mean()),
         "p99_ratio": tail / float(np.quantile(best, 0.99)),
-        "wait_p99_s": wait(run),
+        "wait_p99_s": told["wait_p99_s"],
         "loss": run.summary["loss_ratio"],
         "jain": jain(best / times),
-        "use": use(run),
+        "use": told["use"],
         "deployed_ratio": of_group(run, DEPLOYED, times, best),
         "cubic_ratio": of_group(run, OTHERS, times, best),
     }
     digest = hashlib.sha256(times.tobytes()).hexdigest()[:16]
-    found = equipment.to_json() if equipment else None
-    return Cell(figures, run.warnings, found, equipment.memory if equipment else None, digest)
+    return Cell(figures, told["warnings"], told["equipment"], told["memory"], digest)
 
 
 def durations(run: Result) -> Floats:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from midpath.papers.openings import Reading
 from midpath.result import Result
-from midpath.run import run
+from midpath.run.drive import Ask, Threads
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, extreme
 
@@ -81,10 +80,6 @@ class Runs:
         return self.values(lambda result: result.summary.get(key))
 
 
-class StoppedError(Exception):
-    """Another run failed, or the user pressed Ctrl-C."""
-
-
 class Lab:
     """Runs the scenarios of one figure.
 
@@ -98,24 +93,19 @@ class Lab:
         self,
         directory: Path,
         seeds: Sequence[int],
-        pool: Executor,
+        threads: Threads,
         *,
         quick: bool = False,
         perturb: str | None = None,
         more: bool = False,
         wanted: Collection[str] | None = None,
         reading: Reading | None = None,
-        out: Path | None = None,
         rocketfuel: Path | None = None,
         on_asked: NameCallback | None = None,
-        on_step: StepCallback | None = None,
-        on_end: NameCallback | None = None,
     ) -> None:
-        self.directory, self.seeds, self.pool, self.quick, self.out = directory, list(seeds), pool, quick, out
+        self.directory, self.seeds, self.threads, self.quick = directory, list(seeds), threads, quick
         self.maps, self.perturb, self.more, self.wanted = rocketfuel, perturb, more, wanted
-        self.reading = reading
-        self.on_asked, self.on_step, self.on_end = on_asked, on_step, on_end
-        self.stop = threading.Event()
+        self.reading, self.on_asked = reading, on_asked
 
     def wants(self, *claims: str) -> bool:
         """Whether one of these claims is still to be measured. A `*` stands for anything.
@@ -153,10 +143,7 @@ class Lab:
         label: str | None = None,
         seeds: Sequence[int] | None = None,
     ) -> Runs:
-        """Starts a run of a scenario for each seed; `label` tells runs apart that differ in `changes` only.
-
-        The runs are on threads, one per core: the simulator works outside Python's lock.
-        """
+        """Starts a run of a scenario for each seed; `label` tells runs apart that differ in `changes` only."""
         scenario, changed = self.scenario(name), dict(changes or {})
         if self.reading is not None:
             changed |= self.reading.changes(name, scheme or scenario.to_dict().get("scheme"))
@@ -180,19 +167,4 @@ class Lab:
         name = f"{title}-{seed}"
         if self.on_asked is not None:
             self.on_asked(name)
-        return self.pool.submit(self._run, scenario, name)
-
-    def _run(self, scenario: Scenario, name: str) -> Result:
-        if self.stop.is_set():
-            raise StoppedError
-        result = run(scenario, progress=lambda reached: self._step(name, reached))
-        if self.out is not None:
-            result.save(self.out / name)
-        if self.on_end is not None:
-            self.on_end(name)
-        return result
-
-    def _step(self, name: str, reached: dict[str, Any]) -> bool:
-        if self.on_step is not None:
-            self.on_step(name, reached)
-        return not self.stop.is_set()
+        return self.threads.submit(Ask(name, scenario))

@@ -29,8 +29,8 @@ from midpath.papers.registry import Figure, Says
 from midpath.papers.runner import Verdict, row
 from midpath.papers.tolerance import Judgement
 from midpath.run import cores
+from midpath.run.key import build
 from midpath.storage import read_json, require_replaceable, to_json, write_text
-from midpath.sweep.key import build
 
 MARKER, FIGURES, PAGE = "reproduce.json", "figures", "reproduced.html"
 # What each figure took where it was measured: core seconds, whole and quick. `scripts/paper_costs.py` writes it.

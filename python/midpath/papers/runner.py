@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from midpath.papers.lab import Lab, Measured, MissingDataError, NameCallback, St
 from midpath.papers.openings import Reading
 from midpath.papers.registry import MEASURE, Claim, Figure
 from midpath.papers.tolerance import Judgement
+from midpath.result import Result
+from midpath.run.drive import Threads
 from midpath.stats import Estimate
 from midpath.units import UNITS, quantity
 
@@ -109,26 +109,26 @@ def run_figure(
     wanted = min(figure.seeds, QUICK_SEEDS) if quick and seeds is None else seeds or figure.seeds
     numbers = range(first_seed, first_seed + (wanted if figure.seeds > 1 else 1))
     measure = load_measure(figure)
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+
+    def ended(name: str, result: Result) -> None:
+        if out is not None:
+            result.save(out / name)
+        if on_end is not None:
+            on_end(name)
+
+    with Threads(jobs, on_step, ended) as threads:
         lab = Lab(
             figure.directory,
             numbers,
-            pool,
+            threads,
             quick=quick,
             perturb=figure.perturb,
             more=reading is not None,
             reading=reading,
-            out=out,
             rocketfuel=rocketfuel,
             on_asked=on_asked,
-            on_step=on_step,
-            on_end=on_end,
         )
-        try:
-            return _judged(figure, measure(lab))
-        finally:
-            # If something failed, or Ctrl-C was pressed, nobody waits for the runs that are left.
-            lab.stop.set()
+        return _judged(figure, measure(lab))
 
 
 def load_measure(figure: Figure) -> Measure:

@@ -8,10 +8,8 @@ claim whose true value is just outside its bound is said to hold in at most 5 of
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from midpath.papers.lab import Lab, Measured, MissingDataError, Values
 from midpath.papers.registry import Figure, Says
 from midpath.papers.runner import Measure, Verdict, load_measure
 from midpath.papers.tolerance import Judgement
+from midpath.run.drive import Threads
 
 OPEN = (Judgement.UNDECIDED, Judgement.UNDECIDABLE)
 
@@ -104,38 +103,35 @@ def run_until_decided(
         record.require_as_now(one.figure)
     budget = Budget(60.0 * minutes)
     measures = {one.figure.id: load_measure(one.figure) for one in going}
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        while budget.is_left and (left := [one for one in going if one.open and not one.why_not]):
-            one = min(left, key=lambda one: one.seconds)
-            before = budget.spent
-            try:
-                _batch(one, measures[one.figure.id], pool, rocketfuel)
-            except UsageError as error:
-                if len(going) == 1:
-                    raise
-                one.why_not = str(error)  # the others go on
-            one.seconds += budget.spent - before
-            yield one
+    while budget.is_left and (left := [one for one in going if one.open and not one.why_not]):
+        one = min(left, key=lambda one: one.seconds)
+        before = budget.spent
+        try:
+            _batch(one, measures[one.figure.id], jobs, rocketfuel)
+        except UsageError as error:
+            if len(going) == 1:
+                raise
+            one.why_not = str(error)  # the others go on
+        one.seconds += budget.spent - before
+        yield one
 
 
-def _batch(one: Going, measure: Measure, pool: ThreadPoolExecutor, rocketfuel: Path | None) -> None:
+def _batch(one: Going, measure: Measure, jobs: int | None, rocketfuel: Path | None) -> None:
     figure = one.figure
     seeds = range(one.first, one.first + figure.seeds)
     stray: list[str] = []  # runs that have been looked at before
-    lab = Lab(
-        figure.directory,
-        seeds,
-        pool,
-        perturb=figure.perturb,
-        more=True,
-        rocketfuel=rocketfuel,
-        wanted=one.open,
-        on_asked=lambda name: None if _seed(name) >= one.first else stray.append(name),
-    )
-    try:
+    with Threads(jobs) as threads:
+        lab = Lab(
+            figure.directory,
+            seeds,
+            threads,
+            perturb=figure.perturb,
+            more=True,
+            rocketfuel=rocketfuel,
+            wanted=one.open,
+            on_asked=lambda name: None if _seed(name) >= one.first else stray.append(name),
+        )
         one.go_on(measure, lab)
-    finally:
-        lab.stop.set()
     if stray:
         raise UsageError(f"{figure.id}: its measure.py runs seeds of its own ({stray[0]}): more seeds say nothing new")
 

@@ -14,8 +14,8 @@ from midpath.errors import UsageError
 from midpath.plot.frame import ENTITIES
 from midpath.plot.where import chosen, kind_of
 from midpath.plot.words import value_in_words, words
+from midpath.run.plan import shown
 from midpath.stats import Estimate, estimate
-from midpath.sweep.plan import shown
 from midpath.sweep.quantity import numbers
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ from typing import Any
 
 from midpath.metrics import BY_KEY
 from midpath.palette import name
-from midpath.sweep.plan import shown
+from midpath.run.plan import shown
 
 WORDS = {
     "fct_s": "flow completion time",

@@ -13,10 +13,11 @@ from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Layout, Trace, hover, linear_axis, variant
 from midpath.report.page import card, embedded, filled, toggle
 from midpath.report.tables import chip, whole
+from midpath.run.plan import shown
 from midpath.sweep.export import Point, means, seeds_note
 from midpath.sweep.facets import Facets, Mean, Panel, facets, figures, free, is_over_ended
 from midpath.sweep.no_effect import unchanged
-from midpath.sweep.plan import SCENARIO, shown
+from midpath.sweep.plan import SCENARIO
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
 from midpath.sweep.table import ratio_column

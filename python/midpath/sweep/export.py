@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from midpath.errors import UsageError
 from midpath.metrics import METRICS
+from midpath.run.task import DONE
 from midpath.stats import Estimate, estimate
 from midpath.storage import write_bytes
 from midpath.sweep.result import Sweep
-from midpath.sweep.task import DONE
 
 FORMATS = (".csv", ".parquet", ".arrow")
 # Below, Student's t makes an interval twice as wide as many seeds with the same spread would, or more.

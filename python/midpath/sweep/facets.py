@@ -14,8 +14,8 @@ from typing import Any
 from midpath import matched
 from midpath.errors import UsageError
 from midpath.metrics import BY_KEY, Metric
+from midpath.run.plan import shown
 from midpath.stats import Estimate, estimate
-from midpath.sweep.plan import shown
 from midpath.sweep.quantity import numbers
 from midpath.sweep.result import Sweep
 from midpath.sweep.table import TO_IDEAL, ratio_column

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from midpath.metrics import IDEAL, METRICS
-from midpath.sweep.plan import shown
-from midpath.sweep.task import DONE
+from midpath.run.plan import shown
+from midpath.run.task import DONE
 
 if TYPE_CHECKING:
     from midpath.sweep.result import Sweep

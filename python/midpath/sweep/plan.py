@@ -10,18 +10,15 @@ import csv
 import itertools
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
 from midpath.metrics import IDEAL
+from midpath.run.plan import Plan, Point, own_scheme
 from midpath.scenario import LARGEST_SEED, Scenario, flat
 
 # The column that says which scenario a run is of, where there are several.
@@ -30,45 +27,6 @@ SCENARIO = "scenario"
 RESERVED = {"scheme": "--schemes", "seed": "--seeds"}
 
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A scenario with the point's values in it, and the values by key."""
-
-    scenario: Scenario
-    values: dict[str, Any]
-
-    def __str__(self) -> str:
-        """`queue.limit=10 ms, flow.0.size=1 MB`."""
-        return ", ".join(f"{key}={shown(value)}" for key, value in self.values.items()) or "the scenario as it is"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The points of a sweep, with the schemes and seeds under which each of them runs."""
-
-    points: list[Point]
-    schemes: list[str]
-    # Of each point: seeds start at its scenario's own unless they are listed.
-    seeds: list[list[int]]
-    # Whether completion times of all runs are kept, so that runs of different points can be compared over common flows.
-    with_flows: bool = False
-
-    @property
-    def keys(self) -> list[str]:
-        """The columns that the points have values for."""
-        return list(dict.fromkeys(key for point in self.points for key in point.values))
-
-    def runs(self) -> Iterator[tuple[int, str, int]]:
-        """Point, scheme and seed of each run: all schemes of a seed together, for they share its flows."""
-        for index, seeds in enumerate(self.seeds):
-            for seed, scheme in itertools.product(seeds, self.schemes):
-                yield index, scheme, seed
-
-    def __len__(self) -> int:
-        """How many runs."""
-        return len(self.schemes) * sum(len(seeds) for seeds in self.seeds)
 
 
 def plan_of(
@@ -95,29 +53,6 @@ def plan_of(
     if not asked or not points or not all(numbers):
         raise UsageError("a sweep needs a point, a scheme and a seed")
     return Plan(points, wanted, numbers)
-
-
-def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
-    """Raises `ScenarioError` unless every one of these points can be run under its scheme."""
-
-    def checked(pair: tuple[Point, str]) -> ScenarioError | None:
-        point, scheme = pair
-        try:
-            point.scenario.with_(scheme=scheme).check()
-        except ScenarioError as error:
-            if not point.values:
-                return error
-            # The point says more than the keys that were set.
-            at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
-            return ScenarioError(error.key, error.line, at, error.source)
-        return None
-
-    with ThreadPoolExecutor(jobs) as pool:
-        # The first that cannot be run, in the order of the plan.
-        for error in pool.map(checked, pairs):
-            if error is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise error
 
 
 def read_listed(path: Path) -> list[dict[str, Any]]:
@@ -156,21 +91,6 @@ def value_of(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     return found["value"] if list(found) == ["value"] else text
-
-
-def shown(value: Any) -> str:
-    """A value in a table or a message: text as it is, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def own_scheme(scenario: Scenario) -> str:
-    """The scheme that a scenario runs under if nothing else is asked for."""
-    return str(scenario.to_dict().get("scheme", _default_scheme()))
-
-
-@cache
-def _default_scheme() -> str:
-    return str(json.loads(_midpath.schema())["properties"]["scheme"]["default"])
 
 
 def _point(scenario: Scenario, head: dict[str, Any], row: Values) -> Point:

@@ -10,8 +10,8 @@ from midpath.plot.draw import Style
 from midpath.plot.panels import Line, Panels, What
 from midpath.plot.panels import Panel as Drawn
 from midpath.plot.words import words
+from midpath.run.plan import shown
 from midpath.sweep.facets import Facets, Mean, Panel
-from midpath.sweep.plan import shown
 
 
 def rows_of(facets: Facets) -> list[Panels]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from midpath.provenance import ran_under, require_now
+from midpath.run.plan import Plan
+from midpath.run.store import PLAN, TABLE, Store
+from midpath.run.task import FAILED
 from midpath.scenario import Scenario
-from midpath.sweep.plan import Plan
-from midpath.sweep.store import PLAN, TABLE, Store
 from midpath.sweep.table import MISSING, full_table
-from midpath.sweep.task import FAILED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,15 +14,17 @@ from midpath.controller import Controllers, files_of, loading, with_options
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, cores, follow_each_other
+from midpath.run.dask import dask_workers
+from midpath.run.drive import drive
+from midpath.run.plan import Plan, check
+from midpath.run.slurm import Slurm, run_jobs
+from midpath.run.store import Store
+from midpath.run.work import ProgressCallback, Runs, Work
+from midpath.run.workers import Workers
 from midpath.scenario import Scenario
-from midpath.sweep.dask import dask_workers
-from midpath.sweep.plan import Plan, check, plan_of, split, value_of
+from midpath.sweep.plan import plan_of, split, value_of
 from midpath.sweep.result import Sweep, described, require_begun_now
-from midpath.sweep.slurm import Slurm, run_jobs
-from midpath.sweep.store import Store
 from midpath.sweep.table import plan_table
-from midpath.sweep.work import ProgressCallback, Runs, Work, drive
-from midpath.sweep.workers import Workers
 
 
 def sweep(
@@ -119,11 +121,11 @@ def _run(work: Work, jobs: int, where: Where) -> None:
         run_jobs(work, where.slurm)
     elif where.cluster is not None:
         with dask_workers(where.cluster) as remote:
-            drive(work, remote)
+            drive(work.tasks(), remote, work.take)
     else:
         workers = Workers(min(jobs, len(work.left)))
         try:
-            drive(work, workers)
+            drive(work.tasks(), workers, work.take)
         finally:
             workers.close()
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from midpath import matched
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import Result
-from midpath.sweep.plan import Plan, shown
-from midpath.sweep.store import Store
-from midpath.sweep.task import DONE
+from midpath.run.plan import Plan, shown
+from midpath.run.store import Store
+from midpath.run.task import DONE
 
 # Figures of which the ratio to the ideal says something: it has no queues and loses nothing.
 ALL_FLOWS = ("jain_goodput", "goodput_total_bps")
@@ -107,9 +107,8 @@ def _ratios(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str
 
 def _result(store: Store, record: dict[str, Any], *, with_flows: bool) -> Result:
     """As much of a result as `matched` looks at."""
-    summary = record["figures"] | {key: record[key] for key in ("flows", "completed")}
     needed = with_flows and (record["scheme"] == IDEAL or record["completed"] < record["flows"])
-    return Result({"summary": summary}, {"flows": store.flows(record["key"])} if needed else {})
+    return store.of(record, with_flows=needed)
 
 
 def _column(values: Sequence[Any]) -> pa.Array:

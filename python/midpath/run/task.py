@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from midpath.errors import UsageError
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import MARKER, Result
 from midpath.run import run
+from midpath.run.key import build, file_digest
+from midpath.run.plan import Measure
 from midpath.scenario import Scenario
-from midpath.sweep.key import build, file_digest
 
 # What ratios over common flows need (`midpath.matched`).
-FLOW_COLUMNS = ["fct_s", "slowdown"]
+FLOW_COLUMNS = ("fct_s", "slowdown")
 DONE, FAILED = "done", "failed"
 
 
@@ -37,8 +39,9 @@ class Task:
     files: dict[str, str] = field(default_factory=dict)
     # Where to keep the whole result.
     keep: str | None = None
-    # Whether to keep completion times whatever came of the run.
-    with_flows: bool = False
+    # Columns of its flows to keep whatever came of the run, and what else to make of its result.
+    flows: Sequence[str] = ()
+    measure: Measure | None = None
     # The controllers in Python that it uses.
     controllers: Packed = ()
 
@@ -66,7 +69,7 @@ def perform(task: Task) -> Outcome:
         return failed(task, f"{type(error).__name__}: {error}")
     if task.keep is not None:
         _keep(result, Path(task.keep))
-    return Outcome(_record(task, result), _flows(result, task.with_flows))
+    return Outcome(_record(task, result), _flows(result, task.flows))
 
 
 def failed(task: Task, why: str) -> Outcome:
@@ -97,16 +100,22 @@ def _record(task: Task, result: Result) -> dict[str, Any]:
         "simulated_s": told.get("simulated_s"),
         "packet_hops": told.get("packet_hops"),
         "wall_s": told.get("wall_s"),
+        "measured": {measure_name(task.measure): task.measure(result)} if task.measure else {},
     }
 
 
-def _flows(result: Result, wanted: bool) -> bytes | None:
-    """Times by flow, where they are wanted, or where a ratio to the ideal may be over some flows only."""
+def measure_name(measure: Measure) -> str:
+    """How a record calls what a function made of its run."""
+    return f"{measure.__module__}.{measure.__qualname__}"
+
+
+def _flows(result: Result, wanted: Sequence[str]) -> bytes | None:
+    """Columns of flows, where they are wanted, or where a ratio to the ideal may be over some flows only."""
     summary = result.summary
     if not wanted and result.scheme != IDEAL and summary["completed"] == summary["flows"]:
         return None
     sink = pa.BufferOutputStream()
-    pq.write_table(result.flows.select(FLOW_COLUMNS), sink, compression="zstd")
+    pq.write_table(result.flows.select(list(dict.fromkeys((*FLOW_COLUMNS, *wanted)))), sink, compression="zstd")
     return bytes(sink.getvalue())
 
 

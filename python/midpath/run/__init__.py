@@ -1,4 +1,12 @@
-"""Running one scenario."""
+"""Runs: one scenario here, and many of them below.
+
+plan      points, each under schemes and seeds: what comparisons, sweeps, failures and matrices run
+key       what tells one run from another
+drive     has tasks done: on `Threads` here, by `workers` (processes), on an executor, by `dask` or `slurm`
+whole     whole results of a plan, in memory and in folders
+store     records of runs by key; `work` is what a store lacks of a plan
+task      one run, as a worker does it; `bundle` is a run whose files came along
+"""
 
 from __future__ import annotations
 
@@ -18,6 +26,7 @@ from midpath.pieces import FlowsFile
 from midpath.policy import Policies, makers
 from midpath.provenance import ran_under
 from midpath.result import MARKER, Result
+from midpath.run.key import digests
 from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
 from midpath.tables import SERIES, to_arrow
@@ -81,7 +90,7 @@ def _run(
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
         raise UsageError("a controller in Python runs on one thread: leave threads out")
-    used = asked.used
+    used, named = asked.used, digests(asked)
     try:
         with _one_at_a_time if used else nullcontext():
             run_json, tables, files = _midpath.run(
@@ -105,6 +114,8 @@ def _run(
         found["variant"] = asked.variant
     if used:
         found["controllers"] = origins(used)
+    if named:
+        found["files"] = named
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

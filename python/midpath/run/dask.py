@@ -7,11 +7,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
-from midpath.cluster import cluster_client
 from midpath.errors import UsageError, WorkerError
-from midpath.sweep.bundle import bundle_of, perform_away
-from midpath.sweep.key import build
-from midpath.sweep.task import Outcome, Task, failed
+from midpath.run.bundle import bundle_of, perform_away
+from midpath.run.cluster import cluster_client
+from midpath.run.key import build
+from midpath.run.task import Outcome, Task, failed
 
 # Tasks that a worker's thread has waiting, so that none waits for the network.
 AHEAD = 4
@@ -42,6 +42,7 @@ class DaskWorkers:
     def submit(self, task: Task) -> Future[Outcome]:
         """Has a task done by a worker, elsewhere again if that is lost."""
         answer: Future[Outcome] = Future()
+        answer.set_running_or_notify_cancel()  # from here on only the cluster ends it
         self._executor.submit(perform_away, task, self._bundle(task)).add_done_callback(
             lambda done: pass_on(done, task, answer)
         )

@@ -73,6 +73,11 @@ def named_files(scenario: Scenario) -> list[Named]:
     return [found[text] for text in sorted(found)]
 
 
+def digests(scenario: Scenario) -> dict[str, str]:
+    """The same as a result keeps it: the hash of each file's contents, by how the scenario writes it."""
+    return {file.text: file.digest for file in named_files(scenario)}
+
+
 def file_digest(path: Path) -> str:
     """The hash of a file's contents, read again only when the file has changed."""
     stat = path.stat()

@@ -10,8 +10,8 @@ from typing import Any
 
 import tomli_w
 
+from midpath.run.task import Outcome, Task, perform
 from midpath.scenario import parse
-from midpath.sweep.task import Outcome, Task, perform
 
 # Contents by hash.
 Bundle = dict[str, bytes]

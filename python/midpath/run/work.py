@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Protocol
 
 from midpath.controller import packed
-from midpath.sweep.key import build, named_files, point_key, run_key
-from midpath.sweep.plan import Plan, Point
-from midpath.sweep.store import Store
-from midpath.sweep.task import FAILED, Outcome, Task
+from midpath.run.key import build, named_files, point_key, run_key
+from midpath.run.plan import Plan, Point
+from midpath.run.store import Store, Wanted
+from midpath.run.task import FAILED, Outcome, Task
 
 
 @dataclass(frozen=True)
@@ -24,17 +22,6 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
-
-
-class Backend(Protocol):
-    """What does tasks: processes here, or a cluster."""
-
-    @property
-    def width(self) -> int:
-        """How many tasks it is given at a time."""
-
-    def submit(self, task: Task) -> Future[Outcome]:
-        """Has a task done."""
 
 
 class Runs:
@@ -50,14 +37,14 @@ class Runs:
         self.own = {
             (index, scheme): packed(point.scenario.with_(scheme=scheme).used)
             for index, point in enumerate(plan.points)
-            for scheme in plan.schemes
+            for scheme in plan.of(index)
         }
         self.keys = [run_key(points[point], scheme, seed, self.own[point, scheme]) for point, scheme, seed in self.runs]
 
     def has(self, key: str) -> bool:
         """Whether a run needs no work."""
-        flows = self.plan.with_flows
-        return self.store.has(key, kept=self.kept, retry_failed=self.retry_failed, with_flows=flows)
+        wanted = Wanted(self.kept, self.plan.flows, self.plan.measure)
+        return self.store.has(key, wanted, retry_failed=self.retry_failed)
 
     def task(self, index: int) -> Task:
         """What a worker is told of a run."""
@@ -76,7 +63,8 @@ class Runs:
             build=build(),
             files={file.text: file.digest for file in self.files[point]},
             keep=str(self.store.result(key).absolute()) if self.kept else None,
-            with_flows=self.plan.with_flows,
+            flows=self.plan.flows,
+            measure=self.plan.measure,
             controllers=self.own[point, scheme],
         )
 
@@ -123,7 +111,7 @@ class Work:
             else:
                 yield self.runs.task(index)
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, _: Task, outcome: Outcome) -> None:
         """Keeps what came of a run."""
         self.store.put(outcome)
         self.end(outcome.record["key"], failed=outcome.record["status"] == FAILED)
@@ -138,21 +126,3 @@ class Work:
         """Says how far the sweep is."""
         if self.on_progress is not None:
             self.on_progress(Progress(self.total - len(self.left), self.failed, self.total))
-
-
-def drive(work: Work, backend: Backend) -> None:
-    """Has all tasks done, no more than `backend.width` of them in memory at a time."""
-    waiting: set[Future[Outcome]] = set()
-
-    def collect() -> None:
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        waiting.difference_update(done)
-        for future in done:
-            work.take(future.result())
-
-    for task in work.tasks():
-        waiting.add(backend.submit(task))
-        if len(waiting) >= backend.width:
-            collect()
-    while waiting:
-        collect()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from midpath.errors import UsageError, WorkerError
-from midpath.sweep.store import Store
-from midpath.sweep.task import DONE, FAILED, Task, perform
-from midpath.sweep.work import Work
+from midpath.run.store import Store, Wanted
+from midpath.run.task import DONE, FAILED, Task, perform
+from midpath.run.work import Work
 
 POLL_S = 2.0
 # A traceback's last line.
@@ -52,7 +52,8 @@ def perform_part(store: str, tasks: Sequence[Task]) -> int:
     """A job: runs its tasks one after another. What another job or sweep has done is left out."""
     found = Store(store)
     for task in tasks:
-        if not found.has(task.key, kept=task.keep is not None, retry_failed=True, with_flows=task.with_flows):
+        wanted = Wanted(task.keep is not None, task.flows, task.measure)
+        if not found.has(task.key, wanted, retry_failed=True):
             found.put(perform(task))
     return len(tasks)
 

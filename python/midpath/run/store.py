@@ -15,8 +15,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,24 @@ from filelock import FileLock
 
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
+from midpath.result import Result
+from midpath.run.plan import Measure
+from midpath.run.task import DONE, FAILED, Outcome, measure_name
 from midpath.storage import require_replaceable, to_json, write_bytes, write_text
-from midpath.sweep.task import DONE, FAILED, Outcome
 
 PLAN, TABLE = "plan.parquet", "table.parquet"
 # What a process that was killed left half written is taken away after this time: no file takes as long to write.
 STALE_S = 3600.0
 FIGURES = {metric.key for metric in METRICS}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What must be there of a run beside its figures: its whole result, columns of its flows, what a function made."""
+
+    kept: bool = False
+    flows: Sequence[str] = ()
+    measure: Measure | None = None
 
 
 class Store:
@@ -71,16 +83,17 @@ class Store:
             return None  # the machine went down before the file was on the disk
         return record
 
-    def has(self, key: str, *, kept: bool = False, retry_failed: bool = False, with_flows: bool = False) -> bool:
-        """Whether a run needs no repetition; with `kept` its whole result must be there, too, or its times by flow."""
+    def has(self, key: str, wanted: Wanted, *, retry_failed: bool = False) -> bool:
+        """Whether a run needs no repetition: it is there with all that is wanted of it."""
         record = self.record(key)
         if record is None:
             return False
         if record["status"] == FAILED:
             return not retry_failed
         # A later version may want figures that this one did not keep.
-        whole = record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
-        return whole and (not with_flows or self._run(key, ".flows.parquet").is_file())
+        whole = record["figures"].keys() >= FIGURES and (not wanted.kept or self.result(key).is_dir())
+        measured = wanted.measure is None or measure_name(wanted.measure) in record["measured"]
+        return whole and measured and self._has_flows(key, wanted.flows)
 
     def put(self, outcome: Outcome) -> None:
         """Keeps what came of a run."""
@@ -94,6 +107,20 @@ class Store:
     def flows(self, key: str) -> pa.Table:
         """Completion times of a run that has them."""
         return self._read(self._run(key, ".flows.parquet"))
+
+    def of(self, record: Mapping[str, Any], *, with_flows: bool = True) -> Result:
+        """As much of a run's result as its record and its flows tell."""
+        summary = record["figures"] | {key: record[key] for key in ("flows", "completed")}
+        told = {"summary": summary, "simulated_s": record["simulated_s"]}
+        return Result(told, {"flows": self.flows(record["key"])} if with_flows else {})
+
+    def _has_flows(self, key: str, columns: Sequence[str]) -> bool:
+        if not columns:
+            return True
+        try:
+            return {*columns} <= {*pq.read_schema(self._run(key, ".flows.parquet")).names}
+        except (OSError, pa.ArrowInvalid):
+            return False
 
     def result(self, key: str) -> Path:
         """Where the whole result of a run is kept."""

@@ -18,8 +18,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO
 
 from midpath.errors import WorkerError
-from midpath.sweep.key import build
-from midpath.sweep.task import Outcome, Task, failed, perform
+from midpath.run.key import build
+from midpath.run.task import Outcome, Task, failed, perform
 
 
 class Workers:
@@ -98,7 +98,7 @@ class Workers:
 
 def _start() -> subprocess.Popen[bytes]:
     # The same modules as here, wherever they were found. A session of its own: Ctrl-C is for the sweep, not for it.
-    program = f"import sys; sys.path[:] = {sys.path!r}; from midpath.sweep.workers import serve; serve()"
+    program = f"import sys; sys.path[:] = {sys.path!r}; from midpath.run.workers import serve; serve()"
     command = [sys.executable, "-c", program]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 

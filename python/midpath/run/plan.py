@@ -1,0 +1,111 @@
+"""What is run: points, each under schemes with seeds. Comparisons, sweeps, failures and matrices are plans."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from midpath import _midpath
+from midpath.errors import ScenarioError
+from midpath.result import Result
+from midpath.scenario import Scenario
+
+Measure = Callable[[Result], dict[str, Any]]
+# One run of a plan: the number of its point, scheme and seed.
+Run = tuple[int, str, int]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scenario with the point's values in it, and the values by key."""
+
+    scenario: Scenario
+    values: dict[str, Any]
+    # Where it does not run under the plan's.
+    schemes: Sequence[str] | None = None
+
+    def __str__(self) -> str:
+        """`queue.limit=10 ms, flow.0.size=1 MB`."""
+        return ", ".join(f"{key}={shown(value)}" for key, value in self.values.items()) or "the scenario as it is"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Points, with the schemes and seeds under which each of them runs."""
+
+    points: list[Point]
+    schemes: list[str]
+    # Of each point: seeds start at its scenario's own unless they are listed.
+    seeds: list[list[int]]
+    # What is kept of each run beside its figures: columns of its flows, so that runs of different points can be
+    # compared flow by flow, and what a function of a module makes of the whole result, as JSON.
+    flows: Sequence[str] = ()
+    measure: Measure | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that the points have values for."""
+        return list(dict.fromkeys(key for point in self.points for key in point.values))
+
+    def runs(self) -> Iterator[Run]:
+        """Point, scheme and seed of each run: all schemes of a seed together, for they share its flows."""
+        for index, seeds in enumerate(self.seeds):
+            for seed, scheme in itertools.product(seeds, self.of(index)):
+                yield index, scheme, seed
+
+    def of(self, point: int) -> Sequence[str]:
+        """The schemes of a point."""
+        own = self.points[point].schemes
+        return self.schemes if own is None else own
+
+    def scenario(self, run: Run) -> Scenario:
+        """What one run runs."""
+        point, scheme, seed = run
+        return self.points[point].scenario.with_(scheme=scheme, seed=seed)
+
+    def __len__(self) -> int:
+        """How many runs."""
+        return sum(len(self.of(index)) * len(seeds) for index, seeds in enumerate(self.seeds))
+
+
+def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
+    """Raises `ScenarioError` unless every one of these points can be run under its scheme."""
+    with ThreadPoolExecutor(jobs) as pool:
+        # The first that cannot be run, in the order of the plan.
+        for error in pool.map(cannot, *zip(*pairs, strict=True)) if pairs else ():
+            if error is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise error
+
+
+def cannot(point: Point, scheme: str) -> ScenarioError | None:
+    """Why a point cannot be run under a scheme."""
+    try:
+        point.scenario.with_(scheme=scheme).check()
+    except ScenarioError as error:
+        if not point.values:
+            return error
+        # The point says more than the keys that were set.
+        at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
+        return ScenarioError(error.key, error.line, at, error.source)
+    return None
+
+
+def shown(value: Any) -> str:
+    """A value in a table or a message: text as it is, the rest as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def own_scheme(scenario: Scenario) -> str:
+    """The scheme that a scenario runs under if nothing else is asked for."""
+    return str(scenario.to_dict().get("scheme", _default_scheme()))
+
+
+@cache
+def _default_scheme() -> str:
+    return str(json.loads(_midpath.schema())["properties"]["scheme"]["default"])
