@@ -391,10 +391,10 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     ),
     "say what is to be fetched": Elsewhere("tests/python/test_ndn_consumer.py", "test_what_cannot_be_fetched_is_said"),
     "{}: half set up or half taken down; run up again, or down": Elsewhere(
-        "crates/midpathd/tests/up_down.rs", "a_device_that_goes_away_and_comes_back"
+        "crates/midpathd/tests/linux/up_down.rs", "a_device_that_goes_away_and_comes_back"
     ),
     "cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to have them": Elsewhere(
-        "crates/ebpf/tests/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
+        "crates/ebpf/tests/linux/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
     ),
     "is a tunnel without a fixed remote address: where a packet goes is in its route, which is lost in RPM's queue; "
     "use the device below it": Elsewhere("tests/python/test_rpm_devices.py", "test_rpm_works_or_says_why_not"),

@@ -1,7 +1,7 @@
 """Schemes from outside: two crates in one simulator, in every command; what `midpath add` writes and refuses.
 
 Compiling a new crate takes minutes: `checks/empty-folder` does it. Here `examples/outside-both` is what `midpath add`
-writes for the two examples, and is built from objects that the simulator's build has left.
+writes for the two examples, and is built with the workspace.
 """
 
 import json
@@ -13,7 +13,7 @@ import tomllib
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, built
 from midpath import _midpath
 from midpath.added import choose
 from midpath.added.crates import MOVING, Crate, together, workspace
@@ -53,15 +53,9 @@ size = "200 kB"
 def outside(tmp_path_factory):
     """A command with the two examples' schemes in its simulator, and a folder to run it in."""
     folder = tmp_path_factory.mktemp("outside")
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "-p", "outside-both"],
-        cwd=ROOT,
-        check=True,
-        env=os.environ | {"PYO3_BUILD_EXTENSION_MODULE": "1"},
-    )
     added = folder / "added"
     added.mkdir()
-    shutil.copyfile(ROOT / "target/release/libmidpath_added.so", added / "midpath_added.abi3.so")
+    shutil.copyfile(built("libmidpath_added.so"), added / "midpath_added.abi3.so")
     crates = {name: str(EXAMPLES / name) for name in ("outside-aqm", "outside-scheme")}
     (added / "added.json").write_text(json.dumps({"crates": crates, "midpath": choose.build()}))
     (folder / "scenario.toml").write_text(SCENARIO)

@@ -21,7 +21,7 @@ pub mod node;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
-mod priority;
+pub mod priority;
 #[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]
