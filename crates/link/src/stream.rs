@@ -1,5 +1,5 @@
-//! Neighbours that are reached by streams (TCP connections) in place of datagrams: what is said over
-//! them is the same, each datagram behind its length in two bytes (RFC 4571, §2).
+//! Neighbours that are reached by streams (TCP connections) in place of datagrams: the same datagrams, each preceded
+//! by its length in two bytes (RFC 4571, §2).
 //!
 //! Sessions know where a neighbour is by an address. A stream's address is one of the block that no
 //! packet comes from (RFC 6666): a stream of ours to the neighbour at a port, or one that somebody
