@@ -1,4 +1,4 @@
-"""Many runs at a time, some of them perhaps done before."""
+"""Parallel execution of runs, skipping finished ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running what a matrix lacks, and keeping what came of it."""
+"""Runs what a matrix lacks, and stores the results."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Sweeps: one scenario at many points, in a store that knows what has been run.
+"""Sweeps: one scenario at many points, with a store of finished runs.
 
 plan      which points, under which schemes and seeds
-key       what tells one run from another
-store     where runs are kept
-work      what is missing of a plan, and how it gets done: by `workers` here, `dask` or `slurm`
+key       a run's key
+store     storage of runs
+work      missing runs of a plan, and their execution by `workers` here, `dask` or `slurm`
 task      one run, as a worker does it; `bundle` is a run whose files came along
 table     parameters and figures, a row per run
 facets    the same, grouped for a figure; `plot` draws it with matplotlib, `midpath.report` as a page
