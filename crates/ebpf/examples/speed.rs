@@ -1,4 +1,4 @@
-//! What each program costs on a packet that it finds in the cache:
+//! Cost of each program for a packet in the cache:
 //! `cargo run --release -p midpath-ebpf --example speed`.
 #[cfg(target_os = "linux")]
 #[path = "../tests/linux/common/frame.rs"]

@@ -1,5 +1,5 @@
-//! Neighbours that are reached by streams (TCP connections) in place of datagrams: what is said over
-//! them is the same, each datagram behind its length in two bytes (RFC 4571, §2).
+//! Neighbours that are reached by streams (TCP connections) in place of datagrams: the same datagrams, each preceded
+//! by its length in two bytes (RFC 4571, §2).
 
 /// Bytes of the length before a datagram.
 pub const LENGTH: usize = 2;

@@ -1,5 +1,4 @@
-//! `midpathd`: Midpath on a Linux router. A library only so that tests and fuzz targets reach what
-//! reads configurations.
+//! `midpathd`: Midpath on a Linux router. A library only for tests and fuzz targets of the configuration parsers.
 
 mod cli;
 pub mod error;

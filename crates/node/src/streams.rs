@@ -2,11 +2,11 @@
 //! the other. A node opens one to each neighbour whose address it knows, and takes those that others
 //! open. So between two nodes that know each other's there is one each way.
 //!
-//! Little waits here (6 kB in the kernel, what it did not take here). While anything does, a
-//! port behind it is held: what TCP below cannot carry waits there, where a scheme counts it.
+//! Little data wait here (6 kB in the kernel, and the rest of a write). While any do, the port behind is held:
+//! excess packets wait there, where a scheme counts them.
 //!
-//! Who connects is a stranger until something genuine has come. Of those there is a handful, and not
-//! for long.
+//! A connecting peer is unauthenticated until a genuine datagram arrives. Only a few such peers are kept, and for a
+//! short time.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! The parameters of BBR. Everything that the draft calls a constant is one (`constants.rs`).
+//! The parameters of BBR. The draft's constants are in `constants.rs`.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;

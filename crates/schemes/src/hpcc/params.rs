@@ -1,4 +1,4 @@
-//! The parameters of HPCC. Each names where its default comes from.
+//! Parameters of HPCC, each with the origin of its default.
 
 use std::sync::Arc;
 

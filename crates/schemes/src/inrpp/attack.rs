@@ -1,6 +1,6 @@
-//! An attacker (§V-C): a host that sends what only routers may, into the flow of others. A flow of
-//! the scheme `inrpp-attack` goes from the attacker's host to the victim's sender; what it sends
-//! claims to be the victim's receiver's.
+//! An attacker (§V-C): a host that forges router messages in other hosts' flows. A flow of
+//! the scheme `inrpp-attack` goes from the attacker's host to the victim's sender; its packets claim to come from
+//! the victim's receiver.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The parameters of MPTCP. Each names where its default comes from.
+//! Parameters of MPTCP, each with the origin of its default.
 
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};

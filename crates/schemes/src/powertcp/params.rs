@@ -1,4 +1,4 @@
-//! The parameters of PowerTCP. Each names where its default comes from.
+//! Parameters of PowerTCP, each with the origin of its default.
 
 use std::sync::Arc;
 

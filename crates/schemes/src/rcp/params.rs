@@ -1,4 +1,4 @@
-//! The parameters of RCP. Each names where its default comes from.
+//! Parameters of RCP, each with the origin of its default.
 
 use std::sync::Arc;
 

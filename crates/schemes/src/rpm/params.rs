@@ -1,4 +1,4 @@
-//! The parameters of RPM. Each names where its default comes from.
+//! Parameters of RPM, each with the origin of its default.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;

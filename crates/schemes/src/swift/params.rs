@@ -1,4 +1,4 @@
-//! The parameters of Swift. Each names where its default comes from.
+//! Parameters of Swift, each with the origin of its default.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;

@@ -1,4 +1,4 @@
-//! The parameters of TIMELY. Each names where its default comes from.
+//! Parameters of TIMELY, each with the origin of its default.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;

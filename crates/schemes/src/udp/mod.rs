@@ -1,5 +1,4 @@
-//! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen
-//! to it.
+//! Datagrams at a constant bit rate: unresponsive traffic.
 //!
 //! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes,
 //! headers included, so that a flow at a link's rate fills the link exactly; the last packet may be

@@ -1,4 +1,4 @@
-//! The parameters of XCP. Each names where its default comes from.
+//! Parameters of XCP, each with the origin of its default.
 
 use std::sync::Arc;
 
