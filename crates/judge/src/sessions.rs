@@ -1,5 +1,4 @@
-//! So many conversations, group by group, in a network namespace of their own; then what came of
-//! them.
+//! Runs sessions group by group in a network namespace, and reports the results.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -78,7 +77,8 @@ fn judge(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
                 let plan = Plan::draw(number);
                 let terms = Terms::of(seed / GROUP + group);
                 println!(
-                    "{number}: {why}\n  {:?}, linux sends {}, we send {}, {:?}/{:?}, stalls {} {} {} ms, resets {} {}; {} {:?} {:?} harm {}",
+                    "{number}: {why}\n  {:?}, linux sends {}, we send {}, {:?}/{:?}, stalls {} {} {} ms, resets \
+                        {} {}; {} {:?} {:?} harm {}",
                     plan.opener,
                     plan.linux_sends.len(),
                     plan.we_send.len(),

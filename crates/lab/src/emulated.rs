@@ -1,8 +1,7 @@
 //! One direction of an emulated link: a queue, a transmitter, and the way behind it.
 //!
-//! The queue is the simulator's own port, and the way is the engine's: both are told the times at which
-//! frames came and were due, not those at which a thread woke. A late thread makes frames late, but it
-//! changes no queue.
+//! The queue is the simulator's port, and the delay the engine's: both use the times at which frames arrived and
+//! were due, not those at which a thread woke. A late thread delays frames, but changes no queue.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -399,7 +398,8 @@ mod tests {
     fn a_line_under_nodes_is_faster_than_the_link_and_fails_with_it() {
         let lines = Lines { faster: 2.0, queue_s: 0.002, entrances: 0, exits: 0 };
         let mut link = link(
-            "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], rate = \"3 Mbps\" }]",
+            "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], \
+                rate = \"3 Mbps\" }]",
         )
         .under_nodes(Rate::from_mbps(12), lines);
         assert_eq!(out(&mut link, &[100, 100, 100, 100, 400, 400]), [105, 106, 106, 407, 409]);

@@ -1,5 +1,4 @@
-//! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to
-//! ask for on each path.
+//! A consumer's use of returned rates: the rule for Data and Nacks, and the Interest rate on each path.
 
 use super::params::{Sending, Split};
 use crate::icn::header::Stamps;
@@ -187,7 +186,8 @@ mod tests {
             let best = rates.iter().copied().fold(0.0, f64::max);
             prop_assert!((asked.iter().sum::<f64>() / best - 1.0).abs() < 1e-9);
             for (rate, asked) in rates.iter().zip(&asked).filter(|_| links) {
-                prop_assert!(*asked <= rate / shared as f64 * (1.0 + 2.0 * SAME_STAMP), "of {shared} paths over one link");
+                prop_assert!(*asked <= rate / shared as f64 * (1.0 + 2.0 * SAME_STAMP), "of {shared} paths over \
+                    one link");
             }
         }
     }

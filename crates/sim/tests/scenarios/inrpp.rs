@@ -289,7 +289,7 @@ fn caches_that_cannot_work_are_refused_or_warned_of() {
         ("cache = \"30 kB\"", "smaller than RTT"),
         ("cache = \"1 MB\"\nhigh = \"990 kB\"", "less than RTT"),
         ("cache = \"1 MB\"\nhigh = \"5 s\"", "above `cache`"),
-        ("cache = \"1 MB\"\nbackpressure = false", "found the cache full"),
+        ("cache = \"1 MB\"\nbackpressure = false", "because the cache was full"),
     ] {
         let said = warned(params).expect("it runs");
         assert!(said.iter().any(|s| s.contains(what)), "{params}: {said:?}");
@@ -457,7 +457,8 @@ fn one_way(out: &RunOutput) -> usize {
 fn one_way_links(scheme: &str) -> usize {
     let run = |(i, to): (usize, usize)| {
         let text = format!(
-            "scheme = \"{scheme}\"\nseed = {i}\nstop = \"5 s\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\nlink = {{ rate = \"10 Mbps\", delay = \"1 ms\" }}\n\
+            "scheme = \"{scheme}\"\nseed = {i}\nstop = \"5 s\"\n[topology]\ngenerate = \"fat-tree\"\nk = \
+                4\nlink = {{ rate = \"10 Mbps\", delay = \"1 ms\" }}\n\
              [[flow]]\nfrom = \"h{i}\"\nto = \"h{}\"\nsize = \"100 kB\"\n",
             (i + to) % 16
         );

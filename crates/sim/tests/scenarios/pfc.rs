@@ -77,7 +77,8 @@ fn incast() -> impl Strategy<Value = String> {
             };
             let topology = TOPOLOGIES[shape].replace("LINK", &hop(link)).replace("ACCESS", &hop(access));
             let mut text = format!(
-                "scheme = \"{run}\"\nstop = \"8 ms\"\n{jitter}[topology]\n{topology}\n[pfc]\nxoff = \"{} B\"\n[queue]\n{queue}\n",
+                "scheme = \"{run}\"\nstop = \"8 ms\"\n{jitter}[topology]\n{topology}\n[pfc]\nxoff = \"{} \
+                    B\"\n[queue]\n{queue}\n",
                 u64::from(mtu) + 997 * above
             );
             let hosts = hosts(&topology);
@@ -124,7 +125,8 @@ fn star(pfc: &str, more: &str) -> String {
         .map(|i| format!("[[flow]]\nfrom = \"h{i}\"\nto = \"h0\"\nsize = \"300 kB\"\nrate = \"10 Gbps\"\n{more}\n"))
         .collect();
     format!(
-        "scheme = \"udp\"\nstop = \"5 ms\"\n[topology]\ngenerate = \"star\"\nn = 11\naccess = {{ rate = \"10 Gbps\", delay = \"5 us\" }}\n\
+        "scheme = \"udp\"\nstop = \"5 ms\"\n[topology]\ngenerate = \"star\"\nn = 11\naccess = {{ rate = \"10 \
+            Gbps\", delay = \"5 us\" }}\n\
          {pfc}\n{flows}"
     )
 }
@@ -156,7 +158,8 @@ fn acks_survive_red_in_a_lossless_class() {
         .map(|(from, to)| format!("[[flow]]\nfrom = \"h{from}\"\nto = \"h{to}\"\nsize = \"60 kB\"\n"))
         .collect();
     let text = format!(
-        "scheme = \"dctcp\"\nstop = \"3 s\"\n[topology]\ngenerate = \"star\"\nn = 17\naccess = {{ rate = \"10 Gbps\", delay = \"2 us\" \
+        "scheme = \"dctcp\"\nstop = \"3 s\"\n[topology]\ngenerate = \"star\"\nn = 17\naccess = {{ rate = \"10 \
+            Gbps\", delay = \"2 us\" \
          }}\n[queue]\nkind = \"red\"\nmin = \"5 kB\"\nmax = \"50 kB\"\nPFC\n{flows}"
     );
     let lossless = run_plain(&text.replace("PFC", "[pfc]\nbuffer = \"10 MB\""));
@@ -176,7 +179,7 @@ fn losses_in_lossless_classes_name_who_dropped() {
         said.iter().filter(|w| w.contains("of a lossless class were dropped by") && w.contains(who)).count()
     };
     assert_eq!(
-        [of("PFC, for want of headroom"), of("faults"), of("AQM"), of("rule"), of("full queue")],
+        [of("PFC (insufficient headroom)"), of("faults"), of("AQM"), of("rule"), of("full queue")],
         [1, 1, 0, 0, 0],
         "{said:?}"
     );
@@ -190,7 +193,8 @@ fn losses_in_lossless_classes_name_who_dropped() {
 /// began. Seven are held, less than XON, when the eighth begins, at T + 84 us.
 #[test]
 fn a_pause_by_hand() {
-    let text = "scheme = \"udp\"\nstop = \"90 us\"\ntopology.links = [{ a = \"s\", b = \"r\", rate = \"10 Gbps\", delay = \"1 us\" }, \
+    let text = "scheme = \"udp\"\nstop = \"90 us\"\ntopology.links = [{ a = \"s\", b = \"r\", rate = \"10 \
+        Gbps\", delay = \"1 us\" }, \
                 { a = \"r\", b = \"d\", rate = \"1 Gbps\", delay = \"1 us\" }]\npfc = { xoff = \"15 kB\" }\n\
                 [[flow]]\nfrom = \"s\"\nto = \"d\"\nrate = \"10 Gbps\"\nsize = \"1 MB\"\n";
     let out = run_plain(text);
@@ -211,7 +215,8 @@ fn ring(n: usize, stop: &str) -> String {
         .map(|i| format!("[[flow]]\nfrom = \"h{i}\"\nto = \"h{}\"\nrate = \"10 Gbps\"\nsize = \"3 MB\"\n", (i + 2) % n))
         .collect();
     format!(
-        "scheme = \"udp\"\nstop = \"{stop}\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"10 Gbps\", delay = \"1 us\" }}\n\
+        "scheme = \"udp\"\nstop = \"{stop}\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"10 \
+            Gbps\", delay = \"1 us\" }}\n\
          [pfc]\nxoff = \"15 kB\"\n{flows}"
     )
 }
@@ -238,7 +243,8 @@ fn ports_that_wait_for_each_other_are_named() {
 /// A pause stops its class alone, and only what is lossless loses nothing.
 #[test]
 fn a_pause_stops_one_class() {
-    let pfc = "[pfc]\nclasses = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 1]\nxoff = \"20 kB\"\n[queue]\nkind = \"step\"\n\
+    let pfc = "[pfc]\nclasses = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 1]\nxoff = \"20 \
+        kB\"\n[queue]\nkind = \"step\"\n\
                threshold = \"60 kB\"\nlimit = \"100 kB\"";
     let marked: String = (1..=5)
         .map(|i| {
@@ -283,22 +289,19 @@ fn what_pfc_cannot_do_is_refused_in_a_line() {
     };
     let base = star("[pfc]\nbuffer = \"1 MB\"", "");
     for (text, part) in [
-        (
-            base.replace("1 MB", "100 kB"),
-            "pfc.buffer: 100 kB are too little at r0: for 1 lossless class(es) of 11 ports",
-        ),
+        (base.replace("1 MB", "100 kB"), "pfc.buffer: 100 kB is too little at r0: 1 lossless class(es) of 11 ports"),
         (base.replace("buffer = \"1 MB\"", "buffer = \"1 MB\"\nxoff = \"90 kB\""), "90 kB each below XOFF"),
         (base.replace("buffer = \"1 MB\"", "lossless = [\"ect\"]"), "no queue has the class `ect`"),
         (base.replace("stop = \"5 ms\"", ""), "pfc: needs a `stop`"),
         (base.replace("delay = \"5 us\"", "delay = \"5 us\", corruption = \"1 %\""), "corrupts packets"),
         (
             base.clone() + "[[vary]]\nlink = [\"h1\", \"r0\"]\nloss = { p = \"1 %\", r = \"30 %\" }\n",
-            "goes without [pfc]",
+            "is not possible with [pfc]",
         ),
         (base.replace("buffer = \"1 MB\"", "buffers = \"1 MB\""), "did you mean `buffer`"),
         (
             base.replace("buffer = \"1 MB\"", "classes = [\"ect\", \"not-ect\"]\n[queue]\nkind = \"pie\""),
-            "queue.kind: a queue for each class of [pfc] takes",
+            "queue.kind: several classes of [pfc] support",
         ),
         (
             base.clone() + "[queue]\nkind = \"red\"\nsignal = \"drop\"\n",

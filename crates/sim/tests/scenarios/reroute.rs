@@ -79,13 +79,13 @@ fn what_has_no_way_is_dropped_and_counted() {
     // From 2.1 s to 6.1 s, 667 packets a second.
     let none = out.run["rerouting"]["no_route"].as_f64().expect("counted");
     assert!((none - 8e6 * 4.0 / 12_000.0).abs() < 6.0, "{none}");
-    assert!(out.run["warnings"].to_string().contains("had no way to their destination"), "{}", out.run["warnings"]);
+    assert!(out.run["warnings"].to_string().contains("had no route to their destination"), "{}", out.run["warnings"]);
 }
 
 #[test]
 fn the_ideal_says_that_it_does_not_follow() {
     let out = with_scheme(&two_ways("reconverge = \"100 ms\"", "size = \"1 MB\""), "ideal", 1);
-    assert!(out.run["warnings"].to_string().contains("does not follow"), "{}", out.run["warnings"]);
+    assert!(out.run["warnings"].to_string().contains("it ignores"), "{}", out.run["warnings"]);
 }
 
 /// A link in the middle of a mesh fails for good in the middle of all flows.
@@ -145,11 +145,13 @@ proptest! {
             .into_iter()
             .map(|(link, at, lasts)| {
                 let a = link.index(n);
-                format!("[[fault]]\nat = \"{at} ms\"\nkind = \"link-down\"\nlink = [\"r{a}\", \"r{}\"]\nuntil = \"{} ms\"\n", (a + 1) % n, at + lasts)
+                format!("[[fault]]\nat = \"{at} ms\"\nkind = \"link-down\"\nlink = [\"r{a}\", \"r{}\"]\nuntil = \
+                    \"{} ms\"\n", (a + 1) % n, at + lasts)
             })
             .collect();
         let text = format!(
-            "seed = {seed}\nstop = \"1500 ms\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"20 Mbps\", delay = \"8 ms\" }}\n\
+            "seed = {seed}\nstop = \"1500 ms\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"20 \
+                Mbps\", delay = \"8 ms\" }}\n\
              [routing]\necmp = \"{ecmp}\"\nmetric = \"{metric}\"\nreconverge = \"{delay_ms} ms\"\n\
              [[workload]]\nmatrix = {{ kind = \"random\" }}\nsizes = {{ kind = \"fixed\", size = \"50 kB\" }}\n\
              arrivals = {{ kind = \"poisson\", rate_per_s = 40.0 }}\nflows = 30\n{faults}"

@@ -1,4 +1,4 @@
-//! A router between a source and a sink: what each packet costs it, and how many it lets through.
+//! A router between a source and a sink: CPU per packet, and throughput.
 
 #![expect(clippy::disallowed_methods, reason = "it is real time that is measured")]
 
@@ -65,7 +65,8 @@ const WARM_UP: Duration = Duration::from_millis(200);
 const SESSION_UP: Duration = Duration::from_millis(2500);
 
 impl Hop {
-    pub const HEAD: &str = "| | crypto | GSO/GRO | priority | CPU of a packet-hop, us | Mbps | kept, % | datagrams a call, sent | taken | woken late, us: p50 | p99 |\n|---|---|---|---|---|---|---|---|---|---|---|";
+    pub const HEAD: &str = "| | crypto | GSO/GRO | priority | CPU of a packet-hop, us | Mbps | kept, % | \
+        datagrams a call, sent | taken | woken late, us: p50 | p99 |\n|---|---|---|---|---|---|---|---|---|---|---|";
 
     /// CPU of a packet-hop, in µs; `None` if there was none.
     fn cpu_us(&self) -> Option<f64> {
@@ -84,8 +85,8 @@ impl Hop {
     fn priority(&self) -> &'static str {
         match self.real_time {
             Some((_, 0)) => "real-time",
-            Some(_) => "real-time, but too busy for it",
-            None if self.inherited => "real-time, as it was begun",
+            Some(_) => "real-time, but overloaded",
+            None if self.inherited => "real-time, inherited",
             None if self.case.real_time => "normal (real-time is not allowed)",
             None => "normal",
         }
@@ -137,7 +138,7 @@ fn cpu() -> Duration {
 
 /// Measures one case for so long.
 pub fn run(case: Case, time: Duration) -> Result<Hop, Error> {
-    let failed = || "the loopback interface could not be used".to_owned();
+    let failed = || "the loopback interface failed".to_owned();
     let chain = Chain::new(case).tried(failed)?;
     let Chain { source, router, links, arrived } = chain;
     let host = host(case)?;
