@@ -77,8 +77,7 @@ fn judge(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
                 let plan = Plan::draw(number);
                 let terms = Terms::of(seed / GROUP + group);
                 println!(
-                    "{number}: {why}\n  {:?}, linux sends {}, we send {}, {:?}/{:?}, stalls {} {} {} ms, resets \
-                        {} {}; {} {:?} {:?} harm {}",
+                    "{number}: {why}\n  {:?}, linux sends {}, we send {}, {:?}/{:?}, stalls {} {} {} ms, resets {} {}; {} {:?} {:?} harm {}",
                     plan.opener,
                     plan.linux_sends.len(),
                     plan.we_send.len(),

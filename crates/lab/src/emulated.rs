@@ -398,8 +398,7 @@ mod tests {
     fn a_line_under_nodes_is_faster_than_the_link_and_fails_with_it() {
         let lines = Lines { faster: 2.0, queue_s: 0.002, entrances: 0, exits: 0 };
         let mut link = link(
-            "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], \
-                rate = \"3 Mbps\" }]",
+            "queue.limit = \"1 packets\"\nfault = [{ at = \"300 ms\", kind = \"rate\", link = [\"a\", \"b\"], rate = \"3 Mbps\" }]",
         )
         .under_nodes(Rate::from_mbps(12), lines);
         assert_eq!(out(&mut link, &[100, 100, 100, 100, 400, 400]), [105, 106, 106, 407, 409]);

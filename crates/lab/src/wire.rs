@@ -25,8 +25,7 @@ impl Path {
     pub fn parse(text: &str) -> Result<Path, String> {
         let wrong = |what: &str| {
             format!(
-                "{text:?}: {what}; write it like \
-                    in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps"
+                "{text:?}: {what}; write it like in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps"
             )
         };
         let (mut from, mut to, mut mac, mut delay_ns, mut queue) = (None, None, None, None, None);

@@ -117,8 +117,7 @@ fn picoseconds(word: &str, line: u64) -> Result<Time, ListError> {
 
 /// A file of each kind of line.
 #[cfg(test)]
-pub(crate) const SAMPLE: &str = "# incast\nNodes 8\nConnections 3\nTriggers 0\n0->7 id 1 start 0 size \
-    1000\n1->7 start 0.000000 size 0 prio 2\n\n2->7 id 3 start 25748975 size 2000000\n";
+pub(crate) const SAMPLE: &str = "# incast\nNodes 8\nConnections 3\nTriggers 0\n0->7 id 1 start 0 size 1000\n1->7 start 0.000000 size 0 prio 2\n\n2->7 id 3 start 25748975 size 2000000\n";
 
 #[cfg(test)]
 mod tests {

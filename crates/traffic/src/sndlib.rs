@@ -110,15 +110,13 @@ mod tests {
             .iter()
             .map(|(a, b, x)| {
                 format!(
-                    "<demand id='d'><source>Town_{a}</source><target> Town_{b} \
-                        </target><demandValue>{x}</demandValue></demand>\n"
+                    "<demand id='d'><source>Town_{a}</source><target> Town_{b} </target><demandValue>{x}</demandValue></demand>\n"
                 )
             })
             .collect();
         let unit = if unit { "<meta><unit>MBITPERSEC</unit></meta>" } else { "" };
         format!(
-            "<?xml version='1.0'?>\n<network \
-                xmlns='http://sndlib.zib.de/network'>{unit}<demands>\n{rows}</demands></network>"
+            "<?xml version='1.0'?>\n<network xmlns='http://sndlib.zib.de/network'>{unit}<demands>\n{rows}</demands></network>"
         )
     }
 

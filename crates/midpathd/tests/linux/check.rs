@@ -60,8 +60,7 @@ impl Folder {
             keys[1]
         );
         let ndn = format!(
-            "control = \"CONTROL\"\n[listen]\nunix = \"UNIX\"\nudp = [\"127.0.0.1:{udp}\"]\ntcp = \
-                [\"127.0.0.1:{tcp}\"]\n"
+            "control = \"CONTROL\"\n[listen]\nunix = \"UNIX\"\nudp = [\"127.0.0.1:{udp}\"]\ntcp = [\"127.0.0.1:{tcp}\"]\n"
         );
         let folder = Folder { path, node, running: Vec::new() };
         folder.write("node", "node.sock", "");

@@ -471,8 +471,7 @@ fn a_bad_configuration_is_named_by_line_and_key() {
     };
     let (_, peer) = (key("a.key"), key("r.key"));
     let good = format!(
-        "network = \"net.toml\"\nnode = \"a\"\nkey = \"a.key\"\nlisten = \"127.0.0.1:{}\"\n[[neighbour]]\nnode \
-            = \"r\"\nkey = \"{peer}\"\n",
+        "network = \"net.toml\"\nnode = \"a\"\nkey = \"a.key\"\nlisten = \"127.0.0.1:{}\"\n[[neighbour]]\nnode = \"r\"\nkey = \"{peer}\"\n",
         free_port()
     );
     let check = |config: &str, scheme: &str| {

@@ -113,8 +113,7 @@ impl Lab {
 
     /// Whether a transfer of 300 kB arrives, in full packets of whatever the MTU is.
     fn carries(&self) -> bool {
-        const SERVER: &str = "import socket; s = socket.create_server(('192.0.2.2', 0)); \
-            print(s.getsockname()[1], flush=True); \
+        const SERVER: &str = "import socket; s = socket.create_server(('192.0.2.2', 0)); print(s.getsockname()[1], flush=True); \
             c = s.accept()[0]; c.settimeout(5); n = 0\n\
             while d := c.recv(1 << 20): n += len(d)\n\
             c.sendall(str(n).encode())";

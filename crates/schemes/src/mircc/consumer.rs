@@ -186,8 +186,7 @@ mod tests {
             let best = rates.iter().copied().fold(0.0, f64::max);
             prop_assert!((asked.iter().sum::<f64>() / best - 1.0).abs() < 1e-9);
             for (rate, asked) in rates.iter().zip(&asked).filter(|_| links) {
-                prop_assert!(*asked <= rate / shared as f64 * (1.0 + 2.0 * SAME_STAMP), "of {shared} paths over \
-                    one link");
+                prop_assert!(*asked <= rate / shared as f64 * (1.0 + 2.0 * SAME_STAMP), "of {shared} paths over one link");
             }
         }
     }

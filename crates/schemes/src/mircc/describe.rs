@@ -17,8 +17,7 @@ pub fn mircc() -> Description {
         reads: &["rate", "object", "replicas"],
         costs: vec![
             format!(
-                "{data} B of headers on each Data and an Interest of {interest} B for it, by the paper's \
-                    short-cut; more where a filter or a value steers"
+                "{data} B of headers on each Data and an Interest of {interest} B for it, by the paper's short-cut; more where a filter or a value steers"
             ),
             "two rates and an Interest shaper per port".to_owned(),
             "a table of pending Interests (`pit` segments) and a content store (`store`) per router".to_owned(),

@@ -14,8 +14,7 @@ pub fn xcp() -> Description {
         reads: &["rate"],
         costs: vec![
             format!("{SIZE} B on each packet"),
-            "two controllers per port, computed once per mean round trip, and a few operations per packet; \
-                nothing per flow"
+            "two controllers per port, computed once per mean round trip, and a few operations per packet; nothing per flow"
                 .to_owned(),
         ],
         ports: vec![

@@ -260,8 +260,7 @@ mod tests {
     /// with four; its ports are held, the hub's have a timetable.
     fn scenario() -> String {
         let mut text = String::from(
-            "stop = \"2 s\"\n[queues.fair]\nkind = \"codel\"\nscheduler = \"drr\"\n[[deploy]]\nscheme = \
-                \"none\"\nnodes = [\"r\"]\nqueue = \"fair\"\n[topology]\nlinks = [\n",
+            "stop = \"2 s\"\n[queues.fair]\nkind = \"codel\"\nscheduler = \"drr\"\n[[deploy]]\nscheme = \"none\"\nnodes = [\"r\"]\nqueue = \"fair\"\n[topology]\nlinks = [\n",
         );
         let link = |a: &str, b: &str, rate: u32| {
             format!("{{ a = \"{a}\", b = \"{b}\", rate = \"{rate} Mbps\", delay = \"1 ms\" }},\n")
@@ -282,8 +281,7 @@ mod tests {
         let events = |datagrams: u64| {
             let (size, link) = (1472 * datagrams, "rate = \"10 Mbps\", delay = \"1 ms\"");
             let text = format!(
-                "[topology]\nlinks = [{{ a = \"a\", b = \"r\", {link} }}, {{ a = \"r\", b = \"b\", {link} \
-                    }}]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nrate = \"5 Mbps\"\nsize = \"{size} B\"\n"
+                "[topology]\nlinks = [{{ a = \"a\", b = \"r\", {link} }}, {{ a = \"r\", b = \"b\", {link} }}]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nrate = \"5 Mbps\"\nsize = \"{size} B\"\n"
             );
             let out = run_text(&text, Path::new("."), &RunOptions::default(), &mut |_| true);
             out.expect("a good scenario").expect("not cancelled").run["events"].as_u64().expect("a number")

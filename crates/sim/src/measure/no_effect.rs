@@ -161,8 +161,7 @@ fn load_elsewhere(setup: &Setup, i: usize, spec: &WorkloadSpec, group: &str) -> 
     };
     (most < HALF * load).then(|| {
         format!(
-            "workload[{i}] asks for {:.3} % of {of}, and {what} {:.3} %: its flows go elsewhere, or there are \
-                few of them",
+            "workload[{i}] asks for {:.3} % of {of}, and {what} {:.3} %: its flows go elsewhere, or there are few of them",
             100.0 * load,
             100.0 * most
         )

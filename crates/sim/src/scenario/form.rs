@@ -52,8 +52,7 @@ mod tests {
     #[test]
     fn each_has_its_line() {
         assert_eq!(keys(GOOD), []);
-        let text = "seed = \"one\"\nstpo = 3 # three\n[topology]\nbuiltin = \"abilene\"\nlink = { rate = 1, \
-            dealy = \"1 ms\" }\n\
+        let text = "seed = \"one\"\nstpo = 3 # three\n[topology]\nbuiltin = \"abilene\"\nlink = { rate = 1, dealy = \"1 ms\" }\n\
                     [queu]\nlimit = 3\n[queue]\nlimit = 5\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 parsec\"\n";
         let mut found = keys(text);
         found.sort();

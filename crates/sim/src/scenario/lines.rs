@@ -234,8 +234,7 @@ fn value_not_finite(value: &Spanned<DeValue<'_>>, text: &str) -> Option<std::ops
 mod tests {
     use super::*;
 
-    const TEXT: &str = "seed = 1\n[topology]\nlinks = [\n  { a = \"x\", b = \"y\" },\n  { a = \"x\", b = \"z\" \
-        },\n]\n\n[[flow]]\nfrom = \"x\"\n[[flow]]\nfrom = \"q\"\n";
+    const TEXT: &str = "seed = 1\n[topology]\nlinks = [\n  { a = \"x\", b = \"y\" },\n  { a = \"x\", b = \"z\" },\n]\n\n[[flow]]\nfrom = \"x\"\n[[flow]]\nfrom = \"q\"\n";
 
     #[test]
     fn finds_the_line_of_a_key() {

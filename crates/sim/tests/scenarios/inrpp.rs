@@ -457,8 +457,7 @@ fn one_way(out: &RunOutput) -> usize {
 fn one_way_links(scheme: &str) -> usize {
     let run = |(i, to): (usize, usize)| {
         let text = format!(
-            "scheme = \"{scheme}\"\nseed = {i}\nstop = \"5 s\"\n[topology]\ngenerate = \"fat-tree\"\nk = \
-                4\nlink = {{ rate = \"10 Mbps\", delay = \"1 ms\" }}\n\
+            "scheme = \"{scheme}\"\nseed = {i}\nstop = \"5 s\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\nlink = {{ rate = \"10 Mbps\", delay = \"1 ms\" }}\n\
              [[flow]]\nfrom = \"h{i}\"\nto = \"h{}\"\nsize = \"100 kB\"\n",
             (i + to) % 16
         );

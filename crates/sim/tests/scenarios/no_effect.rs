@@ -56,8 +56,7 @@ fn a_fault_or_a_variation_where_no_packet_comes_is_said() {
     // Where routes follow the network nothing crosses a link that is down from the start, because it is down.
     let away = "routing = { reconverge = \"1 ms\" }\n";
     let text = scenario(
-        "[[fault]]\nat = \"0 s\"\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\n[[flow]]\nfrom = \"a\"\nto = \
-            \"c\"\nsize = \"1 MB\"\nstart = \"1 s\"\n",
+        "[[fault]]\nat = \"0 s\"\nkind = \"link-down\"\nlink = [\"r0\", \"r1\"]\n[[flow]]\nfrom = \"a\"\nto = \"c\"\nsize = \"1 MB\"\nstart = \"1 s\"\n",
     );
     let found = said(&run_plain(&format!("{away}{text}")));
     assert!(!found.contains("changes nothing"), "{found}");
@@ -110,10 +109,8 @@ fn a_load_that_goes_elsewhere_is_said() {
         format!(
             "seed = 3\n{}",
             scenario(&format!(
-                "[[workload]]\nuntil = \"4 s\"\narrivals = {{ kind = \"poisson\", load = \"80 %\", load_of = \
-                    \"{load_of}\" }}\n\
-                 sizes = {{ kind = \"fixed\", size = \"20 kB\" }}\nmatrix = {{ kind = \"pairs\", pairs = \
-                 [[\"a\", \"{to}\"]] }}\n"
+                "[[workload]]\nuntil = \"4 s\"\narrivals = {{ kind = \"poisson\", load = \"80 %\", load_of = \"{load_of}\" }}\n\
+                 sizes = {{ kind = \"fixed\", size = \"20 kB\" }}\nmatrix = {{ kind = \"pairs\", pairs = [[\"a\", \"{to}\"]] }}\n"
             ))
         )
     };

@@ -77,8 +77,7 @@ fn incast() -> impl Strategy<Value = String> {
             };
             let topology = TOPOLOGIES[shape].replace("LINK", &hop(link)).replace("ACCESS", &hop(access));
             let mut text = format!(
-                "scheme = \"{run}\"\nstop = \"8 ms\"\n{jitter}[topology]\n{topology}\n[pfc]\nxoff = \"{} \
-                    B\"\n[queue]\n{queue}\n",
+                "scheme = \"{run}\"\nstop = \"8 ms\"\n{jitter}[topology]\n{topology}\n[pfc]\nxoff = \"{} B\"\n[queue]\n{queue}\n",
                 u64::from(mtu) + 997 * above
             );
             let hosts = hosts(&topology);
@@ -125,8 +124,7 @@ fn star(pfc: &str, more: &str) -> String {
         .map(|i| format!("[[flow]]\nfrom = \"h{i}\"\nto = \"h0\"\nsize = \"300 kB\"\nrate = \"10 Gbps\"\n{more}\n"))
         .collect();
     format!(
-        "scheme = \"udp\"\nstop = \"5 ms\"\n[topology]\ngenerate = \"star\"\nn = 11\naccess = {{ rate = \"10 \
-            Gbps\", delay = \"5 us\" }}\n\
+        "scheme = \"udp\"\nstop = \"5 ms\"\n[topology]\ngenerate = \"star\"\nn = 11\naccess = {{ rate = \"10 Gbps\", delay = \"5 us\" }}\n\
          {pfc}\n{flows}"
     )
 }
@@ -158,8 +156,7 @@ fn acks_survive_red_in_a_lossless_class() {
         .map(|(from, to)| format!("[[flow]]\nfrom = \"h{from}\"\nto = \"h{to}\"\nsize = \"60 kB\"\n"))
         .collect();
     let text = format!(
-        "scheme = \"dctcp\"\nstop = \"3 s\"\n[topology]\ngenerate = \"star\"\nn = 17\naccess = {{ rate = \"10 \
-            Gbps\", delay = \"2 us\" \
+        "scheme = \"dctcp\"\nstop = \"3 s\"\n[topology]\ngenerate = \"star\"\nn = 17\naccess = {{ rate = \"10 Gbps\", delay = \"2 us\" \
          }}\n[queue]\nkind = \"red\"\nmin = \"5 kB\"\nmax = \"50 kB\"\nPFC\n{flows}"
     );
     let lossless = run_plain(&text.replace("PFC", "[pfc]\nbuffer = \"10 MB\""));
@@ -193,8 +190,7 @@ fn losses_in_lossless_classes_name_who_dropped() {
 /// began. Seven are held, less than XON, when the eighth begins, at T + 84 us.
 #[test]
 fn a_pause_by_hand() {
-    let text = "scheme = \"udp\"\nstop = \"90 us\"\ntopology.links = [{ a = \"s\", b = \"r\", rate = \"10 \
-        Gbps\", delay = \"1 us\" }, \
+    let text = "scheme = \"udp\"\nstop = \"90 us\"\ntopology.links = [{ a = \"s\", b = \"r\", rate = \"10 Gbps\", delay = \"1 us\" }, \
                 { a = \"r\", b = \"d\", rate = \"1 Gbps\", delay = \"1 us\" }]\npfc = { xoff = \"15 kB\" }\n\
                 [[flow]]\nfrom = \"s\"\nto = \"d\"\nrate = \"10 Gbps\"\nsize = \"1 MB\"\n";
     let out = run_plain(text);
@@ -215,8 +211,7 @@ fn ring(n: usize, stop: &str) -> String {
         .map(|i| format!("[[flow]]\nfrom = \"h{i}\"\nto = \"h{}\"\nrate = \"10 Gbps\"\nsize = \"3 MB\"\n", (i + 2) % n))
         .collect();
     format!(
-        "scheme = \"udp\"\nstop = \"{stop}\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"10 \
-            Gbps\", delay = \"1 us\" }}\n\
+        "scheme = \"udp\"\nstop = \"{stop}\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"10 Gbps\", delay = \"1 us\" }}\n\
          [pfc]\nxoff = \"15 kB\"\n{flows}"
     )
 }
@@ -243,8 +238,7 @@ fn ports_that_wait_for_each_other_are_named() {
 /// A pause stops its class alone, and only what is lossless loses nothing.
 #[test]
 fn a_pause_stops_one_class() {
-    let pfc = "[pfc]\nclasses = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 1]\nxoff = \"20 \
-        kB\"\n[queue]\nkind = \"step\"\n\
+    let pfc = "[pfc]\nclasses = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 1]\nxoff = \"20 kB\"\n[queue]\nkind = \"step\"\n\
                threshold = \"60 kB\"\nlimit = \"100 kB\"";
     let marked: String = (1..=5)
         .map(|i| {

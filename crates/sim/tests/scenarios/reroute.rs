@@ -145,13 +145,11 @@ proptest! {
             .into_iter()
             .map(|(link, at, lasts)| {
                 let a = link.index(n);
-                format!("[[fault]]\nat = \"{at} ms\"\nkind = \"link-down\"\nlink = [\"r{a}\", \"r{}\"]\nuntil = \
-                    \"{} ms\"\n", (a + 1) % n, at + lasts)
+                format!("[[fault]]\nat = \"{at} ms\"\nkind = \"link-down\"\nlink = [\"r{a}\", \"r{}\"]\nuntil = \"{} ms\"\n", (a + 1) % n, at + lasts)
             })
             .collect();
         let text = format!(
-            "seed = {seed}\nstop = \"1500 ms\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"20 \
-                Mbps\", delay = \"8 ms\" }}\n\
+            "seed = {seed}\nstop = \"1500 ms\"\n[topology]\ngenerate = \"ring\"\nn = {n}\nlink = {{ rate = \"20 Mbps\", delay = \"8 ms\" }}\n\
              [routing]\necmp = \"{ecmp}\"\nmetric = \"{metric}\"\nreconverge = \"{delay_ms} ms\"\n\
              [[workload]]\nmatrix = {{ kind = \"random\" }}\nsizes = {{ kind = \"fixed\", size = \"50 kB\" }}\n\
              arrivals = {{ kind = \"poisson\", rate_per_s = 40.0 }}\nflows = 30\n{faults}"

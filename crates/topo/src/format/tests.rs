@@ -290,8 +290,7 @@ fn as_relationships_brite_and_totem_are_read() {
 fn graphmls_defaults_count_where_an_element_states_nothing() {
     let with = |keys: &str, data: &str| {
         let text = format!(
-            "<graphml>{keys}<graph><node id='a'/><node id='b'/><edge source='a' \
-                target='b'>{data}</edge></graph></graphml>"
+            "<graphml>{keys}<graph><node id='a'/><node id='b'/><edge source='a' target='b'>{data}</edge></graph></graphml>"
         );
         read(Format::GraphMl, &text)
     };

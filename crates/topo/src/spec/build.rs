@@ -78,8 +78,7 @@ fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecE
     }
     let name = |part: &Vec<usize>| topology.nodes()[part[0]].name.clone();
     let message = format!(
-        "the network is not connected: of its {} parts the largest has {} of {} nodes; `{}` cannot reach `{}`. \
-            Add links, \
+        "the network is not connected: of its {} parts the largest has {} of {} nodes; `{}` cannot reach `{}`. Add links, \
          or write component = \"largest\"",
         parts.len(),
         parts[0].len(),

@@ -65,8 +65,7 @@ const WARM_UP: Duration = Duration::from_millis(200);
 const SESSION_UP: Duration = Duration::from_millis(2500);
 
 impl Hop {
-    pub const HEAD: &str = "| | crypto | GSO/GRO | priority | CPU of a packet-hop, us | Mbps | kept, % | \
-        datagrams a call, sent | taken | woken late, us: p50 | p99 |\n|---|---|---|---|---|---|---|---|---|---|---|";
+    pub const HEAD: &str = "| | crypto | GSO/GRO | priority | CPU of a packet-hop, us | Mbps | kept, % | datagrams a call, sent | taken | woken late, us: p50 | p99 |\n|---|---|---|---|---|---|---|---|---|---|---|";
 
     /// CPU of a packet-hop, in µs; `None` if there was none.
     fn cpu_us(&self) -> Option<f64> {
