@@ -136,7 +136,7 @@ class Comparison:
             return None
         ended, all_flows = sum(int(mask.sum()) for mask in masks), sum(mask.size for mask in masks)
         everywhere = " and in all variants" if self.beside else ""
-        return f"Times are over the {ended:,} of {all_flows:,} flows that ended under all schemes{everywhere}"
+        return f"Times cover the {ended:,} of {all_flows:,} flows that ended under all schemes{everywhere}"
 
     @functools.cached_property
     def is_random(self) -> bool:
@@ -176,8 +176,8 @@ class Comparison:
         """Schemes that made no difference to each other."""
         runs = {scheme: self.of(scheme) for scheme in self.schemes if scheme != IDEAL}
         return [
-            f"{listed([name(scheme) for scheme in group])} are the same flow by flow: what tells them apart "
-            "never took effect"
+            f"{listed([name(scheme) for scheme in group])} are identical flow by flow: "
+            "the option that distinguishes them had no effect"
             for group in same.groups(runs)
         ]
 
@@ -334,7 +334,7 @@ def comparisons(
 def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
     """So many from the scenario's own upwards, or those that are listed."""
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
-        raise UsageError(f"{seeds:,} seeds are more than {MOST_SEEDS:,}, the most")
+        raise UsageError(f"{seeds:,} seeds; at most {MOST_SEEDS:,} are possible")
     if not isinstance(seeds, int) or seeds > 1:
         stats.require()
     return [scenario.base_seed() + i for i in range(seeds)] if isinstance(seeds, int) else list(seeds)
@@ -362,7 +362,7 @@ def _warning(said: Sequence[tuple[str, str]]) -> str:
     (first, text), *others = said
     head = text if text.startswith(first) else f"{name(first)}: {text}"
     rest = list(dict.fromkeys(name(scheme) for scheme, _ in others if scheme != first))
-    return f"{head} (likewise, with numbers of their own: {listed(rest)})" if rest else head
+    return f"{head} (likewise, with other numbers: {listed(rest)})" if rest else head
 
 
 def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:

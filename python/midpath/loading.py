@@ -1,4 +1,4 @@
-"""Reads a result from disk, whichever kind it is."""
+"""Loads any kind of result from disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(directory: str | Path) -> Result | Comparison | Variants | Sweep | Fail
     if begun and not (path / RUN_MARKER).is_file():
         done = len(list((path / begun[0]).glob(f"**/{RUN_MARKER}")))
         raise OutputError(
-            f"{path} is a comparison that has not finished ({done} {'run is' if done == 1 else 'runs are'} there): "
-            "repeat its midpath compare, which goes on where it stopped"
+            f"{path} is an unfinished comparison ({done} {'run is' if done == 1 else 'runs are'} there): "
+            "repeat its `midpath compare`, which continues"
         )
     return load_result(path)

@@ -102,7 +102,7 @@ def test_it_is_installed_run_upgraded_and_removed(packages):
         "installed 0.1.0",
         "differs from the package: nothing",
         "nodes: up without root: True",
-        "nodes: checked while they run: the process that runs has this configuration",
+        "nodes: checked while they run: the running process has this configuration",
         "nodes: reloaded",
         "upgraded to 0.1.1: nodes run on: True",
         "node a: stopped with 0, left []",

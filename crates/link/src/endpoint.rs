@@ -1,13 +1,12 @@
-//! One node's side of its links: who is a neighbour, handshakes, sessions.
+//! One node's side of its links: neighbours, handshakes, sessions.
 //!
-//! Whoever is not listed gets no answer, and leaves no state. A hello costs a hash before anything
-//! else: it must name our key. If more come in a second than a node has use for, it must also come
-//! from where it says it does (a cookie); and if far more come, from where a neighbour is. A hello
-//! that was recorded and is sent again opens a session that nobody can use, and of those there is a
-//! handful per neighbour. All is bounded by the list of neighbours.
+//! Unlisted peers get no answer, and leave no state. A hello first costs only a hash: it must name our key. Under
+//! load it must also prove its source address (a cookie); under heavy load it must come from a neighbour's address.
+//! A replayed hello opens a session that cannot be used; there are only a few of these per neighbour. All state is
+//! bounded by the list of neighbours.
 //!
-//! A neighbour's *epoch* is drawn when its process starts. A new one says that it has forgotten its
-//! flows ([`Event::Up`]). No wall clock is used.
+//! A neighbour's *epoch* is drawn when its process starts. A new epoch means that it has lost its flows
+//! ([`Event::Up`]). No wall clock is used.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +118,7 @@ pub struct Counters {
 
 /// A neighbour that cannot be sent to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("there is no session with this neighbour")]
+#[error("no session with this neighbour")]
 pub struct NotUp;
 
 /// A handshake of ours that waits for its answer.

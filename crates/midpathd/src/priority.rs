@@ -36,7 +36,7 @@ pub fn change(to: Priority) -> io::Result<()> {
 }
 
 /// Threads that this one begins are of normal priority.
-#[expect(unsafe_code, reason = "a system call for which neither the standard library nor rustix has a safe one")]
+#[expect(unsafe_code, reason = "neither the standard library nor rustix wraps this system call")]
 fn set(policy: i32, priority: i32) -> io::Result<()> {
     // The kernel's `sched_param`. By number: musl's own function only says that it has none.
     let wanted: libc::c_int = priority;

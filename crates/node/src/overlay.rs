@@ -254,7 +254,7 @@ impl Link {
         }
         let mtu = u32::from(size) + by.map_or(OUTSIDE, outside);
         if let Some(more) = self.said.say() {
-            let parts = if size < most(by) { ": larger packets go in parts" } else { "" };
+            let parts = if size < most(by) { ": larger packets are fragmented" } else { "" };
             tracing::info!("neighbour {}: the path MTU is {mtu} bytes{parts}{more}", self.name);
         }
     }
@@ -398,7 +398,7 @@ impl Overlay {
                 Event::Versions(peer, versions) => {
                     if let Some(link) = self.links.get_mut(peer.0 as usize) {
                         if let Some(more) = link.said.say() {
-                            tracing::warn!("neighbour {} speaks other versions: {versions:?}{more}", link.name);
+                            tracing::warn!("neighbour {} speaks unsupported versions: {versions:?}{more}", link.name);
                         }
                         link.versions = Some(versions);
                     }
@@ -646,7 +646,8 @@ mod tests {
         }
     }
 
-    /// A minute of a hub and a leaf that is up, beside neighbours that are not: turns of the hub, and ports that it looked at.
+    /// A minute of a hub and a leaf that is up, beside neighbours that are not: turns of the hub, and ports that it
+    /// looked at.
     fn minute(neighbours: usize) -> (usize, usize) {
         let place = |last: usize| SocketAddr::from(([192, 0, 2, last as u8], 7000));
         let secrets = [1, 2].map(|_| SecretKey::generate().expect("random numbers"));

@@ -84,7 +84,7 @@ pub trait Links {
 }
 
 /// The answer of a node whose configuration is in no file.
-const NOT_CONFIGURED: &str = "this node has no configuration to read again";
+const NOT_CONFIGURED: &str = "this node has no configuration file to reload";
 
 /// The configuration of a node that runs.
 pub trait Configured<L> {

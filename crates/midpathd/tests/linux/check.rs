@@ -253,7 +253,7 @@ fn a_check_of_what_runs_says_what_would_change() {
     let mut folder = Folder::new("running");
     KINDS.iter().for_each(|kind| folder.start(kind));
     for kind in KINDS {
-        assert_eq!(folder.checks(kind), "the process that runs has this configuration\n");
+        assert_eq!(folder.checks(kind), "the running process has this configuration\n");
     }
     folder.change("node", "40 Mbps", "20 Mbps");
     assert_eq!(folder.checks("node"), "reload would change neighbour b: rate from 40 Mbps to 20 Mbps\n");
@@ -263,14 +263,14 @@ fn a_check_of_what_runs_says_what_would_change() {
     folder.change("node", "rat =", "rate =");
     let reloaded = midpathd(&["node", "reload", &folder.config("node")]);
     assert!(reloaded.status.success(), "{}", text(&reloaded.stderr));
-    assert_eq!(folder.checks("node"), "the process that runs has this configuration\n");
+    assert_eq!(folder.checks("node"), "the running process has this configuration\n");
 
     // What needs another process; a port that somebody else has is found out all the same.
     let other = TcpListener::bind(("127.0.0.1", free_port())).expect("a port");
     let taken = format!("[[connect]]\nlisten = \"{}\"\nexit = \"b\"\n", other.local_addr().expect("an address"));
     folder.write("node", "node.sock", &taken);
     let refused = folder.check("node");
-    assert!(text(&refused.stderr).contains("somebody has it already"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("another process has this address"), "{}", text(&refused.stderr));
     drop(other);
     let said = folder.checks("node");
     assert!(said.lines().all(|line| line.starts_with("down and up would ")), "{said}");

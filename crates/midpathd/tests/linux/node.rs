@@ -490,16 +490,16 @@ fn a_bad_configuration_is_named_by_line_and_key() {
         ("node = \"r\"", "node = \"b\"", "the node has a link to `r`, which needs a [[neighbour]] of its own"),
         (&peer, "12ab", "a.toml:7: neighbour.key: "),
         ("127.0.0.1", "127.0.0.x", "a.toml:4: "),
-        ("a.key", "none.key", "none.key could not be read"),
+        ("a.key", "none.key", "cannot read the key"),
         (
             "[[neighbour]]",
             "[[forward]]\nlisten = \"127.0.0.1:9\"\nexit = \"a\"\nto = \"x:1\"\n[[neighbour]]",
-            "a.toml:7: forward.exit: a node is no exit of its own",
+            "a.toml:7: forward.exit: a node cannot be its own exit",
         ),
         (
             "[[neighbour]]",
             "[exit]\nallow = [\"0.0.0.0\"]\n[[neighbour]]",
-            "a.toml:6: exit.allow: `0.0.0.0` is no `address/prefix:ports`",
+            "a.toml:6: exit.allow: `0.0.0.0` is not `address/prefix:ports`",
         ),
     ];
     for (from, to, expected) in cases {

@@ -302,7 +302,7 @@ fn no_change_of_a_device_loses_what_it_would_carry_alone() {
     both("link set dev0 mtu 9000");
     assert!(lab.carries(), "a larger MTU");
     let said = lab.does(&["status"]);
-    assert!(said.contains("the MTU was 1500 when RPM was turned on and is 9000 now"), "{said}");
+    assert!(said.contains("the MTU was 1500 at `up` and is now 9000"), "{said}");
     assert!(lab.status()["counters"]["too_long"].as_u64() > Some(0));
     assert_eq!(lab.up(&[]), "RPM is changed: dev0 at 50 Mbps\n");
     let before = lab.status()["counters"]["too_long"].as_u64();
@@ -324,7 +324,7 @@ fn no_change_of_a_device_loses_what_it_would_carry_alone() {
     lab.tool("ip", "link set wan up");
     assert!(lab.carries(), "another name");
     let said = lab.does(&["status", "--dev", "wan"]);
-    assert!(said.contains("the device is called wan now"), "{said}");
+    assert!(said.contains("the device is now named wan"), "{said}");
     let offloads = ["tx", "sg", "tso", "gso", "gro"];
     // It is nsenter that runs it, and that says where there is none.
     let found = lab.within("ethtool").arg("--version").output().unwrap();
@@ -384,7 +384,7 @@ fn each_impossible_thing_gets_one_line() {
     let words = lab.midpathd(&["up", "--dev", "dev0", "--rate", "fast"], &[]);
     assert!(words.status.code() == Some(2) && text(&words.stderr).contains("write it like 100Mbps"));
     let bytes = lab.midpathd(&["up", "--dev", "dev0", "--rate", "95MBps"], &[]);
-    assert!(bytes.status.code() == Some(2) && text(&bytes.stderr).contains("B is bytes"));
+    assert!(bytes.status.code() == Some(2) && text(&bytes.stderr).contains("B means bytes"));
 }
 
 fn without_privilege_there_is_one_line() {

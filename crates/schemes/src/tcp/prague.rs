@@ -40,7 +40,7 @@ pub struct PragueParams {
     /// window.
     #[serde(deserialize_with = "share")]
     pub initial_alpha: f64,
-    /// Flows of shorter round trips behave as if theirs were as long as this. 25 ms is Linux's
+    /// Lower bound of the RTT used. 25 ms is Linux's
     /// `prague_rtt_target`.
     pub rtt_virt: Time,
 }

@@ -27,8 +27,7 @@ const OVERHEAD: u32 = 28;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct UdpParams {
-    /// The rate of flows that name none. Our choice: a round number, so that a forgotten rate is
-    /// seen at once.
+    /// Default rate of flows. Our choice: a round number, so that a forgotten rate is obvious.
     pub rate: Rate,
     /// Size of a full packet, IP header included; the path's MTU if that is smaller. 1500 B is
     /// Ethernet's.
