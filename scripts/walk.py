@@ -256,7 +256,6 @@ class Overlay(Stage):
             ip -n b link set lo up; ip -n b address add 198.51.100.3 dev lo
             mkdir www; seq 100000 > www/file
         """)
-        self.instead = {"node measure ": "node measure --seconds 0.2 "}
         self.public = {name: self.do(f"midpathd node key {name}.key").strip() for name in "rb"}
         self.start(f"ip netns exec b {sys.executable} -m http.server --directory www --bind 198.51.100.3 80")
 

@@ -6,13 +6,14 @@ use std::process::Command;
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::roles::LinkInfo;
 use midpath_core::units::{Rate, Time};
+use midpath_node::lateness::Lateness;
 use midpath_sim::engine::NetLink;
 use midpath_sim::setup::Direction;
 use serde_json::{Value, json};
 
 use crate::emulated::Emulated;
 use crate::frame::{Frame, Offload};
-use crate::lateness::Lateness;
+use crate::lateness::late_us;
 use crate::packets::{BATCH, Packets, Room, clock_ns, now_ns, wait};
 use crate::run::prioritise;
 
@@ -38,7 +39,7 @@ pub fn measure() -> io::Result<Value> {
     let real_time = prioritise(10);
     let cost_ns = cost()?;
     let late = lateness()?;
-    Ok(json!({ "cost_us": cost_ns / 1e3, "late_us": late.to_json(), "real_time": real_time }))
+    Ok(json!({ "cost_us": cost_ns / 1e3, "late_us": late_us(&late), "real_time": real_time }))
 }
 
 fn ip(arguments: &[&str]) -> io::Result<()> {
@@ -88,7 +89,7 @@ fn lateness() -> io::Result<Lateness> {
             return Ok(late);
         }
         wait(&[], Some(NAP_NS))?;
-        late.note(now_ns().saturating_sub(now + NAP_NS));
+        late.note(Time::from_ns(now_ns().saturating_sub(now + NAP_NS)));
     }
 }
 

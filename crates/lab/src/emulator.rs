@@ -4,11 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use midpath_core::units::Time;
+use midpath_node::lateness::Lateness;
 use serde_json::{Value, json};
 
 use crate::emulated::Emulated;
 use crate::frame::Frame;
-use crate::lateness::Lateness;
+use crate::lateness::late_us;
 use crate::packets::{BATCH, Packets, Room, now_ns, wait};
 use crate::routers::Routers;
 
@@ -125,7 +126,7 @@ impl Emulator {
             if let Some(routers) = &mut self.routers {
                 frames[..sent].iter().for_each(|frame| routers.enter(n, frame, now));
             }
-            times[..sent].iter().for_each(|at| self.late.note(now.saturating_sub(*at).as_ns()));
+            times[..sent].iter().for_each(|at| self.late.note(now.saturating_sub(*at)));
             if all {
                 return Ok(());
             }
@@ -159,7 +160,7 @@ impl Emulator {
     pub fn report(&self) -> Value {
         let carried: u64 = self.ways.iter().map(|way| way.counters.packets).sum();
         json!({
-            "frames": carried, "missed": self.missed, "refused": self.refused, "late_us": self.late.to_json(),
+            "frames": carried, "missed": self.missed, "refused": self.refused, "late_us": late_us(&self.late),
         })
     }
 }

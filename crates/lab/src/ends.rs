@@ -12,11 +12,11 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use midpath_core::units::Time;
+use midpath_node::poller::{Poller, Ready, Wants};
 use rustc_hash::FxHashMap;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::emulated::Lines;
-use crate::epoll::{Epoll, Ready};
 use crate::packets::now_ns;
 use crate::tcp_info::TcpInfo;
 
@@ -86,7 +86,7 @@ pub struct Ends<'a> {
     pub looks: Vec<Look>,
     /// Bytes that all flows of a group had delivered at a time.
     pub progress: Vec<(Time, Vec<u64>)>,
-    epoll: Epoll,
+    poller: Poller,
     /// With the flow that comes in there, if it is one's alone.
     listeners: FxHashMap<RawFd, (Socket, Option<usize>)>,
     receiving: FxHashMap<RawFd, (Socket, Option<usize>)>,
@@ -109,6 +109,11 @@ pub struct Watch {
     pub flows: usize,
     /// Of each flow its group.
     pub groups: Vec<usize>,
+}
+
+/// What a socket is known by while it is open.
+fn token(socket: &Socket) -> u64 {
+    socket.as_raw_fd() as u64
 }
 
 /// A node's address.
@@ -135,7 +140,7 @@ impl<'a> Ends<'a> {
             flows: wanted.iter().map(|_| Flow::default()).collect(),
             looks: Vec::new(),
             progress: Vec::new(),
-            epoll: Epoll::new()?,
+            poller: Poller::new()?,
             listeners: FxHashMap::default(),
             receiving: FxHashMap::default(),
             senders: FxHashMap::default(),
@@ -170,7 +175,7 @@ impl<'a> Ends<'a> {
         socket.set_nonblocking(true)?;
         socket.bind(&SockAddr::from(at))?;
         socket.listen(4096)?;
-        self.epoll.add(socket.as_raw_fd(), true, false)?;
+        self.poller.add(&socket, token(&socket), Wants::Read)?;
         self.listeners.insert(socket.as_raw_fd(), (socket, flow));
         Ok(())
     }
@@ -223,9 +228,9 @@ impl<'a> Ends<'a> {
             }
             let next = order.peek().map(|i| self.wanted[*i].start);
             let next = next.into_iter().chain(given_up.iter().map(|(at, _)| *at)).fold(end.min(look_at), Time::min);
-            for ready in self.epoll.wait(next.saturating_sub(now).as_ns())? {
+            for (token, ready) in self.poller.wait(Duration::from_nanos(next.saturating_sub(now).as_ns()))? {
                 let now = Time::from_ns(crate::packets::now_ns().saturating_sub(begin_ns));
-                self.happen(ready, now)?;
+                self.happen(token as RawFd, ready, now)?;
             }
         }
     }
@@ -266,7 +271,7 @@ impl<'a> Ends<'a> {
             self.by_address.insert((own, peer), i);
             self.flows[i].addresses = Some((own, peer));
         }
-        self.epoll.add(socket.as_raw_fd(), false, true)?;
+        self.poller.add(&socket, token(&socket), Wants::Write)?;
         self.senders.insert(socket.as_raw_fd(), i);
         self.flows[i].sending = Some(socket);
         Ok(())
@@ -286,17 +291,17 @@ impl<'a> Ends<'a> {
         let _ = socket.set_linger(Some(Duration::ZERO));
     }
 
-    fn happen(&mut self, ready: Ready, now: Time) -> io::Result<()> {
-        if self.listeners.contains_key(&ready.fd) {
-            return self.take(ready.fd);
+    fn happen(&mut self, fd: RawFd, ready: Ready, now: Time) -> io::Result<()> {
+        if self.listeners.contains_key(&fd) {
+            return self.take(fd);
         }
-        if let Some(i) = self.senders.get(&ready.fd).copied() {
+        if let Some(i) = self.senders.get(&fd).copied() {
             if let Err(error) = self.send(i, ready) {
                 self.fail(i, &error);
             }
             return Ok(());
         }
-        self.receive(ready.fd, now);
+        self.receive(fd, now);
         Ok(())
     }
 
@@ -314,7 +319,7 @@ impl<'a> Ends<'a> {
                         _ => None,
                     };
                     let flow = flow.or_else(by_address);
-                    self.epoll.add(socket.as_raw_fd(), true, false)?;
+                    self.poller.add(&socket, token(&socket), Wants::Read)?;
                     self.receiving.insert(socket.as_raw_fd(), (socket, flow));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -353,7 +358,7 @@ impl<'a> Ends<'a> {
         if let Some(error) = socket.take_error()? {
             return Err(error);
         }
-        if ready.closed && flow.left == Some(0) {
+        if ready.over && flow.left == Some(0) {
             self.close(i);
             return Ok(());
         }
@@ -369,7 +374,7 @@ impl<'a> Ends<'a> {
             }
         }
         socket.shutdown(std::net::Shutdown::Write)?;
-        self.epoll.change(socket.as_raw_fd(), false, false)
+        self.poller.change(socket, token(socket), Wants::Nothing)
     }
 
     fn look(&mut self, now: Time, watch: &Watch) {

@@ -9,8 +9,6 @@ mod emulator;
 #[cfg(target_os = "linux")]
 mod ends;
 #[cfg(target_os = "linux")]
-mod epoll;
-#[cfg(target_os = "linux")]
 mod frame;
 #[cfg(target_os = "linux")]
 mod lateness;

@@ -3,10 +3,12 @@
 
 use std::io::{self, Read};
 
+use midpath_core::units::Time;
+use midpath_node::lateness::Lateness;
 use serde_json::{Value, json};
 
 use crate::frame::Frame;
-use crate::lateness::Lateness;
+use crate::lateness::late_us;
 use crate::line::{Line, Shape};
 use crate::packets::{BATCH, Packets, Room, now_ns, wait};
 
@@ -106,7 +108,7 @@ pub struct Report {
 impl Report {
     /// One object.
     pub fn to_json(&self) -> Value {
-        json!({"frames": self.frames, "lost": self.lost, "missed": self.missed, "late_us": self.late.to_json()})
+        json!({"frames": self.frames, "lost": self.lost, "missed": self.missed, "late_us": late_us(&self.late)})
     }
 }
 
@@ -184,7 +186,7 @@ fn deliver(line: &mut Line, socket: &Packets, report: &mut Report) -> io::Result
         report.lost += (due - sent) as u64;
         report.frames += sent as u64;
         for at in &times[..sent] {
-            report.late.note(now - at);
+            report.late.note(Time::from_ns(now - at));
         }
     }
 }

@@ -125,16 +125,6 @@ pub enum Node {
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9467")]
         listen: String,
     },
-    /// Measure what a node costs and keeps on this machine: CPU of a packet-hop, the shaper's rate, how
-    /// late it wakes. Nothing has to run.
-    Measure {
-        /// How long each row is measured.
-        #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-        seconds: f64,
-        /// For machines: one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
     /// Make a key, and show the public half for neighbours' configurations.
     Key {
         /// The file that it is written to.

@@ -52,7 +52,6 @@ fn node(command: Node) -> Result<(), Error> {
             node::tell(&read, "reload").map(drop)
         }
         Node::Metrics { config, listen } => node::serve_metrics(&node::Config::read(&config)?, &listen),
-        Node::Measure { seconds, json } => node::measure(seconds, json),
         Node::Key { file } => {
             println!("{}", node::make_key(&file)?);
             Ok(())

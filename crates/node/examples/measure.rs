@@ -68,7 +68,7 @@ fn shaped(priority: &str, seconds: u64) {
     let before = cpu();
     let out = run(network("udp", 50, 200, Some(30)), 2, Duration::from_secs(seconds)).expect("the loopback interface");
     let kept = delivered(&out, seconds as f64 - 0.0074) / 50.0;
-    let late = [0.5, 0.99].map(|q| out.late.quantile_us(q));
+    let late = [0.5, 0.99].map(|q| out.late.quantile_us(q).unwrap_or_default());
     println!(
         "| {priority} | {:.1} | {:.4} | {} | {} | {} |",
         of_a_hop(&out, before),

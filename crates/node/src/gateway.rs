@@ -30,13 +30,14 @@ pub use sockets::{connect, raise_limit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use midpath_core::node::EndId;
 use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 
 use crate::host::Host;
+use crate::poller::{Poller, Wants};
 use connector::Connector;
 use conversation::{Conversation, Outcome};
 use exit::Allowed;
@@ -44,7 +45,6 @@ use front::Front;
 use greeting::Target;
 use services::{Names, Services, Step};
 use shortage::Shortages;
-use sockets::Readiness;
 use spares::Spares;
 
 /// A port that applications connect to, and where their connections go.
@@ -119,7 +119,7 @@ pub struct Gateway {
     spares: Spares,
     connector: Connector,
     services: Services,
-    readiness: Readiness,
+    readiness: Poller,
     next: u64,
     /// Conversations at once: as many as the host has room for, and the process has files for.
     most: usize,
@@ -157,17 +157,17 @@ impl Gateway {
             Err(_) if entrances.is_empty() && allowed.is_empty() => 0,
             most => most?,
         };
-        let readiness = Readiness::new()?;
+        let readiness = Poller::new()?;
         let mut listening = Vec::new();
         for entrance in entrances {
             let context = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", entrance.listen));
             let alone = matches!(entrance.kind, Kind::Transparent(_));
             let socket = sockets::listen(entrance.listen, alone).map_err(context)?;
-            readiness.add(&socket, sockets::LISTENERS | listening.len() as u64)?;
+            readiness.add(&socket, sockets::LISTENERS | listening.len() as u64, Wants::Changes)?;
             listening.push(Listening { socket, entrance });
         }
         let connector = Connector::new(allowed, names::system(), sockets::limit())?;
-        readiness.add(connector.readiness(), sockets::CONNECTING)?;
+        readiness.add(connector.readiness(), sockets::CONNECTING, Wants::Changes)?;
         Ok(Gateway {
             listening,
             conversations: BTreeMap::new(),
@@ -227,7 +227,7 @@ impl Gateway {
 
     /// Called when [`Gateway::readiness`] is: sockets have something.
     pub fn on_sockets(&mut self, host: &mut Host, now: Time) {
-        for (token, ready) in self.readiness.take() {
+        for (token, ready) in self.readiness.take().unwrap_or_default() {
             match token {
                 sockets::CONNECTING => {
                     self.connector.on_ready(now);
@@ -338,7 +338,7 @@ impl Gateway {
             let Some(front) = front.filter(|_| entrance.admits(&tcp)) else { continue };
             self.counted.entered += 1;
             let id = self.number();
-            if let Err(e) = self.readiness.add(&tcp, id) {
+            if let Err(e) = self.readiness.add(&tcp, id, Wants::Changes) {
                 self.shortages.say("readiness", || format!("connection closed: {e}"));
                 continue;
             }
@@ -350,7 +350,7 @@ impl Gateway {
     /// An application that knows of the node has connected.
     fn enter(&mut self, tcp: TcpStream, names: &Names, host: &mut Host, now: Time) {
         let id = self.number();
-        if self.readiness.add(&tcp, id).is_ok() {
+        if self.readiness.add(&tcp, id, Wants::Changes).is_ok() {
             self.services.enter(id, tcp, names, now);
             self.on_service(id, host, now);
         }
@@ -474,7 +474,7 @@ impl Gateway {
 
     fn answer(&mut self, id: u64, result: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
         let ready = result.and_then(|tcp| {
-            let prepared = sockets::prepare(&tcp).and_then(|()| self.readiness.add(&tcp, id));
+            let prepared = sockets::prepare(&tcp).and_then(|()| self.readiness.add(&tcp, id, Wants::Changes));
             prepared.map(|()| tcp).map_err(|_| greeting::Status::Busy)
         });
         self.connected(id, ready, host, now);

@@ -25,6 +25,8 @@ pub mod lateness;
 #[cfg(target_os = "linux")]
 pub mod overlay;
 #[cfg(target_os = "linux")]
+pub mod poller;
+#[cfg(target_os = "linux")]
 pub mod priority;
 pub mod realtime;
 mod schedule;

@@ -448,7 +448,7 @@ impl<L: Links> Station<L> {
             },
             "late_us": {
                 "p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99),
-                "counts": self.lateness.counts, "sum": self.lateness.sum.as_ns() / 1000,
+                "counts": self.lateness.doublings(), "sum": self.lateness.sum.as_ns() / 1000,
             },
             "priority": {
                 "real_time": self.priority.as_ref().and_then(Guard::is_real_time), "losses": self.priority.as_ref().map(|p| p.losses),

@@ -59,8 +59,12 @@ fn links(status: &Value, text: &mut Text) {
     let links = status["links"].as_array().unwrap_or(&none);
     for (name, help, at) in [
         ("link_speaks_mircc", "Whether MIRCC runs on a link.", "speaks_mircc"),
-        ("link_primary_rate_bps", "What MIRCC stamps on Data of a link, primary class.", "primary_rate_bps"),
-        ("link_secondary_rate_bps", "The same, secondary class.", "secondary_rate_bps"),
+        (
+            "link_primary_rate_bits_per_second",
+            "What MIRCC stamps on Data of a link, primary class.",
+            "primary_rate_bps",
+        ),
+        ("link_secondary_rate_bits_per_second", "The same, secondary class.", "secondary_rate_bps"),
         ("link_interests", "Interests that wait for a link.", "interests"),
     ] {
         text.head(name, "gauge", help);
@@ -88,7 +92,7 @@ mod tests {
             "midpath_ndn_received_total{kind=\"data\"} 7",
             "midpath_ndn_outcomes_total{outcome=\"pit_full\"} 3",
             "midpath_ndn_link_speaks_mircc{face=\"257\"} 1",
-            "midpath_ndn_link_primary_rate_bps{face=\"257\"} 9500000",
+            "midpath_ndn_link_primary_rate_bits_per_second{face=\"257\"} 9500000",
             "midpath_ndn_table_fill{table=\"faces\"} 1",
             "midpath_ndn_face_received_bytes_total{face=\"256\",remote=\"fd://9\"} 99",
         ] {

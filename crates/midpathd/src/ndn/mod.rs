@@ -4,7 +4,6 @@ mod config;
 mod fetch;
 mod metrics;
 mod output;
-mod poller;
 mod station;
 mod stream;
 mod udp;

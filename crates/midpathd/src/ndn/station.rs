@@ -18,13 +18,13 @@ use midpath_core::units::Time;
 use midpath_ndn::link::Fragmenter;
 use midpath_ndn_forwarder::{FaceId, Forwarder};
 use midpath_node::commands::CommandLines;
+use midpath_node::poller::{Poller, Ready, Wants};
 use midpath_node::seldom::Seldom;
 use rustc_hash::FxHashMap;
 
 use self::commands::WAITS;
 use self::peers::{Connecting, Known};
 use super::config::{Config, Peer};
-use super::poller::{Poller, Ready};
 use super::stream::Stream;
 use super::udp::Udp;
 use crate::running::Running;
@@ -126,20 +126,20 @@ impl Station {
             match listener {
                 Listener::Unix(socket) => {
                     socket.set_nonblocking(true)?;
-                    poller.add(socket, token, false)?;
+                    poller.add(socket, token, Wants::Read)?;
                 }
                 Listener::Tcp(socket) => {
                     socket.set_nonblocking(true)?;
-                    poller.add(socket, token, false)?;
+                    poller.add(socket, token, Wants::Read)?;
                 }
             }
         }
         for (place, udp) in udp.iter().enumerate() {
-            poller.add(udp.socket(), DATAGRAMS | place as u64, false)?;
+            poller.add(udp.socket(), DATAGRAMS | place as u64, Wants::Read)?;
         }
         let control = control.map(|listener| CommandLines::new(listener, Some(WAITS))).transpose()?;
         if let Some(control) = &control {
-            poller.add(control, CONTROL, false)?;
+            poller.add(control, CONTROL, Wants::Read)?;
         }
         let known = config.peers.iter().cloned().map(|peer: Peer| Known::new(peer)).collect();
         Ok(Station {
@@ -191,8 +191,8 @@ impl Station {
             let now = self.now();
             let due = self.forwarder.next().min(self.tick_at);
             let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
-            for ready in self.poller.wait(left)? {
-                self.on_ready(ready);
+            for (token, ready) in self.poller.wait(left)? {
+                self.on_ready(token, ready);
             }
         }
         Ok(())
@@ -205,10 +205,10 @@ impl Station {
         self.take_commands(now);
     }
 
-    fn on_ready(&mut self, ready: Ready) {
+    fn on_ready(&mut self, token: u64, ready: Ready) {
         let now = self.now();
-        let place = (ready.token & !KIND) as usize;
-        match ready.token & KIND {
+        let place = (token & !KIND) as usize;
+        match token & KIND {
             LISTENER => self.accept(place, now),
             DATAGRAMS => {
                 if ready.writable {
@@ -218,9 +218,9 @@ impl Station {
                     self.receive(place, now);
                 }
             }
-            CONNECTING => self.connected(ready.token & !KIND, now),
+            CONNECTING => self.connected(token & !KIND, now),
             CONTROL => self.take_commands(now),
-            _ => self.on_stream(FaceId(ready.token), ready, now),
+            _ => self.on_stream(FaceId(token), ready, now),
         }
         self.settle(now);
     }

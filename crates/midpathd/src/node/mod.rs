@@ -1,7 +1,6 @@
 //! `midpathd node`: a node of a scenario's network on a real network.
 
 mod config;
-mod measure;
 mod metrics;
 mod numbers;
 mod up;
@@ -16,7 +15,6 @@ use midpath_link::SecretKey;
 use crate::error::{Error, Tried};
 use crate::place;
 pub use config::{Config, NetworkAt, NoNetwork};
-pub use measure::measure;
 pub use up::{check, up};
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.

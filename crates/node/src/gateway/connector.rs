@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
@@ -20,7 +20,8 @@ use rustix::io::Errno;
 use super::exit::Allowed;
 use super::greeting::Status;
 use super::names::{Names, Resolve, literal};
-use super::sockets::{self, Readiness};
+use super::sockets;
+use crate::poller::{Poller, Wants};
 
 /// How long a connection may take, with its name.
 pub const PATIENCE: Time = Time::from_secs(10);
@@ -75,14 +76,14 @@ pub struct Connector {
     begun: u64,
     places: usize,
     made: Vec<Made>,
-    readiness: Readiness,
+    readiness: Poller,
 }
 
 impl Connector {
     /// Connects to what is allowed; so many files may be open.
     pub fn new(allowed: Allowed, resolve: Resolve, files: usize) -> io::Result<Connector> {
-        let (names, readiness) = (Names::new(resolve)?, Readiness::new()?);
-        readiness.add(names.bell(), FOUND)?;
+        let (names, readiness) = (Names::new(resolve)?, Poller::new()?);
+        readiness.add(names.bell(), FOUND, Wants::Changes)?;
         let (targets, attempts, made) = Default::default();
         Ok(Connector { allowed, names, targets, attempts, begun: FOUND, places: places(files), made, readiness })
     }
@@ -141,7 +142,7 @@ impl Connector {
     /// Called when [`Connector::readiness`] is.
     pub fn on_ready(&mut self, now: Time) {
         loop {
-            let ready = self.readiness.take();
+            let ready = self.readiness.take().unwrap_or_default();
             if ready.is_empty() {
                 return;
             }
@@ -213,7 +214,9 @@ impl Connector {
                 continue;
             }
             let token = self.begun + 1;
-            match sockets::connect(to).and_then(|socket| self.readiness.add(&socket, token).map(|()| socket)) {
+            match sockets::connect(to)
+                .and_then(|socket| self.readiness.add(&socket, token, Wants::Changes).map(|()| socket))
+            {
                 Ok(socket) => {
                     self.begun = token;
                     self.attempts.insert(token, id);

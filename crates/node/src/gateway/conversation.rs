@@ -10,8 +10,9 @@ use midpath_core::units::Time;
 
 use super::front::{Front, Next};
 use super::greeting::{self, Read, Status};
-use super::sockets::{self, Ready};
+use super::sockets;
 use crate::host::Host;
+use crate::poller::Ready;
 
 /// How much is moved at a time.
 pub const PIECE: usize = 1 << 16;
@@ -109,7 +110,7 @@ impl Conversation {
             stage,
             since,
             tcp: None,
-            ready: Ready { readable: true, writable: true },
+            ready: Ready { readable: true, writable: true, over: false },
             there: None,
             back: None,
             pending: Vec::new(),

@@ -1,11 +1,9 @@
-//! Sockets that are ready, by token, and how connections are set up and hung up.
+//! How connections are set up and hung up.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -17,60 +15,6 @@ pub const CONNECTING: u64 = u64::MAX;
 
 /// Connections that wait to be taken, at each entrance (Linux: at most `somaxconn`). Ours.
 const BACKLOG: i32 = 4096;
-
-/// Events taken at once.
-const BATCH: usize = 256;
-
-/// What a socket can do now that it couldn't before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
-    pub readable: bool,
-    pub writable: bool,
-}
-
-/// Which sockets are ready. Each is told of once, when it becomes so: whoever is told reads or
-/// writes until it would block.
-pub struct Readiness {
-    epoll: OwnedFd,
-}
-
-impl Readiness {
-    pub fn new() -> io::Result<Readiness> {
-        Ok(Readiness { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
-    }
-
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
-    }
-
-    /// Tells of this socket from now on; it ends when the socket is closed.
-    pub fn add(&self, socket: impl AsFd, token: u64) -> io::Result<()> {
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET | epoll::EventFlags::RDHUP;
-        Ok(epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), flags)?)
-    }
-
-    /// Tells nothing of this socket any more.
-    pub fn remove(&self, socket: impl AsFd) -> io::Result<()> {
-        Ok(epoll::delete(&self.epoll, socket)?)
-    }
-
-    /// Those that have become ready.
-    pub fn take(&self) -> Vec<(u64, Ready)> {
-        let mut events = Vec::with_capacity(BATCH);
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now)).is_err() {
-            return Vec::new();
-        }
-        let over = epoll::EventFlags::HUP | epoll::EventFlags::ERR | epoll::EventFlags::RDHUP;
-        let ready = |e: &epoll::Event| {
-            let (flags, data) = (e.flags, e.data);
-            let readable = flags.intersects(epoll::EventFlags::IN | over);
-            let writable = flags.intersects(epoll::EventFlags::OUT | over);
-            (data.u64(), Ready { readable, writable })
-        };
-        events.iter().map(ready).collect()
-    }
-}
 
 /// Raises the number of files that this process may have open as far as it goes without rights: by default it is
 /// 1024, for programs of the seventies' `select`.

@@ -10,9 +10,9 @@ use midpath_ndn::link::frame::MAX_FRAME;
 use midpath_ndn::{Frame, Header};
 use midpath_ndn_forwarder::management::{Reach, uri};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Scope};
+use midpath_node::poller::{Ready, Wants};
 
 use super::{DATAGRAMS, LISTENER, Link, Listener, REASONS, Station};
-use crate::ndn::poller::Ready;
 use crate::ndn::stream::{Reason, Socket, Stream};
 use crate::ndn::udp::BATCH;
 
@@ -69,8 +69,8 @@ impl Station {
         self.counted.refused += 1;
         self.say(format!("cannot accept a connection: {why}"));
         match &self.listeners[place] {
-            Listener::Unix(socket) => self.poller.remove(socket),
-            Listener::Tcp(socket) => self.poller.remove(socket),
+            Listener::Unix(socket) => drop(self.poller.remove(socket)),
+            Listener::Tcp(socket) => drop(self.poller.remove(socket)),
         }
         self.deaf.push(place);
     }
@@ -80,8 +80,8 @@ impl Station {
         for place in std::mem::take(&mut self.deaf) {
             let token = LISTENER | place as u64;
             let again = match &self.listeners[place] {
-                Listener::Unix(socket) => self.poller.add(socket, token, false),
-                Listener::Tcp(socket) => self.poller.add(socket, token, false),
+                Listener::Unix(socket) => self.poller.add(socket, token, Wants::Read),
+                Listener::Tcp(socket) => self.poller.add(socket, token, Wants::Read),
             };
             if again.is_err() {
                 self.deaf.push(place);
@@ -95,7 +95,7 @@ impl Station {
             self.counted.refused += 1;
             return None;
         };
-        if self.poller.add(&socket, face.0, false).is_err() {
+        if self.poller.add(&socket, face.0, Wants::Read).is_err() {
             self.forwarder.remove_face(face);
             self.counted.refused += 1;
             return None;
@@ -180,7 +180,7 @@ impl Station {
         let Some(udp) = self.udp.get_mut(&place) else { return };
         self.counted.unsent += udp.flush();
         if udp.waits && !udp.is_waiting() {
-            udp.waits = self.poller.change(udp.socket(), DATAGRAMS | place as u64, false).is_err();
+            udp.waits = self.poller.change(udp.socket(), DATAGRAMS | place as u64, Wants::Read).is_err();
         }
     }
 
@@ -222,7 +222,7 @@ impl Station {
                     };
                     self.counted.unsent += u64::from(!sent);
                     if udp.is_waiting() && !udp.waits {
-                        udp.waits = self.poller.change(udp.socket(), DATAGRAMS | *socket as u64, true).is_ok();
+                        udp.waits = self.poller.change(udp.socket(), DATAGRAMS | *socket as u64, Wants::Both).is_ok();
                     }
                 }
                 None => {}
@@ -244,7 +244,8 @@ impl Station {
             return self.close(face, reason, now);
         }
         let waits = stream.waiting() > 0;
-        if waits != stream.waits && self.poller.change(stream.socket(), face.0, waits).is_ok() {
+        let wants = if waits { Wants::Both } else { Wants::Read };
+        if waits != stream.waits && self.poller.change(stream.socket(), face.0, wants).is_ok() {
             stream.waits = waits;
         }
     }
@@ -256,13 +257,13 @@ impl Station {
         match link {
             Link::Stream(stream) => {
                 self.waiting -= stream.waiting();
-                self.poller.remove(stream.socket());
+                let _ = self.poller.remove(stream.socket());
             }
             Link::Udp { socket, remote, .. } => {
                 if let Some(udp) = self.udp.get_mut(&socket) {
                     udp.remove(remote);
                     if udp.is_connected() {
-                        self.poller.remove(udp.socket());
+                        let _ = self.poller.remove(udp.socket());
                         self.udp.remove(&socket);
                     }
                 }

@@ -9,6 +9,7 @@ use midpath_ndn_forwarder::management::{Action, Reach, uri};
 use midpath_ndn_forwarder::rib::{CHILD_INHERIT, ORIGIN_STATIC, Route};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Rated};
 use midpath_node::gateway;
+use midpath_node::poller::Wants;
 use rustix::net::sockopt;
 
 use super::faces::scope;
@@ -145,7 +146,7 @@ impl Station {
     fn add_socket(&mut self, udp: Udp) -> std::io::Result<usize> {
         let place = self.sockets;
         self.sockets += 1;
-        self.poller.add(udp.socket(), DATAGRAMS | place as u64, false)?;
+        self.poller.add(udp.socket(), DATAGRAMS | place as u64, Wants::Read)?;
         self.udp.insert(place, udp);
         Ok(place)
     }
@@ -155,7 +156,7 @@ impl Station {
         let socket = gateway::connect(to).map_err(|e| e.to_string())?;
         self.connections += 1;
         let id = self.connections;
-        self.poller.add(&socket, CONNECTING | id, true).map_err(|e| e.to_string())?;
+        self.poller.add(&socket, CONNECTING | id, Wants::Both).map_err(|e| e.to_string())?;
         self.connecting.insert(id, Connecting { socket, to, purpose, until: now.saturating_add(PATIENCE) });
         Ok(())
     }
@@ -167,7 +168,7 @@ impl Station {
             return self.give_up(id, &why.to_string(), now);
         }
         let Some(Connecting { socket, to, purpose, .. }) = self.connecting.remove(&id) else { return };
-        self.poller.remove(&socket);
+        let _ = self.poller.remove(&socket);
         let local = socket.local_addr().map_or_else(|_| String::new(), |at| uri(Reach::Tcp, at));
         let persistency = match purpose {
             For::Known(_) => Persistency::Permanent,
@@ -186,7 +187,7 @@ impl Station {
 
     fn give_up(&mut self, id: u64, why: &str, now: Time) {
         let Some(Connecting { socket, to, purpose, .. }) = self.connecting.remove(&id) else { return };
-        self.poller.remove(&socket);
+        let _ = self.poller.remove(&socket);
         match purpose {
             For::Known(place) => self.failed(place, to, why, now),
             For::Command(request, _) => self.forwarder.face_made(now, request, Err(why)),

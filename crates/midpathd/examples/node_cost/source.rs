@@ -12,13 +12,13 @@ use std::time::Instant;
 use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PortId};
 use midpath_core::units::{Rate, Time};
 use midpath_core::wire;
-use midpath_link::{PublicKey, SecretKey};
+use midpath_link::{LinkId, PublicKey, SecretKey};
 use midpath_node::overlay::{self, Neighbour, Overlay};
 use midpath_node::station::{Links, PlainLinks};
 use midpath_node::udp::{Outbox, Udp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::hop::Case;
+use crate::hop::Case;
 
 /// Bytes of a datagram, with IP's and UDP's headers: as long as Ethernet carries.
 pub const DATAGRAM: u32 = 1500;
@@ -136,7 +136,7 @@ impl End {
         let mut packets = 0;
         while self.udp.take()? {
             for (from, datagram) in self.udp.datagrams() {
-                packets += u64::from(self.links.receive(now, from, datagram, &mut self.out).is_some());
+                packets += u64::from(self.links.receive(now, LinkId::Udp(from), datagram, &mut self.out).is_some());
             }
             if !self.udp.is_full() {
                 break;

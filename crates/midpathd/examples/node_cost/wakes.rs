@@ -6,10 +6,9 @@ use std::num::NonZeroU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use midpathd::priority;
 use rustix::event::{Timespec, poll};
 use serde_json::{Value, json};
-
-use crate::priority;
 
 /// How long it sleeps: what a packet of 1,500 B takes at 50 Mbps.
 const NAP: Duration = Duration::from_micros(240);

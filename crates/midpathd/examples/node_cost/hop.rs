@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "it is real time that is measured")]
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,11 +23,10 @@ use midpath_node::station::{Links, Station};
 use midpath_node::udp::{Calls, Udp};
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
+use midpathd::priority;
 use serde_json::{Value, json};
 
-use super::source::{Chain, DATAGRAM, HEADERS, RouterLinks};
-use crate::error::{Error, Tried};
-use crate::priority;
+use crate::source::{Chain, DATAGRAM, HEADERS, RouterLinks};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -111,8 +111,8 @@ impl Hop {
             self.cpu_us().map_or("none".into(), |us| format!("{us:.2}")),
             self.mbps(),
             self.kept().map_or(String::new(), |kept| format!("{kept:.2}")),
-            self.late.quantile_us(0.5),
-            self.late.quantile_us(0.99),
+            self.late.quantile_us(0.5).unwrap_or_default(),
+            self.late.quantile_us(0.99).unwrap_or_default(),
         )
     }
 
@@ -125,7 +125,7 @@ impl Hop {
             "priority": self.priority(), "cpu_us": self.cpu_us(), "cpu_s": self.cpu.as_secs_f64(),
             "seconds": self.time.as_secs_f64(), "forwarded": self.forwarded, "arrived": self.arrived,
             "mbps": self.mbps(), "kept_percent": self.kept(), "datagrams_a_call": {"sent": sent, "taken": taken},
-            "late_us_at_most": {"p50": self.late.quantile_us(0.5), "p99": self.late.quantile_us(0.99)},
+            "late_us_at_most": {"p50": self.late.quantile_us(0.5).unwrap_or_default(), "p99": self.late.quantile_us(0.99).unwrap_or_default()},
         })
     }
 }
@@ -136,9 +136,8 @@ fn cpu() -> Duration {
 }
 
 /// Measures one case for so long.
-pub fn run(case: Case, time: Duration) -> Result<Hop, Error> {
-    let failed = || "the loopback interface failed".to_owned();
-    let chain = Chain::new(case).tried(failed)?;
+pub fn run(case: Case, time: Duration) -> Result<Hop, Box<dyn Error>> {
+    let chain = Chain::new(case)?;
     let Chain { source, router, links, arrived } = chain;
     let host = host(case)?;
     let over = AtomicBool::new(false);
@@ -152,8 +151,8 @@ pub fn run(case: Case, time: Duration) -> Result<Hop, Error> {
             over.store(true, Ordering::Relaxed);
             hop
         });
-        let hop = hop.join().expect("the router's thread ends").tried(failed)?;
-        feeding.join().expect("the source's thread ends").tried(failed)?;
+        let hop = hop.join().expect("the router's thread ends")?;
+        feeding.join().expect("the source's thread ends")?;
         Ok(hop)
     })
 }
@@ -194,12 +193,8 @@ fn route<L: Links>(
     })
 }
 
-fn wrong(e: impl std::fmt::Display) -> Error {
-    Error::Machine(format!("the measured network: {e}"))
-}
-
 /// The router: the middle node of three.
-fn host(case: Case) -> Result<Host, Error> {
+fn host(case: Case) -> Result<Host, Box<dyn Error>> {
     let rate = case.rate.0;
     let text = format!(
         "scheme = \"udp\"\nqueue = {{ limit = \"1000 packets\" }}\n[topology]\n\
@@ -208,11 +203,9 @@ fn host(case: Case) -> Result<Host, Error> {
          {{ a = \"r\", b = \"b\", rate = \"{rate} bps\", delay = \"1 us\" }}]\n\
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 MB\"\n"
     );
-    let setup =
-        midpath_sim::prepare(&text, Path::new("."), &RunOptions::default(), &Catalogue::standard()).map_err(wrong)?;
+    let setup = midpath_sim::prepare(&text, Path::new("."), &RunOptions::default(), &Catalogue::standard())?;
     let router = NodeId(1);
-    let node =
-        setup.pulled_network().map_err(wrong)?.nodes.into_iter().nth(router.0 as usize).expect("a node of three");
+    let node = setup.pulled_network()?.nodes.into_iter().nth(router.0 as usize).expect("a node of three");
     let settings = Settings {
         transport: setup.transport().expect("UDP is one"),
         mtu: DATAGRAM - HEADERS,

@@ -1,18 +1,15 @@
-//! Measures a node on this machine: CPU per packet-hop, shaper accuracy, wake-up latency.
+//! What is asked for, and the tables.
 
-mod hop;
-mod source;
-mod wakes;
-
+use std::error::Error;
 use std::fs;
 use std::time::Duration;
 
+use clap::Parser;
 use midpath_core::units::Rate;
 use serde_json::{Value, json};
 
-use crate::error::Error;
-use hop::{Case, Hop};
-use wakes::Wakes;
+use crate::hop::{self, Case, Hop};
+use crate::wakes::{self, Wakes};
 
 /// What the shaper is to keep.
 const SHAPED: Rate = Rate::from_mbps(50);
@@ -32,12 +29,21 @@ const HOW: [(&str, &str); 4] = [
     ("wakes", "A thread sleeps for 240 us (1,500 B at 50 Mbps) again and again by ppoll, with a timer slack of 1 ns."),
 ];
 
-/// Measures for so many seconds a row, and prints tables, or one JSON object.
-pub fn measure(seconds: f64, json: bool) -> Result<(), Error> {
-    let time = Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|time| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(time))
-        .ok_or_else(|| Error::Usage(format!("--seconds {seconds}: must be from 0.1 to 3600")))?;
+/// What is asked for.
+#[derive(Parser)]
+struct Asked {
+    /// How long each row is measured.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// For machines: one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures, and prints tables, or one JSON object.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let Asked { seconds, json } = Asked::parse();
+    let time = Duration::try_from_secs_f64(seconds)?;
     if !json {
         println!("# What a node does on this machine\n\n{}; midpathd {}; {seconds} s a row.\n", machine(), VERSION);
         println!("{}", Hop::HEAD);
