@@ -1,7 +1,7 @@
 //! The active end of a TCP: sends the flow's bytes, then its FIN.
 //!
 //! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing. Recovery works
-//! on the [`Scoreboard`]: one record for each segment that is outstanding.
+//! on the scoreboard: one record for each segment that is outstanding.
 //!
 //! | file in `sender` | subject |
 //! |---|---|
