@@ -26,7 +26,6 @@ pub mod prr;
 pub mod receiver;
 pub mod rtt;
 mod scheme;
-pub mod scoreboard;
 pub(crate) mod segment;
 pub mod sender;
 mod settings;

@@ -1,25 +1,30 @@
 //! The active end of a TCP: sends the flow's bytes, then its FIN.
 //!
-//! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates
-//! nothing; what was sent is not recorded per segment, for everything that recovery needs follows
-//! from SND.UNA, SND.NXT and the [`Scoreboard`]'s ranges. Files: `sender/connect.rs` (handshake,
-//! FIN, giving up), `sender/ack.rs` (what an ACK means), `sender/recovery.rs` (fast recovery,
-//! timeouts), `sender/rack.rs` (what is lost by its time of sending), `sender/undo.rs` (recoveries that were in vain),
-//! `sender/probe.rs` (probes for lost tails), `sender/overtaken.rs` (repair where the network stores),
-//! `sender/transmit.rs` (what is sent next, and when), `sender/supply.rs` (streams that are handed over piece by piece),
-//! `sender/time_wait.rs` (what is left when all is over), `sender/half.rs` (what it is where data go
-//! both ways), `sender/rates.rs` (delivery-rate samples).
+//! The fast path (nothing lost, nothing reported by SACK) touches a dozen words and allocates nothing. Recovery works
+//! on the scoreboard: one record for each segment that is outstanding.
+//!
+//! | file in `sender` | subject |
+//! |---|---|
+//! | `connect.rs`, `time_wait.rs` | handshake, FIN, giving up; what is left when all is over |
+//! | `ack.rs` | what an ACK means |
+//! | `scoreboard.rs`, `lost.rs` | what is outstanding; what of it is lost, and sent again |
+//! | `recovery.rs`, `undo.rs` | fast recovery, timeouts; recoveries that were in vain |
+//! | `rack.rs`, `overtaken.rs` | what is lost by its time of sending; the same where the network stores |
+//! | `probe.rs`, `ask.rs` | probes for lost tails; headers alone that ask the network |
+//! | `transmit.rs`, `supply.rs` | what is sent next, and when; streams that are handed over piece by piece |
+//! | `half.rs`, `rates.rs` | ends where data go both ways; delivery-rate samples |
 
 mod ack;
 mod ask;
 mod connect;
 mod half;
+mod lost;
 mod overtaken;
 mod probe;
 mod rack;
 mod rates;
-mod record;
 mod recovery;
+pub(crate) mod scoreboard;
 mod supply;
 pub(super) mod time_wait;
 mod transmit;
@@ -36,7 +41,7 @@ use overtaken::Overtaken;
 use probe::Probes;
 use rack::Rack;
 use rates::Rates;
-use record::SendRecord;
+use scoreboard::Scoreboard;
 use supply::Supply;
 use undo::Undo;
 
@@ -44,7 +49,6 @@ use super::cc::{NetworkAssisted, View, Window};
 use super::ecn::{self, Agreed, Marks};
 use super::prr::Prr;
 use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
 use super::segment::Ends;
 use super::settings::{Settings, UNLIMITED};
 
@@ -145,9 +149,8 @@ pub struct Sender<C> {
     sent_at: Time,
     validated_at: Time,
     /// What is outstanding.
-    record: SendRecord,
-    stats: FlowReport,
     board: Scoreboard,
+    stats: FlowReport,
     ecn: EcnState,
     /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0
     /// before the first.
@@ -198,7 +201,6 @@ impl<C: NetworkAssisted> Sender<C> {
             partial: 0,
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
-            record: SendRecord::default(),
             sent_at: Time::ZERO,
             validated_at: Time::ZERO,
             undo: None,
@@ -255,6 +257,14 @@ impl<C: NetworkAssisted> Sender<C> {
         self.nxt - self.una
     }
 
+    /// What must be so between events.
+    #[inline]
+    fn check(&self) {
+        debug_assert!(self.board.is_consistent(self.una, self.nxt), "{:?}", self.board);
+        debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
+        debug_assert!(self.phase == Phase::Open || self.una < self.recover, "nothing is left to repair");
+    }
+
     fn sack_on(&self) -> bool {
         self.ends.sack
     }
@@ -273,10 +283,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Bytes estimated to be in the network.
     pub fn pipe(&self) -> u64 {
         match self.phase {
-            Phase::Open => self.flight() - self.board.sacked() - self.overtaken.as_ref().map_or(0, |o| o.lost()),
+            Phase::Open => {
+                self.flight() - self.board.sacked() - self.overtaken.as_ref().map_or(0, |_| self.board.missing())
+            }
             // RFC 6582 inflates the window instead of deflating the pipe.
             Phase::Recovery if !self.sack_on() => self.flight(),
-            Phase::Recovery | Phase::Loss => self.board.pipe(self.una, self.nxt),
+            Phase::Recovery | Phase::Loss => self.board.pipe(),
         }
     }
 
@@ -403,6 +415,7 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
         if self.una > self.end {
             self.on_all_acknowledged(packet, ctx);
         }
+        self.check();
         self.arm(ctx);
     }
 
@@ -432,6 +445,7 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
             self.control.on_poke(&view, ctx);
             self.pace_again(ctx.now);
         }
+        self.check();
         self.arm(ctx);
     }
 

@@ -4,10 +4,10 @@ use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
+use super::scoreboard::{Sent, duplicate};
 use super::{Phase, Sender};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
-use crate::transport::scoreboard::duplicate;
 
 /// The least time between two answers to segments out of turn: Linux' `tcp_invalid_ratelimit`.
 const CHALLENGES: Time = Time::from_ms(500);
@@ -41,6 +41,18 @@ pub(super) struct News {
     pub duplicated: Option<(u64, u64)>,
     /// The timestamp that it echoes.
     pub echo: Option<u32>,
+}
+
+/// What the scoreboard has made of an ACK.
+struct Taken {
+    /// The first whole segment that it acknowledges.
+    first: Option<Sent>,
+    /// Bytes that it acknowledges and that had been SACKed.
+    passed: u64,
+    /// Bytes that it SACKs for the first time.
+    fresh: u64,
+    /// It has SACK blocks, or the scoreboard had something to tell before.
+    reordered: bool,
 }
 
 impl News {
@@ -78,10 +90,8 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let ack = said.max(self.una);
-        self.note_arrivals(packet, ack, ctx.now);
-        self.note_evidence(packet, ack, ctx.now);
-        self.note_delivered(packet, ack, ctx.now);
-        let mut news = self.take_numbers(packet, said, ctx.now);
+        let taken = self.take_in(packet, ack, ctx.now);
+        let mut news = self.take_numbers(packet, said, &taken, ctx.now);
         if news.acked > 0 {
             ctx.acknowledged(self.una.min(self.end));
         }
@@ -123,9 +133,43 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// Takes in acknowledgement number, window and SACK blocks.
+    /// The scoreboard learns what an ACK of all below `ack` says (RFC 6675, §5, step A), and all who reason about the
+    /// order of sending learn what has arrived.
     #[inline]
-    fn take_numbers(&mut self, packet: &Packet, ack: u64, now: Time) -> News {
+    fn take_in(&mut self, packet: &Packet, ack: u64, now: Time) -> Taken {
+        let reordered = packet.sack_len > 0 || !self.board.is_empty();
+        let watch = reordered || self.phase != Phase::Open || C::SAMPLES || self.overtaken.is_some();
+        if !watch && self.board.lost() == 0 {
+            let first = if ack > self.una { self.board.pass(ack) } else { None };
+            return Taken { first, passed: 0, fresh: 0, reordered };
+        }
+        self.take_in_order(packet, ack, reordered, now)
+    }
+
+    /// The same where something is lost, or the order of sending matters.
+    fn take_in_order(&mut self, packet: &Packet, ack: u64, reordered: bool, now: Time) -> Taken {
+        let mut taken = Taken { first: None, passed: 0, fresh: 0, reordered };
+        let (repeats, sacked) = (self.board.retrans() > 0, self.board.sacked());
+        self.board.expect_news();
+        if ack > self.una {
+            taken.first = self.board.acknowledged(ack);
+            taken.passed = sacked - self.board.sacked();
+        }
+        if packet.sack_len > 0 && self.sack_on() {
+            taken.fresh = self.board.update(packet, self.ends.own);
+        }
+        self.note_arrivals(packet, ack, now);
+        let evidence = repeats || self.phase == Phase::Loss || reordered && self.adapts();
+        if evidence && self.overtaken.is_none() {
+            self.note_evidence(now);
+        }
+        self.note_delivered(now);
+        taken
+    }
+
+    /// Takes in acknowledgement number and window.
+    #[inline]
+    fn take_numbers(&mut self, packet: &Packet, ack: u64, taken: &Taken, now: Time) -> News {
         let (flight, acked) = (self.flight(), ack.saturating_sub(self.una));
         let edge = ack + self.ends.send_window(packet);
         // RFC 5681, §2: a duplicate moves neither the number nor the window, carries nothing, and
@@ -134,10 +178,12 @@ impl<C: NetworkAssisted> Sender<C> {
         let mut news = News {
             now,
             acked,
-            delivered: acked,
+            delivered: acked - taken.passed + taken.fresh,
             rtt: None,
             flight,
-            duplicate: repeats && edge == self.edge && !self.sack_on(),
+            // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above
+            // SND.UNA.
+            duplicate: if self.sack_on() { acked == 0 && taken.fresh > 0 } else { repeats && edge == self.edge },
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
@@ -155,13 +201,15 @@ impl<C: NetworkAssisted> Sender<C> {
             self.retries = 0; // RFC 9293, §3.8.6.1: a closed window is probed for as long as the receiver answers
         }
         if acked > 0 {
-            news.rtt = self.advance(packet, ack, now);
+            news.rtt = self.advance(packet, ack, taken.first, now);
         }
         if let Some(duplicated) = news.duplicated {
             self.on_duplicate(duplicated);
         }
-        if packet.sack_len > 0 || !self.board.is_empty() || self.phase != Phase::Open {
-            self.update_board(packet, &mut news);
+        if taken.reordered || self.phase != Phase::Open {
+            let more = self.find_lost(now);
+            let again = self.find_lost_again(now);
+            news.more_lost = more || again;
         }
         if self.ecn.agreed == Agreed::Accurate && (news.delivered > 0 || newer) {
             self.count_marks(packet, &mut news);
@@ -186,9 +234,10 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// SND.UNA moves. Returns the round-trip time that this has measured.
+    /// SND.UNA has moved; `first` is the first whole segment below it. Returns the round-trip time that this has
+    /// measured.
     #[inline]
-    fn advance(&mut self, packet: &Packet, ack: u64, now: Time) -> Option<Time> {
+    fn advance(&mut self, packet: &Packet, ack: u64, first: Option<Sent>, now: Time) -> Option<Time> {
         self.una = ack;
         if let Some(supply) = &mut self.supply {
             supply.forget_below(self.una);
@@ -197,45 +246,29 @@ impl<C: NetworkAssisted> Sender<C> {
         self.limited_transmit = 0;
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
         // arrived.
-        let timed = self.record.acknowledged(self.una)?;
-        let rtt = if timed.again && !self.ends.echoes(packet, timed.at) {
-            self.note_reordered(timed, now);
+        let first = first?;
+        let rtt = if first.again() && !self.ends.echoes(packet, first.at) {
+            self.note_reordered(first.at, now);
             // The original has arrived. RFC 7323, §4.1: its timestamp says when it was sent.
             self.ends.since_echoed(packet, now).filter(|_| self.reads_timestamps())?
         } else {
-            now.saturating_sub(timed.at)
+            now.saturating_sub(first.at)
         };
         self.measured(rtt);
         Some(rtt)
     }
 
-    /// The scoreboard learns what the ACK says: RFC 6675, §5, steps A and B.
-    fn update_board(&mut self, packet: &Packet, news: &mut News) {
-        let known = if news.acked > 0 { self.board.advance(self.una) } else { 0 };
-        if self.sack_on() {
-            let fresh = self.board.update(packet, self.ends.own, self.una, self.nxt);
-            news.delivered = news.acked - known.min(news.acked) + fresh;
-            // RFC 6675, §2: with SACK, a duplicate is an ACK that reports something new above
-            // SND.UNA.
-            news.duplicate = news.acked == 0 && fresh > 0;
-        }
-        let more = self.find_lost(news.now);
-        let again = self.find_lost_again(news.now);
-        news.more_lost = more || again;
-    }
-
     /// What is lost by the scoreboard and was not before: the controller is told. Whether anything is.
     pub(super) fn find_lost(&mut self, now: Time) -> bool {
-        let before = self.board.edge();
+        let (edge, lost) = (self.board.edge(), self.board.lost());
         match self.phase {
             _ if self.overtaken.is_some() => {}
-            Phase::Loss => self.board.all_lost(self.una, self.recover),
+            Phase::Loss => self.board.all_lost(self.recover),
             _ if self.adapts() => self.find_lost_by_time(now),
-            _ => self.board.find_lost(self.una, self.settings.tcp.dup_thresh, self.window.mss),
+            _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
         }
-        let (from, to) = (before.max(self.una), self.board.edge());
-        self.note_lost(from, to, false, now);
-        to > from
+        self.note_lost(edge, self.board.edge(), false, now);
+        self.board.lost() > lost
     }
 
     #[inline]

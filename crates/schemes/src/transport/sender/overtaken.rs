@@ -11,28 +11,18 @@
 use std::collections::VecDeque;
 
 use midpath_core::packet::Packet;
-use midpath_core::ranges::RangeSet;
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::Sender;
-use super::record::{SendRecord, Timed};
+use super::scoreboard::{Arrived, Scoreboard, Sending};
 use crate::transport::cc::NetworkAssisted;
 use crate::transport::params::TcpParams;
 use crate::transport::rtt::RttEstimator;
-use crate::transport::scoreboard::blocks;
 
 /// Reordering beyond this is not waited for: the least RTO of RFC 6298, after which other senders
 /// repeat.
 const MOST_REORDERING: Time = Time::from_secs(1);
-
-/// A segment that has been sent.
-#[derive(Debug, Clone, Copy)]
-struct Mark {
-    from: u64,
-    /// When it was sent. If it has been sent again since, this mark says nothing.
-    sent: Time,
-}
 
 /// A place in the order of sending: when, and of what left at the same time, which number.
 type Place = (Time, u64);
@@ -47,12 +37,8 @@ pub(super) struct Overtaken {
     /// The same with repeats that may have arrived. It counts for other repeats only: if it was the
     /// original that came, late, nothing but repeats is repeated in vain.
     newest_repeat: Place,
-    /// Repeats on their way, in the order of sending.
-    repeats: VecDeque<Mark>,
     /// What has been overtaken, and since when, in that order.
-    suspects: VecDeque<(Mark, Time)>,
-    /// What is lost and has not been repeated.
-    lost: RangeSet,
+    suspects: VecDeque<(Sending, Time)>,
     /// The longest reordering that was taken for loss.
     reordering: Time,
     /// When something arrived last, and how far apart arrivals are: RFC 6298's estimator, without a
@@ -71,9 +57,7 @@ impl Overtaken {
             frontier: 0,
             newest: Place::default(),
             newest_repeat: Place::default(),
-            repeats: VecDeque::new(),
             suspects: VecDeque::new(),
-            lost: RangeSet::new(),
             reordering: Time::ZERO,
             last_ack: Time::ZERO,
             gaps: RttEstimator::new(&TcpParams { min_rto: Time::ZERO, ..*tcp }),
@@ -82,31 +66,10 @@ impl Overtaken {
         }
     }
 
-    /// Bytes that are lost and not yet repeated.
-    #[inline]
-    pub fn lost(&self) -> u64 {
-        self.lost.bytes()
-    }
-
-    /// The first run of bytes to repeat.
-    #[inline]
-    pub fn first(&self) -> Option<(u64, u64)> {
-        self.lost.first()
-    }
-
     /// The first segment is taken for lost without having been overtaken.
-    fn give_up(&mut self, una: u64, times: &SendRecord, sacked: &RangeSet) {
-        let end = times.of(una).map_or(una, |s| s.0);
-        sacked.missing(una, end).for_each(|(from, to)| {
-            self.lost.insert(from, to);
-        });
+    fn give_up(&mut self, board: &mut Scoreboard) {
+        board.lose(board.una());
         self.probe_at = Time::MAX;
-    }
-
-    /// `[from, to)` has been sent again.
-    pub fn repeated(&mut self, from: u64, to: u64, now: Time) {
-        self.lost.remove(from, to);
-        self.repeats.push_back(Mark { from, sent: now });
     }
 
     /// A segment up to `end` sent at `at` has arrived: `sure` if there is no doubt that it was this
@@ -137,40 +100,35 @@ impl Overtaken {
 
     /// Finds what has been overtaken.
     #[inline]
-    fn find_overtaken(&mut self, una: u64, times: &SendRecord, sacked: &RangeSet, now: Time) {
-        self.lost.remove_below(una);
-        self.frontier = self.frontier.max(una);
-        while let Some((end, timed)) = times.of(self.frontier) {
-            if !timed.again && (timed.at, self.frontier) >= self.newest {
+    fn find_overtaken(&mut self, board: &mut Scoreboard, now: Time) {
+        self.frontier = self.frontier.max(board.una());
+        while let Some(sent) = board.of(self.frontier) {
+            if !sent.again() && (sent.at, self.frontier) >= self.newest {
                 break;
             }
-            if !timed.again && sacked.containing(self.frontier).is_none() {
-                self.suspects.push_back((Mark { from: self.frontier, sent: timed.at }, now));
+            if !sent.again() && !sent.is_sacked() {
+                self.suspects.push_back((Sending { from: self.frontier, to: sent.end(), at: sent.at }, now));
             }
-            self.frontier = end;
+            self.frontier = sent.end();
         }
         let newest = self.newest.max(self.newest_repeat);
-        while let Some(mark) = self.repeats.front().copied().filter(|m| (m.sent, m.from) < newest) {
-            self.repeats.pop_front();
-            self.suspects.push_back((mark, now));
+        while let Some(repeat) = board.repeats.front().copied().filter(|r| (r.at, r.from) < newest) {
+            board.repeats.pop_front();
+            self.suspects.push_back((repeat, now));
         }
     }
 
     /// What has been overtaken for long enough is lost. Whether anything is.
     #[inline]
-    fn expire(&mut self, una: u64, base: Time, times: &SendRecord, sacked: &RangeSet, now: Time) -> bool {
+    fn expire(&mut self, base: Time, board: &mut Scoreboard, now: Time) -> bool {
         let window = self.window(base);
-        while let Some((mark, _)) = self.suspects.front().copied().filter(|s| s.1.saturating_add(window) <= now) {
+        while let Some((sending, _)) = self.suspects.front().copied().filter(|s| s.1.saturating_add(window) <= now) {
             self.suspects.pop_front();
-            if let Some((end, timed)) = times.of(mark.from.max(una))
-                && timed.at == mark.sent
-            {
-                sacked.missing(mark.from.max(una), end).for_each(|(from, to)| {
-                    self.lost.insert(from, to);
-                });
+            if let Some(from) = board.latest(&sending) {
+                board.lose(from);
             }
         }
-        !self.lost.is_empty()
+        board.missing() > 0
     }
 
     /// Something has arrived, and nothing was repeated by a timeout meanwhile.
@@ -182,15 +140,15 @@ impl Overtaken {
     }
 
     /// How much later than what has arrived the next segment was sent that is on its way.
-    fn later(&self, times: &SendRecord) -> Time {
-        let original = times.of(self.frontier).filter(|(_, t)| !t.again).map(|(_, t)| t.at);
-        let next = original.into_iter().chain(self.repeats.front().map(|m| m.sent)).min().unwrap_or_default();
+    fn later(&self, board: &Scoreboard) -> Time {
+        let original = board.of(self.frontier).filter(|sent| !sent.again()).map(|sent| sent.at);
+        let next = original.into_iter().chain(board.repeats.front().map(|repeat| repeat.at)).min().unwrap_or_default();
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 
     /// Something has arrived, and more is on its way: when to ask if that does not come.
-    fn expect(&mut self, base: Time, times: &SendRecord) {
-        self.probe_at = self.last_ack.saturating_add(self.silence(base)).saturating_add(self.later(times));
+    fn expect(&mut self, base: Time, board: &Scoreboard) {
+        self.probe_at = self.last_ack.saturating_add(self.silence(base)).saturating_add(self.later(board));
     }
 
     /// Something is sent while nothing is on its way: when to ask if that does not arrive. A round trip
@@ -208,41 +166,30 @@ impl Overtaken {
 
     /// How long nothing may arrive before it is a timeout, the `retries`th. What was overtaken is
     /// repeated a round trip later, and that takes another to be heard of.
-    fn patience(&self, retries: u32, base: Time, times: &SendRecord) -> Option<Time> {
+    fn patience(&self, retries: u32, base: Time, board: &Scoreboard) -> Option<Time> {
         let (least, most) = self.bounds;
         let once = self.gaps.rto().max(least).max(Time(base.0.saturating_mul(2)));
         let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(most);
         // What a timeout has repeated is the next to arrive, and was sent just now.
-        let later = if retries == 0 { self.later(times) } else { Time::ZERO };
+        let later = if retries == 0 { self.later(board) } else { Time::ZERO };
         self.gaps.sampled().then(|| doubled.saturating_add(later))
     }
 }
 
 impl<C: NetworkAssisted> Sender<C> {
-    /// Called before an ACK's numbers are taken in: what it reports for the first time has arrived.
+    /// Called when an ACK of all below `ack` has come, before SND.UNA moves: what it reports for the first time has
+    /// arrived.
     pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, now: Time) {
         let Some(overtaken) = &mut self.overtaken else { return };
-        let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
-        let mut news = ack > una;
-        for (from, to) in sacked.missing(una, ack) {
-            for (end, timed) in self.record.within(from, to) {
-                // Karn's algorithm, unless the timestamp says that the repeat has arrived.
-                if !timed.again || self.ends.echoes(packet, timed.at) {
-                    overtaken.arrived(timed.at, end, true);
-                }
+        for Arrived { sent, .. } in self.board.arrived() {
+            // Karn's algorithm, unless the timestamp says that the repeat has arrived.
+            let acked = sent.end() <= ack;
+            let sure = !sent.again() || acked && self.ends.echoes(packet, sent.at);
+            if sure || !acked && now.saturating_sub(sent.at) >= self.stats.rtt_min {
+                overtaken.arrived(sent.at, sent.end(), sure);
             }
         }
-        for (from, to) in blocks(packet, self.ends.own, una, nxt) {
-            for (from, to) in sacked.missing(from.max(ack), to) {
-                news = true;
-                overtaken.lost.remove(from, to);
-                for (end, timed) in self.record.within(from, to) {
-                    if !timed.again || now.saturating_sub(timed.at) >= base {
-                        overtaken.arrived(timed.at, end, !timed.again);
-                    }
-                }
-            }
-        }
+        let news = ack > self.una || !self.board.arrived().is_empty();
         if news && self.retries == 0 {
             overtaken.hear(now);
         } else if news {
@@ -252,13 +199,13 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Called when SND.UNA has moved over a segment that had been repeated and whose repeat has not
     /// arrived.
-    pub(super) fn note_reordered(&mut self, timed: Timed, now: Time) {
+    pub(super) fn note_reordered(&mut self, at: Time, now: Time) {
         let base = self.stats.rtt_min;
         // What a timeout has repeated was not reordered but waited.
-        if timed.at != self.gave_up.0
+        if at != self.gave_up.0
             && let Some(overtaken) = &mut self.overtaken
         {
-            overtaken.was_reordered(now.saturating_sub(timed.at), base);
+            overtaken.was_reordered(now.saturating_sub(at), base);
         }
     }
 
@@ -267,23 +214,23 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
-        let (base, sacked) = (self.stats.rtt_min, self.board.reported());
-        overtaken.find_overtaken(self.una, &self.record, sacked, now);
+        let base = self.stats.rtt_min;
+        overtaken.find_overtaken(&mut self.board, now);
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
             self.rto_at = Time::MAX; // RFC 8985, §7.3: the timer starts anew with a probe
-            overtaken.give_up(self.una, &self.record, sacked);
+            overtaken.give_up(&mut self.board);
         } else if overtaken.last_ack == now {
-            overtaken.expect(base, &self.record);
+            overtaken.expect(base, &self.board);
         }
         if self.una == self.nxt {
             overtaken.probe_at = Time::MAX;
         }
         // Controllers hear of losses before anything is repeated: the window may be what the
         // network had room for.
-        let before = overtaken.lost();
-        let any = overtaken.expire(self.una, base, &self.record, sacked, now);
-        if overtaken.lost() > before {
+        let before = self.board.missing();
+        let any = overtaken.expire(base, &mut self.board, now);
+        if self.board.missing() > before {
             let pipe = self.pipe();
             self.control.on_overtaken(&mut self.window, pipe);
         }
@@ -301,7 +248,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// as any packet does.
     #[inline]
     pub(super) fn patience(&self) -> Time {
-        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.record));
+        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.board));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
@@ -316,9 +263,9 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn ask(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.lower_threshold(ctx.now);
         self.gave_up = (ctx.now, self.nxt);
-        self.board.forget_if_reneged(self.una);
+        self.board.forget_if_reneged();
         if let Some(overtaken) = &mut self.overtaken {
-            overtaken.give_up(self.una, &self.record, self.board.reported());
+            overtaken.give_up(&mut self.board);
         }
         // What waits fills the window; the first segment is repeated all the same.
         self.window.set(self.window.ssthresh.max(self.pipe() + self.window.mss));

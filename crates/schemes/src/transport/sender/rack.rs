@@ -1,22 +1,18 @@
-//! What is lost by its time of sending: RACK (RFC 8985, §6) on the records of [`SendRecord`], one for each segment.
+//! What is lost by its time of sending: RACK (RFC 8985, §6) on the scoreboard's records, one for each segment.
 //!
 //! Segments that were sent once stand in the order of sending, so one edge on the scoreboard separates those that are
-//! lost from the others. Repeats have an order of their own, which [`Rack::repeats`] keeps. So no list of all segments
+//! lost from the others. Repeats have an order of their own, which the scoreboard keeps, too. So no list of all segments
 //! in order of time is needed (RFC 8985, §6.2, step 5), and each ACK looks at what has become lost and one more.
 //!
 //! With `loss_detection = "rfc6675"` only repeats are looked at in this way, for RFC 6675 leaves them to the timer.
 //! Where the network stores, repeats wait beside others, and send times say less.
-//!
-//! [`SendRecord`]: super::record::SendRecord
-
-use std::collections::VecDeque;
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::ack::News;
-use super::record::Timed;
+use super::scoreboard::{Arrived, RETRANS, Scoreboard, Sending, Sent};
 use super::{Phase, Sender, State};
 use crate::transport::cc::NetworkAssisted;
 
@@ -24,14 +20,6 @@ use crate::transport::cc::NetworkAssisted;
 const PERSIST: u32 = 16;
 /// Linux's bound of `reo_wnd_steps`. SRTT bounds the window long before.
 const MOST_STEPS: u32 = 255;
-
-/// A segment that was sent again. If it has been sent once more since, this says nothing.
-#[derive(Debug, Clone, Copy)]
-struct Repeat {
-    from: u64,
-    to: u64,
-    at: Time,
-}
 
 /// What RACK knows of a connection in which something arrived out of order.
 #[derive(Debug)]
@@ -54,8 +42,6 @@ pub(super) struct Rack {
     /// When more will be lost if it has not arrived (§6.2, step 5). RFC 8985 waits for the last segment that this can
     /// be said of, this for the first: what is lost is known sooner.
     pub due: Time,
-    /// Repeats in the order of sending.
-    repeats: VecDeque<Repeat>,
     /// What the last rescue repeated (RFC 6675, NextSeg, rule 4). It was a guess: what arrives of
     /// it is most likely the original, and says nothing of what was sent before the repeat.
     guess: (u64, u64),
@@ -73,7 +59,6 @@ impl Default for Rack {
             steps: 1,
             persist: 0,
             due: Time::MAX,
-            repeats: VecDeque::new(),
             guess: (0, 0),
         }
     }
@@ -85,23 +70,18 @@ impl Rack {
         self.guess = (from, to);
     }
 
-    /// No repeat is on its way.
-    pub fn forget_repeats(&mut self) {
-        self.repeats.clear();
-    }
-
     /// A repeat was in vain: packets are reordered by more than was waited for.
     pub fn see_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// §6.2, steps 2 and 3: a segment up to `end`, sent at `timed`, has arrived; all up to `highest` had before.
-    fn arrived(&mut self, end: u64, timed: Timed, highest: u64, now: Time) {
-        if (timed.at, end) > self.newest {
-            (self.newest, self.rtt) = ((timed.at, end), now.saturating_sub(timed.at));
+    /// §6.2, steps 2 and 3: a segment has arrived; all up to `highest` had before.
+    fn arrived(&mut self, sent: Sent, highest: u64, now: Time) {
+        if (sent.at, sent.end()) > self.newest {
+            (self.newest, self.rtt) = ((sent.at, sent.end()), now.saturating_sub(sent.at));
         }
-        self.highest = self.highest.max(end);
-        self.reordering_seen |= end < highest && !timed.again;
+        self.highest = self.highest.max(sent.end());
+        self.reordering_seen |= sent.end() < highest && !sent.again();
     }
 
     /// §6.2, step 4, for an ACK that reports a duplicate: the window grows, once a round trip.
@@ -128,8 +108,8 @@ impl Rack {
 
     /// The next repeat that was sent longer than `window` before something that has arrived. With `timer`, a round
     /// trip and that ago is enough.
-    fn overdue(&mut self, window: Time, timer: bool, now: Time) -> Option<Repeat> {
-        let Repeat { at, to, .. } = *self.repeats.front()?;
+    fn overdue(&mut self, board: &mut Scoreboard, window: Time, timer: bool, now: Time) -> Option<Sending> {
+        let Sending { at, to, .. } = *board.repeats.front()?;
         let lost = if timer {
             (at, to) < self.newest && self.deadline(at, window) <= now
         } else {
@@ -138,7 +118,7 @@ impl Rack {
         if !lost && timer && (at, to) < self.newest {
             self.due = self.due.min(self.deadline(at, window));
         }
-        if lost { self.repeats.pop_front() } else { None }
+        if lost { board.repeats.pop_front() } else { None }
     }
 }
 
@@ -151,14 +131,12 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// `[from, to)` has been sent again, in order to repair a loss.
     pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
-        let none = !self.board.has_repeats();
+        if self.board.retrans() == 0 && self.overtaken.is_none() {
+            self.board.repeats.clear();
+        }
         self.board.retransmitted(from, to);
-        if self.sack_on() {
-            let rack = self.rack.get_or_insert_default();
-            if none {
-                rack.forget_repeats();
-            }
-            rack.repeats.push_back(Repeat { from, to, at: now });
+        if self.sack_on() || self.overtaken.is_some() {
+            self.board.repeats.push_back(Sending { from, to, at: now });
         }
         if let Some(undo) = &mut self.undo {
             undo.repeated(from, to, now);
@@ -180,39 +158,22 @@ impl<C: NetworkAssisted> Sender<C> {
         adapts && packet.sack_len > 0
     }
 
-    /// Called before an ACK's numbers are taken in: when what it reports for the first time was
-    /// sent.
-    #[inline]
-    pub(super) fn note_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
-        let reordered = packet.sack_len > 0 || !self.board.is_empty();
-        if self.board.has_repeats() || self.phase == Phase::Loss || reordered && self.adapts() {
-            self.take_evidence(packet, ack, now);
-        }
-    }
-
-    fn take_evidence(&mut self, packet: &Packet, ack: u64, now: Time) {
-        let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
+    /// Called when an ACK has come, before SND.UNA moves, with what it reports for the first time.
+    pub(super) fn note_evidence(&mut self, now: Time) {
+        let (una, base) = (self.una, self.stats.rtt_min);
         let outstanding = if self.phase == Phase::Loss { self.recover } else { 0 };
         let (rack, undo) = (self.rack.get_or_insert_default(), &mut self.undo);
         let (guess, highest) = (rack.guess, rack.highest.max(una));
-        // §6.2, step 2: what comes within less than a round trip of its repeat is the
-        // original. Where queues grew, the least round trip is far below today's: so not from a
-        // guess, which may follow its original at once.
-        let mut arrived = |(end, timed): (u64, Timed)| {
-            let guessed = guess.0 < end && end <= guess.1;
-            if !timed.again || (now.saturating_sub(timed.at) >= base && !guessed) {
-                rack.arrived(end, timed, highest, now);
+        for Arrived { sent, .. } in self.board.arrived() {
+            // §6.2, step 2: what comes within less than a round trip of its repeat is the
+            // original. Where queues grew, the least round trip is far below today's: so not from a
+            // guess, which may follow its original at once.
+            let guessed = guess.0 < sent.end() && sent.end() <= guess.1;
+            if !sent.again() || (now.saturating_sub(sent.at) >= base && !guessed) {
+                rack.arrived(*sent, highest, now);
             }
-            if let Some(undo) = undo.as_mut().filter(|_| !timed.again && end <= outstanding) {
+            if let Some(undo) = undo.as_mut().filter(|_| !sent.again() && sent.end() <= outstanding) {
                 undo.original_arrived();
-            }
-        };
-        for (from, to) in sacked.missing(una, ack) {
-            self.record.within(from, to).for_each(&mut arrived);
-        }
-        for (from, to) in self.board.news(packet, self.ends.own, una, nxt) {
-            for (from, to) in sacked.missing(from.max(ack), to) {
-                self.record.within(from, to).for_each(&mut arrived);
             }
         }
     }
@@ -243,42 +204,37 @@ impl<C: NetworkAssisted> Sender<C> {
             self.rack = Some(rack);
             return;
         }
-        let mut edge = self.board.edge().max(self.una);
-        'all: for (from, to) in self.board.reported().missing(edge, self.nxt) {
-            for (end, timed) in self.record.within(from, to) {
-                let due = rack.deadline(timed.at, window);
-                let overtaken = (timed.at, end) < rack.newest;
-                if timed.again {
-                    // Those sent again are in an order of their own.
-                    if overtaken && due <= now && !self.board.on_its_way(end - 1) {
-                        edge = end.min(to);
-                    }
-                } else if overtaken && due <= now {
-                    edge = end.min(to);
-                } else {
-                    rack.due = if overtaken { due } else { Time::MAX };
-                    break 'all;
-                }
+        let mut edge = self.board.edge();
+        for i in self.board.place(edge).. {
+            let Some(sent) = self.board.get(i) else { break };
+            let (due, overtaken) = (rack.deadline(sent.at, window), (sent.at, sent.end()) < rack.newest);
+            if sent.is_sacked() {
+                edge = if self.board.begin_of(i) <= edge { sent.end() } else { edge };
+            } else if overtaken && due <= now && !sent.has(RETRANS) {
+                edge = sent.end();
+            } else if !sent.again() {
+                // Those sent again are in an order of their own.
+                rack.due = if overtaken { due } else { Time::MAX };
+                break;
             }
         }
-        self.board.raise_edge(edge);
+        self.board.set_edge(edge);
         self.rack = Some(rack);
     }
 
     /// The same for repeats. Whether any is lost.
     pub(super) fn find_lost_again(&mut self, now: Time) -> bool {
-        if !self.board.has_repeats() || self.settings.stores {
+        if self.board.retrans() == 0 || self.settings.stores {
             return false;
         }
         let Some(mut rack) = self.rack.take() else { return false };
         let (window, timer) = (self.reordering_window(&rack), self.adapts());
         let mut lost = 0;
-        while let Some(Repeat { from, to, at }) = rack.overdue(window, timer, now) {
-            let from = from.max(self.una);
-            if from < to && self.record.of(from).is_some_and(|(_, timed)| timed.at == at) {
-                let again = self.board.lost_again(from, to);
+        while let Some(repeat) = rack.overdue(&mut self.board, window, timer, now) {
+            if let Some(from) = self.board.latest(&repeat) {
+                let again = self.board.lost_again(from, repeat.to);
                 if again > 0 {
-                    self.note_lost(from, to, true, now);
+                    self.note_lost(from, repeat.to, true, now);
                 }
                 lost += again;
             }

@@ -1,7 +1,7 @@
 //! Delivery-rate samples, for controllers that ask for them: draft-ietf-ccwg-bbr, "Detailed Delivery
 //! Rate Sampling Algorithm".
 //!
-//! What the draft's packet P has beside its send time is in the record of what was sent; where a controller has no
+//! What the draft's packet P has beside its send time is on the scoreboard; where a controller has no
 //! [`SAMPLES`], none of this is compiled in.
 //!
 //! [`SAMPLES`]: CongestionController::SAMPLES
@@ -10,21 +10,14 @@ use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::Sender;
-use super::record::{SendRecord, Timed};
+use super::scoreboard::{Arrived, Scoreboard, Sent};
 use crate::transport::cc::{Ack, Lost, NetworkAssisted, Sample};
-
-/// What a segment is thought to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    InFlight,
-    Lost,
-    Delivered,
-}
 
 /// What was so when a segment was sent, of the draft's packet P.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AtSending {
-    fate: Fate,
+pub struct AtSending {
+    /// The controller was told that it is lost.
+    told_lost: bool,
     app_limited: bool,
     /// P.first_send_time, P.delivered_time.
     first_sent: Time,
@@ -33,14 +26,6 @@ pub(super) struct AtSending {
     delivered: u64,
     in_flight: u64,
     lost: u64,
-}
-
-/// A segment that has arrived.
-#[derive(Debug, Clone, Copy)]
-struct Arrived {
-    end: u64,
-    sent: Timed,
-    then: AtSending,
 }
 
 /// The connection's state C, and the rate sample RS of the ACK that is being taken in.
@@ -56,7 +41,7 @@ pub(super) struct Rates {
     /// C.delivered when the window was full the last time.
     full_at: Option<u64>,
     /// The newest of the segments that this ACK reports.
-    newest: Option<Arrived>,
+    newest: Option<(Sent, AtSending)>,
     /// C.lost before this ACK.
     lost_before: u64,
     /// One past the last byte that was taken for lost.
@@ -70,7 +55,7 @@ impl Rates {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         AtSending {
-            fate: Fate::InFlight,
+            told_lost: false,
             app_limited: self.app_limited > 0,
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,
@@ -85,35 +70,29 @@ impl Rates {
         self.lost_before = self.lost;
     }
 
-    /// UpdateRateSample, for the segments that end in what is reported for the first time.
-    fn arrived(&mut self, record: &mut SendRecord, from: u64, to: u64, now: Time) {
-        for i in record.place(from).. {
-            let Some((begin, end, sent, then)) = record.sample(i).filter(|s| s.1 <= to) else { break };
-            if then.fate == Fate::Delivered {
-                continue;
-            }
-            then.fate = Fate::Delivered;
-            self.delivered += end - begin;
-            self.delivered_at = now;
-            if self.newest.is_none_or(|n| (sent.at, end) > (n.sent.at, n.end)) {
-                self.newest = Some(Arrived { end, sent, then: *then });
-                self.first_sent = sent.at;
-            }
+    /// UpdateRateSample, for a segment that is reported for the first time.
+    fn arrived(&mut self, arrived: &Arrived, now: Time) {
+        let Arrived { begin, sent, then: Some(then) } = *arrived else { return };
+        self.delivered += sent.end() - begin;
+        self.delivered_at = now;
+        if self.newest.is_none_or(|(newest, _)| (sent.at, sent.end()) > (newest.at, newest.end())) {
+            self.newest = Some((sent, then));
+            self.first_sent = sent.at;
         }
     }
 
     /// The first segment from the `i`th on that begins below `to`, is in flight, and was sent once
     /// unless `again`: it is lost.
-    fn lose(&mut self, record: &mut SendRecord, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
-        while let Some((begin, end, sent, then)) = record.sample(*i).filter(|s| s.0 < to) {
+    fn lose(&mut self, board: &mut Scoreboard, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
+        while let Some((begin, sent, then)) = board.sample(*i).filter(|s| s.0 < to) {
             *i += 1;
-            if then.fate != Fate::InFlight || (sent.again && !again) {
+            if sent.is_sacked() || then.told_lost || (sent.again() && !again) {
                 continue;
             }
-            then.fate = Fate::Lost;
-            let (bytes, follows) = (end - begin, Some(begin) == self.hole);
+            then.told_lost = true;
+            let (bytes, follows) = (sent.end() - begin, Some(begin) == self.hole);
             self.lost += bytes;
-            self.hole = Some(end);
+            self.hole = Some(sent.end());
             return Some(Lost {
                 now,
                 bytes,
@@ -134,10 +113,10 @@ impl Rates {
             self.app_limited = 0;
         }
         let newly_lost = self.lost - self.lost_before;
-        let Arrived { sent, then, .. } = self.newest.take()?;
+        let (sent, then) = self.newest.take()?;
         let sending = sent.at.saturating_sub(then.first_sent);
         let arriving = self.delivered_at.saturating_sub(then.delivered_at);
-        let certain = !sent.again || echoed(sent.at);
+        let certain = !sent.again() || echoed(sent.at);
         Some(Sample {
             total: self.delivered,
             prior: then.delivered,
@@ -182,10 +161,15 @@ impl<C: NetworkAssisted> Sender<C> {
         let Some(rates) = &mut self.rates else { return };
         let then = rates.sent(end - from, pipe, now);
         if !again {
-            return self.record.note(then);
+            return self.board.note(then);
         }
-        let outstanding = |old: &&mut AtSending| old.fate != Fate::Delivered;
-        self.record.samples_within(from, end).filter(outstanding).for_each(|old| *old = then);
+        for i in self.board.within(from, end) {
+            if let Some((_, sent, old)) = self.board.sample(i)
+                && !sent.is_sacked()
+            {
+                *old = then;
+            }
+        }
     }
 
     /// The window is full.
@@ -196,20 +180,12 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// Called before an ACK's numbers are taken in: what it reports for the first time.
+    /// Called when an ACK has come, with what it reports for the first time.
     #[inline]
-    pub(super) fn note_delivered(&mut self, packet: &Packet, ack: u64, now: Time) {
+    pub(super) fn note_delivered(&mut self, now: Time) {
         let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return };
-        let sacked = self.board.reported();
         rates.begin();
-        rates.arrived(&mut self.record, self.una, ack, now);
-        if self.ends.sack {
-            for (from, to) in self.board.news(packet, self.ends.own, self.una, self.nxt) {
-                for (from, to) in sacked.missing(from.max(ack), to) {
-                    rates.arrived(&mut self.record, from, to, now);
-                }
-            }
-        }
+        self.board.arrived().iter().for_each(|arrived| rates.arrived(arrived, now));
     }
 
     /// What is in flight and begins in `[from, to)` is lost; what has been repeated only if `again`.
@@ -219,8 +195,8 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let Some(rates) = &mut self.rates else { return };
-        let mut i = self.record.place(from);
-        while let Some(lost) = rates.lose(&mut self.record, &mut i, to, again, now) {
+        let mut i = self.board.place(from);
+        while let Some(lost) = rates.lose(&mut self.board, &mut i, to, again, now) {
             self.control.on_lost(&mut self.window, &lost);
         }
     }
@@ -242,33 +218,51 @@ impl<C: NetworkAssisted> Sender<C> {
 
 #[cfg(test)]
 mod tests {
+    use midpath_core::packet::{SackBlock, Sequence};
+
     use super::*;
+    use crate::tcp::tests::harness::{FLOW, HOSTS};
 
     const MS: fn(u64) -> Time = Time::from_ms;
 
-    /// The connection's state with the record that it goes with.
+    /// The connection's state with the scoreboard that it goes with.
     #[derive(Default)]
     struct Bench {
         rates: Rates,
-        record: SendRecord,
+        board: Scoreboard,
     }
 
     impl Bench {
         fn sent(&mut self, from: u64, end: u64, again: bool, pipe: u64, now: Time) {
             let then = self.rates.sent(end - from, pipe, now);
             if again {
-                self.record.sent_again(from, end, now);
-                self.record.samples_within(from, end).for_each(|old| *old = then);
+                self.board.sent_again(from, end, now);
+                let place = self.board.place(from);
+                *self.board.sample(place).expect("outstanding").2 = then;
             } else {
-                self.record.sent(end, now);
-                self.record.note(then);
+                self.board.sent(end, now);
+                self.board.note(then);
             }
         }
-        fn arrived(&mut self, from: u64, to: u64, now: Time) {
-            self.rates.arrived(&mut self.record, from, to, now);
+        fn sacked(&mut self, from: u64, to: u64, now: Time) {
+            self.board.expect_news();
+            let mut packet = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+            packet.sack_len = 1;
+            let own = Sequence::after_syn(0);
+            packet.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
+            self.board.update(&packet, own);
+            self.arrived(now);
+        }
+        fn acknowledged(&mut self, to: u64, now: Time) {
+            self.board.expect_news();
+            self.board.acknowledged(to);
+            self.arrived(now);
+        }
+        fn arrived(&mut self, now: Time) {
+            self.board.arrived().iter().for_each(|arrived| self.rates.arrived(arrived, now));
         }
         fn lose(&mut self, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
-            self.rates.lose(&mut self.record, i, to, again, now)
+            self.rates.lose(&mut self.board, i, to, again, now)
         }
         fn sample(&mut self, now: Time) -> Option<Sample> {
             self.rates.generate(0, now, |_| false)
@@ -287,15 +281,15 @@ mod tests {
     #[test]
     fn a_sample_is_what_was_delivered_while_the_newest_packet_was_on_its_way() {
         let mut bench = four();
-        bench.arrived(0, 1000, MS(10));
+        bench.acknowledged(1000, MS(10));
         let first = bench.sample(MS(10)).expect("a sample");
         assert_eq!((first.delivered(), first.interval, first.rtt), (1000, MS(10), Some(MS(10))));
         bench.sent(4000, 5000, false, 4000, MS(10));
         for i in 1..4 {
-            bench.arrived(i * 1000, (i + 1) * 1000, MS(10 + 2 * i));
+            bench.acknowledged((i + 1) * 1000, MS(10 + 2 * i));
             assert_eq!(bench.sample(MS(10 + 2 * i)).map(|s| s.interval), Some(MS(10 + 2 * i)));
         }
-        bench.arrived(4000, 5000, MS(20));
+        bench.acknowledged(5000, MS(20));
         let last = bench.sample(MS(20)).expect("a sample");
         // 4000 bytes from 10 to 20 ms; the segment before was sent 7 ms earlier.
         assert_eq!((last.prior, last.delivered(), last.interval, last.in_flight), (1000, 4000, MS(10), 4000));
@@ -309,10 +303,10 @@ mod tests {
     #[test]
     fn compressed_acks_do_not_raise_the_rate_beyond_that_of_sending() {
         let mut bench = four();
-        bench.arrived(0, 1000, MS(10));
+        bench.acknowledged(1000, MS(10));
         bench.sample(MS(10));
         (4..8).for_each(|i| bench.sent(i * 1000, (i + 1) * 1000, false, 7000, MS(10 + 3 * (i - 4))));
-        bench.arrived(1000, 8000, MS(20));
+        bench.acknowledged(8000, MS(20));
         let all = bench.sample(MS(20)).expect("a sample");
         assert_eq!((all.delivered(), all.interval), (7000, MS(19)));
     }
@@ -320,17 +314,16 @@ mod tests {
     #[test]
     fn one_ack_counts_each_segment_once_however_it_is_reported() {
         let mut bench = four();
-        bench.arrived(2000, 3000, MS(10));
+        bench.sacked(2000, 3000, MS(10));
         assert_eq!(bench.sample(MS(10)).map(|s| s.total), Some(1000));
-        bench.arrived(0, 4000, MS(12));
-        assert!(bench.record.acknowledged(4000).is_some());
+        bench.acknowledged(4000, MS(12));
         assert_eq!(bench.sample(MS(12)).map(|s| s.total), Some(4000));
     }
 
     #[test]
     fn what_is_lost_says_what_was_in_flight_and_what_else_was_lost() {
         let mut bench = four();
-        bench.arrived(3000, 4000, MS(10));
+        bench.sacked(3000, 4000, MS(10));
         let (mut i, mut lost) = (0, Vec::new());
         while let Some(l) = bench.lose(&mut i, 3000, false, MS(10)) {
             lost.push((l.bytes, l.in_flight, l.lost, l.follows));
@@ -349,7 +342,7 @@ mod tests {
         let mut bench = four();
         while bench.lose(&mut 0, 2000, true, MS(500)).is_some() {}
         bench.rates.begin();
-        bench.arrived(2000, 3000, MS(510));
+        bench.sacked(2000, 3000, MS(510));
         bench.lose(&mut 3, 4000, true, MS(510));
         assert_eq!(bench.sample(MS(510)).map(|s| (s.lost, s.newly_lost)), Some((3000, 1000)));
         // A duplicate without anything new gives no sample; the next ACK doesn't tell of its loss.
@@ -358,7 +351,7 @@ mod tests {
         bench.lose(&mut 0, 1000, true, MS(520));
         assert_eq!(bench.sample(MS(520)), None);
         bench.rates.begin();
-        bench.arrived(1000, 2000, MS(530));
+        bench.sacked(1000, 2000, MS(530));
         assert_eq!(bench.sample(MS(530)).map(|s| s.newly_lost), Some(0));
     }
 
@@ -368,7 +361,7 @@ mod tests {
             let mut bench = four();
             bench.lose(&mut 0, 1000, false, MS(10));
             bench.sent(0, 1000, true, 4000, MS(11));
-            bench.arrived(0, 1000, MS(25));
+            bench.acknowledged(1000, MS(25));
             let sample = bench.rates.generate(0, MS(25), |sent| echoed && sent == MS(11)).expect("a sample");
             assert_eq!(sample.rtt, echoed.then_some(MS(14)));
         }
@@ -379,13 +372,13 @@ mod tests {
         let mut bench = four();
         bench.rates.app_limited = 4000;
         bench.sent(4000, 5000, false, 5000, MS(5));
-        bench.arrived(0, 4000, MS(10));
+        bench.acknowledged(4000, MS(10));
         assert_eq!(bench.sample(MS(10)).map(|s| s.app_limited), Some(false), "sent before");
         bench.sent(5000, 6000, false, 2000, MS(10));
-        bench.arrived(4000, 5000, MS(15));
+        bench.acknowledged(5000, MS(15));
         assert_eq!(bench.sample(MS(15)).map(|s| s.app_limited), Some(true));
         bench.sent(6000, 7000, false, 2000, MS(15));
-        bench.arrived(5000, 7000, MS(25));
+        bench.acknowledged(7000, MS(25));
         assert_eq!(bench.sample(MS(25)).map(|s| s.app_limited), Some(false), "the newest was sent after");
     }
 }

@@ -5,6 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::ack::News;
+use super::scoreboard::RETRANS;
 use super::{Phase, Sender};
 use crate::transport::cc::{Ack, NetworkAssisted};
 use crate::transport::params::Recovery;
@@ -46,7 +47,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.probes.stop();
         self.partial = 0;
         self.answered(false);
-        self.board.begin(self.una);
+        self.board.begin();
         if !self.sack_on() {
             // RFC 5681, §3.2, step 3: the three segments that have left the network.
             let left = u64::from(self.settings.tcp.dup_thresh) * self.window.mss;
@@ -60,7 +61,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.proportion(news, true);
         // What an earlier recovery has repeated last of all may be on its way.
-        if !self.board.on_its_way(self.una) {
+        if !self.board.of(self.una).is_some_and(|first| first.has(RETRANS)) {
             self.retransmit_first(ctx);
         }
     }
@@ -251,11 +252,8 @@ impl<C: NetworkAssisted> Sender<C> {
         self.probes.stop();
         self.dupacks = 0;
         self.limited_transmit = 0;
-        self.board.forget_if_reneged(self.una);
-        self.board.forget_repeats(self.una);
-        if let Some(rack) = &mut self.rack {
-            rack.forget_repeats();
-        }
+        self.board.forget_if_reneged();
+        self.board.forget_repeats();
         self.find_lost(now);
         if self.settings.stores {
             // What waits fills the window. The first segment is repeated all the same: RFC 6298,

@@ -183,8 +183,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub fn room(&self) -> u64 {
         let repairs = match self.phase {
             Phase::Open => false,
-            Phase::Recovery => self.board.hole(true).is_some(),
-            Phase::Loss => self.board.hole_below(self.recover).is_some(),
+            Phase::Recovery | Phase::Loss => self.board.missing() > 0,
         };
         if self.state != State::Open || repairs || self.end != u64::MAX {
             return 0;

@@ -4,6 +4,7 @@ use midpath_core::packet::Flags;
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Bytes, Time};
 
+use super::scoreboard::Sending;
 use super::{Phase, Sender};
 use crate::transport::PACING_CREDIT;
 use crate::transport::cc::{Codepoints, NetworkAssisted, Pause};
@@ -115,14 +116,12 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     fn next_segment(&mut self, pipe: u64) -> Option<Segment> {
         match self.phase {
-            Phase::Open => match self.overtaken.as_ref().and_then(|o| o.first()) {
-                Some(hole) => Some(self.segment_in(hole)),
-                None => self.new_segment(pipe),
-            },
+            // With RACK, what was sent before a repeat that is acknowledged has an ACK to come: not yet a loss to repair.
+            Phase::Open if self.overtaken.is_none() => self.new_segment(pipe),
             Phase::Recovery if self.sack_on() => self.next_seg(pipe),
             Phase::Recovery => self.new_segment(pipe),
             Phase::Loss if self.tries_new_data() => self.new_segment(pipe),
-            Phase::Loss => match self.board.hole_below(self.recover) {
+            Phase::Open | Phase::Loss => match self.board.hole(self.most()) {
                 Some(hole) => Some(self.segment_in(hole)),
                 None => self.new_segment(pipe),
             },
@@ -131,7 +130,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// NextSeg() of RFC 6675, §4.
     fn next_seg(&mut self, pipe: u64) -> Option<Segment> {
-        if let Some(hole) = self.board.hole(true) {
+        if let Some(hole) = self.board.hole(self.most()) {
             return Some(self.segment_in(hole)); // rule 1: the lowest lost hole
         }
         if let Some(new) = self.new_segment(pipe) {
@@ -142,18 +141,23 @@ impl<C: NetworkAssisted> Sender<C> {
             // supplies the stream has yet to be asked.
             return None;
         }
-        if let Some(hole) = self.board.hole(false) {
+        if let Some(hole) = self.board.hole_below_sacked(self.most()) {
             return Some(self.segment_in(hole)); // rule 3: the lowest hole, though not lost yet
         }
         // Rule 4: one rescue retransmission of the end of what is outstanding.
         if pipe + self.window.mss > self.window.cwnd {
             return None;
         }
-        let (from, to) = self.board.rescue(self.una, self.nxt)?;
+        let (from, to) = self.board.rescue(self.most())?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
         self.rack.get_or_insert_default().guesses(start, to);
         Some(self.segment_in((start, to)))
+    }
+
+    /// How many numbers a segment may take: the FIN has one.
+    fn most(&self) -> u64 {
+        self.window.mss + 1
     }
 
     /// The first segment of a hole in what was sent.
@@ -231,7 +235,7 @@ impl<C: NetworkAssisted> Sender<C> {
             overtaken.expect_first(self.stats.rtt_min, now);
         }
         self.nxt += segment.len();
-        self.record.sent(self.nxt, now);
+        self.board.sent(self.nxt, now);
         self.probes.moved();
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
@@ -240,19 +244,18 @@ impl<C: NetworkAssisted> Sender<C> {
 
     fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.stats.retransmitted += u64::from(segment.payload > 0);
-        self.record.sent_again(segment.from, segment.from + segment.len(), now);
-        if let Some(overtaken) = &mut self.overtaken {
-            return overtaken.repeated(segment.from, segment.from + segment.len(), now);
-        }
+        let (from, to) = (segment.from, segment.from + segment.len());
+        self.board.sent_again(from, to, now);
         if !segment.probe {
-            self.note_repeat(segment.from, segment.from + segment.len(), now);
+            self.note_repeat(from, to, now);
+        } else if self.overtaken.is_some() {
+            self.board.repeats.push_back(Sending { from, to, at: now });
         }
     }
 
     /// Sends the first unacknowledged segment again, whatever the window says.
     pub(super) fn retransmit_first(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let to = self.board.hole(false).filter(|h| h.0 == self.una).map_or(self.nxt, |h| h.1);
-        let segment = self.segment_in((self.una, to));
+        let segment = self.segment_in(self.board.first_hole(self.most()));
         self.pace_from(ctx.now);
         self.emit(segment, ctx);
     }

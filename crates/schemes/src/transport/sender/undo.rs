@@ -120,7 +120,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let spurious = match self.phase {
             Phase::Open => twice,
             // While repeats are on their way one of them may still be the one that was needed.
-            Phase::Recovery => twice || original && (done || !self.board.has_repeats()),
+            Phase::Recovery => twice || original && (done || self.board.retrans() == 0),
             Phase::Loss => twice || original || undo.original,
         };
         if spurious {
@@ -140,7 +140,7 @@ impl<C: NetworkAssisted> Sender<C> {
             rack.see_reordering();
         }
         if self.phase != Phase::Open {
-            self.board.nothing_lost(self.una);
+            self.board.nothing_lost();
             self.reopen(now);
         }
     }

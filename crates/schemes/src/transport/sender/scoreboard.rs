@@ -1,0 +1,509 @@
+//! The sender's scoreboard: one record for each segment that is outstanding, with the tags that Linux's `tcp_skb_cb`
+//! has. RFC 6675, RFC 8985 and repair where the network stores differ in who tags a segment as lost, and when.
+//!
+//! Round trips come from the records' times (RFC 6298, §3), not from timestamps, whose ticks are coarse. Sums of bytes
+//! by tag are kept up to date, so SetPipe of RFC 6675 is an expression. What is lost, and what is sent again, is in
+//! `lost.rs`.
+
+use std::collections::VecDeque;
+
+use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
+use midpath_core::units::Time;
+
+use super::rates::AtSending;
+
+/// Reported by SACK.
+const SACKED: u64 = 1 << 63;
+/// Taken for lost, when it was sent first.
+pub const LOST: u64 = 1 << 62;
+/// Sent again and, as far as is known, on its way.
+pub const RETRANS: u64 = 1 << 61;
+/// Sent more than once.
+const EVER_RETRANS: u64 = 1 << 60;
+const END: u64 = EVER_RETRANS - 1;
+/// How many records assertions look at each time.
+const FEW: usize = 64;
+
+/// A segment that is outstanding: two words, for there are as many as windows have room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// One past its last number, below its tags.
+    word: u64,
+    /// When it was last sent.
+    pub at: Time,
+}
+
+impl Sent {
+    /// One past its last number.
+    #[inline]
+    pub const fn end(self) -> u64 {
+        self.word & END
+    }
+    #[inline]
+    pub const fn has(self, tag: u64) -> bool {
+        self.word & tag != 0
+    }
+    pub const fn is_sacked(self) -> bool {
+        self.has(SACKED)
+    }
+    /// Lost, and not sent again since.
+    pub const fn is_missing(self) -> bool {
+        self.has(LOST) && !self.has(RETRANS)
+    }
+    /// It has been sent more than once: who knows which one is acknowledged (Karn's algorithm, RFC
+    /// 6298, §3)?
+    pub const fn again(self) -> bool {
+        self.has(EVER_RETRANS)
+    }
+}
+
+/// A segment that an ACK reports for the first time, as it was before.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    pub begin: u64,
+    pub sent: Sent,
+    /// Where the controller asks for samples.
+    pub then: Option<AtSending>,
+}
+
+/// A run of bytes that was sent at some time. If the segment there has been sent again since, this says nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Sending {
+    pub from: u64,
+    pub to: u64,
+    pub at: Time,
+}
+
+/// Bytes outstanding by tag.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sums {
+    sacked: u64,
+    lost: u64,
+    retrans: u64,
+    /// Lost, and not sent again since.
+    missing: u64,
+}
+
+impl Sums {
+    /// Counts `bytes` more of a segment with these tags; fewer of them in two's complement.
+    #[inline]
+    fn count(&mut self, sent: Sent, bytes: u64) {
+        let add = |sum: &mut u64, holds: bool| *sum = if holds { sum.wrapping_add(bytes) } else { *sum };
+        add(&mut self.sacked, sent.has(SACKED));
+        add(&mut self.lost, sent.has(LOST));
+        add(&mut self.retrans, sent.has(RETRANS));
+        add(&mut self.missing, sent.is_missing());
+    }
+}
+
+/// The outstanding segments in order of their numbers. What every ACK touches comes first.
+#[derive(Debug, Clone, Default)]
+pub struct Scoreboard {
+    sent: VecDeque<Sent>,
+    /// Where the first segment begins.
+    begin: u64,
+    /// SND.UNA, which may lie within the first segment.
+    una: u64,
+    sums: Sums,
+    /// One past the highest byte that was ever reported by SACK.
+    highest: u64,
+    /// As [`Scoreboard::edge`] says, if it is above SND.UNA.
+    pub edge: u64,
+    /// Nothing below is missing: where to look for what is to be sent again.
+    pub first_missing: u64,
+    /// The rescue retransmission of this recovery has been sent (RFC 6675, §2: RescueRxt).
+    pub rescued: bool,
+    /// One for each of `sent`, where the controller asks for samples; else none.
+    samples: VecDeque<AtSending>,
+    /// What was sent again, in the order of sending.
+    pub repeats: VecDeque<Sending>,
+    /// The blocks of the last ACK. Most come again with the next one, and say nothing then.
+    said: [SackBlock; MAX_SACK],
+    /// What the last ACK has reported for the first time.
+    arrived: Vec<Arrived>,
+}
+
+/// The bytes that a block is about, if it is true of what is outstanding.
+fn range(block: &SackBlock, own: Sequence, una: u64, nxt: u64) -> Option<(u64, u64)> {
+    let (from, to) = (own.offset(block.from, una)?, own.offset(block.to, una)?);
+    (from < to && from >= una && to <= nxt).then_some((from, to))
+}
+
+/// RFC 2883, §4: what an ACK of all below `ack` reports as a duplicate. The first block then lies below that, or in the
+/// second.
+pub fn duplicate(packet: &Packet, own: Sequence, ack: u64) -> Option<(u64, u64)> {
+    let [first, more @ ..] = packet.sack_blocks() else { return None };
+    let (from, to) = (own.offset(first.from, ack)?, own.offset(first.to, ack)?);
+    let below = to <= ack;
+    let within = more.first().is_some_and(|second| second.holds(first.from) && second.holds(first.to.wrapping_sub(1)));
+    (from < to && (below || within)).then_some((from, to))
+}
+
+impl Scoreboard {
+    /// What is not SACKed below is lost, where losses are a phase.
+    pub fn edge(&self) -> u64 {
+        self.edge.max(self.una)
+    }
+    /// Whether the receiver has reported nothing above SND.UNA, and nothing retransmitted is on its
+    /// way.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.sums.sacked | self.sums.retrans == 0
+    }
+    /// Bytes reported.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sums.sacked
+    }
+    /// Bytes that were lost when they were sent first.
+    pub fn lost(&self) -> u64 {
+        self.sums.lost
+    }
+    /// Bytes that are lost and not sent again.
+    #[inline]
+    pub fn missing(&self) -> u64 {
+        self.sums.missing
+    }
+    /// Bytes that were retransmitted and are on their way, as far as is known.
+    pub fn retrans(&self) -> u64 {
+        self.sums.retrans
+    }
+    /// Segments outstanding.
+    pub fn len(&self) -> usize {
+        self.sent.len()
+    }
+    /// One past the highest byte reported; zero when nothing is.
+    pub fn highest(&self) -> u64 {
+        if self.sums.sacked > 0 { self.highest } else { 0 }
+    }
+    /// One past the last byte sent.
+    pub fn nxt(&self) -> u64 {
+        self.sent.back().map_or(self.una, |last| last.end())
+    }
+    /// SND.UNA.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+    /// What the last ACK has reported for the first time.
+    pub fn arrived(&self) -> &[Arrived] {
+        &self.arrived
+    }
+    /// An ACK has come: what the one before has reported is no news.
+    pub fn expect_news(&mut self) {
+        self.arrived.clear();
+    }
+
+    /// SetPipe() of RFC 6675, §4: bytes neither SACKed nor lost, and bytes retransmitted and not
+    /// SACKed.
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        (self.nxt() - self.una) - self.sums.sacked - self.sums.lost + self.sums.retrans
+    }
+
+    /// New data up to `end` have been sent.
+    #[inline]
+    pub fn sent(&mut self, end: u64, at: Time) {
+        debug_assert!(self.nxt() < end && end <= END);
+        self.sent.push_back(Sent { word: end, at });
+    }
+
+    /// The same, for a controller that asks for samples.
+    pub fn note(&mut self, sample: AtSending) {
+        self.samples.push_back(sample);
+        debug_assert_eq!(self.samples.len(), self.sent.len());
+    }
+
+    /// Gives back the room for segments that are outstanding no more: a connection that waits for
+    /// its end is kept for long.
+    pub fn shrink(&mut self) {
+        self.sent.shrink_to_fit();
+        self.samples.shrink_to_fit();
+        (self.repeats, self.arrived) = (VecDeque::new(), Vec::new());
+    }
+
+    /// Where the segment that holds the byte at `at` stands; mostly it is the first.
+    #[inline]
+    pub fn place(&self, at: u64) -> usize {
+        if self.sent.front().is_none_or(|first| at < first.end()) {
+            0
+        } else {
+            self.sent.partition_point(|s| s.end() <= at)
+        }
+    }
+
+    /// Where the `i`th segment begins.
+    #[inline]
+    pub fn begin_of(&self, i: usize) -> u64 {
+        i.checked_sub(1).map_or(self.begin, |before| self.sent[before].end())
+    }
+
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<Sent> {
+        self.sent.get(i).copied()
+    }
+
+    /// The segment that holds the byte at `at`.
+    #[inline]
+    pub fn of(&self, at: u64) -> Option<Sent> {
+        self.get(self.place(at))
+    }
+
+    /// Where of this `sending` is outstanding, if it was the last there.
+    pub fn latest(&self, sending: &Sending) -> Option<u64> {
+        let from = sending.from.max(self.una);
+        self.of(from).filter(|sent| from < sending.to && sent.at == sending.at).map(|_| from)
+    }
+
+    /// The same by its place, with where it begins and what was so when it was sent.
+    pub fn sample(&mut self, i: usize) -> Option<(u64, Sent, &mut AtSending)> {
+        let (sent, begin) = (self.get(i)?, self.begin_of(i));
+        Some((begin, sent, self.samples.get_mut(i)?))
+    }
+
+    /// Where the last segment begins, if nothing below SND.UNA is outstanding.
+    pub fn last(&self) -> u64 {
+        self.sent.len().checked_sub(2).map_or(self.una, |before| self.sent[before].end().max(self.una))
+    }
+
+    /// The segments that begin in `[from, to)`, or hold its first byte, by their places.
+    pub fn within(&self, from: u64, to: u64) -> std::ops::Range<usize> {
+        let first = self.place(from);
+        first..if from < to { (self.place(to - 1) + 1).min(self.sent.len()) } else { first }
+    }
+
+    /// Replaces the tags in `clear` by those in `set`.
+    pub fn tag(&mut self, i: usize, set: u64, clear: u64) {
+        let bytes = self.sent[i].end() - self.begin_of(i).max(self.una);
+        let before = self.sent[i];
+        self.sent[i].word = before.word & !clear | set;
+        self.sums.count(before, bytes.wrapping_neg());
+        self.sums.count(self.sent[i], bytes);
+    }
+
+    /// A segment's end is put at `at`, which lies within one.
+    fn split(&mut self, at: u64) {
+        let i = self.place(at);
+        if at > self.una
+            && let Some(sent) = self.get(i).filter(|_| self.begin_of(i) < at)
+        {
+            self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
+            if let Some(sample) = self.samples.get(i).copied() {
+                self.samples.insert(i, sample);
+            }
+        }
+    }
+
+    /// Numbers from `from` to before `to` have been sent again, whatever for.
+    pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
+        for i in self.within(from, to) {
+            self.sent[i].at = at;
+            self.tag(i, EVER_RETRANS, 0);
+        }
+    }
+
+    /// The same, in order to repair a loss.
+    pub fn retransmitted(&mut self, from: u64, to: u64) {
+        let none_before = self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
+        self.split(from);
+        self.split(to);
+        for i in self.within(from, to) {
+            self.tag(i, if self.sent[i].is_sacked() { 0 } else { RETRANS }, 0);
+        }
+        if none_before {
+            self.first_missing = self.first_missing.max(to);
+        }
+    }
+
+    /// SND.UNA moves to `ack`, and nothing more is to be said of what is below: returns the first whole segment of that.
+    #[inline]
+    pub fn pass(&mut self, ack: u64) -> Option<Sent> {
+        debug_assert!(self.sums == Sums::default() && self.samples.is_empty());
+        let first = self.sent.front().copied().filter(|s| s.end() <= ack);
+        while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
+            self.begin = sent.end();
+            self.sent.pop_front();
+        }
+        self.una = ack;
+        self.give_back();
+        first
+    }
+
+    /// The same. What had not been SACKed of it is in [`Scoreboard::arrived`].
+    pub fn acknowledged(&mut self, ack: u64) -> Option<Sent> {
+        let first = self.sent.front().copied().filter(|s| s.end() <= ack);
+        while let Some(sent) = self.sent.front().copied().filter(|s| s.end() <= ack) {
+            self.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+            if !sent.is_sacked() {
+                self.arrived.push(Arrived { begin: self.begin, sent, then: self.samples.front().copied() });
+            }
+            self.begin = sent.end();
+            self.sent.pop_front();
+            self.samples.pop_front();
+        }
+        if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
+            self.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
+        }
+        self.una = ack;
+        if self.sums.sacked == 0 {
+            self.said = Default::default(); // numbers wrap: the same ones may be news one day
+        }
+        self.give_back();
+        first
+    }
+
+    /// A ring goes round all of its memory: what slow start has needed once would be in the
+    /// cache for good.
+    #[inline]
+    fn give_back(&mut self) {
+        if self.sent.capacity() > 8 * self.sent.len().max(4) {
+            self.sent.shrink_to(2 * self.sent.len());
+        }
+    }
+
+    /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report
+    /// for the first time, of whole segments. Blocks that reach outside what is outstanding are false and ignored.
+    /// `own` says which bytes the numbers are of.
+    pub fn update(&mut self, packet: &Packet, own: Sequence) -> u64 {
+        let (before, nxt) = (self.sums.sacked, self.nxt());
+        let mut said = [SackBlock::default(); MAX_SACK];
+        for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
+            if !self.said.contains(block) {
+                let Some(range) = range(block, own, self.una, nxt) else { continue };
+                self.sack(range, own);
+            }
+            *place = *block;
+        }
+        self.said = said;
+        self.sums.sacked - before
+    }
+
+    /// The receiver has `[from, to)`. What blocks of the last ACK have said of that is passed over.
+    fn sack(&mut self, (from, to): (u64, u64), own: Sequence) {
+        let (mut first, mut last) = (from, to);
+        for (a, b) in self.said.iter().filter_map(|block| range(block, own, self.una, self.nxt())) {
+            first = if a <= first && first < b { b } else { first };
+            last = if a < last && last <= b { a } else { last };
+        }
+        for i in self.within(first, last.max(first)) {
+            let (begin, sent) = (self.begin_of(i).max(self.una), self.sent[i]);
+            if begin >= from && sent.end() <= to && !sent.is_sacked() {
+                let then = self.samples.get(i).copied();
+                self.arrived.push(Arrived { begin: self.begin_of(i), sent, then });
+                self.tag(i, SACKED, LOST | RETRANS);
+                self.highest = self.highest.max(sent.end());
+            }
+        }
+    }
+
+    /// RFC 2018, §8, and RFC 6675, §5.1: after a timeout reports may be kept unless the receiver
+    /// has reneged, which shows in SND.UNA lying in what it had reported.
+    pub fn forget_if_reneged(&mut self) {
+        if self.sent.front().is_some_and(|first| first.is_sacked()) {
+            for i in 0..self.sent.len() {
+                let lost =
+                    if self.sent[i].is_sacked() && self.begin_of(i).max(self.una) < self.edge() { LOST } else { 0 };
+                self.tag(i, lost, SACKED);
+            }
+            (self.said, self.highest, self.first_missing) = (Default::default(), 0, self.una);
+        }
+    }
+
+    /// What must be so, for assertions: the records reach from SND.UNA to SND.NXT, and each byte has one state, or is
+    /// lost and sent again. Where there are few, also that they are in order, and that the sums are theirs.
+    pub fn is_consistent(&self, una: u64, nxt: u64) -> bool {
+        let Sums { sacked, lost, retrans, missing } = self.sums;
+        let within = (self.una, self.nxt()) == (una, nxt) && self.edge() <= nxt;
+        let once = sacked + lost <= nxt - una && sacked + retrans <= nxt - una && missing <= lost;
+        within && once && (self.sent.len() > FEW || self.sums == self.sum_up())
+    }
+
+    fn sum_up(&self) -> Sums {
+        let (mut sums, mut begin) = (Sums::default(), self.una);
+        for sent in &self.sent {
+            assert!(begin < sent.end() && !(sent.is_sacked() && sent.has(LOST | RETRANS)));
+            sums.count(*sent, sent.end() - begin);
+            begin = sent.end();
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::tests::harness::{FLOW, HOSTS};
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+
+    /// Segments of 100 bytes, sent at 1, 2, 3 ms and so on.
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        (1..=segments).for_each(|i| board.sent(i * 100, MS(i)));
+        board
+    }
+
+    fn sack(board: &mut Scoreboard, from: u64, to: u64) -> u64 {
+        let (own, mut packet) = (Sequence::after_syn(0), Packet::new(FLOW, HOSTS[1], HOSTS[0], 52));
+        packet.sack_len = 1;
+        packet.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
+        board.expect_news();
+        board.update(&packet, own)
+    }
+
+    #[test]
+    fn the_last_segment_begins_where_the_one_before_ends() {
+        let mut board = board(3);
+        assert_eq!(Scoreboard::default().last(), 0);
+        board.sent_again(100, 200, MS(9));
+        assert_eq!(board.last(), 200);
+        board.acknowledged(250);
+        assert_eq!(board.last(), 250);
+    }
+
+    #[test]
+    fn the_first_acknowledged_segment_is_timed() {
+        let mut board = board(5);
+        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        assert_eq!(timed(200), Some((MS(1), false)));
+        assert_eq!(timed(250), None, "no whole segment");
+        board.sent_again(200, 300, MS(9));
+        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        assert_eq!(timed(400), Some((MS(9), true)));
+        board.sent_again(450, 460, MS(10));
+        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        assert_eq!((timed(500), timed(500)), (Some((MS(10), true)), None));
+    }
+
+    #[test]
+    fn a_segment_is_reported_when_all_of_it_is() {
+        let mut board = board(5);
+        assert_eq!((sack(&mut board, 150, 350), board.arrived().len()), (100, 1), "the third");
+        assert_eq!(sack(&mut board, 150, 400), 100);
+        assert_eq!(sack(&mut board, 100, 400), 100, "the second, in part said before");
+        assert_eq!((board.sacked(), sack(&mut board, 100, 400)), (300, 0));
+        assert!(board.is_consistent(0, 500));
+    }
+
+    #[test]
+    fn what_is_repeated_in_part_is_a_segment_of_its_own() {
+        let mut board = board(3);
+        board.set_edge(200);
+        board.retransmitted(50, 150);
+        assert_eq!((board.len(), board.missing(), board.retrans()), (5, 100, 100));
+        assert_eq!((board.hole(1), board.pipe()), (Some((0, 50)), 200));
+        assert_eq!((sack(&mut board, 50, 150), board.lost()), (100, 100));
+        assert!(board.is_consistent(0, 300));
+    }
+
+    #[test]
+    fn a_receiver_that_reneges_has_reported_nothing() {
+        let mut board = board(4);
+        sack(&mut board, 100, 300);
+        board.set_edge(100);
+        board.acknowledged(150);
+        board.forget_if_reneged();
+        assert_eq!((board.sacked(), board.highest(), board.pipe()), (0, 0, 250));
+        assert!(board.is_consistent(150, 400));
+        assert_eq!(sack(&mut board, 200, 300), 100, "news again");
+    }
+}
