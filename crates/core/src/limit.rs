@@ -90,6 +90,14 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Backlog {
+    /// Whether packets and bytes go together: no packet is empty.
+    #[inline]
+    pub const fn is_sound(self) -> bool {
+        (self.packets == 0) == (self.bytes == 0) && self.packets <= self.bytes
+    }
+}
+
 impl Add for Backlog {
     type Output = Backlog;
     #[inline]
@@ -123,6 +131,12 @@ impl Bound {
     #[must_use]
     pub fn min(self, other: Bound) -> Bound {
         Bound { bytes: self.bytes.min(other.bytes), packets: self.packets.min(other.packets) }
+    }
+
+    /// Whether so much may wait.
+    #[inline]
+    pub const fn holds(&self, backlog: Backlog) -> bool {
+        backlog.bytes <= self.bytes && backlog.packets <= self.packets
     }
 
     /// Whether `size` more bytes fit on top of `backlog`.

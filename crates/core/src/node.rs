@@ -37,7 +37,7 @@ pub use trace::Step;
 use crate::cache::fetch;
 use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
 use crate::rng::Streams;
-use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Transmitter, Way, sent_back};
+use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Way};
 use crate::units::{Rate, Time};
 
 /// One node. It reaches no clock, no socket, no global, and no randomness but its own stream.
@@ -273,10 +273,7 @@ impl Node {
     #[inline(always)]
     pub fn on_packet<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let mut pkt = pkt;
-        if self.watches
-            && (D::TRACES || !self.glance(now, port, &pkt, pool))
-            && self.slots[usize::from(port.0)].watches(&pool[&pkt], &self.states)
-        {
+        if self.watches && !self.passes_inbound(now, port, &pkt, pool) {
             let packet = &pool[&pkt];
             if packet.kind == Kind::Control && packet.hops != u8::MAX {
                 // RFC 5082, §3: it has come from further away than a neighbour.
@@ -307,17 +304,12 @@ impl Node {
         self.forward(now, Some(port), pkt, pool, driver);
     }
 
-    /// Shows a packet to the port that it came in through, if that needs no context: it goes on.
+    /// Whether a packet goes on that has come in through a port, without a context for that.
     #[inline(always)]
-    fn glance(&mut self, now: Time, port: PortId, pkt: &Pkt, pool: &mut Pool) -> bool {
-        let packet = &mut pool[pkt];
-        let Some(rule) = self.slots[usize::from(port.0)].bare().filter(|_| packet.kind != Kind::Control) else {
-            return false;
-        };
-        packet.queued = now;
-        let link = &self.links[usize::from(port.0)];
-        rule.glance(packet, now, link, sent_back(&self.reverse, port, link));
-        true
+    fn passes_inbound(&mut self, now: Time, port: PortId, pkt: &Pkt, pool: &mut Pool) -> bool {
+        let slot = &self.slots[usize::from(port.0)];
+        !slot.watches_inbound()
+            || slot.has_cut_through() && self.with_cut_through(port, now, pool, |port, hop| port.pass_inbound(pkt, hop))
     }
 
     /// Shows the packet to the port that it came in through; gives it back if it goes on.
@@ -332,11 +324,10 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         pool[&pkt].queued = now;
         let id = pkt.id();
-        let slot = &self.slots[usize::from(port.0)];
-        let (frees, held) = (slot.inbound_frees(), slot.is_held());
-        let fate = if frees && held && !transmitter.is_busy() {
+        let held = self.slots[usize::from(port.0)].is_held();
+        let fate = if held && !transmitter.is_busy() {
             self.inbound_and_ask(now, port, pkt, transmitter, pool, driver)
-        } else if frees {
+        } else {
             let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
             match fate {
                 // Nothing has been sent meanwhile: the transmitter is as it was.
@@ -346,8 +337,6 @@ impl Node {
                 _ => self.poll(port, now, pool, driver),
             }
             fate
-        } else {
-            self.inbound_alone(now, port, pkt, transmitter, pool)
         };
         Node::tell_notes(pool, driver);
         match fate {
@@ -361,25 +350,6 @@ impl Node {
         }
         self.drain(now, pool, driver);
         None
-    }
-
-    /// Shows a packet to a port that lets none go for what comes in: what waits is as it was, unless it
-    /// keeps this one.
-    #[inline(always)]
-    fn inbound_alone(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: Pkt,
-        transmitter: Transmitter,
-        pool: &mut Pool,
-    ) -> Option<Inbound> {
-        let fate = self.call_port::<false, _>(port, now, transmitter, pool, None, |p, ctx| p.inbound(pkt, ctx));
-        if !matches!(fate, Some(Inbound::Forward(_))) {
-            self.slots[usize::from(port.0)].note_level(now.min(self.until));
-        }
-        self.arm_port(port, now);
-        fate
     }
 
     /// Routes what endpoints (or the forwarder) have sent. An end's packets to this very node are

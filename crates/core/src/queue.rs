@@ -36,25 +36,25 @@ pub use crate::queue_spec::{
 };
 pub use crate::roles::Discipline;
 
-use crate::roles::Shortcuts;
-
-/// A drop-tail port that keeps its packets, like any other.
-pub(crate) fn drop_tail(bound: Bound) -> Box<dyn Shortcuts> {
-    Box::new(Queue::new(NoAqm, Fifo::new(bound), Loss))
-}
+use crate::roles::Port;
 
 impl Discipline {
     /// The same port held: what links with faults need, for their timetable can change.
     #[must_use]
     pub fn held(self) -> Discipline {
-        Discipline::Held(self.into_port())
+        match self {
+            Discipline::CutThrough(_) => self,
+            other => Discipline::Held(other.into_port()),
+        }
     }
 
-    /// The port.
-    pub fn into_port(self) -> Box<dyn Shortcuts> {
+    /// The port, to be asked for its packets.
+    pub fn into_port(self) -> Box<dyn Port> {
         match self {
-            Discipline::DropTail(bound) => drop_tail(bound),
-            Discipline::Timetable(port) | Discipline::Held(port) => port,
+            Discipline::DropTail(bound) => Box::new(Queue::new(NoAqm, Fifo::new(bound), Loss)),
+            Discipline::Timetable { rule, .. } => rule,
+            Discipline::Held(port) => port,
+            Discipline::CutThrough(port) => port,
         }
     }
 }

@@ -9,9 +9,9 @@ mod bench;
 mod discipline;
 mod endpoint;
 mod forwarder;
+mod kinds;
 mod port;
 mod scheme;
-mod shortcuts;
 mod view;
 mod walk;
 
@@ -22,11 +22,11 @@ pub use discipline::Discipline;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};
+pub use kinds::{CutThrough, HopCtx, Timetable};
 pub(crate) use port::sent_back;
 pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
-pub use shortcuts::Shortcuts;
-pub use view::View;
+pub use view::{Verdict, View};
 pub use walk::{Step, walk};
 
 use std::sync::Arc;

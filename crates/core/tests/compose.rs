@@ -11,7 +11,7 @@ use midpath_core::queue::{
     Aqm, Bound, Ce, Classes, Discipline, Done, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Room, Share, Signal,
     Step, Unsignalled, Verdict, View,
 };
-use midpath_core::roles::{Backlog, Drop, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
+use midpath_core::roles::{Backlog, Drop, LinkInfo, Port, PortBench, PortCtx};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
@@ -123,8 +123,9 @@ fn alike<A: Aqm + 'static, G: Signal + 'static>(
     bound: Bound,
     arrivals: &[Arrival],
 ) -> Result<(), TestCaseError> {
-    let port = || Discipline::with_shortcuts(Queue::new(aqm(), Fifo::new(bound), signal()));
-    prop_assert!(matches!(port(), Discipline::Timetable(_)));
+    let port = || Queue::new(aqm(), Fifo::new(bound), signal()).discipline();
+    let timetable = matches!(port(), Discipline::Timetable { .. });
+    prop_assert!(timetable);
     prop_assert_eq!(seen(&run(port(), arrivals)), seen(&run(port().held(), arrivals)));
     Ok(())
 }
@@ -160,7 +161,7 @@ proptest! {
     fn of_two_queues_the_first_goes_first(arrivals in arrivals(), limit in 1u64..5) {
         let second = |p: &Packet| usize::from(p.flow.0 != 0);
         let two = Classes::new(2, Room::Each(Limit::Packets(limit).bound(RATE)), Share::Strict, second);
-        let bench = run(Discipline::with_shortcuts(Queue::new(NoAqm, two, Loss)), &arrivals);
+        let bench = run(Queue::new(NoAqm, two, Loss).discipline(), &arrivals);
         let came = |seq: u32| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
         let sent: Vec<_> = bench.log.sent.iter().filter(|s| s.port == OUT).collect();
         for s in sent.iter().filter(|s| s.packet.flow.0 != 0) {
@@ -186,8 +187,7 @@ fn of_two_queues_each_gets_its_share() {
     let two = Classes::new(2, Room::Each(Bound::EVERYTHING), share, |p: &Packet| p.flow.0 as usize);
     let size = |flow: u32| [1500, 700][flow as usize];
     let arrival = |i: u32| Arrival { gap: Time::ZERO, flow: i % 2, size: size(i % 2), ecn: Ecn::NotEct, back: false };
-    let bench =
-        run(Discipline::with_shortcuts(Queue::new(NoAqm, two, Loss)), &(0..400).map(arrival).collect::<Vec<_>>());
+    let bench = run(Queue::new(NoAqm, two, Loss).discipline(), &(0..400).map(arrival).collect::<Vec<_>>());
     let mut served = [0i64; 2];
     for s in bench.log.sent.iter().skip(1).take(200) {
         served[s.packet.flow.0 as usize] += i64::from(s.packet.size);
@@ -225,7 +225,6 @@ fn a_signal_sees_what_leaves_and_is_reset_with_its_port() {
     let (seen, mut bench) = (Arc::default(), PortBench::new(link));
     let fifo = Fifo::new(Limit::Packets(9).bound(RATE));
     let mut port = Queue::new(NoAqm, fifo, Watching(Arc::clone(&seen)));
-    assert!(!port.is_timetable());
     for seq in 0..2 {
         let pkt = bench.pool.insert(packet(0, seq, 100, Ecn::NotEct));
         port.outbound(pkt, &mut bench.ctx());

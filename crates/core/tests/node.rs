@@ -12,8 +12,8 @@ use midpath_core::queue::{
     AqmSpec, CodelParams, Discipline, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec,
 };
 use midpath_core::roles::{
-    Accept, Backlog, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, Inbound, LinkInfo, Port,
-    PortCtx, Route, Shortcuts, Transmitter,
+    Accept, Backlog, CutThrough, Drop, Endpoint, EndpointCtx, Face, FlowReport, ForwardCtx, Forwarder, HopCtx, Inbound,
+    LinkInfo, Port, PortCtx, Route, Transmitter,
 };
 use midpath_core::units::Time;
 use proptest::prelude::*;
@@ -63,7 +63,8 @@ enum Trick {
 
 impl Special {
     fn held(kind: Trick) -> Discipline {
-        Discipline::with_shortcuts(Special { kind, queue: Vec::new() })
+        let port = Special { kind, queue: Vec::new() };
+        if kind == Trick::PoliceOdd { Discipline::cut_through(port) } else { Discipline::of(port) }
     }
 }
 
@@ -139,12 +140,12 @@ impl Port for Special {
     }
 }
 
-impl Shortcuts for Special {
-    fn overlooks(&self, packet: &Packet, _shared: Option<&(dyn std::any::Any + Send)>) -> bool {
-        self.kind == Trick::PoliceOdd && packet.seq.is_multiple_of(2)
+impl CutThrough for Special {
+    fn cut_through(&mut self, _pkt: &Pkt, _hop: &mut HopCtx<'_>) -> bool {
+        false
     }
-    fn inbound_frees(&self) -> bool {
-        self.kind != Trick::Police
+    fn pass_inbound(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        hop.pool[pkt].seq.is_multiple_of(2)
     }
 }
 
@@ -239,7 +240,7 @@ impl Driver for Order {
 
 #[test]
 fn what_a_port_notes_of_a_packet_is_told_before_the_packet_s_fate() {
-    // The second is asked for a packet after each that comes in, and the first is not.
+    // The second is of another kind.
     for kind in [Trick::Police, Trick::PoliceOdd] {
         let Bench { mut node, mut pool, .. } = bench(vec![Special::held(kind), Special::held(kind)]);
         let mut order = Order(Vec::new());
@@ -252,7 +253,7 @@ fn what_a_port_notes_of_a_packet_is_told_before_the_packet_s_fate() {
 }
 
 #[test]
-fn what_a_port_overlooks_on_the_way_in_goes_on() {
+fn what_passes_a_port_on_the_way_in_goes_on() {
     let mut b = bench(vec![Special::held(Trick::PoliceOdd), ample()]);
     (0..5).for_each(|seq| b.arrive(MS * seq, PortId(0), datagram(seq)));
     b.run_out();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use midpath_core::packet::{Ecn, FlowId, Interfaces, NodeId, Packet, PacketId, Pkt};
 use midpath_core::queue::{Bound, Discipline};
 use midpath_core::rng::mix;
-use midpath_core::roles::{Action, Drop, PortBench, Shortcuts, TCP_HEADERS, Transmitter};
+use midpath_core::roles::{Action, Drop, Port, PortBench, TCP_HEADERS, Transmitter};
 use midpath_core::stats::PortCounters;
 use midpath_core::units::{Rate, Time};
 use midpath_sim::engine::{Event, Fate, Passage};
@@ -48,7 +48,7 @@ pub struct Lines {
 
 /// A direction at work.
 pub struct Emulated {
-    port: Box<dyn Shortcuts>,
+    port: Box<dyn Port>,
     bench: PortBench,
     passage: Passage,
     waiting: FxHashMap<PacketId, Frame>,

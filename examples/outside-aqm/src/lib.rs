@@ -76,7 +76,7 @@ impl Network for BlueParams {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = port.queue.drop_tail()?.bound(port.link.rate);
         let aqm = Blue { params: *self, probability: 0.0, changed: Time::ZERO };
-        Ok(Discipline::with_shortcuts(Queue::new(aqm, Fifo::new(bound), Ce)))
+        Ok(Queue::new(aqm, Fifo::new(bound), Ce).discipline())
     }
 }
 

@@ -76,7 +76,7 @@ struct Stamps;
 impl Network for Stamps {
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let limit = port.queue.drop_tail()?.bound(port.link.rate);
-        Ok(Discipline::with_shortcuts(Queue::new(Stamp::default(), Fifo::new(limit), Loss)))
+        Ok(Queue::new(Stamp::default(), Fifo::new(limit), Loss).discipline())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Egress: offering packets to ports, and waking ports.
 
-use super::slot::Left;
+use super::slot::{PortCall, Slot};
 use super::timers::{Lazy, Wake};
 use super::{Driver, Node, Step};
 use crate::packet::{Pkt, Pool, PortId};
-use crate::roles::{Drop, PortCtx, Shortcuts, Transmitter};
+use crate::roles::{CutThrough, Drop, HopCtx, Port, PortCtx, Transmitter, Verdict, sent_back};
 use crate::units::Time;
 
 impl Node {
@@ -20,10 +20,7 @@ impl Node {
         if slot.is_held() && slot.fits(size) {
             return self.outbound_held(now, now, port, pkt, pool, driver);
         }
-        if D::TIMETABLES && slot.decides() {
-            return self.outbound_decided(now, port, pkt, pool, driver);
-        }
-        self.outbound_by_rule(now, port, pkt, pool, driver);
+        self.outbound_asked(now, port, pkt, pool, driver);
     }
 
     /// Hands over a packet that has its times in a timetable.
@@ -44,41 +41,47 @@ impl Node {
         driver.book(port, pkt, start, end, pool);
     }
 
-    /// The same with a packet for a timetable that is asked without a context.
+    /// The same with a packet that is not admitted at once.
     #[inline(never)]
-    fn outbound_decided<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+    fn outbound_asked<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let (slot, packet) = (&mut self.slots[usize::from(port.0)], &mut pool[&pkt]);
         let size = packet.size;
         if !slot.fits(size) {
             return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
         }
         slot.release_started(now);
-        let link = &self.links[usize::from(port.0)];
-        if let Err(why) = slot.decide(packet, now, link, &mut self.streams.ports) {
-            return self.discard(Some(port), pkt, why, pool, driver);
-        }
-        let times = slot.book(size, now, self.until);
-        self.booked(now, port, pkt, times, pool, driver);
-    }
-
-    /// The same with a packet that is not admitted at once.
-    #[inline(never)]
-    fn outbound_by_rule<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
-        if !slot.fits(size) {
-            return self.discard(Some(port), pkt, Drop::TooBig, pool, driver);
-        }
-        if !D::TIMETABLES || slot.is_held() {
-            return self.outbound_held(now, now, port, pkt, pool, driver);
-        }
-        slot.release_started(now);
-        match self.admit(now, port, &pkt, pool, driver) {
-            Ok(()) => {
-                let times = self.slots[usize::from(port.0)].book(size, now, self.until);
-                self.booked(now, port, pkt, times, pool, driver);
-            }
+        let times = match slot.ask(packet, now, &self.links[usize::from(port.0)], &mut self.streams.ports) {
+            Verdict::Pass => Ok(slot.book(size, now, self.until)),
+            Verdict::Signal => self
+                .signal(now, port, &pkt, pool, driver)
+                .map(|()| self.slots[usize::from(port.0)].book(size, now, self.until)),
+            Verdict::Drop(why) => Err(why),
+        };
+        match times {
+            Ok(times) => self.booked(now, port, pkt, times, pool, driver),
             Err(why) => self.discard(Some(port), pkt, why, pool, driver),
         }
+    }
+
+    /// Has a timetable signal a packet that it has chosen.
+    #[inline(never)]
+    fn signal<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: &Pkt,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) -> Result<(), Drop> {
+        let slot = &self.slots[usize::from(port.0)];
+        let (transmitter, marks) = (slot.transmitter(now), slot.marks());
+        let signalled =
+            self.with_called(port, now, transmitter, pool, Slot::called_rule, |rule, ctx| rule.signal(pkt, ctx));
+        Node::tell_notes(pool, driver);
+        if self.slots[usize::from(port.0)].marks() > marks {
+            driver.marked(port, pkt.id(), &pool[pkt]);
+        }
+        signalled.unwrap_or(Ok(()))
     }
 
     /// The same with a packet that came to another port of this node before, and has waited since.
@@ -96,31 +99,6 @@ impl Node {
             return self.outbound_held(now, came, port, pkt, pool, driver);
         }
         self.outbound(now, port, pkt, pool, driver);
-    }
-
-    /// Asks a timetable whether it takes a packet that its bound does not admit.
-    fn admit<D: Driver>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: &Pkt,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) -> Result<(), Drop> {
-        let (transmitter, mut left) = (self.slots[usize::from(port.0)].transmitter(now), Left::default());
-        let decision =
-            self.call_port::<false, _>(port, now, transmitter, pool, Some(&mut left), |p, ctx| p.admit(pkt, ctx));
-        Node::tell_notes(pool, driver);
-        let Some(admitted) = decision else {
-            // Drop-tail has said all in its bound.
-            let admits = self.slots[usize::from(port.0)].admits(pool[pkt].size);
-            return if admits { Ok(()) } else { Err(Drop::Queue) };
-        };
-        if left.marks > 0 {
-            self.slots[usize::from(port.0)].extra().marks += left.marks;
-            driver.marked(port, pkt.id(), &pool[pkt]);
-        }
-        admitted
     }
 
     /// A port's transmitter as the port may see it. A timetable is brought up to `now`.
@@ -143,28 +121,23 @@ impl Node {
         now: Time,
         transmitter: Transmitter,
         pool: &mut Pool,
-        call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
+        call: impl FnOnce(&mut (dyn Port + 'static), &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        self.call_port::<true, _>(port, now, transmitter, pool, None, call)
+        self.with_called(port, now, transmitter, pool, Slot::called, call)
     }
 
-    /// The same; what waits is counted if it `NOTES` that, for it may stay as it is. A timetable that
-    /// decides on a packet may leave its marks in `left`.
+    /// The same with what is `called` of it.
     #[inline(always)]
-    pub(super) fn call_port<const NOTES: bool, R>(
+    fn with_called<P: Port + ?Sized, R>(
         &mut self,
         port: PortId,
         now: Time,
         transmitter: Transmitter,
         pool: &mut Pool,
-        left: Option<&mut Left>,
-        call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
+        called: impl FnOnce(&mut Slot) -> Option<PortCall<'_, P>>,
+        call: impl FnOnce(&mut P, &mut PortCtx<'_>) -> R,
     ) -> Option<R> {
-        let slot = &mut self.slots[usize::from(port.0)];
-        let mut called = match left {
-            Some(left) => slot.deciding(left)?,
-            None => slot.called()?,
-        };
+        let mut called = called(&mut self.slots[usize::from(port.0)])?;
         let mut ctx = PortCtx {
             now,
             node: self.id,
@@ -182,13 +155,27 @@ impl Node {
             marks: called.marks,
         };
         let answer = call(called.port, &mut ctx);
-        if NOTES {
-            called.note_level(now.min(self.until));
-        }
+        called.note_level(now.min(self.until));
         Some(answer)
     }
 
-    #[inline]
+    /// Calls a port with cut-through, without a context; false of any other. A call costs 30 instructions.
+    #[inline(always)]
+    pub(super) fn with_cut_through(
+        &mut self,
+        port: PortId,
+        now: Time,
+        pool: &mut Pool,
+        call: impl FnOnce(&mut dyn CutThrough, &mut HopCtx<'_>) -> bool,
+    ) -> bool {
+        let (index, me) = (usize::from(port.0), port);
+        let Some((port, timer, shared)) = self.slots[index].cut_through() else { return false };
+        let link = &self.links[index];
+        let (reverse, state) = (sent_back(&self.reverse, me, link), shared.map(|i| self.states[i].as_mut()));
+        call(port, &mut HopCtx { now, me, link, reverse, pool, state, timer })
+    }
+
+    #[inline(always)]
     pub(super) fn arm_port(&mut self, port: PortId, now: Time) {
         if let Some(at) = self.slots[usize::from(port.0)].arm(now) {
             self.timers.push(at, Wake::Port(port));

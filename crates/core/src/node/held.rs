@@ -3,8 +3,8 @@
 
 use super::timers::Wake;
 use super::{Driver, Node, Step};
-use crate::packet::{Packet, Pkt, Pool, PortId};
-use crate::roles::{Inbound, Transmitter, sent_back};
+use crate::packet::{Pkt, Pool, PortId};
+use crate::roles::{Inbound, Transmitter};
 use crate::units::Time;
 
 impl Node {
@@ -28,18 +28,11 @@ impl Node {
         }
         // Sojourn counts from here, whatever the port does with the packet.
         pool[&pkt].queued = came;
-        let mut pkt = pkt;
-        let slot = &mut self.slots[usize::from(port.0)];
-        if !D::TRACES && slot.is_bare() && !transmitter.is_busy() {
-            if self.leaves_bare(now, port, &pool[&pkt]) {
-                return self.leave(now, port, pkt, pool, driver);
-            }
-        } else if slot.goes_straight() && !transmitter.is_busy() {
-            if slot.pass(&mut pool[&pkt], now, &mut self.states) {
-                return self.leave(now, port, pkt, pool, driver);
-            }
-            let Some(kept) = self.go_straight(now, port, pkt, transmitter, pool, driver) else { return };
-            pkt = kept;
+        if self.slots[usize::from(port.0)].has_cut_through()
+            && !transmitter.is_busy()
+            && self.with_cut_through(port, now, pool, |p, hop| p.cut_through(&pkt, hop))
+        {
+            return self.leave(now, port, pkt, pool, driver);
         }
         let id = pkt.id();
         let outcome = self.with_port(port, now, transmitter, pool, |p, ctx| {
@@ -61,41 +54,13 @@ impl Node {
         self.go_on(port, now, transmitter, next.map(|pkt| (pkt, marks)), pool, driver);
     }
 
-    /// Offers a packet to a held port that is idle and may be empty; gives it back if it does not
-    /// leave at once. If it does, nothing waits before it or after: there is nothing to ask for.
-    #[inline]
-    fn go_straight<D: Driver>(
-        &mut self,
-        now: Time,
-        port: PortId,
-        pkt: Pkt,
-        idle: Transmitter,
-        pool: &mut Pool,
-        driver: &mut D,
-    ) -> Option<Pkt> {
-        let pkt = match self.call_port::<false, _>(port, now, idle, pool, None, |p, ctx| p.straight(pkt, ctx))? {
-            Ok(pkt) => pkt,
-            Err(pkt) => return Some(pkt),
-        };
-        self.leave(now, port, pkt, pool, driver);
-        self.arm_port(port, now);
-        None
-    }
-
     /// Counts and starts a packet that leaves a held port without being kept. For each hop, as above.
     #[inline(always)]
     fn leave<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let packet = &pool[&pkt];
         self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
-    }
-
-    /// Whether a packet leaves at once by a port that needs no context; the transmitter is idle.
-    #[inline(always)]
-    fn leaves_bare(&mut self, now: Time, port: PortId, packet: &Packet) -> bool {
-        let link = &self.links[usize::from(port.0)];
-        let back = sent_back(&self.reverse, port, link);
-        self.slots[usize::from(port.0)].bare().is_some_and(|rule| rule.leaves(packet, now, link, back))
+        self.arm_port(port, now);
     }
 
     /// Starts a packet of a held port; says what the transmitter is like then. A call costs 31

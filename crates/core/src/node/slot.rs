@@ -1,6 +1,5 @@
 //! One port of a node: its link, its discipline and its counters.
 
-use std::any::Any;
 use std::num::NonZeroU8;
 
 use super::timers::Lazy;
@@ -8,9 +7,8 @@ use crate::cache::fetch;
 use crate::fifo::Fifo;
 use crate::limit::Bound;
 use crate::packet::Packet;
-use crate::queue::drop_tail;
 use crate::rng::Stream;
-use crate::roles::{Backlog, Discipline, Drop, LinkInfo, Shortcuts, Transmitter, View};
+use crate::roles::{Backlog, CutThrough, Discipline, Drop, LinkInfo, Port, Timetable, Transmitter, Verdict, View};
 use crate::stats::{DelayHistogram, PortCounters};
 use crate::units::{Rate, Time, TxClock};
 
@@ -46,39 +44,32 @@ impl Level {
     }
 }
 
-/// What a port wants of its node that most do not, in bits: there is little room.
+/// What is so of a port, in bits: there is little room.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Wants(u8);
+struct PortFlags(u8);
 
-impl Wants {
-    /// To be asked for packets, instead of having a timetable.
+impl PortFlags {
+    /// Asked for packets, instead of having a timetable.
     const HELD: u8 = 1;
-    /// To look at what comes in.
-    const WATCHES: u8 = 2;
-    /// Held: to be asked for a packet after each that came in.
-    const FREES: u8 = 4;
-    /// Held: packets may leave without being kept.
-    const STRAIGHT: u8 = 8;
-    /// To be called for packets that find nothing waiting, too: it is held, or a packet as large as
-    /// the link's may be more than it admits.
-    const CALLED: u8 = 16;
-    /// Timetables: to decide on packets without a context.
-    const DECIDES: u8 = 32;
-    /// Held: to say of packets that leave without being kept without a context, if it can.
-    const PASSES: u8 = 64;
-    /// Held: to be shown packets, and asked whether they leave at once, without a context.
-    const BARE: u8 = 128;
+    /// Shown what comes in.
+    const WATCHING: u8 = 2;
+    /// Called for packets that find nothing waiting, too: a packet as large as the link's may be more than it
+    /// admits unasked.
+    const CALLED: u8 = 4;
+    /// With cut-through.
+    const CUT_THROUGH: u8 = 8;
 
-    fn of(discipline: &Discipline, link: &LinkInfo) -> Wants {
-        let bit = |bit, wanted: fn(&dyn Shortcuts) -> bool| if discipline.port().is_some_and(wanted) { bit } else { 0 };
-        let held = if matches!(discipline, Discipline::Held(_)) { Wants::HELD | Wants::CALLED } else { 0 };
-        let admits_first = discipline.admits_within().admits(Backlog::default(), link.mtu);
-        let called = if admits_first { 0 } else { Wants::CALLED };
-        let decides =
-            if held == 0 { bit(Wants::DECIDES, |p| p.decides()) } else { bit(Wants::BARE, |p| p.needs_no_context()) };
-        let inbound = bit(Wants::WATCHES, |p| p.watches_inbound()) | bit(Wants::FREES, |p| p.inbound_frees());
-        let straight = bit(Wants::STRAIGHT, |p| p.goes_straight()) | bit(Wants::PASSES, |p| p.passes());
-        Wants(held | called | decides | inbound | straight)
+    fn of(discipline: &Discipline, link: &LinkInfo) -> PortFlags {
+        let (kind, watches, unasked) = match discipline {
+            Discipline::DropTail(bound) => (0, false, *bound),
+            Discipline::Timetable { rule, unasked } => (0, rule.watches_inbound(), *unasked),
+            Discipline::Held(port) => (PortFlags::HELD, port.watches_inbound(), Bound::NOTHING),
+            Discipline::CutThrough(port) => {
+                (PortFlags::HELD | PortFlags::CUT_THROUGH, port.watches_inbound(), Bound::NOTHING)
+            }
+        };
+        let called = !unasked.admits(Backlog::default(), link.mtu);
+        PortFlags(kind | (u8::from(watches) * PortFlags::WATCHING) | (u8::from(called) * PortFlags::CALLED))
     }
 
     #[inline]
@@ -87,10 +78,36 @@ impl Wants {
     }
 }
 
+/// A port that is asked for its packets.
+enum Held {
+    Port(Box<dyn Port>),
+    CutThrough(Box<dyn CutThrough>),
+}
+
+impl Held {
+    #[inline]
+    fn port(&self) -> &dyn Port {
+        match self {
+            Held::Port(port) => port.as_ref(),
+            Held::CutThrough(port) => port.as_ref(),
+        }
+    }
+
+    #[inline]
+    fn port_mut(&mut self) -> &mut (dyn Port + 'static) {
+        match self {
+            Held::Port(port) => port.as_mut(),
+            Held::CutThrough(port) => port.as_mut(),
+        }
+    }
+}
+
 /// What is kept of a port that is held, was asked or has dropped something. In a large network few
 /// are.
 #[derive(Default)]
 pub(super) struct Extra {
+    /// Held ports: the port.
+    held: Option<Held>,
     pub marks: u64,
     pub timer: Lazy,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
@@ -108,18 +125,9 @@ pub(super) struct Extra {
     drops_policy: u64,
 }
 
-/// What a port that is called can leave behind.
-#[derive(Debug, Default)]
-pub(super) struct Left {
-    /// When it wants to be woken. A timetable has no timer.
-    pub timer: Time,
-    /// Packets that it has marked.
-    pub marks: u64,
-}
-
 /// A port that is called.
-pub(super) struct Called<'a> {
-    pub port: &'a mut dyn Shortcuts,
+pub(super) struct PortCall<'a, P: ?Sized> {
+    pub port: &'a mut P,
     /// What waits on its timetable.
     pub booked: Backlog,
     /// The number of what it shares with the other ports of its instance.
@@ -130,14 +138,16 @@ pub(super) struct Called<'a> {
     level: Option<&'a mut Level>,
 }
 
-impl Called<'_> {
+impl<P: Port + ?Sized> PortCall<'_, P> {
     /// Held ports: what waits may have changed. What has waited since the last time is counted, up
     /// to `now`.
     #[inline]
     pub fn note_level(&mut self, now: Time) {
         if let Some(level) = &mut self.level {
             *self.waited += level.count(now);
-            (level.bytes, level.since) = (self.port.backlog().bytes, now);
+            let backlog = self.port.backlog();
+            debug_assert!(backlog.is_sound(), "{backlog:?}");
+            (level.bytes, level.since) = (backlog.bytes, now);
         }
     }
 }
@@ -156,7 +166,7 @@ pub(super) struct Slot {
     admits_bytes: u64,
     admits_packets: u32,
     mtu: u16,
-    wants: Wants,
+    flags: PortFlags,
     /// One more than the number of what it shares with the other ports of its instance.
     state: Option<NonZeroU8>,
     extra: Option<Box<Extra>>,
@@ -170,8 +180,8 @@ pub(super) struct Slot {
     delay: DelayHistogram,
     /// Byte-picoseconds waited.
     waited: u128,
-    /// The discipline, unless it is plain drop-tail.
-    rule: Option<Box<dyn Shortcuts>>,
+    /// Timetable ports: what decides, unless they are plain drop-tail.
+    rule: Option<Box<dyn Timetable>>,
 }
 
 // Three lines of the cache: a large network has hundreds of thousands.
@@ -180,11 +190,14 @@ const _: () = assert!(size_of::<Slot>() == 192);
 
 impl Slot {
     pub fn new(link: &LinkInfo, discipline: Discipline) -> Slot {
-        let (admits, wants) = (discipline.admits_within(), Wants::of(&discipline, link));
-        let rule = match discipline {
-            Discipline::DropTail(_) => None,
-            Discipline::Timetable(port) | Discipline::Held(port) => Some(port),
+        let flags = PortFlags::of(&discipline, link);
+        let (rule, held, admits) = match discipline {
+            Discipline::DropTail(bound) => (None, None, bound),
+            Discipline::Timetable { rule, unasked } => (Some(rule), None, unasked),
+            Discipline::Held(port) => (None, Some(Held::Port(port)), Bound::NOTHING),
+            Discipline::CutThrough(port) => (None, Some(Held::CutThrough(port)), Bound::NOTHING),
         };
+        let extra = |held| Box::new(Extra { held: Some(held), last: u32::MAX, rate: link.rate, ..Extra::default() });
         // No IP packet is longer.
         let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
         Slot {
@@ -194,10 +207,8 @@ impl Slot {
             admits_bytes: admits.bytes,
             admits_packets: u32::try_from(admits.packets).unwrap_or(u32::MAX),
             mtu,
-            extra: wants
-                .has(Wants::HELD)
-                .then(|| Box::new(Extra { last: u32::MAX, rate: link.rate, ..Extra::default() })),
-            wants,
+            extra: held.map(extra),
+            flags,
             state: None,
             packets: 0,
             sent: 0,
@@ -212,10 +223,15 @@ impl Slot {
     /// Makes a port with a timetable one that is asked for its packets. Nothing may have been sent
     /// yet.
     pub fn hold(&mut self, link: &LinkInfo) {
-        let bound = self.admits_within();
-        let port = self.rule.take().unwrap_or_else(|| drop_tail(bound));
-        let state = self.state;
-        *self = Slot { state, ..Slot::new(link, Discipline::Held(port)) };
+        if self.is_held() {
+            return;
+        }
+        let unasked = self.admits_within();
+        let discipline = match self.rule.take() {
+            Some(rule) => Discipline::Timetable { rule, unasked },
+            None => Discipline::DropTail(unasked),
+        };
+        *self = Slot { state: self.state, ..Slot::new(link, discipline.held()) };
     }
 
     /// Has the cache fetch what each packet touches.
@@ -238,55 +254,49 @@ impl Slot {
 
     /// The port, with what it needs to be called; `None` if it is plain drop-tail.
     #[inline]
-    pub fn called(&mut self) -> Option<Called<'_>> {
-        let (booked, held, state) = (self.booked(), self.is_held(), self.shared());
-        let (port, extra) = (self.rule.as_deref_mut()?, self.extra.get_or_insert_default());
-        let Extra { timer, marks, level, .. } = extra.as_mut();
-        let (timer, level) = (&mut timer.deadline, held.then_some(level));
-        Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level })
-    }
-
-    /// Counts what waits, which may have changed.
-    pub fn note_level(&mut self, now: Time) {
-        if let Some(mut called) = self.called() {
-            called.note_level(now);
+    pub fn called(&mut self) -> Option<PortCall<'_, dyn Port>> {
+        if self.rule.is_some() {
+            let PortCall { port, booked, state, timer, marks, waited, level } = self.called_rule()?;
+            return Some(PortCall { port, booked, state, timer, marks, waited, level });
         }
-    }
-
-    /// The same of a timetable that decides on a packet: it marks packets at most.
-    #[inline]
-    pub fn deciding<'a>(&'a mut self, left: &'a mut Left) -> Option<Called<'a>> {
         let (booked, state) = (self.booked(), self.shared());
-        let (port, Left { timer, marks }) = (self.rule.as_deref_mut()?, left);
-        Some(Called { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
+        let Extra { held, timer, marks, level, .. } = self.extra.as_deref_mut()?;
+        let (port, timer, level) = (held.as_mut()?.port_mut(), &mut timer.deadline, Some(level));
+        Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level })
     }
 
-    /// Whether it is a timetable that says without a context which packets it takes.
+    /// The same of a timetable's rule. A timetable has no timer: what it wishes for does not count.
     #[inline]
-    pub fn decides(&self) -> bool {
-        self.wants.has(Wants::DECIDES)
+    pub fn called_rule(&mut self) -> Option<PortCall<'_, dyn Timetable>> {
+        let (booked, state) = (self.booked(), self.shared());
+        let port = self.rule.as_deref_mut()?;
+        let Extra { timer, marks, .. } = self.extra.get_or_insert_default().as_mut();
+        let timer = &mut timer.deadline;
+        Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
     }
 
-    /// Asks such a timetable, which is up to date.
+    /// Asks a timetable, which is up to date, about a packet that arrives.
     #[inline(always)]
-    pub fn decide(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, rng: &mut Stream) -> Result<(), Drop> {
+    pub fn ask(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, rng: &mut Stream) -> Verdict {
         let backlog = self.booked();
+        let Some(rule) = self.rule.as_deref_mut() else {
+            // Drop-tail has said all in its bound.
+            return if self.admits(packet.size) { Verdict::Pass } else { Verdict::Drop(Drop::Queue) };
+        };
         let idle_since = if self.free_at <= now { Some(self.free_at) } else { None };
         let (rate, mtu, sojourn) = (link.rate, link.mtu, Time::ZERO);
-        let mut view = View { now, backlog, lane: backlog, rate, mtu, idle_since, sojourn, rng };
-        self.rule.as_deref_mut().map_or(Ok(()), |port| port.decide(packet, &mut view))
+        rule.admit(packet, &mut View { now, backlog, lane: backlog, rate, mtu, idle_since, sojourn, rng })
     }
 
-    /// Held ports: whether one is called without a context for what comes in and what leaves at once.
+    /// A port with cut-through, its timer, and the number of what it shares; `None` of any other.
     #[inline]
-    pub fn is_bare(&self) -> bool {
-        self.wants.has(Wants::BARE)
-    }
-
-    /// Such a port, to be called.
-    #[inline]
-    pub fn bare(&mut self) -> Option<&mut (dyn Shortcuts + 'static)> {
-        if self.is_bare() { self.rule.as_deref_mut() } else { None }
+    pub fn cut_through(&mut self) -> Option<(&mut dyn CutThrough, &mut Time, Option<usize>)> {
+        let shared = self.shared();
+        let Extra { held, timer, .. } = self.extra.as_deref_mut()?;
+        match held.as_mut()? {
+            Held::CutThrough(port) => Some((port.as_mut(), &mut timer.deadline, shared)),
+            Held::Port(_) => None,
+        }
     }
 
     #[inline]
@@ -296,53 +306,35 @@ impl Slot {
 
     /// The port, unless it is plain drop-tail.
     #[inline]
-    pub fn port(&self) -> Option<&dyn Shortcuts> {
-        self.rule.as_deref()
+    pub fn port(&self) -> Option<&dyn Port> {
+        match &self.rule {
+            Some(rule) => Some(rule.as_ref()),
+            None => self.held(),
+        }
     }
 
     /// The port, if it is asked for packets.
     #[inline]
-    pub fn held(&self) -> Option<&dyn Shortcuts> {
-        if self.is_held() { self.port() } else { None }
+    pub fn held(&self) -> Option<&dyn Port> {
+        Some(self.extra.as_ref()?.held.as_ref()?.port())
     }
 
-    /// Whether its port looks at packets that come in.
+    /// Whether its port has cut-through.
+    #[inline]
+    pub fn has_cut_through(&self) -> bool {
+        self.flags.has(PortFlags::CUT_THROUGH)
+    }
+
+    /// Whether its port is shown what comes in.
     #[inline]
     pub fn watches_inbound(&self) -> bool {
-        self.wants.has(Wants::WATCHES)
-    }
-
-    /// Whether its port looks at this packet, which has come in.
-    #[inline]
-    pub fn watches(&self, packet: &Packet, states: &[Box<dyn Any + Send>]) -> bool {
-        let overlooks = |port: &dyn Shortcuts| port.overlooks(packet, self.shared().map(|i| states[i].as_ref()));
-        self.watches_inbound() && self.port().is_some_and(|port| !overlooks(port))
-    }
-
-    /// Held ports: whether a packet leaves at once, as far as the port can say without a context.
-    #[inline]
-    pub fn pass(&mut self, packet: &mut Packet, now: Time, states: &mut [Box<dyn Any + Send>]) -> bool {
-        let shared = self.shared();
-        self.wants.has(Wants::PASSES)
-            && self.rule.as_deref_mut().is_some_and(|port| port.pass(packet, now, shared.map(|i| states[i].as_mut())))
-    }
-
-    /// Held ports: whether one is to be asked for a packet after each that came in.
-    #[inline]
-    pub fn inbound_frees(&self) -> bool {
-        self.wants.has(Wants::FREES)
-    }
-
-    /// Held ports: whether a packet may leave without being kept.
-    #[inline]
-    pub fn goes_straight(&self) -> bool {
-        self.wants.has(Wants::STRAIGHT)
+        self.flags.has(PortFlags::WATCHING)
     }
 
     /// Whether it is asked for packets, instead of having a timetable.
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.wants.has(Wants::HELD)
+        self.flags.has(PortFlags::HELD)
     }
 
     /// Held ports: whether it will be asked when its transmitter is idle.
@@ -395,7 +387,7 @@ impl Slot {
     /// has promised for later has not happened. For each hop: a call costs 22 instructions.
     #[inline(always)]
     pub fn book_unasked(&mut self, size: u32, now: Time, until: Time) -> Option<(Time, Time)> {
-        if !self.fits(size) || self.wants.has(Wants::CALLED) {
+        if !self.fits(size) || self.flags.has(PortFlags::CALLED) {
             return None;
         }
         if self.free_at > now && !self.has_room_before_release(size) {
@@ -446,6 +438,7 @@ impl Slot {
             self.bytes -= u64::from(size);
             self.waiting.pop();
         }
+        debug_assert!(self.booked().is_sound(), "{:?}", self.booked());
     }
 
     /// The transmitter as a timetable sees it: when it will be idle is nobody's business.
@@ -465,6 +458,8 @@ impl Slot {
             self.waiting.push((start, size));
             self.bytes += u64::from(size);
             self.most = self.most.max(self.bytes);
+            debug_assert!(self.booked().is_sound(), "{:?}", self.booked());
+            debug_assert!(self.rule.is_some() || self.admits_within().holds(self.booked()), "drop-tail's bound");
             self.waited += u128::from(start.min(until).saturating_sub(now).0) * u128::from(size);
         }
         self.count(size, now, start, until);

@@ -52,6 +52,7 @@ impl Account {
 
     /// Counts a packet that has left. Says whether the neighbour may go on.
     fn leave(&mut self, size: u32) -> bool {
+        debug_assert!(self.held <= self.at.xoff.saturating_add(self.at.headroom), "{self:?}");
         self.held -= u64::from(size);
         let resume = self.held < self.at.xon && self.paused;
         if resume {
@@ -170,7 +171,9 @@ impl Buffer {
     /// Called with a packet that leaves the node, or ends here. Says which neighbour may go on.
     pub fn leave(&mut self, id: PacketId) -> Option<PortId> {
         let Charge { from, class, size, .. } = self.charges.remove(&id)?;
-        self.accounts[self.place(from, class.into())].leave(size).then_some(from)
+        let resume = self.accounts[self.place(from, class.into())].leave(size);
+        debug_assert!(!self.charges.is_empty() || self.accounts.iter().all(|account| account.held == 0));
+        resume.then_some(from)
     }
 
     /// What the neighbour at a port is to pause, class by class.

@@ -1,7 +1,7 @@
 use super::buffer::SharedBuffer;
 use super::frame::PauseFrame;
 use crate::packet::{Kind, Packet, PacketId, Pkt, PortId};
-use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts, Transmitter};
+use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
 
 /// Says which class a packet is of.
 pub type ClassOf = fn(&Packet) -> usize;
@@ -9,7 +9,7 @@ pub type ClassOf = fn(&Packet) -> usize;
 /// The queue of one class.
 pub struct Lane {
     /// The queue.
-    pub port: Box<dyn Shortcuts>,
+    pub port: Box<dyn Port>,
     /// Whether it is lossless.
     pub lossless: bool,
     /// Bytes that it sends in its turn; `None` of all where the first that has something comes first.
@@ -75,7 +75,7 @@ impl PfcPort {
         &mut self,
         class: usize,
         ctx: &mut PortCtx<'_>,
-        call: impl FnOnce(&mut dyn Shortcuts, &mut PortCtx<'_>) -> R,
+        call: impl FnOnce(&mut dyn Port, &mut PortCtx<'_>) -> R,
     ) -> R {
         let before = ctx.actions.len();
         ctx.lossless = self.lanes[class].lossless;
@@ -236,5 +236,3 @@ impl Port for PfcPort {
         self.lanes.iter().for_each(|lane| lane.port.warnings(out));
     }
 }
-
-impl Shortcuts for PfcPort {}

@@ -17,7 +17,7 @@ pub use pie::Pie;
 pub use red::Red;
 pub use step::{DelayStep, Step};
 
-pub use crate::roles::View;
+pub use crate::roles::{Verdict, View};
 
 use super::scheduler::Scheduler;
 use crate::limit::{Backlog, Bound};
@@ -54,17 +54,6 @@ impl Standing<'_> {
     }
 }
 
-/// What an [`Aqm`] says of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing is to be done.
-    Pass,
-    /// Its sender is to be told of congestion, by whatever signal the port has.
-    Signal,
-    /// It ends here.
-    Drop(Drop),
-}
-
 /// What becomes of a chosen packet that the port's signal cannot tell anybody about, such as one
 /// that is not ECN-capable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +68,7 @@ pub enum Unsignalled {
 /// write into each packet (prices, rates) do it here, too.
 ///
 /// An AQM that decides on arrival alone, from the order of arrivals, lets a FIFO port be a
-/// *timetable* ([`Shortcuts::is_timetable`](crate::roles::Shortcuts::is_timetable)): a hop costs one event.
+/// [timetable](crate::roles::Timetable): a hop costs one event.
 pub trait Aqm: Send {
     /// Whether it looks at packets that leave. Asked once.
     fn watches_leaving(&self) -> bool {

@@ -34,7 +34,7 @@ impl QueueSpec {
             AqmSpec::DualPi2(params) => {
                 let room = Room::Shared(self.limit.bound(rate));
                 let classes = Classes::new(2, room, Share::Weighted(L_AND_C.to_vec()), l4s_class);
-                Discipline::with_shortcuts(Queue::new(DualPi2::new(params), classes, signal))
+                Queue::new(DualPi2::new(params), classes, signal).discipline()
             }
             AqmSpec::Pie(params) => self.per_flow(Pie::new(params), signal, rate),
             AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
@@ -54,13 +54,9 @@ impl QueueSpec {
     fn scheduled(&self, aqm: impl Aqm + 'static, signal: impl Signal + 'static, rate: Rate) -> Discipline {
         let bound = self.limit.bound(rate);
         match self.scheduler {
-            SchedulerSpec::Fifo => Discipline::with_shortcuts(Queue::new(aqm, Fifo::new(bound), signal)),
-            SchedulerSpec::Drr { quantum } => {
-                Discipline::with_shortcuts(Queue::new(aqm, Drr::new(bound, quantum), signal))
-            }
-            SchedulerSpec::Fq { quantum } => {
-                Discipline::with_shortcuts(Queue::new(aqm, Fq::new(bound, quantum), signal))
-            }
+            SchedulerSpec::Fifo => Queue::new(aqm, Fifo::new(bound), signal).discipline(),
+            SchedulerSpec::Drr { quantum } => Queue::new(aqm, Drr::new(bound, quantum), signal).discipline(),
+            SchedulerSpec::Fq { quantum } => Queue::new(aqm, Fq::new(bound, quantum), signal).discipline(),
         }
     }
 }

@@ -1,9 +1,8 @@
-use super::Bound;
 use super::aqm::{Aqm, Standing, Unsignalled, Verdict, View};
 use super::scheduler::{Fifo, Scheduler};
 use super::signal::{Done, Loss, Signal};
 use crate::packet::{Packet, Pkt};
-use crate::roles::{Backlog, Drop, Inbound, Port, PortCtx, Shortcuts};
+use crate::roles::{Backlog, Discipline, Drop, Inbound, Port, PortCtx, Timetable};
 use crate::units::Time;
 
 /// A port of three parts: an AQM chooses packets, a scheduler orders them, a signal tells the
@@ -77,18 +76,14 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         }
     }
 
-    /// Whether a packet that arrives is to be signalled; or why it is to be dropped.
+    /// What becomes of a packet that arrives: what the AQM says, if there is room.
     #[inline(always)]
-    fn chosen(&mut self, verdict: Verdict, packet: &Packet, waiting: Backlog) -> Result<bool, Drop> {
-        match verdict {
-            Verdict::Drop(why) => Err(why),
-            _ if !self.scheduler.admits(packet, waiting) => {
-                self.aqm.refused(packet);
-                Err(Drop::Queue)
-            }
-            Verdict::Signal => Ok(true),
-            Verdict::Pass => Ok(false),
+    fn with_room(&mut self, verdict: Verdict, packet: &Packet, waiting: Backlog) -> Verdict {
+        if matches!(verdict, Verdict::Drop(_)) || self.scheduler.admits(packet, waiting) {
+            return verdict;
         }
+        self.aqm.refused(packet);
+        Verdict::Drop(Drop::Queue)
     }
 
     /// Signals a chosen packet; says why, if it is to be dropped. In a lossless class it goes on.
@@ -104,10 +99,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
         if passes || ctx.lossless { Ok(()) } else { Err(Drop::Aqm) }
     }
 
-    /// Whether a packet may leave.
+    /// Does as the AQM says: whether the packet goes on.
     #[inline]
-    fn leaves(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        match self.ask(pkt, true, ctx) {
+    fn follow(&mut self, verdict: Verdict, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        match verdict {
             Verdict::Pass => Ok(()),
             Verdict::Signal => self.tell(pkt, ctx),
             Verdict::Drop(why) => Err(why),
@@ -115,9 +110,25 @@ impl<A: Aqm, S: Scheduler, G: Signal> Queue<A, S, G> {
     }
 }
 
+impl<A: Aqm + 'static, S: Scheduler + 'static, G: Signal + 'static> Queue<A, S, G> {
+    /// The port, of the kind that its parts allow.
+    pub fn discipline(self) -> Discipline {
+        let watched = self.aqm.watches_leaving() || self.aqm.has_timer() || self.signal.watches_leaving();
+        if watched || !self.scheduler.is_fifo() {
+            return Discipline::of(self);
+        }
+        let unasked = self.aqm.indifferent_within().min(self.scheduler.room_within());
+        Discipline::Timetable { rule: Box::new(self), unasked }
+    }
+}
+
 impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        if let Err(why) = self.admit(&pkt, ctx) {
+        let waiting = self.waiting(ctx);
+        let verdict = self.ask(&pkt, false, ctx);
+        self.arm(ctx);
+        let verdict = self.with_room(verdict, &ctx.pool[&pkt], waiting);
+        if let Err(why) = self.follow(verdict, &pkt, ctx) {
             return ctx.drop(pkt, why);
         }
         if !ctx.transmitter.is_busy() {
@@ -143,7 +154,8 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
             if !self.aqm.watches_leaving() {
                 return Some(pkt);
             }
-            match self.leaves(&pkt, ctx) {
+            let verdict = self.ask(&pkt, true, ctx);
+            match self.follow(verdict, &pkt, ctx) {
                 Ok(()) => return Some(pkt),
                 Err(why) => {
                     self.scheduler.refund(&ctx.pool[&pkt]);
@@ -159,6 +171,10 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
         }
         self.signal.inbound(&pkt, ctx);
         Inbound::Forward(pkt)
+    }
+
+    fn watches_inbound(&self) -> bool {
+        self.aqm.watches_inbound() || self.signal.watches_inbound()
     }
 
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
@@ -195,33 +211,13 @@ impl<A: Aqm, S: Scheduler, G: Signal> Port for Queue<A, S, G> {
     }
 }
 
-impl<A: Aqm, S: Scheduler, G: Signal> Shortcuts for Queue<A, S, G> {
-    fn is_timetable(&self) -> bool {
-        let watched = self.aqm.watches_leaving() || self.aqm.has_timer() || self.signal.watches_leaving();
-        self.scheduler.is_fifo() && !watched
-    }
-
-    fn admits_within(&self) -> Bound {
-        self.aqm.indifferent_within().min(self.scheduler.room_within())
-    }
-
-    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
-        let waiting = self.waiting(ctx);
-        let verdict = self.ask(pkt, false, ctx);
-        self.arm(ctx);
-        if self.chosen(verdict, &ctx.pool[pkt], waiting)? { self.tell(pkt, ctx) } else { Ok(()) }
-    }
-
-    fn decides(&self) -> bool {
-        self.is_timetable() && self.signal.drops()
-    }
-
-    fn decide(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Result<(), Drop> {
+impl<A: Aqm, S: Scheduler, G: Signal> Timetable for Queue<A, S, G> {
+    fn admit(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
         let (verdict, waiting) = (self.aqm.enqueue(packet, view), view.backlog);
-        if self.chosen(verdict, packet, waiting)? { Err(Drop::Aqm) } else { Ok(()) }
+        self.with_room(verdict, packet, waiting)
     }
 
-    fn watches_inbound(&self) -> bool {
-        self.aqm.watches_inbound() || self.signal.watches_inbound()
+    fn signal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+        self.tell(pkt, ctx)
     }
 }

@@ -21,10 +21,6 @@ pub trait Signal: Send {
     /// for packets that come back ([`Signal::inbound`]), or send a packet of its own
     /// ([`PortCtx::route`]).
     fn signal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Done;
-    /// Whether [`Signal::signal`] only ever says that the packet is to be dropped. Asked once.
-    fn drops(&self) -> bool {
-        false
-    }
     /// Whether [`Signal::leaving`] wants to be called. Asked once.
     fn watches_leaving(&self) -> bool {
         false
@@ -52,9 +48,6 @@ pub trait Signal: Send {
 pub struct Loss;
 
 impl Signal for Loss {
-    fn drops(&self) -> bool {
-        true
-    }
     #[inline]
     fn signal(&mut self, _pkt: &Pkt, _ctx: &mut PortCtx<'_>) -> Done {
         Done::Drop

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use super::Backlog;
-use super::port::{Action, LinkInfo, PortCtx, Transmitter};
-use crate::packet::{NodeId, Pool, PortId};
+use super::port::{Action, Drop, LinkInfo, PortCtx, Transmitter};
+use super::{Backlog, Timetable, Verdict, View};
+use crate::packet::{NodeId, Pkt, Pool, PortId};
 use crate::rng::{Purpose, Stream, stream};
 use crate::units::{Rate, Time};
 
@@ -59,6 +59,18 @@ impl PortBench {
     /// The link's rate has changed; tell the port by [`Port::on_link`](super::Port::on_link).
     pub fn set_rate(&mut self, rate: Rate) {
         self.links[0].rate = rate;
+    }
+
+    /// Has a timetable decide on a packet that arrives, as a node does.
+    pub fn admit(&mut self, rule: &mut dyn Timetable, pkt: &Pkt) -> Result<(), Drop> {
+        let (LinkInfo { rate, mtu, .. }, now, backlog) = (self.links[0], self.now, self.booked);
+        let (idle_since, rng) = (self.transmitter.idle_since(), &mut self.rng);
+        let mut view = View { now, backlog, lane: backlog, rate, mtu, idle_since, sojourn: Time::ZERO, rng };
+        match rule.admit(&mut self.pool[pkt], &mut view) {
+            Verdict::Pass => Ok(()),
+            Verdict::Signal => rule.signal(pkt, &mut self.ctx()),
+            Verdict::Drop(why) => Err(why),
+        }
     }
 
     /// The context of a call to the port.

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
+use super::HopCtx;
 use crate::limit::Backlog;
 use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
@@ -85,8 +86,8 @@ pub enum Inbound {
 }
 
 /// One interface of a node, both directions: it keeps its packets, and is asked for one whenever the
-/// transmitter is idle. What a port may offer besides, for speed alone, is in
-/// [`Shortcuts`](super::Shortcuts).
+/// transmitter is idle. Two kinds are asked more: [`Timetable`](super::Timetable) and
+/// [`CutThrough`](super::CutThrough).
 pub trait Port: Send {
     /// Called when a packet was routed here. Keep it for [`Port::poll_transmit`], give it to
     /// [`PortCtx::drop`], or hand it to a sibling.
@@ -97,6 +98,10 @@ pub trait Port: Send {
     /// Called when a packet came in through this port, before it is routed.
     fn inbound(&mut self, pkt: Pkt, _ctx: &mut PortCtx<'_>) -> Inbound {
         Inbound::Forward(pkt)
+    }
+    /// Whether [`Port::inbound`] wants to be called. Asked once.
+    fn watches_inbound(&self) -> bool {
+        true
     }
     /// Called when a packet that came in through a sibling was handed over to this port
     /// ([`PortCtx::hand_over`]), before it is routed: what [`Port::inbound`] does, of a packet that
@@ -208,6 +213,13 @@ impl PortCtx<'_> {
     /// The rate at which the neighbour sends to this port.
     pub fn reverse(&self) -> Rate {
         sent_back(self.reverse, self.me, &self.links[usize::from(self.me.0)])
+    }
+    /// What a packet that passes through needs of this.
+    pub fn hop(&mut self) -> HopCtx<'_> {
+        let link = &self.links[usize::from(self.me.0)];
+        let reverse = sent_back(self.reverse, self.me, link);
+        let (state, timer) = (self.state.as_deref_mut(), &mut *self.timer);
+        HopCtx { now: self.now, me: self.me, link, reverse, pool: self.pool, state, timer }
     }
     /// Ends a packet here.
     pub fn drop(&mut self, pkt: Pkt, why: Drop) {

@@ -1,8 +1,20 @@
 //! What a port can see when it handles a packet.
 
+use super::Drop;
 use crate::limit::Backlog;
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
+
+/// What a rule says of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is to be done.
+    Pass,
+    /// Its sender is to be told of congestion, by whatever signal the port has.
+    Signal,
+    /// It ends here.
+    Drop(Drop),
+}
 
 /// What an AQM may know of its port. Nothing of it is a promise about the future.
 pub struct View<'a> {

@@ -66,6 +66,6 @@ impl TcpTable for BoltParams {
 impl Network for BoltParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = spec.queue.drop_tail()?.bound(spec.link.rate);
-        Ok(Discipline::with_shortcuts(BoltPort::new(self, bound)))
+        Ok(Discipline::cut_through(BoltPort::new(self, bound)))
     }
 }

@@ -2,7 +2,7 @@
 
 use midpath_core::packet::{HOP_LIMIT, IP_HEADER, Kind, Packet, Pkt, UDP_HEADER};
 use midpath_core::queue::{Bound, Classes, Room, Scheduler, Share};
-use midpath_core::roles::{Backlog, Drop, Port, PortCtx, Shortcuts};
+use midpath_core::roles::{Backlog, CutThrough, Drop, HopCtx, LinkInfo, Port, PortCtx};
 
 use super::header::{BoltHeader, Marks, Notice};
 use super::params::BoltParams;
@@ -37,28 +37,33 @@ impl BoltPort {
         BoltPort { threshold, sm: params.sm, pru: params.pru, bound, switch, lanes, notices: 0 }
     }
 
-    /// A packet arrives: what is said of it changes, and its sender is told.
-    fn look(&mut self, pkt: &Pkt, waiting: u64, ctx: &mut PortCtx<'_>) {
-        let link = ctx.link();
-        let threshold = self.threshold.unwrap_or(THRESHOLD * u64::from(link.mtu));
-        let link = Link { rate: link.rate, mtu: link.mtu, threshold, sm: self.sm, pru: self.pru };
-        let packet = &mut ctx.pool[pkt];
-        self.switch.count(packet.size, ctx.now, &link);
+    /// So many bytes wait where the link is congested.
+    fn threshold(&self, mtu: u32) -> u64 {
+        self.threshold.unwrap_or(THRESHOLD * u64::from(mtu))
+    }
+
+    /// A packet arrives: what is said of it changes. The notice that its sender is to get, if any.
+    fn look(&mut self, pkt: &Pkt, waiting: u64, hop: &mut HopCtx<'_>) -> Option<Packet> {
+        let LinkInfo { rate, mtu, .. } = *hop.link;
+        let link = Link { rate, mtu, threshold: self.threshold(mtu), sm: self.sm, pru: self.pru };
+        let packet = &mut hop.pool[pkt];
+        self.switch.count(packet.size, hop.now, &link);
         if packet.payload == 0 {
-            return;
+            return None;
         }
-        let Some(header) = packet.header::<BoltHeader>() else { return };
+        let header = packet.header::<BoltHeader>()?;
         let (marks, tells) = self.switch.decide(header.marks, waiting, packet.hops == HOP_LIMIT, &link);
         if marks != header.marks {
             packet.set_header(&BoltHeader { marks, ..header });
         }
-        if tells {
-            let queue = u32::try_from(waiting).unwrap_or(u32::MAX);
-            let notice = notice(packet, &Notice { queue, rate: (link.rate.0 as f32).max(1.0), sent: header.sent });
-            self.notices += 1;
-            ctx.note("sender told", waiting as f64, Some(pkt));
-            ctx.route(notice);
+        if !tells {
+            return None;
         }
+        let queue = u32::try_from(waiting).unwrap_or(u32::MAX);
+        let notice = notice(packet, &Notice { queue, rate: (link.rate.0 as f32).max(1.0), sent: header.sent });
+        self.notices += 1;
+        hop.note("sender told", waiting as f64, Some(pkt));
+        Some(notice)
     }
 }
 
@@ -74,9 +79,12 @@ fn notice(about: &Packet, says: &Notice) -> Packet {
 impl Port for BoltPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let waiting = self.lanes.backlog();
-        self.look(&pkt, waiting.bytes, ctx);
+        if let Some(notice) = self.look(&pkt, waiting.bytes, &mut ctx.hop()) {
+            ctx.route(notice);
+        }
         if self.bound.admits(waiting, ctx.pool[&pkt].size) {
             self.lanes.push(pkt, ctx.pool);
+            debug_assert!(self.bound.holds(self.lanes.backlog()), "what was admitted has room");
         } else {
             ctx.drop(pkt, Drop::Queue);
         }
@@ -84,6 +92,10 @@ impl Port for BoltPort {
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         self.lanes.pop(ctx.pool)
+    }
+
+    fn watches_inbound(&self) -> bool {
+        false
     }
 
     fn backlog(&self) -> Backlog {
@@ -104,25 +116,20 @@ impl Port for BoltPort {
     }
 }
 
-impl Shortcuts for BoltPort {
-    fn goes_straight(&self) -> bool {
-        true
-    }
-
-    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        let waiting = self.lanes.backlog();
-        if waiting.packets > 0 || !self.bound.admits(waiting, ctx.pool[&pkt].size) {
-            return Err(pkt);
+impl CutThrough for BoltPort {
+    fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let (waiting, mtu) = (self.lanes.backlog(), hop.link.mtu);
+        // An empty queue is congested where the threshold is 0: then senders are told.
+        let passes = waiting.packets == 0 && self.threshold(mtu) > 0 && self.bound.admits(waiting, hop.pool[pkt].size);
+        if passes {
+            let notice = self.look(pkt, 0, hop);
+            debug_assert!(notice.is_none(), "nothing waits");
         }
-        self.look(&pkt, 0, ctx);
-        Ok(pkt)
+        passes
     }
 
-    fn watches_inbound(&self) -> bool {
-        false
-    }
-
-    fn inbound_frees(&self) -> bool {
+    /// It watches nothing that comes in.
+    fn pass_inbound(&mut self, _pkt: &Pkt, _hop: &mut HopCtx<'_>) -> bool {
         false
     }
 }

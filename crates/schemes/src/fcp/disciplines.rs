@@ -24,9 +24,9 @@ pub fn port(params: &Resolved, spec: &PortSpec) -> Discipline {
     }
     // What most ports do is compiled together.
     if params.given.network.pricing == Kind::Uniform {
-        return Discipline::with_shortcuts(Queue::of(with(params, spec, |basis| uniform(params, basis))));
+        return Queue::of(with(params, spec, |basis| uniform(params, basis))).discipline();
     }
-    Discipline::with_shortcuts(Queue::of(admission(params, spec)))
+    Queue::of(admission(params, spec)).discipline()
 }
 
 fn uniform(params: &Resolved, basis: Basis) -> Uniform {
@@ -66,7 +66,7 @@ fn metro(spec: &PortSpec, rule: impl FnOnce(&PortSpec) -> FcpPort) -> Discipline
     // The rule sees both queues; whether there is room is said queue by queue.
     let all = PortSpec { queue: QueueSpec::fifo(Limit::Packets(u64::MAX)), ..*spec };
     let classes = Classes::new(2, Room::Each(bound), Share::Strict, |packet| usize::from(!paid(packet)));
-    Discipline::with_shortcuts(Queue::new(rule(&all), classes, Loss))
+    Queue::new(rule(&all), classes, Loss).discipline()
 }
 
 /// Who paid for priority gets it; acknowledgements and other schemes' packets pay for nothing.

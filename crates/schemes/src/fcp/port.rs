@@ -89,6 +89,7 @@ impl<P: Pricing> FcpPort<P> {
             header.exchange = 1.0;
         }
         let charge = self.pricing.charge(&mut header, packet.size, arrival);
+        debug_assert!(charge.quote >= 0.0 && charge.quote.is_finite(), "{}", charge.quote);
         if !self.on_departure {
             self.add_price(&mut header, charge.quote);
         }

@@ -27,7 +27,7 @@ impl Network for HpccParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = spec.queue.drop_tail()?.bound(spec.link.rate);
         let int = (!spec.host).then_some(self.int);
-        Ok(Discipline::with_shortcuts(Queue::of(HpccPort::new(int, bound, spec.link.rate))))
+        Ok(Queue::of(HpccPort::new(int, bound, spec.link.rate)).discipline())
     }
 }
 

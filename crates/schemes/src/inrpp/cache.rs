@@ -227,6 +227,7 @@ impl Cache {
         } else {
             (*bytes, s.packets) = (*bytes - size, s.packets - 1);
         }
+        debug_assert_eq!(s.packets == 0, s.custody + s.other == 0, "{s:?}");
     }
 
     /// Counts a flow of either partition, whether or not its packet is stored.

@@ -200,7 +200,7 @@ impl Network for Domain {
     }
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = InrppPort::new(self.config.clone(), spec, spec.queue.drop_tail()?, self.adjacency(spec, node));
-        Ok(Discipline::with_shortcuts(port))
+        Ok(Discipline::cut_through(port))
     }
     fn takes_tunnels(&self) -> bool {
         true

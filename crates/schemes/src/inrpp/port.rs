@@ -8,19 +8,18 @@ mod gates;
 mod limits;
 mod memory;
 mod outage;
-mod quiet;
+pub(super) mod quiet;
 mod report;
 mod steering;
 mod trust;
 mod update;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
-use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, PortSpec, Shortcuts};
+use midpath_core::roles::{Backlog, CutThrough, Drop, HopCtx, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::Time;
 
 use super::auth::{Far, Line};
@@ -169,10 +168,18 @@ impl InrppPort {
         self.machine.state()
     }
 
-    /// Whether a packet passes through an empty buffer, with nothing to look at or to count but
-    /// that it leaves.
+    /// The next packet out of custody.
+    fn fetch(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
+        let pkt = self.cache.pop(ctx.pool)?;
+        let size = ctx.pool[&pkt].size;
+        ctx.note("fetched", f64::from(size), Some(&pkt));
+        Some(pkt)
+    }
+
+    /// Whether nothing waits, nor is there anything to look at or to count of this packet but that it
+    /// leaves.
     #[inline]
-    fn is_straight_for(&self, packet: &Packet) -> bool {
+    fn is_empty_for(&self, packet: &Packet) -> bool {
         self.machine.state() == State::Push
             && self.waiting_packets() == 0
             && self.store.is_empty()
@@ -183,20 +190,20 @@ impl InrppPort {
             && u64::from(packet.size) <= self.limits.buffer
     }
 
-    /// The next packet out of custody.
-    fn fetch(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
-        let pkt = self.cache.pop(ctx.pool)?;
-        let size = ctx.pool[&pkt].size;
-        ctx.note("fetched", f64::from(size), Some(&pkt));
-        Some(pkt)
+    /// The same, and all that could be said or asked for is published: it changes the port's load alone.
+    #[inline]
+    fn is_quiet_for(&self, packet: &Packet, hop: &HopCtx<'_>) -> bool {
+        let plain = packet.kind != Kind::Control && !packet.flags.has(Flags::SYN) && is_inrpp(packet);
+        let quiet = self.quiet.on && plain && u64::from(packet.size) <= self.limits.buffer;
+        quiet && !hop.shared::<Siblings>().has_letter(hop.me)
     }
 
     /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a letter waits.
     #[inline]
-    fn seal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> bool {
-        let (me, now) = (ctx.me, ctx.now);
-        let sizes = self.sign(&mut ctx.pool[pkt], now);
-        ctx.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
+    fn seal(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let (me, now) = (hop.me, hop.now);
+        let sizes = self.sign(&mut hop.pool[pkt], now);
+        hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
     }
 
     /// Whether a packet leaves a port in Push as it is, on no detour.
@@ -271,6 +278,7 @@ impl Port for InrppPort {
             self.counts.refused += u64::from(inrpp);
             return ctx.drop(pkt, Drop::Queue);
         }
+        debug_assert!(self.limits.memory.is_none_or(|all| self.occupied() <= all), "what was taken in has room");
         self.update_state(ctx.now);
         if before != self.machine.state() || self.wants_detours() {
             self.update_and_publish(ctx);
@@ -287,7 +295,7 @@ impl Port for InrppPort {
             None => self.buffer_out(ctx).or_else(|| self.fetch(ctx)),
         };
         if let Some(pkt) = &pkt {
-            self.seal(pkt, ctx);
+            self.seal(pkt, &mut ctx.hop());
         }
         self.note_wire(&pkt, ctx);
         self.update_and_publish(ctx);
@@ -383,47 +391,34 @@ impl Port for InrppPort {
     }
 }
 
-impl Shortcuts for InrppPort {
-    fn goes_straight(&self) -> bool {
-        true
-    }
-
-    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        if !self.is_straight_for(&ctx.pool[&pkt]) {
-            return Err(pkt);
+impl CutThrough for InrppPort {
+    fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let packet = &hop.pool[pkt];
+        if self.is_quiet_for(packet, hop) {
+            debug_assert!(self.is_empty_for(packet) && self.promises.is_empty(), "a quiet port holds nothing");
+            let (me, now, packet) = (hop.me, hop.now, &mut hop.pool[pkt]);
+            let sizes = if self.signs_nothing(packet) { (packet.size, 0) } else { self.sign(packet, now) };
+            hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains);
+            return true;
         }
-        if !self.promises.is_empty() {
-            let packet = &ctx.pool[&pkt];
-            self.promises.keep((packet.flow, packet.src), packet);
-        }
-        if self.seal(&pkt, ctx) || !self.contenders.is_empty() {
-            self.read_waiting(ctx);
-        }
-        self.publish_in_push(ctx);
-        Ok(pkt)
-    }
-
-    fn passes(&self) -> bool {
-        true
-    }
-
-    fn pass(&mut self, packet: &mut Packet, now: Time, shared: Option<&mut (dyn Any + Send)>) -> bool {
-        let plain = packet.kind != Kind::Control && !packet.flags.has(Flags::SYN) && is_inrpp(packet);
-        if !self.quiet.on || !plain || u64::from(packet.size) > self.limits.buffer {
+        if !self.is_empty_for(packet) {
             return false;
         }
-        let me = self.me.1;
-        let siblings = shared.and_then(|shared| shared.downcast_mut::<Siblings>());
-        let Some(siblings) = siblings.filter(|siblings| !siblings.has_letter(me)) else { return false };
-        let sizes = if self.signs_nothing(packet) { (packet.size, 0) } else { self.sign(packet, now) };
-        siblings.sent(me, sizes, now, &self.config.gains);
+        if !self.promises.is_empty() {
+            self.promises.keep((packet.flow, packet.src), packet);
+        }
+        if self.seal(pkt, hop) || !self.contenders.is_empty() {
+            self.read_waiting(hop);
+        }
+        self.publish_in_push(hop);
         true
     }
 
-    fn overlooks(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
+    fn pass_inbound(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let packet = &hop.pool[pkt];
         if self.border.is_some() || packet.kind == Kind::Control {
             return false;
         }
-        !is_ack(packet) || self.quiet.deaf && self.overlooks_ack(packet, shared)
+        !is_ack(packet) || self.quiet.deaf && self.ignores_ack(pkt, hop)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use midpath_core::packet::{Kind, Packet, Pkt};
 use midpath_core::queue::{Bound, Limit};
-use midpath_core::roles::{Backlog, Drop, Inbound, LinkInfo, Port, PortCtx, Shortcuts, Transmitter};
+use midpath_core::roles::{Backlog, CutThrough, Drop, HopCtx, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::link::{MirccLink, Request};
@@ -51,6 +51,7 @@ fn add(backlog: &mut Backlog, size: u32) {
 fn take(backlog: &mut Backlog, size: u32) {
     backlog.packets -= 1;
     backlog.bytes -= u64::from(size);
+    debug_assert!(backlog.is_sound(), "{backlog:?}");
 }
 
 impl MirccPort {
@@ -155,7 +156,7 @@ impl MirccPort {
     }
 
     /// An Interest has come in: it books the link.
-    #[inline]
+    #[inline(never)]
     fn asked(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) {
         let announced = expected(packet.header::<InterestHeader>(), link.mtu);
         self.measure(1, packet);
@@ -166,7 +167,7 @@ impl MirccPort {
 
     /// Data or a Nack have come in. §3.1: whoever receives the Data stamps it, for the Interests into
     /// this link are his. Whether a rate has become less.
-    #[inline]
+    #[inline(never)]
     fn stamp(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
         let (kind, key) = ((packet.kind, packet.size), key_of(packet));
         self.measure(1, packet);
@@ -188,6 +189,33 @@ impl MirccPort {
             packet.set_header(&after);
         }
         lowered
+    }
+
+    /// A packet has come in. A call costs 15 instructions for each.
+    #[inline(always)]
+    fn see(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) {
+        let (now, link, back) = (hop.now, hop.link, hop.reverse);
+        let packet = &mut hop.pool[pkt];
+        match packet.kind {
+            Kind::Interest => self.asked(packet, now, link, back),
+            Kind::Data | Kind::Nack => {
+                if self.timed.is_some() {
+                    self.on_timed(packet, now, link.rate, back);
+                }
+                if self.stamp(packet, now, link, back) {
+                    let rate = self.link.as_ref().map_or(0.0, |link| link.stamps().primary);
+                    hop.note("stamped", rate, Some(pkt));
+                }
+            }
+            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        }
+    }
+
+    /// Data or a Nack have come in: the round trip that is timed is over if they answer its Interest.
+    fn on_timed(&mut self, packet: &Packet, now: Time, out: Rate, back: Rate) {
+        if let Some((_, at)) = self.timed.take_if(|timed| key_of(packet) == Some(timed.0)) {
+            self.link_at(now, out, back).on_rtt(now, now.saturating_sub(at));
+        }
     }
 
     /// Whether an Interest leaves at once, where none waits: it has left then.
@@ -284,6 +312,8 @@ impl Port for MirccPort {
         }
         add(&mut self.queued, size);
         self.queue.push_back(pkt);
+        debug_assert_eq!(self.queue.len() as u64, self.queued.packets);
+        debug_assert!(!waits || bound.holds(self.queued), "what was admitted has room");
     }
 
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
@@ -301,25 +331,13 @@ impl Port for MirccPort {
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        let (now, link, back, packet) = (ctx.now, ctx.link(), ctx.reverse(), &mut ctx.pool[&pkt]);
-        match packet.kind {
-            Kind::Interest => self.asked(packet, now, &link, back),
-            Kind::Data | Kind::Nack => {
-                let key = key_of(packet);
-                if let Some((awaited, key)) = self.awaited.as_mut().zip(key) {
-                    awaited.came(key);
-                }
-                if let Some((_, at)) = self.timed.filter(|timed| Some(timed.0) == key) {
-                    self.timed = None;
-                    self.link_at(now, link.rate, back).on_rtt(now, now.saturating_sub(at));
-                }
-                if self.stamp(packet, now, &link, back) {
-                    let rate = self.link_at(now, link.rate, back).stamps().primary;
-                    ctx.note("stamped", rate, Some(&pkt));
-                }
-            }
-            Kind::Segment | Kind::Datagram | Kind::Control => {}
+        let packet = &ctx.pool[&pkt];
+        if let Some(awaited) = &mut self.awaited
+            && let (Kind::Data | Kind::Nack, Some(key)) = (packet.kind, key_of(packet))
+        {
+            awaited.came(key);
         }
+        self.see(&pkt, &mut ctx.hop());
         Inbound::Forward(pkt)
     }
 
@@ -355,42 +373,27 @@ impl Port for MirccPort {
     }
 }
 
-impl Shortcuts for MirccPort {
-    fn goes_straight(&self) -> bool {
-        true
-    }
-
-    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        let (link, back) = (ctx.link(), ctx.reverse());
-        if self.leaves(&ctx.pool[&pkt], ctx.now, &link, back) { Ok(pkt) } else { Err(pkt) }
-    }
-
-    fn needs_no_context(&self) -> bool {
-        self.awaited.is_none() && !self.measures()
-    }
-
-    fn glance(&mut self, packet: &mut Packet, now: Time, link: &LinkInfo, back: Rate) {
-        match packet.kind {
-            Kind::Interest => self.asked(packet, now, link, back),
-            Kind::Data | Kind::Nack => drop(self.stamp(packet, now, link, back)),
-            Kind::Segment | Kind::Datagram | Kind::Control => {}
-        }
-    }
-
-    fn leaves(&mut self, packet: &Packet, now: Time, link: &LinkInfo, back: Rate) -> bool {
+impl CutThrough for MirccPort {
+    fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
         if self.interests.packets > 0 || !self.queue.is_empty() {
             return false;
         }
+        let packet = &hop.pool[pkt];
         if packet.kind == Kind::Interest {
-            return self.needs_no_context() && self.lets_go(packet, now, link, back);
+            let plain = self.awaited.is_none() && !self.measures();
+            return plain && self.lets_go(packet, hop.now, hop.link, hop.reverse);
         }
         self.measure(0, packet);
         true
     }
 
     /// What comes in books the link; only where awaited Data are bounded do they free anything.
-    fn inbound_frees(&self) -> bool {
-        self.awaited.is_some()
+    fn pass_inbound(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+        let passes = self.awaited.is_none() && hop.pool[pkt].kind != Kind::Control;
+        if passes {
+            self.see(pkt, hop);
+        }
+        passes
     }
 }
 

@@ -104,7 +104,7 @@ impl Network for Nodes {
         watch.then(|| -> Box<dyn Any + Send> { Box::new(Down(vec![false; node.links.len()])) })
     }
     fn port(&self, port: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
-        Ok(Discipline::with_shortcuts(MirccPort::new(&self.params, port.queue.drop_tail()?)))
+        Ok(Discipline::cut_through(MirccPort::new(&self.params, port.queue.drop_tail()?)))
     }
     fn forwarder(&self, node: &NodeSpec<'_>) -> Option<Box<dyn Forwarder>> {
         Some(Box::new(IcnForwarder::new(&self.params.forwarders(), node, &self.copies, &self.graph)))

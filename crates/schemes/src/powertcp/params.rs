@@ -64,6 +64,6 @@ impl Network for Telemetry {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let bound = spec.queue.drop_tail()?.bound(spec.link.rate);
         let int = (!spec.host).then_some(Int::Data);
-        Ok(Discipline::with_shortcuts(Queue::of(HpccPort::new(int, bound, spec.link.rate))))
+        Ok(Queue::of(HpccPort::new(int, bound, spec.link.rate)).discipline())
     }
 }

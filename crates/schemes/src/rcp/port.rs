@@ -61,7 +61,7 @@ pub struct RcpPort {
 impl Network for RcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = RcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate).pulled(spec.pulled);
-        Ok(Discipline::with_shortcuts(Queue::of(port)))
+        Ok(Queue::of(port).discipline())
     }
 }
 
@@ -159,6 +159,7 @@ impl RcpPort {
     fn set(&mut self, rate: f64) {
         let top = self.params.eta * self.capacity;
         self.rate = rate.clamp((self.params.min_packets * PACKET / self.rtt).min(top), top);
+        debug_assert!(self.rate > 0.0 && self.rate.is_finite(), "{}", self.rate);
     }
 
     /// d follows the interval's mean round trip with the gain T/d: the memory is about one round

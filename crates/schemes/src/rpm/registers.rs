@@ -133,7 +133,9 @@ impl Registers {
         if let Err(why) = self.may_count(flow, now) {
             return why;
         }
-        Answer::of(algorithm1::congested(&mut self.table[flow.place].count, self.max))
+        let counted = algorithm1::congested(&mut self.table[flow.place].count, self.max);
+        debug_assert!(self.table[flow.place].count <= self.max, "a register has so many bits");
+        Answer::of(counted)
     }
 
     /// Whether the flow's signals may wait for its ACKs: it owns the register, and its ACKs come

@@ -1,17 +1,15 @@
 //! A port whose link is a tunnel: the scheme's own port, which a connection asks for packets in
 //! place of a transmitter.
 
-use std::any::Any;
-
-use midpath_core::packet::{FlowId, Packet, Pkt};
+use midpath_core::packet::{FlowId, Pkt};
 use midpath_core::queue::Discipline;
-use midpath_core::roles::{Backlog, Inbound, Port, PortCtx, Shortcuts};
+use midpath_core::roles::{Backlog, Inbound, Port, PortCtx};
 
 use super::pipe::SharedPipe;
 
 /// The scheme's port in front of a tunnel.
 pub struct TunnelPort {
-    inner: Box<dyn Shortcuts>,
+    inner: Box<dyn Port>,
     pipe: SharedPipe,
     /// The connection's sending end at this node.
     flow: FlowId,
@@ -23,9 +21,7 @@ impl TunnelPort {
     pub fn before(inner: Discipline, pipe: SharedPipe, flow: FlowId) -> Option<Discipline> {
         match inner {
             Discipline::DropTail(_) => None,
-            Discipline::Timetable(inner) | Discipline::Held(inner) => {
-                Some(Discipline::Held(Box::new(TunnelPort { inner, pipe, flow })))
-            }
+            inner => Some(Discipline::of(TunnelPort { inner: inner.into_port(), pipe, flow })),
         }
     }
 }
@@ -55,6 +51,9 @@ impl Port for TunnelPort {
     fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
         self.inner.on_link(ctx);
     }
+    fn watches_inbound(&self) -> bool {
+        self.inner.watches_inbound()
+    }
     fn backlog(&self) -> Backlog {
         self.inner.backlog()
     }
@@ -69,14 +68,5 @@ impl Port for TunnelPort {
     }
     fn warnings(&self, out: &mut Vec<String>) {
         self.inner.warnings(out);
-    }
-}
-
-impl Shortcuts for TunnelPort {
-    fn watches_inbound(&self) -> bool {
-        self.inner.watches_inbound()
-    }
-    fn overlooks(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
-        self.inner.overlooks(packet, shared)
     }
 }

@@ -53,7 +53,7 @@ pub struct XcpPort {
 impl Network for XcpParams {
     fn port(&self, spec: &PortSpec, _node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let port = XcpPort::new(self, spec.queue.drop_tail()?, spec.link.rate).on_departure(spec.pulled);
-        Ok(Discipline::with_shortcuts(Queue::of(port)))
+        Ok(Queue::of(port).discipline())
     }
 }
 
@@ -181,6 +181,7 @@ impl XcpPort {
         };
         self.residue_pos = (self.residue_pos - pos).max(0.0);
         self.residue_neg = (self.residue_neg - neg).max(0.0);
+        debug_assert!(self.residue_pos.is_finite() && self.residue_neg.is_finite());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Links with their queues, for drivers without nodes: the laboratory's emulator.
 
 use midpath_core::packet::NodeId;
-use midpath_core::roles::{LinkInfo, Shortcuts};
+use midpath_core::roles::{LinkInfo, Port};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
@@ -16,7 +16,7 @@ pub struct Direction {
     /// The same as its port sees it.
     pub info: LinkInfo,
     /// The port, which is asked for each packet.
-    pub port: Box<dyn Shortcuts>,
+    pub port: Box<dyn Port>,
     /// What happens to the port during the run, in order of time.
     pub events: Vec<(Time, Event)>,
 }

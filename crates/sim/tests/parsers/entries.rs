@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, PortBench, PortSpec, Routes, Shortcuts, Transmitter,
+    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, PortBench, PortSpec, Routes, Timetable, Transmitter,
 };
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
@@ -239,13 +239,13 @@ pub fn prices(bytes: &[u8]) {
     let node = NodeSpec { node: NodeId(0), links: &[link], map: &Unknown, routes: &routes, ecmp: Ecmp::Off };
     for network in NETWORKS.get_or_init(pricings) {
         match network.port(&spec, &node).expect("drop-tail") {
-            Discipline::Timetable(mut port) => drive(port.as_mut(), link, bytes),
+            Discipline::Timetable { mut rule, .. } => drive(rule.as_mut(), link, bytes),
             _ => panic!("a timetable"),
         }
     }
 }
 
-fn drive(port: &mut dyn Shortcuts, link: LinkInfo, bytes: &[u8]) {
+fn drive(port: &mut dyn Timetable, link: LinkInfo, bytes: &[u8]) {
     let mut bench = PortBench::new(link);
     bench.transmitter = Transmitter::Busy { until: None };
     for part in bytes.chunks(80).take(256) {
@@ -270,7 +270,7 @@ fn drive(port: &mut dyn Shortcuts, link: LinkInfo, bytes: &[u8]) {
                 pkt
             }
             _ => {
-                let _ = port.admit(&pkt, &mut bench.ctx());
+                let _ = bench.admit(port, &pkt);
                 pkt
             }
         };

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::cases;
 use crate::common::scene::scene;
-use midpath_core::packet::{NodeId, Pkt};
-use midpath_core::queue::Discipline;
-use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec, Shortcuts};
+use midpath_core::packet::{NodeId, Packet, Pkt};
+use midpath_core::queue::{Bound, Discipline, Fifo, Loss, NoAqm, Queue, Verdict, View};
+use midpath_core::roles::{Backlog, Drop, Inbound, Network, NodeSpec, Parts, Port, PortCtx, PortSpec, Timetable};
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
@@ -43,17 +43,28 @@ struct Watched {
 impl Network for Watched {
     fn port(&self, spec: &PortSpec, node: &NodeSpec<'_>) -> Result<Discipline, SpecError> {
         let inner = self.inner.as_ref().map_or_else(|| Ok(spec.queue.build(spec.link.rate)), |n| n.port(spec, node))?;
-        Ok(Discipline::with_shortcuts(Watch { port: inner.into_port(), node: spec.node, clocks: self.clocks.clone() }))
+        let (node, clocks) = (spec.node, self.clocks.clone());
+        let inner = match inner {
+            Discipline::DropTail(bound) => Queue::new(NoAqm, Fifo::new(bound), Loss).discipline(),
+            other => other,
+        };
+        Ok(match inner {
+            Discipline::Timetable { rule: port, .. } => {
+                let rule = Box::new(Watch { port, node, clocks });
+                Discipline::Timetable { rule, unasked: Bound::NOTHING }
+            }
+            other => Discipline::of(Watch { port: other.into_port(), node, clocks }),
+        })
     }
 }
 
-struct Watch {
-    port: Box<dyn Shortcuts>,
+struct Watch<P: ?Sized> {
+    port: Box<P>,
     node: NodeId,
     clocks: Clocks,
 }
 
-impl Port for Watch {
+impl<P: Port + ?Sized> Port for Watch<P> {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         self.clocks.see(self.node, ctx.now);
         self.port.outbound(pkt, ctx);
@@ -74,13 +85,14 @@ impl Port for Watch {
     }
 }
 
-impl Shortcuts for Watch {
-    fn is_timetable(&self) -> bool {
-        self.port.is_timetable()
+impl Timetable for Watch<dyn Timetable> {
+    fn admit(&mut self, packet: &mut Packet, view: &mut View<'_>) -> Verdict {
+        self.clocks.see(self.node, view.now);
+        self.port.admit(packet, view)
     }
-    fn admit(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
+    fn signal(&mut self, pkt: &Pkt, ctx: &mut PortCtx<'_>) -> Result<(), Drop> {
         self.clocks.see(self.node, ctx.now);
-        self.port.admit(pkt, ctx)
+        self.port.signal(pkt, ctx)
     }
 }
 

@@ -57,6 +57,7 @@ impl Drr {
             self.lanes.remove(&key);
             self.round.leave(key);
         }
+        debug_assert_eq!(self.lanes.is_empty(), self.total == Backlog::default(), "lanes hold all that waits");
         Some(pkt)
     }
 }

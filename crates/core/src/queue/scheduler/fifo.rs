@@ -47,6 +47,7 @@ impl Scheduler for Fifo {
     #[inline]
     fn push(&mut self, pkt: Pkt, pool: &Pool) {
         self.held.get_or_insert_default().push(pkt, pool);
+        debug_assert!(self.bound.holds(self.backlog()), "what was admitted has room");
     }
 
     #[inline]

@@ -42,12 +42,14 @@ impl Lane {
     pub fn pop_front(&mut self, pool: &Pool) -> Option<Pkt> {
         let pkt = self.packets.pop_front()?;
         self.bytes -= u64::from(pool[&pkt].size);
+        debug_assert!(self.backlog().is_sound(), "{:?}", self.backlog());
         Some(pkt)
     }
 
     pub fn pop_back(&mut self, pool: &Pool) -> Option<Pkt> {
         let pkt = self.packets.pop_back()?;
         self.bytes -= u64::from(pool[&pkt].size);
+        debug_assert!(self.backlog().is_sound(), "{:?}", self.backlog());
         Some(pkt)
     }
 

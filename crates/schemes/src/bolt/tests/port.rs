@@ -1,6 +1,6 @@
 use midpath_core::packet::{FlowId, Interfaces, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
-use midpath_core::roles::{Action, Drop, LinkInfo, Port, PortBench, Shortcuts};
+use midpath_core::roles::{Action, CutThrough, Drop, LinkInfo, Port, PortBench};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::bolt::header::{BoltHeader, Marks, Notice};
@@ -121,7 +121,7 @@ fn a_packet_that_finds_nothing_waiting_goes_straight_with_the_same_marks() {
         bring(&mut kept, &mut bench, &[packet(1460, marks)]);
         let by_queue = leave(&mut kept, &mut bench);
         let pkt = bench.pool.insert(packet(1460, marks));
-        let pkt = straight.straight(pkt, &mut bench.ctx()).expect("nothing waits");
+        assert!(straight.cut_through(&pkt, &mut bench.ctx().hop()), "nothing waits");
         let at_once = bench.pool.take(pkt);
         assert_eq!(by_queue[0].header::<BoltHeader>(), at_once.header(), "{at}");
     }
@@ -133,7 +133,7 @@ fn a_packet_that_finds_nothing_waiting_goes_straight_with_the_same_marks() {
     assert_eq!(read(&kept), read(&straight));
     bring(&mut straight, &mut bench, &[packet(10, Marks::INC)]);
     let pkt = bench.pool.insert(packet(10, Marks::INC));
-    assert!(straight.straight(pkt, &mut bench.ctx()).is_err(), "another one waits");
+    assert!(!straight.cut_through(&pkt, &mut bench.ctx().hop()), "another one waits");
 }
 
 #[test]

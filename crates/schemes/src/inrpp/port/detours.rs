@@ -1,7 +1,7 @@
 //! Probes, feedback and detours (§III-A, §III-B).
 
 use midpath_core::packet::{NodeId, Packet, Pkt, PortId};
-use midpath_core::roles::{Drop, Inbound, PortCtx};
+use midpath_core::roles::{Drop, HopCtx, Inbound, PortCtx};
 use midpath_core::units::Time;
 
 use super::InrppPort;
@@ -210,14 +210,14 @@ impl InrppPort {
     #[inline]
     pub(super) fn read_letters(&mut self, ctx: &mut PortCtx<'_>) {
         if !self.contenders.is_empty() || ctx.shared::<Siblings>().has_letter(ctx.me) {
-            self.read_waiting(ctx);
+            self.read_waiting(&mut ctx.hop());
         }
     }
 
     #[inline(never)]
-    pub(super) fn read_waiting(&mut self, ctx: &mut PortCtx<'_>) {
-        let (me, now) = (ctx.me, ctx.now);
-        while let Some(letter) = ctx.state::<Siblings>().take(me) {
+    pub(super) fn read_waiting(&mut self, hop: &mut HopCtx<'_>) {
+        let (me, now) = (hop.me, hop.now);
+        while let Some(letter) = hop.state::<Siblings>().take(me) {
             match letter {
                 Letter::Contends(who) if self.contenders.len() < MAX_CONTENDERS => {
                     self.contenders.insert(who, now);
@@ -227,7 +227,7 @@ impl InrppPort {
             }
         }
         // N of equation (2): who has probed within the last interval of decisions.
-        let old = ctx.now.saturating_sub(self.config.decision);
+        let old = now.saturating_sub(self.config.decision);
         if self.contenders.values().any(|at| *at < old) {
             self.contenders.retain(|_, at| *at >= old);
         }

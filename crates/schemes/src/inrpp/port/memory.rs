@@ -45,11 +45,17 @@ impl InrppPort {
     pub(super) fn has_room(&self, packet: &Packet) -> bool {
         let (size, stored) = (u64::from(packet.size), self.cache.stored());
         let other = self.buffer.other + stored.other;
-        let fits = self.limits.memory.is_none_or(|all| self.buffer.bytes + stored.custody + stored.other + size <= all);
+        let fits = self.limits.memory.is_none_or(|all| self.occupied() + size <= all);
         if is_inrpp(packet) {
             return fits && self.in_custody() + size <= self.limits.cache.size;
         }
         fits && other + size <= self.limits.other
+    }
+
+    /// What is held of the memory.
+    pub(super) fn occupied(&self) -> u64 {
+        let stored = self.cache.stored();
+        self.buffer.bytes + stored.custody + stored.other
     }
 
     /// What INRPP holds of the memory for it: the cache's, and where both share one the buffer's.
@@ -69,6 +75,7 @@ impl InrppPort {
         let packet = &ctx.pool[&pkt];
         self.buffer.bytes -= u64::from(packet.size);
         self.buffer.other -= if is_inrpp(packet) { 0 } else { u64::from(packet.size) };
+        debug_assert!(self.buffer.other <= self.buffer.bytes, "others' bytes are a part");
         Some(pkt)
     }
 

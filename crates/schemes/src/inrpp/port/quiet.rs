@@ -1,8 +1,7 @@
 //! Fast path of an idle port: packets that leave without a context, and packets that it may skip.
 
-use std::any::Any;
-
-use midpath_core::packet::{Flags, Packet};
+use midpath_core::packet::{Flags, Pkt};
+use midpath_core::roles::HopCtx;
 use midpath_core::units::Time;
 
 use super::InrppPort;
@@ -21,6 +20,12 @@ pub(super) struct Quiet {
     pub(super) deaf: bool,
 }
 
+// Tests compare with ports that are never quiet.
+#[cfg(test)]
+thread_local! {
+    pub(in crate::inrpp) static NEVER_QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 impl InrppPort {
     /// Called when all is published.
     #[inline]
@@ -32,15 +37,17 @@ impl InrppPort {
             && !self.cache.closed()
             && self.contenders.is_empty()
             && self.promises.is_empty();
+        #[cfg(test)]
+        let on = on && !NEVER_QUIET.get();
         self.quiet = Quiet { on, deaf: on && self.slowed.is_none() && self.machine.notification(now).is_none() };
     }
 
     /// Whether an ACK brings nothing to a port that is deaf.
-    pub(super) fn overlooks_ack(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
+    pub(super) fn ignores_ack(&self, pkt: &Pkt, hop: &HopCtx<'_>) -> bool {
+        let packet = &hop.pool[pkt];
         let trusted = matches!(self.peer_kind, PeerKind::Neighbour) || !self.config.keys.on();
         let bare = if trusted { says_nothing(packet) } else { is_bare(packet) };
         // A letter would be read with it.
-        let letter = || shared.and_then(|s| s.downcast_ref::<Siblings>()).is_none_or(|s| s.has_letter(self.me.1));
-        bare && !packet.flags.has(Flags::SYN) && !letter()
+        bare && !packet.flags.has(Flags::SYN) && !hop.shared::<Siblings>().has_letter(hop.me)
     }
 }

@@ -2,7 +2,7 @@
 //! siblings read.
 
 use midpath_core::packet::Pkt;
-use midpath_core::roles::PortCtx;
+use midpath_core::roles::{HopCtx, PortCtx};
 use midpath_core::units::{Bytes, Time};
 
 use super::InrppPort;
@@ -78,7 +78,7 @@ impl InrppPort {
         let at = self.next_detour(ctx).min(self.machine.expires()).min(self.store.expires()).min(self.revive_at);
         let at = at.min(self.promises.lapse_at()).min(self.on_wire.map_or(Time::MAX, |wire| wire.1));
         ctx.wake_at(at);
-        self.publish(ctx);
+        self.publish(&mut ctx.hop());
         self.published = true;
         let state = self.machine.state();
         if self.noted != state {
@@ -91,12 +91,12 @@ impl InrppPort {
     /// The same after a packet that went straight through: Push stays, and nothing waits that would
     /// have to be looked at again.
     #[inline]
-    pub(super) fn publish_in_push(&mut self, ctx: &mut PortCtx<'_>) {
+    pub(super) fn publish_in_push(&mut self, hop: &mut HopCtx<'_>) {
         (self.probe_at, self.decide_at) = (Time::MAX, Time::MAX);
-        ctx.wake_at(self.revive_at.min(self.promises.lapse_at()));
-        self.publish(ctx);
+        hop.wake_at(self.revive_at.min(self.promises.lapse_at()));
+        self.publish(hop);
         self.published = true;
-        self.note_quiet(ctx.now);
+        self.note_quiet(hop.now);
     }
 
     /// Whether there is nothing to send, to read, or to say.
@@ -111,7 +111,7 @@ impl InrppPort {
     }
 
     #[inline]
-    fn publish(&mut self, ctx: &mut PortCtx<'_>) {
+    fn publish(&mut self, hop: &mut HopCtx<'_>) {
         let said = Said {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
@@ -119,8 +119,8 @@ impl InrppPort {
         };
         if self.said != said {
             self.said = said;
-            let me = ctx.me;
-            ctx.state::<Siblings>().publish(me, said);
+            let me = hop.me;
+            hop.state::<Siblings>().publish(me, said);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::queue::{Discipline, Limit, QueueSpec};
+use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{
     Drop, Ecmp, Endpoint, Forwarder, LinkInfo, Map, NodeSpec, PortSpec, Routes, ShortestPath, Transmitter,
@@ -91,16 +91,15 @@ pub fn small() -> Params {
 
 impl Router {
     pub fn new(params: Params) -> Router {
-        Router::among(&World, false, params, |port| port, |forwarder| forwarder)
+        Router::among(&World, false, params, |forwarder| forwarder)
     }
 
-    /// The same in another network, with ports of a host or a router, and with what is made of them and of
-    /// its forwarder.
+    /// The same in another network, with ports of a host or a router, and with what is made of its
+    /// forwarder.
     pub fn among(
         map: &dyn Map,
         host: bool,
         params: Params,
-        each: impl Fn(Discipline) -> Discipline,
         forwarder: impl Fn(Box<dyn Forwarder>) -> Box<dyn Forwarder>,
     ) -> Router {
         let link =
@@ -117,7 +116,7 @@ impl Router {
             let edge = peer.0 >= 3;
             let port = PortId(i as u16);
             let port = PortSpec { node: ME, port, peer, link: links[i], host, edge, rtt, queue, pulled: false };
-            each(network.port(&port, &spec).expect("any queue will do"))
+            network.port(&port, &spec).expect("any queue will do")
         };
         let chain = vec![forwarder(network.forwarder(&spec).expect("a router's"))];
         let forwarding = Forwarding::new(chain, ShortestPath::new(routes.clone(), Ecmp::Off));

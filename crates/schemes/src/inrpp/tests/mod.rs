@@ -1,6 +1,7 @@
 mod auth;
 mod border;
 mod cache;
+mod cut_through;
 mod detours;
 mod first_timeout;
 mod harness;
@@ -12,5 +13,4 @@ mod probes;
 mod rates;
 mod report;
 mod sender;
-mod shortcuts;
 mod state;

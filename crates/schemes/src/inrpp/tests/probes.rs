@@ -27,7 +27,7 @@ impl Map for Triangle {
 }
 
 fn router() -> Router {
-    Router::among(&Triangle, false, small(), |port| port, |forwarder| forwarder)
+    Router::among(&Triangle, false, small(), |forwarder| forwarder)
 }
 
 /// Hands this to the port to the router beside, signed by it.

@@ -39,7 +39,6 @@ proptest! {
         let (params, link) = (MirccParams::default(), link());
         let [mut with, mut without] = [0; 2].map(|_| MirccPort::new(&params, Limit::Packets(50)));
         let [mut bench, mut bare] = [0; 2].map(|_| PortBench::new(link));
-        prop_assert!(without.needs_no_context());
         let mut now = Time::ZERO;
         for (what, segment, path, wait) in steps {
             now += Time::from_us(wait);
@@ -49,22 +48,20 @@ proptest! {
             let b = bare.pool.insert(packet(kind, segment, path, false));
             if what < 3 {
                 let Inbound::Forward(a) = with.inbound(a, &mut bench.ctx()) else { panic!("it lets all pass") };
-                without.glance(&mut bare.pool[&b], now, &link, link.rate);
+                prop_assert!(without.pass_inbound(&b, &mut bare.ctx().hop()));
                 prop_assert_eq!(bench.pool[&a].header::<Stamped>(), bare.pool[&b].header::<Stamped>());
                 bench.pool.free(a);
                 bare.pool.free(b);
                 continue;
             }
             // What does not leave at once is kept, and asked for.
-            let a = with.straight(a, &mut bench.ctx());
-            let leaves = without.leaves(&bare.pool[&b], now, &link, link.rate);
-            prop_assert_eq!(a.is_ok(), leaves);
-            let (Ok(a) | Err(a)) = a;
-            let left = if leaves { (Some(a), Some(b)) } else {
-                with.outbound(a, &mut bench.ctx());
+            let leaves = without.cut_through(&b, &mut bare.ctx().hop());
+            with.outbound(a, &mut bench.ctx());
+            let left = with.poll_transmit(&mut bench.ctx());
+            let left = (left, if leaves { Some(b) } else {
                 without.outbound(b, &mut bare.ctx());
-                (with.poll_transmit(&mut bench.ctx()), without.poll_transmit(&mut bare.ctx()))
-            };
+                without.poll_transmit(&mut bare.ctx())
+            });
             prop_assert_eq!(left.0.as_ref().map(|a| bench.pool[a].seq), left.1.as_ref().map(|b| bare.pool[b].seq));
             left.0.into_iter().for_each(|a| bench.pool.free(a));
             left.1.into_iter().for_each(|b| bare.pool.free(b));

@@ -11,7 +11,7 @@ use midpath_core::queue::{
     Aqm, Codel, CodelDataPlane, CodelParams, DelayStep, Done, NoAqm, Queue, Scheduler, Signal, Unsignalled, Verdict,
     View,
 };
-use midpath_core::roles::{Action, Backlog, Inbound, LinkInfo, Port, PortBench, PortCtx, Shortcuts};
+use midpath_core::roles::{Action, Backlog, Inbound, LinkInfo, Port, PortBench, PortCtx};
 use midpath_core::units::{Rate, Time};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,69 +1,16 @@
-//! A router whose ports and forwarder say without a context which packets they let pass, beside one in which
-//! each is called: whatever comes, all that can be seen is the same.
-
-use std::any::Any;
+//! A router whose ports and forwarder know which packets change nothing, beside one in which they look at each:
+//! whatever comes, all that can be seen is the same.
 
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, Pkt, PortId};
-use midpath_core::queue::{Discipline, Limit};
-use midpath_core::roles::{Backlog, ForwardCtx, Forwarder, Inbound, LinkInfo, Map, Port, PortCtx, Route, Shortcuts};
+use midpath_core::queue::Limit;
+use midpath_core::roles::{ForwardCtx, Forwarder, LinkInfo, Map, Route};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::harness::{ME, RECEIVER, Router, SENDER, small};
-use crate::inrpp::header::{Control, Direction, Feedback, InrppHeader, Nonce, Nonces, Slow, is_ack};
+use crate::inrpp::header::{Control, Direction, Feedback, InrppHeader, Nonce, Nonces, Slow};
+use crate::inrpp::port::quiet::NEVER_QUIET;
 use crate::inrpp::{Notify, Params};
-
-/// A port that is called for each packet that leaves, and for each ACK that comes in.
-struct CalledAlways(Box<dyn Shortcuts>);
-
-impl Shortcuts for CalledAlways {
-    fn goes_straight(&self) -> bool {
-        true
-    }
-    fn straight(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Result<Pkt, Pkt> {
-        self.0.straight(pkt, ctx)
-    }
-    fn overlooks(&self, packet: &Packet, shared: Option<&(dyn Any + Send)>) -> bool {
-        !is_ack(packet) && self.0.overlooks(packet, shared)
-    }
-}
-
-impl Port for CalledAlways {
-    fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        self.0.outbound(pkt, ctx);
-    }
-    fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
-        self.0.poll_transmit(ctx)
-    }
-    fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        self.0.inbound(pkt, ctx)
-    }
-    fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        self.0.handed_over(pkt, ctx)
-    }
-    fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
-        self.0.on_timer(ctx);
-    }
-    fn on_link(&mut self, ctx: &mut PortCtx<'_>) {
-        self.0.on_link(ctx);
-    }
-    fn backlog(&self) -> Backlog {
-        self.0.backlog()
-    }
-    fn reset(&mut self, ctx: &mut PortCtx<'_>) {
-        self.0.reset(ctx);
-    }
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        self.0.gauges(out);
-    }
-}
-
-fn plainly(discipline: Discipline) -> Discipline {
-    match discipline {
-        Discipline::Held(port) => Discipline::with_shortcuts(CalledAlways(port)),
-        other => other,
-    }
-}
 
 /// The forwarder, asked for each packet.
 struct AskedAlways(Box<dyn Forwarder>);
@@ -234,19 +181,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn shortcuts_change_nothing(host: bool, params in params(), events in prop::collection::vec(events(), 1..120)) {
-        let mut short = Router::among(&Triangle, host, params.clone(), |port| port, |forwarder| forwarder);
-        let mut plain =
-            Router::among(&Triangle, host, params, plainly, |forwarder| Box::new(AskedAlways(forwarder)));
+    fn cut_through_changes_nothing(host: bool, params in params(), events in prop::collection::vec(events(), 1..120)) {
+        NEVER_QUIET.set(false);
+        let mut short = Router::among(&Triangle, host, params.clone(), |forwarder| forwarder);
+        let mut plain = Router::among(&Triangle, host, params, |forwarder| Box::new(AskedAlways(forwarder)));
         for event in &events {
             short.happens(event);
+            NEVER_QUIET.set(true);
             plain.happens(event);
+            NEVER_QUIET.set(false);
             prop_assert_eq!(short.gauges(), plain.gauges(), "after {:?}", event);
             prop_assert_eq!(short.node.next_wake(), plain.node.next_wake(), "after {:?}", event);
         }
         for r in [&mut short, &mut plain] {
             r.run_to(r.now + Time::from_secs(2));
+            NEVER_QUIET.set(true);
         }
+        NEVER_QUIET.set(false);
         prop_assert_eq!(&short.log.sent, &plain.log.sent);
         prop_assert_eq!(&short.log.dropped, &plain.log.dropped);
         let counted = |r: &Router| (0..3).map(|port| format!("{:?}", r.node.counters(PortId(port)))).collect::<Vec<_>>();
