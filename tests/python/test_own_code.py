@@ -212,7 +212,7 @@ CLUSTER = """
     import midpath
     from distributed import LocalCluster
     from midpath.controller import load
-    from midpath.run.cluster import cluster_executor
+    from midpath.run.dask import cluster_executor
 
     def main():
         base = {"ideal": False, "controllers": load(Path("mine.py"))}
