@@ -15,16 +15,21 @@ PROPERTY_SEED := 1
 
 DEPENDENCIES := $(VENV)/.dependencies
 SITE_TOOLS := $(VENV)/.docs
+# The package is installed with one of two builds: for speed, or as tests have it (Cargo's profile dev: optimised, with
+# debug assertions and overflow checks).
 EXTENSION := $(VENV)/.extension
+BUILT := $(VENV)/.built
 # RPM on routers, and nodes of overlays: on Linux only.
 DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
+# Some of what pytest runs waits for other processes: one more than there are cores.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # What an incremental build keeps for the next one is of no use where there is none.
 ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,8 +45,12 @@ run: $(EXTENSION) ## compare TCPs and mid-path schemes on Abilene: prints the ta
 check: $(DEPENDENCIES) ## check what differs from main, in seconds when warm; ROOM=fcp checks that room
 	$(BIN)/python scripts/check.py $(addprefix --room=,$(ROOM))
 
-test: lint-rust test-rust lint-python test-python site ## run every check
+# Builds first, and once: tests of both languages, examples and daemons are of one profile.
+test: $(BUILT) lint-rust test-rust lint-python test-python site ## run every check but those of `make nightly`
 	@echo "make test: all checks passed"
+
+nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
+	$(BIN)/pytest --nightly only --numprocesses $(WORKERS) --dist loadfile
 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
@@ -93,18 +102,16 @@ lint-rust: ## rustfmt, clippy and rustdoc with warnings as errors
 test-rust: ## Rust tests and the examples in doc comments
 	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
 
-lint-python: $(EXTENSION) ## circles of imports, ruff and mypy
+lint-python: $(DEPENDENCIES) ## circles of imports, ruff and mypy
 	$(BIN)/python scripts/circles.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: $(EXTENSION) ## pytest: the package, the command, the report, examples and docs, real packets where it may
-	@# The whole workspace: with fewer packages dependencies have other features, and are built once more.
-	cargo build --quiet --workspace --bins --examples
-	$(BIN)/pytest --numprocesses auto --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
-	$(BIN)/pytest $(LAB_TESTS)
+test-python: $(BUILT) ## pytest: the package, the command, the report, examples and docs, real packets where it may
+	$(BIN)/pytest --nightly changed --numprocesses $(WORKERS) --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
+	$(BIN)/pytest --nightly changed $(LAB_TESTS)
 
 # A failure prints its case, and proptest writes its seed into a proptest-regressions folder: commit that with the repair.
 test-random: RANDOM_SEED := $(or $(RANDOM_SEED),$(shell date +%s))
@@ -139,6 +146,15 @@ $(SITE_TOOLS): $(DEPENDENCIES)
 $(EXTENSION): $(DEPENDENCIES) $(RUST)
 	@echo "building the simulator (minutes the first time, seconds after that)"
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >/dev/null
+	rm -f $(BUILT)
+	touch $@
+
+# The whole workspace at once: with fewer packages dependencies have other features, and are built once more.
+$(BUILT): $(DEPENDENCIES) $(RUST)
+	@echo "building the simulator, the daemons and their tests (minutes the first time, seconds after that)"
+	cargo build --quiet --workspace --lib --bins --examples
+	$(BIN)/python scripts/editable.py
+	rm -f $(EXTENSION)
 	touch $@
 
 $(BIN)/midpathd: $(RUST) scripts/symbols.py | $(DEPENDENCIES)

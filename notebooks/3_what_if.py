@@ -51,7 +51,7 @@ found = midpath.compare_variants(RING, ["cubic"], seeds=3, ideal=False)
 found
 
 # %% [markdown]
-# Three seeds, the same flows in each variant. What is not told apart from today is said so:
+# Three seeds, the same flows in each variant. Differences that are not significant are marked:
 
 # %%
 print(*found.verdict(), sep="\n")

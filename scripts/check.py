@@ -35,6 +35,7 @@ SCENARIOS = {
     "transport": ["closed_forms", "without", "opener"],
     "explicit": ["rcp", "xcp", "hpcc", "fcp_network"],
     "wire": ["wire"],
+    **{room: ["rack"] for room in ("timely", "swift", "dcqcn", "powertcp")},
 }
 # Python whose tests are not named after it.
 TESTS = {"loading": "storage", "work": "sweep", "equipment": "compare", "matched": "compare"}
@@ -167,7 +168,8 @@ def python_steps(changed: Changed, root: Path = ROOT) -> list[Step]:
     if changed.pages:
         tests |= {f"tests/python/test_{name}.py" for name in PAGE_TESTS}
     if tests:
-        steps.append(Step("pytest", (str(BIN / "pytest"), "--quiet", "--exitfirst", *sorted(tests))))
+        quick = (str(BIN / "pytest"), "--quiet", "--exitfirst", "-m", "not nightly")
+        steps.append(Step("pytest", (*quick, *sorted(tests))))
     return steps
 
 
@@ -194,10 +196,26 @@ def names_path(test: Path, path: Path) -> bool:
     return f'"{path.parent.name}"' in text and (path.name in text or f'"{path.stem}"' in text)
 
 
-def differing(since: str) -> list[Path]:
+def base_of(since: str) -> str | None:
+    """The last commit that HEAD and this one share; None where git does not know."""
+    try:
+        command = ["git", "merge-base", since, "HEAD"]
+        base = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return base.stdout.strip() or None
+
+
+def differing_from_main() -> list[str] | None:
+    """What differs from main, here or where this was cloned from; None where git cannot tell."""
+    for main in ("main", "origin/main"):
+        if commit := base_of(main):
+            return [str(path) for path in differing(commit)]
+    return None
+
+
+def differing(commit: str) -> list[Path]:
     """What differs from a commit, committed or not, and new files."""
-    base = subprocess.run(["git", "merge-base", since, "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    commit = base.stdout.strip() or "HEAD"
     lists = (
         ["git", "diff", "--name-only", "--diff-filter=d", commit],
         ["git", "ls-files", "--others", "--exclude-standard"],
@@ -229,7 +247,7 @@ def main() -> int:
     parser.add_argument("--room", action="append", default=[], help="check this room, whatever changed")
     parser.add_argument("--list", action="store_true", help="say what would run")
     options = parser.parse_args()
-    changed = rooms_named(options.room) if options.room else sort_out(differing(options.since))
+    changed = rooms_named(options.room) if options.room else sort_out(differing(base_of(options.since) or "HEAD"))
     steps = rust_steps(changed) + python_steps(changed)
     if options.list or not steps:
         print("\n".join(shlex.join(step.command) for step in steps) or "nothing changed that these checks know")

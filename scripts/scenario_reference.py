@@ -24,6 +24,9 @@ DIRECTIVE = re.compile(r"^<!-- (table|kinds|values) (\w+) -->$", re.MULTILINE)
 QUANTITIES = {"Time", "Rate", "Bytes", "Ratio", "Limit", "Delay"}
 PLAIN = {"string": "text", "boolean": "boolean", "integer": "integer", "number": "number"}
 
+# Types whose values the page lists right below the table.
+LISTED = {"Format": "a [format](#format)", "Generator": "a [generator](#generator)", "FaultKind": "below"}
+
 # What each key looks like, as TOML, where its type does not say it.
 EXAMPLES = {
     "Scenario.format": "1",
@@ -227,6 +230,8 @@ class Reference:
         """The type that a name in the schema stands for."""
         if name in QUANTITIES:
             return f"[{name.lower()}](#quantities)"
+        if name in LISTED:
+            return LISTED[name]
         definition = self.definitions[name]
         if all("const" in value for value in definition.get("oneOf", [{}])):
             return ", ".join(f'`"{value["const"]}"`' for value in definition["oneOf"])
@@ -275,13 +280,11 @@ def one_line(text: str) -> str:
 
 def split_default(meaning: str, default: object) -> tuple[str, str]:
     """The meaning without the clause that names the default, and the default."""
-    found = re.search(r"[;.] ((?:[^;().]|\.(?=\d))+?),? unless said(?=[.;]|$)", meaning)
+    found = re.search(r"[;.] default ((?:[^;().]|\.(?=\d))+?)(?=[.;](?!\d)|$)", meaning)
     if found:
         meaning = meaning[: found.start()] + meaning[found.end() :]
         if default is None or isinstance(default, dict):
-            return meaning, "" if found[1] == "None" else found[1]
-    meaning = re.sub(r"([(;] ?)unless said", r"\1default", meaning)
-    meaning = re.sub(r"([^;:,( ][^;:,(]*?) unless said", r"default \1", meaning)
+            return meaning, found[1]
     if default is None or isinstance(default, dict | list) or default == "":
         return meaning, ""
     return meaning, f"`{json.dumps(default)}`"

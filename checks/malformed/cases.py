@@ -820,7 +820,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, dict[str, Any]]]] = {
         for name, (key, says, text) in {
             "a node that is not there": ("[0][1]", "node", '[["a", "x"]]'),
             "a link that is not there": ("[0]", "links to `r`", '[["a", "b"]]'),
-            "flows that are cut off": ("", "1 of 1 flows have no way: flow 0 from `a` to `b`", '[["r", "b"]]'),
+            "flows that are cut off": ("", "1 of 1 flows have no route: flow 0 from `a` to `b`", '[["r", "b"]]'),
             "one end": ("[0]", "2", '[["a"]]'),
         }.items()
     },

@@ -21,7 +21,7 @@ CLASSES = [
         "*Variable-Size Encoding*: MUST be the shortest",
         OURS,
     ),
-    (r"end too early", "an element that reaches beyond the one around it", "*NDN TLV Encoding*: TLV-LENGTH", OURS),
+    (r"truncated", "an element that reaches beyond the one around it", "*NDN TLV Encoding*: TLV-LENGTH", OURS),
     (
         r"type 0x7 is missing",
         "no name, an Interest's name without components, or an element before the name",
@@ -63,7 +63,7 @@ CLASSES = [
         "ours: see wire.md",
     ),
     (
-        r"left over",
+        r"trailing",
         "bytes behind a packet, or two components for a last segment's",
         "*FinalBlockId*: NameComponent",
         OURS,

@@ -38,10 +38,9 @@ midpathd=$root/target/debug/midpathd
 # Packets are slower here.
 export MIDPATH_FUZZ_PACKETS=40000
 cd "$root/crates/ebpf"
-for test in kernel_vectors kernel_frames; do
-    # The newest one, if several were built.
-    # shellcheck disable=SC2012 # names that cargo makes
-    "$(ls -t "$root/target/debug/deps/$test"-* | grep -v '\.d$' | head -1)" | grep '^test '
+for tests in "$root"/target/debug/deps/linux-*; do
+    # Of both crates' programs of this name, and of earlier builds, those that have them.
+    [ -x "$tests" ] && "$tests" kernel_ | grep '^test '
 done
 cd "$root"
 .venv/bin/python -m midpath lab rpm --seconds 4 --repeats 1 --rate 20Mbps --cc cubic,dctcp --flows 2 --rtt 40ms,60ms \

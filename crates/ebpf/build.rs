@@ -32,7 +32,10 @@ fn main() {
         constants += &format!("static {name}: Option<&[u8]> = {bytes};\n");
     }
     if let Some(why) = &missing {
-        println!("cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to have them");
+        println!(
+            "cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to \
+            include them"
+        );
         // Cargo takes a file that is not there for one that has changed: the next build tries again, by then perhaps
         // with clang and the headers.
         if is_for_linux() {
@@ -54,7 +57,7 @@ fn compile(source: &Path, object: &Path) -> Result<(), String> {
     command.args(["-target", "bpf", "-mcpu=v2", "-O2", "-g", "-Wall", "-Wextra", "-c"]);
     command.args(include_flags()).arg(source).arg("-o").arg(object);
     match command.output() {
-        Err(error) => Err(format!("{} could not be started: {error}", clang.display())),
+        Err(error) => Err(format!("cannot start {}: {error}", clang.display())),
         Ok(done) if done.status.success() => {
             // Another clang may warn of what this one does not. That is no reason to leave the
             // programs out.

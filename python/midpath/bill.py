@@ -1,4 +1,4 @@
-"""What has to be bought for a scheme on a network, what it costs, and what it gains for that."""
+"""Equipment that a scheme needs on a network, its cost, and the gain."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def amounts(equipment: Sequence[Mapping[str, Any]], network: Network) -> dict[st
         fastest = max(fastest, link["rate_bps"] if routers else 0.0)
     for row in (row for row in equipment if row["at"] == "routers"):
         if "sums" not in row:
-            raise UsageError("this result is of an older version, which kept no sums of memory: repeat its run")
+            raise UsageError("this result is from an older version without memory totals: repeat the run")
         sums = row["sums"]
         found["dram"] += (sums["queue_bytes"] + sums["store_bytes"]) / MB
         found["card"] += sums["rate_bps"] / GBPS if row["scheme"] != PLAIN else 0.0

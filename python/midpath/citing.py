@@ -1,4 +1,4 @@
-"""How to cite what a result was made with: the software, schemes, queues, topology and traffic.
+"""Citations of a result: software, schemes, queues, topology and traffic.
 
 A run names its sources (`cites` in run.json). `sources.bib` has them.
 """
@@ -153,7 +153,7 @@ class Citation:
             self._add(run)
             found += 1
         if not found:
-            raise OutputError(f"{self.path} holds no result of midpath")
+            raise OutputError(f"{self.path} holds no Midpath result")
 
     def _add(self, run: Mapping[str, Any]) -> None:
         built = str(run.get("build") or "").partition(" ")[0]

@@ -1,7 +1,7 @@
-"""What a scheme's hardware costs: calculations from prices and access times, no simulation.
+"""Cost of a scheme's hardware, calculated from prices and access times, without simulation.
 
-INRPP's cache (§III-D, Fig. 7): DRAMs in parallel hold the packets; an SRAM at the tail takes them in at line rate, one
-at the head gives them out. So the whole is as fast as SRAM, and a byte costs about what it costs in DRAM.
+INRPP's cache (§III-D, Fig. 7): DRAMs in parallel hold the packets; an SRAM at the tail accepts them at line rate,
+one at the head delivers them. So the cache is as fast as SRAM, and a byte costs about as much as in DRAM.
 """
 
 from __future__ import annotations

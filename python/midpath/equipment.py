@@ -1,6 +1,6 @@
-"""What a scheme had to work with: memory at each port, which packets queues chose, and what hosts and routers must run.
+"""Equipment of a scheme: memory at each port, AQM, and requirements on hosts and routers.
 
-Figures of schemes with unlike equipment can be put side by side, but not without saying so.
+Comparisons of schemes with different equipment are marked as such.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCHEDULERS = {"drr": ", fair queueing", "fq": ", flow queueing", "dual": ", two 
 # Of queues that would mark packets, and found none that can be marked.
 NOT_USED = "CE, but flows use none"
 
-HEADS = ("Scheme", "Queue per port", "Stored beside it", "AQM", "ECN", "Hosts run", "Routers run")
+HEADS = ("Scheme", "Queue per port", "Scheme's store", "AQM", "ECN", "Hosts run", "Routers run")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def unequal(found: Sequence[Equipment]) -> str | None:
     for row in sorted(found, key=lambda e: e.memory):
         having.setdefault(quantity("bytes", row.memory), []).append(name(row.scheme))
     has = "; ".join(f"{amount} with {', '.join(schemes)}" for amount, schemes in having.items())
-    return f"schemes do not have the same memory. Queue and store of the port that has most: {has}"
+    return f"schemes have different memory. Queue and store of the largest port: {has}"
 
 
 def _aqm(row: dict[str, Any]) -> str:

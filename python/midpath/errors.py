@@ -1,4 +1,4 @@
-"""What can go wrong with what a user gave us."""
+"""Errors in user input."""
 
 import difflib
 import traceback

@@ -100,7 +100,7 @@ class Env(gymnasium.Env[Vector, Vector]):
         reward: Reward = default_reward,
     ) -> None:
         if not interval_s > 0:
-            raise UsageError(f"interval_s is a time above 0, not {interval_s!r}")
+            raise UsageError(f"interval_s must be above 0, not {interval_s!r}")
         self.scenario, self.interval_s, self.reward_of = scenario, interval_s, reward
         bounds = np.array(list(OBSERVED.values()), np.float32)
         self.observation_space = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float32)
@@ -124,13 +124,13 @@ class Env(gymnasium.Env[Vector, Vector]):
         self._episode = _Episode(as_scenario(given), run_seed, self.interval_s)
         interval = self._episode.next()
         if interval is None:
-            raise UsageError(f"no flow of this scenario has the scheme {AGENT!r}, or it has never opened")
+            raise UsageError(f"no flow of this scenario has the scheme {AGENT!r}, or it never started")
         return _observed(interval), {"seed": run_seed, "interval": interval}
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Sets the window, and goes on to the next decision."""
         if self._episode is None:
-            raise UsageError("reset comes before step")
+            raise UsageError("call reset before step")
         wanted = float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], LEAST, LARGEST))
         interval = self._episode.next(2.0**wanted)
         ended = interval is None
@@ -200,7 +200,7 @@ class _Episode:
     def next(self, window: float | None = None) -> Interval | None:
         """Goes on with a window (packets) to the next decision; none at the end."""
         if self._over:
-            raise UsageError("the episode is over: reset comes before step")
+            raise UsageError("the episode is over: call reset before step")
         if self._begun:
             self._windows.put(window)
         else:
@@ -264,7 +264,7 @@ def _controller(episode: _Episode) -> type[Controller]:
         def __init__(self) -> None:
             episode.agents += 1
             if episode.agents > 1:
-                raise UsageError(f"one flow has the scheme {AGENT!r}, and this scenario has more")
+                raise UsageError(f"exactly one flow may have the scheme {AGENT!r}; this scenario has more")
 
         def on_open(self, opening: Opening) -> None:
             self.wanted = self.window

@@ -1,4 +1,4 @@
-"""Reads results from disk, whichever kind they are."""
+"""Loads any kind of result from disk."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def load(directory: str | Path) -> Source:
     if begun and not (path / RUN_MARKER).is_file():
         done = len(list((path / begun[0]).glob(f"**/{RUN_MARKER}")))
         raise OutputError(
-            f"{path} is a comparison that has not finished ({done} {'run is' if done == 1 else 'runs are'} there): "
-            "repeat its midpath compare, which goes on where it stopped"
+            f"{path} is an unfinished comparison ({done} {'run is' if done == 1 else 'runs are'} there): "
+            "repeat its `midpath compare`, which continues"
         )
     return load_result(path)
 

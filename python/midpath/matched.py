@@ -1,7 +1,7 @@
 """Figures over the same flows: those that ended under all schemes.
 
-A mean over completed flows flatters a scheme that left its slowest flows unfinished. Runs of the same seed have the
-same flows, so figures of them can be taken over the flows that all of them completed.
+A mean over completed flows favours a scheme that left its slowest flows unfinished. Runs of the same seed have the
+same flows, so figures can cover the flows that all schemes completed.
 """
 
 from __future__ import annotations

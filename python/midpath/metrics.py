@@ -1,4 +1,4 @@
-"""The figures that a comparison shows, in one place for the table, the JSON and the report."""
+"""The figures of a comparison, shared by table, JSON and report."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ METRICS = (
         "AFCT bound",
         "seconds",
         None,
-        "No scheme can have a lower AFCT with these flows: the shortest goes first on each link that they must cross",
+        "Lower bound of the AFCT with these flows: shortest first on each link that they must cross",
         headline=False,  # the same for all schemes, and far below them in a mesh
     ),
     Metric("fct_p50_s", "FCT p50", "seconds", "lower", "Median flow completion time"),
@@ -35,13 +35,13 @@ METRICS = (
     Metric("jain_goodput", "Jain", "index", "higher", "Jain's fairness index over the flows' goodput"),
     Metric("goodput_total_bps", "Goodput", "bps", "higher", "Bytes delivered to receivers, all flows, per time"),
     Metric("utilisation_max", "Busiest link", "ratio", None, "Utilisation of the most used port"),
-    Metric("loss_ratio", "Loss", "ratio", "lower", "Packets dropped or corrupted, of all packets sent"),
+    Metric("loss_ratio", "Loss", "ratio", "lower", "Share of sent packets dropped or corrupted"),
     Metric(
         "queue_max_bytes",
         "Memory",
         "bytes",
         None,
-        "The most that waited at a port of the network: the memory that such a port must have had",
+        "Largest queue at a port of the network: the memory that the port needed",
     ),
     Metric(
         "queue_delay_mean_s", "Queue delay", "seconds", "lower", "Mean time a packet waited in a queue", headline=False

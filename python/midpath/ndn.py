@@ -1,9 +1,8 @@
 """Fetches NDN's objects through the forwarder of this machine, as `midpathd ndn fetch` does: MIRCC from end to end.
 
-The forwarder paces Interests and says how fast Data come; this consumer keeps as many under way as come in a second and
-a half, asks again for what is lost, and hands out segments in order. Digests are verified; with a key (HMAC with
-SHA-256) or a certificate (RSA, ECDSA, Ed25519), signatures by it. It waits for the forwarder as `asyncio` does, and for
-nobody else.
+The forwarder paces Interests and reports the rate of Data; this consumer keeps one and a half seconds of it
+pending, retransmits lost Interests, and delivers segments in order. Digests are verified; with a key (HMAC with
+SHA-256) or a certificate (RSA, ECDSA, Ed25519), signatures by it. It waits for the forwarder by `asyncio` only.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Fetch:
                     pass
                 else:
                     if not data:
-                        raise ConnectionError("the forwarder has closed the connection")
+                        raise ConnectionError("the forwarder closed the connection")
                     consumer.receive(time.monotonic() - began, data)
                 consumer.on_time(time.monotonic() - began)
         finally:
@@ -99,4 +98,4 @@ async def _connect(transport: str) -> tuple[asyncio.StreamReader, asyncio.Stream
                 return await asyncio.open_connection(host.strip("[]"), int(port))
     except OSError as error:
         raise ConnectionError(f"no forwarder answers at {transport}: {error}") from None
-    raise ValueError(f"{transport}: take a forwarder as unix:///path or tcp4://address:port")
+    raise ValueError(f"{transport}: write a forwarder as unix:///path or tcp4://address:port")

@@ -1,4 +1,4 @@
-"""FCP endpoint policies of one's own: how a host splits a group's budget over its flows."""
+"""External FCP endpoint policies: the split of a group's budget over its flows."""
 
 from __future__ import annotations
 

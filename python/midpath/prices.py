@@ -1,4 +1,4 @@
-"""What equipment costs, in dollars and watts: a table of sourced prices that the user can replace."""
+"""Prices of equipment in dollars and watts, with sources: a table that the user can replace."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def load(path: Path | None = None) -> Prices:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     rows = _csv(text) if path.suffix.lower() == ".csv" else _toml(text, str(path))
     return _prices(rows, str(path))
 
@@ -101,7 +101,7 @@ def _prices(rows: list[dict[str, Any]], source: str) -> Prices:
         if row.get("item") not in ITEMS:
             raise UsageError(f"{place}: {no_such('item', str(row.get('item', '')), ITEMS)}")
         if lacking := [key for key in ("source", "date") if not str(row.get(key, "")).strip()]:
-            raise UsageError(f"{place}: no {lacking[0]}: write where the price is from, and of when")
+            raise UsageError(f"{place}: no {lacking[0]}: write the price's source and date")
         if not any(measure in row for measure in MEASURES):
             raise UsageError(f"{place}: no price: write dollars, watts, or both")
         for measure in (measure for measure in MEASURES if measure in row):

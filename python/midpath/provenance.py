@@ -1,7 +1,5 @@
-"""What a result ran under: the version of midpath, and the defaults of what ran.
-
-Defaults change between versions, and while one is worked on. A stored result names both, and what would mix unlike ones
-is refused.
+"""Provenance of a result: Midpath's version, and the defaults of what ran. Defaults change between versions, and
+during development. A stored result names both, and mixing different ones is refused.
 """
 
 from __future__ import annotations
@@ -100,12 +98,12 @@ def require_alike(found: Iterable[tuple[str, Kept]]) -> None:
             before, earlier = first.setdefault(of, (name, kept))
             if both := unlike(earlier, kept):
                 raise OutputError(
-                    f"{before} ran under {both[0]}, {name} under {both[1]}: they do not mix; run the older one again, "
-                    "or look at each by itself"
+                    f"{before} ran under {both[0]}, {name} under {both[1]}: they cannot be compared; "
+                    "rerun the older one, or look at each separately"
                 )
 
 
 def require_now(where: object, kept: Kept, remedy: str) -> None:
     """Raises `OutputError` if what is kept ran under another version or other defaults than what runs now."""
     if both := unlike(kept, ran_under()):
-        raise OutputError(f"{where} ran under {both[0]}, and this is {both[1]}: they do not mix; {remedy}")
+        raise OutputError(f"{where} ran under {both[0]}, and this is {both[1]}: they cannot be compared; {remedy}")

@@ -1,4 +1,4 @@
-"""A scenario: a TOML text, where its relative paths start, and what to run instead of what it says."""
+"""A scenario: a TOML text, the base of its relative paths, and overrides."""
 
 from __future__ import annotations
 
@@ -121,20 +121,20 @@ class Scenario:
         if name not in known:
             raise ScenarioError(VARIANTS, None, _no_variant(name, known), self.source)
         if self.variant is not None:
-            raise UsageError(f"this is the variant {self.variant!r} already")
+            raise UsageError(f"this is already the variant {self.variant!r}")
         return replace(self, variant=name, changes=(*known[name].items(), *self.changes))
 
     def _variant(self, name: str, table: Any) -> dict[str, Any]:
         key = f"{VARIANTS}.{name}"
         if not VARIANT_NAME.fullmatch(name):
-            message = "is not a name of a variant: up to 64 letters, digits, spaces and . _ + -, a letter first"
+            message = "is not a variant name: up to 64 letters, digits, spaces and . _ + -, starting with a letter"
             raise ScenarioError(key, None, message, self.source)
         if not isinstance(table, dict):
             raise ScenarioError(key, None, "is not a table of changed keys, such as queue.limit", self.source)
         for changed in table:
             first = changed.partition(".")[0]
             if first in NOT_VARIED:
-                raise ScenarioError(f"{key}.{first}", None, f"is not changed here: {NOT_VARIED[first]}", self.source)
+                raise ScenarioError(f"{key}.{first}", None, f"cannot change here: {NOT_VARIED[first]}", self.source)
         return flat(table)
 
     def to_dict(self) -> dict[str, Any]:

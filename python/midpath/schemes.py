@@ -1,7 +1,6 @@
-"""What schemes say of themselves: titles, what hosts and routers must run, costs, gauges and their states.
-
-Each scheme's folder has the text (`crates/schemes/src/*/describe.rs`), and a run carries what its schemes said. So a
-scheme that was added from outside is named and drawn like ours.
+"""Descriptions of schemes: titles, requirements on hosts and routers, costs, gauges and their states. Each scheme's
+folder has its description (`crates/schemes/src/*/describe.rs`), and a run stores those of its schemes. So external
+schemes are named and drawn like ours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Means over seeds, with what they are worth."""
+"""Means over seeds with confidence intervals."""
 
 from __future__ import annotations
 

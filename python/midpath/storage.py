@@ -1,4 +1,4 @@
-"""Directories that are written whole or not at all."""
+"""Atomic writing of directories."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def naming(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(error.errno, f"{error.filename or path} cannot be written: {reason}") from None
+        raise OSError(error.errno, f"cannot write {error.filename or path}: {reason}") from None
 
 
 def require_replaceable(path: Path, marker: str, begun: Path | None = None) -> None:
@@ -126,7 +126,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise OutputError(f"{path.parent} is not a result: it has no {path.name}") from None
     except (OSError, ValueError) as error:
-        raise OutputError(f"{path} cannot be read: {error}") from None
+        raise OutputError(f"cannot read {path}: {error}") from None
     if not isinstance(value, dict):
         raise OutputError(f"{path} is not a JSON object")
     return value

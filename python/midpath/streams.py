@@ -1,8 +1,8 @@
 """Streams between applications, through the nodes that `midpathd node` runs beside them.
 
-A node with an `[[application]]` entrance is asked for a service at another node, or offers one there. What goes over a
-stream goes through the network's scheme. A stream that is left by an exception is reset, and so is that of a process
-that is killed: the other application reads to an end only if there was one.
+A node with an `[[application]]` entrance connects to services at other nodes, or offers one there. A stream's data
+travel under the network's scheme. A stream left by an exception is reset, also if the process is killed: the other
+application sees an end of stream only after a regular end.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def serve(service: str, handle: Callable[[Stream], Awaitable[None]], at: s
         try:
             while number := await _line(reader):
                 tasks.create_task(_take(number, handle, at))
-            raise ConnectionError("the node has gone")
+            raise ConnectionError("the node is gone")
         finally:
             writer.close()
 
@@ -124,4 +124,4 @@ async def _line(reader: asyncio.StreamReader) -> str:
 def _expect(said: str, wanted: str, writer: asyncio.StreamWriter) -> None:
     if said != wanted:
         writer.close()
-        raise ConnectionRefusedError(said.removeprefix("refused ") or "the node has gone")
+        raise ConnectionRefusedError(said.removeprefix("refused ") or "the node is gone")

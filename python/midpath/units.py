@@ -1,4 +1,4 @@
-"""Quantities for people: three digits and a unit."""
+"""Formatting of quantities: three digits and a unit."""
 
 from __future__ import annotations
 

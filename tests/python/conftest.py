@@ -10,14 +10,58 @@ import pytest
 from hypothesis import settings
 
 import fixture
+import script
 from midpath import _midpath
 from midpath.cli import main
 
 ROOT = Path(__file__).parents[2]
+# What `make test` has built of the workspace, in one profile.
+BUILT = ROOT / "target" / "debug"
 
 # The same random cases each time; `make test-random` tries new ones.
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--nightly",
+        choices=("all", "changed", "only"),
+        default="all",
+        help="of tests marked nightly: run all; those that guard what differs from main; all, and no others",
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "nightly(*paths): guards pages, scripts or claims; `make test` runs it if one of these paths changed"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what `--nightly` says."""
+    if (which := config.getoption("nightly")) == "all":
+        return
+    changed = script.load(ROOT / "scripts/check.py").differing_from_main() if which == "changed" else None
+    left_out = [item for item in items if not runs(item, which, changed)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+def runs(item, which, changed):
+    """Whether a test runs, given the paths that differ from main: None where git cannot tell."""
+    guarded = [path for mark in item.iter_markers("nightly") for path in mark.args]
+    if which == "only":
+        return bool(guarded)
+    own = str(item.path.relative_to(ROOT))
+    return not guarded or changed is None or any(path.startswith((own, *guarded)) for path in changed)
+
+
+def built(name):
+    """A program, an example or a library of the workspace; what needs it is skipped where it is not there."""
+    if not (BUILT / name).is_file():
+        pytest.skip(f"{name} is not built: cargo build --workspace --lib --bins --examples")
+    return BUILT / name
 
 
 @dataclass

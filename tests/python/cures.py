@@ -277,7 +277,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         more('[[fault]]\nat = "1 ms"\nlink = ["a", "r"]\nkind = "rate"\nrate = "0 bps"'),
         more('[[fault]]\nat = "1 ms"\nlink = ["a", "r"]\nkind = "link-down"'),
     ),
-    "the instance `{name}` has its parameters from its first row; give this row a `name`": Scenario(
+    "the instance `{name}` takes `params` from its first row; give this row a `name`": Scenario(
         more(
             '[[deploy]]\nscheme = "rpm"\nnodes = ["r"]\nparams = { size = 64 }\n'
             '[[deploy]]\nscheme = "rpm"\nnodes = ["a"]\nparams = { size = 128 }'
@@ -301,9 +301,10 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "trace: {} events after {last} did not fit; give it more `events`, or less to record": Run(
         more("[trace]\nevents = 1"), more("[trace]\nevents = 100000")
     ),
-    "flows were pressed of which no ACK came back here: on paths that are not symmetric use "
-    '`notify = "data"`': Elsewhere("crates/schemes/src/inrpp/tests/report.rs", "a_port_warns_of_what_is_too_small"),
-    'the matrix states no rates; give a rate such as "10 Gbps", the total that `load` is a share of': Scenario(
+    'flows were slowed down of which no ACK returned here: on asymmetric paths use `notify = "data"`': Elsewhere(
+        "crates/schemes/src/inrpp/tests/report.rs", "a_port_warns_of_what_is_too_small"
+    ),
+    'the matrix has no rates; give a rate such as "10 Gbps", the total that `load` refers to': Scenario(
         load(arrivals='{ kind = "poisson", load = "50 %", load_of = "matrix" }'), load()
     ),
     "give exactly one of `rate_per_s` and `load`": Scenario(
@@ -311,7 +312,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     ),
     "give exactly one of `arrivals` and `list`": Scenario(load(list='{ file = "f.csv" }'), load()),
     "give only one of `until` and `duration`": Scenario(load(duration='"200 ms"'), load()),
-    "PPBP arrivals bring their own; leave `sizes` out, or use `poisson`": Scenario(
+    "PPBP arrivals have their own sizes; leave `sizes` out, or use `poisson`": Scenario(
         load(
             arrivals='{ kind = "ppbp", load = "10 %", load_of = "10 Mbps", hurst = 0.8, mean_burst = "100 ms", '
             'burst_rate = "1 Mbps" }'
@@ -322,11 +323,11 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         {"head": "seed = 1", "ends": False, **load(until=None)},
         {"head": "seed = 1", "ends": False, **load(until=None, flows="9")},
     ),
-    "a gravity matrix is drawn from, pair by pair; these arrivals need one with a fixed set of pairs": Scenario(
+    "a gravity matrix draws pairs; these arrivals need a matrix with a fixed set of pairs": Scenario(
         load(arrivals='{ kind = "once" }', matrix='{ kind = "gravity" }', until=None),
         load(arrivals='{ kind = "once" }', matrix='{ kind = "all-to-all" }', until=None),
     ),
-    "`{place}` has no population in the map; write it there, or give it one of `weights`": Scenario(
+    "`{place}` has no population in the map; add it there, or give it a weight in `weights`": Scenario(
         load(matrix='{ kind = "gravity", by = "population" }'),
         load(matrix='{ kind = "gravity", by = "population", weights = { a = 1, b = 2 } }'),
     ),
@@ -338,45 +339,46 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         load(arrivals=OFTEN, sizes='{ kind = "cdf", name = "web-search", file = "c.txt" }'),
         load(arrivals=OFTEN, sizes='{ kind = "cdf", name = "web-search" }'),
     ),
-    "3 columns, as ns-2 and pFabric write them: size, a number without meaning, share. Sizes may be packets there: say "
-    'what 1 is, unit = "1460 B" or unit = "1 B"': Scenario(
+    "3 columns, as in ns-2 and pFabric: size, an unused number, share. Sizes may be in packets: set "
+    'unit = "1460 B" or unit = "1 B"': Scenario(
         load(arrivals=OFTEN, sizes='{ kind = "cdf", file = "c.txt" }'),
         load(arrivals=OFTEN, sizes='{ kind = "cdf", file = "c.txt", unit = "1460 B" }'),
         THREE,
     ),
-    "`{called}`: {e}; [queues.{name}] can say more of it": Scenario(
+    "`{called}`: {e}; [queues.{name}] can set its keys": Scenario(
         {"head": 'scheme = "cubic@step"'},
         more('[queues.step]\nkind = "step"\nthreshold = "10 kB"', head='scheme = "cubic@step"'),
     ),
-    "a connection begins when another is done (`trigger`), which a list has no word for: give each a "
-    "`start`": Elsewhere("crates/traffic/src/connections.rs", "connections_are_flows_in_picoseconds_and_bytes"),
+    "a connection starts when another ends (`trigger`), which is not supported: give each a `start`": Elsewhere(
+        "crates/traffic/src/connections.rs", "connections_are_flows_in_picoseconds_and_bytes"
+    ),
     # Maps.
-    '{count} links have a `{name}` without a unit, which is left out: write it like "10 Gbps" or "5 ms", or say what 1 '
-    "is of a rate with `capacity_unit`": Scenario(
+    '{count} links have a `{name}` without a unit, which is ignored: write it like "10 Gbps" or "5 ms", or set '
+    "`capacity_unit` for rates": Scenario(
         map_of("bare.gml", 'default_rate = "1 Mbps"'),
         map_of("unit.gml", ""),
         {"bare.gml": GML.format('rate "10"'), "unit.gml": GML.format('rate "10 Mbps"')},
     ),
-    "{links} links have a capacity without a unit, which is left out: say what 1 is, such as capacity_unit = "
+    "{links} links have a capacity without a unit, which is ignored: set it, such as capacity_unit = "
     '"1 Mbps"': Scenario(
         map_of("x.txt", 'default_rate = "1 Mbps"'), map_of("x.txt", 'capacity_unit = "1 Mbps"'), {"x.txt": SNDLIB}
     ),
-    "neither content nor name tell the format; if it is one of these, say it with `format`: {names}": Scenario(
+    "unknown file format; if it is one of these, set `format`: {names}": Scenario(
         map_of("x.dat", 'rate = "1 Mbps"'),
         map_of("x.dat", 'rate = "1 Mbps"\nformat = "gml"'),
         # What says it begins behind a long comment.
         {"x.dat": "# " + "x" * 70_000 + "\n" + GML.format("")},
     ),
     # Configurations of midpathd.
-    "say where faces come from: unix, tcp or udp": Daemon("ndn", "[listen]\n", "[listen]\n", '[listen]\nunix = "f"\n'),
-    "whoever reaches {listen} could use this node; `open = true` says that this is meant": Daemon(
+    "no listener: set unix, tcp or udp": Daemon("ndn", "[listen]\n", "[listen]\n", '[listen]\nunix = "f"\n'),
+    "anyone who reaches {listen} could use this node; confirm with `open = true`": Daemon(
         "node",
         NODE.format('[[socks]]\nlisten = "0.0.0.0:9"\nexit = "b"\n'),
         "exit =",
         "open = true\nexit =",
         {"net.toml": NETWORK.format("cubic", "")},
     ),
-    'INRPP\'s routers sign what they say; give them `[schemes.inrpp] secret = "…"` of your own': Daemon(
+    'INRPP routers sign their messages; set your own `[schemes.inrpp] secret = "…"`': Daemon(
         "node",
         NODE.format(""),
         "net.toml",
@@ -386,27 +388,29 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
             "other.toml": NETWORK.format("inrpp", '[schemes.inrpp]\nsecret = "of our own"\n'),
         },
     ),
-    "{object}: say what is to be fetched": Elsewhere(
+    "{object}: give the name of an object to fetch": Elsewhere(
         "tests/python/test_ndn_transfers.py", "test_stock_programs_work_through_ours"
     ),
-    "say what is to be fetched": Elsewhere("tests/python/test_ndn_consumer.py", "test_what_cannot_be_fetched_is_said"),
-    "{}: half set up or half taken down; run up again, or down": Elsewhere(
-        "crates/midpathd/tests/up_down.rs", "a_device_that_goes_away_and_comes_back"
+    "give the name of an object to fetch": Elsewhere(
+        "tests/python/test_ndn_consumer.py", "test_what_cannot_be_fetched_is_said"
     ),
-    "cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to have them": Elsewhere(
-        "crates/ebpf/tests/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
+    "{}: half set up or half removed; run up again, or down": Elsewhere(
+        "crates/midpathd/tests/linux/up_down.rs", "a_device_that_goes_away_and_comes_back"
     ),
-    "is a tunnel without a fixed remote address: where a packet goes is in its route, which is lost in RPM's queue; "
-    "use the device below it": Elsewhere("tests/python/test_rpm_devices.py", "test_rpm_works_or_says_why_not"),
-    "is a VRF: packets do not come in through it; use its ports": Elsewhere(
+    "cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to include them": Elsewhere(
+        "crates/ebpf/tests/linux/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
+    ),
+    "is a tunnel without a fixed remote address: a packet's destination is in its route, which RPM's queue loses; "
+    "use the underlying device": Elsewhere("tests/python/test_rpm_devices.py", "test_rpm_works_or_says_why_not"),
+    "is a VRF, through which packets do not arrive; use its ports": Elsewhere(
         "tests/python/test_rpm_devices.py", "test_rpm_works_or_says_why_not"
     ),
-    "another midpathd rpm up or down is at work in this network namespace; try again": Lock(),
+    "another `midpathd rpm up` or `down` is running in this network namespace; try again": Lock(),
     # Catalogues of schemes.
-    "two schemes are called `{name}`: give one of them another name": Elsewhere(
+    "two schemes are named `{name}`: give one another name": Elsewhere(
         "crates/schemes/src/catalogue.rs", "catalogues_are_joined_unless_names_or_tags_are_the_same"
     ),
-    "{taken} and {header} have the tag {tag}: give one of them another, 64 to 127": Elsewhere(
+    "{taken} and {header} have the same tag {tag}: give one another, 64 to 127": Elsewhere(
         "crates/schemes/src/catalogue.rs", "catalogues_are_joined_unless_names_or_tags_are_the_same"
     ),
     # Python.
@@ -420,7 +424,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         lambda: pick(SETS, "set", "row", lambda _: False),
         lambda: [pick(SETS, "set-up-64", "row", lambda _: False), pick(SETS, "set", "row")],
     ),
-    "two controllers are called {name}: give one of them another name": Call(
+    "two controllers are named {name}: give one another name": Call(
         lambda: two("mine", "mine"), lambda: two("mine", "yours")
     ),
     "there is a scheme {name} already: give the controller another name": Call(
@@ -434,7 +438,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         lambda: pilots.require_drawn(midpath.Scenario(LOADS)),
         lambda: pilots.require_drawn(midpath.Scenario(LOADS.replace('"g"', '"h"', 1))),
     ),
-    "--at: give the scenario a `stop` (--set stop=60s): flows whose way is gone may never end": Call(
+    "--at: give the scenario a `stop` (--set stop=60s): flows without a route may never end": Call(
         lambda: _require_before_the_end(ENDLESS, "1 s"),
         lambda: _require_before_the_end(ENDLESS.with_(changes={"stop": "60s"}), "1 s"),
     ),
@@ -445,7 +449,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "{key}: give a list of values, not {values}": Call(
         lambda: plan._rows({"queue.limit": "20 ms"}, None), lambda: plan._rows({"queue.limit": ["20 ms"]}, None)
     ),
-    "{both[0]} is in the listed plan and varied, too: say it once": Call(
+    "{both[0]} is both in the listed plan and varied: give it once": Call(
         lambda: plan._rows({"a": [1]}, [{"a": 1}]), lambda: plan._rows({"a": [1]}, [{"b": 1}])
     ),
     "{key} is not varied as a key: use {RESERVED[key]} ({key}s in Python)": Call(
@@ -459,7 +463,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "{name} changed while the sweep ran: give the same command again": Elsewhere(
         "tests/python/test_sweep_processes.py", "test_a_run_does_not_stand_for_files_that_changed_under_it"
     ),
-    "--try runs one reading of one figure: without --minutes and --write-results": Elsewhere(
+    "--try runs one reading of one figure: not with --minutes or --write-results": Elsewhere(
         "tests/python/test_papers_explain.py", "test_it_is_kept_and_shown"
     ),
     "say what to draw: one of --y, --cdf and --figure": Elsewhere(
@@ -477,23 +481,17 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     ),
     # Where the word is no advice.
     "CE, but flows use none": No("a table's cell: that flows have no ECN"),
-    "One seed: too few to say what is luck.": No("what one seed tells"),
-    "One seed: too few to say what is luck. Links count as hurt whatever the difference.": No("what one seed tells"),
-    "One seed: too few to say what is luck, so there are no intervals, and nothing is shaded as best.": No("the same"),
-    "one seed: too few to say what is luck": No("the same"),
     "{about.store}, if it is set": No("a parameter without a default"),
     "fat-tree of {k ** 3 // 4} hosts, set-up": No("a benchmark's name"),
-    "{key} dctcp: this kernel has none, and bpftool is not there to give it one": No("a program that is missing"),
     "{figure.id}: its measure.py runs seeds of its own ({stray[0]}): more seeds say nothing new": No("a reason"),
     "the packet is shorter than its headers say": No("a damaged packet"),
-    "the links could not be set up: {e}": No("what failed"),
-    "the gateway could not be set up": No("what failed"),
-    "the event loop could not be set up": No("what failed"),
-    "connections to neighbours could not be set up": No("what failed"),
-    "the internal pair could not be set up": No("what failed"),
+    "cannot set up the links: {e}": No("what failed"),
+    "cannot set up the gateway": No("what failed"),
+    "cannot set up the event loop": No("what failed"),
+    "cannot set up connections to neighbours": No("what failed"),
+    "cannot set up the internal pair": No("what failed"),
     "CE marks set in data packets.": No("a counter"),
-    "{} with ECE set of {} packets that came back{wait}": No("a counter"),
+    "{} with ECE set of {} returned packets{wait}": No("a counter"),
     "{} of {} in use ({}), {} signals wait, {} flows fell back, {} signals aged": No("counters"),
-    "the strategy of / can be set only": No("what NFD's management allows"),
-    "Ports write how busy they are into packets; senders set their windows from the busiest.": No("what HPCC is"),
+    "Ports write their load into packets (INT); senders set their windows by the most loaded port.": No("what HPCC is"),
 }

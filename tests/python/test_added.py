@@ -1,7 +1,7 @@
 """Schemes from outside: two crates in one simulator, in every command; what `midpath add` writes and refuses.
 
 Compiling a new crate takes minutes: `checks/empty-folder` does it. Here `examples/outside-both` is what `midpath add`
-writes for the two examples, and is built from objects that the simulator's build has left.
+writes for the two examples, and is built with the workspace.
 """
 
 import json
@@ -13,7 +13,7 @@ import tomllib
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, built
 from midpath import _midpath
 from midpath.added import choose
 from midpath.added.crates import MOVING, Crate, together, workspace
@@ -53,15 +53,9 @@ size = "200 kB"
 def outside(tmp_path_factory):
     """A command with the two examples' schemes in its simulator, and a folder to run it in."""
     folder = tmp_path_factory.mktemp("outside")
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "-p", "outside-both"],
-        cwd=ROOT,
-        check=True,
-        env=os.environ | {"PYO3_BUILD_EXTENSION_MODULE": "1"},
-    )
     added = folder / "added"
     added.mkdir()
-    shutil.copyfile(ROOT / "target/release/libmidpath_added.so", added / "midpath_added.abi3.so")
+    shutil.copyfile(built("libmidpath_added.so"), added / "midpath_added.abi3.so")
     crates = {name: str(EXAMPLES / name) for name in ("outside-aqm", "outside-scheme")}
     (added / "added.json").write_text(json.dumps({"crates": crates, "midpath": choose.build()}))
     (folder / "scenario.toml").write_text(SCENARIO)
@@ -140,14 +134,14 @@ def test_the_scheme_is_in_sweeps_and_in_the_schema(outside):
 BROKEN = {
     "of an earlier build": (
         json.dumps({"crates": {"mine": "/mine"}, "midpath": [1, 2]}),
-        "the simulator with mine is of another build of Midpath: `midpath add` builds it again",
+        "the simulator with mine is from another build of Midpath: `midpath add` rebuilds it",
     ),
     "without its extension": (
         json.dumps({"crates": {"mine": "/mine"}, "midpath": choose.build()}),
-        "the simulator with mine cannot be loaded (",
+        "cannot load the simulator with mine (",
     ),
-    "no JSON": ("{", "cannot be read: add your crates again"),
-    "of a later version": (json.dumps({"boxes": {}}), "cannot be read: add your crates again"),
+    "no JSON": ("{", ": add your crates again, with"),
+    "of a later version": (json.dumps({"boxes": {}}), ": add your crates again, with"),
 }
 
 
@@ -193,7 +187,7 @@ def test_cargo_finds_all_that_two_crates_need(cli, tmp_path):
     [
         (None, "has no Cargo.toml"),
         ("package", "Cargo.toml: "),
-        ("[package]\nversion = '1.0.0'\n", "gives its package no name"),
+        ("[package]\nversion = '1.0.0'\n", "has no package name"),
         ("[package]\nname = 'old'\n", "old keeps to no contract of Midpath's, and this Midpath to contract"),
         ("[package]\nname = 'new'\n[package.metadata.midpath]\ncontract = 99\n", "new keeps to contract 99"),
     ],
@@ -210,7 +204,7 @@ def test_a_crate_that_does_not_fit_gets_one_sentence(cli, tmp_path, monkeypatch,
 
 def test_nothing_is_added_or_removed_where_nothing_was(cli, tmp_path, monkeypatch):
     monkeypatch.setenv(choose.VARIABLE, str(tmp_path / "added"))
-    assert "nothing was added yet" in cli("add").err
+    assert "nothing added yet" in cli("add").err
     assert "mine was not added; nothing was" in cli("remove", "mine").err
 
 
@@ -240,5 +234,5 @@ def test_a_crate_of_the_same_name_elsewhere_is_refused(tmp_path, monkeypatch):
     (tmp_path / "added").mkdir()
     choose.Record({"mine": "/elsewhere/mine"}, [0, 0]).write()
     (tmp_path / "Cargo.toml").write_text("[package]\nname = 'mine'\n[package.metadata.midpath]\ncontract = 2\n")
-    with pytest.raises(UsageError, match="mine was added from /elsewhere/mine"):
+    with pytest.raises(UsageError, match="mine is already added from /elsewhere/mine"):
         add([tmp_path], print)

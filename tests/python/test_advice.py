@@ -2,8 +2,8 @@
 
 Cures stand in `cures.py`: a new message with one of the words of `CURE` needs a row there.
 
-Advice of the daemon and of its build is followed by tests in Rust (crates/midpathd/tests/check.rs,
-crates/ebpf/tests/advice.rs): those need no more than to be known here.
+Advice of the daemon and of its build is followed by tests in Rust (crates/midpathd/tests/linux/check.rs,
+crates/ebpf/tests/linux/advice.rs): those need no more than to be known here.
 """
 
 import ast
@@ -44,7 +44,7 @@ def messages():
                 yield from texts(node)
     for crate in ("midpathd", "ebpf"):
         for file in sorted((ROOT / "crates" / crate).rglob("*.rs")):
-            if "tests" not in file.parts:
+            if "tests" not in file.relative_to(ROOT).parts:
                 lines = file.read_text(encoding="utf-8").split("mod tests {")[0].splitlines()
                 yield " ".join(line.strip().rstrip("\\") for line in lines if not line.strip().startswith("//"))
 
@@ -159,7 +159,7 @@ def literals():
     for file in sorted((ROOT / "python" / "midpath").rglob("*.py")):
         yield from ((file, text) for text in of_python(ast.parse(file.read_text(encoding="utf-8"))))
     for file in sorted((ROOT / "crates").rglob("*.rs")):
-        if not {"tests", "benches"} & set(file.parts) and not file.stem.endswith("tests"):
+        if not {"tests", "benches"} & set(file.relative_to(ROOT).parts) and not file.stem.endswith("tests"):
             yield from ((file, text) for text in of_rust(file.read_text(encoding="utf-8")))
 
 

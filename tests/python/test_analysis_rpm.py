@@ -316,7 +316,7 @@ def test_bad_arguments_are_refused():
     path = Path(1.0, 0.5, 10.0)
     with pytest.raises(ValueError, match=r"gain is -0\.001"):
         trajectory(path, -1e-3, duration_s=1.0)
-    with pytest.raises(ValueError, match="no start"):
+    with pytest.raises(ValueError, match="not a valid start"):
         trajectory(path, 1e-3, duration_s=1.0, start=Start(0.0, 10.0, 0.0))
     for refused in (lambda: eta_true(path, "papers"), lambda: trajectory(path, 1e-3, duration_s=1.0, model="papers")):
         with pytest.raises(ValueError, match="no model 'papers'; there are: paper, self-clocked"):

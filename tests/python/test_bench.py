@@ -89,7 +89,7 @@ def test_counters_are_scaled_to_the_whole_run():
 def test_a_machine_without_counters_says_why():
     assert counted(NO_HARDWARE) == {"page_faults": 909}
     assert missing(NO_HARDWARE) == "no such device"
-    assert missing(dict.fromkeys(ALL, (0, 1_000, 0))) == "the processor's counters were never free"
+    assert missing(dict.fromkeys(ALL, (0, 1_000, 0))) == "the hardware counters were never free"
 
 
 def test_a_row_is_measured_in_a_process_of_its_own(measured):
@@ -235,8 +235,8 @@ def test_plot_writes_figure_and_values(cli, tmp_path):
     ("words", "says"),
     [
         (["--plot", "--only", "hop,threds"], "no curve begins with 'threds'; did you mean threads?"),
-        (["--plot", "--all"], "--plot goes with"),
-        (["--quick"], "--out and --quick are of --plot"),
+        (["--plot", "--all"], "--plot takes"),
+        (["--quick"], "--out and --quick apply to --plot"),
     ],
 )
 def test_options_that_do_not_go_together(cli, words, says):

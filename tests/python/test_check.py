@@ -56,7 +56,7 @@ def test_changed_tests_run(check):
     )
     assert "cargo test --quiet -p midpath-sim --test=scenarios -- rpm::" in found
     assert "cargo test --quiet -p midpath-core --test=timers --" in found
-    assert found[-1] == ".venv/bin/pytest --quiet --exitfirst tests/python/test_units.py"
+    assert found[-1] == ".venv/bin/pytest --quiet --exitfirst -m not nightly tests/python/test_units.py"
 
 
 def test_the_binding_and_programs_have_no_unit_tests_of_a_library(check):
@@ -89,7 +89,7 @@ def test_a_script_gets_the_tests_that_load_it(check, path, test):
 
 def test_pages_get_the_tests_of_pages(check):
     (found,) = commands(check, "docs/decisions.md")
-    assert found.split()[3:] == [f"tests/python/test_{name}.py" for name in ("docs", "excerpts", "paper_maps")]
+    assert found.split()[6:] == [f"tests/python/test_{name}.py" for name in ("docs", "excerpts", "paper_maps")]
 
 
 def test_nothing_is_checked_of_data(check):
@@ -135,6 +135,9 @@ def test_changes_and_new_files_are_found(check, tmp_path, monkeypatch):
     (tmp_path / "gone").unlink()
     (tmp_path / "new").write_text("new")
     monkeypatch.setattr(check, "ROOT", tmp_path)
-    assert sorted(map(str, check.differing("main"))) == ["changed", "committed", "new"]
+    assert sorted(map(str, check.differing(check.base_of("main")))) == ["changed", "committed", "new"]
     assert sorted(map(str, check.differing("HEAD"))) == ["changed", "new"]
-    assert sorted(map(str, check.differing("a-branch-that-is-not-there"))) == ["changed", "new"]
+    assert check.base_of("a-branch-that-is-not-there") is None
+    assert sorted(check.differing_from_main()) == ["changed", "committed", "new"]
+    git("branch", "-D", "main")
+    assert check.differing_from_main() is None

@@ -165,7 +165,7 @@ class Mine(midpath.Controller):
     [
         ("self.window += 1", "self.window +=", 9, "SyntaxError"),
         ("import midpath\n", "import midpath\nimport nothing_of_this_name\n", 2, "ModuleNotFoundError"),
-        ("on_ack", "on_akc", 4, "never called"),
+        ("on_ack", "on_akc", 4, "is not a hook"),
         ("class Mine", "class _Mine", None, "defines no midpath.Controller"),
         ("class Mine", "class Cubic", None, "there is a scheme 'cubic' already"),
     ],

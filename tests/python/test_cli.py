@@ -235,14 +235,26 @@ def test_installed_command(process, small, tmp_path):
     assert bad.err == "midpath: no.toml: cannot be read: No such file or directory\n"
 
 
+# The command, which says when the simulator has been called.
+BEGUN = (
+    "import sys, midpath; run = sys.modules['midpath.run']; real = run._midpath.run\n"
+    "def told(*a, **k): print('begun', file=sys.stderr, flush=True); return real(*a, **k)\n"
+    "run._midpath = type('M', (), {'run': staticmethod(told)})\n"
+    "from midpath.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
 def test_interrupted_runs_leave_nothing(tmp_path):
     endless = SMALL.replace('size = "500 kB"\n', "") + '\n[queue]\nlimit = "1 MB"\n'
     (tmp_path / "endless.toml").write_text(f'stop = "100000 s"\n{endless}')
-    command = [sys.executable, "-m", "midpath", "run", "endless.toml", "--out", "out"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        time.sleep(6)  # on a busy machine imports take seconds; a signal that comes between them may be lost
+    command = [sys.executable, "-c", BEGUN, "run", "endless.toml", "--out", "out"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as running:
+        # Not before: a signal that comes between imports may be lost.
+        assert running.stderr.readline() == "begun\n"
+        time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=60)
     # A machine that is slow says first how long it would take.
     assert (running.returncode, out, err.splitlines()[-1]) == (130, "", "midpath: stopped")
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
@@ -265,14 +277,7 @@ arrivals = { kind = "once" }
 
 def test_a_run_that_is_being_set_up_is_interrupted_at_once(tmp_path):
     (tmp_path / "slow.toml").write_text(SLOW_SETUP)
-    # Said when the simulator has been called, so that the signal comes while it sets up.
-    code = (
-        "import sys, midpath; run = sys.modules['midpath.run']; real = run._midpath.run\n"
-        "def told(*a, **k): print('begun', file=sys.stderr, flush=True); return real(*a, **k)\n"
-        "run._midpath = type('M', (), {'run': staticmethod(told)})\n"
-        "from midpath.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    words = [sys.executable, "-c", code, "run", "slow.toml"]
+    words = [sys.executable, "-c", BEGUN, "run", "slow.toml"]
     # A group of its own: a shell's background jobs ignore SIGINT, and so would their children.
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         assert running.stderr.readline() == "begun\n"

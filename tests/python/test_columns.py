@@ -155,12 +155,12 @@ def test_every_command_takes_every_column(words, cli, command):
 
 
 REFUSED = {
-    "fcp@fq_codel": "ports of this scheme have a rule of their own",
-    "inrpp@pie": "ports of this scheme have a rule of their own",
-    "dctcp@drop-tail": "`drop-tail` has no AQM, and ports of `dctcp` bring one of their own then",
-    "cubic+rpm@fq": "`fq` has no AQM, and ports of `rpm` bring one of their own then",
+    "fcp@fq_codel": "ports of this scheme have their own queue rule",
+    "inrpp@pie": "ports of this scheme have their own queue rule",
+    "dctcp@drop-tail": "`drop-tail` has no AQM, and ports of `dctcp` then run their own",
+    "cubic+rpm@fq": "`fq` has no AQM, and ports of `rpm` then run their own",
     "cubic@fqcodel": "there is no queue `fqcodel`; did you mean `fq_codel`?",
-    "cubic@step": "threshold: a step queue needs one",
+    "cubic@step": "threshold: is required for a step queue",
     "ideal@pie": "is a fluid model and has no queues",
     "cubic@": "there is no queue ``",
     "cubik@pie": "there is no scheme `cubik`; did you mean `cubic`?",
@@ -186,7 +186,7 @@ def test_where_no_port_has_the_queue_a_column_says_so():
     named = TEXT.replace('rate = "10 Mbps"', 'queue = "short", rate = "10 Mbps"')
     assert midpath.run(named, scheme="cubic@pie").scheme == "cubic@pie"
     both = named.replace('rate = "100 Mbps"', 'queue = "short", rate = "100 Mbps"')
-    with pytest.raises(ScenarioError, match="no port has `\\[queue\\]`"):
+    with pytest.raises(ScenarioError, match="no port uses `\\[queue\\]`"):
         midpath.run(both, scheme="cubic@pie")
 
 

@@ -86,12 +86,12 @@ def test_times_of_all_schemes_are_over_the_same_flows(made_up):
     summary = cubic.summary | {"completed": 100, "afct_s": float(times[ended].mean())}
     fewer = midpath.Result(cubic.run | {"summary": summary}, cubic.tables | {"flows": flows})
     found = dataclasses.replace(found, results=found.results | {("cubic", 5): fewer})
-    assert found.matching == "Times are over the 100 of 400 flows that ended under all schemes"
+    assert found.matching == "Times cover the 100 of 400 flows that ended under all schemes"
     dctcp = found.results["dctcp", 5]
     assert found.values("dctcp", "afct_s") == [pytest.approx(dctcp.flows["fct_s"].to_numpy()[ended].mean())]
     assert found.values("dctcp", "loss_ratio") == [dctcp.summary["loss_ratio"]]
     page = html(found)
-    assert "DCTCP ends all 400 flows; CUBIC 100." in page
+    assert "DCTCP completes all 400 flows; CUBIC 100." in page
     assert found.matching in page
     assert found.to_json()["times_over"] == found.matching
 
@@ -119,13 +119,13 @@ def test_unlike_memory_is_warned_of():
     equal = midpath.compare(scenario, ["cubic", "inrpp"], ideal=False)
     cubic, inrpp = equal.equipment
     assert (cubic.queue_bytes, cubic.store_bytes) == (inrpp.queue_bytes, inrpp.store_bytes)
-    assert "do not have" not in "".join(equal.warnings)
+    assert "different memory" not in "".join(equal.warnings)
     stored = scenario.with_(changes={"schemes.inrpp.cache": "20 s"})
     found = midpath.compare(stored, ["cubic", "inrpp"], ideal=False)
     assert found.equipment[1].store_bytes[1] == 20 * 40e6 / 8  # of a router's fastest port
-    assert "do not have the same memory" in found.warnings[0]
+    assert "schemes have different memory" in found.warnings[0]
     assert "3 of 3 flows would start only after `stop`" in found.warnings
-    assert "do not have" not in "".join(midpath.compare(scenario, ["cubic", "newreno"], ideal=False).warnings)
+    assert "different memory" not in "".join(midpath.compare(scenario, ["cubic", "newreno"], ideal=False).warnings)
 
 
 def test_only_missing_runs_are_run(tmp_path, made_up):

@@ -154,13 +154,13 @@ def failing(body, method="on_ack", **attributes):
     ("method", "body", "message"),
     [
         ("on_ack", "1 / 0", "ZeroDivisionError: division by zero"),
-        ("on_ack", "self.window = float('nan')", "ValueError: window is a number of bytes from 0 to 1.*, not NaN"),
-        ("on_ack", "self.window = -1", "ValueError: window is a number of bytes"),
-        ("on_ack", "self.window = 'large'", "TypeError: window is a number of bytes, not 'large'"),
-        ("on_ack", "self.rate = float('inf')", "ValueError: rate is a number of bits per second"),
+        ("on_ack", "self.window = float('nan')", "ValueError: window must be a number of bytes from 0 to 1.*, not NaN"),
+        ("on_ack", "self.window = -1", "ValueError: window must be a number of bytes"),
+        ("on_ack", "self.window = 'large'", "TypeError: window must be a number of bytes, not 'large'"),
+        ("on_ack", "self.rate = float('inf')", "ValueError: rate must be a number of bits per second"),
         ("on_ack", "return self.window", "TypeError: on_ack sets self.window and returns nothing"),
         ("on_loss", "self.window /= 2", "TypeError: on_loss returns the new threshold in bytes, and sets none"),
-        ("on_loss", "return float('nan')", "ValueError: the threshold that on_loss returns is a number of bytes"),
+        ("on_loss", "return float('nan')", "ValueError: the threshold that on_loss returns must be a number of bytes"),
         ("on_open", "self.nothing", "AttributeError: 'Bad' object has no attribute 'nothing'"),
         ("__init__", "raise OSError('no')", "OSError: no"),
     ],
@@ -176,12 +176,12 @@ def test_what_fails_says_where_when_and_why(method, body, message):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"on_acks": print}, "on_acks is never called; there are on_open"),
+        ({"on_acks": print}, "on_acks is not a hook; hooks are on_open"),
         ({"window": 3}, "window is set, not defined"),
         ({"own_window": True}, "it needs on_loss and on_timeout"),
-        ({"on_sample": print}, "called with samples = True alone"),
+        ({"on_sample": print}, "called only with samples = True"),
         ({"name": "newreno"}, "there is a scheme 'newreno' already"),
-        ({"name": "no name"}, "is not a name of a scheme"),
+        ({"name": "no name"}, "is not a scheme name"),
     ],
 )
 def test_a_class_that_could_not_work_is_refused_before_anything_runs(attributes, message):
@@ -212,7 +212,7 @@ def test_the_command_takes_a_file_and_says_which(cli, tmp_path):
     assert not (tmp_path / "out").exists()
     bad.write_text("import nothing_of_this_name\n")
     assert "cannot be loaded: ModuleNotFoundError" in cli("run", file, "--with", bad).err
-    assert "is not a file" in cli("run", file, "--with", tmp_path / "none.py").err
+    assert "is not a Python file" in cli("run", file, "--with", tmp_path / "none.py").err
 
 
 def test_no_scenario_can_name_code(tmp_path):

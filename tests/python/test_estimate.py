@@ -296,15 +296,15 @@ def test_what_a_short_run_does_not_tell_of_is_refused(more, said):
 
 def test_a_scheme_that_nothing_was_measured_under_is_refused(measure):
     assert set(bands.schemes()) == set(measure.draw.SCHEMES)
-    with pytest.raises(UsageError, match=r"mircc has no band: .* measured under bbr, cubic"):
+    with pytest.raises(UsageError, match=r"mircc has no band: .* measured for bbr, cubic"):
         estimate(DUMBBELL, "cubic,mircc")
 
 
 def test_too_little_is_refused(capsys, tmp_path):
     for asked, said in (
-        ({"pilot": 50}, "or more"),
+        ({"pilot": 50}, "at least"),
         ({"share": 0}, "above 0"),
-        ({"flows": 300}, "25% of 300 flows are too few"),
+        ({"flows": 300}, "25% of 300 flows is too few"),
     ):
         with pytest.raises(UsageError, match=said):
             estimate(DUMBBELL, "rcp", **asked)
@@ -318,13 +318,13 @@ def test_only_the_first_flows_are_run_where_that_was_asked_for():
     (whole,), (part,) = estimate(DUMBBELL, "rcp", **FEW), estimate(DUMBBELL, "rcp", flows=800, **FEW)
     assert (whole.flows, part.flows) == (1200, 800)
     assert (whole.pilot, part.pilot) == (300, 200)
-    assert part.notes[0] == "of each workload the first 800 flows at most: figures and bands are of these"
+    assert part.notes[0] == "at most the first 800 flows of each workload: figures and bands cover these"
     assert len(whole.notes) == 1
 
 
 def test_a_run_smaller_than_those_that_bands_are_of_is_noted(monkeypatch, measure):
     assert measure.draw.FEWEST == MEASURED
-    for most, said in ((1201, ["1,200 flows, and bands were measured on runs of 1,201 or more"]), (1200, [])):
+    for most, said in ((1201, ["1,200 flows, but bands were measured on runs of 1,201 or more"]), (1200, [])):
         monkeypatch.setattr("midpath.estimate.MEASURED", most)
         (found,) = estimate(DUMBBELL, "rcp", **FEW)
         assert [one.split(":")[0] for one in found.notes] == said

@@ -69,7 +69,7 @@ def test_flows_without_a_way_are_counted_and_not_run(tmp_path):
     # The network with all links, and the three links that can be done without.
     assert len(found.sweep) == 4
     page = html(found)
-    assert "flows have no way left" in page and ">c – d<" in page
+    assert "flows have no route left" in page and ">c – d<" in page
 
 
 def test_routing_agrees_on_who_is_cut_off():
@@ -80,7 +80,7 @@ def test_routing_agrees_on_who_is_cut_off():
         assert (cut > 0) <= (link in network.bridges())
         changed = scenario.with_(changes={"topology.without": [list(link)]})
         if cut:
-            with pytest.raises(ScenarioError, match=f"{cut} of 2 flows have no way"):
+            with pytest.raises(ScenarioError, match=f"{cut} of 2 flows have no route"):
                 changed.check()
         else:
             changed.check()
@@ -127,7 +127,7 @@ def test_a_network_without_links_between_routers_is_refused(tmp_path):
     star = '[topology]\ngenerate = "star"\nn = 3\naccess = { rate = "1 Mbps", delay = "1 ms" }\n'
     text = TEXT.partition("[topology]")[0] + star
     text += '[[flow]]\nfrom = "h0"\nto = "h1"\nsize = "1 kB"\n'
-    with pytest.raises(UsageError, match="no two routers"):
+    with pytest.raises(UsageError, match="no link between routers"):
         midpath.failures(text, out=tmp_path / "store")
 
 

@@ -13,7 +13,9 @@ _spec.loader.exec_module(follow)
 PAGES = ["docs/tutorial.md", "docs/operator.md", "docs/what-if.md"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.nightly(page, "scripts/follow.py")) for page in PAGES]
+)
 def test_page_says_what_is_printed(page, tmp_path):
     _, wrong = follow.follow(ROOT / page, tmp_path)
     hint = f"write it again with python scripts/follow.py {page} --write, and read what the page says of it"

@@ -96,7 +96,7 @@ def test_an_episode_ends_with_the_flow_or_the_run():
         while True:
             _, _, terminated, truncated, _ = env.step(action(5))
             if terminated or truncated:
-                with pytest.raises(UsageError, match="reset comes before step"):
+                with pytest.raises(UsageError, match="call reset before step"):
                     env.step(action(5))
                 return terminated, truncated
 
@@ -133,7 +133,10 @@ def test_a_function_makes_the_scenario_of_each_seed():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SCENARIO.replace('scheme = "agent"\n', "").replace('rate = "2 Mbps"\n', ""), "one flow has the scheme"),
+        (
+            SCENARIO.replace('scheme = "agent"\n', "").replace('rate = "2 Mbps"\n', ""),
+            "exactly one flow may have the scheme",
+        ),
         (SCENARIO.replace('scheme = "agent"', 'scheme = "agent"\nstart = "4 s"'), "no flow of this scenario"),
     ],
 )

@@ -97,8 +97,8 @@ def test_schemes_without_a_kernel_are_named():
     ("key", "value", "says"),
     [
         ("deploy", [{"scheme": "rpm"}], "deploy[0].scheme: is not possible in the laboratory"),
-        ("flow.0.scheme", "cubic", "flow[0].scheme: all flows of nodes have the run's scheme, and it is fcp"),
-        ("flow.1.budget", 2.0, "flow[1].budget: is not possible in the laboratory: a connection has none"),
+        ("flow.0.scheme", "cubic", "flow[0].scheme: all flows of nodes have the run's scheme, fcp"),
+        ("flow.1.budget", 2.0, "flow[1].budget: is not possible in the laboratory: not available for a connection"),
         ("fault", [{"at": "1 s", "kind": "restart", "node": "r0"}], "fault[0].kind: can be link-down, link-up, rate"),
         ("vary", [{"link": ["r0", "r1"], "trace": "x"}], "vary[0].trace: is not possible"),
         (
@@ -222,7 +222,7 @@ def test_what_is_too_fast_names_the_rate_and_the_budget():
         budget.check_budget(plan(links=links), HERE)
     said = str(error.value)
     assert "topology.access.rate: s0–r0 may carry 10.0\xa0Gbps, and all links 3,750,000 packets a second" in said
-    assert "budget is 50,000 packets over links a second" in said
+    assert "budget is 50,000 link transmissions a second" in said
 
 
 def test_nodes_cost_more_and_have_all_cores(monkeypatch):
@@ -231,19 +231,19 @@ def test_nodes_cost_more_and_have_all_cores(monkeypatch):
     assert HERE.by_nodes().hops_per_s == pytest.approx(2e6 / 85)
     fast = plan(links=[link | {"rates_bps": [10**8, 10**8]} for link in plan().links])
     budget.check_budget(fast, HERE)
-    with pytest.raises(ScenarioError, match="budget is 23,529 packets"):
+    with pytest.raises(ScenarioError, match="budget is 23,529 link transmissions"):
         budget.check_budget(fast, HERE, nodes=True)
 
 
 def test_what_is_too_short_or_too_much_is_refused():
     flows = [flow | {"rtt_s": 20e-6} for flow in plan().flows]
-    with pytest.raises(ScenarioError, match=r"20\.0\xa0µs is too short: .* 1\.00\xa0ms is the least"):
+    with pytest.raises(ScenarioError, match=r"20\.0\xa0µs is too short .* the minimum is 1\.00\xa0ms"):
         budget.check_budget(plan(flows=flows), HERE)
-    with pytest.raises(ScenarioError, match="topology: has 100 nodes; the laboratory makes 64"):
+    with pytest.raises(ScenarioError, match="topology: has 100 nodes; the laboratory supports at most 64"):
         budget.check_size(plan(nodes=plan().nodes * 25))
     with pytest.raises(ScenarioError, match="flow: gives 3,000 flows"):
         budget.check_size(plan(flows=plan().flows * 1500))
-    with pytest.raises(ScenarioError, match="stop: is 700\xa0s; real time has 600\xa0s"):
+    with pytest.raises(ScenarioError, match="stop: is 700\xa0s; real time supports at most 600\xa0s"):
         budget.check_size(plan(stop_s=700.0))
 
 
@@ -336,12 +336,12 @@ def _columns(table):
 
 def test_a_late_run_is_invalid_and_too_many_fail_the_row():
     assert real.invalid(made()) is None
-    assert "left 1,500 µs late" in real.invalid(made(late_us=1500))
+    assert "at least 1,500 µs late" in real.invalid(made(late_us=1500))
     good, late = made(), made(late_us=1500)
     lines = beside.verdicts("cubic", [(good, made())] * 4 + [(late, made())])
     assert {line.verdict for line in lines if line.figure == "Goodput Mbps"} == {"yes"}
     lines = beside.verdicts("cubic", [(good, made())] * 3 + [(late, made())])
-    assert {line.verdict for line in lines} == {"1 of 4 runs were invalid"}
+    assert {line.verdict for line in lines} == {"1 of 4 runs invalid"}
     lost = made()
     lost.run["emulator"]["missed"] = 3
     assert "3 frames were lost" in real.invalid(lost)
@@ -383,7 +383,7 @@ def test_ports_of_nodes_are_what_nodes_say():
     assert (made.summary["sent_packets"], made.summary["retransmitted_packets"]) == (4 * 700, 4 * 6)
     assert made.flows.to_pylist()[0]["sent_packets"] is None
     assert real.invalid(made) is None
-    assert "a node woke 2,048 µs late" in real.invalid(by_nodes(woken=2048))
+    assert "1 % of a node's wake-ups were at least 2,048 µs late" in real.invalid(by_nodes(woken=2048))
 
 
 def test_what_is_to_be_known_is_a_warning():
@@ -396,7 +396,7 @@ def test_what_is_to_be_known_is_a_warning():
     said = " ".join(late.warnings)
     assert "version 1, the simulator's 3" in said
     assert "1 of 2 flows failed: Connection refused" in said
-    assert "this run says nothing of TCP: one frame in a hundred left 1,500 µs late" in said
+    assert "this run is not valid for TCP: 1 % of frames left at least 1,500 µs late" in said
     assert real.warnings(plan(), ran(), made()) == []
 
 
@@ -417,14 +417,14 @@ def test_figures_that_cannot_fail_are_not_counted():
     one.summary["flows"] = one.summary["completed"] = 1
     lines = {line.figure: line.verdict for line in beside.verdicts("cubic", [(one, one)])}
     assert lines["Jain"] == "not counted: one flow"
-    assert lines["Goodput Mbps"] == "not counted: all flows end, in the time that they were given"
+    assert lines["Goodput Mbps"] == "not counted: all flows end in time"
     full = made(delay_p99_s=0.0499)
     lines = {line.figure: line.verdict for line in beside.verdicts("cubic", [(full, full)])}
     assert lines["Queue p99 ms"] == "not counted: the buffer's"
     clean_run = made()
     clean_run.summary["retransmitted_packets"] = 0
     lines = {line.figure: line.verdict for line in beside.verdicts("cubic", [(clean_run, clean_run)])}
-    assert lines["Repeats %"] == "not counted: nothing is lost"
+    assert lines["Repeats %"] == "not counted: no loss"
 
 
 def test_bbr_has_no_verdict_but_of_nodes():
@@ -499,7 +499,7 @@ def test_a_scenario_in_place_of_a_command(cli, monkeypatch, tmp_path):
     answer = cli("lab", file, "--schemes", "ideal")
     assert answer.code == 2
     assert "the ideal is a fluid model" in answer.err
-    assert cli("lab", "clean").out == "nothing was left\n"
+    assert cli("lab", "clean").out == "nothing to clean up\n"
 
 
 def test_without_root_it_says_so(cli, monkeypatch, tmp_path):

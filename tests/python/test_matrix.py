@@ -86,7 +86,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     with pytest.raises(OutputError, match="holds no matrix"):
         midpath.matrix.matrix(schemes=["fcp"], rows=["long"], seeds=1, small=True, out=tmp_path)
     (tmp_path / "matrix.json").write_text('{"kind": "matrix", "format": 0}')
-    with pytest.raises(OutputError, match="not a matrix that this version reads"):
+    with pytest.raises(OutputError, match="not a matrix that this version can read"):
         found.load_matrix(tmp_path)
 
 
@@ -224,7 +224,7 @@ def test_what_cannot_be_run_says_why_and_what_did_nothing_is_named(capsys, tmp_p
         *("--schemes", "cubic@pie,newreno,mptcp,fcp"),
     ])  # fmt: skip
     assert code == 0
-    assert "cubic@pie cannot be run: queue.kind:" in capsys.readouterr().out
+    assert "cubic@pie cannot run: queue.kind:" in capsys.readouterr().out
     page = (tmp_path / "m" / "RESULTS.md").read_text(encoding="utf-8")
     assert "- CUBIC @ pie cannot be run: queue.kind" in page
     row = rows.every()["long"]

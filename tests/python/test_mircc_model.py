@@ -110,6 +110,7 @@ def test_a_short_interval_swings_on_figure_3s_equal_links_and_one_round_trip_set
     assert stability.on_the_chain(2, base)[1] < 0.01
 
 
+@pytest.mark.nightly("checks/mircc/", "python/midpath/analysis/mircc/")
 @pytest.mark.parametrize("finding", errata.FINDINGS, ids=lambda finding: finding.__name__)
 def test_errata_are_borne_out_and_written_down(finding):
     found = finding()

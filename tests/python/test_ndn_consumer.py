@@ -158,11 +158,11 @@ def test_what_cannot_be_fetched_is_said(tmp_path):
             asyncio.run(ndn.fetch(**{"object": "/a", "forwarder": f"unix://{tmp_path}/none"} | asked))
 
     raises(ConnectionError, "no forwarder answers at unix://")
-    raises(ValueError, "take a forwarder as unix", forwarder="udp4://127.0.0.1:6363")
-    raises(ValueError, "say what is to be fetched", object="/")
-    raises(ValueError, "window: take at least 1", window=0)
-    raises(ValueError, "certificate: it is neither a packet nor one in base64", certificate=b"-----BEGIN")
-    raises(ValueError, "take a key or a certificate, not both", key=b"k", certificate=SIGNED["ed25519"][0])
+    raises(ValueError, "write a forwarder as unix", forwarder="udp4://127.0.0.1:6363")
+    raises(ValueError, "give the name of an object to fetch", object="/")
+    raises(ValueError, "window: must be at least 1", window=0)
+    raises(ValueError, "certificate: neither a packet nor base64 of one", certificate=b"-----BEGIN")
+    raises(ValueError, "pass a key or a certificate, not both", key=b"k", certificate=SIGNED["ed25519"][0])
 
 
 def test_a_forwarder_that_goes_is_an_error(tmp_path):
@@ -183,5 +183,5 @@ def test_a_forwarder_that_goes_is_an_error(tmp_path):
         await reader.read()
         writer.close()
 
-    asyncio.run(run(leaves, "has closed the connection"))
-    asyncio.run(run(nonsense, "no NDN"))
+    asyncio.run(run(leaves, "closed the connection"))
+    asyncio.run(run(nonsense, "invalid NDN"))

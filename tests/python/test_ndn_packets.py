@@ -3,23 +3,18 @@
 `crates/ndn/examples/ndn_packets.rs` is our side: packets in hexadecimal, and what hexadecimal digits say.
 """
 
-import shutil
 import subprocess
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 import script
+from conftest import ROOT, built
 
 ndn = pytest.importorskip("ndn.encoding", reason="python-ndn is not installed: pip install python-ndn")
 lp = pytest.importorskip("ndn.encoding.ndnlp_v2", reason="python-ndn is not installed: pip install python-ndn")
 security = pytest.importorskip("ndn.security", reason="python-ndn is not installed: pip install python-ndn")
 
-if shutil.which("cargo") is None:
-    pytest.skip("there is no cargo to build our side with", allow_module_level=True)
-
-ROOT = Path(__file__).parents[2]
 NAME = "/midpath/12/7/seg=300"
 
 # MIRCC's header fields, as crates/ndn/README.md has them.
@@ -51,7 +46,7 @@ class OurPacket(ndn.TlvModel):
 
 def run(*args: str, lines: str = "") -> list[str]:
     """The example's answer."""
-    command = ["cargo", "run", "--quiet", "-p", "midpath-ndn", "--example", "ndn_packets", "--", *args]
+    command = [built("examples/ndn_packets"), *args]
     done = subprocess.run(command, cwd=ROOT, input=lines, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -158,7 +153,7 @@ def test_bytes_that_are_no_packet_get_an_error() -> None:
 
 def test_what_the_parsers_disagree_on_has_a_clause_of_the_specification() -> None:
     agree = script.load(ROOT / "checks" / "ndn" / "agree.py")
-    program = ["cargo", "run", "--quiet", "-p", "midpath-ndn", "--example", "ndn_packets"]
+    program = [str(built("examples/ndn_packets"))]
     assert agree.kept(program, 300) == (0, 0), "refused, or changed on their way"
     classes, (both, neither) = agree.disagreements(program, 1500)
     assert both > 300 and neither > 300 and sum(classes.values()) > 100

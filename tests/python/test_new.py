@@ -93,19 +93,19 @@ def test_every_file_of_the_crate_is_whole(tmp_path, cli):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("Mine", "'Mine' is no name for a scheme"),
-        ("2fast", "'2fast' is no name for a scheme"),
-        ("a--b", "'a--b' is no name for a scheme"),
-        ("../x", "'../x' is no name for a scheme"),
-        ("x" * 41, "is no name for a scheme"),
+        ("Mine", "'Mine' is not a scheme name"),
+        ("2fast", "'2fast' is not a scheme name"),
+        ("a--b", "'a--b' is not a scheme name"),
+        ("../x", "'../x' is not a scheme name"),
+        ("x" * 41, "is not a scheme name"),
         ("cubic", "there is a scheme `cubic` already"),
         ("ideal", "there is a scheme `ideal` already"),
-        ("match", "`match` is a word of Rust's, Cargo's or Python's own"),
-        ("lambda", "`lambda` is a word of Rust's, Cargo's or Python's own"),
+        ("match", "`match` is a reserved word"),
+        ("lambda", "`lambda` is a reserved word"),
         ("json", "there is a Python module `json` already"),
         ("numpy", "there is a Python module `numpy` already"),
-        ("sender", "`sender` is taken by something else"),
-        ("serde", "`serde` is taken by something else"),
+        ("sender", "`sender` is already used"),
+        ("serde", "`serde` is already used"),
     ],
 )
 def test_bad_names_are_refused_and_nothing_is_written(cli, tmp_path, name, says):

@@ -43,15 +43,15 @@ def test_a_scheme_that_adds_nothing_is_said():
     found = midpath.compare(TEXT, "cubic,cubic+rpm,newreno", ideal=False)
     texts = " ".join(found.warnings)
     assert "rpm at r0>r1: nothing was signalled" in texts
-    assert "CUBIC and CUBIC + RPM are the same flow by flow" in texts
+    assert "CUBIC and CUBIC + RPM are identical flow by flow" in texts
     # RPM's CoDel has a target of its own, so let it be the same for both.
     with_ecn = midpath.compare(TEXT + "[schemes.cubic]\necn = true\n", "cubic,cubic+rpm", ideal=False)
-    assert "the same flow by flow" not in " ".join(with_ecn.warnings)
+    assert "identical flow by flow" not in " ".join(with_ecn.warnings)
 
 
 def test_a_variant_that_changes_nothing_is_said_and_equipment_is_each_variants_own(cli, tmp_path):
     found = midpath.compare_variants(TEXT, "cubic", ideal=False)
-    assert any("codel and other are the same flow by flow" in text for text in found.warnings), found.warnings
+    assert any("codel and other are identical flow by flow" in text for text in found.warnings), found.warnings
     own = {variant: row.aqm for variant, row in found.equipment}
     assert own == {"codel": "CoDel of 5 ms", "other": "CoDel of 5 ms", "plain": "drop-tail"}
     ecn = {variant: row.ecn for variant, row in found.equipment}
@@ -86,7 +86,7 @@ def harm(*ratios):
 
 def test_no_difference_found_is_not_no_difference():
     unknown, harmless, hurting = harm(0.9, 1.2, 1.0), harm(0.9, 0.91, 0.9), harm(1.2, 1.21, 1.2)
-    assert (unknown.hurts, unknown.is_harmless, unknown.cells[0]) == (False, False, "not told apart")
+    assert (unknown.hurts, unknown.is_harmless, unknown.cells[0]) == (False, False, "not significant")
     assert (harmless.hurts, harmless.is_harmless, harmless.cells[0]) == (False, True, "no")
     assert (step_of(unknown), step_of(harmless)) == (UNKNOWN, CALM)
     assert UNKNOWN.dash != CALM.dash
@@ -96,7 +96,7 @@ def test_no_difference_found_is_not_no_difference():
 
 
 def test_a_failure_after_the_end_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="--at 99h: the run ends at 3 s, so no link would go down in it"):
+    with pytest.raises(UsageError, match="--at 99h: the run ends at 3 s, before any link fails"):
         midpath.failures(TEXT, "cubic", out=tmp_path / "store", at="99h")
     assert not (tmp_path / "store").exists()
 
@@ -156,23 +156,23 @@ def refused(folder, workload):
 def test_traffic_that_would_be_none_names_its_cause(tmp_path):
     sizes = 'sizes = { kind = "fixed", size = "10 kB" }\n'
     rare = refused(tmp_path, sizes + 'arrivals = { kind = "poisson", rate_per_s = 1e-300 }\n')
-    assert "workload[0].arrivals: 1.0e-299 arrivals are to be expected in 10s" in rare.replace("10 s", "10s")
+    assert "workload[0].arrivals: 1.0e-299 arrivals are expected in 10s" in rare.replace("10 s", "10s")
     (tmp_path / "m.csv").write_text("from,to,rate\na,b,1.2\nb,a,0.6\n")
     matrix = 'matrix = { kind = "file", file = "m.csv" }\narrivals = { kind = "poisson", load = "100 %" }\n'
     bits = refused(tmp_path, sizes + matrix)
     assert "the matrix adds up to 1 bps" in bits and "are its numbers Mbps?" in bits
     (tmp_path / "l.csv").write_text("src,dst,size,start\n")
     empty = refused(tmp_path, 'list = { file = "l.csv" }\n')
-    assert "lists no flow: it has a first line and nothing else" in empty
+    assert "lists no flow: it has only a first line" in empty
 
 
 @pytest.mark.parametrize(
     ("scheme", "keys", "expected"),
     [
-        ("dctcp", "", ("step, its own", "CE")),
+        ("dctcp", "", ("its own step", "CE")),
         ("dctcp", 'queue.kind = "codel"\n', ("CoDel of 5 ms", "CE")),
-        ("cubic+rpm", "", ("CoDel of 1 ms, its own", "CE")),
-        ("cubic+rpm", 'schemes.rpm.mode = "drop"\n', ("CoDel of 1 ms, its own", "drop")),
+        ("cubic+rpm", "", ("its own CoDel, 1 ms", "CE")),
+        ("cubic+rpm", 'schemes.rpm.mode = "drop"\n', ("its own CoDel, 1 ms", "drop")),
         ("cubic+rpm", 'schemes.rpm.mode = "off"\n', ("drop-tail", "drop")),
         ("cubic", "", ("drop-tail", "drop")),
     ],
@@ -240,4 +240,4 @@ def test_what_is_not_told_apart_says_how_large_an_effect_could_be():
     assert _unknown([narrow]) == " 1 has no effect worth finding above 0.0446\N{NO-BREAK SPACE}%."
     text = _unknown([narrow, wide, harm(0.9, 0.91, 0.9)])
     assert text.startswith(" 1 does not, and 2 have no effect worth finding above 41.3\N{NO-BREAK SPACE}%. About ")
-    assert text.endswith(f" {wide.seeds_wanted} seeds would tell.")
+    assert text.endswith(f" {wide.seeds_wanted} seeds would decide.")

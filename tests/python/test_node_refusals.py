@@ -186,7 +186,7 @@ def test_a_node_without_files_for_connections_does_not_start():
 
 
 def test_what_runs_out_is_said_once_and_comes_back(server):
-    """With 300 files a hundred connections are open, and the others wait until these end."""
+    """With 300 files a hundred connections open, and the others wait until these end."""
     overlay = nodes.Overlay("cubic", within={"a": ("sh", "-c", 'ulimit -n 300; exec "$@"', "sh")})
     try:
         overlay.start()
@@ -203,6 +203,6 @@ def test_what_runs_out_is_said_once_and_comes_back(server):
                     late.settimeout(20)
                     assert dead.answer(late) == 0
         said = overlay.config("a").with_suffix(".log").read_text()
-        assert said.count("connections are open") == 1, said
+        assert said.count("connections open") == 1, said
     finally:
         overlay.close()

@@ -35,6 +35,7 @@ def test_there_are_six_and_a_page_of_each():
         assert f"docs/notebooks/{source.stem}.md" in site
 
 
+@pytest.mark.nightly("notebooks/", "docs/notebooks/", "scripts/notebooks.py")
 @by_name
 def test_it_runs_and_shows_what_its_page_shows(source):
     text, pictures = notebooks.page(source, notebooks.run(source))

@@ -97,7 +97,9 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path):
 
 def test_a_module_that_has_the_name_of_another_is_refused(tmp_path):
     mine = written(tmp_path, **{"mine.py": "import json\n" + MINE, "json.py": ""})
-    with pytest.raises(UsageError, match=r"mine.py imports json from beside it, and there is another: rename it"):
+    with pytest.raises(
+        UsageError, match=r"mine.py imports json from its folder, but another module has this name: rename it"
+    ):
         load(mine)
 
 
@@ -190,7 +192,7 @@ def test_a_class_in_no_file_has_no_key(tmp_path):
 
     again = type("Mine", (midpath.Controller,), {})
     for cls in (Local, again):
-        with pytest.raises(UsageError, match="is in no module of its own"):
+        with pytest.raises(UsageError, match="is not in its own module"):
             midpath.sweep(TEXT, schemes=["own"], out=tmp_path / "store", controllers={"own": cls})
     # Where it is not used, it does no harm.
     assert len(midpath.sweep(TEXT, schemes=["cubic"], out=tmp_path / "store", controllers={"own": Local})) == 2
@@ -284,4 +286,4 @@ def test_a_crate_is_compiled_and_the_command_starts_again_with_it(crate, tmp_pat
     monkeypatch.setenv(added.AGAIN, "1")
     monkeypatch.setattr(_midpath, "__file__", "elsewhere")
     answer = cli(*words)
-    assert answer.code == 2 and "does not run it" in answer.err
+    assert answer.code == 2 and "cannot run it" in answer.err

@@ -70,6 +70,7 @@ def packages(tmp_path_factory):
     return [deb.deb(binary, folder, number)[0] for number in ("0.1.0", "0.1.1")]
 
 
+@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "crates/midpathd/dist/")
 def test_a_package_is_the_same_wherever_it_is_built(packages, tmp_path):
     again, debug = deb.deb(program(), tmp_path, "0.1.0")
     assert again.read_bytes() == packages[0].read_bytes()
@@ -81,6 +82,7 @@ def test_a_package_is_the_same_wherever_it_is_built(packages, tmp_path):
     assert all("/usr/local" not in path.decode() for _, _, path in deb.files(b"") if b"ExecStart" in path)
 
 
+@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "crates/midpathd/dist/")
 def test_it_is_installed_run_upgraded_and_removed(packages):
     """On an overlay of this machine in a namespace; without systemd as the first process its units' commands run."""
     needed = ("dpkg", "unshare", "setpriv", "ip", "chroot")
@@ -100,7 +102,7 @@ def test_it_is_installed_run_upgraded_and_removed(packages):
         "installed 0.1.0",
         "differs from the package: nothing",
         "nodes: up without root: True",
-        "nodes: checked while they run: the process that runs has this configuration",
+        "nodes: checked while they run: the running process has this configuration",
         "nodes: reloaded",
         "upgraded to 0.1.1: nodes run on: True",
         "node a: stopped with 0, left []",

@@ -57,7 +57,7 @@ def uses(suffix: str) -> Counter[str]:
     """How often each name stands in code of this language that ships, beyond its definitions."""
     names: Counter[str] = Counter()
     for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
-        if "tests" not in path.parts and path.name != "tests.rs":
+        if "tests" not in path.relative_to(ROOT).parts and path.name != "tests.rs":
             text = shipped(path)
             names.update(WORD.findall(text))
             names.subtract(definitions(text))
@@ -77,7 +77,7 @@ def named_beside(kind: str, suffix: str) -> int:
     """How often a type stands in code of this language that ships, but for its definition and implementations."""
     count = 0
     for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
-        if "tests" not in path.parts and path.name != "tests.rs" and kind in shipped(path):
+        if "tests" not in path.relative_to(ROOT).parts and path.name != "tests.rs" and kind in shipped(path):
             text = re.sub(r"^\s*(?:pub )?use [^;]*;", "", without_own(shipped(path), kind), flags=re.MULTILINE)
             count += WORD.findall(text).count(kind) - definitions(text).count(kind)
     return count

@@ -143,7 +143,7 @@ def test_verdicts(papers):
     assert found["afct"].why == "within 50 % of the paper: a wide one"
     assert found["wrong"].why == "the paper was made up"
     assert found["nothing"].why == "the runs gave no value"
-    assert found["forgotten"].why == "nothing measures it"
+    assert found["forgotten"].why == "no measurement"
 
 
 def test_seeds(papers):

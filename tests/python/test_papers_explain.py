@@ -195,12 +195,16 @@ def test_bad_input_is_one_line(made, capsys, wrong, said):
     ("before", "after", "said"),
     [
         ('{ label = "100 kB", changes = { "flow[0].size" = "100 kB" } }', "", "the range is empty"),
-        ('{ label = "200 kB" }', '{ label = "200 kB", changes = { a = 1 } }', "the first choice is what stands"),
+        (
+            '{ label = "200 kB" }',
+            '{ label = "200 kB", changes = { a = 1 } }',
+            "the first choice is the current setting",
+        ),
         ("says", "said", "unknown; there are:"),
-        ('name = "size"', 'name = "rate"', "two things of one name"),
+        ('name = "size"', 'name = "rate"', "two entries with one name"),
         ('claims = ["promised"]', 'claims = ["nothing"]', "is not a claim of made/figure1"),
         ('"It takes five seconds.", ', "", "are fewer than two"),
-        ('label = "100 kB"', 'label = "200 kB"', "has two of one label"),
+        ('label = "100 kB"', 'label = "200 kB"', "has two with one label"),
     ],
 )
 def test_what_is_open_is_checked(made, before, after, said):

@@ -191,7 +191,7 @@ def test_command(cli, papers, tmp_path):
     assert "core minutes for those that were added until claims are decided." in page
     again = cli("paper", "run", "made", "--claims", claims, "--until-decided", "5")
     assert again.code == 2
-    assert "nothing is open that more seeds could decide" in again.err
+    assert "no claim is open that more seeds could decide" in again.err
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_command(cli, papers, tmp_path):
     [
         (["0"], "--until-decided needs more than 0 minutes of core time"),
         (["nan"], "--until-decided needs more than 0 minutes of core time"),
-        (["1", "--quick"], "--until-decided goes on from kept results"),
-        (["1", "--seeds", "3"], "--until-decided goes on from kept results"),
+        (["1", "--quick"], "--until-decided continues stored results"),
+        (["1", "--seeds", "3"], "--until-decided continues stored results"),
     ],
 )
 def test_bad_input(cli, papers, tmp_path, options, said):

@@ -74,6 +74,7 @@ def cpu_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+@pytest.mark.nightly("python/midpath/papers/")
 @pytest.mark.parametrize("figure", FIGURES, ids=IDS)
 def test_every_claim_is_measured(figure, quick):
     verdicts, _ = quick
@@ -87,6 +88,7 @@ def test_every_claim_is_measured(figure, quick):
 SAME = [figure for figure in FIGURES if figure.seeds == 1 or figure.perturb]
 
 
+@pytest.mark.nightly("python/midpath/papers/")
 @pytest.mark.parametrize("figure", SAME, ids=lambda figure: figure.id)
 def test_what_is_not_random_is_as_recorded(figure, quick):
     """RESULTS.md must still be true of these, within what small changes move."""
@@ -129,6 +131,7 @@ def test_what_does_not_hold_says_why(figure):
             assert not found.claim.differs, found.claim.id
 
 
+@pytest.mark.nightly("python/midpath/papers/")
 def test_quick_is_quick(quick):
     assert quick[1] < PATIENCE_S
 

@@ -67,7 +67,7 @@ def test_programs_get_all_fields(claims, cli):
 def test_nothing_is_run_and_nothing_to_show_is_an_error(claims, cli):
     answer = cli("paper", "table", "made/figure2", "--claims", str(claims))
     assert answer.code == 2
-    assert "has been run yet" in answer.err
+    assert "was not run yet" in answer.err
 
 
 def test_the_page_has_a_plot_that_says_what_the_verdict_says(claims, tmp_path, cli):

@@ -173,7 +173,7 @@ def test_the_same_figure_is_the_same_file(drawn, compared, tmp_path):
         (["--cdf", "fct_s", "--where", "size_bytes>4 apples"], "'4 apples' is not a number"),
         (["--cdf", "fct_s", "--where", "flow"], "write COLUMN=VALUE"),
         (["--cdf", "fct_s", "--where", "colour=red"], "there is no column 'colour'"),
-        (["--cdf", "fct_s", "--by", "flow"], "are more than 12: choose by --where"),
+        (["--cdf", "fct_s", "--by", "flow"], "are more than 12: select with --where"),
         (["--cdf", "src"], "has no numbers"),
         (["--cdf", "fct_s", "--table", "people"], "there is no table 'people'"),
         (["--cdf", "fct_s", "--log", "z"], "--log z"),
@@ -191,4 +191,4 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(cli, compared, tmp_path, wo
 
 def test_a_name_without_a_format_is_refused(cli, compared, tmp_path):
     answer = cli("plot", compared[0], "--cdf", "fct_s", "--out", tmp_path / "x.doc")
-    assert answer.code == 2 and "ends with one of" in answer.err and not list(tmp_path.iterdir())
+    assert answer.code == 2 and "must end with one of" in answer.err and not list(tmp_path.iterdir())

@@ -111,7 +111,7 @@ def test_runs_of_another_version_are_refused(small, tmp_path, changes, said):
     now = rf"midpath {midpath.__version__}"
     with refused("newreno-2", said, now, "--replace"):
         midpath.compare(small, ["newreno"], seeds=2, ideal=False, out=out)
-    with refused("newreno-1 ran under", "newreno-2", said, now, "run the older one again"):
+    with refused("newreno-1 ran under", "newreno-2", said, now, "rerun the older one"):
         midpath.load(out)
 
 

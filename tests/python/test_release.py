@@ -150,6 +150,7 @@ def test_inventory_says_what_was_left_out(tmp_path):
     assert done.returncode == 0
 
 
+@pytest.mark.nightly("pyproject.toml", "Cargo.toml", "crates/python/")
 def test_a_wheel_can_be_built_from_the_sdist(tmp_path):
     command = [sys.executable, "-m", "maturin", "sdist", "--out", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)

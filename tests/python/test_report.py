@@ -74,7 +74,7 @@ def test_table_says_what_the_runs_say(comparison):
 
 def test_verdict_is_honest_about_luck(made_up):
     sure = html(midpath.compare(TEXT, ["newreno", "dctcp"], seeds=8))
-    assert "DCTCP ends flows soonest" in sure
+    assert "DCTCP has the lowest AFCT" in sure
     assert "One seed only" not in sure
     # One seed of a scenario that draws says little; of one that draws nothing, all.
     assert "One seed only" not in html(midpath.compare(TEXT, ["newreno", "dctcp"]))
@@ -82,7 +82,7 @@ def test_verdict_is_honest_about_luck(made_up):
     assert "One seed only" in drawn
     assert '<td class="best">' not in drawn
     same = midpath.compare(TEXT, ["rcp", "xcp"], seeds=3)
-    assert "cannot be told apart" in html(same)
+    assert "does not differ significantly" in html(same)
 
 
 def test_scenario_is_shown_as_text(comparison):
@@ -182,7 +182,7 @@ def test_comparison_in_which_nothing_ends(without_series):
     assert "plot-size" not in Page(page).ids
     assert "|No flow delivered anything.|" in text_of(page)
     assert "|Scheme|Flows ended|CUBIC|0 of 400|DCTCP|0 of 400|Ideal|0 of 400|" in text_of(page)
-    assert "ends flows soonest" not in page
+    assert "has the lowest AFCT" not in page
 
 
 def test_unknown_schemes_get_colours_of_their_own():

@@ -44,6 +44,7 @@ def found():
     return said
 
 
+@pytest.mark.nightly("crates/ebpf/", "crates/midpathd/src/net/", "crates/midpathd/src/rpm/", "checks/rpm/")
 @pytest.mark.parametrize("kind", devices.KINDS, ids=lambda kind: kind.name)
 def test_rpm_works_or_says_why_not(found, kind):
     verdict, said = found[kind.name]

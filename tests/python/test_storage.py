@@ -123,10 +123,10 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match=r"report\.html cannot be written: No space left on device"):
+    with pytest.raises(OSError, match=r"cannot write .*report\.html: No space left on device"):
         write_text(tmp_path / "report.html", "x")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(OSError, match="out cannot be written: No space left"):
+    with pytest.raises(OSError, match=r"cannot write .*out: No space left"):
         write_directory(tmp_path / "out", "marker", full)
     assert list(tmp_path.iterdir()) == []
 

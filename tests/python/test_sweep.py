@@ -302,7 +302,7 @@ def test_a_run_that_fails_is_kept_with_its_error_and_the_others_go_on(tmp_path):
     found = midpath.sweep(path, out=store, schemes=["cubic"], seeds=8, ideal=False, on_progress=told.append)
     failures = found.failures()
     assert 0 < len(failures) < 8
-    assert all("no arrival of any" in failure["error"] for failure in failures)
+    assert all("had an arrival before its end" in failure["error"] for failure in failures)
     assert (told[-1].done, told[-1].failed, told[-1].runs) == (8, len(failures), 8)
     # It is not tried again unless asked for.
     kept = records(store)
@@ -425,13 +425,13 @@ def test_a_key_that_changes_no_figure_is_named(tmp_path, cli):
     (tmp_path / "tiny.toml").write_text(TINY)
     arguments = ["sweep", tmp_path / "tiny.toml", *limits, *sizes, "--schemes", "newreno", "--out", tmp_path / "store"]
     answer = cli(*arguments)
-    assert "queue.limit: its 2 values change no figure of any run" in answer.out
+    assert "queue.limit: its 2 values have no effect on any result" in answer.out
     assert "flow.1.size: its" not in answer.out
     assert json.loads(cli(*arguments, "--json").out)["warnings"] == [
-        "queue.limit: its 2 values change no figure of any run"
+        "queue.limit: its 2 values have no effect on any result"
     ]
     for out in (cli("sweep", "table", tmp_path / "store").out, html(midpath.load_sweep(tmp_path / "store"))):
-        assert "its 2 values change no figure" in out
+        assert "its 2 values have no effect" in out
 
 
 @pytest.mark.parametrize("end", ["svg", "png"])
@@ -510,7 +510,7 @@ def test_the_command_sweeps_lists_and_says_what_failed(tmp_path, cli):
         (["--vary", "queue.limit=5ms,,6ms"], "write KEY=VALUE,VALUE"),
         (["--vary", "queue.limit=5 foo"], "5 foo"),
         (["--slurm-set", "slurm_partition=x"], "--slurm JOBS"),
-        (["--plan", "no.csv"], "cannot be read"),
+        (["--plan", "no.csv"], "cannot read no.csv"),
         (["--cluster", "tcp://127.0.0.1:1", "--slurm", "2"], "not on both"),
     ],
 )

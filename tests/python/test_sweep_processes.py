@@ -134,7 +134,7 @@ def test_a_run_that_takes_its_process_down_fails_alone():
         lost = workers.submit(task_of(long))
         time.sleep(0.3)
         workers._all[0].kill()
-        assert lost.result(PATIENCE_S).record["error"].startswith("its process was ended by SIGKILL")
+        assert lost.result(PATIENCE_S).record["error"].startswith("its process was killed by SIGKILL")
         assert workers.submit(task_of(TINY)).result(PATIENCE_S).record["status"] == "done"
     finally:
         workers.close()
@@ -142,7 +142,7 @@ def test_a_run_that_takes_its_process_down_fails_alone():
 
 def test_a_worker_that_cannot_start_stops_the_sweep(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(WorkerError, match="a worker did not start: its process ended with exit code 1"):
+    with pytest.raises(WorkerError, match="a worker did not start: its process exited with code 1"):
         midpath.sweep(tiny, out=tmp_path / "store", schemes=["cubic"])
     assert not records(tmp_path / "store")
 
@@ -265,7 +265,7 @@ def test_jobs_that_end_without_their_runs_are_an_error(tiny, tmp_path, monkeypat
     pytest.importorskip("submitit")
     # Another build than the jobs have: they refuse the runs.
     monkeypatch.setattr(sys.modules["midpath.run.work"], "build", lambda: "0.0.0")
-    with pytest.raises(WorkerError, match=r"2 runs undone.*UsageError: a worker has another build.*\.err\)$"):
+    with pytest.raises(WorkerError, match=r"2 runs left.*UsageError: a worker has another build.*\.err\)$"):
         midpath.sweep(
             tiny, out=tmp_path / "store", schemes=["cubic"], slurm=Slurm(jobs=1, executor="local", poll_s=0.1)
         )

@@ -123,7 +123,7 @@ def test_schemes_are_compared_with_each_other_in_each_variant(varied):
         (sentence,) = [text for text in verdict if text.startswith(f"In {variant}, ")]
         times = {scheme: estimate(comparison.values(scheme, "afct_s")).mean for scheme in found.schemes}
         best = min(times, key=times.get)
-        assert sentence.startswith(f"In {variant}, {name(best)} ends flows soonest: ")
+        assert sentence.startswith(f"In {variant}, {name(best)} has the lowest AFCT: ")
         assert all(name(scheme) in sentence for scheme in found.schemes)
         assert "In lossy, " in html(found)
     one = midpath.compare_variants(TEXT + FLOWS + VARIANTS, "cubic", ideal=False)

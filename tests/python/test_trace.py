@@ -127,14 +127,14 @@ def test_a_packet_that_is_lost_repeated_and_delivered_is_one_story(traced, cli):
     assert (drop.place, drop.why) == ("r0>r1", "no room")
     life = packet_life(trace, drop.packet)
     assert [event.what for event in life.events] == ["sent", "queued", "left", "arrived", "dropped"]
-    again = [sentence for sentence in life.about if sentence.startswith("it was repeated")]
+    again = [sentence for sentence in life.about if sentence.startswith("it was retransmitted")]
     assert len(again) == 1
     assert "delivered at d" in again[0]
     number = int(again[0].partition("as packet ")[2].split()[0])
     repeat = packet_life(trace, number)
     assert repeat.events[0].what == "repeated"
     assert repeat.events[0].number == drop.number
-    assert any(f"repeats packet {drop.packet}" in sentence for sentence in repeat.about)
+    assert any(f"retransmits packet {drop.packet}" in sentence for sentence in repeat.about)
     printed = cli("packet", folder, number)
     assert printed.code == 0
     assert "repeated" in printed.out
@@ -178,7 +178,7 @@ def test_why_tells_of_the_loss_behind_a_window(traced, cli):
     assert f"{fall.time:.6f} s: fast recovery began, at a window of" in text
     assert "from byte" in text
     assert "was dropped at r0>r1: no room; there waited" in text
-    assert "it was repeated as packet" in text
+    assert "it was retransmitted as packet" in text
     printed = cli("why", folder, "--flow", fall.flow, "--at", f"{fall.time + 0.02:.6f}s")
     assert printed.code == 0
     assert printed.out.splitlines() == sentences
@@ -313,9 +313,9 @@ def test_the_command_records_and_says_what_is_wrong(tmp_path, cli):
     assert str(caught.value).count(str(tmp_path)) == 1
     for words, says in (
         (("run", file, "--trace", "from=9s"), "outside the run"),
-        (("packet", out, 10**6), "no such packet"),
-        (("why", out, "--flow", 2, "--at", "0.2s"), "nothing of this flow"),
-        (("why", out, "--flow", 0, "--at", "2 s"), "the record is from"),
+        (("packet", out, 10**6), "not in the trace"),
+        (("why", out, "--flow", 2, "--at", "0.2s"), "no event of this flow"),
+        (("why", out, "--flow", 0, "--at", "2 s"), "the trace is from"),
     ):
         answer = cli(*words)
         assert answer.code == 2
@@ -407,12 +407,12 @@ def test_the_slowest_flows_are_those_of_the_same_run():
         ('around = "timeouts of flow 9"', "trace.around", "there is no flow 9; the run has 3"),
         ('around = "timeouts of flow 2"', "trace.around", "flow 2 had no timeout"),
         ('around = "first drop"\nnodes = ["d"]', "trace.around", "no packet was dropped there"),
-        ('around = "first drop"\nfrom = "1 s"', "trace.from", "`around` is in its place"),
+        ('around = "first drop"\nfrom = "1 s"', "trace.from", "excludes `around`"),
         ('around = "first drop"\nslowest = "1 %"', "trace.slowest", "not with `around`"),
         ('before = "1 s"', "trace.before", "which is not given"),
         ('around = "first drop"\nbefore = "0 s"', "trace.before", "how long"),
         ('slowest = "0 %"', "trace.slowest", "out of range"),
-        ('slowest = "1 %"\nflows = [1]', "trace.slowest", "in place of `flows`"),
+        ('slowest = "1 %"\nflows = [1]', "trace.slowest", "excludes `flows`"),
     ],
 )
 def test_what_a_trace_cannot_be_around_is_refused(text, key, says):

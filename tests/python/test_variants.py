@@ -69,8 +69,8 @@ def test_a_key_in_quotes_is_set_whole():
         ("[variants.x]\nscheme = 'fcp'", "variants.x.scheme", "--schemes"),
         ("[variants.x]\nseed = 3", "variants.x.seed", "same seeds"),
         ("[variants]\nx = 3", "variants.x", "not a table"),
-        ("[variants.'../x']\nstop = '1 s'", "variants.../x", "not a name"),
-        ("[variants.'a,b']\nstop = '1 s'", "variants.a,b", "not a name"),
+        ("[variants.'../x']\nstop = '1 s'", "variants.../x", "not a variant name"),
+        ("[variants.'a,b']\nstop = '1 s'", "variants.a,b", "not a variant name"),
     ],
 )
 def test_bad_variants_name_their_key(table, key, says):
@@ -127,7 +127,7 @@ def test_the_command_compares_keeps_and_reports(cli, tmp_path, monkeypatch):
     ask = ("compare", tmp_path / "s.toml", "--schemes", "newreno", "--seeds", "2", "--out", tmp_path / "out")
     answer = cli(*ask)
     assert answer.code == 0, answer.err
-    assert "AFCT/today" in answer.out and "Under NewReno, flows take, in times of today: upgrade" in answer.out
+    assert "AFCT/today" in answer.out and "Under NewReno, completion times relative to today: upgrade" in answer.out
     monkeypatch.setattr(_midpath, "run", lambda *_, **__: pytest.fail("this run was there already"))
     printed = json.loads(cli(*ask, "--json").out)
     assert printed["variants"] == ["today", "upgrade", "more traffic"]
@@ -160,7 +160,7 @@ def test_an_interrupted_comparison_goes_on(tmp_path):
     out = tmp_path / "out"
     midpath.compare_variants(TEXT, "newreno", out=out, ideal=False)
     (out / MARKER).unlink()
-    with pytest.raises(OutputError, match="has not finished"):
+    with pytest.raises(OutputError, match="unfinished"):
         load(out)
     assert midpath.compare_variants(TEXT, "newreno", out=out, ideal=False).names == ["today", "upgrade", "more traffic"]
 

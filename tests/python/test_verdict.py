@@ -40,7 +40,7 @@ def test_speed_memory_and_routers(compared):
     speed, memory, routers = sentences(compared)
     times = {scheme: compared.rows()[i].figures["afct_s"].mean for i, scheme in enumerate(compared.schemes[:4])}
     best = min(times, key=times.get)
-    assert speed.startswith(f"{name(best)} ends flows soonest: ")
+    assert speed.startswith(f"{name(best)} has the lowest AFCT: ")
     # Each other scheme has its place in the sentence.
     assert all(name(scheme) in speed for scheme in times)
     assert routers == "Routers stay as they are for NewReno and CUBIC; CUBIC + RPM and FCP run in them, too."
@@ -54,7 +54,7 @@ def test_speed_memory_and_routers(compared):
 def test_seeds_without_a_time_are_told():
     """Where no flow ended there is no time: a mean over the other seeds says so."""
     times = {"newreno": estimate([1.0, None, 2.0]), "cubic": estimate([1.0, 1.5, 2.0])}
-    assert missing(times) == " Not every seed gave a time: NewReno's is of 2 of 3 seeds."
+    assert missing(times) == " Some seeds gave no time: NewReno's is from 2 of 3 seeds."
     assert missing({"cubic": times["cubic"]}) == ""
 
 

@@ -45,7 +45,10 @@ WHY = lacking()
 
 
 @pytest.mark.skipif(WHY is not None, reason=WHY or "")
-@pytest.mark.parametrize("page", walk.STAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.nightly(f"docs/{page}.md", "scripts/walk.py")) for page in walk.STAGES],
+)
 def test_a_page_can_be_walked_through(page):
     if page == "rpm-on-linux" and (why := lacking_for_rpm()) is not None:
         pytest.skip(why)

@@ -22,7 +22,7 @@ to = "h1"
 size = "1 MB"
 """
 SMALL = "inrpp at r0>r1, r0>h0, r1>r0, r1>h1: the cache is smaller than RTT × C"
-FULL = "inrpp at r0>r1: packets found the cache full and were dropped"
+FULL = "inrpp at r0>r1: packets were dropped because the cache was full"
 
 
 def test_a_result_has_each_warning_once_with_its_ports():
@@ -60,7 +60,7 @@ size = "10 kB"
 def test_nodes_that_became_hosts_and_carry_nothing_are_said_once():
     found = midpath.run(STUBS).warnings
     assert [text for text in found if "became" in text] == [
-        "`c` became a host, as a node with one link does, and no flow begins or ends there; for a router write "
+        "`c` became a host, as a node with one link does, but no flow begins or ends there; for a router write "
         'nodes = [{ name = "c", kind = "router" }]'
     ]
     said = STUBS.replace("[[flow]]", 'nodes = [{ name = "c", kind = "router" }]\n[[flow]]')

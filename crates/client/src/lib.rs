@@ -1,10 +1,10 @@
 //! Streams between applications, through the nodes that `midpathd node` runs beside them.
 //!
-//! A node with an `[[application]]` entrance is asked for a service at another node, or offers one
-//! there. What goes over a [`Stream`] goes through the network's scheme.
+//! A node with an `[[application]]` entrance connects to services at other nodes, or offers one there. A
+//! [`Stream`]'s data travel under the network's scheme.
 //!
-//! A stream that is dropped before [`shutdown`](tokio::io::AsyncWriteExt::shutdown) is reset, and so
-//! is that of a process that is killed: the other application reads to an end only if there was one.
+//! A stream that is dropped before [`shutdown`](tokio::io::AsyncWriteExt::shutdown) is reset, also if the process is
+//! killed: the other application sees an end of stream only after a shutdown.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

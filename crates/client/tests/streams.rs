@@ -65,9 +65,9 @@ fn a_stream_that_is_dropped_is_reset() {
 
 #[test]
 fn a_refusal_says_why() {
-    let (at, served) = node(vec![("connect b echo\n", "refused there is no such service\n")]);
+    let (at, served) = node(vec![("connect b echo\n", "refused no such service\n")]);
     let error = run(async { Node::at(at).connect("b", "echo").await }).expect_err("nobody is there");
-    assert_eq!((error.kind(), error.to_string()), (ErrorKind::ConnectionRefused, "there is no such service".into()));
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::ConnectionRefused, "no such service".into()));
     served.join().expect("it serves");
 }
 
@@ -75,7 +75,7 @@ fn a_refusal_says_why() {
 fn a_listener_takes_what_waits_and_passes_over_what_is_gone() {
     let script = vec![
         ("listen echo\n", "ok\n7\n12\n"),
-        ("take 7\n", "refused it does not wait any more\n"),
+        ("take 7\n", "refused no longer waiting\n"),
         ("take 12\n", "from c\nhi"),
     ];
     let (at, served) = node(script);

@@ -1,4 +1,4 @@
-//! A hint to the processor's cache.
+//! Prefetch hint to the CPU cache.
 
 /// Asks for the line of the cache in which `value` begins. Nothing waits for it, as it would for a
 /// value that is read, and nothing changes but how long a later use takes.

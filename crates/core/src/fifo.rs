@@ -1,4 +1,4 @@
-//! A first-in, first-out queue of small values, for what each packet-hop touches.
+//! A FIFO of small values for the per-packet fast path.
 
 use crate::cache::fetch;
 

@@ -1,10 +1,8 @@
-//! The clock-free core of Midpath: it reaches no clock, no socket, no global, and no randomness but
-//! the stream it is given.
+//! The clock-free core of Midpath: no clock, no sockets, no globals, and randomness only from the stream it is given.
 //!
-//! Two drivers own what is here: the simulator in virtual time, and the node daemon on real
-//! packets. Read downward: [`units`], [`packet`], [`limit`] and [`queue_spec`] are plain values;
-//! [`roles`] are the three things a scheme is made of; [`queue`] has ports made of parts; and
-//! [`node::Node`] holds all of them.
+//! Two drivers use it: the simulator in virtual time, and the node daemon on real packets. Read downward: [`units`],
+//! [`packet`], [`limit`] and [`queue_spec`] are plain values; [`roles`] are the three parts of a scheme; [`queue`]
+//! composes ports; [`node::Node`] holds all of them.
 
 pub mod cache;
 pub mod fifo;

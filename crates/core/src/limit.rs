@@ -1,4 +1,4 @@
-//! How much may wait at a port, and how much does.
+//! Queue limits and occupancy of ports.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -75,7 +75,7 @@ impl schemars::JsonSchema for Limit {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "how much may wait: bytes, packets, or what the link sends in a time",
+            "description": "Queue limit: bytes, packets, or a time at the link's rate",
             "examples": ["100 kB", "100 packets", "50 ms"],
         })
     }

@@ -1,4 +1,4 @@
-//! Names of nodes as files give them, each made to be of one node.
+//! Node names from files, made unique.
 
 use rustc_hash::FxHashSet;
 

@@ -1,9 +1,9 @@
-//! A node: ports, a forwarder and endpoints, told what arrived and asked when to be woken.
+//! A node: ports, forwarders and endpoints. It is told of arrivals and asked for its next wake-up.
 //!
-//! Here are the node, its construction, and the loop that carries out what its parts wish for. A
-//! packet's way goes through `forwarding` (where next), `egress` and `held` (out of a port) or
-//! `delivery` (to an endpoint). `driver` has what a program that runs nodes provides; `changes` and
-//! `readings` have what it does to a node and reads of it between events.
+//! This file has the node, its construction, and the loop that executes the requests of its parts. A packet passes
+//! through `forwarding` (where next), `egress` and `held` (out of a port) or
+//! `delivery` (to an endpoint). `driver` is the interface that a program provides to run nodes; `changes` and
+//! `readings` modify and read a node between events.
 
 mod changes;
 mod delivery;

@@ -1,4 +1,4 @@
-//! The packet: what every hop reads comes first, what only some packets have comes last.
+//! The packet: fields that every hop reads come first, optional ones last.
 
 mod header;
 mod name;

@@ -1,12 +1,10 @@
 //! Lossless classes: priority-based flow control (IEEE 802.1Qbb) between neighbours.
 //!
-//! A node counts what it holds by the port through which it came in and by class ([`Buffer`]). When
-//! that is above a threshold (XOFF), the port tells the neighbour to send no more of that class
-//! ([`PauseFrame`]), and when it is below another (XON), to go on. What is under way meanwhile finds
-//! room in the headroom. [`PfcPort`] is the port that does both: it stands around the queues that a
-//! scheme wants, one for each class.
+//! A node counts its buffered bytes by ingress port and class ([`Buffer`]). Above the threshold XOFF, the port
+//! pauses that class at the neighbour ([`PauseFrame`]); below XON it resumes it. The headroom absorbs packets in
+//! flight. [`PfcPort`] does both: it wraps the queues of a scheme, one per class.
 //!
-//! A run without PFC has no such port, and pays nothing.
+//! A run without PFC has no such port and no cost.
 
 mod buffer;
 mod frame;

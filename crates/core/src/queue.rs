@@ -1,8 +1,7 @@
-//! Queues at ports, made of three parts that combine freely: an [`Aqm`] chooses packets whose
-//! senders are to be told of congestion, a [`Scheduler`] says in which order packets leave, a
-//! [`Signal`] tells. [`Queue`] puts them together.
+//! Queues at ports, made of three parts that combine freely: an [`Aqm`] selects packets for congestion signals, a
+//! [`Scheduler`] orders departures, a [`Signal`] notifies the sender. [`Queue`] combines them.
 //!
-//! | AQM | decides | chosen packets that can't be signalled |
+//! | AQM | decides | selected packets that can't be signalled |
 //! |---|---|---|
 //! | [`NoAqm`] | – | – |
 //! | [`Step`] | on arrival, by the port's backlog | go on |
@@ -10,9 +9,10 @@
 //! | [`Red`] | on arrival, by the port's average backlog | are dropped |
 //! | [`DualPi2`] | as packets leave two coupled queues ([`Classes`]) | are dropped |
 //! | [`Pie`] | on arrival, by the delay of what leaves; per port or per flow | are dropped |
-//! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`] ([`PerFlow`]) | are dropped |
+//! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`]
+//! ([`PerFlow`]) | are dropped |
 //!
-//! What decides on arrival in a FIFO runs as a timetable ([`Discipline`]).
+//! AQMs that decide on arrival in a FIFO run as a timetable ([`Discipline`]).
 
 mod aqm;
 mod build;

@@ -1,4 +1,4 @@
-//! A queue as a scenario asks for it, in plain values. `queue/build.rs` makes it.
+//! A queue specification in plain values, built by `queue/build.rs`.
 
 use crate::limit::Limit;
 use crate::spec::SpecError;
@@ -95,8 +95,8 @@ impl QueueSpec {
             (AqmSpec::DualPi2(_), _) => "dualpi2",
             (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
-        let rule = "ports of this scheme have a rule of their own";
-        Err(SpecError::new("kind", format!("must be \"drop-tail\": {rule}, and `{given}` would mean nothing")))
+        let rule = "ports of this scheme have their own queue rule";
+        Err(SpecError::new("kind", format!("must be \"drop-tail\": {rule}, so `{given}` would have no effect")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A set of byte ranges: what a receiver holds out of order, what a sender knows to have arrived.
+//! A set of byte ranges: a receiver's out-of-order data, a sender's SACKed data.
 
 use std::collections::VecDeque;
 

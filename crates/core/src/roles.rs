@@ -1,9 +1,7 @@
-//! The three roles a scheme is made of, and what they may reach while they run; `scheme.rs` has
-//! what builds them.
+//! The three roles of a scheme, and the context that they may use; `scheme.rs` builds them.
 //!
-//! The rule that holds for all of them is *told, then asked*: a role is told what happened (`on_*`,
-//! `outbound`, `inbound`) and leaves its wishes in the context (send this, wake me then); the node
-//! carries the wishes out after the call returns, in the order they were left. No role calls
+//! One rule holds for all: a role is told of events (`on_*`, `outbound`, `inbound`) and leaves requests in the
+//! context (send this, wake me then); the node executes the requests after the call returns, in order. No role calls
 //! another.
 
 mod application;

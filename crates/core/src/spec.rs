@@ -1,4 +1,4 @@
-//! The one error that every part of a scenario reports.
+//! The error type of all scenario parts.
 
 /// A part of a scenario that cannot be run, named by its key.
 ///

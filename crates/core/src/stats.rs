@@ -1,4 +1,4 @@
-//! Counters that cost nothing to keep: no traces, constant memory.
+//! Cheap counters: no traces, constant memory.
 
 use crate::units::Time;
 

@@ -1,4 +1,4 @@
-//! "Did you mean": the nearest of the names that would have been accepted.
+//! "Did you mean": the nearest accepted name.
 
 /// The candidate nearest to `name`, if it is near enough to be a slip. Slips are ranked by how people
 /// mistype: letter case and separators, then two neighbouring letters in each other's place, one

@@ -500,7 +500,7 @@ impl Bytes {
 }
 impl Ratio {
     /// One line for editors.
-    pub const HELP: &'static str = "a share: a percentage or a number";
+    pub const HELP: &'static str = "a ratio: a percentage or a number";
     /// Texts that parse.
     pub const EXAMPLES: &'static [&'static str] = &["2.5 %", "0.025"];
 }

@@ -1,7 +1,7 @@
-//! What each program costs on a packet that it finds in the cache:
+//! Cost of each program for a packet in the cache:
 //! `cargo run --release -p midpath-ebpf --example speed`.
 #[cfg(target_os = "linux")]
-#[path = "../tests/common/frame.rs"]
+#[path = "../tests/linux/common/frame.rs"]
 #[allow(dead_code)]
 mod frame;
 

@@ -1,5 +1,5 @@
-//! Reads all values of an array map, many in one system call. One call for each of 65,536
-//! registers, ten times a second, takes a third of a core. aya has no call for many values yet.
+//! Reads all values of an array map with batched system calls. One call for each of 65,536 registers, ten times a
+//! second, takes a third of a core. aya has no batch call yet.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

@@ -1,10 +1,9 @@
-//! Reverse Path congestion Marking (RPM) for the Linux kernel: the eBPF programs, and what user
-//! space needs to load them and to look at them.
+//! Reverse Path congestion Marking (RPM) for the Linux kernel: the eBPF programs, and user-space code to load and
+//! inspect them.
 //!
-//! The programs are C, in `bpf/`. `programs` holds them as they were compiled with this crate.
-//! [`Loaded`] puts them into the kernel; [`Running`] finds the maps of programs that somebody
-//! loaded before, by a program's number. Where packets meet the programs (devices, qdiscs, filters)
-//! is for the caller: `midpathd` does it.
+//! The programs are C, in `bpf/`. `programs` holds the compiled programs. [`Loaded`] loads them into the kernel;
+//! [`Running`] finds the maps of loaded programs by a program's id. The caller attaches them (devices, qdiscs,
+//! filters): `midpathd` does.
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
@@ -35,7 +34,7 @@ pub enum Error {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// What runs was loaded by a version of this crate that keeps other structures.
-    #[error("what runs was started by another version of midpathd")]
+    #[error("the running instance was started by another version of midpathd")]
     OtherVersion,
     /// A program, a map or a type could not be loaded.
     #[error("{what}: {why}")]

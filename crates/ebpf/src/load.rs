@@ -1,4 +1,4 @@
-//! Programs into the kernel.
+//! Loads programs into the kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -48,12 +48,12 @@ pub fn unsupported() -> Option<String> {
     let helper = match newest {
         Ok(true) => None,
         Ok(false) => Some("the kernel has no bpf_skb_set_tstamp; Linux 5.18 or later is needed".to_owned()),
-        Err(error) => Some(kernel("eBPF programs cannot be loaded", &error).to_string()),
+        Err(error) => Some(kernel("cannot load eBPF programs", &error).to_string()),
     };
     helper.or_else(|| match is_map_supported(MapType::PerCpuArray) {
         Ok(true) => None,
-        Ok(false) => Some("the kernel has no eBPF maps per CPU".to_owned()),
-        Err(error) => Some(kernel("eBPF maps cannot be made", &error).to_string()),
+        Ok(false) => Some("the kernel has no per-CPU eBPF maps".to_owned()),
+        Err(error) => Some(kernel("cannot create eBPF maps", &error).to_string()),
     })
 }
 
@@ -75,7 +75,7 @@ impl Loaded {
             .btf(None)
             .map_max_entries("rpm_registers", config.register_mask + 1)
             .load(programs::rpm()?)
-            .map_err(|e| kernel("the maps could not be made", &e))?;
+            .map_err(|e| kernel("cannot create the maps", &e))?;
         for program in Program::ALL {
             let classifier = classifier(&mut ebpf, program)?;
             classifier.load().map_err(|e| kernel(&format!("the kernel refuses {}", program.name()), &e))?;

@@ -1,5 +1,4 @@
-//! Programs that run already, found by a program's number: nothing has to be pinned or written down
-//! for that.
+//! Loaded programs, found by a program's id, so nothing needs to be pinned or stored.
 
 use aya::maps::{Array, Map, MapData, MapInfo, PerCpuArray};
 use aya::programs::{ProgramInfo, loaded_programs};
@@ -129,7 +128,7 @@ fn array<T: aya::Pod>(data: &MapData) -> Result<Array<MapData, T>, Error> {
 }
 
 fn program(id: u32) -> Result<ProgramInfo, Error> {
-    let what = format!("the program with number {id}");
+    let what = format!("program {id}");
     let mut refused = None;
     for program in loaded_programs() {
         match program {
@@ -140,5 +139,5 @@ fn program(id: u32) -> Result<ProgramInfo, Error> {
             Err(error) => refused = Some(kernel(&what, &error)),
         }
     }
-    Err(refused.unwrap_or(Error::Kernel { what, why: "is not there".to_owned() }))
+    Err(refused.unwrap_or(Error::Kernel { what, why: "does not exist".to_owned() }))
 }

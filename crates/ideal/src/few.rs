@@ -1,10 +1,10 @@
-//! Water-filling of those alone whose level changes.
+//! Incremental water-filling of the classes whose level changes.
 //!
-//! A flow that comes or goes changes few others' levels where links have room. So at first the changed
-//! classes are filled, those that links on their ways held, and all on links whose capacity changed; all
-//! others stay. Then each link that they cross is looked at. A class that stayed is filled, too, where it has
-//! more now than the link's level, or where the link held it and does not any more. When there is none,
-//! every class is at its limit or has a full link on which nobody is higher: that is max-min fair.
+//! If links have spare capacity, an arrival or departure changes few levels. First, the changed classes, the classes
+//! limited by links on their paths, and all classes on links with changed capacity are refilled; the others keep
+//! their level. Then each link that they cross is checked. A class that kept its level is refilled, too, if it
+//! exceeds the link's level, or if the link limited it and no longer does. When there is none, every class is at its
+//! limit or has a full link on which no class is higher: the allocation is max-min fair.
 
 use crate::maxmin::{Filling, SAME_LEVEL};
 use crate::population::Population;

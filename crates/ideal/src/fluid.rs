@@ -1,4 +1,4 @@
-//! What goes into a fluid run and what comes out.
+//! Input and output of a fluid run.
 
 use crate::series::Series;
 

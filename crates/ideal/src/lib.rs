@@ -6,12 +6,11 @@
 //! | [`allocate_max_min`] | weighted max-min fair rates, by water-filling |
 //! | [`allocate_proportional`] | weighted proportionally fair rates, with link prices and a certificate |
 //! | [`run`] | the fluid model itself: flows arrive and end, and share by one of the two in between |
-//! | [`completion_bound`] | what no mean completion time can be below, whatever the scheme |
+//! | [`completion_bound`] | a lower bound of the mean completion time under any scheme |
 //!
-//! What a flow gets here no congestion control can improve on for all flows at once, under the same
-//! notion of fairness and on the same routes. It is not a bound for each single flow: a scheme that
-//! is unfair in favour of short flows can have a lower mean completion time than processor sharing.
-//! [`completion_bound`] is one.
+//! No congestion control with the same fairness and routes can do better for all flows at once. This is not a bound
+//! for a single flow: a scheme that favours short flows can have a lower mean completion time than processor
+//! sharing. [`completion_bound`] is a bound.
 
 mod bound;
 mod cholesky;

@@ -4,10 +4,10 @@
 //! stay where they are ("freeze"); when all are frozen, the allocation is max-min fair (Bertsekas &
 //! Gallager, *Data Networks*, §6.5.2).
 //!
-//! After a change those alone are filled that follow it ([`few`](crate::few)). Where these are many, all
-//! that can: the filling goes exactly as before up to the lowest level θ at which one of the changed
-//! links was full, or now would be. So only classes at θ or above that are joined to a changed link,
-//! through links they share with other such classes, are filled again.
+//! After a change only the affected classes are filled ([`few`](crate::few)). If these are many, all that can
+//! change: the filling goes exactly as before up to the lowest level θ at which one of the changed links was full,
+//! or now would be. So only classes at θ or above that are joined to a changed link, through links they share with
+//! other such classes, are filled again.
 
 use crate::IdealError;
 use crate::population::{Allocator, Population};

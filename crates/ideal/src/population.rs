@@ -1,4 +1,4 @@
-//! Who is there: classes of flows alike, and which of them cross each link.
+//! Classes of identical flows, and the classes on each link.
 //!
 //! Flows of one path, weight and limit always get the same rate, so the allocations work on
 //! classes. A class's *level* is its rate for one unit of weight: a flow of weight w runs at w ·

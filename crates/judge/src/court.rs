@@ -1,4 +1,4 @@
-//! A group of conversations: both sides and the path between them.
+//! A group of sessions: both sides and the path between them.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddrV4, TcpListener};

@@ -1,4 +1,4 @@
-//! Linux's side: an application on its TCP, in a thread of its own.
+//! Linux's side: an application on its TCP, in its own thread.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};

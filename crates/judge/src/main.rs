@@ -1,9 +1,8 @@
-//! Linux's TCP as the judge of ours: random conversations between the two, over a TUN device in a
-//! network namespace of their own. What each side reads is what the other has written, or the side is
-//! told of an error.
+//! Interoperability test of our TCP with Linux's: random sessions between the two, over a TUN device in a network
+//! namespace. Each side must read what the other wrote, or get an error.
 //!
-//! `midpath-judge RUNS SEED` does so many, from that number on. Exit codes: 0 all right, 1 not, 77
-//! there is no right to namespaces or devices here.
+//! `midpath-judge RUNS SEED` runs that many, from that seed on. Exit codes: 0 passed, 1 failed, 77 no permission for
+//! namespaces or devices.
 
 #![cfg_attr(target_os = "linux", expect(clippy::disallowed_methods, reason = "Linux's TCP lives in real time"))]
 

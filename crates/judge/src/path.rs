@@ -1,4 +1,4 @@
-//! The path between both: what it does to packets is drawn.
+//! The path between both, with random impairments.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

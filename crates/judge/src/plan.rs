@@ -1,4 +1,4 @@
-//! What one conversation is like: drawn from a seed.
+//! Parameters of one session, drawn from a seed.
 
 use midpath_core::rng::{Purpose, Stream, below, stream};
 

@@ -1,5 +1,4 @@
-//! What has gone over the path: counted from the packets' bytes, so that nobody takes for tested what
-//! never happened.
+//! Coverage: what crossed the path, counted from the packets' bytes.
 
 use midpath_core::packet::{Ecn, Flags, Options, Packet};
 use midpath_core::wire;

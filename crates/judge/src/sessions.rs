@@ -1,5 +1,4 @@
-//! So many conversations, group by group, in a network namespace of their own; then what came of
-//! them.
+//! Runs sessions group by group in a network namespace, and reports the results.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;

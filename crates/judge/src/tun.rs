@@ -1,4 +1,4 @@
-//! A TUN device: what Linux sends through it is read, what is written comes in there.
+//! A TUN device: reads what Linux sends, and injects what is written.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! What this machine can do in real time, found in two seconds.
+//! Real-time capacity of this machine, measured in two seconds.
 
 use std::io;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! One direction of an emulated link: a queue, a transmitter, and the way behind it.
 //!
-//! The queue is the simulator's own port, and the way is the engine's: both are told the times at which
-//! frames came and were due, not those at which a thread woke. A late thread makes frames late, but it
-//! changes no queue.
+//! The queue is the simulator's port, and the delay the engine's: both use the times at which frames arrived and
+//! were due, not those at which a thread woke. A late thread delays frames, but changes no queue.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! The ends of all flows: the kernel's TCP in the hosts' namespaces, driven by one thread.
 //!
-//! A socket belongs to the namespace in which its thread was when it was made, so one process has them
-//! all, and one clock. What arrives is counted and thrown away in the kernel.
+//! A socket belongs to its thread's namespace at creation, so one process holds them all, with one clock. Received
+//! data are counted and discarded in the kernel.
 
 use std::collections::BTreeMap;
 use std::fs::File;

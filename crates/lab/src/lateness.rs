@@ -1,4 +1,4 @@
-//! How late frames left: without that, nobody can say what a result in real time means.
+//! Lateness of frames, needed to interpret real-time results.
 
 use serde_json::{Value, json};
 

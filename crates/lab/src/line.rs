@@ -1,6 +1,6 @@
-//! A line with a rate, a queue and a delay: when frames that came at some time come out of it.
+//! A line with a rate, a queue and a delay: departure times from arrival times.
 //!
-//! All of it is reckoned in the times at which frames came, not in those at which the thread woke.
+//! It uses the times at which frames arrived, not those at which the thread woke.
 
 use std::collections::VecDeque;
 

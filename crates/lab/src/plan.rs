@@ -1,4 +1,4 @@
-//! A scenario as the laboratory has to build it: nodes, links, routes, flows, with all that was drawn.
+//! A scenario in the form that the laboratory builds: nodes, links, routes, flows, with all drawn values.
 
 use std::collections::BTreeSet;
 use std::path::Path;

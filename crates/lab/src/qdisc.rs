@@ -1,4 +1,4 @@
-//! Queues of scenarios as Linux's queue disciplines.
+//! Translates queues of scenarios into Linux qdiscs.
 
 use midpath_core::queue::{AqmSpec, CodelParams, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
 use midpath_core::units::{Rate, Time};

@@ -1,8 +1,8 @@
-//! Packets inside routers whose queues are the kernel's: how long each waited, and which were dropped or marked.
+//! Packets inside routers with kernel queues: waiting times, drops and marks.
 //!
-//! The emulator puts a packet into a router at one time and takes it from another of its devices at a later one, on
-//! one thread. What lies between is the queue. All of Linux's disciplines keep the order of a conversation, so a
-//! packet that is still inside when a later one of its conversation has left was dropped.
+//! The emulator injects a packet into a router and receives it later from another of its devices, on one thread; the
+//! time between is the queue's. All Linux qdiscs keep a flow's order, so a packet that is still inside when a later
+//! one of its flow has left was dropped.
 
 use std::collections::VecDeque;
 

@@ -85,7 +85,7 @@ fn die_with_parent() {
 #[allow(unsafe_code)]
 pub fn halt() -> Result<(), String> {
     if std::process::id() != 1 {
-        return Err("only the first process of a guest switches it off".into());
+        return Err("only PID 1 of a guest may power it off".into());
     }
     // SAFETY: a plain number.
     unsafe { libc::reboot(libc::RB_POWER_OFF) };
@@ -176,7 +176,7 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         });
         let real_time = match opened.recv() {
             Ok(Ok(real_time)) => real_time,
-            Ok(Err(error)) => return Err(io::Error::other(format!("the links could not be opened: {error}"))),
+            Ok(Err(error)) => return Err(io::Error::other(format!("cannot open the links: {error}"))),
             Err(_) => return Err(io::Error::other("the links could not be opened")),
         };
         let made = Ends::new(&hosts, &wanted, lines);
@@ -202,7 +202,7 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
 fn wait_for_nodes() -> io::Result<u64> {
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line)? {
-        0 => Err(io::Error::other("nobody has said that nodes are up")),
+        0 => Err(io::Error::other("the nodes did not report that they are up")),
         _ => Ok(SHORT_LEAD_NS),
     }
 }

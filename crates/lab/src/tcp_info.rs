@@ -1,4 +1,4 @@
-//! What the kernel knows of a connection (`linux/tcp.h`, `struct tcp_info`), and options that socket2 lacks.
+//! The kernel's state of a connection (`linux/tcp.h`, `struct tcp_info`), and options that socket2 lacks.
 
 use std::io;
 use std::os::fd::AsRawFd;

@@ -1,5 +1,5 @@
-//! Lines in user space, for kernels without netem: frames leave a constant time after they came, or
-//! after they were sent at a rate.
+//! Lines in user space, for kernels without netem: frames leave a constant time after their arrival, or after their
+//! transmission at a rate.
 
 use std::io::{self, Read};
 
@@ -34,22 +34,20 @@ impl Path {
             match part.split_once('=') {
                 Some(("in", device)) => from = Some(device.to_owned()),
                 Some(("out", device)) => to = Some(device.to_owned()),
-                Some(("mac", station)) => {
-                    mac = Some(station_of(station).ok_or_else(|| wrong("that is no MAC address"))?)
-                }
-                Some(("delay", time)) => delay_ns = Some(time_of(time).ok_or_else(|| wrong("that is no delay"))?),
-                Some(("rate", rate)) => rates.insert(0, (0, rate_of(rate).ok_or_else(|| wrong("that is no rate"))?)),
-                Some(("at", step)) => rates.push(step_of(step).ok_or_else(|| wrong("that is no rate at a time"))?),
-                Some(("queue", bytes)) => queue = Some(bytes_of(bytes).ok_or_else(|| wrong("that is no queue"))?),
-                _ => return Err(wrong(&format!("{part:?} is not understood"))),
+                Some(("mac", station)) => mac = Some(station_of(station).ok_or_else(|| wrong("not a MAC address"))?),
+                Some(("delay", time)) => delay_ns = Some(time_of(time).ok_or_else(|| wrong("not a delay"))?),
+                Some(("rate", rate)) => rates.insert(0, (0, rate_of(rate).ok_or_else(|| wrong("not a rate"))?)),
+                Some(("at", step)) => rates.push(step_of(step).ok_or_else(|| wrong("not a rate at a time"))?),
+                Some(("queue", bytes)) => queue = Some(bytes_of(bytes).ok_or_else(|| wrong("not a queue size"))?),
+                _ => return Err(wrong(&format!("unknown part {part:?}"))),
             }
         }
         let first = rates.first().is_none_or(|(from, _)| *from == 0);
         if !(first && rates.is_sorted_by(|one, next| one.0 < next.0)) {
-            return Err(wrong("rates begin with one, and each is later than the one before"));
+            return Err(wrong("an initial rate is required, and times must increase"));
         }
         if rates.is_empty() != queue.is_none() {
-            return Err(wrong("a rate needs a queue, and a queue a rate"));
+            return Err(wrong("a rate and a queue must be given together"));
         }
         Ok(Path {
             from: from.ok_or_else(|| wrong("in is missing"))?,
@@ -208,13 +206,13 @@ mod tests {
         for (wrong, why) in [
             ("in=a,out=b", "delay is missing"),
             ("out=b,delay=1ms", "in is missing"),
-            ("in=a,out=b,delay=1h", "no delay"),
-            ("in=a,out=b,delay=1ms,mac=1:2", "no MAC"),
-            ("in=a,to=b,delay=1ms", "\"to=b\" is not understood"),
-            ("in=a,out=b,delay=1ms,rate=5mbps", "a rate needs a queue"),
-            ("in=a,out=b,delay=1ms,queue=5kB", "a queue a rate"),
-            ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5mbps", "rates begin with one"),
-            ("in=a,out=b,delay=1ms,queue=5kB,rate=5mbps,at=2s:5mbps,at=1s:6mbps", "later than"),
+            ("in=a,out=b,delay=1h", "not a delay"),
+            ("in=a,out=b,delay=1ms,mac=1:2", "not a MAC"),
+            ("in=a,to=b,delay=1ms", "unknown part \"to=b\""),
+            ("in=a,out=b,delay=1ms,rate=5mbps", "a rate and a queue"),
+            ("in=a,out=b,delay=1ms,queue=5kB", "a rate and a queue"),
+            ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5mbps", "an initial rate"),
+            ("in=a,out=b,delay=1ms,queue=5kB,rate=5mbps,at=2s:5mbps,at=1s:6mbps", "times must increase"),
             ("in=a,out=b,delay=1ms,queue=5kB,rate=5", "no rate"),
         ] {
             assert!(Path::parse(wrong).unwrap_err().contains(why), "{wrong}");

@@ -1,4 +1,4 @@
-//! The bytes outside: what a datagram says before anything is known of its sender.
+//! The outer format: a datagram before its sender is authenticated.
 //!
 //! | kind | bytes |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | 4 retry | version, 4, two zeros; receiver's index (4); cookie (16): 24 |
 //! | 5 versions | 0, 5, how many; one byte each |
 //!
-//! Numbers are big-endian. Nothing that is sent before a handshake is done is longer than what asked
-//! for it. A hello of another version is as long as ours or longer, and gets kind 5.
+//! Numbers are big-endian. No reply before the end of a handshake is longer than its request. A hello of another
+//! version is as long as ours or longer, and gets kind 5.
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 2;

@@ -1,4 +1,4 @@
-//! Which of many things is due first: a turn costs what is due in it, however many there are.
+//! Deadlines of many items: a turn costs only what is due in it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,16 +1,14 @@
-//! One node's side of its links: who is a neighbour, handshakes, sessions.
+//! One node's side of its links: neighbours, handshakes, sessions.
 //!
-//! Whoever is not listed gets no answer, and leaves no state. A hello costs a hash before anything
-//! else: it must name our key. If more come in a second than a node has use for, it must also come
-//! from where it says it does (a cookie); and if far more come, from where a neighbour is. A hello
-//! that was recorded and is sent again opens a session that nobody can use, and of those there is a
-//! handful per neighbour. All is bounded by the list of neighbours.
+//! Unlisted peers get no answer, and leave no state. A hello first costs only a hash: it must name our key. Under
+//! load it must also prove its source address (a cookie); under heavy load it must come from a neighbour's address.
+//! A replayed hello opens a session that cannot be used; there are only a few of these per neighbour. All state is
+//! bounded by the list of neighbours.
 //!
-//! A neighbour's *epoch* is drawn when its process starts. A new one says that it has forgotten its
-//! flows ([`Event::Up`]). No wall clock is used.
+//! A neighbour's *epoch* is drawn when its process starts. A new epoch means that it has lost its flows
+//! ([`Event::Up`]). No wall clock is used.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
 use midpath_core::units::Time;
@@ -22,8 +20,8 @@ use thiserror::Error;
 use super::datagram::{self, Cookie, Datagram};
 use super::due::Due;
 use super::key::{KeyError, PublicKey, SecretKey};
+use super::link_id::LinkId;
 use super::session::{Opened, Session};
-use super::stream::is_stream;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"midpath link 2";
@@ -65,7 +63,7 @@ pub struct PeerSpec {
     /// The keys that it may have: more than one while it changes them.
     pub keys: Vec<PublicKey>,
     /// Where it is; `None` waits until it comes.
-    pub address: Option<SocketAddr>,
+    pub link: Option<LinkId>,
     /// It comes by a [stream](crate::stream), and by nothing else.
     pub stream: bool,
 }
@@ -90,7 +88,7 @@ pub enum Event {
 #[derive(Debug, Default)]
 pub struct Output {
     /// Datagrams to send.
-    pub datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    pub datagrams: Vec<(LinkId, Vec<u8>)>,
     /// What has happened.
     pub events: Vec<Event>,
 }
@@ -120,7 +118,7 @@ pub struct Counters {
 
 /// A neighbour that cannot be sent to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("there is no session with this neighbour")]
+#[error("no session with this neighbour")]
 pub struct NotUp;
 
 /// A handshake of ours that waits for its answer.
@@ -136,7 +134,7 @@ struct Begun {
 
 struct Peer {
     spec: PeerSpec,
-    address: Option<SocketAddr>,
+    link: Option<LinkId>,
     begun: Option<Begun>,
     tries: u32,
     /// Sessions that we have answered and nobody has used.
@@ -148,7 +146,7 @@ struct Peer {
     up: bool,
     last_heard_of: Time,
     /// Where from.
-    heard_at: Option<SocketAddr>,
+    heard_at: Option<LinkId>,
     last_sent: Time,
     cookie: Option<(Cookie, Time)>,
     /// Its session was made with a key that we had before: it is to be replaced.
@@ -164,7 +162,7 @@ pub struct Endpoint {
     by_key: FxHashMap<PublicKey, usize>,
     by_index: FxHashMap<u32, usize>,
     by_id: FxHashMap<PeerId, usize>,
-    by_address: BTreeSet<(SocketAddr, usize)>,
+    by_link: BTreeSet<(LinkId, usize)>,
     due: Due,
     epoch: u64,
     hellos: u32,
@@ -212,7 +210,7 @@ impl Cookies {
         }
     }
 
-    fn of(&self, which: usize, from: SocketAddr) -> Cookie {
+    fn of(&self, which: usize, from: LinkId) -> Cookie {
         mac(&self.secrets[which], from.to_string().as_bytes())
     }
 }
@@ -251,7 +249,7 @@ fn builder(secret: &SecretKey) -> Builder<'_> {
 impl Peer {
     fn new(spec: PeerSpec, now: Time) -> Peer {
         Peer {
-            address: spec.address,
+            link: spec.link,
             spec,
             begun: None,
             tries: 0,
@@ -278,8 +276,8 @@ impl Peer {
         if self.spec.keys != spec.keys {
             self.tries = 0;
         }
-        if self.spec.address != spec.address || self.spec.stream != spec.stream {
-            self.address = spec.address;
+        if self.spec.link != spec.link || self.spec.stream != spec.stream {
+            self.link = spec.link;
         }
         self.spec = spec;
     }
@@ -289,16 +287,16 @@ impl Peer {
     }
 
     /// Whether it comes by what it should come by.
-    fn may_come_from(&self, from: SocketAddr) -> bool {
-        self.spec.stream == is_stream(from)
+    fn may_come_from(&self, from: LinkId) -> bool {
+        self.spec.stream == from.is_stream()
     }
 
     /// Something genuine has come from there. It is followed, but for a neighbour to which a stream of
     /// ours leads: each side then sends on its own.
-    fn heard(&mut self, now: Time, from: SocketAddr) {
+    fn heard(&mut self, now: Time, from: LinkId) {
         (self.last_heard_of, self.heard_at) = (now, Some(from));
-        if !(self.spec.stream && self.spec.address.is_some()) {
-            self.address = Some(from);
+        if !(self.spec.stream && self.spec.link.is_some()) {
+            self.link = Some(from);
         }
     }
 
@@ -316,7 +314,7 @@ impl Peer {
     /// When something is to be done for it.
     fn next(&self) -> Time {
         let retry = self.begun.as_ref().map_or(Time::ZERO, |b| b.retry_at);
-        let can_be_greeted = self.address.is_some() && !self.spec.keys.is_empty();
+        let can_be_greeted = self.link.is_some() && !self.spec.keys.is_empty();
         let hello = can_be_greeted.then(|| self.wants_session_at().max(retry));
         let alive = self.current.as_ref().map(|_| self.last_sent.saturating_add(KEEPALIVE));
         let dead = self.up.then(|| self.last_heard_of.saturating_add(DEAD_AFTER));
@@ -343,7 +341,7 @@ impl Endpoint {
             by_key: FxHashMap::default(),
             by_index: FxHashMap::default(),
             by_id: FxHashMap::default(),
-            by_address: BTreeSet::new(),
+            by_link: BTreeSet::new(),
             due: Due::default(),
             epoch: u64::from_be_bytes(random()?),
             hellos: 0,
@@ -397,7 +395,7 @@ impl Endpoint {
         self.by_key =
             self.peers.iter().enumerate().flat_map(|(i, p)| p.spec.keys.iter().map(move |k| (*k, i))).collect();
         self.by_id = self.peers.iter().enumerate().map(|(i, p)| (p.spec.id, i)).collect();
-        self.by_address = self.peers.iter().enumerate().filter_map(|(i, p)| p.address.map(|at| (at, i))).collect();
+        self.by_link = self.peers.iter().enumerate().filter_map(|(i, p)| p.link.map(|at| (at, i))).collect();
         self.due = Due::new(self.peers.len(), Time::ZERO);
         self.by_index.clear();
         for (i, peer) in self.peers.iter_mut().enumerate() {
@@ -411,28 +409,28 @@ impl Endpoint {
         self.by_id.get(&id).map(|at| &self.peers[*at])
     }
 
-    /// The neighbours that are at an address.
-    fn peers_at(&self, address: SocketAddr) -> impl Iterator<Item = &Peer> {
-        self.places_at(address).map(|at| &self.peers[at])
+    /// The neighbours behind a link.
+    fn peers_at(&self, link: LinkId) -> impl Iterator<Item = &Peer> {
+        self.places_at(link).map(|at| &self.peers[at])
     }
 
-    fn places_at(&self, address: SocketAddr) -> impl Iterator<Item = usize> {
-        self.by_address.range((address, 0)..=(address, usize::MAX)).map(|(_, at)| *at)
+    fn places_at(&self, link: LinkId) -> impl Iterator<Item = usize> {
+        self.by_link.range((link, 0)..=(link, usize::MAX)).map(|(_, at)| *at)
     }
 
-    /// The first of the neighbours that are at an address.
-    pub fn peer_at(&self, address: SocketAddr) -> Option<PeerId> {
-        self.peers_at(address).next().map(|peer| peer.spec.id)
+    /// The first of the neighbours behind a link.
+    pub fn peer_at(&self, link: LinkId) -> Option<PeerId> {
+        self.peers_at(link).next().map(|peer| peer.spec.id)
     }
 
     /// A neighbour was there, and may be somewhere else now.
-    fn moved(&mut self, at: usize, before: Option<SocketAddr>) {
-        let after = self.peers[at].address;
+    fn moved(&mut self, at: usize, before: Option<LinkId>) {
+        let after = self.peers[at].link;
         if before != after {
-            if let Some(address) = before {
-                self.by_address.remove(&(address, at));
+            if let Some(link) = before {
+                self.by_link.remove(&(link, at));
             }
-            self.by_address.extend(after.map(|address| (address, at)));
+            self.by_link.extend(after.map(|link| (link, at)));
         }
     }
 
@@ -442,17 +440,17 @@ impl Endpoint {
     }
 
     /// Where a neighbour is.
-    pub fn address(&self, peer: PeerId) -> Option<SocketAddr> {
-        self.peer(peer)?.address
+    pub fn link(&self, peer: PeerId) -> Option<LinkId> {
+        self.peer(peer)?.link
     }
 
     /// Whether a neighbour has been heard of from there.
-    pub fn is_neighbour_at(&self, address: SocketAddr) -> bool {
-        self.peers.iter().any(|p| p.up && [p.address, p.heard_at].contains(&Some(address)))
+    pub fn is_neighbour_at(&self, link: LinkId) -> bool {
+        self.peers.iter().any(|p| p.up && [p.link, p.heard_at].contains(&Some(link)))
     }
 
-    /// The stream of this address has ended: who was behind it is where it is configured to be.
-    pub fn on_end(&mut self, stream: SocketAddr) {
+    /// A stream has ended: the neighbour behind it is where it is configured to be.
+    pub fn on_end(&mut self, stream: LinkId) {
         let there: Vec<usize> = self.places_at(stream).collect();
         there.into_iter().for_each(|at| self.send_home(at));
     }
@@ -460,17 +458,17 @@ impl Endpoint {
     /// A neighbour is not where it was heard of last, but where it is configured to be, if that is known.
     fn send_home(&mut self, at: usize) {
         let peer = &mut self.peers[at];
-        let before = peer.address;
-        peer.address = peer.spec.address.or(before);
+        let before = peer.link;
+        peer.link = peer.spec.link.or(before);
         self.moved(at, before);
     }
 
     /// Seals bytes for a neighbour; `out` is the datagram, and where to send it is returned.
     /// Nothing inside is a sign of life, which no driver needs to send.
-    pub fn seal(&mut self, now: Time, peer: PeerId, inside: &[u8], out: &mut Vec<u8>) -> Result<SocketAddr, NotUp> {
+    pub fn seal(&mut self, now: Time, peer: PeerId, inside: &[u8], out: &mut Vec<u8>) -> Result<LinkId, NotUp> {
         let at = *self.by_id.get(&peer).ok_or(NotUp)?;
         let peer = &mut self.peers[at];
-        let (Some(session), Some(address)) = (&mut peer.current, peer.address) else { return Err(NotUp) };
+        let (Some(session), Some(link)) = (&mut peer.current, peer.link) else { return Err(NotUp) };
         if session.is_worn() || now.saturating_sub(session.born) >= REJECT_AFTER {
             return Err(NotUp);
         }
@@ -479,14 +477,14 @@ impl Endpoint {
         if session.is_worn() {
             self.due.no_later(at, now);
         }
-        Ok(address)
+        Ok(link)
     }
 
     /// Called with each datagram. `Some`: it was this neighbour's, and `inside` is what it said.
     pub fn handle(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         bytes: &[u8],
         inside: &mut Vec<u8>,
         out: &mut Output,
@@ -516,7 +514,7 @@ impl Endpoint {
     fn on_data(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         (receiver, counter): (u32, u64),
         sealed: &[u8],
         inside: &mut Vec<u8>,
@@ -547,7 +545,7 @@ impl Endpoint {
                 return None;
             }
         }
-        let before = peer.address;
+        let before = peer.link;
         peer.heard(now, from);
         if let Some(place) = peer.pending.iter().position(|s| s.local == receiver) {
             let session = peer.pending.remove(place);
@@ -562,7 +560,7 @@ impl Endpoint {
     fn on_hello(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         (sender, message): (u32, &[u8; datagram::MESSAGE_1]),
         (mac_of, cookie): (&Cookie, &Cookie),
         signed: &[u8],
@@ -593,7 +591,7 @@ impl Endpoint {
     }
 
     /// Opens a hello and answers it; `None` if its sender is not listed.
-    fn answer(&mut self, now: Time, from: SocketAddr, sender: u32, message: &[u8], out: &mut Output) -> Option<()> {
+    fn answer(&mut self, now: Time, from: LinkId, sender: u32, message: &[u8], out: &mut Output) -> Option<()> {
         let mut state = builder(&self.secret).build_responder().ok()?;
         let mut said = [0; 12];
         if state.read_message(message, &mut said).ok()? != said.len() {
@@ -632,7 +630,7 @@ impl Endpoint {
     fn on_welcome(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         (sender, receiver): (u32, u32),
         message: &[u8],
         out: &mut Output,
@@ -658,7 +656,7 @@ impl Endpoint {
         let epoch = u64::from_be_bytes(said);
         let number = peer.known.filter(|known| known.0 == epoch).map_or(0, |known| known.1);
         let session = Session::new((receiver, sender), now, true, begun.key, (epoch, number), transport);
-        let before = peer.address;
+        let before = peer.link;
         peer.heard(now, from);
         peer.tries = 0;
         let (gone, id) = (promote(peer, session, out), peer.spec.id);
@@ -668,7 +666,7 @@ impl Endpoint {
         self.say_something(now, id, out);
     }
 
-    fn on_retry(&mut self, now: Time, from: SocketAddr, receiver: u32, cookie: Cookie, out: &mut Output) {
+    fn on_retry(&mut self, now: Time, from: LinkId, receiver: u32, cookie: Cookie, out: &mut Output) {
         let Some(peer) = self.by_index.get(&receiver).map(|i| &mut self.peers[*i]) else {
             self.counters.unknown += 1;
             return;
@@ -697,7 +695,7 @@ impl Endpoint {
         self.forget_old(at, now, out);
         let peer = &self.peers[at];
         let due = peer.begun.as_ref().is_none_or(|b| b.retry_at <= now);
-        if peer.wants_session(now) && due && peer.address.is_some() {
+        if peer.wants_session(now) && due && peer.link.is_some() {
             self.begin(at, now, out);
         }
         let peer = &self.peers[at];
@@ -731,7 +729,7 @@ impl Endpoint {
     fn begin(&mut self, at: usize, now: Time, out: &mut Output) {
         let Some(index) = self.fresh_index() else { return };
         let peer = &mut self.peers[at];
-        let Some(address) = peer.address else { return };
+        let Some(link) = peer.link else { return };
         let Some(key) = peer.spec.keys.get(peer.tries as usize % peer.spec.keys.len().max(1)).copied() else { return };
         self.hellos = self.hellos.wrapping_add(1);
         let mut said = [0; 12];
@@ -750,7 +748,7 @@ impl Endpoint {
         let (signed, retry_at) = (datagram::hello(index, &message), peer.retry_at(now));
         let begun = Begun { index, state, signed, key, retry_at, cookie_used: false };
         let cookie = peer.cookie.filter(|c| now.saturating_sub(c.1) < COOKIE_FOR).map_or([0; 16], |c| c.0);
-        out.datagrams.push((address, hello(&begun, &cookie)));
+        out.datagrams.push((link, hello(&begun, &cookie)));
         peer.tries = peer.tries.saturating_add(1);
         peer.begun = Some(begun);
         self.by_index.insert(index, at);
@@ -758,8 +756,8 @@ impl Endpoint {
 
     fn say_something(&mut self, now: Time, peer: PeerId, out: &mut Output) {
         let mut datagram = Vec::new();
-        if let Ok(address) = self.seal(now, peer, &[], &mut datagram) {
-            out.datagrams.push((address, datagram));
+        if let Ok(link) = self.seal(now, peer, &[], &mut datagram) {
+            out.datagrams.push((link, datagram));
         }
     }
 

@@ -1,12 +1,14 @@
-//! What is inside a neighbour's datagram.
+//! The inner format of a neighbour's datagram.
 //!
 //! | kind | bytes after it |
 //! |---|---|
 //! | 1 packet | number (4, of this link, from 0, wraps); the packet |
-//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's clock, in µs (8); the largest datagram since the last report (2) |
+//! | 2 report | highest number and one (8); packets (8); their bytes (8); when the highest came by the receiver's
+//! clock, in µs (8); the largest datagram since the last report (2) |
 //! | 3 probe | number (4); zeros |
 //! | 4 probed | number (4); size of the datagram (2) |
-//! | 5 part | number (4, as a packet's); which part (1, from 0) of how many (1); its bytes. The parts of a packet have numbers in a row |
+//! | 5 part | number (4, as a packet's); which part (1, from 0) of how many (1); its bytes. The parts of a packet
+//! have numbers in a row |
 //!
 //! Numbers are big-endian. Other kinds are ignored: a later version may have them.
 

@@ -1,15 +1,13 @@
-//! How fast a link over somebody else's network may be used.
+//! Rate control of a link over a third-party network.
 //!
-//! The receiver reports what has arrived ten times a second. Where that is less than was sent, the
-//! rate is what arrives; where all arrives and the rate was used, it grows, at first by doubling, up
-//! to the configured one (RFC 8085, §3.1.3: as careful as TCP, over seconds). Where nothing is
-//! reported to have arrived for a second it is halved, and after four halvings the breaker opens
-//! (RFC 8084, §3.1): nothing is sent but signs of life and reports, until one comes back.
+//! The receiver reports arrivals ten times a second. If less arrived than was sent, the rate becomes the arrival
+//! rate; if all arrived and the rate was used, it grows, first by doubling, up to the configured rate (RFC 8085,
+//! §3.1.3: as careful as TCP, over seconds). If no arrivals are reported for a second it is halved, and after four
+//! halvings the circuit breaker opens (RFC 8084, §3.1): only keep-alives and reports are sent, until one returns.
 //!
-//! Two things are found out sooner. A line below that is slower than the rate keeps a queue before
-//! it loses anything: where packets take longer than they did (`Delays`), the rate is a little less
-//! than what arrives. And a neighbour that answers nothing is gone (`Silence`): nothing is sent but
-//! questions, and packets take another way.
+//! Two conditions are detected earlier. An underlying path slower than the rate queues before it loses: if delays
+//! grow (`Delays`), the rate is slightly below the arrival rate. And a neighbour that does not answer is down
+//! (`Silence`): only probes are sent, and packets take another path.
 //!
 //! The numbers are ours, unless a source is named.
 
@@ -535,7 +533,8 @@ mod tests {
     }
 
     /// A line that has become slow keeps a queue. When that is gone the line is used at once, and not from half of
-    /// its rate on: from there on the line was idle for 64 and 81 ms of two seconds, with all that is to be sent at hand.
+    /// its rate on: from there on the line was idle for 64 and 81 ms of two seconds, with all that is to be sent at
+    /// hand.
     #[test]
     fn what_came_out_of_a_queue_is_the_rate_when_it_is_gone() {
         for mbps in [5, 8] {

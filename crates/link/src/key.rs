@@ -11,16 +11,16 @@ pub const LEN: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// It has another length.
-    #[error("a key is 64 hexadecimal digits, and this has {0} characters")]
+    #[error("a key has 64 hexadecimal digits, not {0} characters")]
     Length(usize),
     /// A character is no digit.
-    #[error("a key is 64 hexadecimal digits, and {0:?} is none")]
+    #[error("a key has 64 hexadecimal digits; {0:?} is not one")]
     Digit(char),
     /// Zeros, which no X25519 key is.
-    #[error("a key of zeros is none")]
+    #[error("an all-zero key is not valid")]
     Zero,
     /// The system gave no random numbers.
-    #[error("no random numbers: {0}")]
+    #[error("cannot get random numbers: {0}")]
     Random(String),
 }
 

@@ -1,5 +1,5 @@
 //! The largest datagram that a path carries (RFC 8899, datagram packetization layer path MTU discovery):
-//! the neighbour answers probes. Packets are never probes: what does not fit goes in [parts](crate::parts).
+//! the neighbour answers probes. Packets are never probes: larger packets are [fragmented](crate::parts).
 //!
 //! | | RFC 8899 | here |
 //! |---|---|---|

@@ -1,7 +1,7 @@
-//! Packets that are larger than what a path carries go in parts, and the neighbour puts them together: no packet is
-//! lost for its size, whatever the scheme, and no end needs to know the paths of all hops.
+//! Packets above the path MTU are fragmented, and the neighbour reassembles them: no packet is lost for
+//! its size, whatever the scheme, and no end needs to know the MTU of all hops.
 //!
-//! The price: headers of each part, and a packet is lost where one of its parts is.
+//! The price: headers of each fragment, and one lost fragment loses the packet.
 
 use std::collections::VecDeque;
 

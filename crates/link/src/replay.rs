@@ -1,4 +1,4 @@
-//! Each datagram of a session counts once, and late ones for a while (RFC 6479).
+//! Replay protection: each datagram of a session is accepted once, late ones within a window (RFC 6479).
 
 /// Counters that are remembered. Ours: at 10 Gbps and 1,500 B, 10 ms of reordering.
 const WORDS: usize = 128;

@@ -1,4 +1,4 @@
-//! What two neighbours share after a handshake.
+//! A session between two neighbours after a handshake.
 
 use midpath_core::units::Time;
 use snow::StatelessTransportState;

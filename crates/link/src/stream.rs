@@ -1,45 +1,8 @@
-//! Neighbours that are reached by streams (TCP connections) in place of datagrams: what is said over
-//! them is the same, each datagram behind its length in two bytes (RFC 4571, §2).
-//!
-//! Sessions know where a neighbour is by an address. A stream's address is one of the block that no
-//! packet comes from (RFC 6666): a stream of ours to the neighbour at a port, or one that somebody
-//! else has opened. So datagrams are never taken for a stream's, nor the other way round.
-
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-
-/// 100::/64.
-const DISCARD: [u16; 4] = [0x100, 0, 0, 0];
+//! Neighbours that are reached by streams (TCP connections) in place of datagrams: the same datagrams, each preceded
+//! by its length in two bytes (RFC 4571, §2).
 
 /// Bytes of the length before a datagram.
 pub const LENGTH: usize = 2;
-
-/// Our own stream to the neighbour of this number.
-pub fn ours(neighbour: u32) -> SocketAddr {
-    address(0, neighbour)
-}
-
-/// The stream of this number that somebody has opened to us.
-pub fn theirs(number: u32) -> SocketAddr {
-    address(1, number)
-}
-
-fn address(side: u16, number: u32) -> SocketAddr {
-    let [d0, d1, d2, d3] = DISCARD;
-    let ip = Ipv6Addr::new(d0, d1, d2, d3, 0, side, (number >> 16) as u16, number as u16);
-    SocketAddr::new(IpAddr::V6(ip), 0)
-}
-
-/// Whether this is the address of a stream.
-pub fn is_stream(address: SocketAddr) -> bool {
-    matches!(address.ip(), IpAddr::V6(ip) if ip.segments()[..4] == DISCARD)
-}
-
-/// The neighbour that a stream of ours leads to.
-pub fn neighbour(address: SocketAddr) -> Option<u32> {
-    let IpAddr::V6(ip) = address.ip() else { return None };
-    let [.., side, high, low] = ip.segments();
-    (is_stream(address) && side == 0).then_some(u32::from(high) << 16 | u32::from(low))
-}
 
 /// Hands out the datagrams that a stream begins with; where the rest begins. An error if one is longer
 /// than `longest`: nothing that follows can be read.
@@ -66,15 +29,6 @@ pub struct TooLong;
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn addresses_say_whose_stream_it_is() {
-        assert_eq!(neighbour(ours(70_000)), Some(70_000));
-        assert_eq!(neighbour(theirs(7)), None);
-        assert_ne!(ours(7), theirs(7));
-        assert!(is_stream(theirs(u32::MAX)) && !is_stream("[100:0:0:1::]:0".parse().unwrap()));
-        assert!(!is_stream("192.0.2.1:1".parse().unwrap()));
-    }
 
     proptest! {
         /// Wherever reads end, the same datagrams come out; whatever comes, nothing panics.

@@ -1,5 +1,4 @@
-//! Packets that may have been too large for the path: nobody has said yet that datagrams of their size come through. If
-//! they do not the packets are sent again, in smaller parts.
+//! Packets of a size not yet confirmed for the path. If it is too large, they are retransmitted in smaller fragments.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The socket by which commands reach a process that runs.
+//! The control socket of a running process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -31,8 +31,8 @@ pub fn stop(socket: &Path) -> Result<(), Error> {
     let Some(process) = process else { return Ok(()) };
     let mut ended = [PollFd::new(&process, PollFlags::IN)];
     match poll(&mut ended, Some(&STOP)) {
-        Ok(0) => Err(Error::Machine(format!("{}: the process has not ended after 10 s", socket.display()))),
-        ended => ended.map(drop).map_err(Into::into).tried(|| "the end of the process could not be waited for".into()),
+        Ok(0) => Err(Error::Machine(format!("{}: the process did not end within 10 s", socket.display()))),
+        ended => ended.map(drop).map_err(Into::into).tried(|| "cannot wait for the end of the process".into()),
     }
 }
 

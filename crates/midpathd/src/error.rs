@@ -1,4 +1,4 @@
-//! What can go wrong, in one line each.
+//! Errors, one line each.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Whether a port may be had. It is bound for a moment, and not listened at: nobody can connect meanwhile.
+//! Checks that a port is free: binds it for a moment without listening, so nobody can connect.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

@@ -1,5 +1,4 @@
-//! `midpathd`: Midpath on a Linux router. A library only so that tests and fuzz targets reach what
-//! reads configurations.
+//! `midpathd`: Midpath on a Linux router. A library only for tests and fuzz targets of the configuration parsers.
 
 mod cli;
 pub mod error;
@@ -21,7 +20,7 @@ pub mod node;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
-mod priority;
+pub mod priority;
 #[cfg(target_os = "linux")]
 mod random;
 #[cfg(target_os = "linux")]

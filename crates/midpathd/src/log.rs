@@ -1,6 +1,6 @@
-//! The log of a process that runs: one line for each event, on standard error.
+//! The log of a running process: one line per event on standard error.
 //!
-//! What a command is asked for goes to standard output; why it failed is the last line of standard error.
+//! A command's output goes to standard output; its error is the last line of standard error.
 
 use std::env;
 use std::io::{IsTerminal, stderr};

@@ -72,7 +72,7 @@ fn escaped(text: &str) -> String {
 
 /// Where Prometheus is to ask.
 pub(crate) fn listen(at: &str) -> Result<TcpListener, Error> {
-    let failed = || format!("--listen {at}: cannot be opened");
+    let failed = || format!("--listen {at}: cannot listen");
     let listener = TcpListener::bind(at).tried(failed)?;
     tracing::info!("metrics at http://{}/metrics", listener.local_addr().tried(failed)?);
     Ok(listener)

@@ -1,5 +1,5 @@
-//! Where a process keeps what it makes: beside its configuration, or where the system has such things, if the
-//! configuration is in /etc/midpath. Units of systemd make these folders, for a user that may write nowhere else.
+//! State directory of a process: beside its configuration, or in the system's place if the configuration is in
+//! /etc/midpath. systemd units create these directories for an otherwise unprivileged user.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

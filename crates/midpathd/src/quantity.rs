@@ -26,7 +26,7 @@ pub fn rate_bps(text: &str) -> Result<u64, String> {
         let written = "write it like 100Mbps, 2.5Gbps or 500kbit";
         match number_and_unit(text).and_then(|(_, unit)| in_other_case(unit)) {
             Some(unit) => {
-                format!("{text:?} is not a rate: {unit} has its letters in this case, and B is bytes; {written}")
+                format!("{text:?} is not a rate: the unit is spelled {unit}, and B means bytes; {written}")
             }
             None => format!("{text:?} is not a rate; {written}"),
         }
@@ -106,7 +106,7 @@ mod tests {
         }
         assert!(rate_bps("5ms").unwrap_err().contains("like 100Mbps"));
         for bytes in ["95MBps", "95mbps", "95 MBPS", "1KBPS"] {
-            assert!(rate_bps(bytes).unwrap_err().contains("B is bytes"), "{bytes}");
+            assert!(rate_bps(bytes).unwrap_err().contains("B means bytes"), "{bytes}");
         }
     }
 

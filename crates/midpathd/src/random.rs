@@ -1,4 +1,4 @@
-//! Numbers that nobody else can guess.
+//! Cryptographic random numbers.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,6 +9,6 @@ use crate::error::{Error, Tried};
 pub fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.tried(|| "no random numbers could be read".into())?;
+    read.tried(|| "cannot read random numbers".into())?;
     Ok(bytes)
 }

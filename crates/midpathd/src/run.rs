@@ -1,4 +1,4 @@
-//! From the command line to what does it.
+//! Dispatches commands.
 
 use midpath_ebpf::{Aqm, Mode, Params, Registers};
 
@@ -64,7 +64,7 @@ fn rpm(command: Rpm) -> Result<(), Error> {
     if let Rpm::Metrics { listen } = &command {
         return rpm::serve(listen); // it opens nothing that needs rights
     }
-    let mut net = Net::new().tried(|| "the kernel's netlink interface cannot be opened".into())?;
+    let mut net = Net::new().tried(|| "cannot open the kernel's netlink interface".into())?;
     match command {
         Rpm::Up(up) => {
             let _alone = rpm::Alone::wait()?;
@@ -89,7 +89,7 @@ fn rpm(command: Rpm) -> Result<(), Error> {
         Rpm::Status { dev, json, watch, every } => {
             rpm::watch(&mut net, dev.as_deref(), json, Rpm::interval(watch, every))
         }
-        Rpm::Metrics { .. } => unreachable!("it is done already"),
+        Rpm::Metrics { .. } => unreachable!("already done"),
         Rpm::Reader => rpm::read(&mut net),
     }
 }

@@ -1,4 +1,4 @@
-//! What a process runs with, as it says itself: so `check` of its configuration can say what would change.
+//! The configuration of a running process, as it reports it, so `check` can list changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -55,7 +55,7 @@ impl Running {
             return Ok(None);
         }
         let other = |what: &str| {
-            Error::Machine(format!("{}: another process answers there: {what}; take another path", control.display()))
+            Error::Machine(format!("{}: another process answers there: {what}; choose another path", control.display()))
         };
         let said = tell(control, WORD)?;
         let running: Running = serde_json::from_value(said).map_err(|e| other(&e.to_string()))?;
@@ -85,7 +85,7 @@ impl Running {
             (old, None) => format!("{by} would remove {key}: {}", old.map_or("", String::as_str)),
         });
         let said: Vec<String> = said.collect();
-        if said.is_empty() { vec!["the process that runs has this configuration".to_owned()] } else { said }
+        if said.is_empty() { vec!["the running process has this configuration".to_owned()] } else { said }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Unix sockets with a name in the file system. Nothing is ever removed there but our own dead socket.
+//! Unix sockets with a name in the file system. Only our own stale socket is ever removed.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
@@ -28,12 +28,12 @@ pub fn look(path: &Path) -> Result<Name, Error> {
     let shown = path.display();
     let found = match fs::symlink_metadata(path) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Name::Free),
-        found => found.tried(|| format!("{shown} could not be looked at"))?,
+        found => found.tried(|| format!("cannot inspect {shown}"))?,
     };
     if !found.file_type().is_socket() {
         let what = kind(&found);
         return Err(Error::Usage(format!(
-            "{shown} is {what}, which is never removed; take another path for the socket"
+            "{shown} is {what}, which is not removed; choose another path for the socket"
         )));
     }
     match answer(path) {
@@ -42,9 +42,9 @@ pub fn look(path: &Path) -> Result<Name, Error> {
         Err(Errno::CONNREFUSED) if found.uid() == rustix::process::geteuid().as_raw() => Ok(Name::Dead),
         Err(Errno::CONNREFUSED) => {
             let owner = found.uid();
-            Err(Error::Machine(format!("{shown} is a socket of another user (uid {owner}), who has to remove it")))
+            Err(Error::Machine(format!("{shown} is a socket of another user (uid {owner}), who must remove it")))
         }
-        Err(e) => Err(e.into()).tried(|| format!("{shown} is a socket, and cannot be connected to")),
+        Err(e) => Err(e.into()).tried(|| format!("cannot connect to the socket {shown}")),
     }
 }
 
@@ -78,7 +78,7 @@ pub struct SocketFile {
 impl SocketFile {
     /// Listens at `path`, in place of our own dead socket if there is one. `mode`: who may connect.
     pub fn bind(path: &Path, mode: u32) -> Result<SocketFile, Error> {
-        let failed = || format!("{} could not be made", path.display());
+        let failed = || format!("cannot create {}", path.display());
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(folder).tried(failed)?;
         // Another process could listen between our look and our removal: one at a time in a folder.
@@ -88,7 +88,7 @@ impl SocketFile {
             Name::Free => {}
             Name::Dead => fs::remove_file(path).tried(failed)?,
             Name::Answers => {
-                return Err(Error::Machine(format!("{}: a process answers there already; is it up?", path.display())));
+                return Err(Error::Machine(format!("{}: a process already answers there; is it up?", path.display())));
             }
         }
         let listener = UnixListener::bind(path).tried(failed)?;

@@ -1,4 +1,4 @@
-//! Where in a configuration something stands.
+//! Positions in a configuration file.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What ends a process that runs in the foreground, so that it can take its sockets' files along.
+//! Termination signals of a foreground process, so that it can remove its socket files.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +12,7 @@ use crate::error::{Error, Tried};
 pub fn by_signal() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, stop.clone()).tried(|| "SIGTERM cannot be waited for".to_owned())?;
+        signal_hook::flag::register(signal, stop.clone()).tried(|| "cannot wait for SIGTERM".to_owned())?;
     }
     Ok(stop)
 }

@@ -1,8 +1,8 @@
 //! A consumer that fetches an object in segments: no I/O, no clock.
 //!
-//! The first Interest asks for whatever there is below a name, and its Data say what the object is
-//! called. Segments come in any order and go out in theirs. How many are under way is bounded here;
-//! how fast they go is the business of the forwarder beside this consumer.
+//! The first Interest asks for any Data under a name, and these Data give the object's name. Segments arrive in any
+//! order and are delivered in order. The consumer bounds the number of pending Interests; the local forwarder paces
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +146,7 @@ impl Consumer {
             self.due.remove(&(at, what));
             let tries = self.asked.get(&what).map_or(0, |asked| asked.tries);
             if tries >= TRIES {
-                return self.fail(format!("{} was asked for {TRIES} times", self.show(what)));
+                return self.fail(format!("{} was requested {TRIES} times", self.show(what)));
             }
             self.again += 1;
             self.ask(now, what, tries);
@@ -223,7 +223,7 @@ impl Consumer {
         let Some(what) = self.what(name) else { return };
         let Some(tries) = self.asked.get(&what).map(|asked| asked.tries) else { return };
         if tries >= TRIES {
-            let said = if why == reason::NO_ROUTE { "nothing leads there" } else { "it was refused" };
+            let said = if why == reason::NO_ROUTE { "no route" } else { "refused" };
             return self.fail(format!("{}: {said}", self.show(what)));
         }
         self.schedule(what, now.saturating_add(AGAIN), tries);
@@ -290,7 +290,7 @@ impl Consumer {
         let named = first.and_then(|first| NameView::of(first.value).ok());
         match named.filter(|named| named.bytes().starts_with(&self.name) && named.bytes() != self.name) {
             Some(object) => (self.object, self.last) = (Some(object.bytes().to_vec()), None),
-            None => self.fail(format!("{}: its metadata name no object below it", name::show(&self.name))),
+            None => self.fail(format!("{}: its metadata name no object under this name", name::show(&self.name))),
         }
     }
 
@@ -413,7 +413,7 @@ mod tests {
             now = consumer.next().min(Time::from_secs(100));
             consumer.on_time(now);
         }
-        assert_eq!(*consumer.state(), State::Failed("/a: nothing leads there".to_owned()));
+        assert_eq!(*consumer.state(), State::Failed("/a: no route".to_owned()));
         assert_eq!((sent, now < Time::from_secs(101)), (TRIES, true));
     }
 
@@ -489,7 +489,7 @@ mod tests {
             assert_eq!(found, (vec![5; 250], State::Done), "whatever else metadata tell");
         }
         for wrong in [vec![], b"text".to_vec(), named(&of(&["b"]), &[]), named(&of(&["a"]), &[]), vec![7, 9, 8]] {
-            let why = "/a: its metadata name no object below it".to_owned();
+            let why = "/a: its metadata name no object under this name".to_owned();
             assert_eq!(fetched_by_metadata(&wrong), (vec![], State::Failed(why)));
         }
     }

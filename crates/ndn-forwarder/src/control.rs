@@ -1,4 +1,4 @@
-//! What management decides by, and what it asks the driver for: plain values, and its own state.
+//! Inputs of management and its requests to the driver: plain values, and its state.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

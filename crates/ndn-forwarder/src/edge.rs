@@ -1,14 +1,13 @@
-//! Interests of applications beside this forwarder: they wait here until there is room on their way,
-//! and are sent again when their answers stay away.
+//! Interests of local applications: queued until their path has capacity, and retransmitted on loss.
 //!
-//! Plain consumers don't know of congestion. python-ndn's asks one by one and waits for seconds if
-//! something is lost, ndnd's keeps a hundred Interests under way whatever the links are. So their
-//! forwarder paces for them, and repairs losses within the Interests' lifetimes. A *flow* is what
-//! one face asks below one prefix; each of its next hops is a `Path` with a window of its own. The
-//! cheapest one with room is taken, so that a flow uses all of them when it has enough to ask.
+//! Plain consumers have no congestion control. python-ndn's sends one Interest at a time and waits for seconds on
+//! loss, ndnd's keeps a hundred Interests pending whatever the links are. So their forwarder paces for them, and
+//! repairs losses within the Interests' lifetimes. A *flow* is what one face asks below one prefix; each of its next
+//! hops is a `Path` with a window of its own. The cheapest one with capacity is used, so a flow with enough
+//! Interests uses all.
 //!
-//! This is a state machine without packets: the forwarder says what comes and what ends, and sends
-//! what [`Edge::sends`] says.
+//! This is a state machine without packets: the forwarder reports arrivals and ends, and sends the output of
+//! [`Edge::sends`].
 
 pub mod asks;
 mod path;

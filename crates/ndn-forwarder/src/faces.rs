@@ -1,4 +1,4 @@
-//! Faces: what packets come in and go out by, as the tables know them. Sockets are the driver's.
+//! Faces as the tables know them. Sockets belong to the driver.
 
 use midpath_core::units::Time;
 use midpath_ndn::link::Reassembler;

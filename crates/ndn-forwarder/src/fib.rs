@@ -1,6 +1,6 @@
-//! Tables by prefix: the longest one that a name begins with counts.
+//! Longest-prefix-match tables.
 
-#![expect(clippy::disallowed_types, reason = "keyed hashes, for peers choose the keys; no order shows")]
+#![expect(clippy::disallowed_types, reason = "keyed hashes, as peers choose the keys; order is not visible")]
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The forwarder: what becomes of each packet.
+//! The forwarder: packet processing.
 
 mod answers;
 mod interests;

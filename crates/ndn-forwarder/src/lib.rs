@@ -5,9 +5,9 @@
 //! out what is to be sent by [`Forwarder::sends`] and what else it is to do by
 //! [`Forwarder::actions`] after each call.
 //!
-//! Names are bytes at the faces. Inside, [`names`] gives each one a number as long as an entry of a
-//! table holds it. [`pit`], [`fib`], [`rib`], [`store`] and [`nonces`] are the tables, each bounded.
-//! [`forwarder`] has the pipelines, [`management`] answers below `/localhost/nfd`.
+//! Names are bytes at the faces. Internally [`names`] gives each a number while a table entry holds it. [`pit`],
+//! [`fib`], [`rib`], [`store`] and [`nonces`] are the tables, each bounded. [`forwarder`] has the pipelines,
+//! [`management`] answers below `/localhost/nfd`.
 //!
 //! A packet that is forwarded keeps its bytes: only an Interest's HopLimit changes, and a nonce is
 //! put into one that has none.

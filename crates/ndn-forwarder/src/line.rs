@@ -1,11 +1,11 @@
-//! A face whose rate is known, and whose other end speaks MIRCC: what waits there, and when it goes.
+//! A face with a known rate whose other end runs MIRCC: its queue and schedule.
 //!
-//! Whether the other end does is found out by a hello: an IDLE packet that plain forwarders read over.
-//! Until it was heard, and when it is silent, the face is one as all others.
+//! The other end is detected by a hello, an IDLE packet that plain forwarders ignore. Until one is
+//! received, and after silence, the face is an ordinary one.
 //!
-//! A line sends no faster than its link carries: a clock says when the link has carried what was sent
-//! before. So nothing waits in the queues of sockets and devices, and Interests go when MIRCC's shaper
-//! lets them.
+//! A line sends no faster than its link: a clock tracks when the link has sent the previous packets. So
+//! nothing waits in the queues of sockets and devices, and Interests leave when MIRCC's shaper releases
+//! them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Management: what applications ask below /localhost/nfd, and /localhop/nfd where that is allowed.
+//! Management: commands and datasets under /localhost/nfd, and /localhop/nfd if allowed.
 //!
 //! Commands and datasets are NFD's, as python-ndn and ndnd's tools send and read them. Interests for
 //! management are pending in the PIT as all are, and its answers are Data like all others.

@@ -21,7 +21,8 @@ pub fn view(name: &[u8]) -> NameView<'_> {
     NameView::of(name).unwrap_or_default()
 }
 
-/// What the `metadata` keyword marks is not the object: its content names it (NDN's protocol for realtime data retrieval).
+/// What the `metadata` keyword marks is not the object: its content names it (NDN's protocol for realtime data
+/// retrieval).
 pub fn is_metadata(component: Element<'_>) -> bool {
     component.kind == KEYWORD && component.value == b"metadata"
 }
@@ -76,7 +77,7 @@ enum Form {
 /// byte, `number=` or a name for it (`seg=5`) before one of another type.
 pub fn parse(uri: &str) -> Result<Vec<u8>, String> {
     let text = uri.strip_prefix("ndn:").unwrap_or(uri);
-    let text = text.strip_prefix('/').ok_or("a name begins with `/`")?;
+    let text = text.strip_prefix('/').ok_or("a name must begin with `/`")?;
     let mut name = Vec::new();
     for part in text.split('/').filter(|part| !part.is_empty()) {
         push_part(&mut name, part)?;
@@ -89,22 +90,23 @@ fn push_part(name: &mut Vec<u8>, part: &str) -> Result<(), String> {
     let (kind, text) = part.split_once('=').unwrap_or(("8", part));
     if let Some((_, kind, form)) = TYPES.iter().find(|(named, ..)| *named == kind) {
         match form {
-            Form::Number => push_number(name, *kind, text.parse().map_err(|_| format!("`{part}`: that is no number"))?),
+            Form::Number => push_number(name, *kind, text.parse().map_err(|_| format!("`{part}`: not a number"))?),
             Form::Digest => push(name, *kind, &hexadecimal(text).ok_or(format!("`{part}`: write hexadecimal digits"))?),
         }
         return Ok(());
     }
     let known = || TYPES.map(|(named, ..)| named).join(", ");
-    let kind =
-        kind.parse().map_err(|_| format!("`{kind}` is no type of components; write a number, or {}", known()))?;
+    let kind = kind.parse().map_err(|_| format!("`{kind}` is not a component type; write a number, or {}", known()))?;
     let value = unescape(text)?;
     if value.iter().any(|byte| *byte != b'.') {
         push(name, kind, &value);
         return Ok(());
     }
     // Three dots more than it has.
-    let value =
-        value.get(3..).ok_or(format!("`{part}`: a component of dots has three more, and so has an empty one"))?;
+    let value = value.get(3..).ok_or(format!(
+        "`{part}`: an empty component is written as three dots, and one of only \
+            dots with three more"
+    ))?;
     push(name, kind, value);
     Ok(())
 }
@@ -124,7 +126,7 @@ fn unescape(text: &str) -> Result<Vec<u8>, String> {
         }
         let digit = |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16));
         let (high, low) = (digit(bytes.next()), digit(bytes.next()));
-        let (high, low) = high.zip(low).ok_or("after `%` stand two hexadecimal digits")?;
+        let (high, low) = high.zip(low).ok_or("`%` must be followed by two hexadecimal digits")?;
         out.push((high << 4 | low) as u8);
     }
     Ok(out)

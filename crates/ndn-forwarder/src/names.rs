@@ -1,8 +1,8 @@
-//! Interned names: each name that a table holds stands here once, under a number.
+//! Interned names: each name in a table is stored once, under a number.
 //!
-//! A number lives as long as somebody holds it. Peers choose the names, so the hash is keyed.
+//! A number lives as long as it is referenced. Peers choose the names, so the hash is keyed.
 
-#![expect(clippy::disallowed_types, reason = "keyed hashes, for peers choose the keys; no order shows")]
+#![expect(clippy::disallowed_types, reason = "keyed hashes, as peers choose the keys; order is not visible")]
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -1,5 +1,4 @@
-//! The dead nonce list: nonces of Interests whose PIT entries are gone. One that comes back after
-//! that has gone round in a loop.
+//! The dead nonce list: nonces of Interests whose PIT entries are gone. One that returns later has looped.
 //!
 //! It keeps 64-bit hashes of name and nonce, in two generations. Each generation is dropped when
 //! the next is full or old, so memory is bounded whatever peers send. NFD keeps them for 6 s, too.

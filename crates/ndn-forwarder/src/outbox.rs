@@ -1,5 +1,4 @@
-//! What is to be sent: frames, one after the other in one piece of memory, until the driver takes
-//! them.
+//! Output frames, contiguous in one buffer, until the driver takes them.
 
 use std::ops::Range;
 

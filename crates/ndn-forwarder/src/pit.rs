@@ -1,8 +1,7 @@
-//! The Pending Interest Table: who waits for what, and where Interests went.
+//! The Pending Interest Table: downstream and upstream faces of pending Interests.
 //!
-//! It is bounded in records and in bytes, and no face can fill it: one may have as much as is left
-//! free (Choudhury and Hahne's dynamic threshold with α = 1). A single busy face gets half, and
-//! others still find room.
+//! It is bounded in records and bytes, and no face can fill it: one may use as much as is free (Choudhury and
+//! Hahne's dynamic threshold with α = 1). A single busy face gets half, and others still have room.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

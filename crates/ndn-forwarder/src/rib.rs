@@ -1,4 +1,4 @@
-//! The RIB: who registered which prefix, and what follows for the FIB.
+//! The RIB: registered prefixes, and the resulting FIB.
 //!
 //! NFD's rules. A route with *child inherit* counts for longer prefixes, too, unless one between has
 //! *capture*. Of several routes to one face the nearest counts, of those the cheapest.

@@ -1,4 +1,4 @@
-//! The content store: Data that came by, bounded in bytes, the least recently used out first.
+//! The content store: cached Data, bounded in bytes, with LRU eviction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

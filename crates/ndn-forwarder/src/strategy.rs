@@ -1,4 +1,4 @@
-//! Strategies: to which of the next hops an Interest goes.
+//! Strategies: choice of an Interest's next hop.
 
 use midpath_core::units::Time;
 use midpath_ndn::name::GENERIC;

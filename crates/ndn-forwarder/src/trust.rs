@@ -1,4 +1,4 @@
-//! Whose signatures a consumer takes.
+//! Trusted keys and certificates of a consumer.
 
 use base64ct::{Base64, Encoding};
 use hmac::{Hmac, KeyInit, Mac};
@@ -75,30 +75,30 @@ impl Certificate {
         } else {
             let text: String =
                 file.iter().filter(|byte| !byte.is_ascii_whitespace()).map(|&byte| byte as char).collect();
-            decoded = Base64::decode_vec(&text).map_err(|_| "it is neither a packet nor one in base64")?;
+            decoded = Base64::decode_vec(&text).map_err(|_| "neither a packet nor base64 of one")?;
             &decoded
         };
         match View::of(wire) {
             Ok(View::Data(data)) if data.content_type == Some(KEY) => Certificate::of(data.content.unwrap_or_default()),
-            Ok(_) => Err("the packet is no certificate (Data whose ContentType is KEY)".into()),
-            Err(why) => Err(format!("it is no packet of NDN: {why}")),
+            Ok(_) => Err("the packet is not a certificate (Data with ContentType KEY)".into()),
+            Err(why) => Err(format!("not an NDN packet: {why}")),
         }
     }
 
     /// A key from its SubjectPublicKeyInfo.
     fn of(der: &[u8]) -> Result<Certificate, String> {
         let info =
-            SubjectPublicKeyInfoRef::try_from(der).map_err(|why| format!("its public key cannot be read: {why}"))?;
+            SubjectPublicKeyInfoRef::try_from(der).map_err(|why| format!("cannot parse its public key: {why}"))?;
         let curve = || info.algorithm.parameters_oid().ok();
         let (kind, algorithm): (u64, &'static dyn VerificationAlgorithm) = match info.algorithm.oid {
             RSA => (SHA256_WITH_RSA, &RSA_PKCS1_2048_8192_SHA256),
             ELLIPTIC if curve() == Some(P256) => (SHA256_WITH_ECDSA, &ECDSA_P256_SHA256_ASN1),
             ELLIPTIC if curve() == Some(P384) => (SHA256_WITH_ECDSA, &ECDSA_P384_SHA256_ASN1),
-            ELLIPTIC => return Err("its curve is neither P-256 nor P-384 by name".into()),
+            ELLIPTIC => return Err("its curve is not the named curve P-256 or P-384".into()),
             EDWARDS => (SIGNATURE_ED25519, &ED25519),
-            other => return Err(format!("its key is neither RSA nor ECDSA nor Ed25519 but {other}")),
+            other => return Err(format!("its key is {other}, not RSA, ECDSA or Ed25519")),
         };
-        let key = info.subject_public_key.as_bytes().ok_or("its public key is cut off within a byte")?;
+        let key = info.subject_public_key.as_bytes().ok_or("its public key ends within a byte")?;
         Ok(Certificate { kind, key: UnparsedPublicKey::new(algorithm, key.to_vec()) })
     }
 
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn what_is_no_certificate_is_refused_with_the_reason() {
         let why = |file: &[u8]| Certificate::read(file).expect_err("no certificate");
-        assert_eq!(why(b"-----BEGIN"), "it is neither a packet nor one in base64");
-        assert!(why(b"AAAA").starts_with("it is no packet of NDN: "));
+        assert_eq!(why(b"-----BEGIN"), "neither a packet nor base64 of one");
+        assert!(why(b"AAAA").starts_with("not an NDN packet: "));
         let (_, _, data) = &vectors()[0];
-        assert_eq!(why(data), "the packet is no certificate (Data whose ContentType is KEY)");
+        assert_eq!(why(data), "the packet is not a certificate (Data with ContentType KEY)");
         let elliptic = |curve: &[u8]| {
             let mut algorithm = vec![0x06, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1];
             algorithm.extend_from_slice(curve);
@@ -183,8 +183,8 @@ mod tests {
             Certificate::of(&der).expect_err("no key")
         };
         // secp224r1, and none.
-        assert_eq!(elliptic(&[6, 5, 0x2B, 0x81, 4, 0, 0x21]), "its curve is neither P-256 nor P-384 by name");
-        assert_eq!(elliptic(&[]), "its curve is neither P-256 nor P-384 by name");
+        assert_eq!(elliptic(&[6, 5, 0x2B, 0x81, 4, 0, 0x21]), "its curve is not the named curve P-256 or P-384");
+        assert_eq!(elliptic(&[]), "its curve is not the named curve P-256 or P-384");
         let x25519 = [0x30, 9, 0x30, 5, 6, 3, 0x2B, 0x65, 0x6E, 3, 0];
         assert!(Certificate::of(&x25519).is_err());
     }

@@ -5,7 +5,7 @@
 //! don't know them ignore: a Data's own bytes are signed, so nothing that routers change can stand
 //! in them. The crate's README has the layout.
 //!
-//! What comes is read where it stands, without a copy: [`Frame`] is a link's header and a packet,
+//! Received packets are parsed in place, without a copy: [`Frame`] is a link's header and a packet,
 //! [`View`] the packet, [`NameView`] its name. A forwarder sends the same bytes on
 //! ([`InterestView::forward`], [`DataView::wire`]) with a [`Header`] of its own around them.
 //! [`LpPacket`], [`Interest`], [`Data`] and [`Name`] are values, to write packets of one's own.

@@ -28,8 +28,8 @@ pub enum Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Error::Short => write!(f, "the bytes end too early"),
-            Error::Long => write!(f, "there are bytes left over"),
+            Error::Short => write!(f, "truncated"),
+            Error::Long => write!(f, "trailing bytes"),
             Error::Number => write!(f, "a type or length is not in its shortest form"),
             Error::Value(t) => write!(f, "the value of type {t:#x} is not allowed"),
             Error::Element(t) => write!(f, "an element of type {t:#x} is not allowed here"),

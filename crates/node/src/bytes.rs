@@ -1,10 +1,10 @@
-//! The bytes that nodes' packets carry, beside the packets: a driver that has this table carries
-//! files through any scheme whose endpoints say at which offset a packet's payload begins.
+//! The bytes that nodes' packets carry, beside the packets: with this table a driver carries files through any
+//! scheme whose endpoints give the offset of a packet's payload.
 //!
 //! Before a packet leaves its host its bytes are known by flow, direction and offset
 //! ([`Outgoing`]); from the moment that it is made by its id; where it arrives by flow, direction
-//! and offset again ([`Incoming`]). They are copied when the packet is *made*, for a port may keep
-//! a packet whose bytes a repeat has had acknowledged and forgotten meanwhile.
+//! and offset again ([`Incoming`]). They are copied when the packet is *created*, as a port may hold a packet whose
+//! bytes were retransmitted, acknowledged and freed meanwhile.
 //!
 //! What is held is bounded: what applications hand over and what they have not read yet by a limit
 //! for each flow and a budget for all, and what is on packets by what queues and custody hold.

@@ -1,5 +1,4 @@
-//! Commands to a process that runs: lines over a unix socket. Each gets an answer of one line, and the
-//! connection is closed.
+//! Commands to a running process: lines over a unix socket. Each gets one line as answer, and the connection is closed.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

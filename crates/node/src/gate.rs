@@ -1,4 +1,4 @@
-//! A link over a connection: how fast that carries, and when it takes no more.
+//! A link over a TCP connection: its rate, and its backpressure.
 
 use std::net::SocketAddr;
 

@@ -1,15 +1,13 @@
-//! TCP connections of local applications, carried by flows: what unmodified clients and servers
-//! see of a node.
+//! TCP connections of local applications, carried by flows: the node as seen by unmodified clients and servers.
 //!
-//! A connection that comes in here becomes a conversation with another node, its *exit*, which
-//! connects to the target. This node opens a flow, whose first bytes say where to ([`greeting`]); the
-//! first bytes back say whether the target has answered. They come by the same flow where flows carry
-//! data both ways, else by one that the exit opens: so every scheme carries conversations. Each
-//! direction closes on its own, and a flow that breaks off resets the connection: an application sees
-//! the end of a stream only when all of it has come.
+//! An accepted connection becomes a proxy session with another node, its *exit*, which connects to the target. This
+//! node opens a flow whose first bytes name the target ([`greeting`]); the first bytes back report the result. They
+//! return on the same flow if flows are bidirectional, else on one that the exit opens, so every scheme works. Each
+//! direction closes independently, and a failed flow resets the connection: an application sees the end of a stream
+//! only after all of it.
 //!
-//! The exit opens a flow back as soon as it sees the one there, and while connections come in, flows
-//! are open before they are needed (`spares`): the first byte comes after one round trip.
+//! The exit opens the return flow as soon as it sees the first one, and while connections arrive, flows are opened
+//! in advance (`spares`): the first byte takes one round trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
@@ -274,7 +272,7 @@ impl Gateway {
         std::mem::take(&mut self.starved).into_iter().for_each(|id| self.pump(id, host, now));
         self.connector.on_time(now);
         if let Some(error) = self.connector.lacking() {
-            self.shortages.say("threads", || format!("names wait for a thread: {error}"));
+            self.shortages.say("threads", || format!("cannot start a resolver thread: {error}"));
         }
         self.on_connected(host, now);
         if now >= self.look_at {
@@ -315,7 +313,7 @@ impl Gateway {
                 self.crowded = true;
                 let most = self.most(host);
                 return self.shortages.say("conversations", || {
-                    format!("{most} connections are open, as many as files and memory.budget are for; more will wait")
+                    format!("{most} connections are open, the limit by open files and memory.budget; further ones wait")
                 });
             }
             let tcp = match socket.accept() {
@@ -325,7 +323,7 @@ impl Gateway {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) => {
                     self.crowded = true; // no files, or no memory
-                    return self.shortages.say("accept", || format!("connections wait: {e}"));
+                    return self.shortages.say("accept", || format!("cannot accept connections: {e}"));
                 }
             };
             if sockets::prepare(&tcp).is_err() {
@@ -341,7 +339,7 @@ impl Gateway {
             self.counted.entered += 1;
             let id = self.number();
             if let Err(e) = self.readiness.add(&tcp, id) {
-                self.shortages.say("readiness", || format!("a connection was closed: {e}"));
+                self.shortages.say("readiness", || format!("connection closed: {e}"));
                 continue;
             }
             self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
@@ -489,7 +487,7 @@ impl Gateway {
         if matches!(ready, Err(greeting::Status::Busy)) {
             self.shortages.say("exit", || {
                 let (connecting, places) = self.connector.fill();
-                format!("a target was refused: {open} connections are open, {connecting} of {places} targets wait")
+                format!("target refused: {open} connections open, {connecting} of {places} targets connecting")
             });
         }
         self.counted.left += u64::from(connected);
@@ -551,7 +549,7 @@ pub fn connections() -> io::Result<usize> {
     if files <= least {
         let cure = "`ulimit -n 4096`, or LimitNOFILE in its unit";
         return Err(io::Error::other(format!(
-            "it may open {files} files, and connections need more than {least}: {cure}"
+            "the limit of {files} open files is too low; connections need more than {least}: {cure}"
         )));
     }
     Ok(files - RESERVED - connector::places(files))

@@ -1,5 +1,5 @@
-//! A node with its applications, without I/O: frames and times come in, frames go out. What owns
-//! the sockets calls it; a test may do so in virtual time.
+//! A node with its applications, without I/O: input is frames and times, output frames. The owner of the sockets
+//! calls it; a test may do so in virtual time.
 //!
 //! A flow carries bytes one way, or both after [`Host::both_ways`].
 //! What an application opens here is named by its [`EndId`]; what

@@ -1,5 +1,4 @@
-//! How late a thread does what it has planned: without that, nobody can say what a result in real
-//! time means.
+//! Lateness of a thread, needed to interpret real-time results.
 
 use midpath_core::units::Time;
 

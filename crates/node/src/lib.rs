@@ -1,9 +1,9 @@
 //! Drivers for [`midpath_core::node::Node`] besides the simulator's: they own the clock and the
 //! wires, the nodes are the same.
 //!
-//! [`hostile`] runs a network in virtual time as badly as the contract between a node and its
-//! driver allows: it wakes late, hands packets over in bursts, and refuses to send now and then.
-//! What holds there holds under an operating system.
+//! [`hostile`] runs a network in virtual time with the worst behaviour that the contract between node and driver
+//! allows: late wake-ups, bursts of packets, occasional refusals to send. What holds there holds under an operating
+//! system.
 //!
 //! [`realtime`] runs it in real time on one machine: a thread for each node, and datagrams over the
 //! loopback interface for links.
@@ -11,6 +11,8 @@
 //! Both carry files ([`Load`]), byte for byte: [`bytes`].
 
 pub mod bytes;
+#[cfg(target_os = "linux")]
+pub mod carrier;
 #[cfg(target_os = "linux")]
 pub mod commands;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
-    Arrivals, Counters, Due, Endpoint, Event, Frame, Governor, KeyError, MtuSearch, Output, PeerId, PeerSpec,
+    Arrivals, Counters, Due, Endpoint, Event, Frame, Governor, KeyError, LinkId, MtuSearch, Output, PeerId, PeerSpec,
     PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
 };
 use serde::Deserialize;
@@ -24,19 +24,24 @@ const SIX_MORE: u32 = 20;
 /// What any host takes (RFC 1122, §3.3.2), and any path of IPv6 carries (RFC 8200, §5).
 const LEAST_PATH: (u32, u32) = (576, 1280);
 
-fn is_six(address: SocketAddr) -> bool {
-    matches!(address, SocketAddr::V6(six) if six.ip().to_ipv4_mapped().is_none())
+/// Whether a link's packets may have an IPv6 header. A connection is not asked.
+fn is_six(link: LinkId) -> bool {
+    match link {
+        LinkId::Udp(SocketAddr::V4(_)) => false,
+        LinkId::Udp(SocketAddr::V6(six)) => six.ip().to_ipv4_mapped().is_none(),
+        LinkId::Opened(_) | LinkId::Accepted(_) => true,
+    }
 }
 
-/// Headers outside of a datagram to or from this address.
-fn outside(address: SocketAddr) -> u32 {
-    OUTSIDE + if is_six(address) { SIX_MORE } else { 0 }
+/// Headers outside of a link's datagram.
+fn outside(link: LinkId) -> u32 {
+    OUTSIDE + if is_six(link) { SIX_MORE } else { 0 }
 }
 
-/// The largest UDP payload that every path to this address carries.
-fn least(address: Option<SocketAddr>) -> u16 {
-    let path = if address.is_some_and(is_six) { LEAST_PATH.1 } else { LEAST_PATH.0 };
-    (path - address.map_or(OUTSIDE, outside)) as u16
+/// The largest UDP payload that every path of a link carries.
+fn least(link: Option<LinkId>) -> u16 {
+    let path = if link.is_some_and(is_six) { LEAST_PATH.1 } else { LEAST_PATH.0 };
+    (path - link.map_or(OUTSIDE, outside)) as u16
 }
 
 /// What each packet takes on the network below besides its own bytes.
@@ -44,8 +49,8 @@ pub const OVERHEAD: u32 = OUTSIDE + (datagram::OVERHEAD + frame::PACKET) as u32;
 
 /// The largest UDP payload that is tried: Ethernet's. A neighbour that is waited for is not known to be
 /// at an IPv6 address, and tried anew when it has come.
-fn most(address: Option<SocketAddr>) -> u16 {
-    1500 - address.map_or(OUTSIDE, outside) as u16
+fn most(link: Option<LinkId>) -> u16 {
+    1500 - link.map_or(OUTSIDE, outside) as u16
 }
 
 /// The largest packet that a link may have to be sure of it on every path that Ethernet's packets
@@ -84,8 +89,13 @@ pub struct Neighbour {
 impl Neighbour {
     fn spec(&self, number: u32) -> PeerSpec {
         let stream = self.kind == Kind::Tcp;
-        let address = self.address.map(|at| if stream { stream::ours(number) } else { at });
-        PeerSpec { id: PeerId(number), keys: self.keys.clone(), address, stream }
+        let link = self.address.map(|at| if stream { LinkId::Opened(number) } else { at.into() });
+        PeerSpec { id: PeerId(number), keys: self.keys.clone(), link, stream }
+    }
+
+    /// The link of one whose datagrams go over UDP.
+    fn udp(&self) -> Option<LinkId> {
+        self.address.map(LinkId::Udp)
     }
 }
 
@@ -138,7 +148,7 @@ const ANYBODY: u32 = u32::MAX;
 impl Datagrams {
     fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
         let governor = Governor::new(neighbour.rate, now).dedicated(neighbour.dedicated);
-        let mtu = MtuSearch::new(least(neighbour.address), most(neighbour.address), now);
+        let mtu = MtuSearch::new(least(neighbour.udp()), most(neighbour.udp()), now);
         Datagrams {
             governor,
             arrivals: Arrivals::default(),
@@ -148,7 +158,7 @@ impl Datagrams {
             reassembly: Reassembly::default(),
             unconfirmed: Unconfirmed::default(),
             again: Vec::new(),
-            logged: most(neighbour.address),
+            logged: most(neighbour.udp()),
         }
     }
 
@@ -221,7 +231,7 @@ impl Link {
     }
 
     /// The neighbour is up: what it counts begins where it said last, or anew.
-    fn on_up(&mut self, restarted: bool, address: Option<SocketAddr>, now: Time) {
+    fn on_up(&mut self, restarted: bool, by: Option<LinkId>, now: Time) {
         self.ups += 1;
         self.restarts += u64::from(restarted);
         self.versions = None;
@@ -230,29 +240,29 @@ impl Link {
             below.governor.restart(now);
             below.arrivals = Arrivals::default();
         }
-        below.mtu = MtuSearch::new(least(address), most(address), now);
+        below.mtu = MtuSearch::new(least(by), most(by), now);
         below.reassembly = Reassembly::default();
         below.unconfirmed.clear();
     }
 
     /// Says how large packets the path carries, where that is less than Ethernet's and has changed.
-    fn log_path_mtu(&mut self, address: Option<SocketAddr>) {
+    fn log_path_mtu(&mut self, by: Option<LinkId>) {
         let Below::Datagrams(below) = &mut self.below else { return };
         let size = below.mtu.size();
         if !below.mtu.is_found() || std::mem::replace(&mut below.logged, size) == size {
             return;
         }
-        let mtu = u32::from(size) + address.map_or(OUTSIDE, outside);
+        let mtu = u32::from(size) + by.map_or(OUTSIDE, outside);
         if let Some(more) = self.said.say() {
-            let parts = if size < most(address) { ": larger packets go in parts" } else { "" };
+            let parts = if size < most(by) { ": larger packets are fragmented" } else { "" };
             tracing::info!("neighbour {}: the path MTU is {mtu} bytes{parts}{more}", self.name);
         }
     }
 
     /// Says that the neighbour has come or gone.
-    fn log(&mut self, up: bool, address: Option<SocketAddr>) {
+    fn log(&mut self, up: bool, by: Option<LinkId>) {
         let Some(more) = self.said.say() else { return };
-        let (name, at) = (&self.name, address.map(|at| format!(" at {at}")).unwrap_or_default());
+        let (name, at) = (&self.name, by.map(|at| format!(" at {at}")).unwrap_or_default());
         match up {
             true => tracing::info!("neighbour {name}{at} is up{more}"),
             false => tracing::warn!("neighbour {name}{at} is down{more}"),
@@ -388,7 +398,7 @@ impl Overlay {
                 Event::Versions(peer, versions) => {
                     if let Some(link) = self.links.get_mut(peer.0 as usize) {
                         if let Some(more) = link.said.say() {
-                            tracing::warn!("neighbour {} speaks other versions: {versions:?}{more}", link.name);
+                            tracing::warn!("neighbour {} speaks unsupported versions: {versions:?}{more}", link.name);
                         }
                         link.versions = Some(versions);
                     }
@@ -397,19 +407,19 @@ impl Overlay {
             };
             let Some(link) = self.links.get_mut(peer.0 as usize) else { continue };
             self.touched.insert(peer.0 as usize);
-            let address = self.endpoint.address(peer);
+            let by = self.endpoint.link(peer);
             if let Some(restarted) = what {
-                link.on_up(restarted, address, now);
+                link.on_up(restarted, by, now);
             }
-            link.log(what.is_some(), address);
+            link.log(what.is_some(), by);
         }
     }
 
     fn seal(&mut self, now: Time, port: usize, frame: Frame<'_>, size: usize, out: &mut Outbox) {
         self.frame.clear();
         frame.write(size, &mut self.frame);
-        if let Ok(address) = self.endpoint.seal(now, PeerId(port as u32), &self.frame, &mut self.sealed) {
-            out.push(address, &self.sealed);
+        if let Ok(link) = self.endpoint.seal(now, PeerId(port as u32), &self.frame, &mut self.sealed) {
+            out.push(link, &self.sealed);
         }
     }
 }
@@ -437,12 +447,12 @@ impl Overlay {
             let inside = usize::from(probe.size).saturating_sub(datagram::OVERHEAD);
             self.seal(now, port, Frame::Probe(probe.number), inside, out);
         }
-        self.links[port].log_path_mtu(self.endpoint.address(PeerId(port as u32)));
+        self.links[port].log_path_mtu(self.endpoint.link(PeerId(port as u32)));
         again.iter().for_each(|packet| self.send(now, PortId(port as u16), packet, out));
     }
 
     /// A frame that is no packet, or a packet's part for the link, has come by datagrams.
-    fn on_frame(&mut self, port: usize, (from, size): (SocketAddr, usize), now: Time, out: &mut Outbox) -> Option<()> {
+    fn on_frame(&mut self, port: usize, (from, size): (LinkId, usize), now: Time, out: &mut Outbox) -> Option<()> {
         let Below::Datagrams(below) = &mut self.links[port].below else { return Some(()) };
         let frame = Frame::read(&self.inside)?;
         below.governor.heard(now);
@@ -464,8 +474,8 @@ impl Overlay {
     }
 
     /// The link whose packets go over a stream.
-    fn gate(&mut self, stream: SocketAddr) -> Option<(usize, &mut Gate)> {
-        let at = stream::neighbour(stream).or_else(|| Some(self.endpoint.peer_at(stream)?.0))? as usize;
+    fn gate(&mut self, stream: LinkId) -> Option<(usize, &mut Gate)> {
+        let at = stream.opened_to().or_else(|| Some(self.endpoint.peer_at(stream)?.0))? as usize;
         match &mut self.links.get_mut(at)?.below {
             Below::Connection(gate) => Some((at, gate)),
             Below::Datagrams(_) => None,
@@ -477,7 +487,7 @@ impl Links for Overlay {
     fn receive<'a>(
         &'a mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         bytes: &'a [u8],
         out: &mut Outbox,
     ) -> Option<(PortId, &'a [u8])> {
@@ -501,7 +511,7 @@ impl Links for Overlay {
     fn send(&mut self, now: Time, port: PortId, packet: &[u8], out: &mut Outbox) {
         let at = usize::from(port.0);
         let peer = PeerId(at as u32);
-        let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.address(peer).map_or(OUTSIDE, outside));
+        let (up, outside) = (self.endpoint.is_up(peer), self.endpoint.link(peer).map_or(OUTSIDE, outside));
         self.touched.insert(at);
         let link = &mut self.links[at];
         if !up {
@@ -567,19 +577,19 @@ impl Links for Overlay {
         !matches!(&self.links[usize::from(port.0)].below, Below::Connection(gate) if !gate.has_room())
     }
 
-    fn leads_to(&self, stream: SocketAddr) -> Option<SocketAddr> {
-        let link = self.links.get(stream::neighbour(stream)? as usize)?;
+    fn leads_to(&self, stream: LinkId) -> Option<SocketAddr> {
+        let link = self.links.get(stream.opened_to()? as usize)?;
         match &link.below {
             Below::Connection(gate) => gate.leads_to,
             Below::Datagrams(_) => None,
         }
     }
 
-    fn is_neighbour_at(&self, stream: SocketAddr) -> bool {
+    fn is_neighbour_at(&self, stream: LinkId) -> bool {
         self.endpoint.is_neighbour_at(stream)
     }
 
-    fn set_room(&mut self, stream: SocketAddr, room: bool, now: Time) {
+    fn set_room(&mut self, stream: LinkId, room: bool, now: Time) {
         // Said of every stream in every turn: only what changes is something to do.
         if let Some((at, gate)) = self.gate(stream).filter(|(_, gate)| gate.has_room() != room) {
             gate.set_room(room, now);
@@ -587,7 +597,7 @@ impl Links for Overlay {
         }
     }
 
-    fn on_end(&mut self, stream: SocketAddr, now: Time) {
+    fn on_end(&mut self, stream: LinkId, now: Time) {
         self.set_room(stream, true, now);
         self.endpoint.on_end(stream);
     }
@@ -597,10 +607,10 @@ impl Links for Overlay {
         let (link, peer) = (&self.links[at], PeerId(at as u32));
         let of_link = serde_json::json!({
             "neighbour": link.name, "up": self.endpoint.is_up(peer),
-            "address": self.endpoint.address(peer).map(|a| self.leads_to(a).unwrap_or(a).to_string()),
+            "address": self.endpoint.link(peer).map(|by| self.leads_to(by).map_or_else(|| by.to_string(), |at| at.to_string())),
             "configured_bps": link.configured.0,
             "largest_packet": link.whole(),
-            "path_mtu": u32::from(link.largest()) + self.endpoint.address(peer).map_or(OUTSIDE, outside),
+            "path_mtu": u32::from(link.largest()) + self.endpoint.link(peer).map_or(OUTSIDE, outside),
             "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
             "versions": link.versions,
         });
@@ -630,13 +640,14 @@ mod tests {
     #[test]
     fn a_full_packet_is_within_ethernets_by_ipv4_and_ipv6() {
         for address in ["192.0.2.1:1", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"] {
-            let address = address.parse().unwrap();
+            let address = LinkId::Udp(address.parse().unwrap());
             let datagram = MTU + (frame::PACKET + datagram::OVERHEAD) as u32;
             assert!(datagram + outside(address) <= 1500 && datagram <= most(Some(address)).into(), "{address}");
         }
     }
 
-    /// A minute of a hub and a leaf that is up, beside neighbours that are not: turns of the hub, and ports that it looked at.
+    /// A minute of a hub and a leaf that is up, beside neighbours that are not: turns of the hub, and ports that it
+    /// looked at.
     fn minute(neighbours: usize) -> (usize, usize) {
         let place = |last: usize| SocketAddr::from(([192, 0, 2, last as u8], 7000));
         let secrets = [1, 2].map(|_| SecretKey::generate().expect("random numbers"));
@@ -668,8 +679,8 @@ mod tests {
                 let mut answers = out;
                 for side in [1 - at, at, 1 - at] {
                     let mut more = Outbox::default();
-                    for (_, datagram) in answers.datagrams().filter(|(to, _)| *to != place(9)) {
-                        ends[side].receive(now, place(1 - side), datagram, &mut more);
+                    for (_, datagram) in answers.datagrams().filter(|(to, _)| *to != place(9).into()) {
+                        ends[side].receive(now, place(1 - side).into(), datagram, &mut more);
                     }
                     answers = more;
                 }
@@ -694,7 +705,7 @@ mod tests {
         let secret = SecretKey::generate().expect("random numbers");
         let mut links = Overlay::new(secret, &[neighbour.clone(), neighbour], Time::ZERO).expect("random numbers");
         let mut turn = |rooms: [bool; 2]| {
-            (0..).zip(rooms).for_each(|(n, room)| links.set_room(stream::ours(n), room, Time::from_ms(1)));
+            (0..).zip(rooms).for_each(|(n, room)| links.set_room(LinkId::Opened(n), room, Time::from_ms(1)));
             links.poll(Time::from_ms(1), &mut Outbox::default())
         };
         assert_eq!(turn([true, true]), [PortId(0), PortId(1)], "each is looked at once");

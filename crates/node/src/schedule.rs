@@ -1,4 +1,4 @@
-//! When a link's packets leave: by plan, not when a thread woke.
+//! Departure times of a link's packets, independent of wake-up times.
 
 use midpath_core::roles::Transmitter;
 use midpath_core::units::{Time, TxClock};

@@ -1,4 +1,4 @@
-//! Lines of a log for what may happen often: so many in a while, and how many were left out.
+//! Rate-limited log lines, with the number of suppressed ones.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => Ok(()),
-            count => write!(f, " ({count} more like this were left out before)"),
+            count => write!(f, " ({count} more like this were suppressed)"),
         }
     }
 }
@@ -98,6 +98,6 @@ mod tests {
         let mut hourly = Seldom::hourly();
         assert_eq!(hourly.say().map(|more| format!("full{more}")), Some("full".to_owned()));
         assert_eq!(hourly.say(), None);
-        assert_eq!(LeftOut(7).to_string(), " (7 more like this were left out before)");
+        assert_eq!(LeftOut(7).to_string(), " (7 more like this were suppressed)");
     }
 }

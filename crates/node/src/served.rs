@@ -1,5 +1,5 @@
-//! The rate that a link is served at: less than the configured one where the machine, or the other
-//! end, can't keep up. Schemes at ports reckon with the rate that they are told, so it must be true.
+//! The effective rate of a link: below the configured one if the machine or the other end can't keep up. Schemes
+//! compute with the rate that ports report, so it must be true.
 
 use midpath_core::units::{Rate, Time};
 

@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 use midpath_core::packet::PortId;
 use midpath_core::roles::Backlog;
 use midpath_core::units::{Rate, Time};
-use midpath_link::stream::is_stream;
+use midpath_link::LinkId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::carrier::Carrier;
 use crate::commands::CommandLines;
 use crate::gateway::Gateway;
 use crate::host::{Counted, DROPS, Host};
@@ -29,8 +30,6 @@ use crate::priority::{Guard, Set};
 use crate::streams::Streams;
 use crate::udp::{Calls, Outbox, Udp};
 
-/// Datagrams taken at once before anything else gets a turn. Ours: a millisecond's at 1 Gbps.
-const BATCH: usize = 64;
 /// How often the things are done that have no time of their own.
 const TICK: Time = Time::from_ms(50);
 
@@ -41,7 +40,7 @@ pub trait Links {
     fn receive<'a>(
         &'a mut self,
         now: Time,
-        from: SocketAddr,
+        from: LinkId,
         datagram: &'a [u8],
         out: &mut Outbox,
     ) -> Option<(PortId, &'a [u8])>;
@@ -67,17 +66,17 @@ pub trait Links {
         true
     }
     /// Where a stream of ours leads, if links have such.
-    fn leads_to(&self, _stream: SocketAddr) -> Option<SocketAddr> {
+    fn leads_to(&self, _stream: LinkId) -> Option<SocketAddr> {
         None
     }
     /// Whether something genuine has come by a stream.
-    fn is_neighbour_at(&self, _stream: SocketAddr) -> bool {
+    fn is_neighbour_at(&self, _stream: LinkId) -> bool {
         false
     }
     /// Called with whether a stream takes more.
-    fn set_room(&mut self, _stream: SocketAddr, _room: bool, _now: Time) {}
+    fn set_room(&mut self, _stream: LinkId, _room: bool, _now: Time) {}
     /// Called when a stream has ended.
-    fn on_end(&mut self, _stream: SocketAddr, _now: Time) {}
+    fn on_end(&mut self, _stream: LinkId, _now: Time) {}
     /// What there is to say of a port, for people and machines.
     fn describe(&self, port: PortId) -> serde_json::Value;
     /// The same of datagrams that belong to no port.
@@ -85,7 +84,7 @@ pub trait Links {
 }
 
 /// The answer of a node whose configuration is in no file.
-const NOT_CONFIGURED: &str = "this node has no configuration to read again";
+const NOT_CONFIGURED: &str = "this node has no configuration file to reload";
 
 /// The configuration of a node that runs.
 pub trait Configured<L> {
@@ -99,8 +98,7 @@ pub trait Configured<L> {
 /// Which of its files had something when it was woken.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ready {
-    links: bool,
-    streams: bool,
+    carriers: bool,
     applications: bool,
 }
 
@@ -196,7 +194,7 @@ impl<L: Links> Station<L> {
     }
 
     fn now(&self) -> Time {
-        Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        since(self.began)
     }
 
     /// Runs until somebody says `down`, or it is to stop.
@@ -242,11 +240,8 @@ impl<L: Links> Station<L> {
     /// Does all that is to be done now.
     fn turn(&mut self) -> io::Result<()> {
         let ready = std::mem::take(&mut self.ready);
-        if ready.links {
+        if ready.carriers {
             self.receive()?;
-        }
-        if ready.streams {
-            self.receive_streams();
         }
         let now = self.now();
         self.host.on_time(now);
@@ -257,7 +252,7 @@ impl<L: Links> Station<L> {
             self.tick_at = now.saturating_add(TICK);
             self.gateway.on_time(&mut self.host, now);
             self.host.on_tick(now);
-            self.streams.on_tick(&mut self.links, now);
+            self.carry(|carrier, links| carrier.on_tick(links, now));
             if let Some(guard) = &mut self.priority {
                 guard.look(now);
             }
@@ -282,40 +277,28 @@ impl<L: Links> Station<L> {
         for (port, frame) in self.host.frames() {
             self.links.send(now, port, &frame, &mut self.out);
         }
-        self.streams.send(&mut self.out, &mut self.links, now);
-        self.udp.send(&mut self.out);
+        let mut out = std::mem::take(&mut self.out);
+        self.carry(|carrier, links| carrier.send(&mut out, links, now));
+        self.out = out;
     }
 
-    fn receive_streams(&mut self) {
-        let now = self.now();
-        let (host, out) = (&mut self.host, &mut self.out);
-        self.streams.receive(&mut self.links, now, |links, from, datagram| {
-            if let Some((port, frame)) = links.receive(now, from, datagram, out) {
-                let _ = host.on_frame(port, frame, now);
-            }
-        });
+    /// Calls for each carrier.
+    fn carry(&mut self, mut each: impl FnMut(&mut dyn Carrier, &mut dyn Links)) {
+        each(&mut self.streams, &mut self.links);
+        each(&mut self.udp, &mut self.links);
     }
 
     fn receive(&mut self) -> io::Result<()> {
-        let mut taken = 0;
-        while taken < BATCH && self.udp.take()? {
-            // All have come before this.
-            let now = self.now();
-            for (from, datagram) in self.udp.datagrams() {
-                taken += 1;
-                if is_stream(from) {
-                    continue; // nobody is there
-                }
-                if let Some((port, frame)) = self.links.receive(now, from, datagram, &mut self.out) {
-                    // Bytes that are no packet are counted there.
-                    let _ = self.host.on_frame(port, frame, now);
-                }
+        let (host, out, began) = (&mut self.host, &mut self.out, self.began);
+        let mut each = |links: &mut dyn Links, now, from, datagram: &[u8]| {
+            if let Some((port, frame)) = links.receive(now, from, datagram, out) {
+                // Bytes that are no packet are counted there.
+                let _ = host.on_frame(port, frame, now);
             }
-            if !self.udp.is_full() {
-                break;
-            }
-        }
-        Ok(())
+        };
+        let now = || since(began);
+        self.streams.receive(&mut self.links, &now, &mut each)?;
+        self.udp.receive(&mut self.links, &now, &mut each)
     }
 
     /// Sleeps until a socket has something or something is due.
@@ -324,17 +307,16 @@ impl<L: Links> Station<L> {
         let due = self.host.next().min(self.links.next()).min(self.tick_at);
         let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        let mut fds = vec![
-            PollFd::new(&self.udp, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN),
-        ];
+        let mut fds = vec![PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN)];
         fds.extend(self.bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
         let commands = fds.len();
         fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
         let answering = self.commands.iter().flat_map(CommandLines::answering);
         fds.extend(answering.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         let own = fds.len();
-        fds.extend(self.streams.fds());
+        self.streams.fds(&mut fds);
+        let udp = fds.len();
+        self.udp.fds(&mut fds);
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => {
                 let now = self.now();
@@ -342,13 +324,11 @@ impl<L: Links> Station<L> {
             }
             Ok(_) => {
                 let woken: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-                let streams = woken[own..].contains(&true);
-                self.ready = Ready { links: woken[0], streams, applications: woken[1] };
-                let rung = self.bell.is_some() && woken[2];
+                self.ready = Ready { carriers: woken[own..].contains(&true), applications: woken[0] };
+                let rung = self.bell.is_some() && woken[1];
                 let asked = woken[commands..own].contains(&true);
-                if streams {
-                    self.streams.note(woken[own..].iter().copied());
-                }
+                self.streams.note(&woken[own..udp]);
+                self.udp.note(&woken[udp..]);
                 let now = self.now();
                 if asked {
                     self.take_commands(now);
@@ -492,6 +472,11 @@ impl<L: Links> Station<L> {
     }
 }
 
+/// The node's time now.
+fn since(began: Instant) -> Time {
+    Time::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// The memory of this process.
 fn resident() -> Option<u64> {
     let about = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -515,11 +500,11 @@ impl Links for PlainLinks {
     fn receive<'a>(
         &'a mut self,
         _now: Time,
-        from: SocketAddr,
+        from: LinkId,
         datagram: &'a [u8],
         _out: &mut Outbox,
     ) -> Option<(PortId, &'a [u8])> {
-        let port = self.peers.iter().position(|peer| peer.0 == from)?;
+        let port = self.peers.iter().position(|peer| from == peer.0.into())?;
         Some((PortId(port as u16), datagram))
     }
     fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Outbox) {

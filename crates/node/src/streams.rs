@@ -2,23 +2,23 @@
 //! the other. A node opens one to each neighbour whose address it knows, and takes those that others
 //! open. So between two nodes that know each other's there is one each way.
 //!
-//! Little waits here (6 kB in the kernel, what it did not take here). While anything does, a
-//! port behind it is held: what TCP below cannot carry waits there, where a scheme counts it.
+//! Little data wait here (6 kB in the kernel, and the rest of a write). While any do, the port behind is held:
+//! excess packets wait there, where a scheme counts them.
 //!
-//! Who connects is a stranger until something genuine has come. Of those there is a handful, and not
-//! for long.
+//! A connecting peer is unauthenticated until a genuine datagram arrives. Only a few such peers are kept, and for a
+//! short time.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use midpath_core::units::Time;
-use midpath_link::stream;
+use midpath_link::{LinkId, stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt;
 
+use crate::carrier::{Carrier, Each};
 use crate::gateway::connect;
 use crate::station::Links;
 use crate::udp::Outbox;
@@ -121,13 +121,13 @@ impl Stream {
     }
 }
 
-/// A node's streams, by the addresses that its links know them by.
+/// A node's streams.
 pub struct Streams {
     listener: Option<TcpListener>,
-    open: BTreeMap<SocketAddr, Stream>,
+    open: BTreeMap<LinkId, Stream>,
     /// When a stream of ours may be opened again.
-    again: BTreeMap<SocketAddr, Time>,
-    ready: Vec<SocketAddr>,
+    again: BTreeMap<LinkId, Time>,
+    ready: Vec<LinkId>,
     knocked: bool,
     number: u32,
     buffer: Vec<u8>,
@@ -155,39 +155,7 @@ impl Streams {
         (self.open.len(), 2 * neighbours + STRANGERS)
     }
 
-    /// What is waited for.
-    pub fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let of = |stream: &'_ Stream| if stream.has_room() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let listener = self.listener.iter().map(|l| PollFd::from_borrowed_fd(fd(l), PollFlags::IN));
-        listener.chain(self.open.values().map(move |s| PollFd::from_borrowed_fd(fd(&s.socket), of(s))))
-    }
-
-    /// Which of these had something, in the order of [`Streams::fds`].
-    pub fn note(&mut self, ready: impl IntoIterator<Item = bool>) {
-        let mut ready = ready.into_iter();
-        self.knocked = self.listener.is_some() && ready.next() == Some(true);
-        self.ready = self.open.keys().zip(ready).filter(|(_, ready)| *ready).map(|(at, _)| *at).collect();
-    }
-
-    /// Takes whoever has connected, and hands out what has come: where by, and what.
-    pub fn receive(
-        &mut self,
-        links: &mut impl Links,
-        now: Time,
-        mut each: impl FnMut(&mut dyn Links, SocketAddr, &[u8]),
-    ) {
-        if std::mem::take(&mut self.knocked) {
-            self.accept(links, now);
-        }
-        for at in std::mem::take(&mut self.ready) {
-            let Some(stream) = self.open.get_mut(&at) else { continue };
-            if stream.read(&mut self.buffer, |datagram| each(links, at, datagram)).is_err() {
-                self.end(at, links, now);
-            }
-        }
-    }
-
-    fn accept(&mut self, links: &mut impl Links, now: Time) {
+    fn accept(&mut self, links: &mut dyn Links, now: Time) {
         while let Some(Ok((socket, _))) = self.listener.as_ref().map(TcpListener::accept) {
             let Ok(stream) = Stream::new(socket, now) else { continue };
             self.counted.accepted += 1;
@@ -200,24 +168,12 @@ impl Streams {
                 self.counted.strangers += 1;
                 self.end(oldest, links, now);
             }
-            self.open.insert(stream::theirs(self.number), stream);
+            self.open.insert(LinkId::Accepted(self.number), stream);
         }
     }
 
-    /// Takes the datagrams to streams out of these, and writes what there is. Links hear which have room.
-    pub fn send(&mut self, out: &mut Outbox, links: &mut impl Links, now: Time) {
-        out.take_lanes(stream::is_stream, |to, datagram| {
-            if !self.opened(to, links, now).is_some_and(|stream| stream.push(datagram)) {
-                self.counted.lost += 1;
-            }
-        });
-        let ended: Vec<_> = self.open.iter_mut().filter_map(|(at, s)| s.write().err().map(|_| *at)).collect();
-        ended.into_iter().for_each(|at| self.end(at, links, now));
-        self.open.iter().for_each(|(at, stream)| links.set_room(*at, stream.has_room(), now));
-    }
-
-    /// The stream of this address; one of ours is opened if it is not there.
-    fn opened(&mut self, at: SocketAddr, links: &impl Links, now: Time) -> Option<&mut Stream> {
+    /// The stream of this link; one of ours is opened if it is not there.
+    fn opened(&mut self, at: LinkId, links: &dyn Links, now: Time) -> Option<&mut Stream> {
         let due = self.again.get(&at).is_none_or(|again| *again <= now);
         if !self.open.contains_key(&at)
             && due
@@ -231,8 +187,56 @@ impl Streams {
         self.open.get_mut(&at)
     }
 
-    /// Called now and then: streams to neighbours that are up are opened again, strangers are closed.
-    pub fn on_tick(&mut self, links: &mut impl Links, now: Time) {
+    fn end(&mut self, at: LinkId, links: &mut dyn Links, now: Time) {
+        if self.open.remove(&at).is_some() {
+            self.counted.ended += 1;
+            links.on_end(at, now);
+        }
+    }
+}
+
+impl Carrier for Streams {
+    fn fds<'a>(&'a self, all: &mut Vec<PollFd<'a>>) {
+        let of = |stream: &'_ Stream| if stream.has_room() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        all.extend(self.listener.iter().map(|l| PollFd::new(l, PollFlags::IN)));
+        all.extend(self.open.values().map(|s| PollFd::new(&s.socket, of(s))));
+    }
+
+    fn note(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter();
+        self.knocked = self.listener.is_some() && ready.next() == Some(&true);
+        self.ready = self.open.keys().zip(ready).filter(|(_, ready)| **ready).map(|(at, _)| *at).collect();
+    }
+
+    /// Accepts connections, and receives from those that have something.
+    fn receive(&mut self, links: &mut dyn Links, now: &dyn Fn() -> Time, each: &mut Each<'_>) -> io::Result<()> {
+        let now = now();
+        if std::mem::take(&mut self.knocked) {
+            self.accept(links, now);
+        }
+        for at in std::mem::take(&mut self.ready) {
+            let Some(stream) = self.open.get_mut(&at) else { continue };
+            if stream.read(&mut self.buffer, |datagram| each(links, now, at, datagram)).is_err() {
+                self.end(at, links, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Links hear which streams have room.
+    fn send(&mut self, out: &mut Outbox, links: &mut dyn Links, now: Time) {
+        out.take_lanes(LinkId::is_stream, |to, datagram| {
+            if !self.opened(to, links, now).is_some_and(|stream| stream.push(datagram)) {
+                self.counted.lost += 1;
+            }
+        });
+        let ended: Vec<_> = self.open.iter_mut().filter_map(|(at, s)| s.write().err().map(|_| *at)).collect();
+        ended.into_iter().for_each(|at| self.end(at, links, now));
+        self.open.iter().for_each(|(at, stream)| links.set_room(*at, stream.has_room(), now));
+    }
+
+    /// Streams to neighbours that are up are opened again, strangers are closed.
+    fn on_tick(&mut self, links: &mut dyn Links, now: Time) {
         let due: Vec<_> = self
             .again
             .iter()
@@ -253,20 +257,9 @@ impl Streams {
         self.counted.strangers += strangers.len() as u64;
         strangers.into_iter().for_each(|at| self.end(at, links, now));
     }
-
-    fn end(&mut self, at: SocketAddr, links: &mut impl Links, now: Time) {
-        if self.open.remove(&at).is_some() {
-            self.counted.ended += 1;
-            links.on_end(at, now);
-        }
-    }
 }
 
 /// Whether nothing genuine has come by a stream that somebody has opened to us.
-fn is_stranger(at: SocketAddr, links: &impl Links) -> bool {
-    stream::neighbour(at).is_none() && !links.is_neighbour_at(at)
-}
-
-fn fd<T: AsFd>(of: &T) -> BorrowedFd<'_> {
-    of.as_fd()
+fn is_stranger(at: LinkId, links: &dyn Links) -> bool {
+    at.opened_to().is_none() && !links.is_neighbour_at(at)
 }

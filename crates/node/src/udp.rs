@@ -7,6 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
 
+use midpath_link::LinkId;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
 /// The longest piece that the kernel hands over, or takes: of 16 bits, with headers.
@@ -15,16 +16,16 @@ const LONGEST_SENT: usize = 65_000;
 /// Pieces taken with one system call. Ours: neighbours rarely are more, and each piece has a buffer.
 const PIECES: usize = 8;
 
-/// Datagrams to be sent: to each address in the order in which they came.
+/// Datagrams to be sent: by each link in the order in which they came.
 #[derive(Debug, Default)]
 pub struct Outbox {
     lanes: Vec<Lane>,
 }
 
-/// Datagrams to one address, one after the other.
+/// Datagrams by one link, one after the other.
 #[derive(Debug)]
 struct Lane {
-    to: SocketAddr,
+    to: LinkId,
     bytes: Vec<u8>,
     /// Where each of them ends.
     ends: Vec<usize>,
@@ -59,7 +60,8 @@ impl Lane {
 
 impl Outbox {
     /// One more.
-    pub fn push(&mut self, to: SocketAddr, datagram: &[u8]) {
+    pub fn push(&mut self, to: impl Into<LinkId>, datagram: &[u8]) {
+        let to = to.into();
         let lane = match self.lanes.iter().position(|lane| lane.to == to) {
             Some(at) => &mut self.lanes[at],
             None => {
@@ -72,15 +74,15 @@ impl Outbox {
     }
 
     /// All of them.
-    pub fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
+    pub fn datagrams(&self) -> impl Iterator<Item = (LinkId, &[u8])> {
         self.lanes.iter().flat_map(|lane| {
             let begins = std::iter::once(0).chain(lane.ends.iter().copied());
             begins.zip(&lane.ends).map(|(from, to)| (lane.to, &lane.bytes[from..*to]))
         })
     }
 
-    /// Hands out the datagrams to these addresses, and forgets them.
-    pub fn take_lanes(&mut self, which: impl Fn(SocketAddr) -> bool, mut each: impl FnMut(SocketAddr, &[u8])) {
+    /// Hands out the datagrams to these links, and forgets them.
+    pub fn take_lanes(&mut self, which: impl Fn(LinkId) -> bool, mut each: impl FnMut(LinkId, &[u8])) {
         for lane in self.lanes.extract_if(.., |lane| which(lane.to)) {
             let begins = std::iter::once(0).chain(lane.ends.iter().copied());
             begins.zip(&lane.ends).for_each(|(from, to)| each(lane.to, &lane.bytes[from..*to]));
@@ -92,7 +94,7 @@ impl Outbox {
         self.lanes.iter().all(|lane| lane.ends.is_empty())
     }
 
-    /// They have been sent. Addresses that had none this time are forgotten, the rest keeps its room.
+    /// They have been sent. Links that had none this time are forgotten, the rest keeps its room.
     fn clear(&mut self) {
         self.lanes.retain_mut(|lane| {
             let used = !lane.ends.is_empty();
@@ -157,6 +159,9 @@ pub struct Udp {
     state: Option<UdpSocketState>,
     buffers: Vec<[u8; PIECE]>,
     came: Vec<RecvMeta>,
+    /// Whether something may be there.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nodes run on Linux"))]
+    pub(crate) ready: bool,
     calls: Calls,
 }
 
@@ -175,7 +180,8 @@ impl Udp {
     fn with(socket: UdpSocket, state: Option<UdpSocketState>) -> io::Result<Udp> {
         socket.set_nonblocking(true)?;
         let pieces = if state.is_some() { PIECES } else { 1 };
-        Ok(Udp { socket, state, buffers: vec![[0; PIECE]; pieces], came: Vec::new(), calls: Calls::default() })
+        let (came, calls) = (Vec::new(), Calls::default());
+        Ok(Udp { socket, state, buffers: vec![[0; PIECE]; pieces], came, ready: false, calls })
     }
 
     /// What the kernel does for many datagrams at once.
@@ -237,11 +243,12 @@ impl Udp {
     /// that refuses) is lost, and reports will say so.
     pub fn send(&mut self, out: &mut Outbox) {
         for lane in &out.lanes {
+            let Some(to) = lane.to.udp() else { continue };
             let mut first = 0;
             while first < lane.ends.len() {
                 let row = lane.row(first, self.offload().sends);
                 first += row.count;
-                self.send_row(lane.to, &row);
+                self.send_row(to, &row);
             }
         }
         out.clear();
@@ -331,7 +338,7 @@ mod tests {
     #[test]
     fn a_row_is_of_one_size_but_for_its_last() {
         let mut out = Outbox::default();
-        let to = "127.0.0.1:9".parse().unwrap();
+        let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
         [100, 100, 60, 100, 200, 200, 0, 0].iter().for_each(|size| out.push(to, &vec![1; *size]));
         let rows = |most| {
             let (lane, mut first, mut rows) = (&out.lanes[0], 0, Vec::new());
@@ -356,7 +363,7 @@ mod tests {
     fn what_the_socket_refuses_is_counted() {
         let mut udp = Udp::new(bound()).unwrap();
         let mut out = Outbox::default();
-        out.push("[::1]:9".parse().unwrap(), b"no IPv6 from an IPv4 socket");
+        out.push("[::1]:9".parse::<SocketAddr>().unwrap(), b"no IPv6 from an IPv4 socket");
         udp.send(&mut out);
         assert_eq!((udp.calls().unsent, udp.calls().sent), (1, 0));
     }

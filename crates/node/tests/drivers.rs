@@ -107,7 +107,7 @@ fn every_byte_arrives_however_badly_the_driver_behaves() {
 /// and none sooner than links allow.
 #[test]
 fn every_byte_arrives_in_real_time_over_bytes() {
-    for scheme in ["newreno", "dctcp", "fcp", "inrpp"] {
+    at_once(&["newreno", "dctcp", "fcp", "inrpp"], |scheme| {
         let out =
             realtime::run(network(&scenario(scheme)), 2, Duration::from_secs(60)).expect("the loopback interface");
         let completed = [0, 1].map(|f| {
@@ -120,7 +120,16 @@ fn every_byte_arrives_in_real_time_over_bytes() {
         let least = 2.0 * BYTES as f64 * 8.0 / 20e6;
         assert!(completed[0].max(completed[1]) > least, "{scheme}: {completed:?}");
         assert_eq!(out.refused, 0, "{scheme}");
-    }
+    });
+}
+
+/// Real time passes for all of them together.
+fn at_once(schemes: &[&str], test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for scheme in schemes {
+            scope.spawn(|| test(scheme));
+        }
+    });
 }
 
 #[test]
@@ -180,7 +189,7 @@ fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
 /// The same over sockets. Without chaos first, so that the time that it takes means something.
 #[test]
 fn files_are_carried_byte_for_byte_over_sockets() {
-    for scheme in CARRY {
+    at_once(&CARRY, |scheme| {
         for chaos in [Chaos::default(), CHAOS] {
             let load = Load { files: files(SHORT), chaos };
             let limit = Duration::from_secs(120);
@@ -191,5 +200,5 @@ fn files_are_carried_byte_for_byte_over_sockets() {
             let last = [0, 1].map(|f| out.flow(FlowId(f)).completed.expect("complete").as_secs_f64());
             println!("{scheme}, {chaos:?}: {last:.2?} s, {} packets sent", out.sent);
         }
-    }
+    });
 }

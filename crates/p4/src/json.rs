@@ -1,4 +1,4 @@
-//! bmv2's JSON as it stands in the file. Keys that say nothing to an interpreter are not listed;
+//! bmv2's JSON as in the file. Keys that say nothing to an interpreter are not listed;
 //! values that only some programs have must be empty here.
 
 use serde::Deserialize;

@@ -9,9 +9,8 @@
 //! | `machine.rs` | a packet's way: parser, ingress, egress, deparser |
 //! | `crc.rs` | the hashes |
 //!
-//! What the interpreter does not know it refuses when it loads the program. Nothing is left out in
-//! silence. It runs one packet at a time, so its registers are never read between another packet's
-//! read and write.
+//! The interpreter refuses unknown constructs when it loads a program; nothing is silently ignored. It runs one
+//! packet at a time, so its registers are never read between another packet's read and write.
 
 mod crc;
 mod expression;

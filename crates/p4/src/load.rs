@@ -14,10 +14,10 @@ pub enum Error {
     #[error("not a bmv2 program: {0}")]
     Json(#[from] serde_json::Error),
     /// Something that this interpreter has not.
-    #[error("not known here: {0}")]
+    #[error("unsupported: {0}")]
     Unknown(String),
     /// A number with more than 127 bits.
-    #[error("a number has no room: {0}")]
+    #[error("a number does not fit: {0}")]
     Overflow(String),
     /// An index behind the end of a register array.
     #[error("register {0} has no index {1}")]
@@ -314,7 +314,7 @@ fn calculation(calculation: &json::Calculation, names: &Names) -> Result<Calcula
     };
     let input: Vec<usize> = calculation.input.iter().map(|i| names.target(i)).collect::<Result<_, _>>()?;
     if input.iter().any(|at| !names.fields[*at].bits.is_multiple_of(8)) {
-        return unknown(format!("{}: a hash of fields that are no whole bytes", calculation.name));
+        return unknown(format!("{}: a hash of fields that are not whole bytes", calculation.name));
     }
     Ok(Calculation { hash, input })
 }

@@ -2,7 +2,7 @@
 
 use midpath_p4::{Arrival, Departure, Machine, SWITCH};
 
-#[path = "../../ebpf/tests/common/frame.rs"]
+#[path = "../../ebpf/tests/linux/common/frame.rs"]
 #[allow(dead_code)]
 mod frame;
 

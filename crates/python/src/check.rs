@@ -1,4 +1,4 @@
-//! `midpath check`: what is wrong with files, without a run.
+//! `midpath check`: errors in files, without a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

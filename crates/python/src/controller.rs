@@ -1,4 +1,4 @@
-//! Congestion controllers written in Python: what they share with their sender, and what they are told.
+//! Congestion controllers written in Python: the shared state, and the arguments of callbacks.
 //!
 //! [`crate::plugin`] runs them as TCPs. Each class has the fields of the Rust type that it stands for,
 //! times in seconds.
@@ -113,12 +113,12 @@ impl Control {
 /// A number from 0 to `most`, whose errors say what it is.
 pub(crate) fn number(what: &str, unit: &str, value: &Bound<'_, PyAny>, most: f64) -> PyResult<f64> {
     let Ok(found) = value.extract::<f64>() else {
-        return Err(PyTypeError::new_err(format!("{what} is a number of {unit}, not {}", value.repr()?)));
+        return Err(PyTypeError::new_err(format!("{what} must be a number of {unit}, not {}", value.repr()?)));
     };
     if (0.0..=most).contains(&found) {
         return Ok(found);
     }
-    Err(PyValueError::new_err(format!("{what} is a number of {unit} from 0 to {most:e}, not {found}")))
+    Err(PyValueError::new_err(format!("{what} must be a number of {unit} from 0 to {most:e}, not {found}")))
 }
 
 /// When a connection has opened.

@@ -1,4 +1,4 @@
-//! The processor's counters, where the kernel lets us read them.
+//! Hardware counters, if the kernel permits reading them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -69,8 +69,10 @@ mod source {
     /// In the words of who can change it.
     fn why(error: &Error) -> String {
         match error.kind() {
-            ErrorKind::NotFound => "this machine has no hardware counters, or its hypervisor keeps them".into(),
-            ErrorKind::PermissionDenied => "the kernel forbids it: see /proc/sys/kernel/perf_event_paranoid".into(),
+            ErrorKind::NotFound => "no hardware counters, or the hypervisor hides them".into(),
+            ErrorKind::PermissionDenied => "not permitted by the kernel: see \
+                /proc/sys/kernel/perf_event_paranoid"
+                .into(),
             _ => error.to_string(),
         }
     }
@@ -82,7 +84,7 @@ mod source {
     pub(super) enum Counter {}
 
     pub(super) fn start(_: &str) -> Result<Counter, String> {
-        Err("counters are read on Linux only".into())
+        Err("counters are available on Linux only".into())
     }
 
     pub(super) fn stop(counter: &mut Counter) -> Result<(u64, u64, u64), String> {

@@ -1,4 +1,4 @@
-//! The one error that a user of the package meets.
+//! The package's exception.
 
 use midpath_sim::ScenarioError;
 use pyo3::prelude::*;

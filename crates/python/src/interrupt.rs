@@ -1,9 +1,8 @@
-//! Ctrl-C at any time: the simulator works on a thread of its own, and this one waits and listens
-//! to Python.
+//! Ctrl-C at any time: the simulator runs on its own thread, while this one waits and polls Python.
 //!
 //! While packets move, the simulator reports progress and can be told to stop. While a scenario is
-//! set up (a map of thousands of routers, a matrix of millions of flows) it does not. Then its
-//! thread is left behind: it ends at its next report.
+//! set up (a map of thousands of routers, a matrix of millions of flows) it does not. Then its thread is abandoned:
+//! it ends at its next report.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +51,7 @@ pub(crate) fn patiently<T: Send + 'static>(
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
                 Err(panic) => resume_unwind(panic),
-                Ok(()) => unreachable!("it has sent its result, or has panicked"),
+                Ok(()) => unreachable!("the thread has sent its result, or panicked"),
             },
         }
     }

@@ -74,7 +74,7 @@ pub mod _midpath {
         text, base_dir, *, scheme=None, seed=None, threads=1, wire=false, progress=None, policies=None, controllers=None,
         rows=None
     ))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[allow(clippy::too_many_arguments, reason = "Python keyword arguments")]
     fn run<'py>(
         py: Python<'py>,
         text: &str,
@@ -143,7 +143,7 @@ pub mod _midpath {
 
     /// A run that its progress callback stopped.
     fn interrupted() -> PyErr {
-        PyKeyboardInterrupt::new_err("the run was stopped")
+        PyKeyboardInterrupt::new_err("the run was interrupted")
     }
 
     /// Checks a scenario without running it.

@@ -1,4 +1,4 @@
-//! A run for what it costs: without tables, and with a word when each of its parts begins.
+//! A run for benchmarks: without tables, and with a callback at the start of each phase.
 
 use std::path::PathBuf;
 

@@ -36,11 +36,11 @@ impl NdnConsumer {
     ) -> PyResult<NdnConsumer> {
         let name = name::parse(object).map_err(|why| PyValueError::new_err(format!("{object}: {why}")))?;
         if name.is_empty() || window == 0 {
-            let what = if window == 0 { "window: take at least 1" } else { "say what is to be fetched" };
+            let what = if window == 0 { "window: must be at least 1" } else { "give the name of an object to fetch" };
             return Err(PyValueError::new_err(format!("{object}: {what}")));
         }
         let trust = match (key, certificate) {
-            (Some(_), Some(_)) => return Err(PyValueError::new_err("take a key or a certificate, not both")),
+            (Some(_), Some(_)) => return Err(PyValueError::new_err("pass a key or a certificate, not both")),
             (Some(key), None) => Trust::Shared(key),
             (None, Some(file)) => Certificate::read(&file)
                 .map(Trust::Certificate)
@@ -56,7 +56,7 @@ impl NdnConsumer {
         self.input.extend_from_slice(data);
         let mut frames = Frames::of(&self.input);
         for frame in frames.by_ref() {
-            let wrong = |why| PyConnectionError::new_err(format!("the forwarder sends what is no NDN: {why}"));
+            let wrong = |why| PyConnectionError::new_err(format!("the forwarder sent invalid NDN data: {why}"));
             // What is no packet is nobody's answer.
             let _ = self.consumer.receive(time(seconds), frame.map_err(wrong)?);
         }

@@ -1,9 +1,7 @@
-//! What a data packet and its ACK cost at both endpoints: two nodes joined by a wire that is a
-//! queue in memory.
+//! Cost of a data packet and its ACK at both endpoints: two nodes joined by an in-memory queue.
 //!
-//! `cargo bench -p midpath-schemes`. Prints nanoseconds per data packet; the two nodes' own work
-//! (forwarding, ports, timers, the packet pool) is in the figure, and the `udp` line is that work
-//! with almost no endpoint.
+//! `cargo bench -p midpath-schemes`. Prints nanoseconds per data packet; the figure includes the nodes' work
+//! (forwarding, ports, timers, packet pool); the `udp` line is that work with almost no endpoint.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 

@@ -1,4 +1,4 @@
-//! What a packet costs at a router with two ports: MIRCC's forwarder and ports, the same forwarder
+//! Cost of a packet at a router with two ports: MIRCC's forwarder and ports, the same forwarder
 //! over plain queues (`ndn`), and plain forwarding.
 //!
 //! `cargo bench -p midpath-schemes --bench forwarder`. An Interest comes in and goes out; after 256

@@ -194,11 +194,11 @@ impl Catalogue {
     /// names and tags of headers that both have.
     pub fn joined(mut self, other: Catalogue) -> Result<Catalogue, String> {
         if let Some(name) = other.names().find(|name| self.contains(name)) {
-            return Err(format!("two schemes are called `{name}`: give one of them another name"));
+            return Err(format!("two schemes are named `{name}`: give one another name"));
         }
         for (tag, header) in &other.headers {
             if let Some(taken) = self.headers.get(tag) {
-                return Err(format!("{taken} and {header} have the tag {tag}: give one of them another, 64 to 127"));
+                return Err(format!("{taken} and {header} have the same tag {tag}: give one another, 64 to 127"));
             }
         }
         self.builders.extend(other.builders);
@@ -342,10 +342,10 @@ mod tests {
         assert!(both.contains("mine") && both.contains("cubic") && both.description("mine").is_some());
         assert_eq!(both.build("mine", &json!({})).map(|_| ()).unwrap_err().message, "built");
         let refused = |other| both.clone().joined(other).map(|_| ()).unwrap_err();
-        assert!(refused(outside("mine")).contains("two schemes are called `mine`"));
-        assert!(refused(outside("cubic")).contains("two schemes are called `cubic`"));
+        assert!(refused(outside("mine")).contains("two schemes are named `mine`"));
+        assert!(refused(outside("cubic")).contains("two schemes are named `cubic`"));
         let tag = refused(outside("yours").with_header::<Tagged<64>>());
-        assert!(tag.contains("Tagged<64> and") && tag.contains("have the tag 64"), "{tag}");
+        assert!(tag.contains("Tagged<64> and") && tag.contains("have the same tag 64"), "{tag}");
         assert!(both.joined(outside("yours").with_header::<Tagged<65>>()).is_ok());
     }
 

@@ -1,8 +1,7 @@
-//! What a scheme says of itself, so that nobody else has to know it by name: reports, tables and
-//! the command read it.
+//! Descriptions of schemes, read by reports, tables and the command line, so that these need no code per scheme.
 //!
-//! Each scheme's folder has one such text, and the catalogue hands it out. A scheme from outside
-//! says as much with [`Catalogue::described`](crate::Catalogue::described).
+//! Each scheme's folder has one, and the catalogue returns it. External schemes provide theirs with
+//! [`Catalogue::described`](crate::Catalogue::described).
 
 use serde::Serialize;
 

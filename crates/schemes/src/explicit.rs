@@ -1,5 +1,4 @@
-//! What schemes whose packets carry numbers share: numbers of four bytes, as in the authors' headers
-//! of RCP and XCP.
+//! Shared by schemes with numeric headers: numbers of four bytes, as in the authors' headers of RCP and XCP.
 
 /// Writes numbers one after the other.
 #[inline]

@@ -1,18 +1,17 @@
 //! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters,
 //! equations, endpoints, ports, a description, tests beside the code.
 //!
-//! Four rooms are no schemes. They have what several share: `transport` a sender and a receiver over
-//! TCP's segments, `tunnel` links whose underlay is a TCP connection, `icn` names and what is asked
-//! for by them, `explicit` numbers that packets carry.
+//! Four folders are shared code: `transport` has a sender and a receiver of TCP segments, `tunnel` links over a TCP
+//! connection, `icn` forwarding and fetching by name, `explicit` numeric headers.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A
 //! scheme of your own needs no change here: implement that trait in your crate and add a builder
-//! with [`Catalogue::with`]. What each scheme is, needs and shows, it says itself: [`Description`].
+//! with [`Catalogue::with`]. Each scheme provides a [`Description`].
 //!
 //! What an outside crate needs is public, and nothing else: names, descriptions, tables of
 //! parameters ([`params`]), what a TCP with a congestion controller of your own is made of
-//! ([`controller`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature `internals` shows the
-//! insides to tests, benchmarks and fuzz targets; nothing there is promised.
+//! ([`controller`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature
+//! `internals` exposes the rest to tests, benchmarks and fuzz targets, without stability.
 
 // Without that feature, what only tests of other crates look at seems to be unused.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]

@@ -1,4 +1,4 @@
-//! Queues that mark by default, for transports that need marks: what a scenario's `[queue]` gets that names no AQM.
+//! Default AQMs for transports that need marks, if a scenario's `[queue]` names none.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the schemes' laboratories for tests share.
+//! Shared test harness of the schemes.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,4 @@
-//! Parts of the engine on their own: what a packet costs in the pool, at a port, on the wire
-//! format, in a histogram.
+//! Microbenchmarks of the engine: cost of a packet in the pool, at a port, in the wire format, in a histogram.
 
 use std::hint::black_box;
 

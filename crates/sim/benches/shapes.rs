@@ -1,5 +1,4 @@
-//! The engine's shape, settled by prototype: the same packets over the same chains of eight ports,
-//! three ways.
+//! Prototypes of the engine: the same packets over the same chains of eight ports, three ways.
 //!
 //! - `heap, two events`: a binary heap of events, one for the end of a transmission and one for the
 //!   arrival;
@@ -8,7 +7,7 @@
 //! - `windows`: no event queue: each port takes the arrivals of one window, no longer than the
 //!   links' delay, as a batch.
 //!
-//! All three compute every packet's times, and must agree on their sum. What came out is in
+//! All three compute every packet's times, and must agree on their sum. Results:
 //! checks/bench/README.md.
 
 use std::cmp::Reverse;

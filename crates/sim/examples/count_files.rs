@@ -1,6 +1,6 @@
-//! What the readers make of files, one line of JSON each, for `checks/files`:
+//! Counts of what the readers find in files, one line of JSON each, for `checks/files`:
 //! `cargo run -p midpath-sim --example count_files -- KIND FILE …`, where KIND is `topology`, `matrix`, `list`, or
-//! `sizes` (with a unit in bytes behind it, as in `sizes:1460`). A format is never said: it has to be found.
+//! `sizes` (with a unit in bytes behind it, as in `sizes:1460`). The format is always detected.
 
 use std::path::Path;
 

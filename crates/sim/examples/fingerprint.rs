@@ -1,11 +1,10 @@
-//! One line per run with a hash of all that it returns, to see whether a change left results as
-//! they were:
+//! One line per run with a hash of its results, to check that a change is bit-identical:
 //! `cargo run --release -p midpath-sim --example fingerprint -- [RANDOM [SUBSTRING]] > before`,
 //! then `diff before after`.
 //!
-//! Runs the shipped scenarios under every scheme that can take them, and RANDOM (300 unless said)
-//! random ones. The last hash leaves `events` out, which a change of timers may change. With
-//! SUBSTRING only those runs whose name contains it.
+//! Runs the shipped scenarios under every scheme that supports them, and RANDOM (default 300) random ones. The last
+//! hash leaves `events` out, which a change of timers may change. With SUBSTRING only those runs whose name contains
+//! it.
 #[path = "../tests/scenarios/common/scene.rs"]
 #[allow(dead_code)]
 mod scene;

@@ -1,8 +1,7 @@
-//! The engine: nodes in parts, which threads take one after another, in windows no longer than the
-//! delay between parts.
+//! The engine: nodes are grouped in parts, which threads process in windows no longer than the delay between parts.
 //!
-//! The result does not depend on the number of parts: what a node sees is its arrivals and wake-ups
-//! in order of (time, arrival before wake-up, port, order on the wire), and nothing else.
+//! The result does not depend on the number of parts: a node sees only its arrivals and wake-ups, ordered by (time,
+//! arrival before wake-up, port, order on the wire).
 
 mod arrival_heap;
 mod assemble;

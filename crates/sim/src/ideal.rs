@@ -1,9 +1,9 @@
 //! The ideal as a run: the fluid model on the scenario's topology, routes and flows, in the tables
 //! of any other run.
 //!
-//! Sizes are counted with headers, for those bytes cross the links; a flow's time begins with its
-//! first byte, without handshake, and ends when its last byte has crossed its last link:
-//! propagation and storing one packet at each hop are added to the fluid's time.
+//! Sizes include headers, as these bytes cross the links; a flow's time begins with its first byte, without
+//! handshake, and ends when its last byte has crossed its last link: propagation and storing one packet at each hop
+//! are added to the fluid's time.
 
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::roles::FlowReport;
@@ -30,11 +30,11 @@ fn capacities(setup: &Setup) -> Vec<f64> {
     links.iter().flat_map(|l| [l.rate_from(l.a).as_f64(), l.rate_from(l.b).as_f64()]).collect()
 }
 
-/// `[schemes.ideal]`: `fairness = "max-min"` (unless said) or `"proportional"`.
+/// `[schemes.ideal]`: `fairness = "max-min"` (default) or `"proportional"`.
 pub(crate) fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
     let Some(params) = setup.scenario.schemes.get(IDEAL) else { return Ok(Allocation::MaxMin) };
     if let Some(key) = params.as_object().and_then(|m| m.keys().find(|k| *k != "fairness")) {
-        return Err(SpecError::new(format!("schemes.ideal.{key}"), "unknown; the ideal takes `fairness`"));
+        return Err(SpecError::new(format!("schemes.ideal.{key}"), "unknown; `ideal` has the parameter `fairness`"));
     }
     match params.get("fairness").and_then(|f| f.as_str()) {
         None | Some("max-min") => Ok(Allocation::MaxMin),
@@ -91,7 +91,7 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
     };
     let caps = capacities(setup);
     let out = midpath_ideal::run(&caps, &fluid_flows(setup), &options)
-        .map_err(|e| SpecError::new("", format!("the ideal cannot be computed: {e}")))?;
+        .map_err(|e| SpecError::new("", format!("cannot compute the ideal: {e}")))?;
     let last = out.flows.iter().filter_map(|f| f.finish_s).fold(0.0, f64::max);
     let end = setup.scenario.stop.unwrap_or_else(|| Time::from_secs_f64(last));
     let mut reports = Reports::default();

@@ -1,7 +1,7 @@
 //! The packet-level simulator of Midpath: it owns [`midpath_core::node::Node`]s and runs them in
 //! virtual time.
 //!
-//! [`run_text`] takes a scenario from text to tables; [`engine::Engine`] is the machine underneath.
+//! [`run_text`] takes a scenario from text to tables; [`engine::Engine`] runs it.
 
 mod check;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! Measurement: what flows, ports and series show, and the summary.
+//! Measurement: tables of flows and ports, time series, and the summary.
 
 mod bound;
 mod capacity;

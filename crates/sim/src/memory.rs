@@ -1,4 +1,4 @@
-//! How much memory there is, so that a run that cannot fit is refused and not killed.
+//! Available memory, so that a run that cannot fit is refused rather than killed.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a run returns: a JSON document, tables by column, and files as bytes.
+//! Output of a run: a JSON document, tables by column, and files as bytes.
 
 use std::fmt;
 

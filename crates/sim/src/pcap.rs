@@ -1,5 +1,5 @@
 //! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers only, times to
-//! the nanosecond. On demand also what is dropped there. With a trace each packet has its number in it.
+//! the nanosecond. Optionally with dropped packets. With a trace, each packet has its trace number.
 
 use midpath_core::packet::{NodeId, Packet, PortId};
 use midpath_core::units::Time;

@@ -128,7 +128,7 @@ pub fn run_in_pieces(
     if !watch(Phase::Build) {
         return Ok(None);
     }
-    #[expect(clippy::disallowed_methods, reason = "how long a run took is reported, and nothing depends on it")]
+    #[expect(clippy::disallowed_methods, reason = "the wall time is reported only")]
     let began = Instant::now();
     let finished = if setup.scenario.scheme == IDEAL {
         if options.wire {

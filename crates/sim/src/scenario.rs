@@ -71,7 +71,7 @@ pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         )));
     }
     if let Some((key, line, written)) = lines::not_finite(text) {
-        let message = format!("`{written}` is no number that can be used here: write a finite one");
+        let message = format!("`{written}` is not a finite number");
         return Err(ScenarioError { key, line: Some(line), message });
     }
     toml::from_str(text).map_err(|e| {
@@ -242,10 +242,7 @@ mod tests {
     #[test]
     fn what_is_no_number_is_named_as_it_is_written() {
         let error = parse("seed = 1\n[schemes.cubic]\nbeta = nan\n").expect_err("not a number");
-        assert_eq!(
-            error.to_string(),
-            "line 3: schemes.cubic.beta: `nan` is no number that can be used here: write a finite one"
-        );
+        assert_eq!(error.to_string(), "line 3: schemes.cubic.beta: `nan` is not a finite number");
         let error = parse("[[flow]]\nweight = -inf\ntitle = \"x\"\n").expect_err("not finite");
         assert!(error.to_string().starts_with("line 2: flow[0].weight: `-inf`"), "{error}");
     }

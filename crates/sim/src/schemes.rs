@@ -1,4 +1,4 @@
-//! What schemes say of themselves, as JSON: for `run.json`, and for `midpath schemes`.
+//! Descriptions of schemes as JSON, for `run.json` and `midpath schemes`.
 
 use midpath_schemes::Catalogue;
 use serde_json::{Map, Value, json};

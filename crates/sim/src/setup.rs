@@ -1,5 +1,4 @@
-//! From a scenario to everything a run needs: topology, routes, flows, schemes, queues, faults,
-//! nodes.
+//! Builds everything a run needs from a scenario: topology, routes, flows, schemes, queues, faults, nodes.
 
 mod all_flows;
 mod deploy;
@@ -298,13 +297,13 @@ impl Setup {
             return refused(format!("`{IDEAL}` is a fluid model and has no queues"));
         }
         if asked.peek().is_none() {
-            return refused("no port has `[queue]`: each is given another by name".to_owned());
+            return refused("no port uses `[queue]`: each has a named one".to_owned());
         }
         let mut seen = BTreeSet::new();
         let sorts = asked.filter(|(n, p)| seen.insert((self.deployment.of(*n, *p), self.topology.is_host(*n))));
         for (n, port) in sorts {
             if let Some(scheme) = self.replacing(n, port, catalogue) {
-                return refused(format!("`{queue}` has no AQM, and ports of `{scheme}` bring one of their own then"));
+                return refused(format!("`{queue}` has no AQM, and ports of `{scheme}` then run their own"));
             }
         }
         Ok(())
@@ -537,7 +536,7 @@ impl Setup {
     fn check_host_jitter(&self) -> Result<(), SpecError> {
         let Some(most) = self.scenario.host_jitter else { return Ok(()) };
         if most.is_zero() {
-            return Err(SpecError::new("host_jitter", "must be above zero; without it hosts add no delay"));
+            return Err(SpecError::new("host_jitter", "must be above zero; leave it out for no jitter"));
         }
         check_delay("host_jitter", most)?;
         let own = |n: usize| self.topology.ports(n).iter().map(move |p| (p.link as usize, n));

@@ -24,7 +24,7 @@ pub fn drop_edge_links(draft: &mut Draft, edge_degree: usize) {
     draft.links.retain(|l| !(edge[l.a] && edge[l.b]));
     let dropped = before - draft.links.len();
     if dropped > 0 {
-        draft.notes.push(format!("{dropped} links between edge routers left out"));
+        draft.notes.push(format!("{dropped} links between edge routers removed"));
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
             unused: vec![],
         };
         drop_edge_links(&mut d, EDGE_DEGREE);
-        assert_eq!((d.links.len(), &d.notes[..]), (6, &["2 links between edge routers left out".to_owned()][..]));
+        assert_eq!((d.links.len(), &d.notes[..]), (6, &["2 links between edge routers removed".to_owned()][..]));
         d.keep_largest_component();
         assign(&mut d, EDGE_DEGREE);
         let count = |class: &str| d.nodes.iter().filter(|n| n.class.as_deref() == Some(class)).count();

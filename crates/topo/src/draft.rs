@@ -102,7 +102,7 @@ impl Draft {
         self.links.retain(|l| l.a != l.b);
         let dropped = before - self.links.len();
         if dropped > 0 {
-            self.notes.push(format!("{dropped} links from a node to itself left out"));
+            self.notes.push(format!("{dropped} self-links removed"));
         }
     }
 
@@ -126,7 +126,7 @@ impl Draft {
         if parts.len() > 1 {
             let left = self.nodes.len() - parts[0].len();
             self.retain(|n| parts[0].binary_search(&n).is_ok());
-            self.notes.push(format!("{left} nodes outside the largest connected part left out"));
+            self.notes.push(format!("{left} nodes outside the largest connected part removed"));
         }
     }
 

@@ -322,8 +322,8 @@ fn check_link(link: &LinkInfo, nodes: &[NodeInfo]) -> Result<(), SpecError> {
 pub fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
     match rate {
         Some(Rate::ZERO) => Err(SpecError::new(key, "a link needs a rate above zero, such as \"10 Mbps\"")),
-        Some(rate) if rate < MIN_RATE => Err(SpecError::new(key, format!("{rate} is less than {MIN_RATE}, the least"))),
-        Some(rate) if rate > MAX_RATE => Err(SpecError::new(key, format!("{rate} is more than {MAX_RATE}, the most"))),
+        Some(rate) if rate < MIN_RATE => Err(SpecError::new(key, format!("{rate} is below the minimum, {MIN_RATE}"))),
+        Some(rate) if rate > MAX_RATE => Err(SpecError::new(key, format!("{rate} is above the maximum, {MAX_RATE}"))),
         _ => Ok(()),
     }
 }
@@ -332,7 +332,7 @@ pub fn check_rate(key: &str, rate: Option<Rate>) -> Result<(), SpecError> {
 pub fn check_delay(key: &str, delay: Time) -> Result<(), SpecError> {
     match delay {
         Time::ZERO => Err(SpecError::new(key, "a link needs a delay above zero, such as \"1 us\"")),
-        delay if delay > MAX_DELAY => Err(SpecError::new(key, format!("{delay} is more than {MAX_DELAY}, the most"))),
+        delay if delay > MAX_DELAY => Err(SpecError::new(key, format!("{delay} is above the maximum, {MAX_DELAY}"))),
         _ => Ok(()),
     }
 }
@@ -359,7 +359,7 @@ pub(crate) fn check_mtu(key: &str, mtu: Option<u32>) -> Result<(), SpecError> {
 pub(crate) fn check_weight(key: &str, weight: Option<f64>) -> Result<(), SpecError> {
     match weight {
         Some(w) if !(w.is_finite() && w > 0.0 && w <= 1e9) => {
-            Err(SpecError::new(key, format!("{w} is not a weight; write a number above 0 and up to 1e9")))
+            Err(SpecError::new(key, format!("{w} is not a weight; write a number above 0 and at most 1e9")))
         }
         _ => Ok(()),
     }
@@ -369,7 +369,7 @@ pub(crate) fn check_weight(key: &str, weight: Option<f64>) -> Result<(), SpecErr
 pub(crate) fn check_corruption(key: &str, corruption: Option<f64>) -> Result<(), SpecError> {
     match corruption {
         Some(p) if !(0.0..1.0).contains(&p) => {
-            Err(SpecError::new(key, format!("{} % is not a share from 0 to below 100 %", 100.0 * p)))
+            Err(SpecError::new(key, format!("{} % is out of range; accepted is 0 to below 100 %", 100.0 * p)))
         }
         _ => Ok(()),
     }

@@ -30,28 +30,27 @@ pub enum ArrivalSpec {
         /// Arrivals per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
-        /// Or the offered load, a share of `load_of`; above 1 is overload.
+        /// Offered load instead, a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// Reference of the load: hosts, receivers, matrix, link:a>b, or a rate.
+        /// Reference of the load.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
         /// Each arrival starts a flow on every pair of the matrix (incast query).
         #[serde(default)]
         rounds: bool,
     },
-    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): Poisson bursts of constant rate
-    /// (UDP) with Pareto duration of shape 3 − 2 · hurst, starting empty. For Poisson arrivals of
-    /// Pareto *sizes* under congestion control (the INRPP paper's "PPBP", §IV-B) use `poisson` with
-    /// Pareto `sizes`.
+    /// Poisson Pareto burst process (Zukerman, Neame, Addie 2003): Poisson bursts of constant rate (UDP) with Pareto
+    /// duration of shape 3 − 2 · hurst, starting empty. The INRPP paper's "PPBP" (§IV-B) is `poisson` with Pareto
+    /// `sizes`.
     Ppbp {
         /// Bursts per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
-        /// Or the offered load: a share of `load_of`.
+        /// Offered load instead, a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
-        /// Reference of the load: hosts, receivers, matrix, link:a>b, or a rate.
+        /// Reference of the load.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load_of: Option<String>,
         /// Hurst parameter of the traffic, between 0.5 and 1.
@@ -136,8 +135,7 @@ impl std::str::FromStr for LoadOf {
     }
 }
 
-const NO_RATES: &str =
-    "the matrix states no rates; give a rate such as \"10 Gbps\", the total that `load` is a share of";
+const NO_RATES: &str = "the matrix has no rates; give a rate such as \"10 Gbps\", the total that `load` refers to";
 
 impl LoadOf {
     /// The capacity in bits per second for flows between the pairs of `matrix`.
@@ -168,9 +166,13 @@ impl Intensity<'_> {
     /// Arrivals per second, when each brings `bytes` on average.
     pub(crate) fn per_s(&self, bytes: f64, matrix: &Matrix<'_>, links: &dyn LinkRates) -> Result<f64, SpecError> {
         match (self.rate_per_s, self.load) {
-            (Some(rate), None) if self.load_of.is_some() => {
-                Err(SpecError::new("load_of", format!("goes with `load`; the rate is {rate} arrivals per second")))
-            }
+            (Some(rate), None) if self.load_of.is_some() => Err(SpecError::new(
+                "load_of",
+                format!(
+                    "applies to `load` only; the rate is {rate} arrivals per \
+                    second"
+                ),
+            )),
             (Some(rate), None) => above(rate, 0.0, "rate_per_s"),
             (None, Some(load)) => {
                 let default = if matrix.total_bps().is_some() { "matrix" } else { "hosts" };

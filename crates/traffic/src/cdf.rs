@@ -43,9 +43,9 @@ fn rows(text: &str) -> Result<Vec<(usize, Vec<f64>)>, CdfError> {
         let number = |f: &&str| {
             let message = |why: &str| CdfError { line: i + 1, message: format!("`{}` {why}", short(f)) };
             if f.contains(',') {
-                return Err(message("may be a thousand or a fraction: write numbers with a point, or with none"));
+                return Err(message("is ambiguous (thousands or fraction): write numbers with a point, or with none"));
             }
-            f.parse::<f64>().map_err(|_| message("is no number; a line is `size_bytes percent`"))
+            f.parse::<f64>().map_err(|_| message("is not a number; a line is `size_bytes percent`"))
         };
         rows.push((i + 1, fields.iter().map(number).collect::<Result<Vec<f64>, _>>()?));
     }
@@ -78,7 +78,7 @@ impl EmpiricalCdf {
     }
 
     /// Reads lines `size percent`, apart by white space or commas, with sizes in units of so many
-    /// bytes (1 unless said); `#` starts a comment, and words in the first line are headings. The
+    /// bytes (default 1); `#` starts a comment, and words in the first line are headings. The
     /// last line is 100 percent (or 1, when shares are given as fractions); sizes and shares never
     /// fall.
     ///
@@ -94,11 +94,11 @@ impl EmpiricalCdf {
             let wrong = |message: String| CdfError { line: *line, message };
             let first = rows[0].1.len();
             if fields.len() != first {
-                return Err(wrong(format!("{} columns, the lines before have {first}", fields.len())));
+                return Err(wrong(format!("{} columns; earlier lines have {first}", fields.len())));
             }
             let point = Self::point(fields, unit).map_err(wrong)?;
             if points.last().is_some_and(|last| point.0 < last.0 || point.1 < last.1) {
-                return Err(wrong("sizes and percentages must not fall".to_owned()));
+                return Err(wrong("sizes and percentages must not decrease".to_owned()));
             }
             points.push(point);
         }
@@ -114,8 +114,8 @@ impl EmpiricalCdf {
             (&[size, share], _) | (&[size, _, share], Some(_)) => (size * unit.unwrap_or(1.0), share),
             ([_, _, _], None) => {
                 return Err(
-                    "3 columns, as ns-2 and pFabric write them: size, a number without meaning, share. Sizes may \
-                            be packets there: say what 1 is, unit = \"1460 B\" or unit = \"1 B\""
+                    "3 columns, as in ns-2 and pFabric: size, an unused number, share. Sizes may be in packets: \
+                        set unit = \"1460 B\" or unit = \"1 B\""
                         .to_owned(),
                 );
             }
@@ -143,15 +143,15 @@ impl EmpiricalCdf {
             return Ok(nearer.clone());
         }
         Err(format!(
-            "a number alone is the mean, and {stated} bytes is not that of the lines below: {:.0} with steps, {:.0} without; \
-             take it out if it is something else",
+            "a single number is the mean, and {stated} bytes differs from that of the lines below: {:.0} with \
+                steps, {:.0} without; remove it if it is something else",
             steps.mean(),
             self.mean()
         ))
     }
 
     fn normalise(mut points: Vec<(f64, f64)>) -> Result<EmpiricalCdf, &'static str> {
-        let (size, total) = *points.last().ok_or("no point at all; write lines `size_bytes percent`")?;
+        let (size, total) = *points.last().ok_or("no points; write lines `size_bytes percent`")?;
         if total != 100.0 && total != 1.0 {
             return Err("the last percentage must be 100 (or 1 for fractions)");
         }
@@ -268,14 +268,14 @@ mod tests {
     #[test]
     fn what_is_found_is_said() {
         for (text, line, message) in [
-            ("1 1 0.15\n10 1 1\n", 1, "3 columns, as ns-2 and pFabric"),
+            ("1 1 0.15\n10 1 1\n", 1, "3 columns, as in ns-2 and pFabric"),
             ("1 2 3 4\n", 1, "4 columns"),
             ("1460\n", 1, "1 columns"),
-            ("0 0\n1460 0,15\n", 2, "`0,15` may be a thousand or a fraction"),
-            ("0 0\n1460;0,15\n", 2, "may be a thousand"),
-            ("0 0\nmany 100\n", 2, "`many` is no number"),
-            ("0 0\n10 50 3\n", 2, "3 columns, the lines before have 2"),
-            ("5000\n0 0\n1000 1\n", 1, "a number alone is the mean"),
+            ("0 0\n1460 0,15\n", 2, "`0,15` is ambiguous"),
+            ("0 0\n1460;0,15\n", 2, "is ambiguous"),
+            ("0 0\nmany 100\n", 2, "`many` is not a number"),
+            ("0 0\n10 50 3\n", 2, "3 columns; earlier lines have 2"),
+            ("5000\n0 0\n1000 1\n", 1, "a single number is the mean"),
             ("0 0\n10 101\n", 2, "shares up to 100"),
         ] {
             let e = EmpiricalCdf::parse(text).expect_err(text);

@@ -2,7 +2,7 @@
 //!
 //! As `ConnectionMatrix::load` of Broadcom/csg-htsim reads it (commit 841d9e7): `src->dst` and then words with a number
 //! each: `start` in picoseconds (its Swift alone takes microseconds), `size` in bytes (0: without end), `id`, `prio`.
-//! Triggers (a connection begins when another is done) and failures have no place in a list, and are refused.
+//! Triggers (a connection starts when another ends) and failures have no place in a list, and are refused.
 
 use crate::flow::MAX_FLOWS;
 use crate::list::{Lines, ListError, ListedFlow, error};
@@ -65,18 +65,18 @@ impl<'a> ConnectionList<'a> {
 }
 
 const NO_TRIGGERS: &str =
-    "a connection begins when another is done (`trigger`), which a list has no word for: give each a `start`";
-const NO_FAILURES: &str = "a link fails here, which a list has no word for: write it as `[[vary]]` of the scenario";
+    "a connection starts when another ends (`trigger`), which is not supported: give each a `start`";
+const NO_FAILURES: &str = "a link failure, which is not supported in a list: write it as `[[vary]]` in the scenario";
 
 fn whole(word: &str, line: u64) -> Result<u64, ListError> {
-    word.parse().map_err(|_| error(line, format!("`{}` is no whole number", short(word))))
+    word.parse().map_err(|_| error(line, format!("`{}` is not a whole number", short(word))))
 }
 
 /// `0->1` and what follows it.
 fn connection(ends: &str, words: &[&str], nodes: u64, line: u64) -> Result<ListedFlow, ListError> {
     let host = |word: &str| match whole(word, line)? {
         n if n < nodes => Ok(n.to_string()),
-        n => Err(error(line, format!("host {n}; there are {nodes}, from 0 on"))),
+        n => Err(error(line, format!("host {n}; there are {nodes}, counted from 0"))),
     };
     let (src, dst) = ends.split_once("->").unwrap_or((ends, ""));
     let (mut size, mut start) = (None, None);
@@ -111,7 +111,7 @@ fn connection(ends: &str, words: &[&str], nodes: u64, line: u64) -> Result<Liste
 
 fn picoseconds(word: &str, line: u64) -> Result<Time, ListError> {
     let picoseconds = word.parse::<f64>().ok().filter(|ps| (0.0..=MAX_START).contains(ps));
-    let wrong = || error(line, format!("start `{}` is no number of picoseconds from 0 to 1e18", short(word)));
+    let wrong = || error(line, format!("start `{}` is not a number of picoseconds from 0 to 1e18", short(word)));
     picoseconds.map(|ps| Time(ps.round() as u64)).ok_or_else(wrong)
 }
 
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn what_has_no_place_in_a_list_is_refused_with_its_line() {
         for (text, line, message) in [
-            ("Nodes 2\nConnections 1\nTriggers 1\n", 3, "begins when another is done"),
-            ("Nodes 2\nConnections 1\n0->1 id 1 trigger 1 size 9\n", 3, "begins when another is done"),
-            ("Nodes 2\nConnections 1\n0->1 start 0 size 9 send_done_trigger 1\n", 3, "begins when another is done"),
+            ("Nodes 2\nConnections 1\nTriggers 1\n", 3, "starts when another ends"),
+            ("Nodes 2\nConnections 1\n0->1 id 1 trigger 1 size 9\n", 3, "starts when another ends"),
+            ("Nodes 2\nConnections 1\n0->1 start 0 size 9 send_done_trigger 1\n", 3, "starts when another ends"),
             ("Nodes 2\nConnections 1\nFailures 1\n", 3, "`[[vary]]`"),
             ("Nodes 2\nConnections 1\n0->2 start 0 size 9\n", 3, "host 2; there are 2"),
             ("Nodes 2\nConnections 1\n0->1 size 9\n", 3, "without `start`"),
             ("Nodes 2\nConnections 1\n0->1 start 0\n", 3, "without `size`"),
-            ("Nodes 2\nConnections 1\n0->1 start -1 size 9\n", 3, "no number of picoseconds"),
+            ("Nodes 2\nConnections 1\n0->1 start -1 size 9\n", 3, "not a number of picoseconds"),
             ("Nodes 2\nConnections 1\n0->1 start 0 size 9 color 3\n", 3, "`color` is not"),
             ("Nodes 2\nConnections 1\n0->1 start\n", 3, "`start` is not"),
             ("Nodes 2\nConnections 2\n0->1 start 0 size 9\n", 3, "ends after 1 of 2"),

@@ -17,12 +17,13 @@ pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
         return crate::sndlib::json(list);
     }
     let rows = graph.get("graph").and_then(|g| g.get("demands")).and_then(Value::as_object);
-    let rows = rows.ok_or_else(|| error(1, "no `graph.demands`: from, to and amount, as topohub writes them"))?;
+    let rows = rows.ok_or_else(|| error(1, "no `graph.demands` (from, to and amount, as in topohub)"))?;
     let names = Names::new(&graph, rows)?;
     let mut found = Entries { both_ways: true, ..Entries::default() };
     for (from, row) in rows {
         for (to, amount) in receivers(from, row)? {
-            let amount = amount.as_f64().ok_or_else(|| error(1, format!("demand `{from}` to `{to}` is no number")))?;
+            let amount =
+                amount.as_f64().ok_or_else(|| error(1, format!("demand `{from}` to `{to}` is not a number")))?;
             found.add(names.of(from), names.of(to), amount, 1)?;
         }
     }
@@ -30,7 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
 }
 
 fn receivers<'a>(from: &str, row: &'a Value) -> Result<&'a Map<String, Value>, ListError> {
-    row.as_object().ok_or_else(|| error(1, format!("demands of `{}` are no object", short(from))))
+    row.as_object().ok_or_else(|| error(1, format!("demands of `{}` are not an object", short(from))))
 }
 
 /// Names of nodes by the keys of demands.
@@ -57,9 +58,7 @@ impl Names {
         match (no_id, no_name) {
             // Without nodes there is nothing to compare with; a number is then most likely an id.
             _ if by_id.is_empty() => match keys.iter().find(|key| key.parse::<u64>().is_ok()) {
-                Some(key) => {
-                    Err(error(1, format!("demand of `{key}`, which may be an id or a name: the file has no `nodes`")))
-                }
+                Some(key) => Err(error(1, format!("demand of `{key}`: an id or a name? The file has no `nodes`"))),
                 None => Ok(Names::Same),
             },
             (None, Some(_)) => Ok(Names::OfIds(by_id)),
@@ -85,8 +84,8 @@ impl Names {
 
 fn either(key: &str, name: &str) -> String {
     format!(
-        "demand of `{0}`, which is the name of one node and the id of `{1}`, and all other keys can be both, too; rename \
-         the nodes, or write the demands as CSV",
+        "demand of `{0}`, which is the name of one node and the id of `{1}`, and all other keys are ambiguous \
+            too; rename the nodes, or write the demands as CSV",
         short(key),
         short(name)
     )
@@ -98,8 +97,8 @@ fn stray(key: &str) -> String {
 
 fn mixed(no_id: &str, no_name: &str) -> String {
     format!(
-        "demands of both `{}`, which is no id, and `{}`, which is no name of one of its `nodes`: keys are all ids or all \
-         names",
+        "demands of both `{}`, which is not an id, and `{}`, which is not a name of its `nodes`: keys must be \
+            all ids or all names",
         short(no_id),
         short(no_name)
     )
@@ -162,10 +161,10 @@ mod tests {
         let swapped = [("0", "1"), ("1", "0")];
         for (nodes, demand, message) in [
             (&swapped[..], ("0", "1", 1.0), "is the name of one node and the id of `1`"),
-            (&[("0", "A"), ("1", "B")], ("0", "B", 1.0), "keys are all ids or all names"),
+            (&[("0", "A"), ("1", "B")], ("0", "B", 1.0), "keys must be all ids or all names"),
             (&[("0", "A"), ("1", "B")], ("0", "7", 1.0), "`7`"),
             (&[("0", "A")], ("A", "x", 1.0), "`x`, which is neither the id nor the name"),
-            (&[], ("0", "1", 1.0), "the file has no `nodes`"),
+            (&[], ("0", "1", 1.0), "The file has no `nodes`"),
         ] {
             let e = parse(&file(nodes, &[demand])).expect_err(message);
             assert!(e.message.contains(message), "{e}");

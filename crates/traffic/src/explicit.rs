@@ -22,7 +22,7 @@ pub struct ExplicitFlow {
     /// Payload. Without it the flow runs until `stop`, or the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Start time; at once unless said.
+    /// Start time; default at once.
     #[serde(default)]
     pub start: Time,
     /// End time.
@@ -31,21 +31,21 @@ pub struct ExplicitFlow {
     /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Group in results; "flows" unless said.
+    /// Group in results; default "flows".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Budget name (`schemes.fcp.groups`). Default: its group if named there, else the host's
     /// remainder. Results are grouped by `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
-    /// Number of such flows; 1 unless said.
+    /// Number of such flows; default 1.
     #[serde(default = "one")]
     pub count: u64,
     /// Constant rate (UDP); with a `scheme` that reads it (`midpath schemes`), the flow's maximum
     /// rate. Others refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Weight, if the scheme or the ideal has weights; 1 unless said.
+    /// Weight, if the scheme or the ideal has weights; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// Random start delay, uniform up to this.
@@ -127,7 +127,7 @@ impl ExplicitFlow {
         let node = |(i, name): (usize, &String)| {
             let key = format!("replicas[{i}]");
             let node = cx.hosts.find(name).map_err(|m| SpecError::new(key.clone(), m))?.node;
-            let message = || format!("`{name}` has it, and would fetch it");
+            let message = || format!("`{name}` already has the object that it would fetch");
             if node == dst { Err(SpecError::new(key, message())) } else { Ok(node) }
         };
         let nodes = self.replicas.iter().enumerate().map(node).collect::<Result<Arc<[u32]>, _>>()?;
@@ -137,13 +137,10 @@ impl ExplicitFlow {
     fn check_amounts(&self) -> Result<(), SpecError> {
         let latest = self.start.saturating_add(self.jitter);
         if self.size == Some(Bytes::ZERO) {
-            return Err(SpecError::new("size", "a flow moves at least 1 B; leave `size` out for a flow without end"));
+            return Err(SpecError::new("size", "must be at least 1 B; leave `size` out for a flow without end"));
         }
         if self.rate == Some(Rate::ZERO) {
-            return Err(SpecError::new(
-                "rate",
-                "a constant rate is above zero; leave `rate` out for a flow of a scheme",
-            ));
+            return Err(SpecError::new("rate", "must be above zero; leave `rate` out for a flow of a scheme"));
         }
         if self.count == 0 {
             return Err(SpecError::new("count", "at least 1"));

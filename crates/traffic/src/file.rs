@@ -46,7 +46,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, Error> {
 /// Spreadsheets are archives (`.xlsx`, `.ods`) or OLE's compound files (`.xls`).
 fn refuse_spreadsheets(head: &[u8]) -> Result<(), Error> {
     if head.starts_with(b"PK\x03\x04") || head.starts_with(b"\xd0\xcf\x11\xe0") {
-        let message = "a spreadsheet (.xlsx, .ods, .xls), which is not read: save the sheet as CSV and name that file";
+        let message = "a spreadsheet (.xlsx, .ods, .xls) is not supported: save the sheet as CSV and name that file";
         return Err(Error::new(ErrorKind::InvalidData, message));
     }
     Ok(())

@@ -146,14 +146,14 @@ impl Room {
         key: &str,
     ) -> Result<(), SpecError> {
         let why = if flows > MAX_FLOWS {
-            format!("a run has {MAX_FLOWS} at most")
+            format!("a run may have at most {MAX_FLOWS}")
         } else if bytes > self.free {
             let (each, free) = (self.each(come), self.free as f64 / 1e9);
-            format!("they take {each} B of memory each, and {free:.1} GB are free here")
+            format!("each needs {each} B of memory, and {free:.1} GB are free")
         } else {
             return Ok(());
         };
-        Err(SpecError::new(key, format!("{} flows; {why}; ask for fewer flows, a lower rate or less time", say())))
+        Err(SpecError::new(key, format!("{} flows; {why}; reduce the flows, the rate or the time", say())))
     }
 }
 
@@ -183,6 +183,6 @@ mod tests {
         let e = budget.take(1, Come::Together, "count").expect_err("no room");
         assert!(e.key == "count" && e.message.starts_with("more than 32 flows; they take 2000 B"), "{e}");
         let e = Room::MAX.admit(MAX_FLOWS + 1, Come::Apart, || "about 5".to_owned(), "flows").expect_err("too many");
-        assert!(e.message.starts_with("about 5 flows; a run has 50000000 at most"), "{e}");
+        assert!(e.message.starts_with("about 5 flows; a run may have at most 50000000"), "{e}");
     }
 }

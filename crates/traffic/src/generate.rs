@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
     fn objects(&self) -> Result<Option<Objects>, SpecError> {
         let Some(spec) = &self.spec.objects else { return Ok(None) };
         if self.spec.sizes.is_none() {
-            return Err(SpecError::new("objects", "goes with `sizes`, which these arrivals don't take"));
+            return Err(SpecError::new("objects", "applies to `sizes`, which these arrivals do not take"));
         }
         let objects = Objects::new(spec, self.terms.group.clone(), self.stream(Purpose::Objects));
         objects.map(Some).map_err(|e| e.under("objects"))
@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
     }
 
     fn sizes(&self) -> Result<SizeSampler, SpecError> {
-        let example = "needed with these arrivals: { kind = \"fixed\", size = \"1 MB\" } or another distribution";
+        let example = "required with these arrivals: { kind = \"fixed\", size = \"1 MB\" } or another distribution";
         let sizes = self.spec.sizes.as_ref().ok_or_else(|| SpecError::new("sizes", example))?;
         sizes.sampler(self.cx.base_dir).map_err(|e| e.under("sizes"))
     }
@@ -215,7 +215,11 @@ impl<'a> Run<'a> {
 
     fn ppbp(&mut self, rate: Intensity<'_>, bursts: &Bursts, matrix: &Matrix<'_>) -> Result<(), SpecError> {
         if self.spec.sizes.is_some() {
-            return Err(SpecError::new("sizes", "PPBP arrivals bring their own; leave `sizes` out, or use `poisson`"));
+            return Err(SpecError::new(
+                "sizes",
+                "PPBP arrivals have their own sizes; leave `sizes` out, or use \
+                `poisson`",
+            ));
         }
         let scheme = self.spec.scheme.as_deref();
         self.cx.check_read(scheme, [("rate", true)]).map_err(|e| SpecError::new("arrivals.burst_rate", e.message))?;
@@ -268,7 +272,7 @@ impl<'a> Run<'a> {
         let of_matrix = matrix.total_bps().map(|bps| format!("the matrix adds up to {}: ", Rate(bps as u64)));
         let hint = of_matrix.as_ref().map_or("", |_| "; are its numbers Mbps?");
         let message =
-            format!("{}{expected:.1e} arrivals are to be expected in {span}{hint}", of_matrix.as_deref().unwrap_or(""));
+            format!("{}{expected:.1e} arrivals are expected in {span}{hint}", of_matrix.as_deref().unwrap_or(""));
         Err(SpecError::new("arrivals", message))
     }
 
@@ -277,7 +281,7 @@ impl<'a> Run<'a> {
         if at == Time::MAX && self.end == Time::MAX {
             return Err(SpecError::new(
                 "arrivals",
-                "too rare: the flows asked for take longer than the clock's 213 days",
+                "too rare: the requested flows take longer than the clock's 213 days",
             ));
         }
         Ok(())
@@ -352,7 +356,7 @@ impl<'a> Run<'a> {
         let unused =
             [("sizes", spec.sizes.is_some()), ("matrix", spec.matrix.is_some()), ("hosts", spec.hosts.is_some())];
         if let Some((key, _)) = unused.into_iter().find(|(_, given)| *given) {
-            return Err(SpecError::new(key, "a `list` says this itself; leave it out"));
+            return Err(SpecError::new(key, "a `list` defines this; leave it out"));
         }
         let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
         let path = self.cx.base_dir.join(&list.file);
@@ -367,8 +371,8 @@ impl<'a> Run<'a> {
             if let Some((start, line)) = before.filter(|(start, _)| in_order && flow.start < *start) {
                 in_order = false;
                 self.out.note(format!(
-                    "workload[{}].list: {}: line {} starts at {}, before line {line} at {start}: the list is not in order of \
-                     start, and flows are numbered in that order, not by line",
+                    "workload[{}].list: {}: line {} starts at {}, before line {line} at {start}: the list is \
+                        not sorted by start, and flows are numbered in that order, not by line",
                     self.index, list.file, listed.line, flow.start
                 ));
             }
@@ -376,7 +380,7 @@ impl<'a> Run<'a> {
             self.add(flow)?;
         }
         match before {
-            None => Err(at_file(&"lists no flow: it has a first line and nothing else")),
+            None => Err(at_file(&"lists no flow: it has only a first line")),
             Some(_) => Ok(()),
         }
     }
@@ -408,7 +412,7 @@ impl<'a> Run<'a> {
 }
 
 fn round_len(matrix: &Matrix<'_>) -> Result<u64, SpecError> {
-    let message = "a gravity matrix is drawn from, pair by pair; these arrivals need one with a fixed set of pairs";
+    let message = "a gravity matrix draws pairs; these arrivals need a matrix with a fixed set of pairs";
     matrix.round_len().ok_or_else(|| SpecError::new("matrix", message))
 }
 

@@ -245,7 +245,7 @@ fn hpcc_flow(line: u64, text: &str) -> Result<ListedFlow, ListError> {
     };
     let size = quantity(size, "B", "size", line)?;
     if size == Bytes::ZERO {
-        return Err(error(line, "size: a flow moves at least 1 B"));
+        return Err(error(line, "size: must be at least 1 B"));
     }
     Ok(ListedFlow {
         src: src.to_owned(),
@@ -365,7 +365,7 @@ fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 8], ListErr
         Some(missing) => Err(error(
             1,
             format!(
-                "no column `{}`; the header is src,dst,size,start and, if you like, scheme,group,stop,rate",
+                "no column `{}`; the header is src,dst,size,start and optionally scheme,group,stop,rate",
                 COLUMNS[missing]
             ),
         )),

@@ -29,7 +29,7 @@ pub enum MatrixSpec {
     Incast {
         /// The host that receives.
         to: String,
-        /// Number of senders, drawn once; all of them unless said.
+        /// Number of senders, drawn once; default all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         senders: Option<u64>,
     },
@@ -53,24 +53,22 @@ pub enum MatrixSpec {
         /// Weight of hosts, or of routers, shared by their hosts. Zero excludes.
         #[serde(default)]
         weights: BTreeMap<String, f64>,
-        /// Default weights; the access rate in Gbps unless said.
+        /// Default weights; default the access rate in Gbps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<GravityBy>,
     },
     /// Rates from a file; hosts of a place share them. Arrivals take pairs in proportion. `load`
     /// refers to the matrix's total unless `load_of` is given.
     File {
-        /// File, relative to the scenario: CSV with columns from, to, rate, or a square with
-        /// receivers in the first line (after an empty cell) and a sender first on each other line,
-        /// in bits per second without units; node-link JSON with `graph.demands` by id or name, as
-        /// topohub's (needs `load_of` or `unit`); SNDlib's native text, XML or JSON; Repetita's
-        /// demands with the `.graph` beside. Names are hosts' or routers'.
+        /// File, relative to the scenario: CSV with columns from, to, rate, or a square with receivers in the first
+        /// line and senders in the first column, in bits per second without units; node-link JSON with
+        /// `graph.demands` by id or name, as topohub's (needs `load_of` or `unit`); SNDlib's native text, XML or
+        /// JSON; Repetita's demands with the `.graph` beside. Names are hosts' or routers'.
         file: String,
         /// Unit of amounts without a unit, such as "1 Mbps".
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<Rate>,
-        /// Whether demands also apply in reverse; "both-ways" for topohub's demands, else "one-way"
-        /// unless said.
+        /// Whether demands also apply in reverse; default "both-ways" for topohub's demands, else "one-way".
         #[serde(default, skip_serializing_if = "Option::is_none")]
         direction: Option<Direction>,
     },
@@ -236,7 +234,7 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
         out.push(pair);
     }
     if out.is_empty() {
-        return Err(SpecError::new("pairs", "names no pair; write [[\"h0\", \"h1\"], …]"));
+        return Err(SpecError::new("pairs", "has no pair; write [[\"h0\", \"h1\"], …]"));
     }
     Ok(Matrix { members, pairs: Pairs::Listed(out), note: None })
 }
@@ -253,14 +251,19 @@ fn rated<'a>(
     let bytes = crate::file::read(&path).map_err(|e| at_file(&e))?;
     let mut found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
     if str::from_utf8(&bytes).is_ok_and(repetita::is_demands) {
-        let graph = repetita::graph_of(&path).ok_or_else(|| at_file(&"demands of Repetita in a file not called so"))?;
+        let graph = repetita::graph_of(&path).ok_or_else(|| {
+            at_file(
+                &"Repetita demands in a file with another \
+            ending",
+            )
+        })?;
         let text = crate::file::read_text(&graph)
-            .map_err(|e| at_file(&format!("nodes are numbers, and {} is not read: {e}", graph.display())))?;
+            .map_err(|e| at_file(&format!("nodes are numbers, and {} cannot be read: {e}", graph.display())))?;
         repetita::name(&mut found, &text).map_err(|e| at_file(&e))?;
     }
     if let Some(unit) = unit {
         if found.has_unit {
-            return Err(SpecError::new("unit", format!("amounts in {file} have a unit; leave this out")));
+            return Err(SpecError::new("unit", format!("amounts in {file} already have a unit; leave this out")));
         }
         found.entries.iter_mut().for_each(|e| e.amount *= unit.as_f64());
         found.has_unit = true;
@@ -289,12 +292,13 @@ fn rated<'a>(
     let rated = Rated { pairs, before: running_sum(&rates), has_unit: found.has_unit };
     let mut notes = Vec::new();
     if found.to_itself > 0 {
-        notes.push(format!("{file}: {} demands of a node to itself are left out: they cross no link", found.to_itself));
+        notes
+            .push(format!("{file}: {} demands from a node to itself are ignored: they cross no link", found.to_itself));
     }
     if found.both_ways && direction.is_none() {
         notes.push(format!(
-            "{file}: each demand runs both ways, as topohub counts them; direction = \"one-way\" takes them as they are \
-             written, and direction = \"both-ways\" ends this note"
+            "{file}: each demand applies in both directions, as in topohub; direction = \"one-way\" applies it \
+                once, and direction = \"both-ways\" silences this note"
         ));
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
@@ -359,7 +363,7 @@ impl Gravity {
 
 fn no_population(host: &Host, hosts: &HostTable) -> SpecError {
     let place = hosts.place_of(host).unwrap_or(&host.name);
-    let message = format!("`{place}` has no population in the map; write it there, or give it one of `weights`");
+    let message = format!("`{place}` has no population in the map; add it there, or give it a weight in `weights`");
     SpecError::new("by", message)
 }
 

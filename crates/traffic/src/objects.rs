@@ -18,7 +18,7 @@ use crate::stream::Stream;
 pub struct ObjectSpec {
     /// Objects per sender. Sizes are drawn on first request.
     pub count: u64,
-    /// Zipf exponent of object popularity; 0, all alike unless said.
+    /// Zipf exponent of object popularity; default 0, all alike.
     #[serde(default)]
     pub popularity: f64,
 }

@@ -83,8 +83,7 @@ fn csv_matrix(text: &str) -> Result<Entries, ListError> {
 }
 
 /// What the first line of a CSV may be.
-const HEADS: &str =
-    "the first line is from,to,rate; or, of a square, a cell for the corner and then the receivers' names";
+const HEADS: &str = "the first line must be from,to,rate or, for a square, a corner cell and the receivers' names";
 
 /// Names of a row or column that adds up the others.
 const TOTALS: [&str; 5] = ["total", "totals", "sum", "sums", "gesamt"];
@@ -124,7 +123,7 @@ impl Sheet {
         }
         let (_, head) = rows.remove(0);
         if let Some((line, row)) = rows.iter().find(|(_, row)| row.len() != head.len()) {
-            return Err(error(*line, format!("{} fields, the first line has {}", row.len(), head.len())));
+            return Err(error(*line, format!("{} fields; the first line has {}", row.len(), head.len())));
         }
         Ok(Sheet { head, rows, decimal_comma: delimiter != b',' })
     }
@@ -180,8 +179,7 @@ impl Sheet {
                 let wrong = |sum: f64| amounts[i][j] > 0.0 && !is_sum(amounts[i][j], sum);
                 if rows[i] && !columns[j] && wrong(down()) || columns[j] && !rows[i] && wrong(across()) {
                     let what = if rows[i] { &row[0] } else { name };
-                    let message =
-                        format!("`{}` is not the sum of the others; a total is left out of what is sent", short(what));
+                    let message = format!("`{}` is not the sum of the others; totals are ignored", short(what));
                     return Err(error(*line, message));
                 }
             }
@@ -214,7 +212,8 @@ fn is_total(name: &str) -> bool {
 /// Bits per second.
 fn amount(cell: &str, line: u64) -> Result<f64, ListError> {
     if cell.contains(',') && cell.replace(',', "").parse::<f64>().is_ok() {
-        let message = format!("`{}` may be a thousand or a fraction: write it with a point, or with none", short(cell));
+        let message =
+            format!("`{}` is ambiguous (thousands or fraction): write it with a point, or with none", short(cell));
         return Err(error(line, message));
     }
     let plain = cell.parse::<f64>().ok();
@@ -230,7 +229,7 @@ fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) 
         return Ok(());
     }
     if from == to {
-        let message = format!("`{}` to itself: what stays in one place crosses no link; leave it out", short(from));
+        let message = format!("`{}` to itself: crosses no link; leave it out", short(from));
         return Err(error(line, message));
     }
     if entries.len() >= MAX_ENTRIES.min(MAX_FLOWS as usize) {
@@ -292,13 +291,13 @@ mod tests {
     #[test]
     fn what_may_be_two_things_is_refused_with_its_cause() {
         for (text, message) in [
-            ("from;to;rate\na;b;1,234\n", "a thousand or a fraction"),
-            ("from,to,rate\na,b,\"1,5\"\n", "a thousand or a fraction"),
+            ("from;to;rate\na;b;1,234\n", "is ambiguous"),
+            ("from,to,rate\na,b,\"1,5\"\n", "is ambiguous"),
             (",a,b,Total\na,,5,7\nb,3,,3\n", "`Total` is not the sum"),
             (",a,b\na,,5\nb,3,\nsum,4,5\n", "`sum` is not the sum"),
             (",a,b\na,1,5\nb,3,\n", "to itself"),
-            ("corner,a,b\nx,,5\ny,3,\n", "the first line is"),
-            ("a,b,1 Mbps\nb,a,1 Mbps\n", "the first line is"),
+            ("corner,a,b\nx,,5\ny,3,\n", "the first line must be"),
+            ("a,b,1 Mbps\nb,a,1 Mbps\n", "the first line must be"),
         ] {
             let e = parse_matrix_bytes(text.as_bytes()).expect_err(text);
             assert!(e.message.contains(message), "{text:?}: {e}");

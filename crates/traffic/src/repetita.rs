@@ -19,9 +19,9 @@ pub(crate) fn parse(text: &str) -> Result<Entries, ListError> {
     for (i, line) in lines {
         let (number, words) = (i as u64 + 1, line.split_whitespace().collect::<Vec<_>>());
         let [_, from, to, amount] = words[..] else {
-            return Err(error(number, format!("{} words, where `label src dest bw` was expected", words.len())));
+            return Err(error(number, format!("{} words; expected `label src dest bw`", words.len())));
         };
-        let kbps: f64 = amount.parse().map_err(|_| error(number, format!("`{}` is no bandwidth", short(amount))))?;
+        let kbps: f64 = amount.parse().map_err(|_| error(number, format!("`{}` is not a bandwidth", short(amount))))?;
         found.add(from, to, kbps * 1e3, number)?;
     }
     Ok(found)
@@ -45,7 +45,7 @@ pub(crate) fn name(entries: &mut Entries, graph: &str) -> Result<(), ListError> 
         for end in [&mut entry.from, &mut entry.to] {
             let name = end.parse().ok().and_then(|n: usize| names.get(n));
             let unknown =
-                || error(entry.line, format!("`{}` is no node from 0 to {}", short(end), names.len().max(1) - 1));
+                || error(entry.line, format!("`{}` is not a node from 0 to {}", short(end), names.len().max(1) - 1));
             *end = name.ok_or_else(unknown)?.clone();
         }
     }
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(parse("DEMANDS 1\nlabel src dest bw\n\nd 0 1 x\n").expect_err("no number").line, 4);
         let mut found = parse("DEMANDS 1\nlabel src dest bw\nd 0 7 1\n").expect("read");
         let e = name(&mut found, GRAPH).expect_err("two nodes");
-        assert!(e.line == 3 && e.message.contains("`7` is no node from 0 to 1"), "{e}");
+        assert!(e.line == 3 && e.message.contains("`7` is not a node from 0 to 1"), "{e}");
     }
 }

@@ -59,7 +59,7 @@ pub enum SizeSpec {
         /// (Homa); three columns (ns-2, pFabric) need `unit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// `file`: unit of sizes, such as "1460 B" for packets; a byte unless said.
+        /// `file`: unit of sizes, such as "1460 B" for packets; default a byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<Bytes>,
     },
@@ -166,7 +166,7 @@ fn cdf(
     base_dir: &Path,
 ) -> Result<EmpiricalCdf, SpecError> {
     if unit.is_some_and(|unit| file.is_none() || unit.0 == 0) {
-        return Err(SpecError::new("unit", "is the size of 1 in a `file`, above zero"));
+        return Err(SpecError::new("unit", "must be above zero"));
     }
     match (name, file) {
         (Some(name), None) => EmpiricalCdf::built_in(name).map_err(|m| SpecError::new("name", m)),

@@ -23,7 +23,7 @@ pub(crate) fn native(text: &str) -> Result<Entries, ListError> {
             [id, from, to, _, value, ..] if inside => {
                 let amount = value.parse::<f64>();
                 let amount = amount.map_err(|_| {
-                    error(line_number, format!("demand `{}`: `{}` is no number", short(id), short(value)))
+                    error(line_number, format!("demand `{}`: `{}` is not a number", short(id), short(value)))
                 })?;
                 entries.add(from, to, amount * unit.unwrap_or(1.0), line_number)?;
             }
@@ -53,7 +53,7 @@ pub(crate) fn xml(text: &str) -> Result<Entries, ListError> {
     let is = |n: &Node<'_, '_>, name: &str| n.is_element() && n.tag_name().name() == name;
     let demands = document.descendants().find(|n| is(n, "demands"));
     let demands = demands
-        .ok_or_else(|| error(1, "XML without <demands>; of XML, SNDlib's demands are read, else write a CSV"))?;
+        .ok_or_else(|| error(1, "XML without <demands>; only SNDlib demands are supported in XML, else write a CSV"))?;
     let unit = document.descendants().find(|n| is(n, "unit")).and_then(|n| unit_bps(n.text()?.trim()));
     let mut entries = Entries { has_unit: unit.is_some(), ..Entries::default() };
     for demand in demands.children().filter(|n| is(n, "demand")) {
@@ -63,7 +63,7 @@ pub(crate) fn xml(text: &str) -> Result<Entries, ListError> {
             text.map(str::trim).ok_or_else(|| error(line, format!("a <demand> without <{name}>")))
         };
         let value = part("demandValue")?;
-        let amount: f64 = value.parse().map_err(|_| error(line, format!("`{}` is no number", short(value))))?;
+        let amount: f64 = value.parse().map_err(|_| error(line, format!("`{}` is not a number", short(value))))?;
         entries.add(part("source")?, part("target")?, amount * unit.unwrap_or(1.0), line)?;
     }
     Ok(entries)
@@ -100,7 +100,8 @@ mod tests {
             .collect();
         let unit = if unit { "META (\n  unit = MBITPERSEC\n)\n" } else { "" };
         format!(
-            "?SNDlib native format; type: network; version: 1.0\n{unit}NODES (\n Town_0 ( 1 2 )\n)\nDEMANDS (\n  # <id>\n{rows})\n"
+            "?SNDlib native format; type: network; version: 1.0\n{unit}NODES (\n Town_0 ( 1 2 )\n)\nDEMANDS (\n \
+                 # <id>\n{rows})\n"
         )
     }
 
@@ -153,7 +154,7 @@ mod tests {
     fn errors_name_the_line() {
         for (text, line, message) in [
             ("?SNDlib native format\nNODES (\n)\n", 1, "no section DEMANDS"),
-            ("?SNDlib native format\nDEMANDS (\n d ( a b ) 1 much U\n)\n", 3, "`much` is no number"),
+            ("?SNDlib native format\nDEMANDS (\n d ( a b ) 1 much U\n)\n", 3, "`much` is not a number"),
             ("?SNDlib native format\nDEMANDS (\n d ( a b )\n)\n", 3, "has 3 words"),
             ("?SNDlib native format\nDEMANDS (\n)\n", 1, "no entry above zero"),
             ("<network>\n<demands>\n<demand/></demands></network>", 3, "without <demandValue>"),

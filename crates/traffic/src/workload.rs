@@ -14,17 +14,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// Group in results; "workload" and its number, counted from 0 unless said.
+    /// Group in results; default "workload" and its number, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Budget name (`schemes.fcp.groups`). Default: their group if named there, else the host's
-    /// remainder. Results are grouped by `group`.
+    /// Budget name, as in `[[flow]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Weight, if the scheme or the ideal has weights; 1 unless said.
+    /// Weight, if the scheme or the ideal has weights; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
     /// Flow arrivals. Exactly one of `arrivals` and `list`.
@@ -33,17 +32,17 @@ pub struct WorkloadSpec {
     /// Flow sizes. PPBP arrivals and lists have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizeSpec>,
-    /// Traffic matrix; all-to-all unless said.
+    /// Traffic matrix; default all-to-all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixSpec>,
     /// Hosts in the matrix: names, router names for all their hosts, or a prefix and `*`. Not with
-    /// a list; all of them unless said.
+    /// a list; default all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<ListSpec>,
-    /// Start of arrivals, and zero of a list's times; at once unless said.
+    /// Start of arrivals, and zero of a list's times; default at once.
     #[serde(default)]
     pub start: Time,
     /// End of arrivals.
@@ -55,7 +54,7 @@ pub struct WorkloadSpec {
     /// Maximum flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// Shared objects, with `sizes`; each its own unless said.
+    /// Shared objects, with `sizes`; default each its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<ObjectSpec>,
 }

@@ -1,4 +1,4 @@
-//! *blue*, an AQM of one's own, and nothing else: BLUE (Feng, Shin, Kandlur and Saha: The BLUE active
+//! *blue*, an external AQM: BLUE (Feng, Shin, Kandlur and Saha: The BLUE active
 //! queue management algorithms, 2002).
 //!
 //! One probability for the whole port. It grows when the queue is long and falls when the link is

@@ -1,9 +1,6 @@
-//! *pacer*, a congestion controller of one's own, and nothing else: all that it knows is what ACKs
-//! say.
+//! *pacer*, an external congestion controller that uses only ACKs.
 //!
-//! It sends at a rate, not by a window. Once per round trip it takes what the path has delivered. While
-//! round trips are longer than the shortest by less than a target, it sends a step faster than that;
-//! above the target it sends slower by a factor. TCP opens, acknowledges and repairs.
+//! It sends at a rate, not by a window. Once per RTT it measures the delivery rate. While the queueing delay is below a target, it sends a step faster than that; above the target it sends slower by a factor. TCP opens, acknowledges and repairs.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;

@@ -1,5 +1,4 @@
-//! What the part says of itself, so that tables and reports treat it like those that ship
-//! with Midpath.
+//! The part's description, for tables and reports.
 
 use midpath_schemes::Description;
 

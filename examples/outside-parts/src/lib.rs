@@ -1,4 +1,4 @@
-//! A part of ports, which needs no transport of its own: a signal, [`reverse`].
+//! A port part without a transport: a signal, [`reverse`].
 
 mod describe;
 pub mod reverse;

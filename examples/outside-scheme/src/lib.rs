@@ -1,9 +1,7 @@
-//! *aimd*, a congestion-control scheme of one's own.
+//! *aimd*, an external congestion-control scheme.
 //!
-//! Every port writes into the packet the longest queueing delay on its way so far, and the receiver
-//! echoes it. Once per round trip the sender's window grows by a constant while the delay is below
-//! a target (additive increase), and shrinks by a factor above it (multiplicative decrease). All
-//! else of the two ends is TCP's.
+//! Every port writes the path's largest queueing delay so far into the packet, and the receiver echoes it. Once per round trip the sender's window grows by a constant while the delay is below
+//! a target (additive increase), and shrinks by a factor above it (multiplicative decrease). The rest of the ends is TCP.
 
 use std::sync::Arc;
 

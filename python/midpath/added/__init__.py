@@ -1,5 +1,5 @@
-"""Schemes of crates outside that were added to this environment, and the simulator that has them.
+"""External schemes added to this environment, and the simulator that contains them.
 
-Rust has no stable interface between compiled libraries. So `midpath add` compiles one simulator with all crates that
-were added, and Python runs it in place of Midpath's own.
+Rust has no stable interface between compiled libraries. So `midpath add` compiles one simulator with all added
+crates, and Python uses it instead of Midpath's own.
 """

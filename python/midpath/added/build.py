@@ -1,4 +1,4 @@
-"""`midpath add` and `midpath remove`: compile the simulator with the crates that are to be in it."""
+"""`midpath add` and `midpath remove`: compile the simulator with the added crates."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ def add(directories: Iterable[Path], say: Callable[[str], None]) -> list[str]:
     new = [Crate.read(path) for path in directories]
     for crate in new:
         if known.get(crate.name, crate.path) != crate.path:
-            raise UsageError(f"{crate.name} was added from {known[crate.name]}: midpath remove {crate.name} first")
+            raise UsageError(
+                f"{crate.name} is already added from {known[crate.name]}: midpath remove {crate.name} first"
+            )
     crates = {crate.name: crate for crate in new}
     crates |= {name: Crate.read(path) for name, path in known.items() if name not in crates}
     if not crates:
-        raise UsageError("nothing was added yet: name the folder of a crate with a scheme")
+        raise UsageError("nothing added yet: name the folder of a crate with a scheme")
     _install([crates[name] for name in sorted(crates)], say)
     return sorted(crates)
 
@@ -50,7 +52,7 @@ def run_with(directories: Iterable[Path], say: Callable[[str], None]) -> None:
     if runs and digest(extension()) == before:
         return
     if os.environ.get(AGAIN):
-        raise UsageError("the simulator with these crates was built, and this command does not run it: see above")
+        raise UsageError("the simulator with these crates was built, but this command cannot run it: see above")
     os.execve(sys.executable, [sys.executable, "-m", "midpath", *sys.argv[1:]], os.environ | {AGAIN: "1"})
 
 
@@ -96,7 +98,7 @@ def _install(crates: list[Crate], say: Callable[[str], None]) -> None:
 
 def _compile(sources: Path, names: str) -> Path:
     if shutil.which("cargo") is None:
-        raise UsageError("there is no cargo here: schemes of one's own need Rust 1.88 or newer, https://rustup.rs")
+        raise UsageError("cargo not found: your own schemes need Rust 1.88 or newer, https://rustup.rs")
     environment = os.environ | {"PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_PYTHON": sys.executable}
     if sys.platform == "darwin":
         environment["RUSTFLAGS"] = f"{environment.get('RUSTFLAGS', '')} {OPEN_SYMBOLS}"
@@ -112,7 +114,7 @@ def _compile(sources: Path, names: str) -> Path:
         target,
     ]
     if subprocess.run(command, cwd=sources, env=environment, check=False).returncode:
-        raise UsageError(f"{names}: does not compile, for the reasons above; what was there before is left as it was")
+        raise UsageError(f"{names}: does not compile, see above; the previous simulator stays in place")
     return target / "release" / f"lib{ADDED}.{'dylib' if sys.platform == 'darwin' else 'so'}"
 
 
@@ -133,5 +135,5 @@ def _link(link: Path, sources: Path) -> None:
     if link.is_symlink():
         link.unlink()
     if link.exists():
-        raise UsageError(f"{link} is in the way: it is to be a link to Midpath's sources")
+        raise UsageError(f"{link} exists but must be a link to Midpath's sources")
     link.symlink_to(sources, target_is_directory=True)

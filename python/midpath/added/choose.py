@@ -1,4 +1,4 @@
-"""Which compiled simulator runs: Midpath's own, or the one with the schemes that were added to this environment."""
+"""Selects the compiled simulator: Midpath's own, or the one with added schemes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Record:
         except FileNotFoundError:
             return Record()
         except (ValueError, TypeError):
-            _say(f"{file} cannot be read: add your crates again, with `midpath add CRATE...`")
+            _say(f"cannot read {file}: add your crates again, with `midpath add CRATE...`")
             return Record()
 
     def write(self) -> None:
@@ -84,12 +84,12 @@ def choose() -> None:
         return
     names = ", ".join(record.crates)
     if record.midpath != build():
-        _say(f"the simulator with {names} is of another build of Midpath: `midpath add` builds it again")
+        _say(f"the simulator with {names} is from another build of Midpath: `midpath add` rebuilds it")
         return
     try:
         sys.modules[NAME] = load(extension())
     except ImportError as error:
-        _say(f"the simulator with {names} cannot be loaded ({error}): `midpath add` builds it again")
+        _say(f"cannot load the simulator with {names} ({error}): `midpath add` rebuilds it")
 
 
 def _say(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Crates that bring schemes: what is read of theirs, and what is written to compile them together with Midpath."""
+"""Crates with schemes: reading their manifests, and writing the crate that compiles them with Midpath."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Crate:
         package = manifest.get("package", {})
         name, contract = package.get("name"), package.get("metadata", {}).get("midpath", {}).get("contract")
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", name):
-            raise UsageError(f"{path / 'Cargo.toml'} gives its package no name")
+            raise UsageError(f"{path / 'Cargo.toml'} has no package name")
         if contract != _midpath.contract():
             theirs = "no contract of Midpath's" if contract is None else f"contract {contract}"
             raise UsageError(f"{name} keeps to {theirs}, and this Midpath to contract {_midpath.contract()}: {MOVING}")

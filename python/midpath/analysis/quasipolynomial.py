@@ -90,7 +90,7 @@ class QuasiPolynomial:
             raise ValueError("delays must be 0 or more, and all numbers finite")
         leading = self.coefficients[:, degree]
         if self.delays[0] != 0 or leading[0] == 0 or leading[1:].any() or degree == 0:
-            raise ValueError("the highest power of s must stand without a delay, and only there")
+            raise ValueError("only the highest power of s, and it alone, must be without a delay")
 
     def plus(self, terms: Mapping[float, Sequence[float]]) -> QuasiPolynomial:
         """The sum with further terms."""
@@ -152,7 +152,7 @@ class QuasiPolynomial:
                 first = found[0]
                 return complex(first.real, abs(first.imag))
             right_of = -step * 2.0**power
-        raise ArithmeticError("there is no root anywhere near")
+        raise ArithmeticError("no root nearby")
 
     def _box(self, right_of: float) -> Box:
         # A little larger than need be on the far sides, so that no root lies on them.

@@ -1,4 +1,4 @@
-"""What the simulator costs on this machine: speed, CPU time, memory, counters; goals and ns-3 beside them."""
+"""The simulator's cost on this machine: speed, CPU time, memory, counters; compared with goals and ns-3."""
 
 from midpath.benchmark.goals import Goal, Reached, with_goals
 from midpath.benchmark.measure import Measurement, NotMeasuredError, measure

@@ -1,4 +1,4 @@
-"""One scenario, measured in a process of its own: peak memory is of this alone.
+"""Measures one scenario in its own process, so that peak memory is its alone.
 
 `measure.py` starts this file with the simulator's package beside it and a JSON request on standard input; the answer is
 JSON on standard output. Nothing but the simulator is loaded, which keeps Python's part of the memory at 9 MB.

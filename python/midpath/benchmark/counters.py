@@ -1,4 +1,4 @@
-"""The processor's counters of one run, as the extension reads them."""
+"""Hardware counters of one run, read by the extension."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ def missing(readings: Mapping[str, Reading]) -> str | None:
     if counted({name: readings[name] for name in HARDWARE if name in readings}):
         return None
     reasons = [reading for name in HARDWARE if isinstance(reading := readings.get(name), str)]
-    return reasons[0] if reasons else "the processor's counters were never free"
+    return reasons[0] if reasons else "the hardware counters were never free"

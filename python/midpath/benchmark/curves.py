@@ -1,4 +1,4 @@
-"""How cost grows: with flows, nodes, hops, threads, and from scheme to scheme. Each point has its own process."""
+"""Cost over flows, nodes, hops, threads and schemes. Each point has its own process."""
 
 from __future__ import annotations
 

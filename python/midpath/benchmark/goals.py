@@ -1,4 +1,4 @@
-"""What a row of the table should reach."""
+"""Goals of the table's rows."""
 
 from __future__ import annotations
 

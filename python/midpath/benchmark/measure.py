@@ -1,4 +1,4 @@
-"""Measuring a row: its scenario runs in processes of its own, which say what each part took."""
+"""Measuring a row: its scenario runs in separate processes, which report the cost of each part."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def measure(bench: Bench, *, repeat: int = 3, threads: int = 1) -> Measurement:
     if bench.threads == 1:
         return summed_up(bench, repetitions(bench.scenario, repeat, threads, set_up=bench.set_up))
     if cores() < bench.threads:
-        raise NotMeasuredError(f"needs {bench.threads} processors; there is {cores()}")
+        raise NotMeasuredError(f"needs {bench.threads} processors; there are {cores()}")
     one, several = [], []
     for _ in range(repeat):
         one.append(repetitions(bench.scenario, 1))
@@ -156,7 +156,7 @@ def ask(request: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True, check=False)
     if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"its process ended with {done.returncode}"]
+        last = done.stderr.strip().splitlines()[-1:] or [f"its process exited with {done.returncode}"]
         raise NotMeasuredError(last[0])
     answer: dict[str, Any] = json.loads(done.stdout)
     if "error" in answer:

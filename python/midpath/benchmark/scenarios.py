@@ -1,4 +1,4 @@
-"""The scenarios that are measured. Those of the first four are what other simulators were measured with, too."""
+"""The benchmark scenarios. The first four were also used for other simulators."""
 
 from __future__ import annotations
 

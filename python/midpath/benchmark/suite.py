@@ -1,4 +1,4 @@
-"""The rows of the table: what is measured, and what it should reach.
+"""The rows of the table: scenarios and goals.
 
 checks/ns3 has ns-3's side of some of them.
 """

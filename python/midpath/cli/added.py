@@ -38,7 +38,7 @@ def _print(crates: list[str], json: bool) -> None:
     if json:
         print_json({"crates": crates})
     else:
-        typer.echo(f"in this environment: {', '.join(crates) or 'no schemes from outside'}")
+        typer.echo(f"in this environment: {', '.join(crates) or 'no external schemes'}")
 
 
 def _silent(_text: str) -> None:

@@ -62,11 +62,11 @@ def bench(
     """
     if plot:
         if every or ns3 or rocketfuel or threads != 1:
-            raise UsageError("--plot goes with --only, --out, --quick, --repeat and --json")
+            raise UsageError("--plot takes --only, --out, --quick, --repeat and --json")
         _plot(only, out or Path("bench"), quick, repeat, json)
         return
     if out or quick:
-        raise UsageError("--out and --quick are of --plot")
+        raise UsageError("--out and --quick apply to --plot")
     chosen = choose(suite(_map(rocketfuel)), only, every)
     peer = find_ns3() if ns3 else None
     rows: list[Row] = []
@@ -80,7 +80,7 @@ def bench(
     elif found:
         print_benchmarks(found)
     for row, why in failed:
-        typer.echo(f"{row.id} was not measured: {why}", err=True)
+        typer.echo(f"{row.id} not measured: {why}", err=True)
     if not found:
         raise typer.Exit(1)
 
@@ -93,7 +93,7 @@ def _plot(only: str | None, out: Path, quick: bool, repeat: int, json: bool) -> 
     found = _points(chosen, values, repeat)
     if not found:
         raise typer.Exit(1)
-    note = f"midpath {_midpath.version()}, {platform.machine()}, least of up to {repeat} runs, a process for each"
+    note = f"midpath {_midpath.version()}, {platform.machine()}, minimum of up to {repeat} runs, one process each"
     picture.write(picture.draw(chosen, found, note), out / "curves.png")
     if json:
         print_json([one.to_json() for one in found])
@@ -111,7 +111,7 @@ def _points(chosen: Sequence[Curve], values: Path, repeat: int) -> list[Found]:
             try:
                 found.append(measured(curve, point, repeat))
             except NotMeasuredError as error:
-                typer.echo(f"{curve.id}, {point.line}, {point.x} was not measured: {error}", err=True)
+                typer.echo(f"{curve.id}, {point.line}, {point.x} not measured: {error}", err=True)
                 continue
         text = json_module.dumps([one.to_json() for one in found], indent=1, ensure_ascii=False)
         values.write_text(text + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ _EXAMPLE = re.compile(r"examples/[^/]+\.toml")
 
 
 def schemes(
-    scheme: Annotated[str | None, typer.Argument(help="One scheme, in full.", show_default=False)] = None,
+    scheme: Annotated[str | None, typer.Argument(help="Show one scheme in full.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
     """List schemes and what hosts and routers must run; for one, also costs, parameters, gauges."""
@@ -33,7 +33,7 @@ def schemes(
         print_json(found if scheme is None else {scheme: found[scheme]})
     elif scheme is None:
         print_table(("Scheme", "", "Hosts run", "Routers run"), [_row(*each) for each in shipped().items()], words=True)
-        console().print("midpath schemes NAME tells more of one.")
+        console().print("midpath schemes NAME shows details.")
     else:
         _print(scheme, shipped()[scheme])
 

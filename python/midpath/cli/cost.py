@@ -1,4 +1,4 @@
-"""`midpath cost`: what a scheme's hardware costs."""
+"""`midpath cost`: cost of a scheme's hardware."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from midpath.units import digits, parse, quantity
 PricesFile = Annotated[
     Path | None,
     typer.Option(
-        "--prices", metavar="FILE", help="Prices in place of those that ship, as TOML or CSV.", show_default=False
+        "--prices", metavar="FILE", help="Your prices instead of the built-in ones, as TOML or CSV.", show_default=False
     ),
 ]
 
 # By variant and scheme.
 Gains = dict[str, dict[str, dict[str, Any]]]
 
-app = typer.Typer(help="What schemes ask for, and what their hardware costs.")
+app = typer.Typer(help="Show what schemes require, and what the hardware costs.")
 
 
 @app.callback()
 def root() -> None:
-    """What schemes ask for, and what their hardware costs."""
+    """Show what schemes require, and what the hardware costs."""
 
 
 @app.command("schemes")
@@ -108,14 +108,15 @@ def prices(of: PricesFile = None, json: Json = False) -> None:
 @app.command("bill")
 def bill_of(
     file: Annotated[
-        Path | None, typer.Argument(help="A scenario: what schemes take there, without a run.", show_default=False)
+        Path | None,
+        typer.Argument(help="A scenario: requirements of schemes there, without a run.", show_default=False),
     ] = None,
     schemes: Annotated[
-        list[str] | None, typer.Option(help="Schemes for FILE, with commas between them.", show_default=False)
+        list[str] | None, typer.Option(help="Comma-separated schemes for FILE.", show_default=False)
     ] = None,
     of: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="A comparison: its options, with what they gain.", show_default=False),
+        typer.Option(metavar="DIR", help="A comparison: its options, with their gain.", show_default=False),
     ] = None,
     prices_file: PricesFile = None,
     settings: Set = None,
@@ -165,8 +166,8 @@ def _open(found: list[Bill]) -> Iterator[str]:
     lacking = {(item, measure) for one in found for measure, items in one.open.items() for item in items}
     for item, measure in sorted(lacking):
         yield (
-            f"no {measure} for {item} ({ITEMS[item]}): write a row with your source into a file from "
-            "`midpath cost prices`, and name it with --prices"
+            f"no {measure} for {item} ({ITEMS[item]}): add a row with your source to a file "
+            "from `midpath cost prices`, and pass it with --prices"
         )
 
 
@@ -209,7 +210,7 @@ def _rows(found: CacheCost, fast: Memory, slow: Memory) -> Iterator[tuple[str, s
     packet, dram = quantity("seconds", found.packet_s), quantity("bytes", slow.capacity_bytes)
     access = f"{slow.access_s * 1e9:g} ns / {fast.access_s * 1e9:g} ns"
     chips = f"head and tail: {quantity('bytes', found.sram_bytes / 2)} each"
-    yield "needed access time", quantity("seconds", found.needed_access_s), f"a write and a read in {packet}"
+    yield "needed access time", quantity("seconds", found.needed_access_s), f"one write and one read per {packet}"
     yield "DRAMs", str(found.drams), f"{access}: as fast as SRAM; the rate alone needs {found.drams_for_rate}"
     yield "storage", quantity("bytes", found.storage_bytes), f"{found.drams} × {dram}"
     yield "traffic", quantity("seconds", found.storage_s), "at the port's rate"
@@ -222,7 +223,7 @@ def _rows(found: CacheCost, fast: Memory, slow: Memory) -> Iterator[tuple[str, s
 
 def _notes(found: CacheCost, papers: bool) -> Iterator[str]:
     if not found.sram_is_fast_enough:
-        yield "the SRAM is too slow for this rate and packet: neither cache would keep up"
+        yield "the SRAM is too slow for this rate and packet: neither cache keeps up"
     if papers:
         bits = inrpp_cache(dram=in_gigabits())
         yield (

@@ -1,4 +1,4 @@
-"""Terminals that do not know all of our characters."""
+"""Terminals that do not support all of our characters."""
 
 from __future__ import annotations
 

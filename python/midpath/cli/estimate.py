@@ -35,7 +35,7 @@ def estimate(
     """
     names = names_in(schemes)
     if not names:
-        raise UsageError("--schemes names none")
+        raise UsageError("--schemes is empty")
     given = read(file) if variant is None else read(file).with_variant(variant)
     asked = given.with_(changes=changes(settings))
     with steps("estimate") as at:
@@ -44,7 +44,7 @@ def estimate(
         print_json([one.to_json() for one in found])
         return
     heads = ["Scheme", "By packets", *(BY_KEY[one.figure].label for one in found[0].figures)]
-    title = f"{found[0].flows:,} flows by the fluid, the first ones by packets; in brackets, bands of 95 %"
+    title = f"{found[0].flows:,} flows in the fluid model, the first ones at packet level; in brackets, 95 % bands"
     text.print_table(heads, [_row(one) for one in found], title)
     for note in [*found[0].notes, *_refusals(found)]:
         text.console().print(f"note: {note}", soft_wrap=True)

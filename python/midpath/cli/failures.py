@@ -1,4 +1,4 @@
-"""`midpath failures`: what each single-link failure does."""
+"""`midpath failures`: effect of each single-link failure."""
 
 from __future__ import annotations
 

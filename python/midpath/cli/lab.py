@@ -83,11 +83,11 @@ def run(
     Needs iproute2, midpath-lab, and root or user-mode Linux; nodes need midpathd.
     """
     if kernel not in ("own", "uml"):
-        raise UsageError(f"--kernel {kernel}: there are own, uml")
+        raise UsageError(f"--kernel {kernel}: must be own or uml")
     if qdisc is not None and kernel != "uml":
-        raise UsageError("--qdisc needs --kernel uml: else the queues are Midpath's")
+        raise UsageError("--qdisc needs --kernel uml; with `own` the queues are Midpath's")
     if nodes and kernel == "uml":
-        raise UsageError("--nodes is for this machine's kernel: in virtual time there are no nodes")
+        raise UsageError("--nodes needs --kernel own: nodes do not run in virtual time")
     linux = kernels.find() if kernel == "uml" else None
     qdisc = None if qdisc is None else qdiscs.check(qdisc)
     if linux is None and (why := machine.no_spaces()) is not None:
@@ -99,7 +99,7 @@ def run(
 
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
-        raise UsageError("--schemes names none")
+        raise UsageError("--schemes is empty")
     laboratory = real.Laboratory(midpath_lab, None, offloads, linux, qdisc, nodes)
     plans = [laboratory.prepare(scenario.with_(scheme=name)) for name in names]
     if any(plan.by_nodes for plan in plans):
@@ -120,7 +120,7 @@ def run(
     text.print_comparison(found)
     text.console().print(said, style="dim", soft_wrap=True)
     if lines:
-        text.print_table(beside.HEADS, beside.cells(lines), "Beside the simulator")
+        text.print_table(beside.HEADS, beside.cells(lines), "Compared with the simulator")
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
 
@@ -147,7 +147,7 @@ def clean(json: Json = False) -> None:
     if json:
         print_json({"removed": gone})
     else:
-        typer.echo("\n".join(f"removed {name}" for name in gone) or "nothing was left")
+        typer.echo("\n".join(f"removed {name}" for name in gone) or "nothing to clean up")
 
 
 @app.command()
@@ -195,7 +195,7 @@ def rpm(
     check_modes(chosen)
     if full or only:
         if out is None:
-            raise UsageError("--full needs --out, to keep what was measured")
+            raise UsageError("--full needs --out for its results")
         machine.check(tools)
         suite.run(out, tools, repeats, _names("--only", only) if only else None, typer.echo)
         return
@@ -232,7 +232,7 @@ def rpm(
     text.print_table(table.HEADS, table.cells(found), experiment.title)
     text.console().print(table.footnote(found), style="dim", soft_wrap=True)
     if sides:
-        text.print_table(simulate.HEADS, simulate.cells(sides), "Beside the simulator")
+        text.print_table(simulate.HEADS, simulate.cells(sides), "Compared with the simulator")
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
 
@@ -247,5 +247,5 @@ def _delays(rtt: str, upstream: str) -> Delays:
 def _names(option: str, asked: str) -> list[str]:
     names = names_in([asked])
     if not names:
-        raise UsageError(f"{option} names none")
+        raise UsageError(f"{option} is empty")
     return names

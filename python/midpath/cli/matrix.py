@@ -81,12 +81,10 @@ def print_verdicts(found: Matrix) -> None:
     lines = []
     for row in found.rows:
         lines.append([row.name, *(cell.replace("*", "") for cell in verdict(found, row))])
-    text.print_table(
-        ["Situation", *CLASSES, "Mean", "p99"], lines, "Completion time over the ideal's, best of each class"
-    )
+    text.print_table(["Situation", *CLASSES, "Mean", "p99"], lines, "Completion time / ideal, best of each class")
     for row in found.rows:
         for name, note in found.notes[row.name].items():
             if note["error"]:
-                typer.echo(f"{row.name}: {name} cannot be run: {note['error']}")
+                typer.echo(f"{row.name}: {name} cannot run: {note['error']}")
             if note["same_as"]:
                 typer.echo(f"{row.name}: {name} is the same as {note['same_as'][0]}, flow by flow")

@@ -12,12 +12,12 @@ from midpath.errors import UsageError
 from midpath.new import new_scheme
 from midpath.new.scheme import AQM, CONTROLLER, SCHEME
 
-app = typer.Typer(help="Write something new to begin with.", rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(help="Create a starting point.", rich_markup_mode=None, no_args_is_help=True)
 
 
 @app.callback()
 def new() -> None:
-    """Write something new to begin with."""
+    """Create a starting point."""
 
 
 @app.command()
@@ -38,5 +38,5 @@ def scheme(
     if json:
         print_json({"scheme": written, "directory": str(directory)})
         return
-    typer.echo(f"{written} is in {directory}: begin with its README.md and src/lib.rs")
+    typer.echo(f"{written} is in {directory}: start with its README.md and src/lib.rs")
     typer.echo(f"midpath add {directory}    compiles it into this environment's simulator (minutes the first time)")

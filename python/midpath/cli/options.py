@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Shared options, and parsing of their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`midpath paper`: claims of papers, run again."""
+"""`midpath paper`: reproduction of papers' claims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAID = {
 
 IDS = "Figure, paper or scheme; all: the four papers; schemes: newer ones."
 
-app = typer.Typer(help="Run what papers claim, and compare.")
+app = typer.Typer(help="Reproduce papers' claims, and compare.")
 
 Root = Annotated[
     Path | None,
@@ -88,12 +88,12 @@ def run_claims(
     --out keeps every run in DIR/FIGURE/RUN, for midpath report.
     """
     if write_results and quick:
-        raise UsageError("--write-results is for whole runs, not for --quick ones")
+        raise UsageError("--write-results needs whole runs, without --quick")
     _figures(claims)
     chosen = choose(name, claims)
     if until_decided is not None:
         if quick or out or seeds is not None or first_seed != 1:
-            raise UsageError("--until-decided goes on from kept results: without --seeds, --first-seed, --quick, --out")
+            raise UsageError("--until-decided continues stored results: not with --seeds, --first-seed, --quick, --out")
         _decide(chosen, until_decided, jobs, rocketfuel, write_results, claims, json)
         return
     if out:
@@ -111,7 +111,7 @@ def run_claims(
     if write_results:
         _write_pages(chosen, claims)
     if all(verdict.judgement == Judgement.SKIPPED for verdict in verdicts):
-        raise UsageError(f"none of the claims of {name!r} could be run: {verdicts[0].why}")
+        raise UsageError(f"no claim of {name!r} could run: {verdicts[0].why}")
     if any(verdict.fails for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -136,7 +136,7 @@ def _decide(
         if write_results:
             record.keep(one.figure, one.verdicts, one.added_core_s)
     if not ended:
-        raise UsageError("nothing is open that more seeds could decide, or nothing has been run yet")
+        raise UsageError("no claim is open that more seeds could decide, or nothing was run yet")
     if write_results:
         _write_pages(chosen, claims)
     found = [verdict for one in ended.values() for verdict in one.verdicts if verdict.ours and verdict.ours.sequential]
@@ -229,12 +229,12 @@ def explain_claims(
     chosen = choose(name, claims)
     if reading:
         if write_results or minutes is not None or len(chosen) != 1:
-            raise UsageError("--try runs one reading of one figure: without --minutes and --write-results")
+            raise UsageError("--try runs one reading of one figure: not with --minutes or --write-results")
         _print_trial(try_reading(chosen[0], reading, seeds=seeds, jobs=jobs or None, rocketfuel=rocketfuel), json)
         return
     failing = [figure for figure in chosen if failing_claims(figure)]
     if not failing:
-        raise UsageError(f"no claim of {name!r} fails in the kept results: nothing is to be explained")
+        raise UsageError(f"no claim of {name!r} fails in the stored results: nothing to explain")
     found: list[Search] = []
     for figure in failing:
         found.append(
@@ -282,7 +282,7 @@ def table_of_claims(
     _figures(claims)
     found = table.kept(choose(name, claims))
     if not found:
-        raise UsageError(f"nothing of {name!r} has been run yet: midpath paper run {name} --write-results")
+        raise UsageError(f"{name!r} was not run yet: midpath paper run {name} --write-results")
     if out:
         write_text(out, table.html(found))
     if json:

@@ -1,4 +1,4 @@
-"""`midpath plot`: any column of a result, drawn for a page."""
+"""`midpath plot`: plots of any column of a result."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Bar:
         if took < self.next_s:
             return
         self.next_s = 4 * took
-        left = f"about {duration(took / done - took)} to go" if done else "when it ends is not known"
+        left = f"about {duration(took / done - took)} to go" if done else "remaining time unknown"
         self.print_line(f"{note} after {duration(took)}; {left}")
 
 

@@ -84,11 +84,7 @@ def run(
             scenario, threads=threads, wire=wire, progress=lambda reached: shown.step("", 0, reached), out=out
         )
     if (ran := result.run["threads"]) < threads:
-        why = (
-            f"there are {cores()} cores"
-            if ran == cores()
-            else "more parts of the network have too little to do, at a time or in all"
-        )
+        why = f"there are {cores()} cores" if ran == cores() else "the network is too small for more parts"
         typer.echo(f"{ran} of {threads} threads ran: {why}", err=True)
     if json:
         print_json(result.run)
@@ -118,7 +114,7 @@ def compare(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the comparison in --out, also one with more runs, of another version or other defaults.",
+            help="Replace the comparison in --out, even with more runs, another version or other defaults.",
         ),
     ] = False,
     settings: Set = None,
@@ -133,7 +129,7 @@ def compare(
     """
     names = names_in(schemes)
     if not names:
-        raise UsageError("--schemes names none")
+        raise UsageError("--schemes is empty")
     scenario = read(file, code).with_(seed=seed, changes=changes(settings))
     wanted = chosen(scenario, names_in(variants) if variants else None) if variants or scenario.variants else []
     if out:

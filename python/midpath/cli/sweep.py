@@ -67,7 +67,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args if args and args[0] in self.commands else ["run", *args])
 
 
-app = typer.Typer(cls=Group, help="Run a scenario at many points, and keep what comes of it.")
+app = typer.Typer(cls=Group, help="Run a scenario at many points, and store the results.")
 
 Store = Annotated[Path, typer.Argument(metavar="STORE", help="Output of `midpath sweep`.", show_default=False)]
 

@@ -155,7 +155,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     elif len(comparison.seeds) > 1:
         yield f"means over {len(comparison.seeds)} seeds, ± 95 % confidence"
     if comparison.matching:
-        yield f"{comparison.matching}; loss, memory and delays in queues are those of all flows"
+        yield f"{comparison.matching}; loss, memory and queueing delay cover all flows"
 
 
 def _shown(kind: str, value: Estimate | None, is_random: bool) -> str:

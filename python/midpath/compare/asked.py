@@ -1,4 +1,4 @@
-"""What a scheme asks of hosts, routers and packets, and what it gained in a comparison."""
+"""Requirements of a scheme on hosts, routers and packets, and its gain in a comparison."""
 
 from __future__ import annotations
 

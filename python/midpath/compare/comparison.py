@@ -130,7 +130,7 @@ class Comparison:
             return None
         ended, all_flows = sum(int(mask.sum()) for mask in masks), sum(mask.size for mask in masks)
         everywhere = " and in all variants" if self.beside else ""
-        return f"Times are over the {ended:,} of {all_flows:,} flows that ended under all schemes{everywhere}"
+        return f"Times cover the {ended:,} of {all_flows:,} flows that ended under all schemes{everywhere}"
 
     @functools.cached_property
     def is_random(self) -> bool:
@@ -170,8 +170,8 @@ class Comparison:
         """Schemes that made no difference to each other."""
         runs = {scheme: self.of(scheme) for scheme in self.schemes if scheme != IDEAL}
         return [
-            f"{listed([name(scheme) for scheme in group])} are the same flow by flow: what tells them apart "
-            "never took effect"
+            f"{listed([name(scheme) for scheme in group])} are identical flow by flow: "
+            "the option that distinguishes them had no effect"
             for group in same.groups(runs)
         ]
 
@@ -255,7 +255,7 @@ def _warning(said: Sequence[tuple[str, str]]) -> str:
     (first, text), *others = said
     head = text if text.startswith(first) else f"{name(first)}: {text}"
     rest = list(dict.fromkeys(name(scheme) for scheme, _ in others if scheme != first))
-    return f"{head} (likewise, with numbers of their own: {listed(rest)})" if rest else head
+    return f"{head} (likewise, with other numbers: {listed(rest)})" if rest else head
 
 
 def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:

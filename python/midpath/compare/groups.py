@@ -1,4 +1,4 @@
-"""Figures of each group of flows by itself."""
+"""Figures per group of flows."""
 
 from __future__ import annotations
 

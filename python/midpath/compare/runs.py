@@ -90,7 +90,7 @@ def compared(plan: Plan, results: Mapping[Run, Result], folders: Sequence[Path])
 def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
     """So many from the scenario's own upwards, or those that are listed."""
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
-        raise UsageError(f"{seeds:,} seeds are more than {MOST_SEEDS:,}, the most")
+        raise UsageError(f"{seeds:,} seeds; at most {MOST_SEEDS:,} are possible")
     if not isinstance(seeds, int) or seeds > 1:
         stats.require()
     return [scenario.base_seed() + i for i in range(seeds)] if isinstance(seeds, int) else list(seeds)

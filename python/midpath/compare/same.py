@@ -1,4 +1,4 @@
-"""Runs that are the same where they were to differ: what was asked for has changed nothing."""
+"""Detects identical runs: an option that was to make a difference had no effect."""
 
 from __future__ import annotations
 

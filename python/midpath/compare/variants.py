@@ -1,7 +1,7 @@
 """Variants of one scenario, compared side by side on the same flows.
 
-A scenario has them as `[variants.NAME]`, each a table of changed keys. Each variant is a comparison of its own; here
-are what they have in common, and the ratios of each to the first.
+A scenario has them as `[variants.NAME]`, each a table of changed keys. Each variant is a separate comparison; this
+module has their common parts, and the ratios of each to the first.
 """
 
 from __future__ import annotations
@@ -173,17 +173,17 @@ class Variants:
         if others:
             found.append(
                 f"{listed(others)} {'has' if len(others) == 1 else 'have'} other flows than {self.names[0]}: "
-                "no ratios, and times are over flows of its own"
+                "no ratios, and times cover its own flows"
             )
         if matching := self.matched[self.names[0]].matching:
-            found.append(f"{matching}; loss, memory and delays in queues are those of all flows")
+            found.append(f"{matching}; loss, memory and queueing delay cover all flows")
         certain = [variant for variant, comparison in self.comparisons.items() if not comparison.is_random]
         if not self.is_random:
             found.append("nothing in this scenario is random: no intervals")
         elif len(self.seeds) > 1:
             found.append(f"means over {len(self.seeds)} seeds, ± 95 % confidence; ratios are seed by seed")
         else:
-            found.append("one seed: too few to say what is luck")
+            found.append("one seed: differences may be chance")
         if certain and self.is_random:
             found.append(f"nothing is random in {listed(certain)}: no intervals there")
         return found
@@ -201,7 +201,7 @@ class Variants:
         schemes = [scheme for scheme in self.schemes if scheme != IDEAL]
         runs = {variant: [run for s in schemes for run in found.of(s)] for variant, found in self.comparisons.items()}
         return [
-            f"{listed(group)} are the same flow by flow, under every scheme: what they change never took effect"
+            f"{listed(group)} are identical flow by flow, under every scheme: their changes had no effect"
             for group in same.groups(runs)
         ]
 
@@ -223,10 +223,10 @@ class Variants:
             if ratio is None:
                 continue
             apart = abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
-            parts.append(f"{variant} {_times(ratio)}{'' if apart else ' (not told apart)'}")
+            parts.append(f"{variant} {_times(ratio)}{'' if apart else ' (not significant)'}")
         if not parts:
             return ""
-        return f"Under {name(scheme)}, flows take, in times of {self.names[0]}: {'; '.join(parts)}."
+        return f"Under {name(scheme)}, completion times relative to {self.names[0]}: {'; '.join(parts)}."
 
     def to_json(self) -> dict[str, Any]:
         """What variants.json holds."""

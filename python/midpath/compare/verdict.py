@@ -1,4 +1,4 @@
-"""What a comparison comes to, in three plain sentences that its figures decide."""
+"""A comparison's verdict in three sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from midpath.units import listed, quantity
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Who ends flows sooner and what is undecided; at what queue and memory; what routers must run for it."""
+    """Which scheme ends flows sooner and what is not significant; queue and memory; requirements on routers."""
     rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
     found = [_speed(comparison, rows), _memory(rows), _routers(comparison, list(rows))]
     return [sentence for sentence in found if sentence]
@@ -29,7 +29,7 @@ def _speed(comparison: Comparison, rows: dict[str, Row]) -> str:
 
 
 def fastest(comparison: Comparison) -> str:
-    """Which of several schemes ends flows soonest, and how much longer the others take; nothing where none is timed."""
+    """The scheme with the lowest AFCT, and how much longer the others take; empty if no scheme has times."""
     rows = {row.scheme: row for row in comparison.rows() if row.scheme != IDEAL}
     times = {scheme: found for scheme, row in rows.items() if (found := row.figures["afct_s"])}
     return _ranked(comparison, rows, times) if len(times) > 1 else ""
@@ -39,7 +39,7 @@ def _ranked(comparison: Comparison, rows: Mapping[str, Row], times: Mapping[str,
     best, *others = sorted(times, key=lambda scheme: times[scheme].mean)
     random = comparison.is_random
     time = quantity("seconds", times[best].mean, times[best].ci95 if random else None)
-    sentence = f"{name(best)} ends flows soonest: {time} on average"
+    sentence = f"{name(best)} has the lowest AFCT: {time}"
     ratio = rows[best].to_ideal.get("afct_s")
     if ratio:
         of_ideal = quantity("times", ratio.mean, ratio.ci95 if random else None).removesuffix("×")
@@ -49,33 +49,33 @@ def _ranked(comparison: Comparison, rows: Mapping[str, Row], times: Mapping[str,
 
 
 def missing(times: Mapping[str, Estimate]) -> str:
-    """Whose mean is of fewer seeds than were run: where no flow ended there is no time."""
-    parts = [f"{name(scheme)}'s is of {of.n} of {of.of} seeds" for scheme, of in times.items() if not of.is_whole]
-    return f" Not every seed gave a time: {'; '.join(parts)}." if parts else ""
+    """Schemes whose mean covers fewer seeds than were run, as no flow ended in the others."""
+    parts = [f"{name(scheme)}'s is from {of.n} of {of.of} seeds" for scheme, of in times.items() if not of.is_whole]
+    return f" Some seeds gave no time: {'; '.join(parts)}." if parts else ""
 
 
 def _luck(comparison: Comparison) -> str:
-    """What the number of seeds is worth."""
+    """A note on few seeds."""
     if not comparison.is_random:
         return ""
     if len(comparison.seeds) == 1:
-        return " One seed only: repeat with several before you believe small differences."
+        return " One seed only: small differences may be chance; repeat with several."
     return " Two seeds only: intervals are wide." if len(comparison.seeds) == 2 else ""
 
 
 def _longer(comparison: Comparison, other: str, best: str) -> str:
     more = comparison.excess(other, best, "afct_s")
     if more is None or not comparison.told_apart(other, best, "afct_s"):
-        return "cannot be told apart from it"
+        return "does not differ significantly"
     return f"takes {quantity('ratio', more.mean, more.ci95 if comparison.is_random else None)} longer"
 
 
 def _by_completion(rows: list[Row]) -> str:
-    """A scheme that ends fewer flows has the better mean over those it ended: no ranking by time, then."""
+    """Ranking by completed flows: a scheme that ends fewer flows has the better mean over those it ended."""
     best, *others = sorted(rows, key=lambda row: -row.completed)
     ends = "all" if best.completed == best.flows else f"{best.completed:,} of"
     rest = ", ".join(f"{name(row.scheme)} {row.completed:,}" for row in others)
-    return f"{name(best.scheme)} ends {ends} {best.flows:,} flows{f'; {rest}' if rest else ''}."
+    return f"{name(best.scheme)} completes {ends} {best.flows:,} flows{f'; {rest}' if rest else ''}."
 
 
 def _by_goodput(rows: dict[str, Row]) -> str:
@@ -83,11 +83,13 @@ def _by_goodput(rows: dict[str, Row]) -> str:
     if not rates:
         return "No flow delivered anything."
     best = max(rates, key=lambda scheme: rates[scheme].mean)
-    return f"{name(best)} delivers most: {quantity('bps', rates[best].mean, rates[best].ci95)} over all flows."
+    return (
+        f"{name(best)} has the highest goodput: {quantity('bps', rates[best].mean, rates[best].ci95)} over all flows."
+    )
 
 
 def _memory(rows: dict[str, Row]) -> str:
-    """The memory that ports must have had, and how long packets waited in it, from least to most."""
+    """Memory used by ports, and packets' waiting times, from least to most."""
     held = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures["queue_max_bytes"])}
     waits = {scheme: found.mean for scheme, row in rows.items() if (found := row.figures["queue_delay_p99_s"])}
     if len(held) < 2 or len(waits) < len(held):
@@ -101,7 +103,7 @@ def _memory(rows: dict[str, Row]) -> str:
 
 
 def _routers(comparison: Comparison, schemes: Sequence[str]) -> str:
-    """Which schemes leave routers as they are."""
+    """Schemes that run in routers, and those that do not."""
     plain = [scheme for scheme in schemes if _is_plain(comparison, scheme)]
     others = [scheme for scheme in schemes if scheme not in plain]
     if not others:

@@ -1,4 +1,4 @@
-"""Congestion controllers of one's own: a class that decides how fast a TCP sends.
+"""External congestion controllers: a class that sets a TCP's window or rate.
 
 class Aimd(midpath.Controller):
     increase: float = 1.0
@@ -224,7 +224,7 @@ def named(controllers: Controllers) -> Named:
     ours = json.loads(_midpath.schemes()) if found else {}
     for name in {name for name, _ in found}:
         if sum(name == other for other, _ in found) > 1:
-            raise UsageError(f"two controllers are called {name!r}: give one of them another name")
+            raise UsageError(f"two controllers are named {name!r}: give one another name")
         if name in ours:
             raise UsageError(f"there is a scheme {name!r} already: give the controller another name")
     return found
@@ -233,9 +233,9 @@ def named(controllers: Controllers) -> Named:
 def load(path: Path) -> list[type[Controller]]:
     """The controllers that a file of Python defines. This runs the file, and what it imports from beside it."""
     if not path.is_file():
-        raise UsageError(f"{path} is not a file with a controller in Python")
+        raise UsageError(f"{path} is not a Python file with a controller")
     if path.suffix != ".py":
-        raise UsageError(f"{path} is not a file of Python: its name ends in .py")
+        raise UsageError(f"{path} is not a Python file: its name must end in .py")
     try:
         module = Code.read(path).load()
     except UsageError:
@@ -279,7 +279,7 @@ def unpacked(controllers: Packed) -> Named:
 def _code(name: str, cls: type[Controller]) -> Code:
     found = code_of(cls)
     if found is None:
-        why = "is in no module of its own, so no key tells what it does and no other process can load it"
+        why = "is not in its own module, so its code has no hash and other processes cannot load it"
         raise UsageError(f"{name}: {cls.__qualname__} {why}; put it into a file, and load that (--with FILE)")
     return found
 
@@ -340,21 +340,23 @@ def _checked(name: str, cls: type[Controller]) -> type[Controller]:
     if not inspect.isclass(cls) or not issubclass(cls, Controller):
         raise UsageError(f"{name!r}: {cls!r:.80} is not a class that extends midpath.Controller")
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a name of a scheme: small letters, digits, - and _, a letter first")
+        raise UsageError(f"{name!r} is not a scheme name: lower-case letters, digits, - and _, starting with a letter")
     for key in STATE:
         if getattr(cls, key) is not getattr(Controller, key):
             raise UsageError(f"{cls.__name__}.{key} is set, not defined: self.{key} = …")
     unknown = [key for key in dir(cls) if key.startswith("on_") and key not in HOOKS]
     if unknown:
-        raise UsageError(f"{cls.__name__}.{unknown[0]} is never called; there are {', '.join(HOOKS)}")
+        raise UsageError(f"{cls.__name__}.{unknown[0]} is not a hook; hooks are {', '.join(HOOKS)}")
     if cls.own_window and (cls.on_loss is Controller.on_loss or cls.on_timeout is Controller.on_timeout):
-        raise UsageError(f"{cls.__name__} has own_window: it needs on_loss and on_timeout, which return the window")
+        raise UsageError(f"{cls.__name__} sets own_window: it needs on_loss and on_timeout, which return the window")
     wants = [hook for hook in ("on_sample", "on_lost") if hook in vars(cls)]
     if wants and not cls.samples:
-        raise UsageError(f"{cls.__name__}.{wants[0]} is called with samples = True alone")
+        raise UsageError(f"{cls.__name__}.{wants[0]} is called only with samples = True")
     for key, value in parameters(cls).items():
         if not isinstance(value, (bool, int, float, str)):
-            raise UsageError(f"{cls.__name__}.{key} is a parameter, and so a number, a text or a bool: not {value!r}")
+            raise UsageError(
+                f"{cls.__name__}.{key} is a parameter: it must be a number, a string or a bool, not {value!r}"
+            )
     return cls
 
 

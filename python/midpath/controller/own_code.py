@@ -1,7 +1,7 @@
-"""A controller's code: its file and the modules that it imports from beside it, as they were when they were read.
+"""A controller's code: its file and the modules that it imports from its folder, as read.
 
-It is what a store's key says of a controller, and what a worker is sent, so that a run depends on nothing else: every
-process loads it from these texts. Data that it reads are not in it.
+It is hashed into a store's key and sent to workers, so a run depends on nothing else: every process loads these
+texts. Data files are not included.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def _make_way(finder: _Finder) -> None:
         if isinstance(getattr(module, "__loader__", None), _Finder):
             del sys.modules[name]
         elif (place := finder.place(name)) and _file_of(module) != Path(finder.code.folder, place):
-            raise UsageError(f"{finder.code.file} imports {name} from beside it, and there is another: rename it")
+            raise UsageError(
+                f"{finder.code.file} imports {name} from its folder, but another module has this name: rename it"
+            )
 
 
 def _file_of(module: ModuleType) -> Path | None:

@@ -1,9 +1,10 @@
-"""An answer for more flows than packets can be simulated for: the fluid of all, corrected by a short packet run.
+"""Estimates for more flows than can be simulated at packet level: the fluid model of all flows, corrected by a
+short packet-level run.
 
-The run's first flows, the pilot, go by the fluid and by packets. What packets make of the fluid's times there is
-carried over to all flows that are alike (`carry`). How far that is off was measured on random scenarios, in units of
-what parts of the pilot, and a pilot of half its flows, disagree by (`bands`). Pilots grow until bands are narrow, or
-until they are a quarter of the run; where the band is wider than 30 % then, no figure is given.
+The run's first flows, the pilot, are run in both models. The pilot's ratio of packet to fluid times is applied to
+similar flows (`carry`). The error was measured on random scenarios, in units of the disagreement between parts of
+the pilot, and with a pilot of half its flows (`bands`). Pilots grow until bands are narrow, or until they are a
+quarter of the run; if the band is then wider than 30 %, no figure is given.
 """
 
 from __future__ import annotations
@@ -77,16 +78,18 @@ def estimate(
     single flows, lists, flows that start all at once, workloads that start at different times.
     """
     if pilot < FEWEST or not 0 < share <= 1:
-        raise UsageError(f"a pilot has {FEWEST} flows or more, and a share above 0 of all of them, up to 1")
+        raise UsageError(f"a pilot needs at least {FEWEST} flows, and a share above 0 and at most 1")
     asked, names = cut(as_scenario(scenario).with_(seed=seed), flows), as_names(schemes)
     require_drawn(asked)
     require_measured(names)
-    at("all flows by the fluid")
+    at("all flows in the fluid model")
     result = run(asked.with_(scheme=IDEAL))
     whole = Flows.of(result)
     pilot = min(pilot, int(share * whole.fct.size / 2))
     if pilot < FEWEST:
-        raise UsageError(f"half of {share:.0%} of {whole.fct.size:,} flows are too few for a pilot: run all by packets")
+        raise UsageError(
+            f"half of {share:.0%} of {whole.fct.size:,} flows is too few for a pilot: run all at packet level"
+        )
     notes = tuple(_notes(result.summary["flows"], flows))
     return [Estimates(name, whole.fct.size, *_grown(asked, name, whole, pilot, share, at), notes) for name in names]
 
@@ -96,7 +99,7 @@ def require_measured(names: Iterable[str]) -> None:
     known = bands.schemes()
     for one in names:
         if one not in known:
-            raise UsageError(f"{one} has no band: errors of estimates were measured under {', '.join(known)}")
+            raise UsageError(f"{one} has no band: estimation errors were measured for {', '.join(known)}")
 
 
 def _grown(
@@ -105,7 +108,7 @@ def _grown(
     """Of one scheme, from pilots that grow: the last one's flows, and the figures."""
 
     def told() -> Carried:
-        at(f"{scheme}: {count:,} flows by packets")
+        at(f"{scheme}: {count:,} flows at packet level")
         return carried(whole, pilot_of(asked, scheme, whole, count))
 
     last = told()
@@ -128,6 +131,6 @@ def _figure(name: str, band: Band | str) -> Figure:
 
 def _notes(seen: int, asked: int) -> Iterator[str]:
     if seen >= asked:
-        yield f"of each workload the first {asked:,} flows at most: figures and bands are of these"
+        yield f"at most the first {asked:,} flows of each workload: figures and bands cover these"
     if seen < MEASURED:
-        yield f"{seen:,} flows, and bands were measured on runs of {MEASURED:,} or more: fewer than 95 % may lie inside"
+        yield f"{seen:,} flows, but bands were measured on runs of {MEASURED:,} or more: fewer than 95 % may lie inside"

@@ -1,8 +1,8 @@
-"""How far estimates were from whole packet runs, in units of their standard errors.
+"""Errors of estimates relative to full packet runs, in units of their standard errors.
 
-`errors.json` is written by `checks/estimate/measure.py`: for each figure what 95 % of "log(packets over estimate) over
-scale" are at most, either way, of random scenarios, each under a scheme drawn from all. A band is that, times the scale
-of the scenario at hand: normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive Inference
+`errors.json` is written by `checks/estimate/measure.py`: for each figure the 95 % quantile of |log(packets /
+estimate)| / scale over random scenarios and schemes. A band is that, times the scale of the scenario at hand:
+normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive Inference
 for Regression, §5.2).
 """
 
@@ -88,7 +88,8 @@ def silent(former: Carried, last: Carried, figure: str) -> str:
     if not (math.isfinite(former.logs[figure]) and math.isfinite(last.errors[figure])):
         return "flows do not end"
     if last.beyond > BEYOND:
-        return f"{last.beyond:.0%} of flows are slower by the fluid than any of the pilot's: a larger --share has more"
+        beyond = f"{last.beyond:.0%} of flows are slower in the fluid model than any in the pilot"
+        return f"{beyond}: a larger --share covers more"
     return ""
 
 

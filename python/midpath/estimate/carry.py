@@ -1,8 +1,8 @@
-"""What packets made of the fluid's times in a pilot, carried over to all flows of a run.
+"""Applies the pilot's ratio of packet to fluid times to all flows of a run.
 
-A flow takes by packets what it takes by the fluid, times what that was in the pilot for flows that are alike: as slow
-by the fluid as it, and as long alone. Flows that are alike share a leaf of a tree that halves the pilot's flows at
-medians, along whichever of both differs most. A flow of the pilot has its own ratio.
+A flow's packet-level time is its fluid time, times the ratio of similar pilot flows: similar in fluid slowdown and
+in time alone. Similar flows share a leaf of a tree that splits the pilot's flows at medians, along the dimension
+that differs most. A pilot flow has its own ratio.
 """
 
 from __future__ import annotations

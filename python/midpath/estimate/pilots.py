@@ -1,4 +1,4 @@
-"""Runs of a scenario's first flows, by the fluid and by packets."""
+"""Runs a scenario's first flows in the fluid model and at packet level."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def require_drawn(scenario: Scenario) -> None:
     """Refuses what a short run tells nothing about."""
     given, name = scenario.to_dict(), scenario.file_name or "the scenario"
     for key in _unlike(given):
-        raise UsageError(f"{name}: {key}: a short run does not tell of a long one")
+        raise UsageError(f"{name}: {key}: a short run does not predict a long one")
     if len(set(_groups(scenario))) < len(_groups(scenario)):
         raise UsageError(f"{name}: two workloads have the same group: give each its own")
 

@@ -1,7 +1,7 @@
-"""A scenario in the laboratory beside the simulator, figure by figure: `midpath lab SCENARIO --vs-sim`.
+"""Comparison of the laboratory with the simulator, figure by figure: `midpath lab SCENARIO --vs-sim`.
 
-What counts was fixed before the first run: which figures, how near they have to be, which runs are invalid, and which
-figures cannot fail and so say nothing.
+Fixed before the first run: the figures, their margins, which runs are invalid, and which figures cannot fail and
+are not counted.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def verdicts(scheme: str, pairs: Sequence[tuple[Result, Result]]) -> list[Line]:
             continue
         measured, simulated = spread([lab for lab, _ in known]), spread([sim for _, sim in known])
         if too_many:
-            verdict = f"{failed} of {len(pairs)} runs were invalid"
+            verdict = f"{failed} of {len(pairs)} runs invalid"
         elif (why := unlike or cannot_fail(figure.key, valid)) is not None:
             verdict = f"not counted: {why}"
         elif figure.key == "fct" and timeouts(valid):
@@ -188,7 +188,7 @@ def cannot_fail(key: str, pairs: Sequence[tuple[Result, Result]]) -> str | None:
     if key == "jain" and len({one.summary["flows"] for one in both}) == 1 and both[0].summary["flows"] == 1:
         return "one flow"
     if key == "goodput" and all(one.summary["completed"] == one.summary["flows"] for one in both) and _given_time(both):
-        return "all flows end, in the time that they were given"
+        return "all flows end in time"
     if key == "fct" and all(one.summary["completed"] == 0 for one in both):
         return "no flow ends"
     if key == "delay_p99" and all(_pinned(one.run["watched"]) for one in both):
@@ -196,7 +196,7 @@ def cannot_fail(key: str, pairs: Sequence[tuple[Result, Result]]) -> str | None:
     if key == "delay_p50" and all((one.run["watched"]["delay_p50_s"] or 0.0) < 1e-4 for one in both):
         return "nothing waits"
     if key == "repeats" and all(one.summary["retransmitted_packets"] == 0 for one in both):
-        return "nothing is lost"
+        return "no loss"
     return None
 
 

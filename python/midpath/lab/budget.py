@@ -1,4 +1,4 @@
-"""What cannot be real on this machine is refused before anything is built."""
+"""Refuses scenarios that exceed this machine's capacity, before anything is built."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Budget:
 
     def says(self) -> str:
         """For people."""
-        return f"this machine's budget is {self.hops_per_s:,.0f} packets over links a second"
+        return f"this machine's budget is {self.hops_per_s:,.0f} link transmissions a second"
 
     def by_nodes(self) -> Budget:
         """The same where nodes are at the links' ends."""
@@ -64,13 +64,15 @@ def calibrate(midpath_lab: str) -> Budget:
 def check_size(plan: Plan) -> None:
     """Raises `ScenarioError` if there is too much of something."""
     if (nodes := len(plan.nodes)) > MOST_NODES:
-        raise refused(plan, "topology", f"has {nodes:,} nodes; the laboratory makes {MOST_NODES} namespaces at most")
+        raise refused(plan, "topology", f"has {nodes:,} nodes; the laboratory supports at most {MOST_NODES}")
     if (flows := len(plan.flows)) > MOST_FLOWS:
         key = "workload" if "workload" in plan.written else "flow"
-        raise refused(plan, key, f"gives {flows:,} flows; the laboratory opens {MOST_FLOWS:,} at most")
+        raise refused(plan, key, f"gives {flows:,} flows; the laboratory supports at most {MOST_FLOWS:,}")
     stop = plan.values["stop_s"]
     if stop is not None and stop > LONGEST_S:
-        raise refused(plan, "stop", f"is {quantity('seconds', stop)}; real time has {quantity('seconds', LONGEST_S)}")
+        raise refused(
+            plan, "stop", f"is {quantity('seconds', stop)}; real time supports at most {quantity('seconds', LONGEST_S)}"
+        )
 
 
 def check_budget(plan: Plan, budget: Budget, *, nodes: bool = False) -> None:
@@ -86,10 +88,8 @@ def check_budget(plan: Plan, budget: Budget, *, nodes: bool = False) -> None:
         raise refused(plan, rate_key(plan, fastest[0]), f"{what}; {budget.says()}")
     if plan.flows and (rtt := min(flow["rtt_s"] for flow in plan.flows)) < budget.shortest_rtt_s:
         least = quantity("seconds", budget.shortest_rtt_s)
-        what = (
-            f"a round trip of {quantity('seconds', rtt)} is too short: wake-ups are late here, and {least} is the least"
-        )
-        raise refused(plan, "topology", what)
+        what = f"a round trip of {quantity('seconds', rtt)} is too short for this machine's wake-up latency"
+        raise refused(plan, "topology", f"{what}: the minimum is {least}")
 
 
 def link_loads(plan: Plan) -> dict[tuple[int, int], float]:

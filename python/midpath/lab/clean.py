@@ -1,4 +1,4 @@
-"""Laboratories that were killed: what they left is found and taken away."""
+"""Finds and removes leftovers of killed laboratories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was measured to a result of the simulator's shape, so that `midpath report` draws it like any other."""
+"""Converts measurements into the simulator's result format, for `midpath report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Congestion controls of this kernel, and DCTCP where it was built without."""
+"""Congestion controls of this kernel, and DCTCP as eBPF if the kernel lacks it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def register_dctcp(midpath_lab: str, key: str) -> str | None:
     if OURS in available():
         return None
     if shutil.which("bpftool") is None:
-        raise UsageError(f"{key} dctcp: this kernel has none, and bpftool is not there to give it one")
+        raise UsageError(f"{key} dctcp: this kernel has none, and bpftool is not installed to load it")
     compiled = subprocess.run([midpath_lab, "dctcp"], check=False, capture_output=True)
     if compiled.returncode != 0:
         raise UsageError(f"{key} dctcp: {compiled.stderr.decode().strip()}")
@@ -64,5 +64,5 @@ def register_dctcp(midpath_lab: str, key: str) -> str | None:
     said = " ".join((done.stdout + done.stderr).split())
     number = re.search(rf"Registered .*{OURS} id (\d+)", said)
     if number is None or OURS not in available():
-        raise UsageError(f"{key} dctcp: the kernel does not take it: {said}")
+        raise UsageError(f"{key} dctcp: the kernel rejects it: {said}")
     return number[1]

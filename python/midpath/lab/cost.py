@@ -1,4 +1,4 @@
-"""What RPM costs a router: time per packet, and memory per flow."""
+"""RPM's cost on a router: time per packet, and memory per flow."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def path_ns(sender: Space) -> float:
 def section(tools: Tools, repeats: int) -> str:
     """The measurements, as text."""
     if shutil.which("bpftool") is None:
-        raise UsageError("cost: bpftool is not there to read the programs' times")
+        raise UsageError("cost: bpftool, which reads the programs' times, is not installed")
     machine = describe(tools)
     programs: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     paths: dict[str, list[float]] = {}
@@ -150,11 +150,11 @@ def _text(
     whole = [[name, cell(spread(values)), cell(spread(more[name]))] for name, values in paths.items()]
     added = statistics.median(more["mode rpm"])
     return (
-        f"Programs, 8 CUBIC flows through 100 Mbps, by the kernel's own count (its clock is a part of each figure):\n\n"
+        f"Programs, 8 CUBIC flows through 100 Mbps, by the kernel's count (including its clock reads):\n\n"
         f"{markdown(('Program', 'ns per run'), lines)}\n"
         f"At {RATE_PPS:,} data packets/s and half as many ACKs the programs take {share:.1%} of a core.\n\n"
-        f"The whole path: thread time of a datagram of 1400 bytes from sender to wire, the divert through the internal "
-        f"pair and its shaper included:\n\n"
+        f"Whole path: thread time per datagram of 1400 bytes from sender to wire, including the divert through the "
+        "internal pair and its shaper:\n\n"
         f"{markdown(('Router', 'ns per packet', 'more than without'), whole)}\n"
         f"So {RATE_PPS:,} packets/s cost {added * RATE_PPS / 1e9:.1%} of a core more than plain forwarding.\n\n"
         f"Medians of {repeats} runs; kernel {machine['kernel']}, {machine['midpathd']}, load average "

@@ -1,4 +1,4 @@
-"""Files by `curl` from a web server through the router: nothing on either host knows of RPM."""
+"""Files by `curl` from a web server through the router: neither host knows of RPM."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def fetch(bed: Testbed, digest: str) -> float:
 def section(tools: Tools, repeats: int) -> str:
     """Downloads with and without RPM, as text."""
     if shutil.which("curl") is None:
-        raise UsageError("download: curl is not there")
+        raise UsageError("download: curl is not installed")
     content = os.urandom(FILE_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     machine, server = describe(tools), ""

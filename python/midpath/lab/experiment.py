@@ -1,4 +1,4 @@
-"""One experiment: what flows, through which router, and the running of it."""
+"""One experiment: its flows, router, and execution."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class Experiment:
     def check(self) -> None:
         """Raises `UsageError` if it cannot be run."""
         if not 1e6 <= self.bottleneck.rate_bps <= 1e9:
-            raise UsageError("--rate: from 1 Mbps to 1 Gbps are possible; above 200 Mbps results are this machine's")
+            raise UsageError("--rate: must be from 1 Mbps to 1 Gbps; above 200 Mbps this machine limits the results")
         if self.bottleneck.aqm not in AQMS:
             raise UsageError(f"--aqm {self.bottleneck.aqm}: there are {', '.join(AQMS)}")
         if self.long < 0 or (self.long == 0 and self.short is None):
-            raise UsageError("--flows: at least one is needed")
+            raise UsageError("--flows: must be at least 1")
         if not 1 <= self.seconds <= 3600:
-            raise UsageError("--seconds: from 1 to 3600 are possible")
+            raise UsageError("--seconds: must be from 1 to 3600")
         if self.delays.up < 0 or not all(0 <= delay <= 5 for delay in self.delays.down):
-            raise UsageError("--rtt: from 0 to 10 s are possible, and --upstream must be less than each")
+            raise UsageError("--rtt: must be from 0 to 10 s, and above --upstream")
 
     def flows(self, control: str, seed: int) -> list[dict[str, Any]]:
         """The flows of one run; the same seed gives the same."""
@@ -160,7 +160,7 @@ class _Ends:
         for process in self.processes:
             assert process.stdout is not None
             if process.stdout.readline() != "ready\n":
-                raise OSError("a process of the laboratory could not be started")
+                raise OSError("cannot start a process of the laboratory")
         return self
 
     def __exit__(self, *_: object) -> None:

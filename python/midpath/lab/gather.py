@@ -1,4 +1,4 @@
-"""From what a run in the laboratory gave to a result of the simulator's shape (docs/results.md)."""
+"""Converts a laboratory run into the simulator's result format (docs/results.md)."""
 
 from __future__ import annotations
 

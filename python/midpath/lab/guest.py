@@ -1,7 +1,7 @@
 """A run inside of user-mode Linux: hosts and routers are namespaces of one guest, whose clock is virtual.
 
-The guest has this machine's files. It builds the same namespaces, runs the same `midpath-lab run`, and switches itself
-off. With time travel its clock stands while anything runs and jumps while nothing does, so nothing is late, however
+The guest uses this machine's files. It builds the same namespaces, runs the same `midpath-lab run`, and powers
+itself off. With time travel its clock stops while anything runs and jumps when idle, so nothing is late, however
 busy the machine is.
 """
 
@@ -123,5 +123,5 @@ class Guest(Network):
         errors = (folder / "error").read_text() if (folder / "error").exists() else ""
         said = [line for line in errors.splitlines() if line.strip()]
         # What went wrong comes before the list of all options.
-        why = said[:1] or console.strip().splitlines()[-1:] or ["it says nothing"]
+        why = said[:1] or console.strip().splitlines()[-1:] or ["no output"]
         raise OSError(f"the guest failed: {why[0].strip().removeprefix('midpath-lab: ')}")

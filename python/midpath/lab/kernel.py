@@ -55,14 +55,14 @@ def missing() -> str | None:
         if shutil.which(tool) is None:
             return f"--kernel uml needs {tool} (packages util-linux and iproute2)"
     if not os.access(place(), os.X_OK):
-        return "there is no user-mode Linux yet; build it with: midpath lab kernel"
+        return "user-mode Linux is not built yet; build it with: midpath lab kernel"
     return None
 
 
 def build(source: Path, jobs: int, say: Say) -> Path:
     """Builds it in a directory of its own, which is gone afterwards."""
     if not source.is_file():
-        raise UsageError(f"{source} is not there; install it with: apt-get install {PACKAGES}")
+        raise UsageError(f"{source} does not exist; install it with: apt-get install {PACKAGES}")
     if lacking := [tool for tool in TOOLS if shutil.which(tool) is None]:
         raise UsageError(f"building a kernel needs {', '.join(lacking)}; install with: apt-get install {PACKAGES}")
     target = place()
@@ -90,11 +90,11 @@ def _configure(folder: Path) -> None:
     _do(["make", "ARCH=um", "KCONFIG_ALLCONFIG=wanted", "allnoconfig"], str(folder))
     made = set((folder / ".config").read_text().split("\n"))
     if lacking := [option for option in wanted if option not in made]:
-        raise UsageError(f"this source cannot be configured as the laboratory needs it: {lacking[0]} does not hold")
+        raise UsageError(f"this source cannot be configured for the laboratory: {lacking[0]} is missing")
 
 
 def _do(command: list[str], folder: str) -> None:
     done = subprocess.run(["nice", "-n", "10", *command], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["it says nothing"]
+        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no output"]
         raise UsageError(f"{command[0]} failed: {last[0].strip()}")

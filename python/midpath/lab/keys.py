@@ -96,7 +96,7 @@ RULES = (
             *("workload.objects*", "schemes.*.groups*"),
         ),
         REFUSED,
-        "a connection has none of these",
+        "not available for a connection",
     ),
     Rule(
         ("flow*", "workload*"),
@@ -155,7 +155,7 @@ def rule_of(key: str) -> Rule | None:
 def refuse(plan: Plan, *, nodes: bool = False) -> None:
     """Raises `ScenarioError` at the first key that the laboratory cannot do."""
     if plan.values["scheme"] == "ideal":
-        raise refused(plan, "scheme", "the ideal is a fluid model, and has no packets")
+        raise refused(plan, "scheme", "the ideal is a fluid model without packets")
     can = SCHEMES if nodes else KERNEL
     unknown = [scheme for scheme in plan.schemes if scheme not in can]
     if unknown:
@@ -180,7 +180,7 @@ def refuse(plan: Plan, *, nodes: bool = False) -> None:
         return
     network = {scheme for link in plan.links for scheme in link["schemes"] if scheme} - set(KERNEL)
     if network:
-        raise refused(plan, "scheme", f"{min(network)} runs in the network; routers of the laboratory only queue")
+        raise refused(plan, "scheme", f"{min(network)} runs in the network; the laboratory's routers only queue")
     agree(plan)
 
 
@@ -188,7 +188,7 @@ def _one_scheme(plan: Plan) -> None:
     """What nodes have in common, and how their links must be."""
     other = [scheme for scheme in plan.schemes if scheme != plan.values["scheme"]]
     if other:
-        what = f"all flows of nodes have the run's scheme, and it is {plan.values['scheme']}"
+        what = f"all flows of nodes have the run's scheme, {plan.values['scheme']}"
         raise refused(plan, scheme_key(plan, other[0]), what)
     pairs = set()
     for link in plan.links:
@@ -216,7 +216,9 @@ def agree(plan: Plan) -> None:
         values = {scheme: plan.parameters(scheme).get(key) for scheme in plan.schemes}
         if len({str(value) for value in values.values()}) > 1:
             scheme = next(scheme for scheme, value in values.items() if value is not None)
-            raise refused(plan, f"schemes.{scheme}.{key}", "must be the same for all schemes: hosts have it, not flows")
+            raise refused(
+                plan, f"schemes.{scheme}.{key}", "must be the same for all schemes: it applies per host, not per flow"
+            )
 
 
 def scheme_key(plan: Plan, scheme: str) -> str:

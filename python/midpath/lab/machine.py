@@ -1,4 +1,4 @@
-"""What the laboratory needs of a machine, and what this one has."""
+"""Requirements of the laboratory, and checks of this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def program(name: str, asked: str | None = None) -> str:
         raise UsageError(f"{asked} is not a program")
     found = shutil.which(name) or next((str(path / name) for path in BUILT if os.access(path / name, os.X_OK)), None)
     if found is None:
-        raise UsageError(f"{name} is not on the path; in our repository: cargo build --release -p {name}")
+        raise UsageError(f"{name} is not on the PATH; in a checkout: cargo build --release -p {name}")
     return found
 
 

@@ -3,7 +3,7 @@
     host ══ e0 ── l0a ┐                 ┌ l0b ── e0 ══ router ══ e1 ── l1a …
                       └── midpath-lab ──┘
 
-All devices' other ends lie in one namespace, where the emulator takes frames from one and gives them to the other.
+All devices' other ends are in one namespace, where the emulator forwards frames between them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Network:
             check=False,
         )
         if done.returncode != 0:
-            raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
+            raise OSError(f"cannot build the laboratory: {' '.join(done.stderr.split())}")
 
     def batch(self, lines: list[str]) -> None:
         """Runs commands of `ip` outside of all namespaces."""
@@ -94,7 +94,7 @@ class Network:
             ["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            raise OSError(f"the laboratory could not be built: {' '.join(done.stderr.split())}")
+            raise OSError(f"cannot build the laboratory: {' '.join(done.stderr.split())}")
 
     def _build(self) -> None:
         spaces = [self.between, *(self.space(node) for node in range(len(self.plan.nodes)))]

@@ -1,7 +1,7 @@
 """A scenario's nodes as processes of `midpathd node`, one in each namespace, on the laboratory's lines.
 
-Each port has the rate that the scenario gives its link, for packets of nodes. The line below is faster: the overlay's
-headers come on top, and a little more, so that packets wait in nodes and not on lines.
+Each port has the rate that the scenario gives its link, for packets of nodes. The underlying line is faster by the
+overlay's headers and a little more, so that packets queue in nodes and not on lines.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Nodes:
             while not self._is_up(node):
                 if process.poll() is not None or time.monotonic() > until:
                     said = " ".join(self._file(node, "log").read_text(errors="replace").split())
-                    why = "has not found its neighbours" if process.poll() is None else "has ended"
+                    why = "did not find its neighbours" if process.poll() is None else "has ended"
                     raise OSError(f"the laboratory failed: the node {self.plan.name(node)} {why}: {said}")
                 time.sleep(0.05)
 

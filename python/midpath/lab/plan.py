@@ -1,4 +1,4 @@
-"""What a scenario makes the laboratory build: nodes, links, routes and flows, as the simulator would draw them."""
+"""The laboratory's plan of a scenario: nodes, links, routes and flows, as drawn by the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's queue disciplines at routers' ports: text for `tc`, and what `tc` has counted."""
+"""The kernel's queue disciplines at routers' ports: text for `tc`, and `tc`'s counters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check(asked: str) -> str:
     if name not in KNOWN:
         raise UsageError(f"--qdisc {name or asked!r}: there are {', '.join(KNOWN)}")
     if not WORDS.fullmatch(text):
-        raise UsageError(f"--qdisc {text}: only words and numbers, as they follow tc qdisc add dev X root")
+        raise UsageError(f"--qdisc {text}: only words and numbers are allowed, as after `tc qdisc add dev X root`")
     return text
 
 
@@ -58,7 +58,9 @@ def queues(plan: Plan, asked: str | None) -> list[Queue]:
                 continue
             queue = link["queues"][end]
             if asked is not None and queue["varies"]:
-                raise UsageError(f"--qdisc: {plan.link(number)} varies in rate or state, which only our queues follow")
+                raise UsageError(
+                    f"--qdisc: {plan.link(number)} varies in rate or state, which only Midpath's queues support"
+                )
             text = asked or queue["qdisc"]
             if text is not None and not queue["varies"]:
                 found.append(Queue(number, end, node, text))

@@ -1,4 +1,4 @@
-"""A scenario in the laboratory: on a kernel's TCP, or on Midpath's nodes, with a result of the simulator's shape."""
+"""A scenario in the laboratory: on a kernel's TCP, or on Midpath's nodes, with a result in the simulator's format."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def check_flows(ran: dict[str, Any]) -> None:
     """Raises `OSError` if none came about."""
     failed = [flow["error"] for flow in ran["flows"] if flow["error"]]
     if failed and len(failed) == len(ran["flows"]):
-        raise OSError(f"no flow could be opened: {failed[0]}")
+        raise OSError(f"cannot open any flow: {failed[0]}")
 
 
 def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, Any]]:
@@ -176,7 +176,7 @@ def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, A
     said = [
         ("bbr", "the kernel's BBR is version 1, the simulator's 3" if unlike else None),
         ("", f"{len(failed):,} of {len(ran['flows']):,} flows failed: {failed[0]}" if failed else None),
-        ("", why if (why := invalid(made)) is None else f"this run says nothing of TCP: {why}"),
+        ("", why if (why := invalid(made)) is None else f"this run is not valid for TCP: {why}"),
     ]
     return [
         {"scheme": scheme, "message": message, "count": 0, "ports": []}
@@ -190,12 +190,12 @@ def invalid(made: Result) -> str | None:
     emulator = made.run["emulator"]
     late = emulator["late_us"]["p99"] or 0
     if emulator["missed"] or emulator["refused"]:
-        return f"{emulator['missed'] + emulator['refused']:,} frames were lost for want of time"
+        return f"{emulator['missed'] + emulator['refused']:,} frames were lost because this machine was too slow"
     if late > LATEST_US:
-        return f"one frame in a hundred left {late:,} µs late, or later"
+        return f"1 % of frames left at least {late:,} µs late"
     woken = made.run.get("nodes", {}).get("late_us", {}).get("p99") or 0
     if woken > LATEST_WAKE_UP_US:
-        return f"a node woke {woken:,} µs late, or later, one time in a hundred"
+        return f"1 % of a node's wake-ups were at least {woken:,} µs late"
     return None
 
 
@@ -210,7 +210,7 @@ def compare(
 ) -> Comparison:
     """Several schemes on the same flows, seed by seed: what the machine does meanwhile then hits all alike."""
     if not schemes:
-        raise UsageError("--schemes names none")
+        raise UsageError("--schemes is empty")
     first = scenario.base_seed()
     numbers = list(range(first, first + seeds))
     results: dict[tuple[str, int], Result] = {}

@@ -1,4 +1,4 @@
-"""Many runs: every congestion control and mode, again and again."""
+"""Repeated runs of every congestion control and mode."""
 
 from __future__ import annotations
 

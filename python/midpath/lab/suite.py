@@ -1,7 +1,7 @@
 """Everything that checks/rpm/RESULTS.md shows, in one command: `midpath lab rpm --full --out DIR`.
 
-A part is a list of experiments; each writes its runs below DIR and a section of DIR/RESULTS.md. Runs that are there
-already are not run again, so an interrupted suite goes on where it stopped.
+A part is a list of experiments; each writes its runs below DIR and a section of DIR/RESULTS.md. Existing runs are
+not repeated, so an interrupted suite resumes.
 """
 
 from __future__ import annotations

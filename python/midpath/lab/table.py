@@ -1,4 +1,4 @@
-"""Runs as rows: medians, and from the smallest to the largest of the repeats."""
+"""Runs as rows: medians and ranges of the repeats."""
 
 from __future__ import annotations
 

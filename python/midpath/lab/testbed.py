@@ -2,7 +2,7 @@
 
     s ── delay ── r ══ bottleneck ══ delays ── d0 … dn
 
-Every receiver has a wire of its own, so that flows of several round trips meet at the router's outgoing device.
+Every receiver has its own wire, so that flows with different RTTs meet at the router's outgoing device.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Testbed:
         assert self.wire.stdout is not None
         assert self.wire.stderr is not None
         if self.wire.stdout.readline() != "ready\n":
-            raise UsageError(f"the wire could not be started: {self.wire.stderr.read().strip()}")
+            raise UsageError(f"cannot start the wire: {self.wire.stderr.read().strip()}")
 
     def stop_wire(self) -> None:
         """Stops frames; `wire_report` then says how late they were."""

@@ -1,4 +1,4 @@
-"""The ends of the laboratory's flows: processes that run in a namespace each.
+"""The ends of the laboratory's flows: one process per namespace.
 
 `python traffic.py receive CC PORT` listens; `… send` reads flows from standard input. Both write what they have
 measured to standard output as JSON. A flow begins with a header that names it, so that its bytes are counted at both

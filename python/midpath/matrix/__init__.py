@@ -1,4 +1,4 @@
-"""Every scheme in every situation, at equal memory: where help on the path pays, and where ends suffice.
+"""Every scheme in every scenario at equal memory: where in-network support pays, and where end hosts suffice.
 
 import midpath.matrix
 found = midpath.matrix.matrix(schemes=["cubic", "cubic@fq_codel", "fcp"], rows=["websearch"], seeds=3)

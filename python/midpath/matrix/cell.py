@@ -1,4 +1,4 @@
-"""What one run of the matrix came to, beside the ideal's run of the same flows."""
+"""Results of one run of the matrix, relative to the ideal with the same flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a matrix came to: by row and column, means over the seeds with their intervals."""
+"""Results of a matrix: means over the seeds with intervals, by row and column."""
 
 from __future__ import annotations
 
@@ -190,11 +190,11 @@ def load_matrix(directory: str | Path) -> Matrix:
     path = Path(directory)
     head = read_json(path / MARKER)
     if head.get("kind") != "matrix" or head.get("format") != 1:
-        raise OutputError(f"{path / MARKER} is not a matrix that this version reads")
+        raise OutputError(f"{path / MARKER} is not a matrix that this version can read")
     try:
         lines = list(csv.DictReader(io.StringIO((path / RUNS).read_text(encoding="utf-8"))))
     except OSError as error:
-        raise OutputError(f"{path / RUNS} cannot be read: {error.strerror}") from None
+        raise OutputError(f"cannot read {path / RUNS}: {error.strerror}") from None
     figures = {
         (line["row"], line["column"], int(line["seed"])): {
             key: float(line[key]) if line[key] else None for key in FIGURES

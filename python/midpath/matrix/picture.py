@@ -1,4 +1,4 @@
-"""The matrix as one picture: a strip for each situation, a mark for each scheme, on a scale of completion times."""
+"""The matrix as one picture: a strip for each scenario, a mark for each scheme, on a scale of completion times."""
 
 from __future__ import annotations
 

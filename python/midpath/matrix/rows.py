@@ -1,4 +1,4 @@
-"""The rows of the matrix: scenarios that ship, each made into one for a column."""
+"""The rows of the matrix: built-in scenarios, adapted to each column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix as text: what RESULTS.md holds, and the parts of it that pages quote."""
+"""A matrix as text: RESULTS.md, and the parts that pages quote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `midpath new` writes: a crate of one's own with a congestion-control scheme, outside Midpath's checkout."""
+"""`midpath new`: writes an external crate with a congestion-control scheme."""
 
 from midpath.new.scheme import new_scheme
 

@@ -1,7 +1,7 @@
-"""A crate with a scheme of one's own, made from an example of ours and the files in `files`.
+"""An external scheme's crate, made from one of our examples and the files in `files`.
 
-The example (`examples/outside-scheme`, `outside-controller` or `outside-aqm`) is compiled and tested with Midpath, so a
-new scheme begins with code that works. Its sources come out of the compiled simulator, which carries them.
+The example (`examples/outside-scheme`, `outside-controller` or `outside-aqm`) is compiled and tested with Midpath,
+so a new scheme starts with working code. The compiled simulator contains its sources.
 """
 
 from __future__ import annotations
@@ -109,17 +109,17 @@ def _type(name: str) -> str:
 def _checked(name: str) -> str:
     if not NAME.fullmatch(name) or len(name) > LONGEST:
         raise UsageError(
-            f"{name!r} is no name for a scheme: lower-case letters and digits, with single dashes between them, "
-            f"at most {LONGEST}, such as my-scheme; choose one with --name"
+            f"{name!r} is not a scheme name: write lower-case letters and digits, with single dashes between "
+            f"them, at most {LONGEST}, such as my-scheme; choose one with --name"
         )
     if name in _schemes():
         raise UsageError(f"there is a scheme `{name}` already; choose another name with --name")
     if name in RUST or keyword.iskeyword(name):
-        raise UsageError(f"`{name}` is a word of Rust's, Cargo's or Python's own; choose another name with --name")
+        raise UsageError(f"`{name}` is a reserved word of Rust, Cargo or Python; choose another name with --name")
     if _module(name) in sys.stdlib_module_names or PathFinder.find_spec(_module(name)):
         raise UsageError(f"there is a Python module `{_module(name)}` already; choose another name with --name")
     if {_module(name), _type(name), f"{_type(name)}Params"} & _words():
-        raise UsageError(f"`{name}` is taken by something else in a new scheme's code; choose another name with --name")
+        raise UsageError(f"`{name}` is already used in a new scheme's code; choose another name with --name")
     return name
 
 
@@ -137,6 +137,6 @@ def _words() -> set[str]:
 
 def _require_empty(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is a file; name a folder that is new or empty")
+        raise UsageError(f"{directory} is a file; name a new or empty folder")
     if directory.is_dir() and any(directory.iterdir()):
-        raise UsageError(f"{directory} is not empty; name a folder that is new or empty")
+        raise UsageError(f"{directory} is not empty; name a new or empty folder")

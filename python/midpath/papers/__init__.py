@@ -1,7 +1,7 @@
-"""What papers claim, run again: claims, their scenarios, and what came out.
+"""Reproduction of papers' claims: claims, scenarios, and results.
 
-A paper is a folder here, each of its tables and figures a folder in it: `claim.toml` says what the paper says and what
-counts as the same, TOML scenarios say what is run, `measure.py` says how the numbers are taken.
+A paper is a folder here, each of its tables and figures a folder in it: `claim.toml` has the paper's claims and
+tolerances, TOML files the scenarios, `measure.py` the measurement.
 """
 
 from midpath.papers.lab import Lab

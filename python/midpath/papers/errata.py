@@ -1,4 +1,4 @@
-"""The errata page, made of what stands beside each paper's claims.
+"""Generates the errata page from each paper's `errata.toml`.
 
 python -m midpath.papers.errata > python/midpath/papers/ERRATA.md
 

@@ -1,8 +1,8 @@
-"""Why a claim does not hold: what its paper leaves open is tried, choice by choice, with seeds of its own.
+"""Explains failing claims: tries what the paper leaves open, choice by choice, with separate seeds.
 
-A reading explains a claim if the claim holds with it, and all other claims of the figure that hold as it stands still
-hold. Of many readings one may do so by chance. So what was found is run once more, with seeds that nobody has looked
-at, and only that counts. The verdict stands beside the plain one and never replaces it.
+A reading explains a claim if the claim holds under it, and all other claims of the figure that held still hold.
+Among many readings one may do so by chance, so it is confirmed with new seeds, and only that counts. The verdict is
+shown beside the plain one and never replaces it.
 """
 
 from __future__ import annotations

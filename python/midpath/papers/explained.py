@@ -1,4 +1,4 @@
-"""What searches for readings have found, as committed text: EXPLAINED.md of a paper, from what is kept by figure."""
+"""EXPLAINED.md of a paper: results of searches for readings, from the stored results of each figure."""
 
 from __future__ import annotations
 

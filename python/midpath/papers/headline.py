@@ -1,4 +1,4 @@
-"""How many claims hold, by who says them."""
+"""Counts of claims that hold, by source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a claim comes to: its verdict, and the reason in words."""
+"""The verdict of a claim, and its reason."""
 
 from __future__ import annotations
 

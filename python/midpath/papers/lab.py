@@ -1,4 +1,4 @@
-"""What a figure's `measure.py` works with: runs of its scenarios."""
+"""The interface of a figure's `measure.py`: runs of its scenarios."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a figure's paper leaves open: `<paper>/<figure>/open.toml`, written down before the first run of a search.
+"""What a figure's paper leaves open: `<paper>/<figure>/open.toml`, written before the first run of a search.
 
-At most three things, each with choices. The first choice is what stands; the others change scenarios. A sentence that
-can be read in two ways is such a thing with two choices. Where the paper says two things that cannot both be, that is
-written down with the claim that shows it.
+At most three entries, each with choices. The first choice is the current setting; the others change scenarios. An
+ambiguous sentence is an entry with two choices. A contradiction in the paper is recorded with the claim that shows it.
 """
 
 from __future__ import annotations
@@ -150,10 +149,10 @@ def _read(values: dict[str, Any], figure: Figure) -> Openings:
     require_keys(values, {"open", "contradiction"}, set(), "")
     found = tuple(_opening(table, f"open[{i}]") for i, table in enumerate(_tables(values, "open", "")))
     if len(found) > MOST_OPENINGS:
-        raise ScenarioError("open", None, f"has {len(found)} things; at most {MOST_OPENINGS} are searched")
+        raise ScenarioError("open", None, f"has {len(found)} entries; at most {MOST_OPENINGS} are searched")
     names = [one.name for one in found]
     if len(set(names)) < len(names):
-        raise ScenarioError("open", None, "has two things of one name")
+        raise ScenarioError("open", None, "has two entries with one name")
     listed = _tables(values, "contradiction", "")
     return Openings(found, tuple(_contradiction(t, f"contradiction[{i}]", figure) for i, t in enumerate(listed)))
 
@@ -164,9 +163,9 @@ def _opening(table: Any, key: str) -> Opening:
     if len(choices) < 2:
         raise ScenarioError(f"{key}.choice", None, "has no second choice: the range is empty")
     if choices[0].changes:
-        raise ScenarioError(f"{key}.choice[0].changes", None, "is not empty: the first choice is what stands")
+        raise ScenarioError(f"{key}.choice[0].changes", None, "must be empty: the first choice is the current setting")
     if len({one.label for one in choices}) < len(choices):
-        raise ScenarioError(f"{key}.choice", None, "has two of one label")
+        raise ScenarioError(f"{key}.choice", None, "has two with one label")
     patterns = [tuple(_texts(table, name, key)) or ANY for name in ("scenarios", "schemes")]
     return Opening(_text(table, "name", key), _text(table, "says", key), patterns[0], patterns[1], choices)
 
@@ -201,12 +200,12 @@ def _tables(values: dict[str, Any], name: str, key: str) -> list[Any]:
 def _texts(table: dict[str, Any], name: str, key: str) -> Iterator[str]:
     found = table.get(name, [])
     if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
-        raise ScenarioError(f"{key}.{name}", None, "is not a list of texts")
+        raise ScenarioError(f"{key}.{name}", None, "is not a list of strings")
     return map(one_line, found)
 
 
 def _text(table: dict[str, Any], name: str, key: str) -> str:
     found = table[name]
     if not isinstance(found, str) or not found.strip():
-        raise ScenarioError(f"{key}.{name}", None, "is empty or not a text")
+        raise ScenarioError(f"{key}.{name}", None, "is empty or not a string")
     return one_line(found)

@@ -1,4 +1,4 @@
-"""Results of claims as committed text: RESULTS.md of a paper, from what is kept beside each of its figures."""
+"""RESULTS.md of a paper: results of claims, from the stored results of its figures."""
 
 from __future__ import annotations
 

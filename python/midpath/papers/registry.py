@@ -180,7 +180,7 @@ def _claims(values: dict[str, Any]) -> Iterator[Claim]:
         require_keys(table, CLAIM_KEYS, CLAIM_KEYS - OPTIONAL, key)
         found = _claim(table, values, key)
         if found.id in seen:
-            raise ScenarioError(f"{key}.id", None, f"{found.id!r} is there twice")
+            raise ScenarioError(f"{key}.id", None, f"{found.id!r} exists twice")
         seen.add(found.id)
         yield found
 
@@ -188,7 +188,7 @@ def _claims(values: dict[str, Any]) -> Iterator[Claim]:
 def _claim(table: dict[str, Any], figure: dict[str, Any], key: str) -> Claim:
     paper, tolerance = table["paper"], Tolerance.read(table["tolerance"], f"{key}.tolerance")
     if isinstance(paper, str) and tolerance.needs_number():
-        raise ScenarioError(f"{key}.tolerance", None, "is relative to a number, but the paper says none")
+        raise ScenarioError(f"{key}.tolerance", None, "is relative to a number, but the paper gives none")
     if table["kind"] not in SCALES:
         raise ScenarioError(f"{key}.kind", None, f"is none of {', '.join(SCALES)}")
     return Claim(
@@ -210,7 +210,7 @@ def _says(name: Any, paper: Any, key: str) -> Says:
     if name not in list(Says):
         raise ScenarioError(f"{key}.says", None, f"is none of {', '.join(Says)}")
     if name == Says.NUMBER and isinstance(paper, str):
-        raise ScenarioError(f"{key}.says", None, "is number, but the paper says none")
+        raise ScenarioError(f"{key}.says", None, "is number, but the paper gives none")
     return Says(name)
 
 
@@ -230,7 +230,7 @@ def _effect(table: dict[str, Any], key: str) -> float | None:
 def _fixed(table: dict[str, Any], figure: dict[str, Any], key: str) -> bool:
     value = table.get("fixed", figure.get("fixed", True))
     if not isinstance(value, bool):
-        raise ScenarioError(f"{key}.fixed" if "fixed" in table else "fixed", None, "is neither true nor false")
+        raise ScenarioError(f"{key}.fixed" if "fixed" in table else "fixed", None, "is not true or false")
     return value
 
 
@@ -244,7 +244,7 @@ def require_keys(table: Any, known: set[str], needed: set[str], key: str) -> Non
         raise ScenarioError(f"{key}.{name}".strip("."), None, "is missing")
     for name in sorted(needed & {"id", "title", "source", "claim", "why", "kind"}):
         if not table[name] or not (isinstance(table[name], str) or (key == "" and name == "claim")):
-            raise ScenarioError(f"{key}.{name}".strip("."), None, "is empty or not a text")
+            raise ScenarioError(f"{key}.{name}".strip("."), None, "is empty or not a string")
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,7 @@
-"""All figures run again beside what is recorded: an artifact that resumes, and says what it takes.
+"""Reruns all figures and compares with the record: a resumable artifact with cost estimates.
 
-DIR/reproduce.json         what was asked for, and when all is done, what came of it
-DIR/figures/FCP-FIGURE.json   what a figure came to; a figure that has one is not run again
+DIR/reproduce.json         the request and, when complete, the results
+DIR/figures/FCP-FIGURE.json   a figure's results; a figure that has one is not rerun
 DIR/reproduced.html        the four papers' tables on one page
 """
 
@@ -106,7 +106,7 @@ class Needs:
     def __str__(self) -> str:
         """For people, before anything is run."""
         if not self.left:
-            return f"all {self.figures} figures are there"
+            return f"all {self.figures} figures are complete"
         said = [f"{self.left} of {self.figures} figures to run"]
         if self.unknown < self.left:
             minutes, known = self.core_s / 60, f" for {self.left - self.unknown} of them" if self.unknown else ""
@@ -115,7 +115,7 @@ class Needs:
         if self.memory_bytes:
             said.append(f"up to {self.memory_bytes / 1e9:.1f} GB of memory")
         if self.unknown:
-            said.append(f"what {self.unknown} of them take was never measured")
+            said.append(f"the cost of {self.unknown} of them was never measured")
         return "; ".join(said)
 
 

@@ -1,4 +1,4 @@
-"""Figures run, and each claim held against what came out."""
+"""Runs figures and judges their claims."""
 
 from __future__ import annotations
 
@@ -145,11 +145,11 @@ def load_measure(figure: Figure) -> Measure:
 
 def _judged(figure: Figure, measured: Iterable[Measured]) -> list[Verdict]:
     found: dict[str, Measured] = {}
-    failure, skipped = "nothing measures it", False
+    failure, skipped = "no measurement", False
     try:
         found.update((one.id, one) for one in measured)
     except ScenarioError as error:
-        failure = f"it could not be run: {error}"
+        failure = f"cannot run: {error}"
     except MissingDataError as error:
         failure, skipped = str(error), True
     unknown = sorted(found.keys() - {claim.id for claim in figure.claims})

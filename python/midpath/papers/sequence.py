@@ -1,6 +1,6 @@
 """Seeds added until a claim is decided, or a budget of core time ends.
 
-What a figure's kept results leave open goes on with the seeds that come next. Claims that they decide stay as they are.
+Undecided claims of a figure continue with the next seeds. Decided claims stay.
 The interval is one of a confidence sequence (`midpath.stats.in_sequence`), which holds however often one looks: a
 claim whose true value is just outside its bound is said to hold in at most 5 of 100 cases, the first look included.
 """

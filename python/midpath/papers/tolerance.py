@@ -1,4 +1,4 @@
-"""What counts as what the paper says."""
+"""Tolerances of claims."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ GAP = 3.0
 # Matplotlib's caret that points down.
 CARETDOWN = 7
 # What is said of it.
-BELOW_ZERO = "Arrow: the interval reaches zero or below, where this axis has no place."
+BELOW_ZERO = "Arrow: the interval reaches zero or below, outside this axis."
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,9 @@ def write(figure: Figure, path: Path) -> None:
     known = figure.canvas.get_supported_filetypes()
     ending = path.suffix.lower().lstrip(".")
     if ending not in known:
-        raise UsageError(f"{path}: a figure's name ends with one of {', '.join(f'.{end}' for end in sorted(known))}")
+        raise UsageError(
+            f"{path}: a figure's name must end with one of {', '.join(f'.{end}' for end in sorted(known))}"
+        )
     import matplotlib as mpl  # noqa: PLC0415
 
     held = io.BytesIO()

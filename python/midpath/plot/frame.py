@@ -1,7 +1,5 @@
-"""The tables of results as data frames in one form, whatever they are results of.
-
-Every row says of which run it is: `result` (its directory), `variant`, `scheme`, `seed`. Ports are named `a>b`. A
-series is a row per time, with its metrics as columns.
+"""Tables of any kind of result as data frames of one form. Every row names its run: `result` (its directory),
+`variant`, `scheme`, `seed`. Ports are named `a>b`. A series is a row per time, with its metrics as columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rows to what is drawn: panels with lines, each point with its interval over the seeds."""
+"""Turns rows into panels with lines, each point with its interval over the seeds."""
 
 from __future__ import annotations
 
@@ -125,13 +125,15 @@ def panels(frame: pd.DataFrame, what: What) -> Panels:
     categories, rows = _categories(rows, what)
     groups = _split(rows, what.facet)
     if len(groups) > MOST_PANELS:
-        raise UsageError(f"--facet {what.facet}: {len(groups)} panels are more than {MOST_PANELS}; choose by --where")
+        raise UsageError(
+            f"--facet {what.facet}: {len(groups)} panels; at most {MOST_PANELS} are possible, select with --where"
+        )
     edges = _edges(rows, what, categories)
     drawn = [Panel(heading, _lines(own, what, by, edges)) for heading, own in groups]
     if not any(panel.lines for panel in drawn):
         raise UsageError(f"no row has a value of {what.y}")
     if what.x is None and (left := int(rows[what.y].isna().sum())):
-        notes.append(f"{left:,} of {len(rows):,} have no value of {words(what.y)}: shares are of all")
+        notes.append(f"{left:,} of {len(rows):,} have no value of {words(what.y)}: shares are relative to all")
     notes += [note for panel in drawn for note in _coinciding(panel)]
     y_label = "share" if what.x is None else _stat_label(what, rows)
     return Panels(
@@ -228,7 +230,7 @@ def _lines(rows: pd.DataFrame, what: What, by: Sequence[str], edges: Floats | No
     groups = [(of, own) for of, own in groups if own[what.y].notna().any()]
     if len(groups) > MOST_LINES:
         names = ", ".join(by)
-        raise UsageError(f"{len(groups)} lines, one for each {names}, are more than {MOST_LINES}: choose by --where")
+        raise UsageError(f"{len(groups)} lines, one for each {names}, are more than {MOST_LINES}: select with --where")
     found = []
     for values, own in groups:
         of = {column: shown(value) for column, value in zip(by, values, strict=True)}

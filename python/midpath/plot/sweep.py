@@ -35,7 +35,7 @@ def rows_of(facets: Facets) -> list[Panels]:
 
 def style_of(facets: Facets, title: str, note: str = "") -> Style:
     """Its words, and whether decades are drawn."""
-    hollow = "Hollow: some flows did not end; times are over those that did." if facets.unfinished else ""
+    hollow = "Hollow: some flows did not end; times cover those that did." if facets.unfinished else ""
     return Style(
         title=title,
         note="  ".join(filter(None, (note, hollow))),

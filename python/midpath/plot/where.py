@@ -1,4 +1,4 @@
-"""Which rows are drawn: `--where 'size_bytes<=100 kB'`."""
+"""Row filters: `--where 'size_bytes<=100 kB'`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns are called where people read them."""
+"""Display names of columns."""
 
 from __future__ import annotations
 

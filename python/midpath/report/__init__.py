@@ -1,4 +1,4 @@
-"""The HTML report of a run, a comparison, of variants or a sweep: one file, no network."""
+"""The HTML report of a run, a comparison, variants or a sweep: one offline file."""
 
 from __future__ import annotations
 

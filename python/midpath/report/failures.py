@@ -1,4 +1,4 @@
-"""The report of failures: the map with each link as its loss hurts, and the table, worst links first."""
+"""The report of failures: the map of links by the effect of their failure, and the table, worst links first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LONGER = (
     (1.5, Step("much", "up to twice", 0.75, 6.5)),
     (2.0, Step("most", "longer, or some never end", 1.0, 8)),
 )
-CUT = Step("cut", "flows have no way left", 1.0, 8, "dash")
+CUT = Step("cut", "flows have no route left", 1.0, 8, "dash")
 STEPS = (UNUSED, CALM, UNKNOWN, *(step for _, step in LONGER), CUT)
 
 
@@ -90,7 +90,7 @@ def _warnings(found: Failures) -> Iterator[str]:
     if found.missing:
         yield f"{found.missing:,} runs are still missing: the command was stopped."
     if len(found.about["seeds"]) == 1:
-        yield "One seed: too few to say what is luck. Links count as hurt whatever the difference."
+        yield "One seed: differences may be chance. Links count as hurt whatever the difference."
 
 
 def _facts(found: Failures) -> list[tuple[str, str]]:
@@ -119,11 +119,11 @@ def _map(found: Failures) -> Figure:
     topology = {"nodes": routers, "links": [{"a": a, "b": b} for a, b in found.links]}
     where = places(topology)
     variants = {scheme: _variant(found, topology, where, scheme) for scheme in found.schemes}
-    note = "Each link as its loss hurts: warmer and wider is worse."
+    note = "Effect of each link's failure: warmer and wider is worse."
     if len(found.links) <= MOST_LABELS:
-        note += " Numbers: how many times as long flows take."
+        note += " Numbers: ratio of completion times."
     labels = {scheme: name(scheme) for scheme in found.schemes}
-    return Figure("failures", "Which links hurt when they fail", note, variants, "Scheme", labels, height=560)
+    return Figure("failures", "Links by effect of their failure", note, variants, "Scheme", labels, height=560)
 
 
 def _variant(found: Failures, topology: dict[str, Any], where: dict[str, Place], scheme: str) -> dict[str, Any]:

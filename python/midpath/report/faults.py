@@ -1,4 +1,4 @@
-"""What goes wrong during a run, marked in the figures over time: a band while a link is down, a line for the rest."""
+"""Faults of a run, marked in the figures over time: a band while a link is down, a line for the rest."""
 
 from __future__ import annotations
 

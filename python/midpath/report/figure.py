@@ -1,8 +1,6 @@
-"""The form in which figures go from Python to the page, and helpers that all of them use.
-
-A figure holds data and what is particular to it. Fonts, grid, and colours are the page's: a trace only names its
-scheme (`meta.scheme`), its colour (`meta.tint`) or its step on the ramp (`meta.ramp`), so that one legend and one theme
-rule all figures.
+"""The data format of figures from Python to the page, and shared helpers. A figure holds data and its specific
+settings. Fonts, grid, and colours belong to the page: a trace only names its scheme (`meta.scheme`), its colour
+(`meta.tint`) or its step on the ramp (`meta.ramp`), so that one legend and one theme rule all figures.
 """
 
 from __future__ import annotations

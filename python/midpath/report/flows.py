@@ -1,4 +1,4 @@
-"""Figures about flows: how long they take, and how that depends on their size."""
+"""Figures of flows: completion times, also by size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ports and flows say of themselves over time: any series that no other figure draws.
+"""Gauges of ports and flows over time: any series that no other figure draws.
 
 Where one scheme has a metric, one plot has several of its ports or flows; where several schemes have it, a plot is of
 one port or flow and has a line per scheme.

@@ -1,4 +1,4 @@
-"""What a report is made of, whether of one run or of a comparison."""
+"""Data of a report, of one run or of a comparison."""
 
 from __future__ import annotations
 

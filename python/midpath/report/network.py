@@ -1,4 +1,4 @@
-"""The network, drawn: each direction of a link as the half that leaves its node, as weather maps of networks do."""
+"""The network map: each direction of a link is drawn as the half that leaves its node, as in network weather maps."""
 
 from __future__ import annotations
 

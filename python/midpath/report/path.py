@@ -1,9 +1,8 @@
-"""Along a path: the state of each port that a flow crosses, and what it stores, on one time axis.
+"""Along a path: the state and the stored bytes of each port that a flow crosses, on one time axis. Each scheme
+declares which gauges are the state, the store and its thresholds (`midpath.schemes`).
 
-A scheme says itself which of its gauges is the state, the store and its thresholds (`midpath.schemes`).
-
-Lanes are in the order in which data crosses the ports, so that backpressure is seen to move up, hop by hop. All lanes
-are in one plot: a lane is one unit of the vertical axis.
+Lanes are in the order in which data crosses the ports, so that backpressure visibly moves upstream, hop by hop. All
+lanes are in one plot: a lane is one unit of the vertical axis.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The command that gives a result again, beside the scenario's text that the page shows.
-
-What the command line has no words for is a line of Python.
+"""The command that repeats a result, shown beside the scenario's text. What the command line cannot express is a
+line of Python.
 """
 
 from __future__ import annotations

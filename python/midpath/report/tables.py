@@ -160,13 +160,13 @@ def _footnote(comparison: Comparison) -> str:
         parts.append("Nothing in this scenario is random, so there are no intervals. Shaded: best.")
     elif len(comparison.seeds) > 1:
         parts.append(f"Means over {len(comparison.seeds)} seeds, ± 95 % confidence (Student's t).")
-        parts.append("Shaded: best, where seeds tell it apart from every other scheme. +: longer than the fastest.")
+        parts.append("Shaded: best, if significantly better than every other scheme. +: longer than the fastest.")
     else:
-        parts.append("One seed: too few to say what is luck, so there are no intervals, and nothing is shaded as best.")
+        parts.append("One seed: differences may be chance, so there are no intervals, and nothing is shaded as best.")
     if IDEAL in comparison.schemes:
         parts.append("Ideal: fluid processor sharing on the same paths and flows; ratios are per seed, then averaged.")
     if comparison.matching:
-        parts.append(f"{comparison.matching}; loss, memory and delays in queues are those of all flows.")
+        parts.append(f"{comparison.matching}; loss, memory and queueing delay cover all flows.")
     return f'<p class="note">{" ".join(parts)}</p>'
 
 

@@ -1,4 +1,4 @@
-"""Time series by entity and metric, and what every figure of them needs."""
+"""Time series by entity and metric, and shared helpers."""
 
 from __future__ import annotations
 

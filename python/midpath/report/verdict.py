@@ -1,4 +1,4 @@
-"""What the report opens with: what came out, and whether that is more than luck."""
+"""The report's opening sentences: the result, and its significance."""
 
 from __future__ import annotations
 

@@ -137,10 +137,10 @@ def load(directory: str | Path) -> Result:
     try:
         tables = {file.stem: pq.read_table(file) for file in sorted(path.glob("*.parquet"))}
     except (OSError, pa.ArrowInvalid) as error:
-        raise OutputError(f"{path} cannot be read: {error}") from None
+        raise OutputError(f"cannot read {path}: {error}") from None
     missing = {"flows", "ports", "series"} - tables.keys()
     if missing:
-        raise OutputError(f"{path} is not a whole result: {', '.join(sorted(missing))} missing")
+        raise OutputError(f"{path} is not a complete result: {', '.join(sorted(missing))} missing")
     skip = {".parquet", ".json", ".html"}
     files = {
         file.name: file.read_bytes() for file in sorted(path.iterdir()) if file.suffix not in skip and file.is_file()

@@ -1,4 +1,4 @@
-"""The table of flows, written piece by piece: of ten million flows none is in memory but those of a piece."""
+"""Writes the table of flows in pieces, so that only one piece is in memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FlowsFile:
     def move_to(self, directory: Path) -> None:
         """Ends the file and moves it where it belongs."""
         if self.work is None or self.writer is None:
-            raise ValueError("there is no piece")
+            raise ValueError("no such piece")
         self.writer.close()
         os.replace(self.work / f"{FLOWS}.parquet", directory / f"{FLOWS}.parquet")  # noqa: PTH105
 

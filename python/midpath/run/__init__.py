@@ -89,7 +89,7 @@ def _run(
     """The run; the table of flows goes to `rows`, if that is given."""
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
-        raise UsageError("a controller in Python runs on one thread: leave threads out")
+        raise UsageError("a Python controller runs on one thread: leave threads out")
     try:
         named = digests(asked)
     except ScenarioError:

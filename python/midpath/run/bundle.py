@@ -1,4 +1,4 @@
-"""The files that a run's scenario names, sent along to machines that don't have them."""
+"""The files that a run's scenario names, sent to remote machines."""
 
 from __future__ import annotations
 

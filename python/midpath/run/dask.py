@@ -101,7 +101,7 @@ def pass_on(done: Future[Outcome], task: Task, answer: Future[Outcome]) -> None:
     try:
         answer.set_result(done.result())
     except KilledWorker as error:
-        answer.set_result(failed(task, f"its workers were lost: {error}"))
+        answer.set_result(failed(task, f"lost the workers: {error}"))
     except (UsageError, OSError) as error:
         answer.set_exception(error)
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""What tells one run from another: its key.
+"""A run's key.
 
 Two runs with one key give the same result. So the key is a hash of all that a result depends on: the scenario with the
 point's values in it, the contents of the files that it names, the code of its controllers in Python, scheme, seed, and
@@ -94,7 +94,7 @@ def _named(text: str, path: Path, key: str, scenario: Scenario) -> Named:
     try:
         return Named(text, path, file_digest(path))
     except OSError as error:
-        raise ScenarioError(key, None, f"{text} cannot be read: {error.strerror}", scenario.source) from None
+        raise ScenarioError(key, None, f"cannot read {text}: {error.strerror}", scenario.source) from None
 
 
 def _file(base_dir: Path, text: str) -> Path | None:

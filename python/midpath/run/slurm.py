@@ -63,7 +63,7 @@ def _executor(folder: Path, slurm: Slurm) -> Any:
     except ImportError:
         raise UsageError("--slurm needs submitit: pip install 'midpath[slurm]'") from None
     if slurm.jobs < 1:
-        raise UsageError("--slurm: at least one job is needed")
+        raise UsageError("--slurm: must be at least 1")
     try:
         executor = submitit.AutoExecutor(folder, cluster=slurm.executor or "slurm")
         executor.update_parameters(**slurm.parameters)
@@ -86,8 +86,8 @@ def _await(work: Work, jobs: Sequence[Any], poll_s: float) -> None:
             break
         time.sleep(poll_s)
     if work.left:
-        why = next((_why(job, error) for job in jobs if (error := job.exception())), "no job says why")
-        raise WorkerError(f"jobs ended with {len(work.left):,} runs undone; the same command goes on. {why}")
+        why = next((_why(job, error) for job in jobs if (error := job.exception())), "no job reported a reason")
+        raise WorkerError(f"jobs ended with {len(work.left):,} runs left; repeat the command to continue. {why}")
 
 
 def _why(job: Any, error: Exception) -> str:

@@ -1,12 +1,12 @@
-"""Where a sweep keeps its runs: a directory, safe to stop at any moment and to share between processes.
+"""The store of a sweep's runs: a directory, safe to interrupt at any time and to share between processes.
 
-    plan.parquet                the runs that were asked for last, by key
-    table.parquet               the same with their figures: written from the records, and again when they have grown
+    plan.parquet                the latest requested runs, by key
+    table.parquet               the same with their figures, rewritten from new records
     runs/ab/KEY.json            the record of a run, done or failed
     runs/ab/KEY.flows.parquet   completion times of the ideal, of runs with unfinished flows, and where a plan wants all
-    results/KEY/                whole results, where they are kept
+    results/KEY/                full results, if kept
 
-Each file is written beside its place and renamed into it. A run's record comes last, so a run that has one is whole.
+Each file is written under another name and renamed. A run's record is written last, so a run that has one is complete.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Store:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise OutputError(f"{self._run(key, '.json')} cannot be read: {error}") from None
+            raise OutputError(f"cannot read {self._run(key, '.json')}: {error}") from None
         except ValueError:
             return None  # the machine went down before the file was on the disk
         return record
@@ -145,7 +145,7 @@ class Store:
         except FileNotFoundError:
             raise OutputError(f"{self.path} is not a sweep: it has no {path.name}") from None
         except (OSError, pa.ArrowInvalid) as error:
-            raise OutputError(f"{path} cannot be read: {error}") from None
+            raise OutputError(f"cannot read {path}: {error}") from None
 
     def _tidy(self) -> None:
         """Takes away what killed processes left half written."""

@@ -1,4 +1,4 @@
-"""One run of a sweep, as a worker does it: a process here, a Dask worker, or a Slurm job."""
+"""One run of a sweep in a worker: a process here, a Dask worker, or a Slurm job."""
 
 from __future__ import annotations
 

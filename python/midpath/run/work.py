@@ -1,4 +1,4 @@
-"""What is missing of a sweep, and how it gets done."""
+"""Missing runs of a sweep, and their execution."""
 
 from __future__ import annotations
 

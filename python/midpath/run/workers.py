@@ -1,8 +1,8 @@
 """Worker processes on this machine.
 
-Each is a Python of its own that takes tasks on its standard input, one at a time. A run that takes its process down
-(out of memory, say) fails alone; the next task gets a new process. Python's own pool breaks as a whole in that case,
-and starts a user's script again in each worker.
+Each is a separate Python process that reads tasks from standard input, one at a time. A run that kills its process
+(out of memory, say) fails alone; the next task gets a new process. Python's own pool then breaks as a whole, and
+reruns the user's script in each worker.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Workers:
         self._own.process = None
         code = _end(process)
         if code >= 0:
-            return f"its process ended with exit code {code}"
-        why = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
-        return f"its process was ended by {signal.Signals(-code).name}{why}"
+            return f"its process exited with code {code}"
+        why = ", perhaps out of memory" if -code == signal.SIGKILL else ""
+        return f"its process was killed by {signal.Signals(-code).name}{why}"
 
 
 def _start() -> subprocess.Popen[bytes]:

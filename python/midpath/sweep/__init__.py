@@ -1,4 +1,4 @@
-"""Sweeps: one scenario at many points, in a store that knows what has been run.
+"""Sweeps: one scenario at many points, with a store of finished runs.
 
 plan      which points, under which schemes and seeds
 run       what the store lacks of them is run (`midpath.run`)

@@ -69,7 +69,7 @@ def seeds_note(sweep: Sweep) -> str:
     count = max(Counter((row["point"], row["scheme"]) for row in rows).values(), default=0)
     if count == 1:
         return "One seed, so no confidence intervals."
-    few = " With so few they are wide." if count < FEW_SEEDS else ""
+    few = " With so few seeds they are wide." if count < FEW_SEEDS else ""
     return f"Means over {count} seeds, with intervals of 95 % confidence (Student's t).{few}"
 
 
@@ -77,7 +77,7 @@ def write_table(sweep: Sweep, path: Path) -> None:
     """Writes the table, one row per run, as CSV, Parquet or Arrow IPC."""
     end = path.suffix.lower()
     if end not in FORMATS:
-        raise UsageError(f"{path}: a table's name ends with one of {', '.join(FORMATS)}")
+        raise UsageError(f"{path}: a table's name must end with one of {', '.join(FORMATS)}")
     table = sweep.table()
     sink = pa.BufferOutputStream()
     if end == ".csv":

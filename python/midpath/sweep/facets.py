@@ -1,6 +1,8 @@
-"""A sweep's table as a figure has it: a panel for each figure and each value of one parameter, a line for each scheme.
+"""A sweep's table grouped for a figure: a panel for each figure and each value of one parameter, a line for each
+scheme.
 
-Means are over seeds. A parameter that a figure neither shows nor fixes would be averaged over, so it is refused.
+Means are over seeds. A varying parameter that a figure neither shows nor fixes is refused, as it would be averaged
+over.
 """
 
 from __future__ import annotations

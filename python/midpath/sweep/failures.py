@@ -35,7 +35,7 @@ from midpath.sweep.run import Where, execute, settings, with_files
 from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
-HEADS = ("Link", "Scheme", "Hurts", "Without a way", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
+HEADS = ("Link", "Scheme", "Hurts", "Without a route", "Don't end", "AFCT", "FCT p99", "Loss", "Busiest link")
 # Figures with all links in place, which rows are to be compared with.
 BEFORE = ("afct_s", "fct_p99_s", "loss_ratio", "utilisation_max")
 # The column that says which link is out, and what it says where none is.
@@ -112,7 +112,7 @@ class Harm:
             return "no traffic"
         if self.hurts:
             return "yes"
-        return "no" if self.is_harmless else "not told apart"
+        return "no" if self.is_harmless else "not significant"
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -208,9 +208,9 @@ class Failures:
         seeds = len(self.about["seeds"])
         when = f"Links go down at {self.at}" if self.at is not None else "Links are out from the start"
         return [
-            f"{when}, one at a time. AFCT and FCT p99 in times of those with all links, over flows that ended in both.",
-            f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: too few to say what is luck.",
-            *(f"With all links: {name(scheme)}, {_figures(found)}." for scheme, found in self.whole.items()),
+            f"{when}, one at a time. AFCT and FCT p99 relative to all links up, over flows that ended in both.",
+            f"Means over {seeds} seeds, ± 95 % confidence." if seeds > 1 else "One seed: differences may be chance.",
+            *(f"All links up: {name(scheme)}, {_figures(found)}." for scheme, found in self.whole.items()),
         ]
 
     def failed_runs(self) -> list[dict[str, Any]]:
@@ -329,7 +329,7 @@ def failures(
     network = network_of(asked)
     links = network.links()
     if not links:
-        raise UsageError("no two routers of this network are linked, so no link can fail")
+        raise UsageError("this network has no link between routers, so none can fail")
     if at is not None:
         _require_before_the_end(asked, at)
     names = as_names(schemes or [])
@@ -365,9 +365,9 @@ def said(harm: Harm) -> str:
     """What a failure does, in a few words."""
     parts = []
     if harm.cut:
-        parts.append(f"{harm.cut:,} of {harm.flows:,} flows have no way")
+        parts.append(f"{harm.cut:,} of {harm.flows:,} flows have no route")
     if harm.unended:
-        parts.append(f"{harm.unended:,} of {harm.compared:,} flows do not end any more")
+        parts.append(f"{harm.unended:,} of {harm.compared:,} flows no longer end")
     if harm.afct is not None:
         parts.append(f"flows take {_shown('times', harm.afct).removesuffix('×')} times as long")
     return ", ".join(parts) or "not known"
@@ -383,7 +383,7 @@ def _unknown(harms: Sequence[Harm]) -> str:
     most = max(harm.most or 0.0 for harm in unknown)
     wanted = [harm.seeds_wanted for harm in unknown if (harm.most or 0.0) > WORTH_FINDING]
     seeds = max((seeds for seeds in wanted if seeds is not None), default=0)
-    more = f" About {seeds:,} seeds would tell." if 0 < seeds <= FEW_SEEDS else ""
+    more = f" About {seeds:,} seeds would decide." if 0 < seeds <= FEW_SEEDS else ""
     return f" {rest}{len(unknown)} {'has' if len(unknown) == 1 else 'have'} no effect worth finding above " + (
         f"{quantity('ratio', most)}.{more}"
     )
@@ -429,11 +429,11 @@ def _require_before_the_end(scenario: Scenario, at: str) -> None:
     """Flows whose link is gone may never end, and a link that goes down after the end changes nothing."""
     stop = scenario.to_dict().get("stop")
     if stop is None:
-        raise UsageError("--at: give the scenario a `stop` (--set stop=60s): flows whose way is gone may never end")
+        raise UsageError("--at: give the scenario a `stop` (--set stop=60s): flows without a route may never end")
     when, end = number(at), number(stop)
     # What is no time is refused where the fault is read.
     if when is not None and end is not None and when[0] == end[0] == "seconds" and when[1] >= end[1]:
-        raise UsageError(f"--at {at}: the run ends at {stop}, so no link would go down in it")
+        raise UsageError(f"--at {at}: the run ends at {stop}, before any link fails")
 
 
 def _command(scenario: Scenario, schemes: Sequence[str], seeds: int, at: str | None, out: Path) -> str:

@@ -1,4 +1,4 @@
-"""Keys of a sweep that change nothing: what was varied and did not take effect."""
+"""Keys of a sweep without effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unchanged(sweep: Sweep) -> list[str]:
         values = len({shown(row[key]) for row in rows})
         others = [name for name in (*sweep.parameters, "scheme", "seed") if name != key]
         if values > 1 and _changes_nothing(rows, key, others):
-            found.append(f"{key}: its {values} values change no figure of any run")
+            found.append(f"{key}: its {values} values have no effect on any result")
     return found
 
 

@@ -1,7 +1,6 @@
-"""What a sweep runs: points of a plan, each under every scheme and seed.
-
-A point is a scenario with values put in at some of its keys. A factorial plan takes every combination of values; a
-listed plan names its points one by one. Both may be given: then each listed point meets every combination.
+"""The plan of a sweep: points, each under every scheme and seed. A point is a scenario with changed values at some
+keys. A factorial plan takes every combination of values; a listed plan names its points one by one. Both may be
+given: then each listed point is combined with every combination.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def read_listed(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     rows = _toml(text, path) if path.suffix.lower() == ".toml" else _csv(text, path)
     if not rows:
         raise UsageError(f"{path} lists no point")
@@ -127,7 +126,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 def _require_keys(listed: set[str], varied: set[str]) -> None:
     both = sorted(listed & varied)
     if both:
-        raise UsageError(f"{both[0]} is in the listed plan and varied, too: say it once")
+        raise UsageError(f"{both[0]} is both in the listed plan and varied: give it once")
     for key in sorted(listed | varied):
         if key in RESERVED:
             raise UsageError(f"{key} is not varied as a key: use {RESERVED[key]} ({key}s in Python)")

@@ -1,4 +1,4 @@
-"""The number behind a value of a scenario: `"10 ms"` is 0.01 seconds."""
+"""The numeric value of a scenario's quantity: `"10 ms"` is 0.01 seconds."""
 
 from __future__ import annotations
 

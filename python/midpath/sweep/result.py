@@ -1,4 +1,4 @@
-"""A sweep that has been run: its table, its failures, its figures."""
+"""Results of a sweep: table, failures, figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`midpath.sweep`: runs what is missing of a plan, and keeps what came of it."""
+"""`midpath.sweep`: runs what is missing of a plan, and stores the results."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def execute(
     if where.cluster is not None and where.slurm is not None:
         raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
     if where.cluster is not None and keep_results:
-        raise UsageError("whole results don't come back from a Dask cluster: leave out --keep-results")
+        raise UsageError("a Dask cluster does not return full results: leave out --keep-results")
     width = where.jobs or cores()
     store = Store(out)
     store.require()

@@ -1,4 +1,4 @@
-"""The network of a scenario, node by node: where its hosts sit, and what falls apart without a link."""
+"""The network of a scenario: positions of hosts, and disconnections without a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nodes are drawn."""
+"""Positions of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of events that a run with `[trace]` leaves: what happened to a packet, and why a flow is as it is."""
+"""Events recorded by a run with `[trace]`: a packet's life, and causes of a flow's state."""
 
 from midpath.trace.life import packet_life
 from midpath.trace.option import as_changes

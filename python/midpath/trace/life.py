@@ -35,7 +35,7 @@ def packet_life(trace: Trace, number: int) -> Life:
     if not events:
         last = int(trace.columns["packet"].max(initial=-1))
         there = f"it has 0 to {last}" if last >= 0 else "it has none"
-        raise UsageError(f"packet {number}: the record has no such packet; {there}")
+        raise UsageError(f"packet {number}: not in the trace; {there}")
     return Life(events, list(_about(trace, events)))
 
 
@@ -45,11 +45,9 @@ def _about(trace: Trace, events: list[Event]) -> Iterator[str]:
     yield f"packet {first.packet}: {first.kind} {flow}, {trace.counted(first)}, {first.size:,} B"
     waits = sum(event.value for event in events if event.what == "left")
     took = f"{span(last.time - first.time)}, {span(waits)} of them in queues"
-    known = "" if first.what in SENT else "; how it began was not recorded"
+    known = "" if first.what in SENT else "; its start was not recorded"
     how = (
-        f"{last.what} at {last.place}{f' ({last.why})' if last.why else ''}"
-        if last.what in ENDS
-        else "still on its way"
+        f"{last.what} at {last.place}{f' ({last.why})' if last.why else ''}" if last.what in ENDS else "still in flight"
     )
     yield f"{how} after {took}{known}"
     yield from _repeats(trace, events)
@@ -64,11 +62,11 @@ def _repeats(trace: Trace, events: list[Event]) -> Iterator[str]:
         if other.packet == first.packet:
             continue
         end = trace.packet(other.packet)[-1]
-        fate = f"{end.what} at {end.place}" if end.what in ENDS else "still on its way at the end of the record"
+        fate = f"{end.what} at {end.place}" if end.what in ENDS else "still in flight at the end of the record"
         if other.time < first.time and first.what == "repeated":
-            yield f"it repeats packet {other.packet}, sent at {at(other.time)}, {fate}"
+            yield f"it retransmits packet {other.packet}, sent at {at(other.time)}, {fate}"
         if other.time > first.time and other.what == "repeated":
-            yield f"it was repeated at {at(other.time)} as packet {other.packet} ({other.why or 'repair'}), {fate}"
+            yield f"it was retransmitted at {at(other.time)} as packet {other.packet} ({other.why or 'repair'}), {fate}"
 
 
 def _detail(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""What `midpath run --trace` says, as keys of a scenario."""
+"""Translates `midpath run --trace` into keys of a scenario."""
 
 from __future__ import annotations
 

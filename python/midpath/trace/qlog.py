@@ -1,6 +1,6 @@
 """A trace as qlog (draft-ietf-quic-qlog-main-schema): a trace for each flow's sender, and one for the network.
 
-What the QUIC events (draft-ietf-quic-qlog-quic-events) have of recovery has their names. All else is in the namespace
+Recovery events use the names of QUIC's events (draft-ietf-quic-qlog-quic-events). All others are in the namespace
 `midpath`, with the columns of the table `trace`.
 """
 

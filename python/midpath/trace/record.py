@@ -1,4 +1,4 @@
-"""The table `trace` as columns that can be searched."""
+"""The table `trace` as searchable columns."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Trace:
             raise OutputError("this result has no trace: run it with [trace] in the scenario, or with --trace")
         missing = {"time_ps", "event", "cause", "packet", "why"} - set(table.column_names)
         if missing:
-            raise OutputError(f"trace.parquet is of another version: it has no {', '.join(sorted(missing))}")
+            raise OutputError(f"trace.parquet is from another version: it has no {', '.join(sorted(missing))}")
         self.result = result
         self.table = table
 

@@ -1,4 +1,4 @@
-"""The replay: one self-contained page on which a trace's packets move."""
+"""The replay: one self-contained page that animates a trace's packets."""
 
 from __future__ import annotations
 

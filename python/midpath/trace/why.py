@@ -1,4 +1,4 @@
-"""Why a flow is as it is at a time: a walk backwards through the record, in a few sentences."""
+"""Explains a flow's state at a time, by walking backwards through the trace."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class _Walk:
         self.seconds = seconds
         self.flow = flow
         if not len(trace):
-            raise UsageError("the record is empty: nothing can be said of any flow")
+            raise UsageError("the trace is empty")
         mine = trace.columns["flow"] == flow
         if not mine.any():
-            raise UsageError(f"--flow {flow}: the record has nothing of this flow")
+            raise UsageError(f"--flow {flow}: the trace has no event of this flow")
         first, last = float(trace.time[0]), float(trace.time[-1])
         if not first <= seconds <= last:
-            raise UsageError(f"--at {seconds:g} s: the record is from {at(first)} to {at(last)}")
+            raise UsageError(f"--at {seconds:g} s: the trace is from {at(first)} to {at(last)}")
         self.until = mine & (trace.time <= seconds)
 
     def last(self, *what: str, before: int | None = None) -> Event | None:
@@ -109,7 +109,7 @@ class _Walk:
             moved = "grew" if state.value > before.value else "fell"
             yield f"{at(state.time)}: it {moved} to that from {value(before)}, {self.because(state)}"
         else:
-            yield f"{at(state.time)}: that is the first value in the record, {self.because(state)}"
+            yield f"{at(state.time)}: that is the first value in the trace, {self.because(state)}"
 
     def because(self, event: Event) -> str:
         """What made an end do something: the packet that came, or its timer."""
@@ -118,7 +118,7 @@ class _Walk:
                 return "at a retransmission timeout"
             if cause.what == "delivered":
                 return f"when {self.trace.said(cause)} came"
-        return "for no packet in the record"
+        return "for no packet in the trace"
 
     def fall(self, state: Event) -> Event | None:
         """The last time that the window or rate fell."""
@@ -153,7 +153,7 @@ class _Walk:
         trace = self.trace
         lost = np.flatnonzero(self.until[:row] & trace.is_of("event", "dropped", "marked")[:row])
         if not len(lost):
-            yield f"the record has no loss and no mark of flow {self.flow} before that"
+            yield f"the trace has no loss or mark of flow {self.flow} before that"
             return
         before = self.turn(row)
         recent = lost[lost > before.row] if before is not None and (lost > before.row).any() else lost
@@ -211,11 +211,11 @@ class _Walk:
         end = self.trace.packet(first.packet)[-1]
         cause = f" ({first.why})" if first.why else ""
         fate = f"{end.what} at {end.place}, {at(end.time)}"
-        yield f"{at(first.time)}: it was repeated as packet {first.packet}{cause}: {fate}"
+        yield f"{at(first.time)}: it was retransmitted as packet {first.packet}{cause}: {fate}"
 
     def of_packets(self) -> Iterator[str]:
         """Where the flow's sender was not recorded: its last packets."""
-        yield f"{at(self.seconds)}: the record has no window or rate of flow {self.flow}: its sender is not in it"
+        yield f"{at(self.seconds)}: the trace has no window or rate of flow {self.flow}: its sender was not traced"
         for what in ("dropped", "marked", "queued", "left"):
             last = self.last(what)
             if last is not None:

@@ -1,4 +1,4 @@
-//! What happens to a node from outside: rates, links and routes change, the network side restarts.
+//! Changes to a node from outside: rates, links, routes, and restarts of its network side.
 
 use super::forwarding::Chain;
 use super::{Driver, Node};

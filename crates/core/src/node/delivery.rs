@@ -1,4 +1,4 @@
-//! Endpoints: a packet is handed to the end of its flow, which is called with its context.
+//! Delivery of a packet to the endpoint of its flow.
 
 use super::endpoints::Seat;
 use super::timers::Wake;

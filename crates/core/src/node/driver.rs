@@ -1,4 +1,4 @@
-//! What runs a node, and what tells it of flows: the two sides that a node is used from.
+//! The two interfaces of a node's user: the driver that runs it, and the source of flows.
 
 use super::trace::Step;
 use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};

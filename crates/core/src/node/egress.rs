@@ -1,4 +1,4 @@
-//! Ports: a packet is offered, a rule decides, a port is woken.
+//! Egress: offering packets to ports, and waking ports.
 
 use super::slot::Left;
 use super::timers::{Lazy, Wake};

@@ -1,7 +1,7 @@
-//! The endpoints that live on a node: a slab, and the flow numbers that lead there.
+//! The endpoints of a node: a slab, indexed by flow number.
 //!
-//! A flow is known by its number and its peer (see `wire`: addresses and ports). Mostly the number
-//! says enough, so it is looked up first, and what it leads to is asked for its peer.
+//! A flow is known by its number and its peer (see `wire`: addresses and ports). The number usually suffices, so it
+//! is looked up first and the peer is compared afterwards.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Routing: where a packet goes next, by shortest paths or by the forwarders of schemes.
+//! Forwarding: next hops by shortest paths or by schemes' forwarders.
 
 use super::timers::{Pair, Wake};
 use super::{Driver, Node, Step};
@@ -213,7 +213,7 @@ impl Node {
         pool: &mut Pool,
         call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
     ) -> R {
-        let chain = self.forwarding.chain_mut().expect("who calls a place of the chain has one");
+        let chain = self.forwarding.chain_mut().expect("callers pass a valid index into the chain");
         let Place { forwarder, state, .. } = &mut chain.places[place];
         let state = state.map(|i| self.states[usize::from(i)].as_mut());
         let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut chain.copies));

@@ -1,4 +1,4 @@
-//! Held ports: those that are asked for each packet, where others have a timetable
+//! Held ports: the node asks them for each packet; other ports have a timetable
 //! (`crates/sim/src/engine/README.md`).
 
 use super::timers::Wake;

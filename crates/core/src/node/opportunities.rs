@@ -1,4 +1,4 @@
-//! Delivery opportunities: a transmitter that sends at listed times, as mahimahi's links do.
+//! Delivery opportunities: a transmitter that sends at listed times, as in mahimahi.
 
 use std::sync::Arc;
 

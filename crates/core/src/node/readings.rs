@@ -1,4 +1,4 @@
-//! What drivers read between events: counters, backlogs, gauges, reports.
+//! State that drivers read between events: counters, backlogs, gauges, reports.
 
 use super::Node;
 use super::forwarding::Chain;

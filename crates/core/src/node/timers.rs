@@ -1,4 +1,4 @@
-//! A node's own wishes to be woken, in total order.
+//! A node's timers, in total order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

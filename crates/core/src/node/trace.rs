@@ -1,4 +1,4 @@
-//! What a node says to a driver that traces, beside the fates of packets.
+//! Trace events of a node, besides the fates of packets.
 
 use super::endpoints::Seat;
 use super::{Driver, EndId, Node};

@@ -1,4 +1,4 @@
-//! Headers of schemes: length-prefixed, stacked, and kept as the bytes that they have on the wire.
+//! Scheme headers: length-prefixed, stacked, and stored in wire format.
 
 use super::{Kind, Packet, shim_size};
 

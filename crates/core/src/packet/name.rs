@@ -1,4 +1,4 @@
-//! What packets by name say: an object and its segment, apart from the flow that fetches it.
+//! Names of ICN packets: an object and a segment, independent of the flow that fetches it.
 
 use super::{FlowId, HOP_LIMIT, Kind, NodeId, Packet};
 

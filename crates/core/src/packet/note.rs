@@ -1,4 +1,4 @@
-//! Events that schemes name themselves, for who traces a run.
+//! Trace events named by schemes.
 
 use super::{FlowId, PacketId, PortId};
 

@@ -1,4 +1,4 @@
-//! Where packets live while they are in a node or on a simulated wire.
+//! Storage of packets in a node or on a simulated wire.
 
 use super::{Note, Packet};
 use crate::cache::fetch;

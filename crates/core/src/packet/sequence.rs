@@ -1,4 +1,4 @@
-//! Sequence numbers: 32 bits on the wire, offsets of 64 bits for those who count (RFC 9293, §3.4).
+//! Sequence numbers: 32 bits on the wire, 64-bit offsets internally (RFC 9293, §3.4).
 
 /// Where one direction of a connection begins: offset 0 is its first byte of data, one after the
 /// SYN.

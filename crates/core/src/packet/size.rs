@@ -1,4 +1,4 @@
-//! How long a packet is on the wire: `size` is the length of its one encoding (see
+//! A packet's length on the wire: `size` is the length of its unique encoding (see
 //! [`crate::wire`]).
 
 use super::header::{PREFIX, TCP_OPTION};

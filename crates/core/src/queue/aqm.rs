@@ -1,4 +1,4 @@
-//! Active queue management: which packets are told of congestion.
+//! Active queue management: selects packets for congestion signals.
 
 mod codel;
 mod dataplane;

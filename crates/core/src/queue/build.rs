@@ -1,4 +1,4 @@
-//! Queues made as their specifications ask.
+//! Builds queues from their specifications.
 
 use super::{
     Aqm, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Queue, Red,

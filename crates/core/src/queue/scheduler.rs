@@ -1,4 +1,4 @@
-//! In which order waiting packets leave, and for which there is room.
+//! Order of departures, and admission.
 
 mod classes;
 mod drr;

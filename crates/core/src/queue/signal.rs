@@ -1,4 +1,4 @@
-//! How the sender of a packet that an AQM has chosen is told.
+//! How the sender of a selected packet is notified.
 
 use crate::limit::Backlog;
 use crate::packet::Pkt;

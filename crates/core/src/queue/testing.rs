@@ -1,4 +1,4 @@
-//! What the unit tests of AQMs and schedulers share.
+//! Shared test helpers of AQMs and schedulers.
 
 use super::{Aqm, Scheduler, Verdict, View};
 use crate::packet::{FlowId, NodeId, Packet, Pool};

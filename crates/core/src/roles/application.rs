@@ -1,8 +1,7 @@
-//! The application behind an endpoint, where there is one: what it has to send, what it has room
-//! for, and what it is told.
+//! The application behind an endpoint, if any: data to send, receive room, notifications.
 //!
 //! Endpoints count offsets; the bytes are the driver's. The simulator has neither bytes nor
-//! applications: there every question is answered by "nobody".
+//! applications: there `Nobody` answers every call.
 
 use crate::packet::PacketId;
 

@@ -1,4 +1,4 @@
-//! What is around a port, without a node.
+//! The environment of a port, without a node.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -294,4 +294,4 @@ impl PortCtx<'_> {
 }
 
 /// What a scheme that asks for another type has got wrong.
-pub(super) const SHARED: &str = "the network scheme's `state` makes a value of this type";
+pub(super) const SHARED: &str = "the network scheme's `state` has this type";

@@ -1,4 +1,4 @@
-//! What a port may offer for speed alone.
+//! Optional fast paths of a port.
 
 use std::any::Any;
 

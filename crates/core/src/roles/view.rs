@@ -1,4 +1,4 @@
-//! What is known where a packet meets a port.
+//! What a port can see when it handles a packet.
 
 use crate::limit::Backlog;
 use crate::rng::Stream;

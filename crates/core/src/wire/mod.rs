@@ -38,7 +38,7 @@ pub enum WireError {
     #[error("the packet is shorter than its headers say")]
     Short,
     /// More or fewer bytes than the IP header says.
-    #[error("the packet is not as long as its IP header says")]
+    #[error("the packet's length is not that of its IP header")]
     Length,
     /// Not IPv4, or a header length that cannot be.
     #[error("not an IPv4 header")]

@@ -1,23 +1,19 @@
 //! Two nodes and whoever stands between them.
 
+use std::net::SocketAddr;
+
 use super::*;
-use crate::stream;
 use proptest::prelude::*;
 
 const S: fn(u64) -> Time = Time::from_secs;
 const MS: fn(u64) -> Time = Time::from_ms;
 
-fn address(host: u8) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, host], 7000))
+fn address(host: u8) -> LinkId {
+    SocketAddr::from(([10, 0, 0, host], 7000)).into()
 }
 
 fn spec(id: u32, keys: &[&SecretKey], host: Option<u8>) -> PeerSpec {
-    PeerSpec {
-        id: PeerId(id),
-        keys: keys.iter().map(|k| k.public()).collect(),
-        address: host.map(address),
-        stream: false,
-    }
+    PeerSpec { id: PeerId(id), keys: keys.iter().map(|k| k.public()).collect(), link: host.map(address), stream: false }
 }
 
 fn endpoint(secret: &SecretKey, peers: Vec<PeerSpec>) -> Endpoint {
@@ -234,10 +230,10 @@ fn a_neighbour_is_followed_to_another_address() {
     let sealed = pair.seal(0, b"moved");
     let mut inside = Vec::new();
     let peer = pair.ends[1].handle(pair.now, address(77), &sealed, &mut inside, &mut Output::default());
-    assert_eq!((peer, pair.ends[1].address(PeerId(0))), (Some(PeerId(0)), Some(address(77))));
+    assert_eq!((peer, pair.ends[1].link(PeerId(0))), (Some(PeerId(0)), Some(address(77))));
     // Not by a copy of what it said before.
     pair.ends[1].handle(pair.now, address(78), &sealed, &mut inside, &mut Output::default());
-    assert_eq!(pair.ends[1].address(PeerId(0)), Some(address(77)));
+    assert_eq!(pair.ends[1].link(PeerId(0)), Some(address(77)));
 }
 
 /// Who was followed elsewhere, and is silent there, is looked for where it is configured to be.
@@ -246,7 +242,7 @@ fn who_is_down_is_looked_for_at_home() {
     let mut pair = Pair::up();
     let sealed = pair.seal(1, b"moved");
     pair.ends[0].handle(pair.now, address(77), &sealed, &mut Vec::new(), &mut Output::default());
-    assert_eq!(pair.ends[0].address(PeerId(1)), Some(address(77)));
+    assert_eq!(pair.ends[0].link(PeerId(1)), Some(address(77)));
     pair.now += S(20);
     let mut out = Output::default();
     pair.ends[0].poll(pair.now, &mut out);
@@ -258,8 +254,8 @@ fn who_is_down_is_looked_for_at_home() {
 #[test]
 fn who_comes_by_a_stream_comes_by_nothing_else() {
     let secrets = [(); 2].map(|()| SecretKey::generate().expect("random numbers"));
-    let home = stream::ours(0);
-    let to_one = PeerSpec { address: Some(home), stream: true, ..spec(1, &[&secrets[1]], None) };
+    let home = LinkId::Opened(0);
+    let to_one = PeerSpec { link: Some(home), stream: true, ..spec(1, &[&secrets[1]], None) };
     let mut ends = [
         endpoint(&secrets[0], vec![to_one]),
         endpoint(&secrets[1], vec![PeerSpec { stream: true, ..spec(0, &[&secrets[0]], None) }]),
@@ -270,7 +266,7 @@ fn who_comes_by_a_stream_comes_by_nothing_else() {
     assert_eq!(to, home);
     assert_eq!(ends[1].handle(Time::ZERO, address(1), &hello, &mut inside, &mut out), None);
     assert_eq!((ends[1].counters().other_way, out.datagrams.len()), (1, 0));
-    let (first, second) = (stream::theirs(1), stream::theirs(2));
+    let (first, second) = (LinkId::Accepted(1), LinkId::Accepted(2));
     ends[1].handle(Time::ZERO, first, &hello, &mut inside, &mut out);
     let (to, welcome) = out.datagrams.pop().expect("a welcome");
     assert_eq!(to, first);
@@ -285,9 +281,9 @@ fn who_comes_by_a_stream_comes_by_nothing_else() {
     // Whoever has a stream of its own to the other stays with that; else the other's is used.
     let mut back = Vec::new();
     assert_eq!(ends[1].seal(Time::ZERO, PeerId(0), b"back", &mut back), Ok(second));
-    let third = stream::theirs(3);
+    let third = LinkId::Accepted(3);
     assert_eq!(ends[0].handle(Time::ZERO, third, &back, &mut inside, &mut out), Some(PeerId(1)));
-    assert_eq!(ends[0].address(PeerId(1)), Some(home));
+    assert_eq!(ends[0].link(PeerId(1)), Some(home));
     assert!(ends[0].is_neighbour_at(third));
 }
 

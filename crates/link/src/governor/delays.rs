@@ -1,8 +1,7 @@
-//! How long packets wait in the network below.
+//! Queueing delay in the underlying network.
 //!
-//! A report says when the packet that came last did, by the receiver's clock. What lies between that
-//! and when it was sent, by ours, is the way there, what queues add to it, and what the clocks differ
-//! by. The least of it is the way without queues.
+//! A report has the arrival time of the last packet by the receiver's clock. Minus its send time by ours, it is the
+//! path delay plus queueing plus the clock offset. The minimum is the path without queues.
 
 use std::collections::VecDeque;
 

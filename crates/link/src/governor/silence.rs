@@ -1,6 +1,6 @@
-//! Whether anybody answers. While packets are on their way something comes from the neighbour ten
-//! times a second. If nothing does it is asked, and if it does not answer it is silent: nothing is
-//! sent to it but questions, until anything comes.
+//! Liveness of the neighbour. While packets are in flight, the neighbour sends something ten times a second. If
+//! nothing arrives it is probed, and without an answer it counts as silent: only probes are sent to it until
+//! something arrives.
 
 use midpath_core::units::Time;
 

@@ -61,7 +61,7 @@ impl<R: FnMut() -> Result<String, Error>> Page<R> {
             Ok(text) => (OK, text),
             Err(error) => {
                 if let Some(more) = self.failed.say() {
-                    tracing::error!("there are no metrics: {error}{more}");
+                    tracing::error!("no metrics: {error}{more}");
                 }
                 ("500 Internal Server Error", format!("{error}\n"))
             }
@@ -74,7 +74,7 @@ impl<R: FnMut() -> Result<String, Error>> Page<R> {
 
 /// Answers `GET /metrics` at `listener` with what `render` says, until the process is ended.
 pub fn run(listener: &TcpListener, render: impl FnMut() -> Result<String, Error>) -> Result<(), Error> {
-    let failed = || "connections cannot be waited for".to_owned();
+    let failed = || "cannot wait for connections".to_owned();
     listener.set_nonblocking(true).tried(failed)?;
     let (mut page, mut evicted) = (Page { render, made: None, failed: Seldom::hourly() }, Seldom::hourly());
     // The oldest first.
@@ -135,7 +135,7 @@ where
             let idle = connections.iter().position(|c| !matches!(c.state, State::Answered { .. }));
             connections.remove(idle.unwrap_or(0));
             if let Some(more) = evicted.say() {
-                tracing::warn!("{CONNECTIONS} connections at once: the oldest idle one is closed for the next{more}");
+                tracing::warn!("{CONNECTIONS} connections open: closing the oldest idle one{more}");
             }
         }
         connections.push_back(connection);

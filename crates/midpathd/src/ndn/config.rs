@@ -1,4 +1,4 @@
-//! A forwarder's configuration: read, and checked before anything is up. An error names the file,
+//! A forwarder's configuration: read and checked before start. An error names the file,
 //! the line and the key.
 
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ pub struct Config {
 impl Config {
     /// Reads a configuration.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = fs::read_to_string(path).tried(|| format!("{} could not be read", path.display()))?;
+        let text = fs::read_to_string(path).tried(|| format!("cannot read {}", path.display()))?;
         Config::parse(&text, path)
     }
 
@@ -199,11 +199,11 @@ impl Config {
         let mtu = within(&file.udp.mtu, "udp.mtu", LEAST_MTU, MOST_MTU, &source)?;
         let control = file.control.as_ref().map_or_else(|| place::control(path), |c| base.join(c));
         if file.listen.unix.is_none() && file.listen.tcp.is_empty() && file.listen.udp.is_empty() {
-            return Err(source.wrong(None, "listen", "say where faces come from: unix, tcp or udp"));
+            return Err(source.wrong(None, "listen", "no listener: set unix, tcp or udp"));
         }
         let unix = file.listen.unix.as_ref().map(|unix| base.join(unix));
         if unix.as_ref() == Some(&control) {
-            return Err(source.wrong(None, "listen.unix", "this is the socket for commands; take another path"));
+            return Err(source.wrong(None, "listen.unix", "this is the control socket; choose another path"));
         }
         let (settings, output) = settings(&file, &source)?;
         Ok(Config {
@@ -264,7 +264,7 @@ fn within(said: &Spanned<u64>, key: &str, least: usize, most: usize, source: &So
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(source.wrong(Some(said.span()), key, format!("take a number from {least} to {most}")))
+    Err(source.wrong(Some(said.span()), key, format!("must be a number from {least} to {most}")))
 }
 
 fn settings(file: &File, source: &Source<'_>) -> Result<(Settings, usize), Error> {
@@ -275,13 +275,13 @@ fn settings(file: &File, source: &Source<'_>) -> Result<(Settings, usize), Error
     };
     let bytes = |said: &Option<Spanned<Bytes>>, key: &str, least: u64, usual: usize| match said {
         Some(said) if said.get_ref().0 < least => {
-            Err(source.wrong(Some(said.span()), key, format!("take at least {least} B")))
+            Err(source.wrong(Some(said.span()), key, format!("must be at least {least} B")))
         }
         Some(said) => Ok(usize::try_from(said.get_ref().0).unwrap_or(usize::MAX)),
         None => Ok(usual),
     };
     if matches!(file.management.manage.get_ref(), Whom::Anyone) {
-        let what = "only applications on this machine can manage the forwarder: take \"local\" or \"nobody\"";
+        let what = "only local applications can manage the forwarder: write \"local\" or \"nobody\"";
         return Err(source.wrong(Some(file.management.manage.span()), "management.manage", what));
     }
     let mut regions = Vec::new();
@@ -322,7 +322,7 @@ fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
     let mut peers: Vec<Peer> = Vec::new();
     let mut peer = |to: &Spanned<String>, key: &str| {
         let Some((reach, remote)) = parse_uri(to.get_ref()) else {
-            let what = "write a face as udp4://192.0.2.1:6363; udp6, tcp4 and tcp6 are there, too";
+            let what = "write a face as udp4://192.0.2.1:6363 (or udp6, tcp4, tcp6)";
             return Err(source.wrong(Some(to.span()), key, what));
         };
         Ok(*places.entry(management::uri(reach, remote)).or_insert_with(|| {
@@ -345,11 +345,11 @@ fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
     routes.into_iter().for_each(|(place, route)| peers[place].routes.push(route));
     for (place, face, said) in rates {
         if peers[place].reach == Reach::Tcp {
-            let what = "MIRCC runs over UDP: a link's rate says nothing of TCP's";
+            let what = "MIRCC runs over UDP only; a link rate does not apply to TCP";
             return Err(source.wrong(Some(face.to.span()), "face.to", what));
         }
         if peers[place].rates.replace(said).is_some() {
-            return Err(source.wrong(Some(face.to.span()), "face.to", "this neighbour's link was said already"));
+            return Err(source.wrong(Some(face.to.span()), "face.to", "this neighbour's link is already configured"));
         }
     }
     Ok(peers)
@@ -359,7 +359,7 @@ fn rate(said: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<Rate, 
     let wrong = |what: String| source.wrong(Some(said.span()), key, what);
     let bps = quantity::rate_bps(said.get_ref()).map_err(wrong)?;
     if bps < LEAST_RATE {
-        return Err(wrong(format!("take at least {}", quantity::show_rate(LEAST_RATE))));
+        return Err(wrong(format!("must be at least {}", quantity::show_rate(LEAST_RATE))));
     }
     Ok(Rate(bps))
 }
@@ -370,7 +370,7 @@ fn strategies(file: &File, source: &Source<'_>) -> Result<Vec<(Vec<u8>, Strategy
         let prefix = parse_name(&table.prefix, "strategy.prefix", source)?;
         let full = format!("/localhost/nfd/strategy/{}", table.strategy.get_ref());
         let Some(strategy) = name::parse(&full).ok().and_then(|name| Strategy::of(&name)) else {
-            let what = "there are \"best-route\" and \"multicast\"";
+            let what = "must be \"best-route\" or \"multicast\"";
             return Err(source.wrong(Some(table.strategy.span()), "strategy.strategy", what));
         };
         all.push((prefix, strategy));
@@ -435,11 +435,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_line_and_key() {
         for (text, said) in [
-            ("", "/etc/a.toml: listen: say where"),
-            ("[listen]\nunix = \"a.sock\"", "/etc/a.toml: listen.unix: this is the socket for commands"),
+            ("", "/etc/a.toml: listen: no listener"),
+            ("[listen]\nunix = \"a.sock\"", "/etc/a.toml: listen.unix: this is the control socket"),
             ("[listen]\nunux = 1", "/etc/a.toml:2: unknown field `unux`"),
             ("[listen]\nudp = [\"a\"]", "/etc/a.toml:2: udp: "),
-            ("[listen]\nunix = \"a\"\n[udp]\nmtu = 10", "/etc/a.toml:4: udp.mtu: take a number from 256"),
+            ("[listen]\nunix = \"a\"\n[udp]\nmtu = 10", "/etc/a.toml:4: udp.mtu: must be a number from 256"),
             ("[listen]\nunix = \"a\"\n[tables]\nfaces = 0", "/etc/a.toml:4: tables.faces: take"),
             ("[listen]\nunix = \"a\"\n[tables]\nstore = \"2 apples\"", "/etc/a.toml:4: store: "),
             ("[listen]\nunix = \"a\"\n[management]\nmanage = \"anyone\"", "/etc/a.toml:4: management.manage: only"),
@@ -454,7 +454,7 @@ mod tests {
             ),
             (
                 "[listen]\nunix = \"a\"\n[[face]]\nto = \"udp4://1.1.1.1\"\nrate = \"1kbps\"",
-                "/etc/a.toml:5: face.rate: take at least 50 kbps",
+                "/etc/a.toml:5: face.rate: must be at least 50 kbps",
             ),
             (
                 "[listen]\nunix = \"a\"\n[[face]]\nto = \"tcp4://1.1.1.1\"\nrate = \"1Mbps\"",

@@ -53,13 +53,13 @@ fn connect(transport: &str) -> Result<Box<dyn Connection>, Error> {
     }
     match parse_uri(transport) {
         Some((Reach::Tcp, address)) => Ok(Box::new(TcpStream::connect(address).tried(failed)?)),
-        _ => Err(Error::Usage(format!("{transport}: take a forwarder as unix:///path or tcp4://address:port"))),
+        _ => Err(Error::Usage(format!("{transport}: write a forwarder as unix:///path or tcp4://address:port"))),
     }
 }
 
 /// Whose signatures count: those of a key or a certificate in a file, of which there is one at most.
 pub fn trust(key: Option<&Path>, certificate: Option<&Path>) -> Result<Trust, Error> {
-    let read = |path: &Path| std::fs::read(path).tried(|| format!("{} could not be read", path.display()));
+    let read = |path: &Path| std::fs::read(path).tried(|| format!("cannot read {}", path.display()));
     match (key, certificate) {
         (Some(path), _) => Ok(Trust::Shared(read(path)?)),
         (None, Some(path)) => Certificate::read(&read(path)?)
@@ -79,20 +79,20 @@ pub fn fetch(
 ) -> Result<(), Error> {
     let name = name::parse(object).map_err(|why| Error::Usage(format!("{object}: {why}")))?;
     if name.is_empty() {
-        return Err(Error::Usage(format!("{object}: say what is to be fetched")));
+        return Err(Error::Usage(format!("{object}: give the name of an object to fetch")));
     }
     let transport = forwarder.map(str::to_owned).or_else(|| std::env::var(TRANSPORT).ok());
     let mut connection = connect(transport.as_deref().unwrap_or(USUAL))?;
     let shown = output.map_or("standard output".into(), |path| path.display().to_string());
-    let mut file = Output::to(output).tried(|| format!("{shown} could not be made"))?;
+    let mut file = Output::to(output).tried(|| format!("cannot create {shown}"))?;
     let began = Instant::now();
     let seed = u64::from_le_bytes(random()?);
     let mut consumer = Consumer::new(&name, window, seed, Time::ZERO).trusting(trust);
     let bytes = run(&mut consumer, &mut *connection, &mut file, began)?;
-    file.finish().tried(|| format!("{shown} could not be written"))?;
+    file.finish().tried(|| format!("cannot write {shown}"))?;
     let seconds = began.elapsed().as_secs_f64();
     eprintln!(
-        "{bytes} B in {seconds:.3} s, {:.1} Mbit/s; {} Interests sent again; {} segments signed by a key, not verified",
+        "{bytes} B in {seconds:.3} s, {:.1} Mbit/s; {} Interests retransmitted; {} segments signed, not verified",
         bytes as f64 * 8e-6 / seconds,
         consumer.again,
         consumer.unverified
@@ -110,10 +110,10 @@ fn run(
     let now = || Time::from_ns(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let (mut stream, mut buffer, mut bytes) = (Vec::new(), vec![0; READ], 0);
     loop {
-        connection.write_all(&consumer.sends().concat()).tried(|| "the forwarder has gone".into())?;
+        connection.write_all(&consumer.sends().concat()).tried(|| "the forwarder is gone".into())?;
         let ready = consumer.take();
         bytes += ready.len() as u64;
-        file.write_all(&ready).tried(|| "the object could not be written".into())?;
+        file.write_all(&ready).tried(|| "cannot write the object".into())?;
         match consumer.state() {
             State::Fetching => {}
             State::Done => return Ok(bytes),
@@ -121,14 +121,14 @@ fn run(
         }
         let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());
         let patience = left.clamp(Duration::from_millis(1), LONGEST);
-        connection.patience(patience).tried(|| "the forwarder has gone".into())?;
+        connection.patience(patience).tried(|| "the forwarder is gone".into())?;
         match connection.read(&mut buffer) {
             Ok(0) => return Err(Error::Machine("the forwarder has closed the connection".into())),
             Ok(length) => {
                 stream.extend_from_slice(&buffer[..length]);
                 let mut frames = Frames::of(&stream);
                 for frame in frames.by_ref() {
-                    let wrong = |why| Error::Machine(format!("the forwarder sends what is no NDN: {why}"));
+                    let wrong = |why| Error::Machine(format!("the forwarder sent invalid NDN data: {why}"));
                     // What is no packet is nobody's answer.
                     let _ = consumer.receive(now(), frame.map_err(wrong)?);
                 }
@@ -136,7 +136,7 @@ fn run(
                 stream.drain(..taken);
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
-            Err(e) => return Err(Error::Machine(format!("the forwarder has gone: {e}"))),
+            Err(e) => return Err(Error::Machine(format!("the forwarder is gone: {e}"))),
         }
         consumer.on_time(now());
     }

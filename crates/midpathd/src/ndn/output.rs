@@ -1,4 +1,4 @@
-//! Where an object goes that is fetched.
+//! Output of a fetched object.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Which sockets can be read or written.
+//! Readiness of sockets.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -100,7 +100,7 @@ impl Stream {
         let mut each = |packet: &[u8]| -> Result<(), Reason> {
             match take(packet) {
                 Ok(()) => wrong = 0,
-                Err(why) if wrong >= MOST_WRONG => return Err(Some(format!("it sends what is no NDN: {why}"))),
+                Err(why) if wrong >= MOST_WRONG => return Err(Some(format!("invalid NDN data: {why}"))),
                 Err(_) => wrong += 1,
             }
             Ok(())
@@ -157,7 +157,7 @@ impl Stream {
     /// Called now and then: whether the other end still reads.
     pub fn check(&self, now: Time) -> Result<(), Reason> {
         let stuck = self.waiting() > 0 && now.saturating_sub(self.taken_at) > PATIENCE;
-        if stuck { Err(Some(format!("it has read nothing for {} s", PATIENCE.as_secs_f64()))) } else { Ok(()) }
+        if stuck { Err(Some(format!("the peer read nothing for {} s", PATIENCE.as_secs_f64()))) } else { Ok(()) }
     }
 }
 
@@ -165,7 +165,7 @@ impl Stream {
 fn packets(stream: &[u8], each: &mut impl FnMut(&[u8]) -> Result<(), Reason>) -> Result<usize, Reason> {
     let mut frames = Frames::of(stream);
     for frame in frames.by_ref() {
-        each(frame.map_err(|why| Some(format!("it sends what is no NDN: {why}")))?)?;
+        each(frame.map_err(|why| Some(format!("invalid NDN data: {why}")))?)?;
     }
     Ok(frames.taken())
 }
@@ -207,7 +207,7 @@ mod tests {
         let (mut ours, mut stream) = pair();
         ours.write_all(&[5, 253, 0xFF, 0xFF]).expect("it is written");
         let reason = stream.read(&mut [0; 100], |_| Ok(())).expect_err("too long");
-        assert!(reason.expect("a reason").starts_with("it sends what is no NDN"));
+        assert!(reason.expect("a reason").starts_with("invalid NDN data"));
         let (mut ours, mut stream) = pair();
         ours.write_all(&[5, 0].repeat(MOST_WRONG as usize)).expect("it is written");
         assert_eq!(stream.read(&mut [0; 1000], |_| Err(Error::Short)), Ok(()));

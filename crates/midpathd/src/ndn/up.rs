@@ -33,10 +33,10 @@ pub fn up(config: &Config) -> Result<(), Error> {
         forwarder.set_strategy_of(prefix, *strategy);
     }
     sockets.say();
-    let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
+    let listener = commands.listener.try_clone().tried(|| "the control socket failed".into())?;
     let Sockets { listeners, udp, unix } = sockets;
     let station = Station::new(forwarder, config, listeners, udp, Some(listener));
-    let ended = station.and_then(|mut station| station.run(&stop)).tried(|| "the forwarder has stopped".into());
+    let ended = station.and_then(|mut station| station.run(&stop)).tried(|| "the forwarder stopped".into());
     drop(unix);
     ended
 }
@@ -54,7 +54,7 @@ pub fn check(config: &Config) -> Result<(), Error> {
     if let Some(path) = &config.unix {
         let name = socket::look(path).map_err(|e| e.within(UNIX))?;
         if name == Name::Answers && running.is_none() {
-            return Err(Error::Machine(format!("{UNIX}{}: a process answers there already", path.display())));
+            return Err(Error::Machine(format!("{UNIX}{}: another process already answers there", path.display())));
         }
     }
     if let Some(running) = running {
@@ -69,7 +69,7 @@ fn keyed(settings: &Settings) -> Result<Settings, Error> {
     let (mut key, mut seed) = ([0; 16], [0; 8]);
     key.copy_from_slice(&random[..16]);
     seed.copy_from_slice(&random[16..]);
-    #[expect(clippy::disallowed_methods, reason = "management says when the forwarder began")]
+    #[expect(clippy::disallowed_methods, reason = "management reports the start time")]
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Ok(Settings { key, seed: u64::from_le_bytes(seed), epoch_ms: epoch as u64, ..settings.clone() })
 }
@@ -95,7 +95,7 @@ impl Sockets {
         let unix = config.unix.as_deref().map(|path| SocketFile::bind(path, 0o666));
         let unix = unix.transpose().map_err(|e| e.within(UNIX))?;
         if let Some(unix) = &unix {
-            let listener = unix.listener.try_clone().tried(|| format!("{UNIX}the socket could not be used"))?;
+            let listener = unix.listener.try_clone().tried(|| format!("{UNIX}the socket failed"))?;
             listeners.push(Listener::Unix(listener));
         }
         Ok(Sockets { listeners, udp, unix })
@@ -115,5 +115,5 @@ impl Sockets {
 }
 
 fn unbound(key: &str, at: SocketAddr, error: &io::Error) -> Error {
-    Error::Machine(format!("{key}: {at} cannot be listened at: {error}"))
+    Error::Machine(format!("{key}: cannot listen on {at}: {error}"))
 }

@@ -46,11 +46,11 @@ impl LinkKind {
 /// Why not, by the kind of the device.
 fn unfit(info: &LinkInfo) -> Option<&'static str> {
     // A packet's route (`skb_dst`) does not survive the internal pair (`skb_scrub_packet`).
-    const BY_ROUTE: &str = "is a tunnel without a fixed remote address: where a packet goes is in its route, \
-        which is lost in RPM's queue; use the device below it";
+    const BY_ROUTE: &str = "is a tunnel without a fixed remote address: a packet's destination is in its route, \
+        which RPM's queue loses; use the underlying device";
     match info {
-        LinkInfo::Kind(InfoKind::Vrf) => Some("is a VRF: packets do not come in through it; use its ports"),
-        LinkInfo::Kind(InfoKind::Ifb) => Some("is an IFB: it takes only what tc's mirred sends to it"),
+        LinkInfo::Kind(InfoKind::Vrf) => Some("is a VRF, through which packets do not arrive; use its ports"),
+        LinkInfo::Kind(InfoKind::Ifb) => Some("is an IFB, which accepts only packets from tc's mirred"),
         LinkInfo::Data(data) if goes_by_route(data) => Some(BY_ROUTE),
         _ => None,
     }

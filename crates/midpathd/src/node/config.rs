@@ -1,4 +1,4 @@
-//! A node's configuration: read, and checked before anything is up. An error names the file, the
+//! A node's configuration: read and checked before start. An error names the file, the
 //! line and the key.
 
 mod entrances;
@@ -79,7 +79,7 @@ struct Places {
 impl Config {
     /// Reads a configuration, and the network that it names.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = fs::read_to_string(path).tried(|| format!("{} could not be read", path.display()))?;
+        let text = fs::read_to_string(path).tried(|| format!("cannot read {}", path.display()))?;
         Config::parse(&text, path, &network::read)
     }
 
@@ -149,7 +149,7 @@ impl Config {
                 let own = targets.first().is_none_or(is_own);
                 if !own {
                     let route = format!("ip route add local {targets} dev lo");
-                    let what = format!("{place}packets to {targets} do not come here; as root: `{route}`");
+                    let what = format!("{place}packets to {targets} are not routed here; run as root: `{route}`");
                     return Err(Error::Machine(what));
                 }
             }
@@ -202,14 +202,12 @@ impl Config {
 /// Why a port could not be had, and what would help.
 fn unbound(place: &str, at: SocketAddr, error: &io::Error) -> Error {
     let help = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "; ports below 1024 need root or CAP_NET_BIND_SERVICE, all others work without"
-        }
-        io::ErrorKind::AddrInUse => "; somebody has it already",
-        io::ErrorKind::AddrNotAvailable => "; this machine does not have the address",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need root or CAP_NET_BIND_SERVICE",
+        io::ErrorKind::AddrInUse => "; another process has this address",
+        io::ErrorKind::AddrNotAvailable => "; this machine has no such address",
         _ => "",
     };
-    Error::Machine(format!("{place}{at} cannot be listened at: {error}{help}"))
+    Error::Machine(format!("{place}cannot listen on {at}: {error}{help}"))
 }
 
 /// Bounds below which nothing would work.
@@ -217,7 +215,7 @@ fn windows(file: &File, source: &Source<'_>) -> Result<Windows, Error> {
     let (budget, connection) = (&file.memory.budget, &file.memory.connection);
     for (key, bytes, least) in [("memory.budget", budget, 1 << 16), ("memory.connection", connection, 1 << 12)] {
         if bytes.get_ref().0 < least {
-            return Err(source.wrong(Some(bytes.span()), key, format!("take at least {least} B")));
+            return Err(source.wrong(Some(bytes.span()), key, format!("must be at least {least} B")));
         }
     }
     Ok(Windows::new(budget.get_ref().0, connection.get_ref().0))
@@ -242,7 +240,7 @@ fn neighbours(file: &File, setup: &Setup, id: NodeId, source: &Source<'_>) -> Re
     for table in &file.neighbour {
         let node = named(setup, &table.get_ref().node, "neighbour.node", source)?;
         if tables.insert(node, table).is_some() {
-            return Err(source.wrong(Some(table.span()), "neighbour", "a neighbour is there twice"));
+            return Err(source.wrong(Some(table.span()), "neighbour", "a neighbour is configured twice"));
         }
     }
     let links = links(setup, id)?;

@@ -1,5 +1,4 @@
-//! What a node costs and keeps on this machine: CPU of a packet-hop, the shaper's rate, how late it
-//! wakes.
+//! Measures a node on this machine: CPU per packet-hop, shaper accuracy, wake-up latency.
 
 mod hop;
 mod source;
@@ -38,7 +37,7 @@ pub fn measure(seconds: f64, json: bool) -> Result<(), Error> {
     let time = Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|time| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(time))
-        .ok_or_else(|| Error::Usage(format!("--seconds {seconds}: take 0.1 to 3600")))?;
+        .ok_or_else(|| Error::Usage(format!("--seconds {seconds}: must be from 0.1 to 3600")))?;
     if !json {
         println!("# What a node does on this machine\n\n{}; midpathd {}; {seconds} s a row.\n", machine(), VERSION);
         println!("{}", Hop::HEAD);

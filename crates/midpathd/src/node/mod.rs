@@ -1,4 +1,4 @@
-//! `midpathd node`: a node of a network that the simulator knows, on a real one.
+//! `midpathd node`: a node of a scenario's network on a real network.
 
 mod config;
 mod measure;
@@ -21,17 +21,17 @@ pub use up::{check, up};
 
 /// Writes a new key to `file`, which must not be there yet; returns its public half.
 pub fn make_key(file: &Path) -> Result<String, Error> {
-    let secret = SecretKey::generate().map_err(|e| Error::Machine(format!("no key could be made: {e}")))?;
+    let secret = SecretKey::generate().map_err(|e| Error::Machine(format!("cannot generate a key: {e}")))?;
     let mut options = OpenOptions::new();
     let mut written = options
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(file)
-        .tried(|| format!("{} could not be made", file.display()))?;
+        .tried(|| format!("cannot create {}", file.display()))?;
     let put = writeln!(written, "{}", secret.text()).and_then(|()| written.sync_all());
     // On a full disk, an empty file, which would be in the way later.
-    put.inspect_err(|_| drop(fs::remove_file(file))).tried(|| format!("{} could not be written", file.display()))?;
+    put.inspect_err(|_| drop(fs::remove_file(file))).tried(|| format!("cannot write {}", file.display()))?;
     Ok(secret.public().to_string())
 }
 
@@ -40,12 +40,12 @@ pub fn read_key(file: &Path) -> Result<SecretKey, Error> {
     let name = file.display();
     let handed = place::credential(file);
     let file = handed.as_deref().unwrap_or(file);
-    let about = fs::metadata(file).tried(|| format!("the key {name} could not be read"))?;
+    let about = fs::metadata(file).tried(|| format!("cannot read the key {name}"))?;
     // Of what systemd hands over the mode says less than it does: an ACL gives it to the service.
     if handed.is_none() && about.permissions().mode() & 0o077 != 0 {
-        return Err(Error::Usage(format!("the key {name} can be read by others; `chmod 600` it")));
+        return Err(Error::Usage(format!("the key {name} is readable by others; run `chmod 600`")));
     }
-    let text = fs::read_to_string(file).tried(|| format!("the key {name} could not be read"))?;
+    let text = fs::read_to_string(file).tried(|| format!("cannot read the key {name}"))?;
     SecretKey::parse(text.trim()).map_err(|e| Error::Usage(format!("the key {name}: {e}")))
 }
 

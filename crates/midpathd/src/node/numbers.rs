@@ -1,9 +1,9 @@
-//! Numbers that go on above those of an earlier run, however that ended and whatever the clock says: a
-//! bound on them is written ahead.
+//! Sequence numbers that increase across restarts, independent of the clock: an upper bound is written
+//! ahead.
 //!
-//! Neighbours refuse what is not above the last number that they have seen (INRPP, §V-C). Numbers are the
-//! nanoseconds since the node began, above where it begins ([`Numbers::first`]). So what is written is
-//! above all that are used until it is written again, and the next run begins there.
+//! Neighbours reject numbers not above the last one that they have seen (INRPP, §V-C). Numbers are
+//! nanoseconds since the node's start, plus a first number ([`Numbers::first`]). The stored bound
+//! exceeds all numbers used until it is written again, and the next run starts there.
 
 #![expect(clippy::disallowed_methods, reason = "a thread that writes now and then")]
 
@@ -39,17 +39,15 @@ impl Numbers {
         let first = match fs::read_to_string(path) {
             Ok(text) => text.trim().parse().map_err(|_| {
                 let name = path.display();
-                Error::Usage(format!(
-                    "{name} is to hold one number; without it neighbours that run may refuse this node"
-                ))
+                Error::Usage(format!("{name} must hold one number; without it running neighbours may refuse this node"))
             })?,
             Err(e) if e.kind() == ErrorKind::NotFound => 0,
-            Err(e) => return Err(e).tried(|| format!("{} could not be read", path.display())),
+            Err(e) => return Err(e).tried(|| format!("cannot read {}", path.display())),
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder.map_or(Ok(()), fs::create_dir_all).tried(|| format!("{} could not be written", path.display()))?;
+        folder.map_or(Ok(()), fs::create_dir_all).tried(|| format!("cannot write {}", path.display()))?;
         let numbers = Numbers { path: path.to_owned(), began: Instant::now(), first };
-        numbers.write().tried(|| format!("{} could not be written", path.display()))?;
+        numbers.write().tried(|| format!("cannot write {}", path.display()))?;
         Ok(numbers)
     }
 
@@ -80,8 +78,8 @@ impl Numbers {
                 if let Err(error) = self.write()
                     && let Some(more) = failed.say()
                 {
-                    let numbers = "without it neighbours may refuse this node when it starts again";
-                    tracing::error!("{} could not be written: {error}; {numbers}{more}", self.path.display());
+                    let numbers = "without it neighbours may refuse this node after a restart";
+                    tracing::error!("cannot write {}: {error}; {numbers}{more}", self.path.display());
                 }
             }
         });
@@ -97,7 +95,7 @@ fn remove_unfinished(path: &Path) -> std::io::Result<()> {
     let is_ours =
         found.is_file() && found.len() <= LONGEST && fs::read(path)?.trim_ascii_end().iter().all(u8::is_ascii_digit);
     if !is_ours {
-        let what = format!("{} is in the way, and holds no number", path.display());
+        let what = format!("{} exists and holds no number", path.display());
         return Err(std::io::Error::new(ErrorKind::AlreadyExists, what));
     }
     fs::remove_file(path)
@@ -130,7 +128,7 @@ mod tests {
         for other in ["", "1\n2 apples\n"].map(|end| format!("network = \"net.toml\"\n{end}")) {
             fs::write(folder.join("a.numbers-new"), &other).expect("it can be written");
             let said = Numbers::open(&path).expect_err("it is in the way").to_string();
-            assert!(said.contains("a.numbers-new is in the way"), "{said}");
+            assert!(said.contains("a.numbers-new exists"), "{said}");
             assert_eq!(fs::read_to_string(folder.join("a.numbers-new")).expect("it is there"), other);
         }
         fs::remove_file(folder.join("a.numbers-new")).expect("it is ours");
@@ -138,7 +136,7 @@ mod tests {
         Numbers::open(&path).expect_err("a link is in the way");
         fs::write(&path, "many\n").expect("it can be written");
         let said = Numbers::open(&path).expect_err("that is none").to_string();
-        assert!(said.contains("a.numbers is to hold one number"), "{said}");
+        assert!(said.contains("a.numbers must hold one number"), "{said}");
         fs::remove_dir_all(folder).expect("it is ours");
     }
 

@@ -35,7 +35,7 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let secret = config.secret()?;
     let file = File { path: path.to_owned(), running: config.running(&secret) };
     let host = host(&config)?;
-    let socket = UdpSocket::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen))?;
+    let socket = UdpSocket::bind(config.listen).tried(|| format!("cannot listen on {}", config.listen))?;
     // Path MTU is found by probes, so nobody on the way may cut datagrams to pieces.
     let _ = sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::PROBE);
     if config.listen.is_ipv6() {
@@ -45,45 +45,46 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     let _ = sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
     let streams = streams(&config)?;
     let listens = socket.local_addr().tried(|| "the socket has no address".into())?;
-    let udp = Udp::new(socket).tried(|| "the socket could not be used".into())?;
+    let udp = Udp::new(socket).tried(|| "the socket failed".into())?;
     let links = Overlay::new(secret, &config.neighbours, Time::ZERO)
-        .map_err(|e| Error::Machine(format!("the links could not be set up: {e}")))?;
-    let gateway = Gateway::new(config.entrances.clone(), config.allowed.clone())
-        .tried(|| "the gateway could not be set up".into())?;
+        .map_err(|e| Error::Machine(format!("cannot set up the links: {e}")))?;
+    let gateway =
+        Gateway::new(config.entrances.clone(), config.allowed.clone()).tried(|| "cannot set up the gateway".into())?;
     let stop = stop::by_signal()?;
     let commands = SocketFile::bind(&config.control, control::MODE).map_err(|e| e.within("control: "))?;
-    tracing::info!("node {} is up at {listens}", config.name);
+    tracing::info!("node {} is up on {listens}", config.name);
     if udp.offload().sends == 1 {
-        tracing::info!("this kernel has no segmentation offload for UDP: datagrams go one by one");
+        tracing::info!("this kernel has no UDP segmentation offload: datagrams are sent one by one");
     }
     gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| tracing::info!("{:?} at {at}", entrance.kind));
-    let listener = commands.listener.try_clone().tried(|| "the control socket could not be used".into())?;
+    let listener = commands.listener.try_clone().tried(|| "the control socket failed".into())?;
     let station = Station::new(host, links, gateway, udp, Some(listener));
-    let station = station.tried(|| "the event loop could not be set up".into())?;
-    let mut station = station.with_bell(hangups()?).tried(|| "the event loop could not be set up".into())?;
+    let station = station.tried(|| "cannot set up the event loop".into())?;
+    let mut station = station.with_bell(hangups()?).tried(|| "cannot set up the event loop".into())?;
     station = station.with_streams(streams).with_stop(stop);
     // Whoever has begun it by `chrt` has decided already.
     if config.real_time && !priority::is_real_time() {
         station = station.with_priority(Box::new(priority::change));
         if station.real_time().is_none() {
             tracing::warn!(
-                "real-time priority is not allowed (root, CAP_SYS_NICE or a limit for rtprio): it wakes late on a busy machine"
+                "real-time priority is not permitted (needs root, CAP_SYS_NICE or an rtprio limit): the node \
+                    wakes late on a busy machine"
             );
         }
     }
-    station.with_configuration(Box::new(file)).run().tried(|| "the node has stopped".into())
+    station.with_configuration(Box::new(file)).run().tried(|| "the node stopped".into())
 }
 
 /// Connections to neighbours whose link goes over one, and from them.
 fn streams(config: &Config) -> Result<streams::Streams, Error> {
-    let listen = || TcpListener::bind(config.listen).tried(|| format!("{} cannot be listened at", config.listen));
+    let listen = || TcpListener::bind(config.listen).tried(|| format!("cannot listen on {}", config.listen));
     let listener = config.has_streams().then(listen).transpose()?;
-    streams::Streams::new(listener).tried(|| "connections to neighbours could not be set up".into())
+    streams::Streams::new(listener).tried(|| "cannot set up connections to neighbours".into())
 }
 
 /// Readable when somebody has sent SIGHUP.
 fn hangups() -> Result<UnixStream, Error> {
-    let failed = || "SIGHUP cannot be waited for".to_owned();
+    let failed = || "cannot wait for SIGHUP".to_owned();
     let (bell, rings) = UnixStream::pair().tried(failed)?;
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGHUP, rings).tried(failed)?;
     Ok(bell)
@@ -109,12 +110,12 @@ impl Configured<Overlay> for File {
         let secret = fresh.secret().map_err(|e| e.to_string())?;
         let running = fresh.running(&secret);
         if let Some(what) = self.running.needs_restart(&running) {
-            return Err(format!("{what} has changed, and that needs `down` and `up`; nothing is changed"));
+            return Err(format!("{what} changed, which needs `down` and `up`; nothing was applied"));
         }
         links.set(secret, &fresh.neighbours, now, out);
         gateway.allow(fresh.allowed);
         self.running = running;
-        Ok("keys, addresses and rates of neighbours, the own key, exit.allow".to_owned())
+        Ok("neighbours' keys, addresses and rates, the node's key, exit.allow".to_owned())
     }
 
     fn running(&self) -> serde_json::Value {
@@ -150,8 +151,8 @@ fn host(config: &Config) -> Result<Host, Error> {
     let numbered = numbered(config)?;
     let setup = numbered.as_ref().unwrap_or(&config.setup);
     let network = setup.pulled_network().map_err(wrong)?;
-    let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("a node that was found");
-    let transport = setup.transport().expect("it was checked that flows are carried");
+    let node = network.nodes.into_iter().nth(config.node.0 as usize).expect("the node exists");
+    let transport = setup.transport().expect("checked: the scheme carries flows");
     let bytes: [u8; 16] = random()?;
     let (first, second) = bytes.split_at(8);
     let [seed, first_flow] = [first, second].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));

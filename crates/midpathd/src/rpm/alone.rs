@@ -24,16 +24,16 @@ pub struct Alone {
 impl Alone {
     /// Waits for others to be done.
     pub fn wait() -> Result<Alone, Error> {
-        let address = SocketAddr::from_abstract_name(NAME).tried(|| "there is no name for the lock".into())?;
+        let address = SocketAddr::from_abstract_name(NAME).tried(|| "cannot name the lock".into())?;
         let begin = Instant::now();
         loop {
             match UnixListener::bind_addr(&address) {
                 Ok(held) => return Ok(Alone { _held: held }),
                 Err(error) if error.kind() != ErrorKind::AddrInUse => {
-                    return Err(error).tried(|| "the lock cannot be taken".into());
+                    return Err(error).tried(|| "cannot take the lock".into());
                 }
                 Err(_) if begin.elapsed() > LONGEST => {
-                    let text = "another midpathd rpm up or down is at work in this network namespace; try again";
+                    let text = "another `midpathd rpm up` or `down` is running in this network namespace; try again";
                     return Err(Error::Machine(text.into()));
                 }
                 Err(_) => sleep(Duration::from_millis(10)),

@@ -17,7 +17,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// Turns RPM off for a device, or for all; says for which devices it was on.
 pub fn down(net: &mut Net, device: Option<&str>) -> Result<Vec<String>, Error> {
-    let links = net.links().tried(|| "devices cannot be listed".into())?;
+    let links = net.links().tried(|| "cannot list devices".into())?;
     let mut off = Vec::new();
     for pair in asked(pairs(net)?, &links, device)? {
         take_down(net, &pair)?;
@@ -32,7 +32,7 @@ pub fn take_down(net: &mut Net, pair: &Pair) -> Result<(), Error> {
         detach(net, pair.device_index, side, program)?;
     }
     drain(net, pair);
-    net.delete_link(pair.queue.index).tried(|| format!("{} could not be removed", pair.queue.name))?;
+    net.delete_link(pair.queue.index).tried(|| format!("cannot remove {}", pair.queue.name))?;
     if pair.made_clsact {
         give_back_clsact(net, pair.device_index)?;
     }
@@ -43,8 +43,7 @@ fn detach(net: &mut Net, device: u32, side: Side, program: Program) -> Result<()
     // A device that has gone has no filters.
     for filter in net.filters(device, side).unwrap_or_default() {
         if filter.program.is_some_and(|(name, _)| name == program.name()) {
-            net.delete_filter(device, side, filter.priority)
-                .tried(|| format!("{} could not be taken off", program.name()))?;
+            net.delete_filter(device, side, filter.priority).tried(|| format!("cannot detach {}", program.name()))?;
         }
     }
     Ok(())
@@ -71,6 +70,6 @@ fn give_back_clsact(net: &mut Net, device: u32) -> Result<(), Error> {
     match net.delete_clsact(device) {
         // The device, or the qdisc, has gone.
         Err(error) if matches!(error.raw_os_error(), Some(2 | 19 | 22)) => Ok(()),
-        done => done.tried(|| "the clsact qdisc could not be removed".into()),
+        done => done.tried(|| "cannot remove the clsact qdisc".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! What runs already.
+//! Finds running instances.
 
 use midpath_ebpf::{Program, Running};
 
@@ -76,7 +76,7 @@ impl Pair {
                 return Ok(None);
             }
         }
-        let has_shaper = net.shaper_stats(self.queue.index).tried(|| "qdiscs cannot be listed".into())?.is_some();
+        let has_shaper = net.shaper_stats(self.queue.index).tried(|| "cannot list qdiscs".into())?.is_some();
         let Some(id) = id.filter(|_| has_shaper) else { return Ok(None) };
         match Running::of_program(id) {
             // It cannot be read, and so counts as not there: `up` replaces it.
@@ -91,7 +91,7 @@ fn program_on(net: &mut Net, device: u32, side: Side, program: Program) -> Resul
     let filters = match net.filters(device, side) {
         // The device has gone.
         Err(error) if error.raw_os_error() == Some(19) => return Ok(None),
-        filters => filters.tried(|| "filters cannot be listed".into())?,
+        filters => filters.tried(|| "cannot list filters".into())?,
     };
     let ours = filters.into_iter().filter_map(|filter| filter.program).find(|(name, _)| name == program.name());
     Ok(ours.map(|(_, id)| id))
@@ -99,7 +99,7 @@ fn program_on(net: &mut Net, device: u32, side: Side, program: Program) -> Resul
 
 /// All pairs of this network namespace.
 pub fn pairs(net: &mut Net) -> Result<Vec<Pair>, Error> {
-    let links = net.links().tried(|| "devices cannot be listed".into())?;
+    let links = net.links().tried(|| "cannot list devices".into())?;
     Ok(links.iter().filter_map(|link| Pair::read(&links, link)).collect())
 }
 

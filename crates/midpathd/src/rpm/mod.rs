@@ -1,9 +1,8 @@
 //! RPM on a device of this machine.
 //!
-//! All state is the kernel's: a veth pair whose first end says in its alias which device it is for,
-//! filters on that device and on the pair, and the maps of the filters' programs. Nothing is pinned
-//! or written to disk, so there is nothing that could disagree with what runs, and a crash of this
-//! program leaves nothing undone that `down` would miss.
+//! All state is in the kernel: a veth pair whose first end names its device in its alias, filters on that device and
+//! on the pair, and the maps of the filters' programs. Nothing is pinned or written to disk, so no state can
+//! disagree with the kernel, and `down` finds everything after a crash.
 
 mod alone;
 mod down;

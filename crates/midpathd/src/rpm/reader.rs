@@ -1,6 +1,6 @@
-//! Metrics without rights. The kernel gives programs' maps to CAP_SYS_ADMIN alone, and whoever answers strangers is
-//! to have no rights at all. So two processes: this one starts a reader, which knows nothing of the network, gives
-//! its own rights up, and serves what the reader says.
+//! Unprivileged metrics. Reading programs' maps needs CAP_SYS_ADMIN, but the process that answers the network should
+//! have no privileges. So there are two processes: this one starts a reader without network access, drops its
+//! privileges, and serves what the reader returns.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -25,7 +25,7 @@ pub struct Reader {
 impl Reader {
     /// Starts it with the rights that this process has.
     pub fn start() -> Result<Reader, Error> {
-        let failed = || "the process that reads could not be started".to_owned();
+        let failed = || "cannot start the reader process".to_owned();
         let mut command = Command::new(std::env::current_exe().tried(failed)?);
         command.args(["rpm", "reader"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().tried(failed)?;
@@ -39,11 +39,11 @@ impl Reader {
         let asked = self.asks.write_all(b"\n").and_then(|()| self.answers.read_line(&mut line));
         if !asked.is_ok_and(|length| length > 0) {
             // It has been killed, and whoever started this process starts it again.
-            tracing::error!("the process that reads has ended: {:?}", self.process.wait());
+            tracing::error!("the reader process ended: {:?}", self.process.wait());
             std::process::exit(1);
         }
         let page: Result<String, String> =
-            serde_json::from_str(&line).map_err(|e| Error::Machine(format!("the process that reads says: {e}")))?;
+            serde_json::from_str(&line).map_err(|e| Error::Machine(format!("the reader process reports: {e}")))?;
         page.map_err(Error::Machine)
     }
 }
@@ -51,7 +51,7 @@ impl Reader {
 /// What the reader does: a line asks, and a line of JSON is the answer.
 pub fn read(mut page: impl FnMut() -> Result<String, Error>) -> Result<(), Error> {
     for asked in std::io::stdin().lines() {
-        let gone = || "nobody asks any more".to_owned();
+        let gone = || "the requester is gone".to_owned();
         asked.tried(gone)?;
         let page = page().map_err(|e| e.to_string());
         let line = serde_json::to_string(&page).expect("text is JSON");
@@ -63,7 +63,7 @@ pub fn read(mut page: impl FnMut() -> Result<String, Error>) -> Result<(), Error
 
 /// This thread, the only one, gives all its rights up, for good.
 pub fn give_up_rights() -> Result<(), Error> {
-    let failed = || "rights could not be given up".to_owned();
+    let failed = || "cannot drop privileges".to_owned();
     if geteuid().is_root() {
         let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
         let done = thread::set_thread_groups(&[])

@@ -1,4 +1,4 @@
-//! What `up` was asked for, checked, and as the programs are told.
+//! Options of `up`, validated and encoded for the programs.
 
 use midpath_ebpf::{Config, Params, TICK_NS};
 
@@ -46,27 +46,27 @@ impl Settings {
         let Settings { shape, params, flows } = self;
         let usage = |text: String| Err(Error::Usage(text));
         if !(8_000..=1_000_000_000_000).contains(&shape.rate_bps) {
-            return usage(format!("--rate {}: from 8 kbps to 1 Tbps are possible", show_rate(shape.rate_bps)));
+            return usage(format!("--rate {}: must be from 8 kbps to 1 Tbps", show_rate(shape.rate_bps)));
         }
         if !(1_000_000..=10_000_000_000).contains(&shape.buffer_ns) {
-            return usage(format!("--buffer {}: from 1 ms to 10 s are possible", show_time(shape.buffer_ns)));
+            return usage(format!("--buffer {}: must be from 1 ms to 10 s", show_time(shape.buffer_ns)));
         }
         if !(1_000..1 << 31).contains(&params.interval_ns) {
-            return usage(format!("--interval {}: from 1 µs to 2.1 s are possible", show_time(params.interval_ns)));
+            return usage(format!("--interval {}: must be from 1 µs to 2.1 s", show_time(params.interval_ns)));
         }
         if params.target_ns >= shape.buffer_ns {
             let (target, buffer) = (show_time(params.target_ns), show_time(shape.buffer_ns));
-            return usage(format!("--target {target} is never reached with --buffer {buffer}; make it smaller"));
+            return usage(format!("--target {target} is never reached with --buffer {buffer}; reduce it"));
         }
         if !(1..=MOST_FLOWS).contains(flows) {
-            return usage(format!("--flows {flows}: from 1 to {MOST_FLOWS} are possible"));
+            return usage(format!("--flows {flows}: must be from 1 to {MOST_FLOWS}"));
         }
         // A register's clock of 32 bits goes round in 52 days.
         if !(10..1 << 31).contains(&params.age_ticks) {
-            return usage("--ack-timeout: from 10 ms to 26 days are possible".to_owned());
+            return usage("--ack-timeout: must be from 10 ms to 26 days".to_owned());
         }
         if params.register_max == 0 {
-            return usage("--register-max: from 1 to 65535 are possible".to_owned());
+            return usage("--register-max: must be from 1 to 65535".to_owned());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What RPM does at the moment.
+//! Current status of RPM.
 
 #![expect(clippy::disallowed_methods, reason = "it shows the kernel's counters over time")]
 
@@ -101,7 +101,7 @@ fn clock_ns() -> u64 {
 
 /// All devices, or one.
 pub fn status_of(net: &mut Net, device: Option<&str>) -> Result<Vec<Status>, Error> {
-    let links = net.links().tried(|| "devices cannot be listed".into())?;
+    let links = net.links().tried(|| "cannot list devices".into())?;
     let mut found = Vec::new();
     for pair in asked(pairs(net)?, &links, device)? {
         let link = links.iter().find(|link| link.index == pair.device_index);
@@ -114,10 +114,10 @@ pub fn status_of(net: &mut Net, device: Option<&str>) -> Result<Vec<Status>, Err
 fn changed(link: Option<&Link>, config: &Config) -> Vec<String> {
     let Some(link) = link else { return Vec::new() };
     let (name, mtu) = (config.device_name(), config.params.mtu_bytes().saturating_sub(ETHERNET_BYTES));
-    let renamed = (link.name != name).then(|| format!("the device is called {} now", link.name));
+    let renamed = (link.name != name).then(|| format!("the device is now named {}", link.name));
     let longer = (u64::from(link.mtu) != mtu).then(|| {
-        let what = if u64::from(link.mtu) > mtu { "; what is longer than that passes unshaped" } else { "" };
-        format!("the MTU was {mtu} when RPM was turned on and is {} now{what}; run up again", link.mtu)
+        let what = if u64::from(link.mtu) > mtu { "; longer packets pass unshaped" } else { "" };
+        format!("the MTU was {mtu} at `up` and is now {}{what}; run up again", link.mtu)
     });
     renamed.into_iter().chain(longer).collect()
 }
@@ -126,7 +126,7 @@ fn active(net: &mut Net, pair: &Pair, link: Option<&Link>) -> Result<Option<Acti
     let Some(running) = pair.running(net)? else { return Ok(None) };
     let config = running.config()?;
     let params = Params::from(config.params);
-    let queue = net.shaper_stats(pair.queue.index).tried(|| "qdiscs cannot be listed".into())?;
+    let queue = net.shaper_stats(pair.queue.index).tried(|| "cannot list qdiscs".into())?;
     let (stats, registers) = (running.stats()?, RegisterCounts::of(&running, &params)?);
     Ok(Some(Active {
         params,
@@ -204,7 +204,7 @@ impl Status {
     /// For people.
     pub fn to_text(&self) -> String {
         let Some(active) = &self.active else {
-            return format!("{}: half set up or half taken down; run up again, or down\n", self.device);
+            return format!("{}: half set up or half removed; run up again, or down\n", self.device);
         };
         let (p, s, r) = (&active.params, &active.stats, &active.registers);
         let interval =
@@ -231,8 +231,8 @@ impl Status {
         line("forward", format!("{} no ACKs here, {} collisions, {} AccECN", s.no_acks, s.collisions, s.accecn));
         let wait = active
             .signal_wait_ns
-            .map_or_else(String::new, |ns| format!("; signals waited {} for theirs", show_time(ns)));
-        line("ACKs", format!("{} with ECE set of {} packets that came back{wait}", s.marked_ece, s.returned));
+            .map_or_else(String::new, |ns| format!("; signals waited {} for an ACK", show_time(ns)));
+        line("ACKs", format!("{} with ECE set of {} returned packets{wait}", s.marked_ece, s.returned));
         line(
             "registers",
             format!(

@@ -54,7 +54,7 @@ pub fn up(net: &mut Net, device: &str, settings: &Settings) -> Result<Done, Erro
 }
 
 fn device_named(net: &mut Net, device: &str) -> Result<Link, Error> {
-    let links = net.links().tried(|| "devices cannot be listed".into())?;
+    let links = net.links().tried(|| "cannot list devices".into())?;
     let Some(link) = links.iter().find(|link| link.name == device) else {
         return Err(no_device(device, &links));
     };
@@ -65,7 +65,7 @@ fn device_named(net: &mut Net, device: &str) -> Result<Link, Error> {
         .iter()
         .any(|pair| pair.queue.index == link.index || pair.exit.as_ref().is_some_and(|e| e.index == link.index))
     {
-        return Err(Error::Usage(format!("--dev {device}: is a part of RPM on another device")));
+        return Err(Error::Usage(format!("--dev {device}: belongs to RPM on another device")));
     }
     Ok(link.clone())
 }
@@ -104,7 +104,7 @@ fn change(
     if shaped.is_err() {
         running.set_config(now)?;
     }
-    shaped.tried(|| "the shaper could not be changed".into())
+    shaped.tried(|| "cannot change the shaper".into())
 }
 
 /// A step that was taken, as what takes it back.
@@ -148,7 +148,7 @@ fn steps(
     attach(net, &mut programs, queue, Side::Egress, Program::Enqueue, undo)?;
     net.set_shaper(queue, &settings.shaper(link)).tried(|| "the kernel has no token bucket (sch_tbf)".into())?;
     for end in [exit, queue] {
-        net.set_up(end).tried(|| "the internal pair could not be set up".into())?;
+        net.set_up(end).tried(|| "cannot set up the internal pair".into())?;
     }
 
     let device = link.index;
@@ -172,10 +172,10 @@ fn no_clsact() -> String {
 }
 
 fn has_clsact(net: &mut Net, link: &Link) -> Result<bool, Error> {
-    let kinds = net.qdisc_kinds(link.index).tried(|| "qdiscs cannot be listed".into())?;
+    let kinds = net.qdisc_kinds(link.index).tried(|| "cannot list qdiscs".into())?;
     if kinds.iter().any(|kind| kind == "ingress") {
         let remedy = format!("remove it with: tc qdisc del dev {} ingress", link.name);
-        return Err(Error::Machine(format!("{} has an ingress qdisc in the place of clsact; {remedy}", link.name)));
+        return Err(Error::Machine(format!("{} has an ingress qdisc instead of clsact; {remedy}", link.name)));
     }
     Ok(kinds.iter().any(|kind| kind == "clsact"))
 }
@@ -183,7 +183,7 @@ fn has_clsact(net: &mut Net, link: &Link) -> Result<bool, Error> {
 /// The pair, still down; gives the numbers of its ends.
 fn make_pair(net: &mut Net, device: &Link, made_clsact: bool, undo: &mut Vec<Undo>) -> Result<(u32, u32), Error> {
     let (queue, exit) = Pair::names(device.index);
-    let failed = || "the internal pair of devices could not be made".to_owned();
+    let failed = || "cannot create the internal pair of devices".to_owned();
     net.add_pair(&queue, &exit, PAIR_MTU).tried(failed)?;
     let links = net.links().tried(failed)?;
     let index = |name: &str| links.iter().find(|link| link.name == name).map(|link| link.index);
@@ -209,14 +209,14 @@ fn attach(
     program: Program,
     undo: &mut Vec<Undo>,
 ) -> Result<(), Error> {
-    let taken = net.filters(device, side).tried(|| "filters cannot be listed".into())?;
+    let taken = net.filters(device, side).tried(|| "cannot list filters".into())?;
     let free = |priority: &u16| taken.iter().all(|filter| filter.priority != *priority);
     let Some(priority) = (FIRST_PRIORITY..u16::MAX).find(free) else {
         return Err(Error::Machine("the device has filters at every priority".into()));
     };
     let fd = programs.program(program)?;
     net.add_filter(device, side, priority, program.name(), fd)
-        .tried(|| format!("the kernel does not attach {} (cls_bpf)", program.name()))?;
+        .tried(|| format!("the kernel cannot attach {} (cls_bpf)", program.name()))?;
     undo.push(Box::new(move |net| drop(net.delete_filter(device, side, priority))));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Interests of applications whose next hops speak MIRCC: they are asked for as MIRCC's consumer asks
-//! for the segments of an object.
+//! Interests of applications whose next hops speak MIRCC: they are sent as MIRCC's consumer requests the segments of
+//! an object.
 //!
 //! A *flow* is what one face asks below one prefix, as at the [`Edge`](super::Edge). Each has the
 //! simulator's consumer ([`Asking`]), which paces by the rates that Data bring, shares them over the

@@ -1,9 +1,8 @@
-//! One flow's way through one next hop: how long answers take, and how many Interests may be under
-//! way.
+//! One flow's path through one next hop: response times, and the window of pending Interests.
 //!
 //! The window is LEDBAT's (RFC 6817), counted in Interests: it grows while answers wait in queues for
-//! less than [`TARGET`], and shrinks while they wait longer. So what is under way fits into the queue
-//! of a small router, and others' packets pass in that time.
+//! less than [`TARGET`], and shrinks while they wait longer. So pending Data fit into the queue of a small router,
+//! and delay other traffic little.
 
 use std::collections::BTreeMap;
 

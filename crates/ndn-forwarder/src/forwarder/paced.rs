@@ -1,4 +1,4 @@
-//! Interests of applications here, which the edge holds until there is room on their way.
+//! Interests of local applications, which the edge holds until their path has capacity.
 
 use std::hash::BuildHasher;
 

@@ -1,8 +1,7 @@
-//! Next hops that do not answer go behind those that do, and are probed; where one refuses, another
-//! is asked.
+//! Next hops that do not answer are ranked last and probed; if one refuses, another is tried.
 //!
-//! What is lost is asked for again by the forwarder beside the application alone
-//! ([`Edge`](crate::edge::Edge)): if all did, a lost packet would be asked for by each on its way.
+//! Only the forwarder beside the application retransmits ([`Edge`](crate::edge::Edge)): otherwise each
+//! forwarder on the path would.
 
 use midpath_core::units::Time;
 use midpath_ndn::{Header, InterestView, NameView, View};

@@ -2,8 +2,8 @@
 //!
 //! Two forms are in use. A signed Interest of the packet specification has parameters, their digest
 //! in the name, and a signature. The older form has a time, a nonce and the signature in the name.
-//! Whoever signs by a digest alone says no more than that the bytes are whole; other signatures need
-//! keys that a forwarder does not have. So what counts is the face that a command comes from.
+//! A digest signature only shows that the bytes are intact; other signatures need keys that a forwarder does not
+//! have. So access is decided by the command's face.
 
 use midpath_ndn::name_view::PARAMETERS_DIGEST;
 use midpath_ndn::tlv::{Element, Reader};

@@ -31,7 +31,7 @@ impl Forwarder {
         if !self.faces.is_local(from) {
             return match registers && policy.register == Who::Anyone {
                 true => self.change(now, from, command),
-                false => Answer::Response(Response::error(403, "neighbours may not do this here")),
+                false => Answer::Response(Response::error(403, "not permitted to neighbours")),
             };
         }
         match self.purpose(now, command) {
@@ -40,7 +40,7 @@ impl Forwarder {
             Purpose::Change => {
                 let who = if command.module == b"rib" { policy.register } else { policy.manage };
                 match who {
-                    Who::Nobody => Answer::Response(Response::error(403, "the configuration does not allow it")),
+                    Who::Nobody => Answer::Response(Response::error(403, "not permitted by the configuration")),
                     Who::Local | Who::Anyone => self.change(now, from, command),
                 }
             }
@@ -52,13 +52,13 @@ impl Forwarder {
         let error = |code, why: &str| Answer::Response(Response::error(code, why));
         match command.signed {
             Signed::Whole => {}
-            Signed::Broken => return error(403, "the signature is not that of the command"),
-            Signed::No => return error(403, "commands have to be signed"),
+            Signed::Broken => return error(403, "the signature does not match the command"),
+            Signed::No => return error(403, "commands must be signed"),
         }
         let parameters = match command.parameters.map(Parameters::decode) {
             Some(Ok(parameters)) => parameters,
             Some(Err(why)) => return error(400, &format!("the parameters: {why}")),
-            None => return error(400, "the parameters are missing"),
+            None => return error(400, "parameters are missing"),
         };
         let response = match (command.module, command.verb) {
             (b"faces", b"create") => return self.create_face(&parameters, command),
@@ -70,7 +70,7 @@ impl Forwarder {
             (b"fib", b"remove-nexthop") => self.remove_next_hop(from, &parameters),
             (b"strategy-choice", b"set") => self.set_strategy(&parameters),
             (b"strategy-choice", b"unset") => self.unset_strategy(&parameters),
-            _ => Response::error(501, "there is no such command here"),
+            _ => Response::error(501, "no such command"),
         };
         Answer::Response(response)
     }

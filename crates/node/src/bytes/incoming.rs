@@ -1,4 +1,4 @@
-//! What has arrived for an application and is not read yet.
+//! Received data that the application has not read yet.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What an application sends, from what is not acknowledged yet on.
+//! An application's data from the first unacknowledged byte.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ impl Outgoing {
     /// If they are not here: an endpoint that sends what is acknowledged or was never handed over
     /// would send something else in their place.
     pub(super) fn slice(&self, at: u64, length: usize) -> Box<[u8]> {
-        let from = at.checked_sub(self.base).expect("what is sent is not acknowledged yet") as usize;
+        let from = at.checked_sub(self.base).expect("sent data is not acknowledged yet") as usize;
         self.kept.range(from..from + length).copied().collect()
     }
 

@@ -1,4 +1,4 @@
-//! The budget of what may arrive for applications, and of what they have written.
+//! The memory budget of receive windows and written data.
 
 /// What every flow may have, whatever others have: two full packets, which are acknowledged at once
 /// (RFC 9293, §3.8.6.3).

@@ -1,12 +1,12 @@
-//! Connections that are made for other nodes.
+//! Outgoing connections for other nodes.
 //!
-//! Nothing here waits: connections begin without blocking, names are resolved elsewhere ([`Names`]), and what
-//! takes too long is given up. A name that stands for several addresses is connected to as Happy Eyeballs has it
-//! (RFC 8305): families take turns, another address is tried after 250 ms or as soon as one fails, and the first
-//! that connects wins. No address is tried that is not allowed.
+//! Nothing blocks: connects are non-blocking, names are resolved elsewhere ([`Names`]), and slow attempts time out.
+//! A name that stands for several addresses is connected to as Happy Eyeballs has it (RFC 8305): families take
+//! turns, another address is tried after 250 ms or as soon as one fails, and the first that connects wins. No
+//! address is tried that is not allowed.
 //!
-//! Targets have places, a bounded number. Where there is none left, a newcomer gets that of the oldest target of
-//! the client which has most: who asks for dead targets loses to others, and to its own newer ones.
+//! The number of pending targets is bounded. At the limit, a new one replaces the oldest target of the client with
+//! the most: a client with dead targets loses to others, and to its own newer ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -313,7 +313,7 @@ fn status(error: &io::Error) -> Status {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "it is real connections that are made")]
+#[expect(clippy::disallowed_methods, reason = "it makes real connections")]
 mod tests {
     use std::net::TcpListener;
     use std::sync::mpsc::{Sender, channel};
@@ -371,7 +371,7 @@ mod tests {
                 if let Some(made) = self.made.remove(&id) {
                     return (made, since.elapsed());
                 }
-                assert!(since.elapsed() < Duration::from_secs(60), "nothing comes of {id}");
+                assert!(since.elapsed() < Duration::from_secs(60), "no result for {id}");
                 self.turn(20);
             }
         }

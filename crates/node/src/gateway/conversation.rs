@@ -1,4 +1,4 @@
-//! One conversation: a TCP connection here, and a flow that carries data both ways, or one in each direction.
+//! One proxy session: a TCP connection here, and a flow that carries data both ways, or one in each direction.
 
 use std::io::{ErrorKind, Read as _, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! To which addresses a node connects for others.
+//! The exit's allow list of addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,7 +21,7 @@ impl Allowed {
     pub fn parse<S: AsRef<str>>(lines: &[S]) -> Result<Allowed, String> {
         let read = |line: &S| {
             let line = line.as_ref();
-            Range::parse(line).ok_or_else(|| format!("`{line}` is no `address/prefix:ports`"))
+            Range::parse(line).ok_or_else(|| format!("`{line}` is not `address/prefix:ports`"))
         };
         lines.iter().map(read).collect::<Result<_, _>>().map(Allowed)
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_no_range_is_named() {
         for bad in ["", "10.0.0.0/8", "10.0.0.0/33:80", "host:80", "10.0.0.0/8:90-80", "10.0.0.0/8:x", "::1:80"] {
-            assert_eq!(Allowed::parse(&[bad]), Err(format!("`{bad}` is no `address/prefix:ports`")));
+            assert_eq!(Allowed::parse(&[bad]), Err(format!("`{bad}` is not `address/prefix:ports`")));
         }
     }
 }

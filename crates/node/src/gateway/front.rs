@@ -1,4 +1,4 @@
-//! What local applications say before their bytes begin: nothing, SOCKS5 (RFC 1928), or HTTP's
+//! Front-end protocols of local applications: none, SOCKS5 (RFC 1928), or HTTP's
 //! CONNECT (RFC 9110, §9.3.6). (Those that know of the node: [`super::services`].)
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

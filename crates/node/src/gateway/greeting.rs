@@ -1,4 +1,4 @@
-//! What the first bytes of a conversation's flows say.
+//! The first bytes of a proxy session's flows.
 //!
 //! | | bytes |
 //! |---|---|

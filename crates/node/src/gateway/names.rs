@@ -1,6 +1,6 @@
 //! Names of hosts, resolved as by any other program of the machine (`getaddrinfo`). That blocks, for as long as
-//! a resolver does not answer, so threads do it: a few in all, and fewer for one client. A client whose names
-//! are not answered for waits alone, and what is no name ([`literal`]) waits for nobody.
+//! a resolver does not answer, so threads do it: a few in all, and fewer for one client. A client with unanswered
+//! names delays only itself, and literal addresses ([`literal`]) skip this.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

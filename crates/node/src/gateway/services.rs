@@ -5,7 +5,8 @@
 //! | line | answer | then |
 //! |---|---|---|
 //! | `connect NODE SERVICE` | `ok`, or `refused` and why | bytes go both ways |
-//! | `listen SERVICE` | `ok`, or `refused` and why | a line with a number for each connection that comes, until this one is closed |
+//! | `listen SERVICE` | `ok`, or `refused` and why | a line with a number for each connection that comes, until this
+//! one is closed |
 //! | `take NUMBER` | `from` and the node's name, or `refused` and why | bytes go both ways |
 //!
 //! A connection that nobody takes for half a minute is given up, as one to a server is.
@@ -50,16 +51,16 @@ pub fn read_line(said: &[u8], names: &[String]) -> Option<Result<(Wish, usize), 
     };
     let words: Vec<&str> = match std::str::from_utf8(&said[..end.min(LONGEST_LINE)]) {
         Ok(line) => line.trim_end_matches('\r').split(' ').collect(),
-        Err(_) => return Some(Err("the line is no text")),
+        Err(_) => return Some(Err("the line is not UTF-8")),
     };
     let named = |name: &str| (1..=LONGEST_NAME).contains(&name.len());
     let wish = match words[..] {
         ["connect", node, service] if named(service) => match names.iter().position(|name| name == node) {
             Some(node) => Ok(Wish::Connect(NodeId(node as u32), service.to_owned())),
-            None => Err("there is no node of this name"),
+            None => Err("no such node"),
         },
         ["listen", service] if named(service) => Ok(Wish::Listen(service.to_owned())),
-        ["take", number] => number.parse().map(Wish::Take).map_err(|_| "that is no number"),
+        ["take", number] => number.parse().map(Wish::Take).map_err(|_| "not a number"),
         _ => Err("lines are: connect NODE SERVICE, listen SERVICE, take NUMBER"),
     };
     Some(wish.map(|wish| (wish, end + 1)))
@@ -69,12 +70,12 @@ pub fn read_line(said: &[u8], names: &[String]) -> Option<Result<(Wish, usize), 
 pub fn answer(status: Status) -> Vec<u8> {
     let why = match status {
         Status::Connected => return b"ok\n".to_vec(),
-        Status::NotAllowed => "it is not allowed",
-        Status::NoSuchName => "there is no such service",
-        Status::TimedOut => "it does not answer",
-        Status::Busy => "it has too much to do",
-        Status::OtherVersion => "it speaks another version of conversations",
-        Status::Unreachable | Status::Refused | Status::NoNetwork | Status::NoHost => "it cannot be reached",
+        Status::NotAllowed => "not allowed",
+        Status::NoSuchName => "no such service",
+        Status::TimedOut => "no answer",
+        Status::Busy => "overloaded",
+        Status::OtherVersion => "unsupported version",
+        Status::Unreachable | Status::Refused | Status::NoNetwork | Status::NoHost => "unreachable",
     };
     refusal(why)
 }
@@ -170,7 +171,7 @@ impl Services {
                 said.drain(..read);
                 return Step::Connect(tcp, node, service, said);
             }
-            Ok((Wish::Listen(service), _)) if self.by_name.contains_key(&service) => "the service is there already",
+            Ok((Wish::Listen(service), _)) if self.by_name.contains_key(&service) => "the service exists",
             Ok((Wish::Listen(service), _)) => {
                 self.by_name.insert(service.clone(), id);
                 let offer = Offer { tcp, service, waiting: BTreeSet::new(), unsaid: b"ok\n".to_vec() };
@@ -181,7 +182,7 @@ impl Services {
                 if self.offers.values_mut().any(|offer| offer.waiting.remove(&conversation)) {
                     return Step::Take(conversation, tcp, names);
                 }
-                "it does not wait any more"
+                "no longer waiting"
             }
             Err(why) => why,
         };

@@ -1,4 +1,4 @@
-//! What has run out is logged once an hour for each kind, not for each connection that it befalls.
+//! Logs a shortage once an hour per kind, not per connection.
 
 use std::collections::BTreeMap;
 

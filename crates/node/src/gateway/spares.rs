@@ -1,7 +1,6 @@
-//! Flows to exits, with those back, that are open before a connection needs them: who connects then waits for
-//! no handshake.
+//! Flows to exits and back, opened in advance, so that a connection waits for no handshake.
 //!
-//! There are as many as connections have come lately, and none where none have.
+//! Their number follows the recent connection rate.
 
 use std::collections::BTreeMap;
 

@@ -157,7 +157,7 @@ impl World {
             links.send(now, port, &frame, &mut out);
         }
         for (to, datagram) in out.datagrams() {
-            let to = (0..NODES).find(|node| self.family.address(*node) == to).expect("a node");
+            let to = (0..NODES).find(|node| to == self.family.address(*node).into()).expect("a node");
             let hop = World::hop(at, to);
             if datagram.len() + self.family.outside() <= self.mtus[hop] {
                 self.made += 1;
@@ -187,12 +187,12 @@ impl World {
                 let Reverse((_, _, from, to, bytes)) = self.flying.pop().expect("one arrives");
                 let (from, mut out) = (self.family.address(from), Outbox::default());
                 let Node { host, links } = &mut self.nodes[to];
-                if let Some((port, frame)) = links.receive(now, from, &bytes, &mut out) {
+                if let Some((port, frame)) = links.receive(now, from.into(), &bytes, &mut out) {
                     host.on_frame(port, frame, now).expect("a packet");
                 }
                 let answers: Vec<_> = out.datagrams().map(|(to, bytes)| (to, bytes.to_vec())).collect();
                 for (address, bytes) in answers {
-                    let there = (0..NODES).find(|node| self.family.address(*node) == address).expect("a node");
+                    let there = (0..NODES).find(|node| address == self.family.address(*node).into()).expect("a node");
                     let hop = World::hop(to, there);
                     self.made += 1;
                     self.flying.push(Reverse((now + self.lines.delays[hop], self.made, to, there, bytes)));

@@ -1,5 +1,4 @@
-//! The draft's constants. Each stands in "Terminology" under the name that is given here, unless a
-//! comment says where else.
+//! The draft's constants. Each is in "Terminology" under this name, unless a comment names another section.
 
 use midpath_core::units::Time;
 
@@ -42,7 +41,8 @@ pub const EXPIRY_SHARE: f64 = PROBE_RTT_CWND_GAIN;
 /// Ours: packets wait where a round trip is so many times `min_rtt`. BBR.DefaultCwndGain lets it grow to that, and no
 /// further, while `max_bw` is the path's.
 pub const EXPIRY_RTT: u64 = 2;
-/// Ours: as many segments arrive in a span of which the rate is taken, at least. A few that a host held back say little.
+/// Ours: as many segments arrive in a span of which the rate is taken, at least. A few that a host held back say
+/// little.
 pub const EXPIRY_SEGMENTS: u64 = 8;
 /// BBR.ExtraAckedFilterLen, in round trips.
 pub const EXTRA_ACKED_FILTER_LEN: u64 = 10;

@@ -1,4 +1,4 @@
-//! What the sender calls, in the order of "Algorithm Organization".
+//! The controller's callbacks, in the order of "Algorithm Organization".
 
 use midpath_core::rng::{self, Purpose, Stream};
 use midpath_core::units::{Rate, Time};

@@ -1,12 +1,12 @@
-//! When `max_bw` is forgotten: `expire_max_bw`, an addition of ours.
+//! Expiry of `max_bw`: `expire_max_bw`, our addition.
 //!
-//! The draft's filter forgets after two cycles of ProbeBW. In a deep buffer a cycle lasts for many of the round trips
-//! that the queue has made long, and ProbeRTT, every 5 s, begins it again: its samples are limited by the application,
-//! and do not advance the filter. ProbeRTT itself leaves half a BDP by `max_bw` in flight; after a fall to less than
-//! half that is a queue, which becomes `min_rtt`, and makes the BDP larger still.
+//! The draft's filter expires after two cycles of ProbeBW. In a deep buffer a cycle lasts many inflated round trips,
+//! and ProbeRTT, every 5 s, restarts it: its samples are application-limited and do not advance the filter. ProbeRTT
+//! leaves half a BDP of `max_bw` in flight; after a fall to less than half, this is a standing queue, which becomes
+//! `min_rtt` and inflates the BDP further.
 //!
-//! Where packets wait, what arrives is what the path can do. Two spans in a row, each a `min_rtt` long at least, in
-//! which less than half of `max_bw` arrived, replace it. A single pause of ACKs is in one span alone.
+//! While packets queue, the delivery rate is the path's rate. If less than half of `max_bw` arrived in each of two
+//! consecutive spans of at least `min_rtt`, it is replaced. A single pause of ACKs affects only one span.
 
 use midpath_core::units::Time;
 

@@ -1,4 +1,4 @@
-//! What losses mean: "Exiting Startup Based on Packet Loss", "Updating the Model Upon Packet Loss".
+//! Reactions to loss: "Exiting Startup Based on Packet Loss", "Updating the Model Upon Packet Loss".
 
 use midpath_core::units::Time;
 

@@ -1,12 +1,11 @@
-//! BBR version 3, as draft-ietf-ccwg-bbr specifies it: a sender that measures what its path delivers
-//! and how long it is without queues, and sends at that rate.
+//! BBR version 3, as draft-ietf-ccwg-bbr specifies it: a sender that estimates the bandwidth and minimum RTT of its
+//! path, and paces at that bandwidth.
 //!
-//! What is implemented and what is left out stands in `docs/schemes/bbr.md`, from which section in
-//! `README.md`.
-//! Files: `params.rs` (parameters), `constants.rs` (the draft's), `controller.rs` (what the sender
-//! calls, and what it sends by), `model.rs` (what is known of the path), `phases.rs` (the state
-//! machine), `probing.rs` (ProbeBW's cycle), `losses.rs` (what losses mean), `filter.rs` (windowed
-//! maxima), `expiry.rs` (an addition of ours: rates that fall). Names are the draft's.
+//! Implemented and omitted parts: `docs/schemes/bbr.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `constants.rs` (the draft's), `controller.rs` (callbacks, window and pace),
+//! `model.rs` (the model of the path), `phases.rs` (the state machine), `probing.rs` (ProbeBW's cycle), `losses.rs`
+//! (reactions to loss), `filter.rs` (windowed maxima), `expiry.rs` (our addition: falling rates). Names are the
+//! draft's.
 
 mod constants;
 mod controller;

@@ -1,4 +1,4 @@
-//! What is known of the path: bandwidth, round trip, aggregation ("Updating Network Path Model
+//! The model of the path: bandwidth, round trip, aggregation ("Updating Network Path Model
 //! Parameters"), and the window and pace that follow ("Updating Control Parameters").
 
 use midpath_core::units::Time;

@@ -1,4 +1,4 @@
-//! The parameters of BBR. Everything that the draft calls a constant is one (`constants.rs`).
+//! The parameters of BBR. The draft's constants are in `constants.rs`.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
@@ -17,11 +17,11 @@ pub struct BbrParams {
     /// What all TCPs share. BBR paces, always.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// Whether packets leave in quanta, as a host with segmentation offload sends them: 1 ms of the
-    /// pacing rate, at most 64 KiB. Off: one by one, and the offload budget is nothing.
+    /// Send in quanta, as with segmentation offload: 1 ms of the pacing rate, at most 64 KiB. Off: packet by packet,
+    /// with an offload budget of zero.
     pub quantum: bool,
-    /// Whether `max_bw` is forgotten where the path delivers less than half of it while packets wait: an addition of
-    /// ours for rates that fall in deep buffers. Off: after two cycles of ProbeBW alone, as in the draft.
+    /// Expire `max_bw` if the path delivers less than half of it while packets queue: our addition, for falling
+    /// rates with deep buffers. Off: only after two cycles of ProbeBW, as in the draft.
     pub expire_max_bw: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What Bolt says of itself.
+//! Description of Bolt: title, costs, gauges.
 
 use super::header::SIZE;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
@@ -7,18 +7,21 @@ use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 pub fn bolt() -> Description {
     Description {
         title: "Bolt",
-        summary: "A congested port tells senders itself; others hand out what their link has left, and soon will have.",
+        summary: "Congested ports notify senders directly; other ports offer capacity that is spare or soon will be.",
         source: "Arslan, Li, Kumar, Dukkipati, NSDI 2023",
         hosts: "Bolt",
         routers: "Bolt",
         costs: vec![
-            format!("{SIZE} B on each packet; a packet to the sender for each that finds a port congested"),
+            format!(
+                "{SIZE} B on each packet; a notification to the sender for each packet that meets a \
+                congested port"
+            ),
             "two counters and a time per port; nothing per flow".to_owned(),
         ],
         ports: vec![
-            Gauge::new("supply_bytes", Unit::Bytes, "What the link could have sent beyond what came"),
-            Gauge::count("promised_packets", "Packets whose ACKs will bring none after them"),
-            Gauge::count("notices", "Packets that it has sent to senders"),
+            Gauge::new("supply_bytes", Unit::Bytes, "Supply tokens: spare capacity of the link"),
+            Gauge::count("promised_packets", "PRU tokens: packets whose ACKs release no further packet"),
+            Gauge::count("notices", "Notifications sent to senders"),
         ],
         look: Some(Look::new(Hue::Sky, Dash::DashDot)),
         ..Description::default()

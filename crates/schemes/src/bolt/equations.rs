@@ -1,4 +1,4 @@
-//! What a sender makes of ACKs, notices and losses: `BoltOutboundMsg` of the artefact, whose names stand above the
+//! The sender's reaction to ACKs, notices and losses: `BoltOutboundMsg` of the artefact, whose names are above the
 //! lines. Windows are whole bytes, times nanoseconds.
 
 use super::header::{Marks, Notice};
@@ -39,8 +39,8 @@ impl State {
         self.window = self.window.min(path.most).max(path.least);
     }
 
-    /// `HandleBts`: a packet less, as often as drains the queue in the time that a notice takes, in so far as it is this
-    /// flow's. `rtt` is the newest round trip, zero before the first.
+    /// `HandleBts`: a packet less, as often as drains the queue in the time that a notice takes, in so far as it is
+    /// this flow's. `rtt` is the newest round trip, zero before the first.
     pub fn tell(&mut self, notice: &Notice, came_after: u64, rtt: u64, now: u64, path: &Path) {
         if self.window <= path.mss {
             self.window = halved(self.window);

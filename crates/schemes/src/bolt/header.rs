@@ -1,5 +1,4 @@
-//! What Bolt's packets carry: flags on data and on the ACKs that return them, and the notice that a port
-//! sends of itself.
+//! Bolt's headers: flags on data, echoed by ACKs, and the notice that a port sends to the sender.
 
 use midpath_core::packet::{Header, Packet, shim_size};
 

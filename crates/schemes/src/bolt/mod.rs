@@ -1,10 +1,9 @@
-//! Bolt (Arslan et al., NSDI 2023): a port that congestion builds up at tells senders itself, without the way
-//! over the receiver (SRC); it hands out the rate that its link has left (SM), and that which flows are about
-//! to leave (PRU).
+//! Bolt (Arslan et al., NSDI 2023): a congested port notifies senders directly instead of through the receiver
+//! (SRC); ports also offer their spare rate (SM), and the rate of flows that are about to end (PRU).
 //!
-//! What is implemented, and what is left out stands in `docs/schemes/bolt.md`, the table from the authors' code to
-//! file in `README.md`. Files: `params.rs` (parameters), `header.rs` (what packets carry), `switch.rs` (what a port does
-//! with a packet), `port.rs` (the port), `equations.rs` (what a sender makes of ACKs and notices),
+//! Implemented and omitted parts: `docs/schemes/bolt.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `header.rs` (headers), `switch.rs` (a port's processing of a packet), `port.rs`
+//! (the port), `equations.rs` (the sender's reaction to ACKs and notices),
 //! `endpoint.rs` (the sender).
 
 mod describe;

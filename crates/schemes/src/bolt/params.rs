@@ -1,4 +1,4 @@
-//! The parameters of Bolt. Each names where its default comes from.
+//! Parameters of Bolt, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -22,18 +22,18 @@ pub struct BoltParams {
     /// What all TCPs share; an ACK per packet, for each says whether the window may grow.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// CCThreshold: a port where so much waits is congested. Unset: two of the link's largest packets, as in the
+    /// CCThreshold: queue that counts as congestion. Unset: two of the link's largest packets, as in the
     /// artefact's scenarios.
     pub threshold: Option<Bytes>,
-    /// The first window. Unset: what the host's link sends in the handshake's round trip, and a packet, but at most 100 kB
+    /// The first window. Unset: what the host's link sends in the handshake's RTT plus one packet, at most 100 kB
     /// (the artefact's `BandwidthDelayProduct` is a number of the scenario's, and at most that).
     pub first_window: Option<Bytes>,
-    /// The largest window. Unset: what the host's link sends in a smoothed round trip, and a packet. The artefact has the
-    /// first window for it, or 373,760 B.
+    /// Maximum window. Unset: what the host's link sends in a smoothed RTT plus one packet. The artefact uses the
+    /// first window, or 373,760 B.
     pub max_window: Option<Bytes>,
-    /// Supply matching: ports let as many ACKs raise a window as their link could have sent packets and did not.
+    /// Supply matching: ports let one ACK raise a window per packet of unused link capacity.
     pub sm: bool,
-    /// Proactive ramp-up: ports promise others what a flow's last window leaves.
+    /// Proactive ramp-up: ports promise the capacity freed by a flow's last window to others.
     pub pru: bool,
 }
 

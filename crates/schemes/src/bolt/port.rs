@@ -1,4 +1,4 @@
-//! A port: ACKs and notices before data, and a notice to the sender where too much waits.
+//! A port: ACKs and notices before data, and a notice to the sender if the queue is too long.
 
 use midpath_core::packet::{HOP_LIMIT, IP_HEADER, Kind, Packet, Pkt, UDP_HEADER};
 use midpath_core::queue::{Bound, Classes, Room, Scheduler, Share};

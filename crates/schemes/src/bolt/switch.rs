@@ -1,5 +1,5 @@
-//! What a port does with a packet that arrives: `PfifoBoltQueueDisc::DoEnqueue` of the artefact, without what
-//! its scenarios switch off (trimming, fewer notices).
+//! A port's processing of an arriving packet: `PfifoBoltQueueDisc::DoEnqueue` of the artefact, without options that
+//! its scenarios disable (trimming, fewer notices).
 
 use midpath_core::units::{Rate, Time};
 

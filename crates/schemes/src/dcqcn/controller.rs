@@ -1,5 +1,5 @@
-//! What the sender calls. It stands in for the notification point, too: of the marks that ACKs count it makes
-//! one notification in N. Rates are in bytes of payload per second; what paces counts headers, too.
+//! The controller's callbacks. It also acts as the notification point: it turns the marks that ACKs count into one
+//! notification per N. Rates are in bytes of payload per second; pacing includes headers.
 
 use midpath_core::units::{Rate, Time};
 

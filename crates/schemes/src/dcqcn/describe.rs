@@ -1,4 +1,4 @@
-//! What DCQCN says of itself.
+//! Description of DCQCN: title, costs, gauges.
 
 use crate::describe::{Description, Gauge, Unit};
 
@@ -6,16 +6,16 @@ use crate::describe::{Description, Gauge, Unit};
 pub fn dcqcn() -> Description {
     Description {
         title: "DCQCN",
-        summary: "Cuts its rate when it hears of marks, and takes it back in halves, by a timer and a byte counter.",
+        summary: "Cuts its rate on CNPs, and recovers by halving the gap, on a timer and a byte counter.",
         source: "Zhu, Eran, Firestone et al., SIGCOMM 2015",
         hosts: "DCQCN",
-        routers: "queues that mark",
+        routers: "marking queues",
         needs_marks: true,
-        aqm: Some("RED, its own"),
+        aqm: Some("its own RED"),
         flows: vec![
-            Gauge::new("rate_bps", Unit::Bps, "The rate that it sends at, of payload").symbol("R_C"),
-            Gauge::new("target_bps", Unit::Bps, "The rate that it goes back to").symbol("R_T"),
-            Gauge::new("alpha", Unit::Ratio, "How often it was notified of late").symbol("α"),
+            Gauge::new("rate_bps", Unit::Bps, "Current rate, of payload").symbol("R_C"),
+            Gauge::new("target_bps", Unit::Bps, "Target rate, of payload").symbol("R_T"),
+            Gauge::new("alpha", Unit::Ratio, "Moving average of notified intervals").symbol("α"),
         ],
         ..Description::default()
     }

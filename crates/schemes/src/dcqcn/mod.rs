@@ -1,9 +1,8 @@
-//! DCQCN (Zhu et al., SIGCOMM 2015): a rate that notifications of marks cut, and that recovers by a timer and
-//! a byte counter.
+//! DCQCN (Zhu et al., SIGCOMM 2015): a rate that congestion notifications cut, and that recovers by a timer and a
+//! byte counter.
 //!
-//! What is implemented, and what is left out stands in `docs/schemes/dcqcn.md`, the table from the paper to
-//! file in `README.md`. Files: `params.rs` (parameters), `equations.rs` (the reaction point), `controller.rs`
-//! (what the sender calls).
+//! Implemented and omitted parts: `docs/schemes/dcqcn.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `equations.rs` (the reaction point), `controller.rs` (callbacks).
 
 mod controller;
 mod describe;

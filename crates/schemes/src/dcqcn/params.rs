@@ -1,4 +1,4 @@
-//! The parameters of DCQCN. Each names where its default comes from.
+//! Parameters of DCQCN, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -27,19 +27,19 @@ pub struct DcqcnParams {
     /// g: the weight of a notification in α. 1/256 (§5.2, table 14).
     #[serde(deserialize_with = "share")]
     pub g: f64,
-    /// F: so many increases go half of the way back (§5.2).
+    /// F: increases that halve the gap (§5.2).
     pub fast_recovery: u32,
-    /// N: notifications are no closer together. Unset: 50 us (§3.1), or a shortest round trip if that is
-    /// longer.
+    /// N: minimum time between notifications. Unset: 50 us (§3.1), or the minimum RTT if longer.
     pub cnp_interval: Option<Time>,
-    /// T and K: the rate grows, and α falls, this often. Unset: 55 us (§5.2, table 14), or a shortest round
-    /// trip if that is longer.
+    /// T and K: interval of rate increases and of α's decay. Unset: 55 us (§5.2, table 14), or the minimum RTT if
+    /// longer.
     pub timer: Option<Time>,
-    /// B: it grows as often as so many bytes are sent, too. 10 MB (§5.2, table 14).
+    /// B: bytes per increase of the byte counter. 10 MB (§5.2, table 14).
     pub byte_counter: Bytes,
-    /// R_AI: what the target grows by. Unset: .18 packets per `timer`, which is the paper's 40 Mbps at 55 us.
+    /// R_AI: additive increase of the target rate. Unset: .18 packets per `timer`, which is the paper's 40 Mbps at
+    /// 55 us.
     pub rate_ai: Option<Rate>,
-    /// R_HAI: what it grows by in hyper increase. Unset: ten times `rate_ai`, as in the artefact (5 and 50
+    /// R_HAI: its hyper increase. Unset: ten times `rate_ai`, as in the artefact (5 and 50
     /// Mbps).
     pub rate_hai: Option<Rate>,
 }
@@ -66,7 +66,7 @@ impl TcpTable for DcqcnParams {
     type Config = DcqcnConfig;
     fn split(self) -> Result<(TcpParams, DcqcnConfig), SpecError> {
         require(self.g > 0.0 && self.g <= 1.0, "g", "above 0 and at most 1")?;
-        require(self.tcp.ecn != Some(EcnMode::Off), "ecn", "true or \"accurate\": marks are what DCQCN hears")?;
+        require(self.tcp.ecn != Some(EcnMode::Off), "ecn", "true or \"accurate\": DCQCN needs ECN marks")?;
         require(self.timer.is_none_or(|t| !t.is_zero()), "timer", "above zero")?;
         require(self.byte_counter > Bytes(0), "byte_counter", "above zero")?;
         require(self.rate_ai.is_none_or(|r| r > Rate::ZERO), "rate_ai", "above zero")?;

@@ -1,4 +1,4 @@
-//! What FCP says of itself.
+//! Description of FCP: title, costs, gauges.
 
 use super::header::{WIRE, WIRE_TREE};
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
@@ -14,7 +14,7 @@ pub fn fcp() -> Description {
         reads: &["weight", "budget"],
         costs: vec![
             format!("{WIRE} B on each packet, {WIRE_TREE} B in multicast trees"),
-            "a price per port, computed at every packet that pays, and what it was for a few round trips".to_owned(),
+            "a price per port, updated by every paid packet, and its history of a few RTTs".to_owned(),
             "budgets are enforced at the edge: a record of each flow there".to_owned(),
         ],
         ports: vec![
@@ -23,9 +23,15 @@ pub fn fcp() -> Description {
             Gauge::new("stability_price", Unit::DollarsPerByte, "Price for flows of class `stability`"),
         ],
         flows: vec![
-            Gauge::new("budget", Unit::DollarsPerS, "What the flow spends and the network knows of").symbol("w"),
-            Gauge::new("target", Unit::DollarsPerS, "What the host's policy gives the flow").symbol("x"),
-            Gauge::new("price", Unit::DollarsPerByte, "Price of the flow's path, as last heard").symbol("p"),
+            Gauge::new(
+                "budget",
+                Unit::DollarsPerS,
+                "Budget that the flow spends, as announced to the \
+                network",
+            )
+            .symbol("w"),
+            Gauge::new("target", Unit::DollarsPerS, "Budget that the host's policy assigns").symbol("x"),
+            Gauge::new("price", Unit::DollarsPerByte, "Price of the flow's path, as last reported").symbol("p"),
         ],
         look: Some(Look::new(Hue::Amber, Dash::Solid)),
         ..Description::default()

@@ -1,4 +1,4 @@
-//! Which discipline a port gets, by what parameters ask for.
+//! Selects a port's discipline by the parameters.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Classes, Discipline, Limit, Loss, Queue, QueueSpec, Room, Share};

@@ -1,9 +1,8 @@
 //! The sender's side of FCP (§4.1): it pays, preloads, and is paced at budget over price.
 //!
-//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. One round
-//! trip lies between wish and deed: a packet *announces* by its preload how much more the flow will
-//! spend, and the flow spends it when the packet's ACK brings the price that reckons with it.
-//! Announcements on the way are kept by the packets' numbers.
+//! The handshake, SACK, timers and repair are TCP's; this is its congestion controller. A change takes one round
+//! trip: a packet's preload *announces* how much more the flow will spend, and the flow spends it when the packet's
+//! ACK returns the price that includes it. Announcements in flight are stored by packet number.
 
 mod deadline;
 mod pace;

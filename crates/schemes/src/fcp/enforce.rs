@@ -1,12 +1,10 @@
-//! Enforcement at the network's edge (§5): that senders pay what they were told, stay within their
-//! budget, and do what they announce (§6.1.3).
+//! Enforcement at the network's edge (§5): senders must pay the quoted price, stay within their budget, and do what
+//! they announce (§6.1.3).
 //!
-//! It happens where a router has a host at the other end, with state per host and none per flow.
-//! [`Egress`] looks at what leaves the network: whether packets still have something of their
-//! balance. [`Ingress`] looks at what the host sends: the budget, and promises. What an egress edge
-//! has found out travels "upstream to drop packets near the source" (§5) as a bit in the echoes of
-//! the packets: the edge through which an echo enters writes it, so no host can; the edge through
-//! which the echo leaves towards the sender reads it.
+//! It runs at router ports to hosts, with state per host and none per flow. [`Egress`] checks packets that leave the
+//! network: their remaining balance. [`Ingress`] checks what the host sends: budget and promises. An egress edge's
+//! finding travels "upstream to drop packets near the source" (§5) as a bit in the packets' echoes: the edge where
+//! an echo enters writes it, so hosts cannot; the edge where it leaves towards the sender reads it.
 
 mod egress;
 mod ingress;

@@ -1,9 +1,9 @@
-//! A host's budget: one account for each open flow, and who gets how much (invariant 1).
+//! A host's budget: one account for each open flow, and the split (invariant 1).
 //!
 //! The budget is split in two steps. Groups with open flows share it by their weights; background
 //! groups share a small part of it first (§6.2). Then each group's [`Policy`] splits the group's
-//! part over its flows. That is where a flow's *target* comes from; what it *spends* follows a
-//! round trip later, when the network has heard of it (see `endpoint.rs`).
+//! part over its flows. This gives a flow's *target*; what it *spends* follows a round trip later, when the network
+//! knows (see `endpoint.rs`).
 
 use std::collections::BTreeMap;
 

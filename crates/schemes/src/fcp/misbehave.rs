@@ -1,5 +1,4 @@
-//! Senders that break the rules (§6.1.3), to see what the network does about it. An honest sender
-//! gets 1 or `None` everywhere.
+//! Misbehaving senders (§6.1.3), to test enforcement. An honest sender gets 1 or `None` everywhere.
 
 use serde::{Deserialize, Serialize};
 

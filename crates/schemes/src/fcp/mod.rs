@@ -3,9 +3,8 @@
 //!
 //! After D. Han, R. Grandl, A. Akella, S. Seshan: "FCP: A Framework for an Evolvable Transport
 //! Protocol", CMU-CS-12-125, 2012. The handshake, acknowledgements and repair are TCP's
-//! ([`crate::transport`]); FCP says how fast. Where to start reading: `equations.rs` for what §4.1
-//! prints, [`price`] for what a link costs, [`endpoint`] for what a flow pays, [`host`] for who gets
-//! how much. `README.md` maps the paper to functions.
+//! ([`crate::transport`]); FCP sets the rate. Start with `equations.rs` (§4.1), [`price`] (a link's price),
+//! [`endpoint`] (a flow's payments), [`host`] (the split of budgets). `README.md` maps the paper to functions.
 
 mod describe;
 pub mod disciplines;

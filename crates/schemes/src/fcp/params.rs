@@ -23,9 +23,9 @@ pub use domains::{DomainParams, Domains, check as check_domains};
 /// port.
 const MOST_GROUPS: usize = 64;
 
-/// TCP's parameters where the table says nothing else: prices ride on ACKs, so every packet has one. Losses are found as
-/// by the TCPs of the paper's time: where a share is less than a packet in a round trip, what is repeated sooner takes
-/// another's share.
+/// TCP's parameters where the table says nothing else: prices ride on ACKs, so every packet has one. Losses are
+/// found as by the TCPs of the paper's time: where a share is less than a packet in a round trip, what is repeated
+/// sooner takes another's share.
 fn own_defaults<'de, D: Deserializer<'de>>(d: D) -> Result<TcpParams, D::Error> {
     let mut table = serde_json::Map::deserialize(d)?;
     table.entry("delayed_ack").or_insert(false.into());
@@ -42,30 +42,29 @@ pub struct FcpParams {
     /// for its price rides on the ACK.
     #[serde(flatten, deserialize_with = "own_defaults")]
     pub tcp: TcpParams,
-    /// Whose text is followed. `paper` turns off all that is ours, but for what the table names.
+    /// `paper` turns off our additions, except keys in the table.
     pub text: Text,
-    /// Budget of every host for which `hosts` says nothing else, $/s. 1 is that of §6.1.
+    /// Default budget of a host, $/s. 1 is §6.1's.
     pub budget: f64,
-    /// How a host splits its budget over flows for whose group `groups` says nothing else (§4.2).
-    /// The paper's baseline.
+    /// Default policy by which a host splits its budget over flows (§4.2). The paper's baseline.
     pub policy: String,
     /// α of equation (2). 2 is §5's.
     pub alpha: f64,
     /// The averaging window d as a multiple of the average round-trip time. 2 is §5's.
     pub window: f64,
-    /// The least price, $/byte. 10^-18 is §5's.
+    /// Minimum price, $/byte. 10^-18 is §5's.
     pub minimum_price: f64,
-    /// What flows preload for that need less than their budget.
+    /// Preload of flows that need less than their budget.
     pub preload_for: PreloadFor,
-    /// What senders write into the header's round-trip time.
+    /// The header's round-trip time.
     pub header_rtt: HeaderRtt,
-    /// Share of its budget that a host gives to its background flows. 1/10000 is §6.2's.
+    /// Share of a host's budget for background flows. 1/10000 is §6.2's.
     pub background_share: f64,
     /// Hosts by name.
     pub hosts: BTreeMap<String, HostParams>,
     /// Groups of flows by name.
     pub groups: BTreeMap<String, GroupParams>,
-    /// How the network prices, and what it enforces.
+    /// Pricing and enforcement of the network.
     pub network: NetworkParams,
     /// Domains by name, each with a currency of its own (§4.3).
     pub domains: BTreeMap<String, DomainParams>,
@@ -225,7 +224,7 @@ impl Ramp {
     }
 }
 
-/// How the network prices, and what it enforces.
+/// Pricing and enforcement of the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -312,11 +311,7 @@ impl GroupParams {
     pub(super) fn check(&self) -> Result<(), SpecError> {
         require((1e-12..=1e12).contains(&self.weight), "weight", "from 1e-12 to 1e12")?;
         let rate = self.rate.is_some_and(|r| r.0 > 0);
-        require(
-            rate == (self.class == Class::Deadline),
-            "rate",
-            "there, and above zero, with class = \"deadline\" only",
-        )?;
+        require(rate == (self.class == Class::Deadline), "rate", "above zero with class = \"deadline\", else absent")?;
         let Some(ramp) = &self.ramp else { return Ok(()) };
         require(ramp.from > 0.0 && ramp.from <= 1.0, "ramp.from", "above 0 and at most 1")?;
         require((1.0..=1e6).contains(&ramp.factor), "ramp.factor", "from 1 to 1e6")?;

@@ -1,4 +1,4 @@
-//! Prices that are wrong on purpose, to see whether they come back (§6.1.2, figure 8).
+//! Deliberately wrong prices, to test whether they recover (§6.1.2, figure 8).
 
 use midpath_core::rng::{Stream, below};
 use midpath_core::units::Time;

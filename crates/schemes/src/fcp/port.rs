@@ -1,5 +1,5 @@
-//! A port: it prices its link at every packet that comes, and writes the price into the packet's header, as the
-//! packet comes or, where a driver asks for each packet, as it leaves.
+//! A port: it updates its link's price at every arrival, and writes it into the packet's header, on arrival or, with
+//! a driver that asks for each packet, on departure.
 
 use midpath_core::packet::{Header, Packet};
 use midpath_core::queue::{Aqm, Bound, Verdict, View};

@@ -1,4 +1,4 @@
-//! What pricings have in common, whatever their policy.
+//! Common parts of all pricing policies.
 
 use midpath_core::units::Time;
 

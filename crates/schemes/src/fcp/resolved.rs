@@ -47,7 +47,7 @@ impl FcpParams {
         )?;
         require(self.background_share > 0.0 && self.background_share < 1.0, "background_share", "between 0 and 1")?;
         let each = self.tcp.delayed_ack == DelayedAck(1);
-        require(each, "delayed_ack", "false: every packet's price comes back on an ACK of its own")?;
+        require(each, "delayed_ack", "false: each packet needs its own ACK to return the price")?;
         let named =
             |name: &Option<String>, key: String| name.as_ref().map_or(Ok(()), |n| policy::check(n, &key, &custom));
         self.network.check().map_err(|e| e.under("network"))?;

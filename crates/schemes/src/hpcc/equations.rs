@@ -1,4 +1,4 @@
-//! Algorithm 1 of HPCC: how busy the path is, and the window that follows.
+//! Algorithm 1 of HPCC: utilisation of the path, and the window.
 
 use super::header::Reading;
 

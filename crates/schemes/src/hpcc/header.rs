@@ -1,8 +1,7 @@
-//! What HPCC's packets carry: a reading of each port on the way, up to five.
+//! HPCC's header: INT records of up to five ports on the path.
 //!
-//! The room is there from the start, so that packets keep their size. HPCC packs a reading into 8
-//! bytes for one data centre's rates and times; ours has 16 and is right from 1 bit/s to 100
-//! Gbit/s.
+//! The space is allocated at the sender, so packets keep their size. HPCC packs a record into 8 bytes for one data
+//! centre's rates and times; ours has 16 and is exact from 1 bit/s to 100 Gbit/s.
 
 use midpath_core::packet::{Header, Packet, shim_size};
 

@@ -1,12 +1,10 @@
-//! HPCC, high precision congestion control (Li et al., SIGCOMM 2019): ports write how busy they are
-//! into packets, and the sender sets its window from the busiest. With `int = "ack"` they write it
-//! into the ACKs that come back, as FNCC does (Xu et al., 2024): what RPM does with one bit.
+//! HPCC, high precision congestion control (Li et al., SIGCOMM 2019): ports write their load into packets (INT), and
+//! the sender sets its window by the most loaded one. With `int = "ack"` they write it into returning ACKs, as FNCC
+//! does (Xu et al., 2024), comparable to RPM's one bit.
 //!
-//! What is implemented and what is left out stands in `docs/schemes/hpcc.md`, from which equation in
-//! `README.md`.
-//! Files: `params.rs` (parameters), [`header`] (what packets carry), [`port`] (what a port knows of
-//! itself), `equations.rs` (algorithm 1), [`endpoint`] (the sender's window; all else of the ends
-//! is TCP's), `telemetry.rs` (what it keeps of readings).
+//! Implemented and omitted parts: `docs/schemes/hpcc.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), [`header`], [`port`] (INT), `equations.rs` (algorithm 1), [`endpoint`] (the
+//! sender's window; the rest is TCP), `telemetry.rs` (stored INT records).
 
 mod describe;
 pub mod endpoint;

@@ -1,4 +1,4 @@
-//! The parameters of HPCC. Each names where its default comes from.
+//! Parameters of HPCC, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -32,16 +32,16 @@ pub struct HpccParams {
     /// telemetry.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// What ports write their telemetry into.
+    /// Packets that carry the ports' telemetry.
     pub int: Int,
-    /// η: the share of a link that senders aim at.
+    /// η: target utilisation of a link.
     #[serde(deserialize_with = "share")]
     pub eta: f64,
-    /// maxStage: so many round trips of additive increase before the window follows the load.
+    /// maxStage: round trips of additive increase before multiplicative adjustment.
     pub max_stage: u32,
-    /// N: with so many flows, all their additive increases together are 1 − η of the path.
+    /// N: number of flows whose additive increases together are 1 − η of the path.
     pub flows: u32,
-    /// T: the round trip without queues. Unset: the shortest that its data had.
+    /// T: RTT without queues. Unset: the flow's minimum RTT.
     pub base_rtt: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! What a port knows of itself, and what it writes it into.
+//! INT of a port: its counters, and writing them into packets.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Bound, Discipline, Queue, Verdict, View};

@@ -1,4 +1,4 @@
-//! What a sender keeps of the readings that come back: HPCC's and PowerTCP's alike.
+//! Returned INT records at the sender, for HPCC and PowerTCP.
 
 use midpath_core::packet::{Packet, comes_after};
 use midpath_core::units::{Rate, Time};

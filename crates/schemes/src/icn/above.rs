@@ -1,7 +1,7 @@
-//! Round trips above a port: from an Interest that goes out to the Data that come in, by path.
+//! Upstream round trips of a port: from an outgoing Interest to its Data, by path.
 //!
-//! Both tables are bounded. Each has a young and an old half; when the young one is full, or old
-//! enough, it takes the old one's place. What is in use moves along.
+//! Both tables are bounded. Each has a young and an old half; when the young one is full or old enough, it replaces
+//! the old one. Entries in use move along.
 
 use std::hash::Hash;
 

@@ -1,5 +1,4 @@
-//! Data that a port has asked for and that have not come: at worst they come to the neighbour's
-//! queue all at once.
+//! Outstanding Data of a port: in the worst case they arrive at the neighbour's queue all at once.
 
 use std::collections::VecDeque;
 

@@ -5,9 +5,9 @@
 //! network where hardly two paths are equally short. So a path may be longer than the shortest one
 //! by a factor, the *stretch*. What a path may still cost above the shortest one from here, the
 //! *spare* cost, travels in Interests without a hint, and each forwarder takes its part of it:
-//! whatever the draws, no path is longer. An Interest never goes back to where it came from, and a
-//! next hop counts only if a way leads on from it that does not come back here. What goes round in
-//! a longer circle all the same is found by the PIT, by its nonce, and goes back as a Nack.
+//! so no path is longer, whatever is drawn. An Interest never goes back to where it came from, and a
+//! next hop counts only if a way leads on from it that does not come back here. The PIT detects longer loops by the
+//! nonce, and returns a Nack.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,4 @@
-//! What a consumer that goes by rates and paths (MIRCC) adds to packets by name: a header on
-//! Interests, another on Data and Nacks.
+//! MIRCC's headers: one on Interests, another on Data and Nacks.
 
 use midpath_core::packet::{Header, ICN_HEADER, IP_HEADER, Packet, shim_size};
 use midpath_core::units::Time;

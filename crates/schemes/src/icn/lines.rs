@@ -1,8 +1,7 @@
-//! What later Data say of earlier Interests.
+//! Loss detection: later Data reveal lost earlier Interests.
 //!
-//! Interests that go the same way are answered in their order: routers keep it on a path, between
-//! paths there is none, nor between classes where one goes first. So Data tell, as duplicate ACKs do
-//! (RFC 5681), that what was asked for well before them on their path does not come.
+//! Interests on the same path are answered in order; there is no order between paths, nor between classes with
+//! priority. So, as duplicate ACKs do (RFC 5681), Data show that segments requested well before on their path are lost.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,10 @@
-//! The network by names that `mircc` and `ndn` share: packets by name are forwarded, shaped,
-//! produced and fetched here.
+//! The ICN layer shared by `mircc` and `ndn`: forwarding, shaping, producers and consumers.
 //!
-//! [`header`] has what packets carry, [`path`] path identifiers and steering hints. [`pit`],
+//! [`header`] has the headers, [`path`] path identifiers and steering hints. [`pit`],
 //! [`fib`], [`store`] and [`forwarder`] are a node's tables, [`shaper`] a port's Interest shaper,
-//! [`above`] and [`awaited`] the Data that it has asked for, [`producer`] the producer. [`object`], [`segments`],
-//! [`pending`] and [`round_trips`] are what a consumer keeps of what it fetches. When a consumer asks, and at what
-//! rate, is its scheme's.
+//! [`above`] and [`awaited`] its outstanding Data, [`producer`] the producer. [`object`], [`segments`],
+//! [`pending`] and [`round_trips`] are a consumer's state. The scheme decides when, and at what rate, a consumer
+//! sends Interests.
 
 pub mod above;
 pub mod awaited;

@@ -1,5 +1,4 @@
-//! The parameters of forwarders and shapers by name. Those that a scheme offers its users are the
-//! scheme's; each default says where it comes from.
+//! The parameters of forwarders and shapers by name. Each scheme chooses which to offer; each default names its origin.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -161,13 +160,13 @@ pub struct ShaperParams {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub headroom: f64,
-    /// Interests that wait, both classes together. 100: the same.
+    /// Interest queue, both classes together. 100: the same.
     pub interests: usize,
-    /// Of them, those at most that a router passed on: there Data are due by then, and come late, beside others. Ours: 6, with
-    /// which hardly a drawn network drops Data.
+    /// Maximum of these forwarded by a router: their Data are already due, and arrive late, beside others. Ours: 6,
+    /// with which few random networks drop Data.
     pub passing: usize,
-    /// How far ahead of the link bookings may run. Ours: 3.5 kB, two Data and their Interests; the neighbour's Data queue
-    /// must hold as much.
+    /// How far ahead of the link bookings may run. Ours: 3.5 kB, two Data and their Interests; the neighbour's Data
+    /// queue must hold as much.
     pub burst: Bytes,
 }
 

@@ -1,8 +1,7 @@
-//! Which way: path identifiers (§4.3.1), the three kinds of steering hint (§4.3.2), and the draw
+//! Paths: path identifiers (§4.3.1), the three kinds of steering hint (§4.3.2), and the draw
 //! without a hint (§4.3.3).
 //!
-//! A next hop is known by the number of its link at the node; a node by a number that is its own in
-//! the network.
+//! A next hop is identified by its link's number at the node; a node by its number in the network.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a consumer has asked for and not got.
+//! A consumer's pending Interests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

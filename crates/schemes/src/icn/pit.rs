@@ -1,8 +1,7 @@
-//! The Pending Interest Table: who waits for which segment, and where the Interest went.
+//! The Pending Interest Table: downstreams of each pending segment, and the upstream of its Interest.
 //!
-//! It has no timer. An entry whose lifetime is over counts as absent. When the table is full, the
-//! entries that are over are swept out, at most a few times per lifetime, so that a flood of
-//! Interests to random names costs neither memory nor time without bound.
+//! It has no timer. An expired entry counts as absent. When the table is full, expired entries are removed, at most
+//! a few times per lifetime, so that a flood of Interests to random names costs neither memory nor time without bound.
 
 use midpath_core::packet::{FlowId, Name, NodeId, PortId};
 use midpath_core::roles::Face;

@@ -1,4 +1,4 @@
-//! A consumer's round trips, and how long it waits for what it has asked for.
+//! A consumer's round trips and timeouts.
 
 use midpath_core::units::Time;
 

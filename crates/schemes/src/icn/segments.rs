@@ -1,5 +1,5 @@
-//! The segments of an object, as its consumer knows them: not asked for yet, on their way, to be
-//! asked for again, here. An application's Interests are such segments, too; there come ever more.
+//! State of an object's segments at its consumer: not requested, pending, to retransmit, received. An application's
+//! Interests are also such segments, in an unbounded sequence.
 
 use std::collections::VecDeque;
 

@@ -2,16 +2,14 @@
 //! Interest shaper for congestion control in named data networking", ICN 2013, as §3.1 and §4.2 use
 //! it.
 //!
-//! A state machine without I/O. Each Interest that it lets go books both directions of the link:
-//! its own bytes on the way out, its Data's on the way back. Each Interest that comes in over the
-//! link books the opposite. An Interest leaves only while the way back is booked no further ahead
-//! than the burst, and the way out no further than two, so that over any time Data and Interests
-//! together stay within what the link carries, plus the burst and one packet of each kind. What
-//! cannot leave waits; what finds no room is handed back, to be Nacked.
+//! A state machine without I/O. Each released Interest books both directions of the link: its own bytes outbound,
+//! its Data's inbound. Each Interest that arrives over the link books the opposite. An Interest leaves only while
+//! the inbound direction is booked no further ahead than the burst, and the outbound one no further than two bursts,
+//! so over any time Data and Interests together stay within the link's capacity, plus the burst and one packet of
+//! each kind. Other Interests are queued; if the queue is full, they are returned, to be Nacked.
 //!
-//! A rate alone is not enough where round trips differ: Data of near producers come beside those
-//! that were asked for of far ones before. So the way back is booked for when the Data are due
-//! (`outstanding = "due"`, ours; `calendar.rs`).
+//! A rate alone is not enough if round trips differ: Data of near producers arrive together with earlier requests to
+//! far ones. So the inbound direction is booked for when the Data are due (`outstanding = "due"`, ours; `calendar.rs`).
 //!
 //! Wang et al. is cited from its abstract and from the first author's public implementation for
 //! ndnSIM: the text was not at hand.

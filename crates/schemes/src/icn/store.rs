@@ -1,4 +1,4 @@
-//! The content store: Data that have passed, least recently asked for first to go.
+//! The content store: cached Data with LRU eviction.
 
 use std::collections::BTreeMap;
 

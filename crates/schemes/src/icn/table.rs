@@ -1,8 +1,8 @@
-//! A hash table for what comes and goes with each packet.
+//! A hash table for entries that are inserted and removed with every packet.
 //!
-//! Linear probing without marks for what is gone (Knuth, *The Art of Computer Programming*, volume 3, 6.4,
-//! algorithms L and R). At most half of it is full, so most looks are at one place. std's table, which may be
-//! fuller, takes twice the instructions to put an entry in and to take it out.
+//! Linear probing without tombstones (Knuth, *The Art of Computer Programming*, volume 3, 6.4,
+//! algorithms L and R). At most half of it is full, so most look-ups probe one slot. std's table, which may be
+//! fuller, takes twice the instructions to insert and remove an entry.
 
 use std::hash::{BuildHasher, Hash};
 

@@ -1,17 +1,15 @@
-//! Algorithm 1, "Processing of ACK Packets at an Interface", line by line. What the lines say in
-//! the paper:
+//! Algorithm 1, "Processing of ACK Packets at an Interface", line by line. The paper's lines:
 //!
 //! | lines | what happens | here |
 //! |---|---|---|
 //! | 2–13 | the state follows the cache's occupancy S | [`next_state`] |
-//! | 4, 8 | the ACK is told to cancel or to slow down | [`notification`] |
+//! | 4, 8 | the ACK gets a cancellation or a slow-down | [`notification`] |
 //! | 14–18 | a slow-down: its nonce is stored, one data packet is sent | [`process`] |
-//! | 19–22 | it goes no further unless this interface is in B, too | [`process`], then [`notification`] |
-//! | 23–25 | a cancellation: its nonce is forgotten | [`process`] |
+//! | 19–22 | it is not forwarded unless this interface is also in B | [`process`], then [`notification`] |
+//! | 23–25 | a cancellation: its nonce is removed | [`process`] |
 //! | 27 | the ACK goes on | the port's next step |
 //!
-//! Where the lines and the text contradict each other, the text and figure 3 count. Each such place
-//! says so.
+//! If lines and text contradict each other, the text and figure 3 prevail, as noted at each such place.
 
 use super::header::{Nonce, Slow};
 use super::state::{Notification, State, Thresholds};

@@ -1,6 +1,6 @@
-//! An attacker (§V-C): a host that sends what only routers may, into the flow of others. A flow of
-//! the scheme `inrpp-attack` goes from the attacker's host to the victim's sender; what it sends
-//! claims to be the victim's receiver's.
+//! An attacker (§V-C): a host that forges router messages in other hosts' flows. A flow of
+//! the scheme `inrpp-attack` goes from the attacker's host to the victim's sender; its packets claim to come from
+//! the victim's receiver.
 
 use std::sync::Arc;
 
@@ -42,17 +42,15 @@ pub enum AttackBehaviour {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AttackParams {
-    /// The number of the flow that is attacked, in the order of the flows' starts as in the
-    /// results.
+    /// Number of the attacked flow, in order of start as in the results.
     pub victim: u32,
-    /// The host that the packets claim to come from, by name: the victim's receiver. Unset: the
-    /// attacker's own.
+    /// Forged source host, by name: the victim's receiver. Unset: the attacker.
     pub receiver: String,
     /// What it does.
     pub behaviour: AttackBehaviour,
-    /// Time from one packet to the next. Ours: 10 ms, which takes an attacker 74 kbps.
+    /// Packet interval. Ours: 10 ms, 74 kbps.
     pub every: Time,
-    /// With `probe`: the router that it pretends to detour to, by name.
+    /// With `probe`: name of the pretended detour target.
     pub target: String,
 }
 

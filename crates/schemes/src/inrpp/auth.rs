@@ -2,9 +2,9 @@
 //! neighboring routers would be sufficient to detect bogus nonces, and this can be achieved through
 //! a lightweight mechanism such as a MAC".
 //!
-//! SipHash-2-4 with a key per pair of neighbours, derived from the domain's secret. What is
-//! covered: who speaks to whom, the flow and the ACK that the notification rides on, its content,
-//! and a number that rises with every signed packet of a port, so that a replay shows.
+//! SipHash-2-4 with a key per pair of neighbours, derived from the domain's secret. The MAC covers sender and
+//! receiver, the flow and the ACK that carries the notification, its content, and a number that increases with every
+//! signed packet of a port, which detects replays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;

@@ -1,9 +1,8 @@
-//! The way back: ACKs take the path of their data in reverse, also where there are equal paths.
+//! Return paths: ACKs take the reverse path of their data, even among equal-cost paths.
 //!
-//! Backpressure needs that (§II-A, note): an ACK is told by the interface that its data wait at,
-//! and releases a packet at the one before it. Routers that know all links (§III-A's link-state
-//! protocol) can tell where a flow's data go: each of them chooses among equal paths by a hash that
-//! all know, or takes the first.
+//! Backpressure needs this (§II-A, note): an ACK is marked by the interface where its data wait, and releases a
+//! packet at the one before. With all links known (§III-A's link-state protocol) a router can compute a flow's path:
+//! each router chooses among equal paths by a known hash, or takes the first.
 
 use std::sync::Arc;
 

@@ -1,19 +1,18 @@
-//! The border of a domain (§V-B): plain TCP is carried through it as INRPP, and where it came in
-//! its sender is slowed down by the window that its ACKs advertise.
+//! The border of a domain (§V-B): plain TCP is carried through it as INRPP, and the ingress slows down its sender by
+//! the window advertised in its ACKs.
 //!
-//! The first INRPP router puts the option on, the last one takes it off. In between such a flow is
-//! INRPP's: custody, closed loops, detours. Where a native sender would be asked to slow down, "an
-//! ingress router reduces the receive window size of ack packets".
+//! The first INRPP router adds the option, the last one removes it. In between the flow is treated as INRPP:
+//! custody, closed loops, detours. Where a native sender would be asked to slow down, "an ingress router reduces the
+//! receive window size of ack packets".
 //!
-//! **The window.** A receiver's right edge must not move left (RFC 9293, §3.8.6), so an edge that
-//! has been let run far ahead could never be of use. The edge is therefore kept near: as far beyond
-//! the data seen as the sender may want to go with its next window. When the ingress interface asks
-//! to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in a
-//! closed loop; by twice that, or not at all, where the interface steers. It is never beyond the
-//! receiver's own, never left of what has been said, never less than a segment ahead.
+//! **The window.** A receiver's right edge must not move left (RFC 9293, §3.8.6), so an edge far ahead would be
+//! useless. The edge is therefore kept near: beyond the data seen by at most the sender's next window. When the
+//! ingress interface asks to slow down, the edge moves on by what is acknowledged, as one packet follows each ACK in
+//! a closed loop; by twice that, or not at all, where the interface steers. It never exceeds the receiver's edge,
+//! never moves left, and is at least a segment ahead.
 //!
-//! What a window is worth is said once, by the SYNs (RFC 7323, §2.2). Of a flow that a border has
-//! not seen from its beginning it cannot tell, and leaves the windows as they are.
+//! Only SYNs carry the window scale (RFC 7323, §2.2). For a flow whose SYN it has not seen, a border leaves the
+//! windows unchanged.
 
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Options, Packet, Sequence};
 use rustc_hash::FxHashMap;

@@ -1,10 +1,10 @@
 //! The custody cache of a port (§III-D): per-flow lanes that drain at the same rate, and the gates
 //! of closed-loop flows.
 //!
-//! A lane is one direction of one flow. Lanes that may send stand in a [`Round`], so "each flow
-//! drains at the same rate" in bytes. A lane that the hop downstream has asked to slow down is
-//! gated: it stands in the round only while it has credits, and each ACK brings one (§II-B:
-//! "forwards exactly one data packet from the cache for the corresponding closed-loop flow").
+//! A lane is one direction of one flow. Eligible lanes are in a [`Round`], so "each flow
+//! drains at the same rate" in bytes. A lane that the downstream hop has slowed down is gated: it is in the round
+//! only while it has credits, and each ACK adds one (§II-B: "forwards exactly one data packet from the cache for the
+//! corresponding closed-loop flow").
 
 use std::collections::VecDeque;
 

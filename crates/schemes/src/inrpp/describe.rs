@@ -1,4 +1,4 @@
-//! What INRPP says of itself.
+//! Description of INRPP: title, costs, gauges.
 
 use super::header::{SIZE, SIZE_ON_DATA};
 use crate::describe::{Along, Dash, Description, Gauge, Hue, Look, State, Tone, Unit};
@@ -15,7 +15,7 @@ pub(super) const STATES: &[State] = &[
 pub fn inrpp() -> Description {
     Description {
         title: "INRPP",
-        summary: "Routers store what exceeds a link, send part of it around, and push back hop by hop when storage fills.",
+        summary: "Routers store excess traffic, detour part of it, and apply hop-by-hop backpressure when caches fill.",
         source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021",
         hosts: "INRPP",
         routers: "INRPP",
@@ -24,10 +24,10 @@ pub fn inrpp() -> Description {
             format!("{SIZE} B of option on each packet, {SIZE_ON_DATA} B on data with `notify = \"data\"`"),
             "a probe of each detour every `probe_interval`".to_owned(),
             "a cache at each port (`cache`), and `nonces` stored nonces".to_owned(),
-            "a MAC on what routers tell each other, unless `auth` is off".to_owned(),
+            "a MAC on messages between routers, unless `auth` is off".to_owned(),
         ],
         ports: ports(),
-        flows: vec![Gauge::count("closed_loop", "1 while the sender sends a packet for each ACK, 0 in open loop")],
+        flows: vec![Gauge::count("closed_loop", "1 in closed loop (one packet per ACK), 0 in open loop")],
         look: Some(Look::new(Hue::Purple, Dash::Solid)),
         ..Description::default()
     }
@@ -37,25 +37,25 @@ fn ports() -> Vec<Gauge> {
     vec![
         Gauge::state("state", "State of the interface (Fig. 3)", STATES),
         Gauge::new("cache_bytes", Unit::Bytes, "Bytes in the custody cache").along(Along::Store),
-        Gauge::new("cache_high_bytes", Unit::Bytes, "Above it the port asks the next hop upstream to slow down")
+        Gauge::new("cache_high_bytes", Unit::Bytes, "Above it the port slows down its upstream neighbour")
             .symbol("S_high")
             .along(Along::High),
-        Gauge::new("cache_low_bytes", Unit::Bytes, "Below it the port lets the next hop upstream go")
+        Gauge::new("cache_low_bytes", Unit::Bytes, "Below it the port releases its upstream neighbour")
             .symbol("S_low")
             .along(Along::Low),
-        Gauge::count("closed_loop", "1 while a flow here is slowed down by the next hop").along(Along::Slowed),
+        Gauge::count("closed_loop", "1 while the next hop slows down a flow here").along(Along::Slowed),
         Gauge::new("room_bytes", Unit::Bytes, "Bytes that the cache has room for"),
-        Gauge::new("promised_bytes", Unit::Bytes, "Bytes promised to flows that start, and not seen yet"),
-        Gauge::new("detour_rate", Unit::Bps, "Rate that detours take, all together"),
+        Gauge::new("promised_bytes", Unit::Bytes, "Bytes reserved for starting flows, not yet received"),
+        Gauge::new("detour_rate", Unit::Bps, "Total rate of all detours"),
         Gauge::count("detoured", "Packets sent on detours"),
-        Gauge::count("backpressures", "Times that the port has gone into Backpressure"),
-        Gauge::count("cache_refused", "Packets that found the cache full and were dropped"),
-        Gauge::count("nonces", "Nonces that the port stores"),
-        Gauge::count("forged", "Messages refused because their MAC was wrong"),
-        Gauge::count("replayed", "Messages refused because they had been heard before"),
-        Gauge::count("unheard", "Flows that the port has sent for long in backpressure without one ACK of theirs"),
-        Gauge::count("carried", "Plain TCP's flows that are carried through the domain, at its border"),
-        Gauge::count("windows_lowered", "ACKs of such flows whose window was lowered"),
+        Gauge::count("backpressures", "Transitions into Backpressure"),
+        Gauge::count("cache_refused", "Packets dropped because the cache was full"),
+        Gauge::count("nonces", "Stored nonces"),
+        Gauge::count("forged", "Messages rejected for a wrong MAC"),
+        Gauge::count("replayed", "Messages rejected as replays"),
+        Gauge::count("unheard", "Flows in long backpressure of which no ACK was seen"),
+        Gauge::count("carried", "Plain TCP flows carried through the domain, counted at its border"),
+        Gauge::count("windows_lowered", "ACKs of these flows with a lowered window"),
     ]
 }
 
@@ -63,7 +63,7 @@ fn ports() -> Vec<Gauge> {
 pub fn attack() -> Description {
     Description {
         title: "INRPP attacker",
-        summary: "A host that sends what only INRPP's routers may: for single flows beside honest ones.",
+        summary: "A host that forges router messages of INRPP: for single flows among honest ones.",
         source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021, §V-C",
         hosts: "an attack on INRPP",
         ..Description::default()

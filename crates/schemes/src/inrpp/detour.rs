@@ -1,4 +1,4 @@
-//! Detours (§III-A, §III-B): which there are, and how much is sent through each.
+//! Detours (§III-A, §III-B): available detours, and the rate on each.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! The sender (§III-C), as what it adds to TCP's: open loop at the processor-sharing share of the
+//! The sender (§III-C), as additions to TCP's: open loop at the processor-sharing share of the
 //! host's port, closed loop at the rate of the ACKs. The receiver is TCP's.
 //!
 //! "Modified, rate-based version of TCP": handshake, SACK and the retransmission timer are TCP's;
-//! there is no fast recovery ([`Params::tcp`](super::Params::tcp)), and a timeout repeats what is
-//! missing, not what waits in custody ([`AssistedTraits::stores`]).
+//! there is no fast recovery ([`Params::tcp`](super::Params::tcp)), and a timeout retransmits missing data, not data
+//! in custody ([`AssistedTraits::stores`]).
 
 mod closed_loop;
 mod control;
@@ -103,9 +103,9 @@ impl AssistedConfig for Ends {
 }
 
 /// What the ACK of a packet carries. The second answer to a SYN, which tells the window, acknowledges
-/// nothing: no port has anything to say on it, and it brings no packet into a loop. On symmetric paths it is the mark of the protocol alone (the
-/// IP protocol field of §V-A), so that ports know whose ACK it is; on asymmetric ones the receiver
-/// echoes what ports have put on the data (§II-A, note).
+/// nothing: no port has anything to say on it, and it brings no packet into a loop. On symmetric paths it is the
+/// mark of the protocol alone (the IP protocol field of §V-A), so that ports know whose ACK it is; on asymmetric
+/// ones the receiver echoes what ports have put on the data (§II-A, note).
 fn reflect(seen: &Packet, ack: &mut Packet) {
     if seen.flags.has(Flags::SYN) && !ack.flags.has(Flags::SYN) {
         ack.set_header(&InrppHeader { direction: Direction::Ack, idle: true, ..InrppHeader::default() });

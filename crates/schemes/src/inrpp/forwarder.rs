@@ -1,5 +1,5 @@
-//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs the way that their data
-//! came. All others are passed on.
+//! Forwarding: tagged packets go to their original next hop (§III-A), ACKs take the reverse path of their data. All
+//! others pass to the next forwarder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

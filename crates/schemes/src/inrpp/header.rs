@@ -1,5 +1,4 @@
-//! What packets carry: the header on segments (tag 4) and what neighbours say to each other (tag
-//! 5).
+//! Headers: on segments (tag 4) and between neighbours (tag 5).
 
 use midpath_core::packet::{Header, NodeId, Packet, shim_size};
 

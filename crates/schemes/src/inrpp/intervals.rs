@@ -1,4 +1,4 @@
-//! What has happened in the interval at hand and in those just before it.
+//! Counters of the current and the preceding intervals.
 
 use midpath_core::units::Time;
 

@@ -1,5 +1,4 @@
-//! A port's load, and what it offers to those who detour through it: what equations (1) and (2) are
-//! computed from.
+//! A port's load, and the capacity that it offers to detours: inputs of equations (1) and (2).
 
 use midpath_core::units::{Rate, Time};
 

@@ -1,4 +1,4 @@
-//! An interface's state at hand, and how long states last.
+//! An interface's current state, and durations of states.
 
 use midpath_core::units::Time;
 

@@ -2,52 +2,52 @@
 //! Control Framework Based on In-Network Resource Pooling", IEEE/ACM Transactions on Networking,
 //! 2021).
 //!
-//! Routers keep what exceeds a link in custody, send part of it around the link where neighbours
-//! have room, and push back hop by hop when storage fills. Senders push at the processor-sharing
-//! share of their own link until they are asked not to. Section, equation and line numbers in this
-//! folder are that paper's. `README.md` maps it to functions.
+//! Routers keep excess traffic in custody, detour part of it over neighbours with spare capacity, and apply
+//! hop-by-hop backpressure when storage fills. Senders push at the processor-sharing share of their own link until
+//! they are asked not to. Section, equation and line numbers in this folder are that paper's. `README.md` maps it to
+//! functions.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `algorithm1.rs` | algorithm 1, line by line |
 //! | `equations.rs` | S_high and equations (1) to (3) |
-//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
+//! | `describe.rs` | description: equipment, costs, gauges |
 //! | `params.rs` | parameters and where their defaults come from |
 //! | `header.rs` | the option on segments, control packets between neighbours |
-//! | `note.rs` | usual headers, read and written in place; for speed alone |
-//! | `state.rs` | the states of an interface, its thresholds, what it says |
-//! | `machine.rs` | the state at hand, and how long states last |
+//! | `note.rs` | common headers, read and written in place (fast path) |
+//! | `state.rs` | the states of an interface, thresholds, notifications |
+//! | `machine.rs` | the current state, and durations |
 //! | `cache.rs` | the custody cache: fair lanes, gates of closed-loop flows |
 //! | `nonces.rs` | the stored nonces |
 //! | `port.rs` | the interface, as its node calls it |
-//! | `port/config.rs` | what all ports of a network have in common |
-//! | `port/limits.rs` | what a port may hold |
-//! | `port/memory.rs` | what it holds, and whether a packet has room |
+//! | `port/config.rs` | common configuration of a network's ports |
+//! | `port/limits.rs` | limits of a port's memory |
+//! | `port/memory.rs` | occupancy, and admission of packets |
 //! | `port/update.rs` | its state after each call, and what siblings read |
-//! | `port/quiet.rs` | which packets a port with nothing to do need not look at; for speed alone |
+//! | `port/quiet.rs` | packets that an idle port may skip (fast path) |
 //! | `port/gates.rs` | flows in closed loop there |
 //! | `port/report.rs` | gauges and warnings |
 //! | `port/ack.rs` | what happens to an ACK, step by step |
 //! | `port/steering.rs` | how many packets an ACK releases upstream; ours |
-//! | `promises.rs` | what a port has promised to flows that start; ours |
-//! | `overdue.rs` | flows whose senders ignore that; ours |
-//! | `port/trust.rs` | whose notifications count, and what is signed |
+//! | `promises.rs` | allowances promised to starting flows; ours |
+//! | `overdue.rs` | flows whose senders ignore feedback; ours |
+//! | `port/trust.rs` | accepted notifications, and signing |
 //! | `port/outage.rs` | around a link that is down; ours |
 //! | `port/detours.rs` | probes, and packets around the link |
 //! | `load.rs` | a port's load, what it offers to detours |
-//! | `siblings.rs` | what the interfaces of a router tell each other |
-//! | `detour.rs` | which detours there are, and the rate of each |
-//! | `forwarder.rs` | obeying the tag of detoured packets |
-//! | `back.rs` | ACKs back the way that their data went |
-//! | `endpoint.rs` | the two ends, and what a receiver answers |
+//! | `siblings.rs` | messages between the interfaces of a router |
+//! | `detour.rs` | available detours and their rates |
+//! | `forwarder.rs` | forwarding by the tag of detoured packets |
+//! | `back.rs` | ACKs on the reverse path of their data |
+//! | `endpoint.rs` | the two ends, and the receiver's answers |
 //! | `endpoint/control.rs` | the sender, as TCP's calls it |
 //! | `endpoint/open_loop.rs`, `closed_loop.rs` | its two loops |
 //! | `endpoint/host.rs` | what the flows of a host share |
 //! | `endpoint/trip.rs` | what arrives in a round trip |
 //! | `auth.rs` | MACs between neighbours |
 //! | `border.rs` | plain TCP carried through, and its windows |
-//! | `unheard.rs` | asymmetric paths, noticed |
-//! | `attack.rs` | a host that sends what only routers may |
+//! | `unheard.rs` | detection of asymmetric paths |
+//! | `attack.rs` | a host that forges router messages |
 //! | `overlay.rs` | INRPP routers among plain ones |
 
 mod algorithm1;
@@ -160,7 +160,7 @@ impl Domain {
     fn ends(&self, name: &str, names: &dyn Names) -> Result<Tcp<Ends>, SpecError> {
         let number = |(i, group): (usize, &String)| {
             let unknown =
-                || SpecError::new(format!("non_cooperative[{i}]"), format!("no flow is of a group `{group}`"));
+                || SpecError::new(format!("non_cooperative[{i}]"), format!("no flow belongs to the group `{group}`"));
             names.group(group).ok_or_else(unknown)
         };
         let groups = &self.params.non_cooperative;

@@ -1,5 +1,4 @@
-//! The usual headers, read and written where they stand, without all that [`InrppHeader`] can say. For
-//! speed alone: of these packets it says the same.
+//! Fast path for the common headers: read and written in place, without the full [`InrppHeader`], with the same result.
 
 use midpath_core::packet::{Header, Packet};
 

@@ -1,9 +1,8 @@
-//! Senders that ignore feedback, held to their loops (§V-C names them: "Non-cooperative nodes can ignore
+//! Policing of senders that ignore feedback (§V-C names them: "Non-cooperative nodes can ignore
 //! feedback to obtain unfair advantage over cooperative ones"). Ours, with `enforcement`.
 //!
-//! A port in backpressure watches flows that have more than their part of its cache. Each ACK that asks one
-//! to slow down says how many packets it releases. What comes beyond that, later than two round trips after
-//! the flow had too much, is refused.
+//! A port in backpressure watches flows above their share of its cache. Each slow-down says how many packets its ACK
+//! releases. Excess packets are dropped from two round trips after the flow exceeded its share.
 
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;

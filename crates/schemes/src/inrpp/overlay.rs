@@ -1,10 +1,8 @@
-//! Partial deployment (§V-B): which routers speak INRPP, and who is the next one where plain
-//! routers lie between.
+//! Partial deployment (§V-B): which routers run INRPP, and the next one across plain routers.
 //!
-//! A plain router queues as the scenario says and forwards options untouched. To detours it is what
-//! a host is: nobody to detour through. A notification that an INRPP router puts on an ACK so
-//! reaches the next INRPP router upstream, however many plain ones it crosses; that is the
-//! neighbour whose key signs it.
+//! A plain router queues as the scenario says and forwards options untouched. For detours it counts as a host: no
+//! detour goes through it. So a notification on an ACK reaches the next INRPP router upstream across any number of
+//! plain ones; it is signed with that neighbour's key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! INRPP's parameters, each with where its default comes from.
+//! INRPP's parameters, each with the origin of its default.
 
 use midpath_core::queue::Limit;
 use midpath_core::spec::SpecError;
@@ -64,114 +64,99 @@ pub enum Repair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Params {
-    /// Whose text: "ours", or "paper" for the paper's alone. Then what is not named here is steer =
+    /// "ours", or "paper" for the paper's text alone. Then the other keys are steer =
     /// false, promises = false, count_buffer = false, count_cuts = false, sparse =
     /// false, around_outages = false, repair = "timeout", margin = "link", standing = 1, shuffle = 0,
     /// cache = "20 s", buffer and tcp_cache = "50 ms".
     pub text: Text,
-    /// Size of a port's cache: bytes, packets of 1500 bytes, or what the link sends in a time. Unset:
-    /// buffer, cache and partition together have what the scenario's queue may hold, as other
-    /// schemes' ports. The paper: its authors' public code has S_high at 10 s of the link's rate and
-    /// the size at twice that.
+    /// Size of a port's cache: bytes, packets of 1500 bytes, or a time at the link's rate. Unset: buffer, cache and
+    /// partition share the limit of the scenario's queue, as for other schemes. The authors' public code has S_high
+    /// at 10 s of the link's rate and twice that size.
     pub cache: Option<Limit>,
-    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded round trip of the run's
-    /// flows, or less where more comes in (§IV-E).
+    /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded RTT of the run's flows, or less with a
+    /// larger inflow (§IV-E).
     pub high: Option<Limit>,
-    /// What S_high leaves free where it is unset: "inflow" (what comes in until senders have slowed
-    /// down) or "link" (RTT × C, the paper's rule).
+    /// Margin above an unset S_high: "inflow" (arrivals until senders have slowed down) or "link" (RTT × C, the
+    /// paper's rule).
     pub margin: Margin,
     /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// What an unset S_high is at most, as a share of the cache, where that leaves enough to keep
-    /// the link busy. 0.05: flows that have gone leave nothing behind that takes longer to drain
-    /// than a tenth of the cache. Ours; 1 is the paper's text.
+    /// Maximum share of the cache for an unset S_high, if enough to keep the link busy. 0.05: what ended flows leave
+    /// drains faster than a tenth of the cache. Ours; 1 is the paper's text.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub standing: f64,
-    /// A port's buffer before its cache (§II-A.1). Unset: beside a cache of its own the limit of the
-    /// scenario's queue, which is 50 ms of the link's rate unless said, as in §IV-A; else a sixteenth
-    /// of that, 50 ms at most.
+    /// A port's buffer before its cache (§II-A.1). Unset: with a `cache`, the limit of the scenario's queue, by
+    /// default 50 ms of the link's rate, as in §IV-A; else a sixteenth of it, at most 50 ms.
     pub buffer: Option<Limit>,
-    /// The cache's partition for all that isn't INRPP. Unset: beside a cache of its own 50 ms of the
-    /// link's rate (§V-A); else one to three quarters of the queue's limit, where there is such
-    /// traffic.
+    /// The partition for other traffic. Unset: with a `cache`, 50 ms of the link's rate (§V-A); else one to three
+    /// quarters of the queue's limit, if there is such traffic.
     pub tcp_cache: Option<Limit>,
     /// Detours: 0 (off), 1 (1-hop, the paper's) or 2 (2-hop where there is no 1-hop detour; beyond
     /// the paper).
     pub detours: u8,
-    /// Routers by name that take no detours themselves: an AS's border (§V-B).
+    /// Names of routers without detours: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
-    /// Whether plain TCP from outside is carried from ingress to egress as INRPP (§V-B). Off, it
-    /// has a partition of its own (§V-A).
+    /// Carry plain TCP from ingress to egress as INRPP (§V-B). Off: it uses a separate partition (§V-A).
     pub carry_tcp: bool,
-    /// Whether the ingress slows such senders down by the window that their ACKs advertise (§V-B).
-    /// Off: they are not slowed down, for comparison.
+    /// The ingress slows down carried TCP by the advertised window (§V-B). Off: no slow-down, for comparison.
     pub rewrite_windows: bool,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
-    /// Whether a port in backpressure steers flows towards equal parts of its cache: above S_high
-    /// an ACK of a flow that has more than its part releases nothing, one of a flow that has less
-    /// than half of it two packets, and flows that start meanwhile do so in closed loop. Ours: with
-    /// one packet per ACK a cache never drains, each new flow adds a round trip's worth of its
-    /// host's rate, and who has few packets in its loop keeps few. Off is the paper's text.
+    /// In backpressure, steer flows towards equal shares of the cache: above S_high an ACK releases nothing for a
+    /// flow above its share, two packets for one below half of it, and new flows start in closed loop. Ours: with
+    /// one packet per ACK a cache never drains, each new flow adds an RTT of its host's rate, and a flow with few
+    /// packets in its loop keeps few. Off is the paper's text.
     pub steer: bool,
-    /// Whether what a port lets flows that start send before they are heard of again never exceeds
-    /// what it has room for, all together, and whether a flow in open loop has no more on its way
-    /// than it was promised and what has been acknowledged lets in. Ours: without it each flow that
-    /// starts gets half of the room, and who is let go sends at its share whatever comes back. Needs
-    /// `steer`.
+    /// The sum of starting flows' allowances never exceeds the cache's free space, and a flow in open loop has at
+    /// most its promise plus acknowledged data in flight. Ours: without it each starting flow gets half of the free
+    /// space, and a released flow sends at its share regardless. Needs `steer`.
     pub promises: bool,
-    /// Whether what waits in the buffer counts as occupancy, where buffer and cache are one memory.
-    /// Ours: a memory of a few packets is nearly all buffer, and a cache beside it never fills beyond
-    /// S_high. Off is the paper's text: S is the cache's.
+    /// The buffer counts as occupancy if buffer and cache share memory. Ours: a memory of a few packets is nearly
+    /// all buffer, and its cache never fills beyond S_high. Off is the paper's text: S is the cache's.
     pub count_buffer: bool,
-    /// Whether a port takes no more packets out of loops than are above S_high: those that it has
-    /// taken out count until it could have seen that they do not come. Ours: without it each ACK
-    /// takes one out for a round trip, until too few are left and the link is idle. Needs
-    /// `promises`.
+    /// Withhold at most (occupancy − S_high) packets per round trip; a withheld packet counts for one RTT. Ours:
+    /// without it each ACK withholds one for a round trip, until too few are left and the link idles. Needs `promises`.
     pub count_cuts: bool,
-    /// Whether a flow may have less than a packet in a round trip. Where equal parts of the cache are
-    /// less than a packet, an ACK releases nothing for flows that have one here, and while the cache
-    /// is nearly full for the others, too; a sender with nothing on its way doubles the time between
-    /// packets then. Ours: without it as many flows as have a packet in their loops keep all room,
-    /// and the others time out. Needs `promises`.
+    /// Shares below one packet per RTT. If equal shares of the cache are less than a packet, an ACK releases nothing
+    /// for flows with a packet here and, while the cache is nearly full, for others; a sender with nothing in flight
+    /// then doubles its packet gap. Ours: without it the flows with a packet in their loops keep all space, and
+    /// others time out. Needs `promises`.
     pub sparse: bool,
-    /// Whether all that waits for a link that is down goes around it, ACKs too, and ACKs that come
-    /// around it count as if they had come over it. Ours: in the paper only data take detours, and a
-    /// port whose link is down hears nothing.
+    /// Packets queued for a failed link take the detour, including ACKs, and ACKs that arrive by the detour count as
+    /// if they had come over the link. Ours: in the paper only data take detours, and a port with a failed link gets
+    /// no feedback.
     pub around_outages: bool,
-    /// Who carries slow-down and cancel: "acks" (symmetric paths) or "data" (asymmetric ones).
+    /// Packets that carry slow-downs and cancellations: "acks" (symmetric paths) or "data" (asymmetric ones).
     pub notify: Notify,
-    /// T_p, how often detours are probed. 10 ms (§III-A).
+    /// T_p, probing interval of detours. 10 ms (§III-A).
     pub probe_interval: Time,
-    /// T_d, how often detours' rates are decided on. 50 ms, at least five times T_p (§III-A).
+    /// T_d, interval of decisions on detours' rates. 50 ms, at least five times T_p (§III-A).
     pub decision_interval: Time,
-    /// Intervals of T_p that averages of load reach back. 5 (§III-B).
+    /// Averaging span of load, in intervals T_p. 5 (§III-B).
     pub average: u32,
     /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and
     /// XCP, which the equations come from.
     pub alpha: f64,
-    /// The share of a link's detoured load that changes hands in an interval, so that late detours
-    /// get their part. 0.1, γ of XCP's shuffling (Katabi et al., 2002, §3.5.2); 0 is the paper's
-    /// text.
+    /// Share of a link's detoured load moved between detours per interval, so that late ones get their share. 0.1, γ
+    /// of XCP's shuffling (Katabi et al., 2002, §3.5.2); 0 is the paper's text.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub shuffle: f64,
-    /// Nonces that a port stores at most, the least recently used goes first (§V-C). Ours: 1024,
+    /// Maximum nonces stored per port, LRU (§V-C). Ours: 1024,
     /// above any router's number of ports.
     pub nonces: usize,
-    /// How long a slow-down holds without being heard again. Ours: 1 s, the least RTO (RFC 6298),
-    /// after which senders give up waiting, too.
+    /// Lifetime of a slow-down without renewal. Ours: 1 s, the minimum RTO (RFC 6298), after which senders also stop
+    /// waiting.
     pub expiry: Time,
-    /// How long the state Disable-Backpressure lasts (algorithm 1, line 5). Ours: 100 ms, a round
-    /// trip of most networks. Cancellations are sent for as long as `expiry`, after which nobody
-    /// upstream waits for one.
+    /// Duration of the state Disable-Backpressure (algorithm 1, line 5). Ours: 100 ms, an RTT of most networks.
+    /// Cancellations are sent for `expiry`, after which no upstream port waits for one.
     pub linger: Time,
     /// Authentication of notifications between neighbours (§V-C).
     pub auth: bool,
-    /// The domain's secret that the neighbours' keys come from.
+    /// The domain's secret, from which the neighbours' keys are derived.
     pub secret: String,
     /// Where the numbers of what is signed begin, above 0 for a node that has used some in an earlier
     /// run. No key of scenarios: it is a process's own business ([`super::build_after`]).
@@ -180,23 +165,23 @@ pub struct Params {
     /// Segments per ACK: `true` is 2, `false` is 1. 1, because one packet is released per ACK, and
     /// Fig. 11 shows equal rates in and out.
     pub delayed_ack: DelayedAck,
-    /// Groups of flows whose senders ignore what they are told (§V-C): they send at the share of their
-    /// own link whatever comes back, and echo no nonce.
+    /// Groups of flows whose senders ignore feedback (§V-C): they send at their own link's share regardless, and
+    /// echo no nonce.
     pub non_cooperative: Vec<String>,
-    /// Whether ports refuse what a flow with more than its part of the cache sends beyond what ACKs have
-    /// released, later than two round trips after it had too much. Ours: §V-C names senders that ignore
-    /// feedback and leaves what to do about them open. Needs `notify = "acks"`.
+    /// Ports drop what a flow above its cache share sends beyond the releases of its ACKs, from two round trips
+    /// after it exceeded its share. Ours: §V-C names senders that ignore feedback, without a remedy. Needs `notify =
+    /// "acks"`.
     pub enforcement: bool,
-    /// When senders repeat: "overtaken" (what SACK shows to be lost, and a restart at the round
-    /// trip without queues) or "timeout" (the paper's text).
+    /// Retransmission rule: "overtaken" (losses shown by SACK, and a restart at the RTT without queues) or "timeout"
+    /// (the paper's text).
     pub repair: Repair,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
     pub min_rto: Time,
     /// Retransmission timeout before the first round-trip sample. Unset: `min_rto`, 1 s at most. RFC
-    /// 6298 has one value for both, (2.1) and (2.4), and RFC 8961, §4, (1) allows less to who knows
-    /// the network: a `min_rto` below it says so.
+    /// 6298 has one value for both, (2.1) and (2.4), and RFC 8961, §4, (1) allows less if the network is known, as a
+    /// smaller `min_rto` implies.
     pub initial_rto: Option<Time>,
-    /// The receiver's window. 1 GiB: never the limit.
+    /// Receive window. 1 GiB never limits.
     pub receive_window: Bytes,
 }
 
@@ -304,7 +289,7 @@ impl Params {
         let stable = self.alpha > 0.0 && self.alpha < MAX_ALPHA;
         require(stable, "alpha", "above 0 and below π/(4√2) = 0.5553 (§III-B)")?;
         let by_acks = !self.enforcement || self.notify == Notify::Acks;
-        require(by_acks, "enforcement", "false where `notify` is \"data\": ports release nothing there")?;
+        require(by_acks, "enforcement", "false with `notify` = \"data\", where ports release nothing")?;
         require((1..=1 << 20).contains(&self.nonces), "nonces", "from 1 to 1048576")?;
         require(
             !self.expiry.is_zero() && self.expiry <= Time::from_secs(3600),

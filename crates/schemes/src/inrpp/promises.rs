@@ -1,8 +1,7 @@
-//! What a port has promised to flows that start and has not seen yet. Ours.
+//! Open promises: allowances of starting flows whose data have not arrived yet. Ours.
 //!
-//! A flow that starts is told how much it may send before it is heard of again. All such promises
-//! that are open together never exceed what the cache has room for. A promise is kept as the flow's
-//! data come, and is over after two round trips: who has sent nothing by then has nothing.
+//! A starting flow is told how much it may send before its next feedback. The sum of open promises never exceeds the
+//! cache's free space. A promise shrinks as the flow's data arrive, and expires after two round trips.
 
 use std::collections::VecDeque;
 
@@ -12,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::cache::Key;
 
-/// Promises remembered at most, with those that others have replaced. Beyond that nothing is promised: a flood of SYNs fills no memory.
+/// Promises remembered at most, with those that others have replaced. Beyond that nothing is promised: a flood of
+/// SYNs fills no memory.
 const MAX_OPEN: usize = 1 << 14;
 
 #[derive(Debug, Clone, Copy)]

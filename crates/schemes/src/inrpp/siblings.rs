@@ -1,5 +1,4 @@
-//! What the interfaces of one router tell each other: how each is loaded, and letters from one to
-//! another.
+//! State shared between the interfaces of one router: load, and messages from one to another.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Flows that start at a port, counted: each of them gets a part of the cache's room to begin with.
+//! Counts starting flows at a port: each gets a share of the cache's free space.
 
 use midpath_core::units::Time;
 

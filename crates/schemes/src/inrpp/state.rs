@@ -1,5 +1,5 @@
-//! The states of an interface (figure 3), the thresholds between them, and what it says.
-//! `algorithm1.rs` says which follows which, `machine.rs` keeps the one at hand.
+//! The states of an interface (figure 3), the thresholds between them, and the notifications. `algorithm1.rs` has
+//! the transitions, `machine.rs` the current state.
 
 use midpath_core::units::{Bytes, Rate, Time};
 

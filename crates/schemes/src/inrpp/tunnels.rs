@@ -1,8 +1,8 @@
 //! An overlay over plain routers (§V-B): where plain routers lie before the next INRPP one, a packet
 //! takes the tunnel that leads there.
 //!
-//! The way stays the shortest path, cut at the INRPP routers on it. ACKs take the tunnel that their
-//! data came through, for the port before that is who they have to tell and to release packets.
+//! The path stays the shortest one, split at its INRPP routers. ACKs take the tunnel of their data, as they must
+//! notify and release the port before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

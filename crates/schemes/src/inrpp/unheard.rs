@@ -1,6 +1,6 @@
-//! Asymmetric paths, noticed: with notifications on ACKs (§II-A.3) a port in Backpressure whose
-//! flows' ACKs come back another way tells nobody, and its cache overflows. So in Backpressure a
-//! port remembers some flows that it sends data of until an ACK of theirs comes in.
+//! Detection of asymmetric paths: with notifications on ACKs (§II-A.3) a port in Backpressure whose flows' ACKs
+//! return by another path notifies nobody, and its cache overflows. So in Backpressure a port tracks some flows that
+//! it forwards until one of their ACKs arrives.
 
 use midpath_core::units::Time;
 

@@ -1,8 +1,8 @@
-//! What a consumer asks for, and when: at the rates that its Data bring, over all paths that they
-//! come by, and again what is lost.
+//! A consumer's Interests: sent at the rates on its Data, over all paths of these Data, with retransmission of lost
+//! ones.
 //!
-//! It has no packets, so that who fetches real ones asks in the same way. The caller says what has
-//! come, and asks [`Asking::poll`] for the next Interest until there is none.
+//! It handles no packets, so real and simulated consumers share it. The caller reports arrivals, and calls
+//! [`Asking::poll`] for the next Interest until there is none.
 
 mod paths;
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! What a consumer makes of the rates that come back: the rule for Data and Nacks, and how much to
-//! ask for on each path.
+//! A consumer's use of returned rates: the rule for Data and Nacks, and the Interest rate on each path.
 
 use super::params::{Sending, Split};
 use crate::icn::header::Stamps;

@@ -1,4 +1,4 @@
-//! What MIRCC says of itself.
+//! Description of MIRCC: title, costs, gauges.
 
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 use crate::icn::header::{data_headers, interest_size};
@@ -9,7 +9,8 @@ pub fn mircc() -> Description {
     let (data, interest) = (data_headers(Steering::Shortcut), interest_size(Steering::Shortcut));
     Description {
         title: "MIRCC",
-        summary: "Links compute a rate for each of two classes and stamp it on Data; consumers ask at these rates over all paths.",
+        summary: "Links stamp a rate for each of two classes on Data; consumers send Interests at these rates \
+            over all paths.",
         source: "Mahdian, Arianfar, Gibson, Oran, ICN 2016",
         hosts: "an NDN stack with MIRCC",
         routers: "MIRCC",
@@ -22,17 +23,16 @@ pub fn mircc() -> Description {
             "a table of pending Interests (`pit` segments) and a content store (`store`) per router".to_owned(),
         ],
         ports: vec![
-            Gauge::new("rate_bps", Unit::Bps, "Rate that the link stamps for primary traffic").symbol("R_p"),
-            Gauge::new("secondary_rate_bps", Unit::Bps, "Rate that the link stamps for secondary traffic")
-                .symbol("R_s"),
-            Gauge::count("interests", "Interests that wait in the shaper"),
+            Gauge::new("rate_bps", Unit::Bps, "Stamped rate, primary class").symbol("R_p"),
+            Gauge::new("secondary_rate_bps", Unit::Bps, "Stamped rate, secondary class").symbol("R_s"),
+            Gauge::count("interests", "Interests queued in the shaper"),
         ],
         flows: vec![
-            Gauge::new("primary_rate_bps", Unit::Bps, "Rate at which the consumer asks, primary class"),
-            Gauge::new("secondary_rate_bps", Unit::Bps, "Rate at which the consumer asks, secondary class"),
-            Gauge::count("paths", "Paths that the consumer uses"),
-            Gauge::count("strayed", "Data that came over another path than was asked for"),
-            Gauge::count("data_sent", "Data that the producer has sent"),
+            Gauge::new("primary_rate_bps", Unit::Bps, "Interest rate of the consumer, primary class"),
+            Gauge::new("secondary_rate_bps", Unit::Bps, "Interest rate of the consumer, secondary class"),
+            Gauge::count("paths", "Active paths"),
+            Gauge::count("strayed", "Data received over another path than requested"),
+            Gauge::count("data_sent", "Data sent by the producer"),
         ],
         look: Some(Look::new(Hue::Sky, Dash::Solid)),
         ..Description::default()

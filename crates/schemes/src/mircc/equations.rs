@@ -1,9 +1,8 @@
 //! The paper's equations, in its order and with its symbols.
 //!
 //! Rates are in bits per second, queues in bits, times in seconds; y(t) and q(t) are those of the
-//! Data that the Interests ask for ("inflated", §3.1.1). Each function serves the single class and,
-//! with that class's values, the primary and the secondary one: (6)–(10) and (13)–(16) repeat
-//! (2)–(5).
+//! Data that the Interests ask for ("inflated", §3.1.1). Each function serves the single class and, with its values,
+//! the primary and the secondary class: (6)–(10) and (13)–(16) repeat (2)–(5).
 
 /// RCP's update, the baseline of §3.2, on an ICN port's y(t) and q(t).
 ///

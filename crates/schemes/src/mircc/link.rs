@@ -1,9 +1,8 @@
-//! A link, as the node at one end runs it: its rates, the Interest shaper, and the round trips above.
+//! A link at one of its ends: its rates, the Interest shaper, and the upstream round trips.
 //!
-//! It has no packets, so that real ones have the same: `T` is the caller's word for an Interest, `K`
-//! what its Data are known by. Rates have no timer. The intervals that have ended are worked off when
-//! something comes or goes, with the traffic and the queue that each had; only packets read the
-//! rates, so none sees the difference.
+//! It handles no packets, so real and simulated links share it: `T` is the caller's Interest, `K` the key of its
+//! Data. Rates have no timer. Ended intervals are processed at the next arrival or departure, with the traffic and
+//! queue that each had; only packets read the rates, so the result is the same.
 
 use std::hash::Hash;
 

@@ -2,11 +2,9 @@
 //! returning Data.
 //!
 //! [`equations`] has the paper's equations, [`rates`] the state machine of a link's two rates,
-//! [`link`] that with the link's shaper, [`port`] a node's ports around it. [`consumer`] is what a
-//! consumer makes of the rates that come back, [`asking`] what it asks for and when, [`fetch`] the
-//! consumer around that, [`scheme`] all of it together. The network by names under it,
-//! with headers, paths and the Interest shaper, is [`icn`](crate::icn). `README.md` maps the
-//! paper to functions.
+//! [`link`] that with the link's shaper, [`port`] a node's ports around it. [`consumer`] is a consumer's use of
+//! returned rates, [`asking`] its Interests, [`fetch`] the consumer, [`scheme`] the scheme. The ICN layer, with
+//! headers, paths and the Interest shaper, is [`icn`](crate::icn). `README.md` maps the paper to functions.
 
 pub mod asking;
 pub mod consumer;

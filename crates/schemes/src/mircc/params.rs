@@ -145,13 +145,13 @@ pub enum Split {
 pub struct RateParams {
     /// "mircc" or "rcp".
     pub update: Update,
-    /// η, share of the link that is given out. Ours: 0.95. It must stay below the shaper's
+    /// η, allocated share of the link. Ours: 0.95. It must stay below the shaper's
     /// headroom, and the other 5 % drain a queue of one RTT in 20 RTTs. The paper derates by η
     /// without a number.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub eta: f64,
-    /// β', the least β(t). 0.1 (§3.1.1).
+    /// β', minimum β(t). 0.1 (§3.1.1).
     pub beta: f64,
     /// α of the EWMA of base_rate and excess_rate. 0.5 (§3.1.1).
     #[serde(deserialize_with = "share")]
@@ -162,20 +162,19 @@ pub struct RateParams {
     /// T: "mean" or "largest" (RTT), or a time. Ours: "mean", the longest that §3.1.2 allows, with
     /// which every mix of RTTs in the model settles; a T far below the RTT does not.
     pub interval: Interval,
-    /// T is no shorter than this many of the link's Data, for y(t) counts whole Interests. Ours:
+    /// Minimum T, in Data of the link, as y(t) counts whole Interests. Ours:
     /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
-    /// R_s changes as if T had room for at least this many Data: a single Interest more or less moves
-    /// it by one in so many of α. Up and down in even steps, and by the least queue of T where the primary
-    /// class is limited elsewhere. 10, ours, bring R_s to its fixed point. 0: the paper's text.
+    /// Lower bound on the Data per T used to update R_s; limits the step caused by one Interest to alpha/N. Steps up
+    /// and down are equal, by the minimum queue of T if the primary class is limited elsewhere. 10, ours, brings R_s
+    /// to its fixed point. 0: the paper's text.
     pub secondary_packets: f64,
-    /// Whether T is no shorter than the time between two Interests of a flow at R_p. A flow hears
-    /// of rates by its own Data alone, so where its share is less than one in a round trip, the loop
-    /// is as long as that. An `interval` that is a time stays that time. Ours; off: the paper's text.
+    /// T is at least the time between two Interests of a flow at R_p. A flow learns rates from its own Data only, so
+    /// with a share below one per RTT the loop is that long. A fixed `interval` stays. Ours; off: the paper's text.
     pub sparse: bool,
     /// "interval" or "round-trip".
     pub drain: Drain,
-    /// T and believed RTTs are no longer than this. Ours: 1 s, so that no consumer can stop a
+    /// Maximum T and accepted RTT. Ours: 1 s, so that no consumer can stop a
     /// link's clock.
     pub max_interval: Time,
     /// "least", "average" or "upstream".
@@ -184,24 +183,23 @@ pub struct RateParams {
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub rtt_weight: f64,
-    /// d(t) before a packet has told an RTT. Ours: 100 ms, for T follows it.
+    /// d(t) before any reported RTT. Ours: 100 ms, as T follows it.
     pub initial_rtt: Time,
-    /// Largest R as a share of ηC. Ours: 1, what one flow alone can have; figure 6's 12 + 3 needs
-    /// it. 0: none but `largest_rate`, the paper's text.
+    /// Maximum R as a share of ηC. Ours: 1, the share of a single flow; figure 6's 12 + 3 needs it. 0: none but
+    /// `largest_rate`, the paper's text.
     pub cap: f64,
-    /// Least R_p as a share of C, for zero is absorbing. Ours: 10⁻⁴, which ten thousand flows are
-    /// at.
+    /// Minimum R_p as a share of C, as zero is absorbing. Ours: 10⁻⁴, the share of ten thousand flows.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub floor: f64,
-    /// Least R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand
+    /// Minimum R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand
     /// times 10⁻⁴ would be 10 % of the link.
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub secondary_floor: f64,
     /// The rate that producers put on Data (§3.1, *MaxRate*): above every link's. Ours: 10 Tbps.
     pub largest_rate: Rate,
-    /// Equation (11). "corrected": C_s = C − y_p/η, what the primary class leaves of ηC. "printed":
+    /// Equation (11). "corrected": C_s = C − y_p/η, the remainder of ηC. "printed":
     /// C − y_p, which is also η(1 − η)C of a link that the primary class fills.
     pub residual: Reading,
     /// The rate that equation (12) divides by. "corrected": R_s(t−T), as (6) has R_p. "printed":
@@ -306,7 +304,7 @@ pub enum Repair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MirccParams {
-    /// Whose text: "ours", or "paper" with no addition of ours but those that a key names.
+    /// "ours", or "paper": no additions except those set by keys.
     pub text: Text,
     /// Those of a link's rates.
     #[serde(flatten)]
@@ -316,8 +314,8 @@ pub struct MirccParams {
     pub shaper: ShaperParams,
     /// "all" or "one".
     pub paths: Paths,
-    /// With "all": what a path may cost at most, as a multiple of the shortest one's cost by the
-    /// scenario's metric. Ours: 1, the shortest ones only.
+    /// With "all": maximum path cost, as a multiple of the shortest path's by the scenario's metric. Ours: 1,
+    /// shortest paths only.
     pub stretch: f64,
     /// With "all": "shortcut", "bloom-filter" or "random-value".
     pub steering: Steering,
@@ -327,39 +325,35 @@ pub struct MirccParams {
     pub sending: Sending,
     /// "links" or "paths".
     pub split: Split,
-    /// Whether a flow begins anywhere between two Interests, and keeps its place there when rates
-    /// change. Else each rate counts from the last Interest on, and rates that fall push flows
-    /// together, until more Interests come at once than wait at a port. Ours; the text does not say.
+    /// Randomise a flow's first Interest, and keep its phase when rates change. Otherwise each rate counts from the
+    /// last Interest, and falling rates synchronise flows, until more Interests arrive at once than a port can
+    /// queue. Ours; the text does not say.
     pub spread: bool,
     /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub hintless: f64,
-    /// Size of an Interest, headers included; less than these are is these. Ours: no more than its
-    /// headers.
+    /// Size of an Interest, at least its headers. Ours: its headers only.
     pub interest: Bytes,
     /// "told" or "average".
     pub inflation: Inflation,
     /// "later-data" or "timeout".
     pub repair: Repair,
-    /// Least time until a consumer asks again for what has not come and of which no later Data tell. 1 s: RFC 6298, §2.4.
+    /// Minimum retransmission timeout of an Interest whose loss no later Data reveal. 1 s: RFC 6298, §2.4.
     pub min_rto: Time,
-    /// Longest time between two Interests of a flow, whatever its rate: it hears of better rates by
-    /// Data alone. Ours: 1 s.
+    /// Maximum time between two Interests of a flow at any rate, as only Data report better rates. Ours: 1 s.
     pub probe: Time,
-    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification,
+    /// Lifetime of a pending Interest at a forwarder. 4 s: NDN's packet specification,
     /// InterestLifetime.
     pub lifetime: Time,
     /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
     pub pit: usize,
-    /// Interests that a host may have pending at its router before some have been answered: one
-    /// more for each that is, half when some never were. 0: no bound. Ours: 0, for an honest
-    /// consumer begins at the path's whole rate.
+    /// Interests that a host may have pending at its router before some are answered: plus one for each answer,
+    /// halved for unanswered ones. 0: no bound. Ours: 0, as an honest consumer starts at the path's full rate.
     pub unproven: u32,
-    /// Bytes of Data in a router's content store, which forgets what was not asked for longest.
-    /// Ours: 0, none.
+    /// Bytes of Data in a router's content store (LRU). Ours: 0, none.
     pub store: Bytes,
-    /// Paths that a forwarder's steering remembers. Ours: 65,536.
+    /// Paths remembered by a forwarder's steering. Ours: 65,536.
     pub known_paths: usize,
 }
 

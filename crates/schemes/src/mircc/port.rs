@@ -1,7 +1,7 @@
 //! A port: its link ([`MirccLink`]), and the queue of all that is not an Interest.
 //!
-//! Data, Nacks and other schemes' packets wait in a FIFO. An Interest that the shaper lets go has
-//! room booked, and goes first: behind Data it would come late, and its Data in lumps.
+//! Data, Nacks and other schemes' packets wait in a FIFO. An Interest released by the shaper has capacity booked and
+//! goes first: behind Data it would be late, and its Data would arrive in bursts.
 
 use std::collections::VecDeque;
 

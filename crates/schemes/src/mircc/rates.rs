@@ -1,9 +1,7 @@
-//! A link's stamping rates R_p(t) and R_s(t): what is counted, and when the equations are applied
-//! to it.
+//! A link's stamping rates R_p(t) and R_s(t): the counters, and when the equations are applied.
 //!
-//! A state machine without I/O. It is told of Interests, RTTs and the time; it answers the rates to
-//! stamp and when it wants to be told the time again. R for a single class (§3) is R_p with primary
-//! Interests alone: §4.2 says that both are identical then.
+//! A state machine without I/O. Inputs: Interests, RTTs and the time. Outputs: the rates to stamp, and its next
+//! deadline. R for a single class (§3) is R_p with primary Interests alone: §4.2 says that both are identical then.
 
 use midpath_core::units::{Bytes, Rate, Time};
 

@@ -2,8 +2,7 @@
 //! or each for itself.
 //!
 //! Slow start, and the halving at a loss, are NewReno's in all of them; only the increase in
-//! congestion avoidance is coupled. A controller is shown all paths of its connection before each
-//! call.
+//! congestion avoidance is coupled. A controller sees all paths of its connection before each call.
 
 use midpath_core::roles::FlowSpec;
 

@@ -1,4 +1,4 @@
-//! What MPTCP says of itself.
+//! Description of MPTCP: title, costs, gauges.
 
 use super::header::{ACK_SIZE, SIZE};
 use super::sender::SUBFLOW_GAUGES;
@@ -9,17 +9,14 @@ pub fn mptcp() -> Description {
     let subflow = |(window, given): &(&'static str, &'static str)| {
         [
             Gauge::new(window, Unit::Bytes, "Congestion window of one subflow"),
-            Gauge::new(given, Unit::Bytes, "Data that one subflow has been given"),
+            Gauge::new(given, Unit::Bytes, "Data assigned to one subflow"),
         ]
     };
     let mut flows = vec![
-        Gauge::count("subflows", "Subflows that are open"),
-        Gauge::count("reinjected", "Segments sent again on another subflow"),
-        Gauge::count(
-            "blocked_by",
-            "The subflow, from 1, whose missing segment fills the receiver's buffer; 0 if none does",
-        ),
-        Gauge::new("held_bytes", Unit::Bytes, "Data that wait at the receiver for others before them"),
+        Gauge::count("subflows", "Open subflows"),
+        Gauge::count("reinjected", "Segments reinjected on another subflow"),
+        Gauge::count("blocked_by", "Subflow (from 1) whose missing segment blocks the receive buffer; 0: none"),
+        Gauge::new("held_bytes", Unit::Bytes, "Out-of-order data in the receive buffer"),
     ];
     flows.extend(SUBFLOW_GAUGES.iter().flat_map(subflow));
     Description {
@@ -29,7 +26,7 @@ pub fn mptcp() -> Description {
         hosts: "MPTCP",
         costs: vec![
             format!("{SIZE} B of option on data, {ACK_SIZE} B on ACKs"),
-            "a receive buffer for what overtakes; several addresses per host".to_owned(),
+            "a receive buffer for reordered data; several addresses per host".to_owned(),
         ],
         flows,
         look: Some(Look::new(Hue::Blue, Dash::Dot)),

@@ -1,4 +1,4 @@
-//! What MPTCP's packets carry once a subflow is there: the Data Sequence Signal option as the bytes
+//! MPTCP's header on established subflows: the Data Sequence Signal option as the bytes
 //! of RFC 8684, figure 9.
 
 use midpath_core::packet::{Header, TCP_OPTION};

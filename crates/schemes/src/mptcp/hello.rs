@@ -1,4 +1,4 @@
-//! What a subflow's handshake carries: MP_CAPABLE and MP_JOIN (RFC 8684, figures 4 to 7), and why a
+//! Options of a subflow's handshake: MP_CAPABLE and MP_JOIN (RFC 8684, figures 4 to 7), and why a
 //! subflow is refused (§3.6).
 
 use midpath_core::packet::{Header, Packet};

@@ -8,12 +8,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `describe.rs` | what it says of itself: equipment, costs, gauges |
-//! | `params.rs` | parameters and where their defaults come from |
+//! | `describe.rs` | description: equipment, costs, gauges |
+//! | `params.rs` | parameters and origins of their defaults |
 //! | `address.rs` | one address per port, and pairs of them |
 //! | `keys.rs` | keys, tokens, HMACs |
 //! | `hello.rs` | the options of handshakes |
-//! | `announce.rs` | the option that tells of addresses, and who has been told |
+//! | `announce.rs` | ADD_ADDR, and its acknowledgements |
 //! | `header.rs` | the DSS option |
 //! | `coupling.rs` | how windows grow: LIA, OLIA |
 //! | `sender.rs`, `sender/` | the stream's source: subflows, scheduler, reinjection |

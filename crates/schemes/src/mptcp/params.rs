@@ -1,4 +1,4 @@
-//! The parameters of MPTCP. Each names where its default comes from.
+//! Parameters of MPTCP, each with the origin of its default.
 
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
@@ -15,16 +15,15 @@ pub struct MptcpParams {
     /// What all TCPs share; `receive_window` is the one buffer of all subflows.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// How the windows of a connection's subflows grow. LIA is RFC 6356.
+    /// Window growth of a connection's subflows. LIA is RFC 6356.
     pub coupling: Coupling,
-    /// Most subflows of a connection at a time, from 1 to 8. Unset: one for each pair of a source's
+    /// Maximum concurrent subflows of a connection, from 1 to 8. Unset: one for each pair of a source's
     /// and a destination's address (INRPP, §IV-B), up to 8.
     pub subflows: Option<u8>,
-    /// Which subflow carries the next segment. The lowest round-trip time is Linux's first
+    /// Choice of the subflow for the next segment. Lowest RTT is Linux's first
     /// scheduler and Raiciu et al. 2012.
     pub scheduler: Scheduler,
-    /// When the receiver's buffer is what blocks: send what blocks it again, on a subflow that has
-    /// room (Raiciu et al. 2012, §4.2).
+    /// If the receive buffer blocks: reinject the blocking segment on a subflow with space (Raiciu et al. 2012, §4.2).
     pub opportunistic: bool,
     /// With `opportunistic`: halve the window of the slower subflow that blocks, once per round
     /// trip (Raiciu et al. 2012, §4.2).

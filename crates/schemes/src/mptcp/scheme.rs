@@ -1,4 +1,4 @@
-//! MPTCP as a scheme: a TCP for the subflows, and what lies above them.
+//! MPTCP as a scheme: TCP subflows and the layer above.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! The active end: the stream's source, and who carries what.
 //!
 //! Here is what it is told; `sender/outgoing.rs` has the stream's numbers, `sender/subflow.rs` one
-//! subflow, `sender/manage.rs` when subflows come and go, `sender/schedule.rs` which of them
-//! carries the next segment, and what is sent again.
+//! subflow, `sender/manage.rs` opening and closing of subflows, `sender/schedule.rs` scheduling and reinjection.
 
 mod manage;
 mod outgoing;

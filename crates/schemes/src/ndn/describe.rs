@@ -1,4 +1,4 @@
-//! What NDN with a window says of itself.
+//! Description of NDN with a window: title, costs, gauges.
 
 use super::scheme::HEADERS;
 use crate::describe::{Dash, Description, Gauge, Hue, Look};
@@ -7,7 +7,8 @@ use crate::describe::{Dash, Description, Gauge, Hue, Look};
 pub fn ndn() -> Description {
     Description {
         title: "NDN",
-        summary: "Forwarders by name over plain queues, and consumers with a window of Interests: named data as it runs today.",
+        summary: "Name-based forwarders over plain queues, and consumers with an Interest window: NDN as \
+            deployed today.",
         source: "NDN packet specification; ndn-tools",
         hosts: "an NDN stack",
         routers: "NDN",
@@ -16,7 +17,7 @@ pub fn ndn() -> Description {
             format!("{HEADERS} B of headers on each Data, and an Interest (`interest`) for it"),
             "a table of pending Interests (`pit` segments) and a content store (`store`) per router".to_owned(),
         ],
-        flows: vec![Gauge::count("data_sent", "Data that the producer has sent")],
+        flows: vec![Gauge::count("data_sent", "Data sent by the producer")],
         look: Some(Look::new(Hue::Orange, Dash::DashDot)),
         ..Description::default()
     }

@@ -1,9 +1,9 @@
-//! NDN with a window at the consumer, as its users run it today: the baseline beside
+//! NDN with a consumer window, as deployed today: the baseline for
 //! [`mircc`](crate::mircc).
 //!
 //! [`window`] has AIMD and CUBIC, [`fetch`] the consumer around them, [`scheme`] all of it
-//! together. Forwarders and producers are those of [`icn`](crate::icn), without MIRCC's ports: what
-//! congestion there is shows in the scenario's queues, which mark or drop.
+//! together. Forwarders and producers are those of [`icn`](crate::icn), without MIRCC's ports: congestion shows in
+//! the scenario's queues, which mark or drop.
 
 mod describe;
 pub mod fetch;

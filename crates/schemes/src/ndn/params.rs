@@ -26,9 +26,9 @@ pub enum Window {
 pub struct NdnParams {
     /// "cubic" or "aimd".
     pub window: Window,
-    /// Interests that may be on their way at first. 2: ndn-tools.
+    /// Initial window in Interests. 2: ndn-tools.
     pub initial_window: f64,
-    /// What the window grows by: with each Data in slow start, then with each window. 1: ndn-tools.
+    /// Window increase: per Data in slow start, then per window. 1: ndn-tools.
     pub step: f64,
     /// AIMD's decrease. 0.5: ndn-tools, RFC 5681.
     pub aimd_beta: f64,
@@ -36,16 +36,15 @@ pub struct NdnParams {
     pub cubic_beta: f64,
     /// CUBIC's fast convergence (RFC 9438, §4.7). Off: ndn-tools.
     pub fast_convergence: bool,
-    /// Whether Data can be marked instead of dropped, and the window follows marks. On: PCON and
-    /// ndn-tools.
+    /// Mark Data instead of dropping them; the window follows marks. On: PCON and ndn-tools.
     pub marks: bool,
-    /// Least time until a consumer asks again. 200 ms: ndn-cxx.
+    /// Minimum retransmission timeout of an Interest. 200 ms: ndn-cxx.
     pub min_rto: Time,
-    /// How many mean deviations above the mean round trip it waits. 8: ndn-tools; RFC 6298 has 4.
+    /// Mean deviations in the retransmission timeout. 8: ndn-tools; RFC 6298 has 4.
     pub rto_k: u32,
     /// Size of an Interest; at least its headers, 40 B. Ours: no more.
     pub interest: Bytes,
-    /// How long an Interest is pending at a forwarder. 4 s: NDN's packet specification,
+    /// Lifetime of a pending Interest at a forwarder. 4 s: NDN's packet specification,
     /// InterestLifetime.
     pub lifetime: Time,
     /// Segments in a forwarder's PIT. Ours: 2¹⁸, as `mircc`'s.

@@ -1,4 +1,4 @@
-//! A consumer's window: how many Interests may be on their way. AIMD and CUBIC as `ndncatchunks` of
+//! A consumer's window: the number of pending Interests allowed. AIMD and CUBIC as `ndncatchunks` of
 //! ndn-tools has them.
 
 use midpath_core::units::Time;

@@ -1,5 +1,4 @@
-//! The sender's window. Everything else of the two ends is TCP's: handshake, ACKs, repair of
-//! losses.
+//! The sender's window. Handshake, ACKs and loss recovery are TCP's.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The parameters of PowerTCP. Each names where its default comes from.
+//! Parameters of PowerTCP, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub struct PowerTcpParams {
     /// telemetry.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// γ: the weight of what the newest reading says.
+    /// γ: weight of the newest reading.
     #[serde(deserialize_with = "share")]
     pub gamma: f64,
-    /// N: with so many flows, all their β together are what fills the path.
+    /// N: number of flows whose β together fill the path.
     pub flows: u32,
-    /// τ: the round trip without queues. Unset: the shortest that its data had.
+    /// τ: RTT without queues. Unset: the flow's minimum RTT.
     pub base_rtt: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! What RCP says of itself.
+//! Description of RCP: title, costs, gauges.
 
 use super::header::SIZE;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};

@@ -1,4 +1,4 @@
-//! The sender's rate. Everything else of the two ends is TCP's: handshake, ACKs, repair of losses.
+//! The sender's rate. Handshake, ACKs and loss recovery are TCP's.
 
 use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::{EndpointCtx, FlowSpec};

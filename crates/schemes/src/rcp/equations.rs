@@ -1,4 +1,4 @@
-//! What Dukkipati et al. print, in their order and with their symbols (IWQoS 2005, §II).
+//! Equations of Dukkipati et al., in their order and with their symbols (IWQoS 2005, §II).
 //!
 //! Rates are in bytes per second, queues in bytes, times in seconds.
 

@@ -1,4 +1,4 @@
-//! What RCP's packets carry: three numbers of four bytes.
+//! RCP's header: three numbers of four bytes.
 
 use midpath_core::packet::{Header, Packet, shim_size};
 

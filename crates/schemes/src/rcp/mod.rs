@@ -1,14 +1,12 @@
 //! RCP, the Rate Control Protocol (Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005;
 //! Dukkipati's thesis, 2007).
 //!
-//! Every port keeps one rate R that it offers to every flow, and adapts it so that the link is full
-//! and the queue empty. Each packet takes the smallest R of its path along; the receiver returns
-//! it, and the sender paces at it.
+//! Every port offers one rate R to all flows, and adapts it so that the link is full and the queue empty. Each
+//! packet collects the smallest R of its path; the receiver returns it, and the sender paces at it.
 //!
-//! What is implemented and what is left out stands in `docs/schemes/rcp.md`, from which equation in
-//! `README.md`.
-//! Files: `params.rs` (parameters), `equations.rs` (what the paper prints), [`header`] (what
-//! packets carry), [`endpoint`] (the sender's rate; all else of the ends is TCP's), [`port`] (R).
+//! Implemented and omitted parts: `docs/schemes/rcp.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `equations.rs` (the paper's equations), [`header`], [`endpoint`] (the sender's
+//! rate; the rest is TCP), [`port`] (R).
 
 mod describe;
 pub mod endpoint;

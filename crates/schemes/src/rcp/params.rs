@@ -1,4 +1,4 @@
-//! The parameters of RCP. Each names where its default comes from.
+//! Parameters of RCP, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -49,27 +49,25 @@ pub struct RcpParams {
     /// ACKs.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// α and β by the name of what has published them.
+    /// α and β by the name of their publication.
     pub gains: RcpGains,
-    /// How much of the spare capacity is given out per round trip (equation 1), if not as `gains`
-    /// has it.
+    /// Share of spare capacity allocated per RTT (equation 1); overrides `gains`.
     pub alpha: Option<f64>,
-    /// How much of the queue is drained per round trip (equation 1), if not as `gains` has it.
+    /// Share of the queue drained per RTT (equation 1); overrides `gains`.
     pub beta: Option<f64>,
-    /// Share of the link that is given out.
+    /// Allocated share of the link.
     #[serde(deserialize_with = "share")]
     pub eta: f64,
-    /// T: R is updated after this time, or after a mean round trip if that is shorter.
+    /// T: update interval of R, or a mean RTT if shorter.
     pub interval: Time,
     /// R at the start, as a share of the link.
     #[serde(deserialize_with = "share")]
     pub initial_rate: f64,
-    /// The mean round trip d before any packet has told one.
+    /// Mean RTT d before any reported RTT.
     pub initial_rtt: Time,
     /// R never falls below this many packets per mean round trip.
     pub min_packets: f64,
-    /// Whether senders that are offered less than a packet in two round trips ask with a header
-    /// alone in each.
+    /// Senders offered less than a packet per two RTTs probe with a bare header per RTT.
     pub probes: bool,
 }
 

@@ -1,8 +1,7 @@
-//! A port's rate R, and what it is computed from. The equations themselves are in `equations.rs`.
+//! A port's rate R, and its inputs. The equations themselves are in `equations.rs`.
 //!
-//! A timetable port has no timer. The intervals that have ended are worked off when the next packet
-//! arrives, each with the queue and the traffic that it had; R is read by packets only, so none
-//! sees the difference.
+//! A timetable port has no timer. Ended intervals are processed when the next packet arrives, each with its queue
+//! and traffic; only packets read R, so the result is the same.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};
@@ -170,8 +169,8 @@ impl RcpPort {
             // The first mean is taken as it is: our start is a guess of 200 ms.
             let (d, known) = (self.rtt, std::mem::replace(&mut self.known, true));
             self.rtt = if known { equations::mean_rtt(d, mean, self.length.as_secs_f64()) } else { d + (mean - d) };
-            // Ours: where a round trip is a few packets long, each of them that waits is a good part of q/d, and R falls
-            // to a sixth of what the link has.
+            // Ours: where a round trip is a few packets long, each of them that waits is a good part of q/d, and R
+            // falls to a sixth of what the link has.
             if self.pulled {
                 self.rtt = self.rtt.max(self.params.interval.as_secs_f64());
             }

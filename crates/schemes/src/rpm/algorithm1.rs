@@ -2,13 +2,13 @@
 //!
 //! | lines | what happens | here |
 //! |---|---|---|
-//! | 1, 2 | CoDel chooses a packet | the queue's AQM |
+//! | 1, 2 | CoDel selects a packet | the queue's AQM |
 //! | 3, 6 | pos ← h(5-tuple), the same both ways | [`position`] |
 //! | 4 | R_C\[pos\] ← R_C\[pos\] + 1 | [`congested`] |
 //! | 7–10 | an ACK takes one of R_C\[pos\] along, as ECE | [`acknowledged`] |
 //!
-//! What has to hold before a line may run (the flow's ACKs come back here, its ends do not speak
-//! AccECN) stands around it, in `registers.rs` and `signal.rs`.
+//! The preconditions (the flow's ACKs return here, its ends do not use AccECN) are checked in `registers.rs` and
+//! `signal.rs`.
 
 use midpath_core::packet::{Flags, NodeId};
 use midpath_core::rng::mix;

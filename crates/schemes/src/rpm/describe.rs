@@ -1,4 +1,4 @@
-//! What RPM says of itself.
+//! Description of RPM: title, costs, gauges.
 
 use crate::describe::{Dash, Description, Gauge, Hue, Look};
 
@@ -6,24 +6,24 @@ use crate::describe::{Dash, Description, Gauge, Hue, Look};
 pub fn rpm() -> Description {
     Description {
         title: "RPM",
-        summary: "Switches tell senders of congestion by ECE on the ACKs that are on their way back already.",
+        summary: "Switches signal congestion by setting ECE on ACKs that are already on their way back.",
         source: "Baganal-Krishna, Tran, Kundel, Rizk",
         hosts: "",
         routers: "RPM",
         ecn: Some("ECE on ACKs"),
-        aqm: Some("CoDel of 1 ms, its own"),
+        aqm: Some("its own CoDel, 1 ms"),
         costs: vec![
             "`size` registers per switch, shared by its ports; guarded ones also keep an owner and a time".to_owned(),
-            "no bytes on packets and no packets of its own".to_owned(),
+            "no header bytes and no extra packets".to_owned(),
         ],
         ports: vec![
-            Gauge::count("rpm_marked", "Packets that got CE"),
-            Gauge::count("rpm_signals", "Packets that the AQM chose and a register counted"),
+            Gauge::count("rpm_marked", "Packets marked CE"),
+            Gauge::count("rpm_signals", "Packets selected by the AQM and counted in a register"),
             Gauge::count(
                 "rpm_collisions",
-                "Packets that the AQM chose and that got CE, because their register is another flow's",
+                "Packets selected by the AQM and marked CE, as another flow owned their register",
             ),
-            Gauge::count("rpm_told", "ACKs that got ECE"),
+            Gauge::count("rpm_told", "ACKs marked ECE"),
         ],
         look: Some(Look::new(Hue::Purple, Dash::Dot)),
         ..Description::default()

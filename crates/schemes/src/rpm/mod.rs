@@ -1,15 +1,12 @@
 //! RPM, reverse path congestion marking (Baganal-Krishna, Tran, Kundel, Rizk: Accelerating End-host
 //! Congestion Response using P4 Programmable Switches).
 //!
-//! An AQM chooses a packet. In place of a CE mark, which reaches the sender by way of the receiver,
-//! the switch sets ECE on an ACK that is on its way back to the sender already. The ends are
-//! unmodified TCPs.
+//! An AQM selects a packet. Instead of a CE mark, which reaches the sender via the receiver, the switch sets ECE on
+//! an ACK that is already on its way back to the sender. The ends are unmodified TCPs.
 //!
-//! What is implemented and what is left out stands in `docs/schemes/rpm.md`, from which section in
-//! `README.md`.
-//! Files: `algorithm1.rs` (the paper's lines), `params.rs` (parameters), [`registers`] (the registers
-//! and what they need in a network where routes are not known to be symmetric), `signal.rs` (what
-//! becomes of chosen packets and of ACKs), `network.rs` (what a switch runs).
+//! Implemented and omitted parts: `docs/schemes/rpm.md`. Map from sections and equations to files: `README.md`.
+//! Files: `algorithm1.rs` (the paper's lines), `params.rs` (parameters), [`registers`] (the registers, also for
+//! asymmetric routes), `signal.rs` (processing of selected packets and ACKs), `network.rs` (the switch).
 
 mod algorithm1;
 mod describe;

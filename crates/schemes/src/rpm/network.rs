@@ -1,4 +1,4 @@
-//! What a switch runs under RPM.
+//! The switch.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Switch {
     /// The port's queue, with the AQM that it is to have.
     fn queue(&self, asked: QueueSpec) -> Result<QueueSpec, SpecError> {
         if asked.signal == SignalSpec::Drop {
-            return Err(SpecError::new("signal", "must be \"ce\": `mode` of `rpm` says how senders are told"));
+            return Err(SpecError::new("signal", "must be \"ce\": `mode` of `rpm` selects the signal"));
         }
         if self.0.mode == Mode::Drop && asked.limit == NO_LIMIT {
             return Err(SpecError::new(

@@ -1,4 +1,4 @@
-//! The parameters of RPM. Each names where its default comes from.
+//! Parameters of RPM, each with the origin of its default.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::params::{Text, Texts, require};
 
-/// How the senders of chosen packets are told.
+/// How the senders of selected packets are notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -52,24 +52,23 @@ pub enum Variant {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RpmParams {
-    /// Whose text: "ours", or "paper" with no addition of ours but those that a key names.
+    /// "ours", or "paper": no additions except those set by keys.
     pub text: Text,
-    /// How the senders of chosen packets are told.
+    /// How the senders of selected packets are notified.
     pub mode: Mode,
-    /// What the switch keeps of flows.
+    /// Per-flow state of the switch.
     pub registers: Kept,
-    /// How many registers the switch has. All its ports share them.
+    /// Number of registers of the switch, shared by its ports.
     pub size: u32,
-    /// A register counts up to this. 16 bits, a word of a Tofino's register file; the paper speaks
+    /// Maximum of a register. 16 bits, a word of a Tofino's register file; the paper speaks
     /// of one bit and of a counter.
     pub register_max: u16,
-    /// Guarded registers: after so long without a packet on the way back, a register has no owner.
-    /// Ours: the least retransmission timeout of RFC 6298, so that a flow which sends hears of
-    /// congestion at least as often.
+    /// Guarded registers: a register without a returning packet for this time loses its owner. Ours: the minimum RTO
+    /// of RFC 6298, so an active flow gets signals at least as often.
     pub age: Time,
     /// One counter for all flows of a port (§III-C).
     pub aggregate: bool,
-    /// Which CoDel a port has whose queue has no AQM. Ours: that of RFC 8289, whose state says more.
+    /// CoDel of ports without an AQM. Ours: RFC 8289's, with more state.
     pub codel: Variant,
 }
 

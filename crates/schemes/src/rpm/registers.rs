@@ -1,9 +1,9 @@
-//! The switch's registers: for each flow, how many of its ACKs are to be told of congestion
+//! The switch's registers: for each flow, the number of ACKs to mark
 //! (algorithm 1, R_C).
 //!
-//! The paper's registers are bare counters. Guarded ones, which are ours, have an owner. They keep
-//! what algorithm 1 takes for granted: that the flow's ACKs come back through this switch, that
-//! nobody else has its hash, and that its ends take ECE for what RFC 3168 says.
+//! The paper's registers are bare counters. Guarded ones, which are ours, have an owner. They ensure the assumptions
+//! of algorithm 1: the flow's ACKs return through this switch, its hash is unique, and its ends interpret ECE by RFC
+//! 3168.
 
 use midpath_core::packet::{Flags, NodeId};
 use midpath_core::units::Time;

@@ -1,4 +1,4 @@
-//! What becomes of a chosen packet, and of the ACKs that come back: what stands around
+//! Processing of a selected packet and of returning ACKs, around
 //! [`algorithm1`].
 
 use midpath_core::packet::{Ecn, Flags, Head, NodeId, Pkt};
@@ -221,8 +221,8 @@ impl Signal for Rpm {
         // Who sees no SYNs doesn't know.
         if self.registers && unable > 0 && ecn_syns == 0 {
             out.push(
-                "nothing was signalled: each packet that was chosen is of a flow without ECN, and was dropped; `ecn = true` among \
-                 the parameters of the flows' scheme has them signalled"
+                "nothing was signalled: all selected packets were of flows without ECN, and dropped; set `ecn = \
+                    true` among the parameters of the flows' scheme"
                     .to_owned(),
             );
         }

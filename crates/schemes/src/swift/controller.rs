@@ -1,4 +1,4 @@
-//! What the sender calls.
+//! The controller's callbacks.
 
 use midpath_core::units::{Rate, Time};
 

@@ -1,4 +1,4 @@
-//! What Swift says of itself.
+//! Description of Swift: title, costs, gauges.
 
 use crate::describe::{Description, Gauge, Unit};
 
@@ -6,10 +6,10 @@ use crate::describe::{Description, Gauge, Unit};
 pub fn swift() -> Description {
     Description {
         title: "Swift",
-        summary: "Keeps the round-trip time at a target, with less than a packet in flight where that takes it.",
+        summary: "Keeps the RTT at a target, with a window below one packet where needed.",
         source: "Kumar, Dukkipati, Jang et al., SIGCOMM 2020",
         hosts: "Swift",
-        flows: vec![Gauge::new("target_s", Unit::Seconds, "The round-trip time that it aims at")],
+        flows: vec![Gauge::new("target_s", Unit::Seconds, "Target RTT")],
         ..Description::default()
     }
 }

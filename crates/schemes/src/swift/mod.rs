@@ -1,8 +1,8 @@
 //! Swift (Kumar et al., SIGCOMM 2020): a window that keeps the round-trip time at a target.
 //!
-//! What is implemented, and what is left out stands in `docs/schemes/swift.md`, the table from the paper to
-//! file in `README.md`. Files: `params.rs` (parameters), `equations.rs` (algorithm 1 and the target),
-//! `controller.rs` (what the sender calls).
+//! Implemented and omitted parts: `docs/schemes/swift.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `equations.rs` (algorithm 1 and the target),
+//! `controller.rs` (callbacks).
 
 mod controller;
 mod describe;

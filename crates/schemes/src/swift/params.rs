@@ -1,4 +1,4 @@
-//! The parameters of Swift. Each names where its default comes from.
+//! Parameters of Swift, each with the origin of its default.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
@@ -20,21 +20,21 @@ pub struct SwiftParams {
     #[serde(flatten)]
     pub tcp: TcpParams,
     /// The target delay without flow scaling, base_target + #hops·ħ: hosts here do not know their hops.
-    /// Unset: two shortest round trips of the flow. htsim's 20 us and 3 us a hop are 2.3 of its fat-tree's.
+    /// Unset: two minimum RTTs of the flow. htsim's 20 us and 3 us a hop are 2.3 of its fat-tree's.
     pub target: Option<Time>,
-    /// fs_range: by how much the target grows at most. Unset: five shortest round trips; htsim's is five
+    /// fs_range: maximum growth of the target. Unset: five minimum RTTs; htsim's is five
     /// base targets of 20 us.
     pub fs_range: Option<Time>,
-    /// fs_min_cwnd: no more is added below so many packets (§3.5; htsim's).
+    /// fs_min_cwnd: window below which flow scaling adds no more, in packets (§3.5; htsim's).
     pub fs_min_cwnd: f64,
-    /// fs_max_cwnd: nothing is added above so many packets (§3.5; htsim's).
+    /// fs_max_cwnd: window above which flow scaling adds nothing, in packets (§3.5; htsim's).
     pub fs_max_cwnd: f64,
-    /// ai: packets that are added in a round trip (htsim's).
+    /// ai: additive increase in packets per RTT (htsim's).
     pub ai: f64,
-    /// β: how much of what exceeds the target the window falls by (htsim's).
+    /// β: multiplicative decrease per excess delay (htsim's).
     #[serde(deserialize_with = "share")]
     pub beta: f64,
-    /// max_mdf: the most that it falls by at once (htsim's).
+    /// max_mdf: maximum decrease at once (htsim's).
     #[serde(deserialize_with = "share")]
     pub max_mdf: f64,
 }

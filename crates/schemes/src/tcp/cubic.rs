@@ -25,9 +25,9 @@ pub struct CubicParams {
     /// The window after a congestion event, as a share of that before. 0.7 is RFC 9438, §4.6.
     #[serde(deserialize_with = "share")]
     pub beta: f64,
-    /// Give up more when the maximum keeps falling (RFC 9438, §4.7).
+    /// Fast convergence (RFC 9438, §4.7).
     pub fast_convergence: bool,
-    /// Never be slower than Reno would be (RFC 9438, §4.3).
+    /// At least as fast as Reno (RFC 9438, §4.3).
     pub tcp_friendly: bool,
 }
 

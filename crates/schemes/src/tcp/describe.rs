@@ -1,4 +1,4 @@
-//! What each TCP says of itself.
+//! Description of each TCP: title, costs, gauges.
 
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 
@@ -6,7 +6,7 @@ use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 pub fn newreno() -> Description {
     Description {
         title: "NewReno",
-        summary: "Adds a segment to the window per round trip and halves it at a loss: the TCP that theory describes.",
+        summary: "Adds a segment to the window per RTT and halves it on loss: the TCP of textbooks.",
         source: "RFC 5681, RFC 6582",
         look: Some(Look::new(Hue::Blue, Dash::Solid)),
         ..plain()
@@ -31,10 +31,10 @@ pub fn dctcp() -> Description {
         summary: "Reduces the window by the share of marked packets, for switches that mark early.",
         source: "RFC 8257",
         hosts: "TCP with DCTCP",
-        routers: "queues that mark",
+        routers: "marking queues",
         needs_marks: true,
         look: Some(Look::new(Hue::Green, Dash::Solid)),
-        aqm: Some("step, its own"),
+        aqm: Some("its own step"),
         ..Description::default()
     }
 }
@@ -46,14 +46,14 @@ pub fn prague() -> Description {
         summary: "Reduces the window by the share of marked packets of ECT(1), for the Internet's L4S queues.",
         source: "RFC 9331",
         hosts: "TCP Prague",
-        routers: "queues that mark, as L4S has them",
+        routers: "marking queues of L4S",
         needs_marks: true,
-        aqm: Some("DualPI2, its own"),
+        aqm: Some("its own DualPI2"),
         ports: vec![
-            Gauge::new("base_probability", Unit::Ratio, "DualPI2: what both queues' marks and drops follow from")
+            Gauge::new("base_probability", Unit::Ratio, "DualPI2: base probability of both queues' marks and drops")
                 .symbol("p'"),
         ],
-        flows: vec![Gauge::new("alpha", Unit::Ratio, "The estimated share of marked packets").symbol("α")],
+        flows: vec![Gauge::new("alpha", Unit::Ratio, "Estimated share of marked packets").symbol("α")],
         look: Some(Look::new(Hue::Purple, Dash::DashDot)),
         ..Description::default()
     }
@@ -63,7 +63,7 @@ pub fn prague() -> Description {
 pub fn fixed_window() -> Description {
     Description {
         title: "fixed window",
-        summary: "A TCP whose window never moves: for tests, and for what a window is worth.",
+        summary: "A TCP with a constant window, for tests and reference.",
         hosts: "TCP with a fixed window",
         ..Description::default()
     }
@@ -71,5 +71,5 @@ pub fn fixed_window() -> Description {
 
 /// What TCPs have in common that every host has.
 fn plain() -> Description {
-    Description { hosts: "the TCP that they have", ..Description::default() }
+    Description { hosts: "unmodified TCP", ..Description::default() }
 }

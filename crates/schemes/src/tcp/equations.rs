@@ -1,4 +1,4 @@
-//! What the texts of CUBIC, DCTCP and Prague print, with their names. Windows are in segments where
+//! Equations of CUBIC, DCTCP and Prague, with the names of their texts. Windows are in segments where
 //! the text says so, times in seconds.
 
 /// RFC 9438, equation 1: W_cubic(t) = C (t − K)³ + W_max, in segments.

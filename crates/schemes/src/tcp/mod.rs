@@ -1,8 +1,7 @@
 //! TCP's congestion controllers: NewReno, CUBIC, DCTCP, Prague and a fixed window, on the one sender
 //! and receiver of [`crate::transport`]. Its tests are here, too: they run it with these controllers.
 //!
-//! What is implemented, and what is left out stands in `docs/schemes/tcp.md`, the table from RFC
-//! section to file in `README.md`.
+//! Implemented and omitted parts: `docs/schemes/tcp.md`. Map from sections and equations to files: `README.md`.
 
 pub mod cubic;
 pub mod dctcp;

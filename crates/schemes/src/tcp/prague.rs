@@ -1,6 +1,6 @@
-//! TCP Prague: a window that falls by the share of marked packets, like DCTCP's, made fit for the
-//! Internet's L4S queues: ECT(1), paced, as fair over unlike round trips as a queue of 25 ms would be
-//! (RFC 9331; draft-briscoe-iccrg-prague-congestion-control).
+//! TCP Prague: a window that falls by the share of marked packets, like DCTCP's, for the Internet's L4S queues:
+//! ECT(1), paced, and with an RTT fairness like that over a queue of 25 ms (RFC 9331;
+//! draft-briscoe-iccrg-prague-congestion-control).
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct PragueParams {
     /// window.
     #[serde(deserialize_with = "share")]
     pub initial_alpha: f64,
-    /// Flows of shorter round trips behave as if theirs were as long as this. 25 ms is Linux's
+    /// Lower bound of the RTT used. 25 ms is Linux's
     /// `prague_rtt_target`.
     pub rtt_virt: Time,
 }

@@ -1,4 +1,4 @@
-//! What the sender calls. Rates are in bytes of payload per second; what paces counts headers, too.
+//! The controller's callbacks. Rates are in bytes of payload per second; pacing includes headers.
 
 use midpath_core::units::{Rate, Time};
 

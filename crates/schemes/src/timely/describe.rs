@@ -1,4 +1,4 @@
-//! What TIMELY says of itself.
+//! Description of TIMELY: title, costs, gauges.
 
 use crate::describe::{Description, Gauge, Unit};
 
@@ -6,12 +6,12 @@ use crate::describe::{Description, Gauge, Unit};
 pub fn timely() -> Description {
     Description {
         title: "TIMELY",
-        summary: "Lowers its rate as round trips grow, and raises it as they shrink.",
+        summary: "Lowers its rate while the RTT grows, and raises it while the RTT shrinks.",
         source: "Mittal, Lam, Dukkipati et al., SIGCOMM 2015",
         hosts: "TIMELY",
         flows: vec![
-            Gauge::new("rate_bps", Unit::Bps, "The rate that it sends at, of payload"),
-            Gauge::new("gradient", Unit::Ratio, "By how much of the shortest one the round trip grows in one"),
+            Gauge::new("rate_bps", Unit::Bps, "Sending rate, of payload"),
+            Gauge::new("gradient", Unit::Ratio, "RTT gradient, normalised by the minimum RTT"),
         ],
         ..Description::default()
     }

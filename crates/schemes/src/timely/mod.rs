@@ -1,8 +1,7 @@
 //! TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows how fast the round-trip time changes.
 //!
-//! What is implemented, and what is left out stands in `docs/schemes/timely.md`, the table from the paper to
-//! file in `README.md`. Files: `params.rs` (parameters), `equations.rs` (algorithm 1), `controller.rs` (what
-//! the sender calls).
+//! Implemented and omitted parts: `docs/schemes/timely.md`. Map from sections and equations to files: `README.md`.
+//! Files: `params.rs` (parameters), `equations.rs` (algorithm 1), `controller.rs` (callbacks).
 
 mod controller;
 mod describe;

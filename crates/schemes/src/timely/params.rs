@@ -1,4 +1,4 @@
-//! The parameters of TIMELY. Each names where its default comes from.
+//! Parameters of TIMELY, each with the origin of its default.
 
 use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
@@ -19,20 +19,17 @@ pub struct TimelyParams {
     /// What all TCPs share. TIMELY paces, always; an ACK per packet, whose delay is its own.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// α: the weight of the newest difference of round trips. The artefact's.
+    /// α: weight of the newest RTT difference. The artefact's.
     #[serde(deserialize_with = "share")]
     pub alpha: f64,
-    /// β: how much of the rate the gradient takes (§4.3).
+    /// β: multiplicative decrease by the gradient (§4.3).
     #[serde(deserialize_with = "share")]
     pub beta: f64,
-    /// T_low: below it the rate grows. Unset: 2.5 shortest round trips, the paper's 50 us where its
-    /// minRTT is 20 us.
+    /// T_low: RTT below which the rate grows. Unset: 2.5 minimum RTTs, the paper's 50 us at its minRTT of 20 us.
     pub t_low: Option<Time>,
-    /// T_high: above it the rate falls whatever the gradient. Unset: 25 shortest round trips, the
-    /// paper's 500 us.
+    /// T_high: RTT above which the rate falls at any gradient. Unset: 25 minimum RTTs, the paper's 500 us.
     pub t_high: Option<Time>,
-    /// δ: what is added to the rate. Unset: a sixtieth of a packet per shortest round trip, which is
-    /// the paper's 10 Mbps at 20 us.
+    /// δ: additive increase of the rate. Unset: a sixtieth of a packet per minimum RTT, the paper's 10 Mbps at 20 us.
     pub delta: Option<Rate>,
 }
 

@@ -12,43 +12,41 @@ use crate::params::require;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TcpParams {
-    /// Selective acknowledgements (RFC 2018). Without them losses are repaired by RFC 6582. On, as
-    /// in all deployed stacks.
+    /// Selective acknowledgements (RFC 2018). Off: loss recovery by RFC 6582. On in all deployed stacks.
     pub sack: bool,
     /// Timestamps (RFC 7323): 12 bytes in every packet, every ACK is a round-trip sample. On, as in
     /// Linux and ns-3.
     pub timestamps: bool,
     /// Segments per ACK: `true` is 2 (RFC 5681, §4.2), `false` is 1, or a number.
     pub delayed_ack: DelayedAck,
-    /// How long an ACK may be delayed. RFC 5681, §4.2 allows 500 ms; 200 ms is ns-3's and the BSD
+    /// Longest delay of an ACK. RFC 5681, §4.2 allows 500 ms; 200 ms is ns-3's and the BSD
     /// default.
     pub delack_timeout: Time,
-    /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4); Linux uses 200 ms.
+    /// Minimum retransmission timeout. 1 s is RFC 6298, (2.4); Linux uses 200 ms.
     pub min_rto: Time,
-    /// By how much the retransmission timeout is above SRTT at least. 0 is RFC 6298, (2.3): four times
-    /// RTTVAR, however little that is. Linux has 200 ms: its `tcp_rto_min` bounds what is added to
-    /// SRTT, not the sum.
+    /// Minimum of RTO − SRTT. 0 is RFC 6298, (2.3): four times RTTVAR, however small. Linux has 200 ms: its
+    /// `tcp_rto_min` bounds this difference, not the RTO.
     pub rto_margin: Time,
-    /// Largest retransmission timeout. 60 s is the least that RFC 6298, (2.5) allows.
+    /// Maximum retransmission timeout. 60 s is the minimum of RFC 6298, (2.5).
     pub max_rto: Time,
     /// Retransmission timeout before the first round-trip sample. 1 s is RFC 6298, (2.1).
     pub initial_rto: Time,
     /// Initial window in segments. 10 is RFC 6928, §2.
     pub initial_window: u32,
-    /// How much is sent in fast recovery when SACK is on. PRR is what Linux, FreeBSD and ns-3 do.
+    /// Sending rule of fast recovery with SACK. PRR is in Linux, FreeBSD and ns-3.
     pub recovery: Recovery,
-    /// How losses are found before the retransmission timer expires, with SACK: by time of sending (RFC 8985), with
-    /// D-SACKs, and what was taken for lost in vain is undone, as in Linux; or by RFC 6675.
+    /// Loss detection before the retransmission timeout, with SACK: by send times (RFC 8985), with D-SACKs and undo,
+    /// as in Linux; or by RFC 6675.
     pub loss_detection: LossDetection,
-    /// How the window counts what an ACK acknowledges.
+    /// Byte counting of ACKs in window growth.
     pub growth: GrowthRule,
-    /// With `growth = "abc"`: most segments that one ACK may add in slow start (RFC 3465, §2.3: L =
+    /// With `growth = "abc"`: maximum segments added per ACK in slow start (RFC 3465, §2.3: L =
     /// 2).
     pub abc_limit: u32,
-    /// Leave slow start before a loss: `true` is HyStart++ (RFC 9406), when the round-trip time rises, in the
-    /// first slow start. `"linux"` is what Linux 6.1 has: at once when the round-trip time rises or a train of
-    /// ACKs is half of it long; with CUBIC in each slow start, and after it 5 % a round trip until a loss.
-    /// Unset: `true` for CUBIC (RFC 9438, §4.10), off for the others.
+    /// Leave slow start before a loss: `true` is HyStart++ (RFC 9406), on a rising RTT, in the first slow start.
+    /// `"linux"` is Linux 6.1's: at once on a rising RTT or an ACK train of half the RTT; with CUBIC in each slow
+    /// start, followed by 5 % growth per RTT until a loss. Unset: `true` for CUBIC (RFC 9438, §4.10), off for the
+    /// others.
     pub hystart: Option<HyStartRule>,
     /// Explicit congestion notification: `true` is RFC 3168, `"accurate"` RFC 9768. Unset: `true`
     /// for DCTCP, off for the others, as in Linux and ns-3.
@@ -62,16 +60,15 @@ pub struct TcpParams {
     /// With `pacing`: the rate in congestion avoidance as a multiple of cwnd/SRTT. 1.2 is Linux's
     /// `tcp_pacing_ca_ratio`.
     pub pacing_avoidance: f64,
-    /// The receiver's window. 1 GiB is the largest that RFC 7323, §2.3 can express: never the limit
-    /// unless you make it so.
+    /// Receive window. 1 GiB, the maximum of RFC 7323, §2.3, never limits.
     pub receive_window: Bytes,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Duplicate ACKs that mean loss. 3 is RFC 5681, §3.2.
+    /// Duplicate ACKs that signal loss. 3 is RFC 5681, §3.2.
     pub dup_thresh: u32,
-    /// Timeouts in a row after which a connection is given up. 15 is Linux's `tcp_retries2`.
+    /// Consecutive timeouts before giving up. 15 is Linux's `tcp_retries2`.
     pub max_retries: u32,
-    /// Repeats of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's
+    /// Retransmissions of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's
     /// `tcp_syn_retries`.
     pub syn_retries: u32,
 }
@@ -179,7 +176,7 @@ pub enum LossDetection {
     RackTlp,
 }
 
-/// How the window counts what an ACK acknowledges.
+/// Byte counting of ACKs in window growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

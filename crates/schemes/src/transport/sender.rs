@@ -18,10 +18,10 @@ mod overtaken;
 mod probe;
 mod rack;
 mod rates;
+mod record;
 mod recovery;
 mod supply;
 pub(super) mod time_wait;
-mod times;
 mod transmit;
 mod undo;
 
@@ -36,8 +36,8 @@ use overtaken::Overtaken;
 use probe::Probes;
 use rack::Rack;
 use rates::Rates;
+use record::SendRecord;
 use supply::Supply;
-use times::SendTimes;
 use undo::Undo;
 
 use super::cc::{NetworkAssisted, View, Window};
@@ -144,8 +144,8 @@ pub struct Sender<C> {
     /// When data were last sent, and when the window was last needed (RFC 7661, §4.3).
     sent_at: Time,
     validated_at: Time,
-    /// When outstanding segments were sent.
-    times: SendTimes,
+    /// What is outstanding.
+    record: SendRecord,
     stats: FlowReport,
     board: Scoreboard,
     ecn: EcnState,
@@ -198,7 +198,7 @@ impl<C: NetworkAssisted> Sender<C> {
             partial: 0,
             prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
-            times: SendTimes::default(),
+            record: SendRecord::default(),
             sent_at: Time::ZERO,
             validated_at: Time::ZERO,
             undo: None,

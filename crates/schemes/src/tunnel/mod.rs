@@ -7,10 +7,9 @@
 //!  the scheme's port ── TunnelPort ──> pipe ──> Entrance ~~ segments over plain routers ~~> Exit ──> the port there
 //! ```
 //!
-//! The stream is the packets, each behind its length in two bytes (as in RFC 4571). A packet leaves
-//! the tunnel when its last byte has arrived in order: what a lost segment holds up waits for its
-//! repeat. A port is asked for a packet only while little of what it gave is still unsent. So what
-//! the connection cannot carry waits at the port, where the scheme counts it.
+//! The stream is the packets, each behind its length in two bytes (as in RFC 4571). A packet leaves the tunnel when
+//! its last byte has arrived in order, after any retransmission. A port is asked for a packet only while little of
+//! its data is unsent. So excess packets wait at the port, where the scheme counts them.
 
 mod ends;
 mod pipe;

@@ -1,5 +1,4 @@
-//! What is between a port and the connection that carries its packets: the stream's content by
-//! offset.
+//! The buffer between a port and the connection that carries its packets: the stream's content by offset.
 //!
 //! The simulator's segments have no bytes. So packets are kept here from when they enter the stream
 //! until their last byte has come out of it. Its two ends may run on two threads. That changes no

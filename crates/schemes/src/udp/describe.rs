@@ -1,4 +1,4 @@
-//! What datagrams at a constant rate say of themselves.
+//! Description of datagrams at a constant rate: title, costs, gauges.
 
 use crate::describe::Description;
 
@@ -6,7 +6,7 @@ use crate::describe::Description;
 pub fn udp() -> Description {
     Description {
         title: "UDP",
-        summary: "Datagrams at a constant rate: traffic that does not listen to the network.",
+        summary: "Datagrams at a constant rate: unresponsive traffic.",
         source: "RFC 768",
         hosts: "UDP",
         reads: &["rate"],

@@ -1,5 +1,4 @@
-//! Datagrams at a constant bit rate: traffic that asks nothing of the network and does not listen
-//! to it.
+//! Datagrams at a constant bit rate: unresponsive traffic.
 //!
 //! The rate is that of the flow (`FlowSpec::rate`), else the parameter's. It counts IP bytes,
 //! headers included, so that a flow at a link's rate fills the link exactly; the last packet may be
@@ -28,8 +27,7 @@ const OVERHEAD: u32 = 28;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct UdpParams {
-    /// The rate of flows that name none. Our choice: a round number, so that a forgotten rate is
-    /// seen at once.
+    /// Default rate of flows. Our choice: a round number, so that a forgotten rate is obvious.
     pub rate: Rate,
     /// Size of a full packet, IP header included; the path's MTU if that is smaller. 1500 B is
     /// Ethernet's.

@@ -1,4 +1,4 @@
-//! What XCP says of itself.
+//! Description of XCP: title, costs, gauges.
 
 use super::header::SIZE;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
@@ -7,7 +7,7 @@ use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 pub fn xcp() -> Description {
     Description {
         title: "XCP",
-        summary: "Packets ask for a change of their flow's window; every port writes into them what it can allow.",
+        summary: "Packets request a change of their flow's window; each port lowers it to what it can allow.",
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
         hosts: "XCP",
         routers: "XCP",
@@ -18,9 +18,9 @@ pub fn xcp() -> Description {
                 .to_owned(),
         ],
         ports: vec![
-            Gauge::new("aggregate_feedback_bps", Unit::Bps, "By how much all traffic together is to change").symbol("φ"),
-            Gauge::new("shuffled_bps", Unit::Bps, "What is taken from some flows and given to others, for fairness").symbol("h"),
-            Gauge::new("persistent_queue_bytes", Unit::Bytes, "The queue that does not drain within a round trip")
+            Gauge::new("aggregate_feedback_bps", Unit::Bps, "Aggregate feedback").symbol("φ"),
+            Gauge::new("shuffled_bps", Unit::Bps, "Shuffled traffic: moved between flows for fairness").symbol("h"),
+            Gauge::new("persistent_queue_bytes", Unit::Bytes, "Persistent queue: its minimum over a round trip")
                 .symbol("Q"),
         ],
         look: Some(Look::new(Hue::Sky, Dash::Dot)),

@@ -1,9 +1,9 @@
-//! What Katabi, Handley and Rohrs print, in their order and with their symbols (SIGCOMM 2002, §3.3
+//! Equations of Katabi, Handley and Rohrs, in their order and with their symbols (SIGCOMM 2002, §3.3
 //! and §3.5).
 //!
-//! Rates are in bytes per second, queues and sizes in bytes, times in seconds. The paper reckons φ,
-//! h and feedback in bytes per control interval, and windows in bytes; here both are per second, as
-//! in draft-falk-xcp-spec-03 (cwnd = throughput × rtt).
+//! Rates are in bytes per second, queues and sizes in bytes, times in seconds. The paper has φ, h and feedback in
+//! bytes per control interval, and windows in bytes; here both are per second, as in draft-falk-xcp-spec-03 (cwnd =
+//! throughput × rtt).
 
 /// α, β and γ.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,4 @@
-//! What XCP's packets carry: four numbers of four bytes.
+//! XCP's header: four numbers of four bytes.
 
 use midpath_core::packet::{Header, Packet, shim_size};
 

@@ -1,4 +1,4 @@
-//! The parameters of XCP. Each names where its default comes from.
+//! Parameters of XCP, each with the origin of its default.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ pub struct XcpParams {
     /// feedback.
     #[serde(flatten)]
     pub tcp: TcpParams,
-    /// How much of the spare capacity is given out per control interval (§3.5.1, §4).
+    /// Share of spare capacity allocated per control interval (§3.5.1, §4).
     pub alpha: f64,
-    /// How much of the persistent queue is drained per control interval (§3.5.1, §4).
+    /// Share of the persistent queue drained per control interval (§3.5.1, §4).
     pub beta: f64,
-    /// Share of the traffic that is moved from flow to flow per control interval (§3.5.2).
+    /// Share of traffic shuffled per control interval (§3.5.2).
     pub gamma: f64,
-    /// Control interval before any packet has told a round trip, and after one without packets.
+    /// Control interval before any reported RTT, and after an interval without packets.
     pub initial_interval: Time,
-    /// Shortest control interval; the persistent queue is judged over two of these at least.
+    /// Minimum control interval; the persistent queue is measured over at least two of these.
     pub min_interval: Time,
 }
 

@@ -1,9 +1,9 @@
 //! A port's two controllers, and the feedback that they write into packets. The equations are in
 //! `equations.rs`.
 //!
-//! A timetable port has no timer. The control intervals that have ended are worked off when the
-//! next packet arrives; the results are read by packets only, so none sees the difference. "L n"
-//! are the lines of the pseudocode in the draft, as the authors' later simulator numbers them.
+//! A timetable port has no timer. Ended control intervals are processed when the next packet arrives; only packets
+//! read the results, so they are the same. "L n" are the lines of the pseudocode in the draft, as the authors' later
+//! simulator numbers them.
 
 use midpath_core::packet::Packet;
 use midpath_core::queue::{Aqm, Bound, Discipline, Limit, Queue, Verdict, View};

@@ -1,4 +1,4 @@
-//! The links of a node that bring something before its horizon, first to arrive first.
+//! Heap of a node's links with an arrival before its horizon, earliest first.
 
 use midpath_core::units::Time;
 

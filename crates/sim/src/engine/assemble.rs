@@ -1,4 +1,4 @@
-//! From a network to an engine: who runs where, what leads to what, who can reach whom how soon.
+//! Builds an engine from a network: assignment of nodes, wiring, lookahead.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What chance does to packets on a wire: loss in bursts, and jitter.
+//! Random effects on a wire: bursty loss and jitter.
 
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;

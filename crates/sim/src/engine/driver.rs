@@ -1,5 +1,4 @@
-//! The driver of a node while it runs: what the node sends gets its place on a wire, and what
-//! becomes of packets is counted.
+//! The driver of a running node: puts its packets on wires, and counts their fates.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,6 +1,5 @@
-//! The three loops that give a node what happens to it: packets that arrive, and times at which it
-//! wished to be woken. They differ in how they find the next arrival. When each runs, and what holds
-//! them equal, is in `crates/sim/src/engine/README.md`.
+//! The three event loops of a node: they deliver arrivals and timers, and differ in how they find the next arrival.
+//! When each runs, and how equality is tested: `crates/sim/src/engine/README.md`.
 
 use midpath_core::node::{Node, Woken};
 use midpath_core::packet::{Pool, PortId};

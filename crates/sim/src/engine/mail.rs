@@ -1,4 +1,4 @@
-//! What a part hands to others.
+//! Messages between parts.
 
 use midpath_core::packet::{Packet, Pkt, Pool};
 use midpath_core::units::Time;

@@ -1,4 +1,4 @@
-//! What an engine runs, as it is handed over.
+//! Input of an engine.
 
 use std::sync::Arc;
 

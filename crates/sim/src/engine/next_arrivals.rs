@@ -1,5 +1,4 @@
-//! When the next packet on each link arrives, and how a node with many links finds the few that
-//! bring something.
+//! Next arrival per link, and how a node with many links finds the active ones.
 
 use std::ops::Range;
 

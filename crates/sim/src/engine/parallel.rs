@@ -1,4 +1,4 @@
-//! How a run goes on: what is to be done next, by one part or by several.
+//! Main loop of a run, with one part or several.
 
 mod crew;
 mod pace;

@@ -1,5 +1,4 @@
-//! A part of the network that one thread runs: its nodes, the rings of the links that lead to them,
-//! and their packets.
+//! A part of the network that one thread runs: its nodes, the rings of their incoming links, and their packets.
 
 mod prefetch;
 

@@ -1,5 +1,4 @@
-//! Which nodes a thread runs: parts of equal weight with few links between them, cut where delays
-//! are long.
+//! Partitioning of nodes: parts of equal weight with few links between them, cut at long delays.
 
 mod trees;
 

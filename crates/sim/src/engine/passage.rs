@@ -1,4 +1,4 @@
-//! One direction of a link without an engine around it, for drivers that have clocks of their own.
+//! One direction of a link without an engine, for drivers with their own clock.
 
 use midpath_core::node::Line;
 use midpath_core::roles::Transmitter;

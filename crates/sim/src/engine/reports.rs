@@ -1,4 +1,4 @@
-//! What flows' ends have reported, both ends as one, by flow.
+//! Reports of flows' ends, merged by flow.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,4 @@
-//! Packets on wires: for each link a ring of them, first to arrive first, and how a node finds its
-//! next one.
+//! Packets on wires: a ring per link in order of arrival, and lookup of a node's next packet.
 
 use midpath_core::cache::fetch;
 use midpath_core::fifo::Fifo;

@@ -1,9 +1,8 @@
 //! Which node runs next: a calendar of nodes (not of events), one entry per node and bucket.
 //!
-//! A node that runs at bucket `[b, b + width)` may take everything that happens to it before
-//! `b + lookahead`, where its lookahead is the smallest delay of the links that lead to it: nothing
-//! that has not happened yet can reach it sooner. So an entry pays for a whole batch of packets,
-//! and packets themselves are never sorted: they wait in the ring of their link, in order.
+//! A node that runs at bucket `[b, b + width)` may process all its events before `b + lookahead`, where the
+//! lookahead is the smallest delay of its incoming links: no later event can reach it sooner. So one entry covers a
+//! batch of packets, and packets are never sorted: they are in order in the ring of their link.
 
 mod width;
 

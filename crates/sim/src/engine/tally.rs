@@ -1,4 +1,4 @@
-//! What a part counts.
+//! Counters of a part.
 
 use midpath_core::units::Time;
 

@@ -1,7 +1,7 @@
 //! A bounded record of what happens to packets and flows: one per part, joined when the run is over.
 //!
-//! What is recorded does not depend on the number of parts. An event's name is its node and its number
-//! among those of that node, and of all events the first are kept, by time and name.
+//! The record does not depend on the number of parts: an event's id is its node and its number at that node, and the
+//! first events by time and id are kept.
 
 mod event;
 mod record;

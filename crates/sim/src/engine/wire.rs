@@ -1,4 +1,4 @@
-//! Links as the engine sees them: one direction each, with what can happen to a packet on the way.
+//! Links as the engine sees them: one direction each, with loss, corruption and jitter.
 
 use midpath_core::node::Line;
 use midpath_core::rng::{Stream, unit};

@@ -1,5 +1,4 @@
-//! What a run's mean completion time cannot be below: [`completion_bound`] over the flows that it
-//! completed.
+//! Lower bound of a run's mean completion time: [`completion_bound`] over its completed flows.
 
 use midpath_core::units::Time;
 use midpath_ideal::{BoundFlow, Crossing, completion_bound};

@@ -1,4 +1,4 @@
-//! What a link could have sent: the integral of its rate over time.
+//! Capacity of a link: the integral of its rate over time.
 
 use midpath_core::units::Time;
 use midpath_ideal::Speed;

@@ -1,5 +1,4 @@
-//! What a scenario asks for and a run did not show: a result without it looks the same, and would
-//! be taken for one with it.
+//! Warnings about settings without effect in a run: the result would be the same without them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ pub fn without_effect(setup: &Setup, ports: &[PortRow]) -> Vec<Warning> {
     let faults = setup.scenario.fault.iter().enumerate().filter_map(|(i, spec)| idle_fault(setup, ports, i, spec));
     let varied = setup.scenario.vary.iter().enumerate().filter_map(|(i, spec)| {
         let [a, b] = &spec.link;
-        is_idle(setup, ports, a, b).then(|| format!("vary[{i}] changes nothing: no packet was to cross {a}–{b}"))
+        is_idle(setup, ports, a, b).then(|| format!("vary[{i}] changes nothing: no packet crosses {a}–{b}"))
     });
     let (aqms, loads) = (idle_aqms(setup, ports), loads_elsewhere(setup));
     faults.chain(varied).chain(aqms).chain(loads).map(Warning::of_run).collect()
@@ -74,10 +73,10 @@ fn idle_fault(setup: &Setup, ports: &[PortRow], i: usize, spec: &FaultSpec) -> O
         let node = setup.topology.find(name)?;
         let at = |row: &PortRow| row.place.0 as usize == node || row.place.2 as usize == node;
         let idle = !ports.iter().any(|row| at(row) && has_seen(row));
-        return idle.then(|| format!("fault[{i}] changes nothing: no packet was to cross {name}"));
+        return idle.then(|| format!("fault[{i}] changes nothing: no packet crosses {name}"));
     }
     let [a, b] = spec.link.as_ref()?;
-    is_idle(setup, ports, a, b).then(|| format!("fault[{i}] changes nothing: no packet was to cross {a}–{b}"))
+    is_idle(setup, ports, a, b).then(|| format!("fault[{i}] changes nothing: no packet crosses {a}–{b}"))
 }
 
 /// Whether nothing came to any link between two nodes, and no flow's way at the beginning led
@@ -114,7 +113,7 @@ fn idle_aqms(setup: &Setup, ports: &[PortRow]) -> Vec<String> {
         }
     }
     let idle = chosen.into_iter().filter(|(_, count)| *count == 0);
-    idle.map(|(aqm, _)| format!("{aqm} marked and dropped nothing: figures are those of plain queues")).collect()
+    idle.map(|(aqm, _)| format!("{aqm} marked and dropped nothing: results are those of plain queues")).collect()
 }
 
 /// Workloads whose load is a share of a link that less than half of it crosses.

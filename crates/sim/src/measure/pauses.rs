@@ -1,4 +1,4 @@
-//! Who paused whom, for how long, and which ports wait for each other for ever.
+//! Pauses by port and duration, and deadlocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +122,7 @@ impl Pauses {
         let rows = self.rows.iter().filter(|row| row.account.refused > 0);
         let links = rows.map(|row| link_name(setup, (row.place.0, row.place.1, row.class))).collect();
         let refused = self.refused();
-        (refused > 0).then(|| Warning::new("", lost(refused, "PFC, for want of headroom"), links))
+        (refused > 0).then(|| Warning::new("", lost(refused, "PFC (insufficient headroom)"), links))
     }
 
     fn refused(&self) -> u64 {
@@ -144,7 +144,7 @@ impl Pauses {
             by("a full queue of the ports' scheme", self.refused(), |row| row.counters.drops_queue),
             by("an AQM of the ports' scheme", 0, |row| row.counters.drops_aqm),
             by("faults", 0, |row| row.counters.drops_fault + row.cut),
-            by("a rule of the ports' scheme, or the MTU", 0, |row| row.counters.drops_policy),
+            by("another rule of the ports' scheme, or the MTU", 0, |row| row.counters.drops_policy),
         ];
         all.into_iter().flatten().collect()
     }
@@ -159,7 +159,7 @@ impl Pauses {
             n => format!("; {n} more wait for these"),
         };
         let message = format!(
-            "deadlock: {}>{} wait for each other{since}, each paused by the next, and never send again{more}",
+            "deadlock: {}>{} pause each other in a cycle{since} and never send again{more}",
             links.iter().filter_map(|link| link.split('>').next()).collect::<Vec<_>>().join(">"),
             links[0].split('>').next().unwrap_or_default()
         );
@@ -239,8 +239,8 @@ fn short_headroom(setup: &Setup) -> Option<Warning> {
     let short: Vec<_> = all.filter(|(_, _, at)| at.at.headroom < at.needs).collect();
     let most = short.iter().map(|(_, _, at)| at.needs).max()?;
     let message = format!(
-        "pfc.headroom is {given}, and up to {} can come in after a pause, by rates, delays and largest packets: packets can be lost for \
-         want of room",
+        "pfc.headroom is {given}, but up to {} can arrive after a pause, by rates, delays and largest packets: \
+            packets can be lost",
         Bytes(most)
     );
     Some(Warning::new("", message, short.iter().map(|(n, port, _)| link_name(setup, (*n, *port, 0))).collect()))
@@ -249,8 +249,8 @@ fn short_headroom(setup: &Setup) -> Option<Warning> {
 /// Changes that headroom is not worked out for.
 fn changes(setup: &Setup) -> Option<Warning> {
     let changes = !setup.scenario.fault.is_empty() || !setup.scenario.vary.is_empty();
-    let message = "headroom is by rates and delays at the beginning: what `[[fault]]` and `[[vary]]` change can lose packets for want \
-                   of room";
+    let message = "headroom is computed from initial rates and delays: changes by `[[fault]]` and `[[vary]]` \
+        can cause loss";
     changes.then(|| Warning::of_run(message.to_owned()))
 }
 

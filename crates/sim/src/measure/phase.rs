@@ -1,11 +1,10 @@
-//! Phase effects (Floyd and Jacobson, 1992): where nothing is random, which of several flows a full
-//! queue hits can depend on less than a packet's time, and be the same one for ever.
+//! Phase effects (Floyd and Jacobson, 1992): without randomness, which flow a full queue drops can depend on less
+//! than a packet time, and always be the same one.
 //!
-//! Flows are alike if they have one scheme, weight and budget, start within a round trip of each
-//! other, go on to the end of the run, and their unloaded round trips differ by no more than a
-//! packet's time at the link that drops or marks most on their way. Nothing but a part of a packet's
-//! time tells them apart. So where alike flows have that link for themselves, its queue goes by what
-//! waits alone, and no chance is on their way, their shares can differ for no other reason.
+//! Flows are alike if they have the same scheme, weight and budget, start within a round trip of each other, last to
+//! the end of the run, and their unloaded round trips differ by at most a packet time at the link that drops or
+//! marks most on their path. If alike flows have that link to themselves, its queue decides by occupancy alone, and
+//! no randomness is on their path, then only phase effects can make their shares differ.
 
 use std::collections::BTreeMap;
 
@@ -149,9 +148,9 @@ fn warning(
     }
     let (least, most) = flows.iter().fold((f64::MAX, 0f64), |(a, b), f| (a.min(f.row.goodput), b.max(f.row.goodput)));
     let message = format!(
-        "phase effects: {} are alike to less than a packet's time, and got from {:.3} to {:.3} Mbps (Jain's index \
-         {jain:.2}); which of them a full queue hits depends on such times alone. `host_jitter = \"{} us\"` shows what \
-         shares they have without that",
+        "phase effects: {} differ by less than a packet time, and got from {:.3} to {:.3} Mbps (Jain's index \
+            {jain:.2}); such timing alone decides which flow a full queue drops. `host_jitter = \"{} us\"` \
+            removes this",
         names(setup, flows),
         least / 1e6,
         most / 1e6,

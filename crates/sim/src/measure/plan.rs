@@ -1,4 +1,4 @@
-//! What a run is to record, and where: read from the scenario, before anything runs.
+//! What a run records, and where: read from the scenario before the run.
 
 use std::collections::BTreeMap;
 

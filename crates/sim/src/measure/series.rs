@@ -1,5 +1,4 @@
-//! Time series of bounded size: when one is full, neighbouring points are joined and the interval
-//! doubles.
+//! Time series of bounded size: when one is full, neighbouring points are merged and the interval doubles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a first run finds for a trace of a second one.
+//! Trace targets that a first run finds for a second one.
 
 use std::cmp::Reverse;
 

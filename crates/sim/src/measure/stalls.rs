@@ -1,16 +1,15 @@
-//! A stall: a link is used next to nothing although flows have data for it, and nothing but their
-//! scheme keeps them from sending.
+//! A stall: a link is almost unused although flows have data for it, and only their scheme keeps them from sending.
 //!
-//! A flow is held up by its scheme alone from one look of the watch to the next, if
+//! A flow is held up by its scheme alone between two samples of the watch, if
 //!
 //! - it had data to send all the time;
-//! - it got next to nothing of its path's rate, by whatever way;
-//! - no link of its path, there and back, was used more than that: so it waits for no other link;
-//! - its receiver's window, its own rate and losses by chance would have let it have more;
+//! - it got almost nothing of its path's rate, on any path;
+//! - no link of its path, in both directions, was used more: so it waits for no other link;
+//! - its receiver's window, its own rate and random loss would have allowed more;
 //! - no fault and no step of a schedule covers that time on its path;
-//! - it was no retransmission timeout that it waited for, as far as one can be that long.
+//! - it did not wait for a retransmission timeout, as far as one can last that long.
 //!
-//! The link that is named is the slowest of its path.
+//! The warning names the slowest link of the path.
 
 use std::collections::BTreeMap;
 
@@ -219,8 +218,8 @@ fn said(setup: &Setup, found: BTreeMap<(&str, (NodeId, PortId)), Stall>) -> Vec<
         let names = stalls.iter().map(|((node, port), _)| port_name(setup, node.0 as usize, usize::from(port.0)));
         let flows = if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") };
         let message = format!(
-            "a stall: {:.1} % used from {} to {} ({round_trips} round trips), while {flows} had data to send, and no fault, \
-             no other link and no receiver's window held them up",
+            "a stall: {:.1} % used from {} to {} ({round_trips} round trips), while {flows} had data to send, \
+                not limited by a fault, another link or a receiver's window",
             100.0 * used,
             seconds(from),
             seconds(to)

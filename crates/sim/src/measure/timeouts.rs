@@ -5,7 +5,7 @@
 //!
 //! - `timeouts` × `min_rto`, or one `min_rto` where that is longer than its completion time, is at least half of that
 //!   time, and no more: a retransmission timer runs for `min_rto` at least, and only while nothing is acknowledged;
-//! - `min_rto` is at least [`DECIDES`] times its round trip: by RFC 6298's (2.3) alone its timer were shorter.
+//! - `min_rto` is at least [`DECIDES`] times its round trip: by RFC 6298 (2.3) alone its timer would be shorter.
 //!
 //! The run warns if at least half of the tail is explained, and so the percentile itself.
 
@@ -33,8 +33,8 @@ pub fn timeouts(setup: &Setup, rows: &FlowRows<'_>) -> Vec<Warning> {
     let warning = |scheme: &str| {
         let least = setup.min_rto(scheme).unwrap_or_default();
         let message = format!(
-            "timeouts explain the tail: of the slowest percent of flows, by slowdown, half or more waited half of their time for \
-             timers of `min_rto` ({least}) or longer; a shorter one changes it"
+            "timeouts explain the tail: of the slowest percent of flows, by slowdown, at least half spent half \
+                of their time waiting for timers of `min_rto` ({least}) or longer; a shorter `min_rto` changes it"
         );
         Warning::new(scheme, message, Vec::new())
     };

@@ -68,7 +68,7 @@ impl Traced {
         let last = self.events.last().map(|e| e.at);
         match last {
             None => Some(Warning::of_run(
-                "trace: nothing was recorded; nothing happened there, then, to these flows".to_owned(),
+                "trace: nothing was recorded: no event of these flows at these nodes and times".to_owned(),
             )),
             Some(last) if self.left_out > 0 => Some(Warning::of_run(format!(
                 "trace: {} events after {last} did not fit; give it more `events`, or less to record",
@@ -130,7 +130,7 @@ impl PacketNumbers {
 /// What is to be known where the fluid model was to be traced.
 pub fn untraced_ideal(setup: &Setup) -> Option<Warning> {
     let asked = setup.scenario.trace.is_some() && setup.scenario.scheme == IDEAL;
-    asked.then(|| Warning::of_run("trace: the ideal has no packets, so nothing was recorded".to_owned()))
+    asked.then(|| Warning::of_run("trace: nothing was recorded: the ideal has no packets".to_owned()))
 }
 
 /// A number for each of what is known by a node and its number there.

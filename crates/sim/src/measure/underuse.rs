@@ -1,19 +1,19 @@
-//! Flows that had data all the time and left more than half of each link of their paths unused, where max-min fairness
-//! fills one of them.
+//! Flows that always had data but used less than half of each link of their paths, while max-min fairness fills one
+//! of them.
 //!
-//! The rule, by the rows of flows and ports alone. A flow counts if
+//! The rule uses only the rows of flows and ports. A flow counts if
 //!
-//! - it had data for [`ROUND_TRIPS`] of its round trips or more, no rate of its own, and no object that others send, too;
+//! - it had data for [`ROUND_TRIPS`] of its round trips or more, no rate of its own, and no object with other senders;
 //! - it got less than half of its path's rate, so it took no other path either;
 //! - each link of its path, there and back, sent in the whole run less than half of what it could have sent while the
-//!   flow was there. So that is a bound on each link's use then, and a full access link clears its flows;
+//!   flow was there. This bounds each link's use then, so a full access link excludes its flows;
 //! - waiting for `min_rto` does not explain it (`timeouts`), if it has a size;
-//! - its scheme has no stall in the run, which says more;
+//! - its scheme has no stall in the run, which is the more specific warning;
 //! - no link of its path changes, no pause and no tunnel is in the run: a path's links may then be idle in turn.
 //!
-//! The run warns where half or more of a scheme's flows that had data that long count: one that left slow start early says
-//! little of its scheme. Each flow of a max-min fair allocation has a link on its path that is full. If its receiver's window
-//! or losses by chance allow no more, the run says so.
+//! The run warns if at least half of a scheme's flows with data for that long count, as a single flow that left slow
+//! start early says little. In a max-min fair allocation each flow has a full link on its path. If its receiver's
+//! window or random loss limits it, the warning says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,10 +100,10 @@ impl Underuse {
     fn warning(self, setup: &Setup, scheme: &str, bounded: bool) -> Warning {
         let Underuse { flows, used, round_trips, busiest } = self;
         let flows = if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") };
-        let why = if bounded { "; a receiver's window or losses by chance allow no more" } else { "" };
+        let why = if bounded { "; limited by a receiver's window or random loss" } else { "" };
         let message = format!(
-            "under half of the ideal: {flows} had data for {round_trips} round trips or more, and no link of their paths was used \
-             above {:.1} %, where max-min fairness fills one of each{why}",
+            "under half of the ideal: {flows} had data for {round_trips} round trips or more, but no link on \
+                their paths was used above {:.1} %; max-min fairness would fill one{why}",
             100.0 * used
         );
         Warning::new(scheme, message, busiest.into_iter().map(|(n, p)| port_name(setup, n, p.into())).collect())

@@ -1,4 +1,4 @@
-//! Schemes that need marks, over queues that do not mark: their flows hear of congestion when packets are lost.
+//! Schemes that need marks over queues that do not mark: their flows notice congestion only by loss.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ pub fn unmarked(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow]) -> Vec<Wa
     setup.needing_marks().filter_map(|scheme| of_scheme(setup, rows, ports, scheme)).collect()
 }
 
-/// Said if no packet of the scheme's flows was marked, and no port of their paths can mark, or full queues there dropped
-/// packets.
+/// Said if no packet of the scheme's flows was marked, and no port of their paths can mark, or full queues there
+/// dropped packets.
 fn of_scheme(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], scheme: &str) -> Option<Warning> {
     let own = rows.iter().enumerate().filter(|(i, row)| row.report.sent > 0 && setup.scheme_of(*i) == scheme);
     if own.clone().any(|(_, row)| row.fate.marked > 0) {
@@ -36,8 +36,8 @@ fn of_scheme(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], scheme: &str
         return None;
     }
     let message = format!(
-        "no queue marked a packet of its flows ({}), and it needs marks: routers have \"{}\" by default, where `scheme = \"{scheme}\"` and \
-         `[queue]` names no AQM",
+        "no queue marked a packet of its flows ({}), and it needs marks: routers run \"{}\" by default if \
+            `scheme = \"{scheme}\"` and `[queue]` names no AQM",
         flows.len(),
         setup.description(scheme)?.aqm?
     );

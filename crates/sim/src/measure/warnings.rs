@@ -1,5 +1,4 @@
-//! What a run's user should know beside its figures: each sentence once, with the ports that it is
-//! about.
+//! Warnings of a run: each once, with its ports.
 
 use std::collections::BTreeMap;
 
@@ -97,15 +96,15 @@ fn of_schemes(setup: &Setup, engine: &Engine) -> Vec<Warning> {
 /// What schemes say, and whether packets had no way.
 pub fn of_run(setup: &Setup, engine: &Engine) -> Vec<Warning> {
     let lost = engine.tally().no_route;
-    let message = || format!("{lost} packets had no way to their destination, and were dropped");
+    let message = || format!("{lost} packets had no route to their destination and were dropped");
     let no_route = (lost > 0).then(|| Warning::of_run(message()));
     no_route.into_iter().chain(of_schemes(setup, engine)).collect()
 }
 
 /// The ideal knows of links that are down, and of no other paths.
 pub fn rerouted_ideal(setup: &Setup) -> Option<Warning> {
-    let message = "the ideal's flows keep to their paths at the beginning and stand still while a link there is down: it does not follow \
-                   `[routing] reconverge`, and is no bound here";
+    let message = "the ideal's flows keep their initial paths and stall while a link there is down: it ignores \
+        `[routing] reconverge`, and is no bound here";
     setup.reroutes().next().map(|_| Warning::of_run(message.to_owned()))
 }
 
@@ -127,7 +126,8 @@ fn idle_stubs(setup: &Setup) -> Option<Warning> {
         more => format!("`{first}` and {more} more became hosts, as nodes with one link do"),
     };
     Some(Warning::of_run(format!(
-        "{which}, and no flow begins or ends there; for a router write nodes = [{{ name = \"{first}\", kind = \"router\" }}]"
+        "{which}, but no flow begins or ends there; for a router write nodes = [{{ name = \"{first}\", kind = \
+            \"router\" }}]"
     )))
 }
 
@@ -140,7 +140,7 @@ fn small_queues(setup: &Setup) -> Option<Warning> {
     let small = setup.too_small();
     let room = small.iter().map(|(_, room)| *room).min()?;
     let ports = small.iter().map(|((n, p), _)| port_name(setup, *n, *p)).collect();
-    let message = format!("no full packet can wait here: the queue has room for {room}");
+    let message = format!("the queue cannot hold a full packet: its limit is {room}");
     Some(Warning { scheme: String::new(), message, ports })
 }
 
@@ -149,7 +149,7 @@ fn late_faults(setup: &Setup) -> Option<Warning> {
     let stop = setup.scenario.stop?;
     let late = |(i, fault): (usize, &FaultSpec)| (fault.at >= stop).then(|| format!("fault[{i}] at {}", fault.at));
     let late: Vec<_> = setup.scenario.fault.iter().enumerate().filter_map(late).collect();
-    let message = || format!("{} never happens: the run's `stop` is {stop}", late.join(", "));
+    let message = || format!("{} never happens: the run stops at {stop}", late.join(", "));
     (!late.is_empty()).then(|| Warning::of_run(message()))
 }
 
@@ -157,7 +157,8 @@ fn late_faults(setup: &Setup) -> Option<Warning> {
 fn overload(setup: &Setup) -> Option<Warning> {
     let (port, times) = setup.most_offered()?;
     let message = format!(
-        "offered {times:.1} times what it can carry until `stop`, on shortest paths: not all flows can end there, whatever the scheme"
+        "offered {times:.1} times its capacity until `stop`, on shortest paths: not all flows can end there, \
+            under any scheme"
     );
     let ports = vec![port_name(setup, port.0, port.1)];
     (times > 1.0).then_some(Warning { scheme: String::new(), message, ports })
@@ -172,7 +173,8 @@ fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warnin
     let (all, open) = (sized.count(), open.count() - never);
     let open = (open > 0).then(|| {
         format!(
-            "{open} of {all} flows did not end; AFCT, percentiles and slowdowns are over those that did, and flatter"
+            "{open} of {all} flows did not end; AFCT, percentiles and slowdowns cover only those that did, and \
+                look better than they are"
         )
     });
     let never = (never > 0).then(|| format!("{never} of {all} flows would start only after `stop`"));

@@ -1,6 +1,5 @@
-//! The watch for stalls while a run is under way: which ports send next to nothing, and which flows
-//! get more than that, from look to look. Counters that exist are read, so packets cost nothing
-//! more. What it means is worked out when the run is over (`stalls`).
+//! The watch for stalls during a run: ports that send almost nothing, and flows that get more, sample by sample. It
+//! reads existing counters, so packets cost no more. `stalls` evaluates it after the run.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What a run may be called beside a scheme's name: a transport over a network, over queues, or both:
-//! `cubic+rpm`, `cubic@fq_codel`, `dctcp+rpm@pie`. A name is a column of each table that compares runs, so this
-//! is the one place that knows what it asks for.
+//! Composite scheme names: a transport over a network, over queues, or both:
+//! `cubic+rpm`, `cubic@fq_codel`, `dctcp+rpm@pie`. A name is a column in every table that compares runs; only this
+//! file interprets it.
 
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
@@ -57,7 +57,7 @@ fn halves(name: &str, at: char) -> (&str, Option<&str>) {
 fn everywhere(scenario: &Scenario, scheme: &str, transport: &str, network: &str) -> Result<DeploySpec, SpecError> {
     if !scenario.deploy.is_empty() {
         let message = format!(
-            "`{scheme}` says what the network runs, and so does [[deploy]]: write `{transport}` and rows for `{network}`"
+            "both `{scheme}` and [[deploy]] define what the network runs: write `{transport}` and rows for `{network}`"
         );
         return Err(SpecError::new("scheme", message));
     }
@@ -80,7 +80,7 @@ fn queue_named(scenario: &Scenario, called: &str, name: &str) -> Result<QueueTab
     table.limit = table.limit.or(scenario.queue.limit);
     match table.build() {
         Ok(_) => Ok(table),
-        Err(e) => Err(SpecError::new("scheme", format!("`{called}`: {e}; [queues.{name}] can say more of it"))),
+        Err(e) => Err(SpecError::new("scheme", format!("`{called}`: {e}; [queues.{name}] can set its keys"))),
     }
 }
 
@@ -191,12 +191,12 @@ mod tests {
         );
         let step = refused("cubic@step");
         assert!(
-            step.contains("`cubic@step`: threshold: a step queue needs one") && step.contains("[queues.step]"),
+            step.contains("`cubic@step`: threshold: is required for a step queue") && step.contains("[queues.step]"),
             "{step}"
         );
-        assert!(refused("cubic@fq_dualpi2").contains("scheduler: means nothing to a dualpi2 queue"));
+        assert!(refused("cubic@fq_dualpi2").contains("scheduler: does not apply to a dualpi2 queue"));
         assert!(refused("cubic@").contains("there is no queue ``"));
         let wrong = split("cubic@pie", "[queue]\ntarget = \"1 ms\"").expect_err("of a drop-tail queue").to_string();
-        assert!(wrong.starts_with("queue.target: means nothing to a drop-tail queue"), "{wrong}");
+        assert!(wrong.starts_with("queue.target: does not apply to a drop-tail queue"), "{wrong}");
     }
 }

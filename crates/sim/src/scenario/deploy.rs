@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeploySpec {
-    /// Scheme; `none`: the scenario's queues and shortest paths; the run's unless said.
+    /// Scheme; `none`: the scenario's queues and shortest paths; default the run's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
     /// Nodes by name, class, `hosts`, `routers`, or prefix and `*`.
@@ -15,7 +15,7 @@ pub struct DeploySpec {
     /// Single ports. Without `nodes` and `ports` the row applies everywhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<String>,
-    /// Instance; rows with the same name belong to one; the scheme's unless said.
+    /// Instance; rows with the same name belong to one; default the scheme's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Parameters over `[schemes.NAME]`; in the first row of its name.

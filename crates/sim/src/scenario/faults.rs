@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// The link fails, until `until` or for good. The packet in transmission is lost; propagating
-    /// ones arrive.
+    /// The link fails, until `until` or for good. The packet in transmission is lost; propagating ones arrive,
+    /// queued ones wait.
     LinkDown,
     /// The link recovers.
     LinkUp,
@@ -67,11 +67,11 @@ impl FaultSpec {
             if needed.contains(&key) && !given {
                 return Err(SpecError::new(
                     key,
-                    format!("is needed here; this fault takes at, kind, {}", needed.join(", ")),
+                    format!("is required; this fault takes at, kind, {}", needed.join(", ")),
                 ));
             }
             if given && !needed.contains(&key) && !optional.contains(&key) {
-                return Err(SpecError::new(key, "means nothing to this kind of fault"));
+                return Err(SpecError::new(key, "does not apply to this kind of fault"));
             }
         }
         if self.rate.is_some_and(|r| r == Rate::ZERO) {

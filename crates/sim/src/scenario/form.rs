@@ -1,4 +1,4 @@
-//! All that is wrong with a scenario's form: [`super::parse`] stops at the first.
+//! All errors in a scenario's form; [`super::parse`] stops at the first.
 
 use super::{ScenarioError, lines, parse};
 

@@ -1,4 +1,4 @@
-//! From a key's path to its line, and back.
+//! Maps a key's path to its line, and back.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -35,11 +35,11 @@ impl TrafficClass {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcSpec {
-    /// Classes with their own queue, in order of service: `["all"]` unless said, `["ect",
+    /// Classes with their own queue, in order of service: default `["all"]`, `["ect",
     /// "not-ect"]` or `["not-ect", "ect"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TrafficClass>,
-    /// Lossless, pausable classes; others have the queue's `limit`; all unless said.
+    /// Lossless, pausable classes; others have the queue's `limit`; default all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lossless: Vec<TrafficClass>,
     /// Rate shares of `classes`; default: strict priority in their order.
@@ -53,8 +53,8 @@ pub struct PfcSpec {
     /// `buffer` less headroom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Bytes below which the neighbour resumes; two of the link's largest packets less than `xoff`
-    /// unless said (Zhu et al., 2015).
+    /// Bytes below which the neighbour resumes; default two of the link's largest packets less than `xoff` (Zhu et
+    /// al., 2015).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
     /// Room above `xoff` per port and class; default: enough for no loss.
@@ -95,7 +95,7 @@ impl PfcSpec {
             [TrafficClass::All] | [TrafficClass::Ect, TrafficClass::NotEct] | [TrafficClass::NotEct, TrafficClass::Ect]
         ) {
             let message =
-                "each packet is of one class: write [\"all\"], [\"ect\", \"not-ect\"] or [\"not-ect\", \"ect\"]";
+                "each packet must be in one class: write [\"all\"], [\"ect\", \"not-ect\"] or [\"not-ect\", \"ect\"]";
             return Err(SpecError::new("classes", message));
         }
         if let Some((i, class)) = self.lossless.iter().enumerate().find(|(_, class)| !classes.contains(class)) {
@@ -105,7 +105,7 @@ impl PfcSpec {
         }
         if !self.weights.is_empty() && (classes.len() == 1 || self.weights.len() != classes.len()) {
             let message = match classes.len() {
-                1 => "mean nothing to one class".to_owned(),
+                1 => "do not apply to one class".to_owned(),
                 n => format!("has {}; there are {n} classes", self.weights.len()),
             };
             return Err(SpecError::new("weights", message));
@@ -144,10 +144,10 @@ mod tests {
         }
         for (text, part) in [
             ("lossless = [\"ect\"]", "lossless[0]: no queue has the class `ect`; `classes` are all"),
-            ("classes = [\"ect\"]", "classes: each packet is of one class"),
-            ("classes = [\"ect\", \"ect\"]", "classes: each packet is of one class"),
+            ("classes = [\"ect\"]", "classes: each packet must be in one class"),
+            ("classes = [\"ect\", \"ect\"]", "classes: each packet must be in one class"),
             ("classes = [\"dscp-3\"]", "unknown variant `dscp-3`"),
-            ("weights = [1]", "weights: mean nothing to one class"),
+            ("weights = [1]", "weights: do not apply to one class"),
             ("classes = [\"ect\", \"not-ect\"]\nweights = [1]", "weights: has 1; there are 2 classes"),
             ("classes = [\"ect\", \"not-ect\"]\nweights = [1, 0]", "weights[1]: must be from 1 to 1000"),
             ("xoff = \"0 B\"", "xoff: must be above zero"),

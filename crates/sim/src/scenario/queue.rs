@@ -104,65 +104,65 @@ impl QueueKind {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueTable {
-    /// AQM; `drop-tail` unless said.
+    /// AQM; default `drop-tail`.
     pub kind: QueueKind,
-    /// Scheduler; `fifo` unless said.
+    /// Scheduler; default `fifo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
-    /// `step`, `delay-step`, `red`, `pie`, `codel`: signal to senders; `ce` unless said.
+    /// `step`, `delay-step`, `red`, `pie`, `codel`: signal to senders; default `ce`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
-    /// Queue limit, without the packet in transmission; 50 ms of the port's rate unless said.
+    /// Queue limit, without the packet in transmission; default 50 ms of the port's rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// `step`: marking threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Limit>,
-    /// `red`: average below which none is; a quarter of the limit unless said.
+    /// `red`: average below which none is; default a quarter of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
-    /// `red`: average above which all packets are selected (with `gentle`: twice this); three times
-    /// `min` unless said.
+    /// `red`: average above which all packets are selected (with `gentle`: twice this); default three times
+    /// `min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Limit>,
-    /// `red`: probability at `max`; 10 % unless said.
+    /// `red`: probability at `max`; default 10 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_p: Option<Ratio>,
-    /// `red`: averaging weight; 0.002 unless said.
+    /// `red`: averaging weight; default 0.002.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Ratio>,
-    /// `red`: raise the probability to 1 between `max` and twice `max`; true unless said.
+    /// `red`: raise the probability to 1 between `max` and twice `max`; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`, `delay-step`, `pie`, `dualpi2`: target delay; 5 ms unless said, 15 ms for `pie` and
+    /// `codel`, `delay-step`, `pie`, `dualpi2`: target delay; default 5 ms, 15 ms for `pie` and
     /// for the classic queue of `dualpi2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
-    /// `codel`, `dualpi2`: about the longest usual RTT (`RTT_max`); 100 ms unless said.
+    /// `codel`, `dualpi2`: about the longest usual RTT (`RTT_max`); default 100 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// `pie`: allowed burst (`MAX_BURST`); 150 ms unless said.
+    /// `pie`: allowed burst (`MAX_BURST`); default 150 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Time>,
-    /// `pie`: above this probability ECN packets are dropped, too (`mark_ecnth`); 10 % unless said.
+    /// `pie`: above this probability ECN packets are dropped, too (`mark_ecnth`); default 10 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_below: Option<Ratio>,
-    /// `pie`: evenly spaced marks (RFC 8033, §5.4); true unless said.
+    /// `pie`: evenly spaced marks (RFC 8033, §5.4); default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derandomize: Option<bool>,
-    /// `dualpi2`: coupling factor (`k`); 2 unless said.
+    /// `dualpi2`: coupling factor (`k`); default 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coupling: Option<f64>,
-    /// `dualpi2`: L4S marking threshold (`minTh`); 1 ms unless said.
+    /// `dualpi2`: L4S marking threshold (`minTh`); default 1 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Time>,
-    /// `dualpi2`: width of the ramp above `step` (`range`); 0 unless said.
+    /// `dualpi2`: width of the ramp above `step` (`range`); default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Time>,
-    /// `codel`: variant; `rfc8289` unless said.
+    /// `codel`: variant; default `rfc8289`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<CodelVariant>,
-    /// `drr`, `fq`: bytes per flow and round; 1500 B unless said.
+    /// `drr`, `fq`: bytes per flow and round; default 1500 B.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
 }
@@ -186,7 +186,7 @@ impl QueueTable {
         self.refuse_foreign_keys()?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         if [Limit::Packets(0), Limit::Bytes(0), Limit::Time(Time::ZERO)].contains(&limit) {
-            return Err(SpecError::new("limit", "a queue needs room: write \"100 packets\", \"100 kB\" or \"50 ms\""));
+            return Err(SpecError::new("limit", "must be above zero: write \"100 packets\", \"100 kB\" or \"50 ms\""));
         }
         let aqm = match self.kind {
             QueueKind::DropTail | QueueKind::Drr => AqmSpec::DropTail,
@@ -251,7 +251,7 @@ impl QueueTable {
             None => Ok(()),
             Some((key, _)) => {
                 let (name, keys) = (self.kind.name(), own.join(", "));
-                Err(SpecError::new(*key, format!("means nothing to a {name} queue; its keys are {keys}")))
+                Err(SpecError::new(*key, format!("does not apply to a {name} queue; its keys are {keys}")))
             }
         }
     }
@@ -259,13 +259,13 @@ impl QueueTable {
     fn threshold(&self, limit: Limit) -> Result<Limit, SpecError> {
         let threshold = self
             .threshold
-            .ok_or_else(|| SpecError::new("threshold", "a step queue needs one, such as \"65 packets\""))?;
+            .ok_or_else(|| SpecError::new("threshold", "is required for a step queue, such as \"65 packets\""))?;
         match (threshold, limit) {
             (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) if a > b => {}
             (Limit::Time(a), Limit::Time(b)) if a > b => {}
             _ => return Ok(threshold),
         }
-        Err(SpecError::new("threshold", format!("{threshold} are never reached; the queue's limit is {limit}")))
+        Err(SpecError::new("threshold", format!("{threshold} is never reached; the queue's limit is {limit}")))
     }
 
     fn red(&self, limit: Limit) -> Result<RedParams, SpecError> {
@@ -274,7 +274,7 @@ impl QueueTable {
         let ordered = match (min, max) {
             (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) => a < b,
             (Limit::Time(a), Limit::Time(b)) => a < b,
-            _ => return Err(SpecError::new("max", "`min` and `max` must be of one kind: bytes, packets or times")),
+            _ => return Err(SpecError::new("max", "`min` and `max` must both be bytes, packets or times")),
         };
         if !ordered {
             return Err(SpecError::new("max", format!("must be above `min`, which is {min}")));
@@ -324,7 +324,7 @@ impl QueueTable {
         };
         for (key, time, rfc) in [("target", params.target, "15 ms"), ("interval", params.rtt_max, "100 ms")] {
             if time < Time::from_us(1) {
-                return Err(SpecError::new(key, format!("must be 1 us at least; RFC 9332 has {rfc}")));
+                return Err(SpecError::new(key, format!("must be at least 1 us; RFC 9332 has {rfc}")));
             }
         }
         if !(params.coupling > 0.0 && params.coupling <= 100.0) {
@@ -345,7 +345,7 @@ impl QueueTable {
         match self.variant {
             Some(CodelVariant::DataPlane) if interval > CodelDataPlane::MAX_INTERVAL => {
                 let most = CodelDataPlane::MAX_INTERVAL;
-                Err(SpecError::new("interval", format!("must be at most {most}, for a switch's clock wraps")))
+                Err(SpecError::new("interval", format!("must be at most {most}, as the switch's clock wraps")))
             }
             Some(CodelVariant::DataPlane) => Ok(AqmSpec::CodelDataPlane(params)),
             Some(CodelVariant::Rfc8289) | None => Ok(AqmSpec::Codel(params)),
@@ -402,22 +402,22 @@ mod tests {
     #[test]
     fn a_key_of_another_queue_is_named() {
         let e = build("kind = \"codel\"\nthreshold = \"9 packets\"").unwrap_err();
-        assert!(e.contains("threshold: means nothing to a codel queue") && e.contains("target"), "{e}");
+        assert!(e.contains("threshold: does not apply to a codel queue") && e.contains("target"), "{e}");
         let e = build("kind = \"pie\"\ninterval = \"9 ms\"").unwrap_err();
-        assert!(e.contains("interval: means nothing to a pie queue") && e.contains("mark_below"), "{e}");
+        assert!(e.contains("interval: does not apply to a pie queue") && e.contains("mark_below"), "{e}");
         assert!(build("kind = \"pie\"\nmark_below = \"200 %\"").unwrap_err().contains("mark_below: must be between"));
         assert!(build("kind = \"pie\"\ntarget = \"0 ms\"").unwrap_err().contains("15 ms"));
         let e = build("kind = \"dualpi2\"\nscheduler = \"drr\"").unwrap_err();
-        assert!(e.contains("scheduler: means nothing to a dualpi2 queue"), "{e}");
+        assert!(e.contains("scheduler: does not apply to a dualpi2 queue"), "{e}");
         assert!(build("kind = \"dualpi2\"\ncoupling = 0.0").unwrap_err().contains("coupling: must be above 0"));
         assert!(build("kind = \"dualpi2\"\ninterval = \"0 ms\"").unwrap_err().contains("RFC 9332 has 100 ms"));
         let e = build("scheduler = \"fifo\"\nquantum = \"9 kB\"").unwrap_err();
-        assert!(e.contains("quantum: means nothing to a drop-tail queue"), "{e}");
+        assert!(e.contains("quantum: does not apply to a drop-tail queue"), "{e}");
         let e = build("signal = \"drop\"").unwrap_err();
         assert!(e.contains("its keys are kind, limit, scheduler"), "{e}");
         let e = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"3 s\"").unwrap_err();
         assert!(e.contains("at most 2 s"), "{e}");
-        assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("means nothing to a drr queue"));
+        assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("does not apply to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));
         assert!(build("limit = \"0 packets\"").unwrap_err().contains("room"));

@@ -15,7 +15,7 @@ use super::{DeploySpec, FaultSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Scenario format. A change after which a scenario runs differently, or is refused, makes it
-    /// 2; 1 unless said.
+    /// 2; default 1.
     #[serde(default = "format", deserialize_with = "known_format", skip_serializing_if = "is_present_format")]
     #[schemars(range(min = 1, max = 1))]
     pub format: u32,
@@ -47,10 +47,10 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_queue: Option<QueueTable>,
     /// Random delay of each packet that a host sends, up to this, in order. A tenth of a packet
-    /// time breaks phase effects. Links with `[[vary]]` `jitter` keep that; None unless said.
+    /// time breaks phase effects. Links with `[[vary]]` `jitter` keep that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_jitter: Option<Time>,
-    /// Lossless classes by priority-based flow control; None unless said.
+    /// Lossless classes by priority-based flow control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pfc: Option<PfcSpec>,
     /// Named queues for links, rules and deployments.
@@ -60,7 +60,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub schemes: BTreeMap<String, serde_json::Value>,
-    /// Which scheme runs where in the network; the run's everywhere unless said.
+    /// Which scheme runs where in the network; default the run's everywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<DeploySpec>,
     /// Single flows.
@@ -78,7 +78,7 @@ pub struct Scenario {
     /// Series and captures.
     #[serde(default)]
     pub measure: MeasureSpec,
-    /// Packet and flow trace; none unless said.
+    /// Packet and flow trace; default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
     /// Named tables of changed keys, for `midpath compare` and `midpath run --variant`.
@@ -135,15 +135,15 @@ pub struct MeasureSpec {
     /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of
     /// the first flows.
     pub series: bool,
-    /// Sampling interval; a 500th of `stop` unless said, 10 ms without `stop`. It doubles when a
+    /// Sampling interval; default a 500th of `stop`, 10 ms without `stop`. It doubles when a
     /// series is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// Maximum points per series; 1000 unless said.
+    /// Maximum points per series; default 1000.
     pub points: u32,
-    /// Ports with series, the busiest; 16 unless said.
+    /// Ports with series, the busiest; default 16.
     pub ports: u32,
-    /// Flows with series, the first ones; 16 unless said.
+    /// Flows with series, the first ones; default 16.
     pub flows: u32,
     /// Packet captures (pcapng).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -164,10 +164,10 @@ pub struct PcapSpec {
     pub from: String,
     /// Receiving neighbour.
     pub to: String,
-    /// Maximum packets; 100,000 unless said.
+    /// Maximum packets; default 100,000.
     #[serde(default = "hundred_thousand")]
     pub packets: u32,
-    /// Include dropped packets, with the reason as comment; false unless said.
+    /// Include dropped packets, with the reason as comment; default false.
     #[serde(default)]
     pub drops: bool,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {
-    /// Start; with the run unless said.
+    /// Start; default with the run.
     pub from: Time,
     /// Duration; default: to the end, with `around` twice `before`.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
@@ -14,20 +14,19 @@ pub struct TraceSpec {
     /// Runs twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<String>,
-    /// Lead before `around`; 50 ms unless said.
+    /// Lead before `around`; default 50 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Time>,
-    /// Nodes: names, `hosts`, `routers`, a class, or a prefix and `*`; all nodes unless said.
+    /// Nodes: names, `hosts`, `routers`, a class, or a prefix and `*`; default all nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<String>>,
-    /// Flows by number, from 0 in order of start; all, and what neighbours say to each other unless
-    /// said.
+    /// Flows by number, from 0 in order of start; default all, and messages between neighbours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<u32>>,
     /// Instead of `flows`: the slowest share, `"1 %"`, unfinished ones first. Runs twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Ratio>,
-    /// Maximum events; the excess is counted; a million unless said.
+    /// Maximum events; the excess is counted; default a million.
     pub events: u32,
 }
 

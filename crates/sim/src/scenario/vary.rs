@@ -11,7 +11,7 @@ use crate::engine::{Bursts, Jitter, Law};
 pub struct VarySpec {
     /// The link by its ends, with parallel ones.
     pub link: [String; 2],
-    /// Only from the first end to the second; false unless said.
+    /// Only from the first end to the second; default false.
     #[serde(default)]
     pub one_way: bool,
     /// Scheduled rates and delays, in order of time. The packet in transmission is unaffected; no
@@ -43,10 +43,10 @@ pub struct VarySpec {
 pub struct StepSpec {
     /// Start; with `repeat`, in each period.
     pub at: Time,
-    /// The new rate; as before unless said.
+    /// The new rate; default as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The new propagation delay; as before unless said.
+    /// The new propagation delay; default as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
 }
@@ -60,8 +60,7 @@ pub struct JitterSpec {
     /// Mean, required except for `uniform`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Time>,
-    /// Maximum, required for `uniform`; others are truncated to it; the longest delay of a link
-    /// unless said.
+    /// Maximum, required for `uniform`; others are truncated to it; default the longest delay of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Time>,
     /// `normal`: standard deviation.
@@ -97,10 +96,10 @@ pub struct BurstSpec {
     pub p: Ratio,
     /// Probability per packet of bad to good: mean burst of 1/r packets.
     pub r: Ratio,
-    /// Loss in the bad state; 100 % unless said.
+    /// Loss in the bad state; default 100 %.
     #[serde(default = "all")]
     pub bad: Ratio,
-    /// Loss in the good state; 0 % unless said.
+    /// Loss in the good state; default 0 %.
     #[serde(default)]
     pub good: Ratio,
 }
@@ -116,14 +115,14 @@ impl VarySpec {
         if !self.steps.is_empty() && self.file.is_some() {
             return Err(SpecError::new(
                 "file",
-                "means nothing beside `steps`: a schedule is written here or in a file",
+                "does not apply beside `steps`: a schedule is written here or in a file",
             ));
         }
         if !scheduled && self.trace.is_none() && self.jitter.is_none() && self.loss.is_none() {
             return Err(SpecError::new("", "nothing varies: write `steps`, `file`, `trace`, `jitter` or `loss`"));
         }
         if self.repeat.is_some() && !scheduled {
-            return Err(SpecError::new("repeat", "means nothing without a schedule: write `steps` or `file`"));
+            return Err(SpecError::new("repeat", "has no effect without a schedule: write `steps` or `file`"));
         }
         check_steps(&self.steps, self.repeat)?;
         self.loss.map_or(Ok(()), |loss| loss.check().map_err(|e| e.under("loss")))
@@ -181,12 +180,12 @@ impl JitterSpec {
         };
         for (key, given) in given {
             if needed.contains(&key) && !given {
-                return Err(SpecError::new(key, format!("is needed here; this law takes {}", needed.join(", "))));
+                return Err(SpecError::new(key, format!("is required; this law takes {}", needed.join(", "))));
             }
             if given && !needed.contains(&key) && !optional.contains(&key) {
                 return Err(SpecError::new(
                     key,
-                    format!("means nothing to this law, which takes {}", needed.join(", ")),
+                    format!("does not apply to this law, which takes {}", needed.join(", ")),
                 ));
             }
         }
@@ -195,7 +194,10 @@ impl JitterSpec {
         }
         let shape = self.shape.unwrap_or(2.0);
         if !(shape > 1.0 && shape <= 1e6) {
-            return Err(SpecError::new("shape", format!("{shape} is not a shape above 1 and up to 1e6")));
+            return Err(SpecError::new(
+                "shape",
+                format!("{shape} is out of range; a shape is above 1 and at most 1e6"),
+            ));
         }
         Ok(Jitter { law: self.law(shape)?, most: self.max.unwrap_or(MAX_DELAY), reorder: self.reorder })
     }
@@ -219,12 +221,18 @@ impl BurstSpec {
     fn check(&self) -> Result<(), SpecError> {
         for (key, share) in [("p", self.p), ("r", self.r)] {
             if share == Ratio::default() || share > Ratio::ONE {
-                return Err(SpecError::new(key, format!("{share} is not a probability above 0 % and up to 100 %")));
+                return Err(SpecError::new(
+                    key,
+                    format!(
+                        "{share} is out of range; a probability here is above 0 \
+                    % and at most 100 %"
+                    ),
+                ));
             }
         }
         for (key, share) in [("bad", self.bad), ("good", self.good)] {
             if share > Ratio::ONE {
-                return Err(SpecError::new(key, format!("{share} is not a share from 0 % to 100 %")));
+                return Err(SpecError::new(key, format!("{share} is out of range; accepted is 0 % to 100 %")));
             }
         }
         if self.good == Ratio::ONE && self.bad == Ratio::ONE {

@@ -1,5 +1,4 @@
-//! The flows of a run with what their paths are like, in as few bytes as they take: ways that are
-//! alike are kept once.
+//! The flows of a run with their path properties, stored compactly: equal paths are stored once.
 
 use std::sync::Arc;
 

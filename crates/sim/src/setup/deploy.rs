@@ -100,14 +100,14 @@ impl Deployment {
         if let Some(known) = self.instances.iter().position(|k| k.name == name) {
             let message = match () {
                 () if self.instances[known].scheme != scheme => {
-                    format!("the instance `{name}` is of `{}` in a row before", self.instances[known].scheme)
+                    format!("the instance `{name}` runs `{}` in an earlier row", self.instances[known].scheme)
                 }
                 () if row.tunnels.is_some() => {
-                    let message = format!("the instance `{name}` has its tunnels from its first row");
+                    let message = format!("the instance `{name}` takes `tunnels` from its first row");
                     return Err(SpecError::new(format!("deploy[{i}].tunnels"), message));
                 }
                 () if row.params.is_some() => {
-                    format!("the instance `{name}` has its parameters from its first row; give this row a `name`")
+                    format!("the instance `{name}` takes `params` from its first row; give this row a `name`")
                 }
                 () => return Ok(known),
             };
@@ -129,7 +129,7 @@ impl Deployment {
             return Err(SpecError::new(format!("deploy[{i}].scheme"), message));
         }
         if row.tunnels.is_some() && row.nodes.is_empty() && !row.ports.is_empty() {
-            let message = "tunnels join whole nodes; name these in `nodes`";
+            let message = "tunnels connect whole nodes; list them in `nodes`";
             return Err(SpecError::new(format!("deploy[{i}].tunnels"), message));
         }
         let tunnels = row.tunnels.is_some().then_some(i);

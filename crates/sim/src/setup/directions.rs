@@ -1,4 +1,4 @@
-//! Links with their queues, for drivers that have links and no nodes: the laboratory's emulator.
+//! Links with their queues, for drivers without nodes: the laboratory's emulator.
 
 use midpath_core::packet::NodeId;
 use midpath_core::roles::{LinkInfo, Shortcuts};

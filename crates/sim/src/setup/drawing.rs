@@ -1,4 +1,4 @@
-//! The network and its flows' paths, for whoever draws them.
+//! The network and its flows' paths, for drawing.
 
 use serde::Serialize;
 use serde_json::{Value, json};

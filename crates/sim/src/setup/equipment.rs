@@ -1,5 +1,4 @@
-//! What each port has: how much may wait there, which packets are chosen, how senders are told, and
-//! what is stored beside the queue.
+//! Equipment of each port: queue limit, AQM, signal, and memory besides the queue.
 
 use std::collections::BTreeMap;
 

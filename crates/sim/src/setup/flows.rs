@@ -104,7 +104,8 @@ impl Schemes {
                     " in a `[[deploy]]`"
                 };
                 let message = format!(
-                    "`{name}` needs `{network}` in the network, which runs nowhere; write `scheme = \"{network}\"`{whole}"
+                    "`{name}` needs `{network}` in the network, which is not deployed; write `scheme = \
+                        \"{network}\"`{whole}"
                 );
                 return Err(SpecError::new(key, message));
             }
@@ -139,7 +140,7 @@ impl Schemes {
         let Some(i) = named.and_then(|s| self.find(s)).or(self.default) else { return Ok(()) };
         if self.carries(i).is_ok_and(|transport| transport.finds_paths()) {
             let name = &self.by_name[i].0;
-            return Err(SpecError::new("", format!("`{name}` finds its own ways; leave this out")));
+            return Err(SpecError::new("", format!("`{name}` chooses its own paths; leave this out")));
         }
         Ok(())
     }
@@ -177,7 +178,7 @@ fn build(name: &str, scenario: &Scenario, catalogue: &Catalogue) -> Result<Arc<d
 
 fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
     if column::is_of_a_run(name) {
-        let message = format!("there is no scheme `{name}`: `+` and `@` stand in the name of a whole run");
+        let message = format!("there is no scheme `{name}`: `+` and `@` are allowed in the scheme of a whole run only");
         return SpecError::new(key, message);
     }
     let near = suggest::nearest(name, catalogue.names().chain([IDEAL]));
@@ -306,7 +307,7 @@ pub(super) fn draw(
     };
     let mut flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
     if flows.is_empty() {
-        let none_drawn = "no arrival of any `[[workload]]` came before its end: it needs more time, or a higher rate";
+        let none_drawn = "no `[[workload]]` had an arrival before its end: it needs more time, or a higher rate";
         let none_given = "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`";
         return Err(match scenario.workload.is_empty() {
             true => SpecError::new("flow", none_given),
@@ -314,7 +315,7 @@ pub(super) fn draw(
         });
     }
     if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
-        return Err(SpecError::new("stop", "is needed: a flow without `size` or `stop` would never end"));
+        return Err(SpecError::new("stop", "is required: a flow without `size` or `stop` would never end"));
     }
     for terms in flows.terms_mut().iter_mut().filter(|terms| terms.rate.is_some() && terms.scheme.is_none()) {
         terms.scheme = Some(CONSTANT_RATE.into());
@@ -368,7 +369,7 @@ fn check_ways(
         .map(|&i| format!("flow {i} from `{}` to `{}`", name(flows.get(i).src), name(flows.get(i).dst)))
         .collect();
     let more = if stuck.len() > NAMED { ", …" } else { "" };
-    let mut message = format!("{} of {} flows have no way: {}{more}", stuck.len(), flows.len(), named.join(", "));
+    let mut message = format!("{} of {} flows have no route: {}{more}", stuck.len(), flows.len(), named.join(", "));
     if let Some(parts) = midpath_topo::spec::parts(topology) {
         message += &format!("; {parts}");
     }

@@ -1,4 +1,4 @@
-//! What may keep a flow from sending, besides its scheme: its way, faults, its receiver, chance.
+//! What may limit a flow besides its scheme: its path, faults, its receiver, random loss.
 
 use std::collections::BTreeSet;
 

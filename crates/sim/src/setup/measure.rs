@@ -1,4 +1,4 @@
-//! What is measured: bounds, and whether what is to be watched is there.
+//! Checks of `[measure]`: bounds, and existence of what is measured.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn captures(wanted: &[PcapSpec], topology: &Topology) -> Result<(), SpecError> {
     for (i, capture) in wanted.iter().enumerate() {
         check_capture(capture, topology).map_err(|e| e.under(&format!("pcap[{i}]")))?;
         if !seen.insert((&capture.from, &capture.to)) {
-            return Err(SpecError::new(format!("pcap[{i}]"), "this port is captured twice; write it once"));
+            return Err(SpecError::new(format!("pcap[{i}]"), "this port is captured twice; list it once"));
         }
     }
     Ok(())
@@ -54,7 +54,7 @@ fn check_capture(capture: &PcapSpec, topology: &Topology) -> Result<(), SpecErro
     if topology.port_to(from, to).is_none() {
         let neighbours = topology.ports(from).iter().map(|p| topology.nodes()[p.peer as usize].name.as_str());
         let neighbours = neighbours.take(8).collect::<Vec<_>>().join(", ");
-        let message = format!("`{}` is no neighbour of `{}`; those are {neighbours}", capture.to, capture.from);
+        let message = format!("`{}` is not a neighbour of `{}`; neighbours are {neighbours}", capture.to, capture.from);
         return Err(SpecError::new("to", message));
     }
     if !(1..=MAX_CAPTURED).contains(&capture.packets) {

@@ -1,4 +1,4 @@
-//! Groups of flows by number, and what names in schemes' parameters stand for.
+//! Group numbers of flows, and resolution of names in schemes' parameters.
 
 use midpath_core::packet::{Name, NodeId};
 use midpath_core::roles::Names;

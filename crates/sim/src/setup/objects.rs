@@ -1,4 +1,4 @@
-//! What flows move, by name: which flows move the same, and who has it.
+//! Objects of flows by name: which flows move the same object, and which hosts have it.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +63,11 @@ impl Objects {
             if !holders.is_empty()
                 && holders.get(&objects.name(i as u32, flow.src)).is_some_and(|has| has.contains(&dst))
             {
-                let message =
-                    format!("`{}` has what it would fetch, as a flow of the same object comes from there", node(dst));
+                let message = format!(
+                    "`{}` already has the object that it would fetch, as a flow of the same object \
+                        starts there",
+                    node(dst)
+                );
                 return Err(SpecError::new("flow", message));
             }
         }

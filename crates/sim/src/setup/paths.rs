@@ -1,5 +1,4 @@
-//! Paths that the scenario gives: `path` of a `[[flow]]`, followed by its data and, the other way,
-//! by its ACKs.
+//! Explicit paths: `path` of a `[[flow]]`, for its data and, reversed, its ACKs.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -137,11 +136,11 @@ fn resolve(
         let key = format!("[{i}]");
         let node = topology.named(name).map_err(|why| SpecError::new(key.clone(), why))?;
         if nodes.contains(&node) {
-            return Err(SpecError::new(key, format!("a path visits `{name}` once; it is there already")));
+            return Err(SpecError::new(key, format!("a path may visit `{name}` only once")));
         }
         let end = (i == 0 && node == src) || (i + 1 == names.len() && node == dst);
         if topology.is_host(node) && !end {
-            let message = format!("`{name}` is a host, and hosts pass nothing on; a path leads through routers");
+            let message = format!("`{name}` is a host, and hosts do not forward; list routers");
             return Err(SpecError::new(key, message));
         }
         nodes.push(node);

@@ -1,4 +1,4 @@
-//! Lossless classes: what each router's thresholds are, and the ports that keep to them.
+//! Lossless classes: each router's thresholds, and its PFC ports.
 
 use midpath_core::packet::PortId;
 use midpath_core::pfc::{Buffer, Lane, NO_LIMIT, PfcPort, SharedBuffer, Thresholds, Upstream};
@@ -88,25 +88,25 @@ impl Setup {
     /// Refuses what PFC cannot work with.
     fn check_pfc(&self, spec: &PfcSpec) -> Result<(), SpecError> {
         if self.scenario.stop.is_none() {
-            return Err(SpecError::new("pfc", "needs a `stop`: ports that wait for each other would never end"));
+            return Err(SpecError::new("pfc", "needs a `stop`: a deadlocked run would never end"));
         }
         if !self.tunnels.is_empty() {
             return Err(SpecError::new("pfc", "and tunnels exclude each other: a pause is between neighbours"));
         }
-        let frames = "a pause frame that is lost is not sent again";
+        let frames = "a lost pause frame is not retransmitted";
         if let Some(link) = self.topology.links().iter().find(|link| link.corruption > 0.0) {
             let name = |n: usize| &self.topology.nodes()[n].name;
             let message = format!("{}–{} corrupts packets, and {frames}", name(link.a), name(link.b));
             return Err(SpecError::new("pfc", message));
         }
         if let Some(i) = self.scenario.vary.iter().position(|vary| vary.loss.is_some()) {
-            return Err(SpecError::new(format!("vary[{i}].loss"), format!("goes without [pfc] only: {frames}")));
+            return Err(SpecError::new(format!("vary[{i}].loss"), format!("is not possible with [pfc]: {frames}")));
         }
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 let keyed = self.queue_of(n, port);
                 if keyed.queue.signal == SignalSpec::Drop && spec.lossless().iter().all(|lossless| *lossless) {
-                    let message = "an AQM drops nothing in a lossless class of [pfc], and so could tell nobody";
+                    let message = "an AQM drops nothing in a lossless class of [pfc], so it could signal nothing";
                     return Err(SpecError::new("signal", message).under(&keyed.key));
                 }
                 if spec.classes().len() == 1 {
@@ -114,8 +114,8 @@ impl Setup {
                 }
                 let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
                 if timed || !self.has_plain_queues(n, port) {
-                    let message = "a queue for each class of [pfc] takes drop-tail, step, delay-step, red and codel, \
-                                   and no scheme that makes its ports itself; one class takes all";
+                    let message = "several classes of [pfc] support drop-tail, step, delay-step, red and codel, \
+                        and no scheme with its own ports; a single class supports all";
                     return Err(SpecError::new("kind", message).under(&keyed.key));
                 }
             }
@@ -125,7 +125,7 @@ impl Setup {
 
     /// Refuses `[pfc]` outside the simulator: there is no transmitter of a neighbour to be stopped.
     pub fn refuse_pfc(&self) -> Result<(), SpecError> {
-        let message = "is the simulator's alone: outside it, no neighbour's transmitter can be stopped";
+        let message = "is supported in the simulator only: elsewhere no neighbour's transmitter can be stopped";
         if self.lossless.is_some() { Err(SpecError::new("pfc", message)) } else { Ok(()) }
     }
 
@@ -157,8 +157,8 @@ impl Setup {
             let name = &self.topology.nodes()[n].name;
             let below = spec.xoff.map_or_else(|| "a packet".to_owned(), |xoff| xoff.to_string());
             let message = format!(
-                "{} are too little at {name}: for {classes} lossless class(es) of {ports} ports it needs {} of headroom, by rates, delays \
-                 and largest packets, and {below} each below XOFF, {} in all",
+                "{} is too little at {name}: {classes} lossless class(es) of {ports} ports need {} of headroom, \
+                    by rates, delays and largest packets, and {below} each below XOFF, {} in all",
                 Bytes(memory),
                 Bytes(kept),
                 Bytes(least)

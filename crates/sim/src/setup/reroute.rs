@@ -1,4 +1,4 @@
-//! Routes that follow the network: what nodes route by after a link has gone down or come back.
+//! Rerouting: routes after a link goes down or comes back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The network's routes, as nodes ask for them.
+//! The network's routes, in the form that nodes query.
 
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::roles::{Ecmp, Routes as _};

@@ -1,4 +1,4 @@
-//! Which flows each node is to start: four bytes a flow, until the run is over.
+//! The flows that each node starts: four bytes per flow.
 
 use std::sync::Arc;
 

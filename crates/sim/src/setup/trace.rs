@@ -1,4 +1,4 @@
-//! What is to be traced: names resolved, and what could only be empty refused.
+//! Checks of `[trace]`: names are resolved, and traces that would be empty refused.
 
 use std::sync::Arc;
 
@@ -77,21 +77,17 @@ impl Setup {
     fn search_of(&self, spec: &TraceSpec) -> Result<Option<Search>, SpecError> {
         let refuse = |key: &str, why: &str| Err(SpecError::new(key, why));
         if spec.before.is_some() && spec.around.is_none() {
-            return refuse("before", "is before what the trace is `around`, which is not given");
+            return refuse("before", "applies to `around`, which is not given");
         }
         match (&spec.around, spec.slowest) {
             (None, None) => Ok(None),
-            (Some(_), Some(_)) => refuse("slowest", "goes with `from` and `for`, not with `around`"),
-            (None, Some(_)) if spec.flows.is_some() => {
-                refuse("slowest", "is in place of `flows`; leave one of them out")
-            }
+            (Some(_), Some(_)) => refuse("slowest", "applies with `from` and `for`, not with `around`"),
+            (None, Some(_)) if spec.flows.is_some() => refuse("slowest", "excludes `flows`; leave one of them out"),
             (None, Some(share)) if share == Ratio::ZERO || share > Ratio::ONE => {
                 refuse("slowest", "is out of range; write a share above 0 % and up to 100 %")
             }
             (None, Some(share)) => Ok(Some(Search::Slowest(share))),
-            (Some(_), None) if !spec.from.is_zero() => {
-                refuse("from", "`around` is in its place; leave one of them out")
-            }
+            (Some(_), None) if !spec.from.is_zero() => refuse("from", "excludes `around`; leave one of them out"),
             (Some(_), None) if spec.length.is_none() && spec.before == Some(Time::ZERO) => {
                 refuse("before", "is zero: say `for` how long the trace lasts")
             }

@@ -1,8 +1,8 @@
 //! Tunnels between the nodes of an instance, where plain routers lie between two of them: `tunnels`
 //! of `[[deploy]]`.
 //!
-//! A tunnel is a link of the topology that routes don't know: each of its ends is a port with the
-//! scheme's own queues and rules, whose packets a TCP connection carries over the plain routers.
+//! A tunnel is a link unknown to routing: each end is a port with the scheme's own queues and rules, and a TCP
+//! connection carries its packets over the plain routers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Tunnels {
             let takes = deployment.get(instance).network.as_deref().is_some_and(|n| n.takes_tunnels());
             if !takes {
                 let scheme = &deployment.get(instance).scheme;
-                let message = format!("`{scheme}` sends nothing through tunnels; `inrpp` does");
+                let message = format!("`{scheme}` has no tunnels; `inrpp` has");
                 return Err(SpecError::new(key, message));
             }
             for (a, b) in pairs(deployment, instance, routes, &topology) {
@@ -88,7 +88,7 @@ impl Tunnels {
                 tunnels.all.push(Tunnel { ends: [a, b], ports, mtu, scheme, transport: transport.clone() });
             }
             if links.len() > MOST {
-                let message = format!("there would be {} tunnels; at most {MOST} are run", links.len());
+                let message = format!("{} tunnels; at most {MOST} are possible", links.len());
                 return Err(SpecError::new(key, message));
             }
         }
@@ -134,7 +134,7 @@ impl Tunnels {
     ) -> Result<Discipline, SpecError> {
         let flow = self.flow(direction);
         let pipe = pipes[(flow.0 - self.flows) as usize].clone();
-        let message = "a tunnel needs a port that keeps its packets itself";
+        let message = "a tunnel needs a port that stores its own packets";
         TunnelPort::before(port, pipe, flow).ok_or_else(|| SpecError::new("deploy", message))
     }
 
@@ -199,7 +199,7 @@ fn seconds(mean: u128) -> f64 {
 fn carrier(schemes: &Schemes, name: &str) -> Result<Arc<dyn Transport>, SpecError> {
     let transport = schemes.transport_of(name)?;
     if transport.needs().is_some() || transport.both_ways(ANY_WINDOW).is_none() {
-        let message = format!("`{name}` is no TCP of end-points alone; write \"newreno\" or \"cubic\"");
+        let message = format!("`{name}` is not an end-to-end TCP; write \"newreno\" or \"cubic\"");
         return Err(SpecError::new("", message));
     }
     Ok(transport)

@@ -1,4 +1,4 @@
-//! Links that vary: from `[[vary]]` to what the engine and the measurement need.
+//! Varying links: turns `[[vary]]` into what engine and measurement need.
 
 mod read;
 
@@ -93,7 +93,7 @@ impl Variations {
         let count = all.times().len() as u64;
         let mean = Rate::from_bytes_in(Bytes(count * u64::from(OPPORTUNITY_BYTES)), all.period());
         if mean < MIN_RATE {
-            return Err(SpecError::new("trace", format!("its mean rate is {mean}, less than {MIN_RATE}, the least")));
+            return Err(SpecError::new("trace", format!("its mean rate is {mean}, below the minimum of {MIN_RATE}")));
         }
         directions.iter().for_each(|direction| topology.set_rate(link, *direction, mean));
         let rounds = stop.unwrap_or_default().0.div_ceil(all.period().0);
@@ -164,7 +164,7 @@ impl Variations {
         }
         Err(SpecError::new(
             "",
-            format!("the schedules have more than {MAX_STEPS} steps until `stop`; at most so many are run"),
+            format!("the schedules have more than {MAX_STEPS} steps until `stop`, which is the maximum"),
         ))
     }
 
@@ -185,7 +185,7 @@ impl Variations {
 }
 
 fn require_stop(stop: Option<Time>, key: &str) -> Result<Time, SpecError> {
-    stop.ok_or_else(|| SpecError::new(key, "what repeats needs an end: write `stop` at the top of the scenario"))
+    stop.ok_or_else(|| SpecError::new(key, "a repeated schedule needs an end: write `stop` at the top of the scenario"))
 }
 
 /// `value` for these directions of a link.
@@ -213,7 +213,7 @@ fn rates(all: &Opportunities) -> Vec<(Time, Rate)> {
 fn merge(into: &mut Variation, from: &Variation) -> Result<(), SpecError> {
     fn one<T: Clone>(into: &mut Option<T>, from: &Option<T>, key: &str) -> Result<(), SpecError> {
         if into.is_some() && from.is_some() {
-            return Err(SpecError::new(key, "another [[vary]] says this of the same direction of the link"));
+            return Err(SpecError::new(key, "another [[vary]] already sets this for the same direction of the link"));
         }
         if from.is_some() {
             into.clone_from(from);

@@ -1,5 +1,4 @@
-//! Whether several threads are worth it, guessed from the flows: who does most in each part, and
-//! whether a run is long enough to tell.
+//! Estimates from the flows whether several threads pay: load of each part, and length of the run.
 
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::roles::{Ecmp, Routes};

@@ -97,7 +97,7 @@ fn a_scheme_over_another_is_refused_beside_a_table_and_over_what_runs_nothing() 
         error_with(&Catalogue::standard(), &text)
     };
     let both = with("cubic+rpm", "[[deploy]]\nscheme = \"rpm\"\nnodes = [\"r1\"]\n");
-    assert!(both.contains("line 1: scheme: `cubic+rpm` says what the network runs, and so does [[deploy]]"), "{both}");
+    assert!(both.contains("line 1: scheme: both `cubic+rpm` and [[deploy]] define what the network runs"), "{both}");
     let nothing = with("cubic+newreno", "");
     assert!(nothing.contains("`newreno` carries flows and runs nothing in the network"), "{nothing}");
     let unknown = with("cubic+rmp", "");
@@ -180,9 +180,9 @@ fn what_cannot_be_deployed_is_refused_with_key_and_line() {
     let e = error("[queues.c]\nkind = \"codel\"\n[[deploy]]\nscheme = \"fcp\"\nqueue = \"c\"\n");
     assert!(e.contains("queues.c.kind: must be \"drop-tail\""), "{e}");
     let twice = "[[deploy]]\nscheme = \"fcp\"\n[[deploy]]\nscheme = \"fcp\"\nparams = { alpha = 1.0 }\n";
-    assert!(error(twice).contains("deploy[1]: the instance `fcp` has its parameters from its first row"));
+    assert!(error(twice).contains("deploy[1]: the instance `fcp` takes `params` from its first row"));
     let other = "[[deploy]]\nscheme = \"fcp\"\nname = \"a\"\n[[deploy]]\nscheme = \"rcp\"\nname = \"a\"\n";
-    assert!(error(other).contains("deploy[1]: the instance `a` is of `fcp` in a row before"));
+    assert!(error(other).contains("deploy[1]: the instance `a` runs `fcp` in an earlier row"));
     let e = error("[[deploy]]\nscheme = \"fcp\"\nnode = [\"r0\"]\n");
     assert!(e.contains("deploy[0].node: unknown field"), "{e}");
 }
@@ -191,7 +191,7 @@ fn what_cannot_be_deployed_is_refused_with_key_and_line() {
 fn flows_need_their_network_somewhere() {
     let text = |row: &str| line(&format!("{row}{}", flows(&["newreno", "fcp"])));
     let e = error_with(&Catalogue::standard(), &text(""));
-    assert!(e.contains("flow[1].scheme: `fcp` needs `fcp` in the network, which runs nowhere"), "{e}");
+    assert!(e.contains("flow[1].scheme: `fcp` needs `fcp` in the network, which is not deployed"), "{e}");
     everything_arrived(&run_plain(&text("[[deploy]]\nscheme = \"fcp\"\nnodes = [\"routers\"]\n")), 2);
     // The run's scheme, which flows that name none have.
     let run =

@@ -289,7 +289,7 @@ fn caches_that_cannot_work_are_refused_or_warned_of() {
         ("cache = \"30 kB\"", "smaller than RTT"),
         ("cache = \"1 MB\"\nhigh = \"990 kB\"", "less than RTT"),
         ("cache = \"1 MB\"\nhigh = \"5 s\"", "above `cache`"),
-        ("cache = \"1 MB\"\nbackpressure = false", "found the cache full"),
+        ("cache = \"1 MB\"\nbackpressure = false", "because the cache was full"),
     ] {
         let said = warned(params).expect("it runs");
         assert!(said.iter().any(|s| s.contains(what)), "{params}: {said:?}");

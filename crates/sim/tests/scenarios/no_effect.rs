@@ -45,7 +45,7 @@ fn a_fault_or_a_variation_where_no_packet_comes_is_said() {
     ];
     for text in beside {
         let found = said(&run_plain(&scenario(&format!("{text}{FLOW}"))));
-        assert!(found.contains("[0] changes nothing: no packet was to cross r"), "{text}: {found}");
+        assert!(found.contains("[0] changes nothing: no packet crosses r"), "{text}: {found}");
         let on_the_way = text.replace("\"r2\", \"r1\"", "\"r0\", \"r1\"").replace("\"r0\", \"r2\"", "\"r0\", \"r1\"");
         let on_the_way = on_the_way
             .replace("node = \"r2\"", "node = \"r1\"")

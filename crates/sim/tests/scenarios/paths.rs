@@ -121,7 +121,7 @@ fn a_path_that_is_none_says_why() {
     for (path, why) in [
         ("[\"a\", \"d\", \"b\"]", "flow[0].path: there is no link between `d` and `b`; `d` has links to `c`, `a`"),
         ("[\"dd\"]", "flow[0].path[0]: there is no node `dd`"),
-        ("[\"a\", \"d\", \"a\", \"c\"]", "flow[0].path[2]: a path visits `a` once"),
+        ("[\"a\", \"d\", \"a\", \"c\"]", "flow[0].path[2]: a path may visit `a` only once"),
         ("[\"a\", \"h1\", \"c\"]", "flow[0].path[1]: `h1` is a host"),
         ("[\"b\", \"c\"]", "flow[0].path: there is no link between `h0` and `b`"),
     ] {
@@ -131,6 +131,6 @@ fn a_path_that_is_none_says_why() {
     for scheme in ["mircc", "ndn", "mptcp"] {
         let text = format!("scheme = \"{scheme}\"\n{}", square("", "", LONG));
         let error = crate::common::refused(&text);
-        assert!(error.contains(&format!("flow[0].path: `{scheme}` finds its own ways")), "{error}");
+        assert!(error.contains(&format!("flow[0].path: `{scheme}` chooses its own paths")), "{error}");
     }
 }

@@ -176,7 +176,7 @@ fn losses_in_lossless_classes_name_who_dropped() {
         said.iter().filter(|w| w.contains("of a lossless class were dropped by") && w.contains(who)).count()
     };
     assert_eq!(
-        [of("PFC, for want of headroom"), of("faults"), of("AQM"), of("rule"), of("full queue")],
+        [of("PFC (insufficient headroom)"), of("faults"), of("AQM"), of("rule"), of("full queue")],
         [1, 1, 0, 0, 0],
         "{said:?}"
     );
@@ -283,22 +283,19 @@ fn what_pfc_cannot_do_is_refused_in_a_line() {
     };
     let base = star("[pfc]\nbuffer = \"1 MB\"", "");
     for (text, part) in [
-        (
-            base.replace("1 MB", "100 kB"),
-            "pfc.buffer: 100 kB are too little at r0: for 1 lossless class(es) of 11 ports",
-        ),
+        (base.replace("1 MB", "100 kB"), "pfc.buffer: 100 kB is too little at r0: 1 lossless class(es) of 11 ports"),
         (base.replace("buffer = \"1 MB\"", "buffer = \"1 MB\"\nxoff = \"90 kB\""), "90 kB each below XOFF"),
         (base.replace("buffer = \"1 MB\"", "lossless = [\"ect\"]"), "no queue has the class `ect`"),
         (base.replace("stop = \"5 ms\"", ""), "pfc: needs a `stop`"),
         (base.replace("delay = \"5 us\"", "delay = \"5 us\", corruption = \"1 %\""), "corrupts packets"),
         (
             base.clone() + "[[vary]]\nlink = [\"h1\", \"r0\"]\nloss = { p = \"1 %\", r = \"30 %\" }\n",
-            "goes without [pfc]",
+            "is not possible with [pfc]",
         ),
         (base.replace("buffer = \"1 MB\"", "buffers = \"1 MB\""), "did you mean `buffer`"),
         (
             base.replace("buffer = \"1 MB\"", "classes = [\"ect\", \"not-ect\"]\n[queue]\nkind = \"pie\""),
-            "queue.kind: a queue for each class of [pfc] takes",
+            "queue.kind: several classes of [pfc] support",
         ),
         (
             base.clone() + "[queue]\nkind = \"red\"\nsignal = \"drop\"\n",

@@ -45,8 +45,8 @@ fn a_tail_that_timers_do_not_explain_is_not() {
     assert!(out.summary("timeouts").is_some_and(|n| n > 0.0) && !said(&out).contains(TAIL), "{}", said(&out));
 }
 
-/// MIRCC's consumers ask again after two round trips where an object's last Data are lost. That is a timeout, and waits for
-/// no `min_rto`.
+/// MIRCC's consumers ask again after two round trips where an object's last Data are lost. That is a timeout, and
+/// waits for no `min_rto`.
 #[test]
 fn probes_are_no_waits_for_min_rto() {
     let lost =
@@ -70,7 +70,7 @@ const UNMARKED: &str = "no queue marked a packet of its flows";
 
 #[test]
 fn schemes_that_need_marks_get_them_or_it_is_said() {
-    for (scheme, aqm) in [("dctcp", "step, its own"), ("prague", "DualPI2, its own"), ("dcqcn", "RED, its own")] {
+    for (scheme, aqm) in [("dctcp", "its own step"), ("prague", "its own DualPI2"), ("dcqcn", "its own RED")] {
         let default = run_plain(&narrow(scheme, "", ""));
         assert!(default.summary("marks").is_some_and(|n| n > 0.0), "{scheme}");
         assert!(!said(&default).contains(UNMARKED), "{}", said(&default));
@@ -123,7 +123,7 @@ fn a_scheme_that_leaves_half_of_a_wan_unused_is_said() {
         assert_eq!(found.contains(&format!("{scheme}: {UNDER}")), goodput < 0.45e9, "{scheme}: {goodput} {found}");
     }
     let out = run_plain(&wan("cubic", 1000.0, 10, "[schemes.cubic]\nreceive_window = \"1 MB\"\n"));
-    assert!(said(&out).contains("a receiver's window or losses by chance allow no more"), "{}", said(&out));
+    assert!(said(&out).contains("limited by a receiver's window or random loss"), "{}", said(&out));
 }
 
 #[test]

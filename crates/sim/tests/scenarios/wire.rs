@@ -1,6 +1,9 @@
 //! Packets are their bytes: on links that encode and decode every packet, all results are the same
 //! byte for byte.
 
+use std::sync::Mutex;
+use std::thread;
+
 use crate::common::suite::{self, Case};
 use midpath_sim::{RunOptions, RunOutput, run_text};
 
@@ -19,16 +22,23 @@ fn both(case: &Case) -> Option<[RunOutput; 2]> {
     Some([plain, with(true).expect("it runs without bytes")])
 }
 
-/// Runs all, and returns how many ran, and their packet-hops.
-fn compare(cases: impl IntoIterator<Item = Case>) -> (usize, u64) {
-    let (mut runs, mut hops) = (0, 0);
-    for case in cases {
-        if let Some([plain, bytes]) = both(&case) {
-            assert!(plain.repeatable() == bytes.repeatable(), "{} differs over bytes", case.name);
-            runs += 1;
-            hops += plain.run["packet_hops"].as_u64().expect("counted");
+/// Runs all, several at a time, and returns how many ran, and their packet-hops.
+fn compare<I: IntoIterator<Item = Case, IntoIter: Send>>(cases: I) -> (usize, u64) {
+    let (cases, ran) = (Mutex::new(cases.into_iter()), Mutex::new((0, 0)));
+    let next = || cases.lock().expect("no case is made by a thread that panics").next();
+    let work = || {
+        while let Some(case) = next() {
+            if let Some([plain, bytes]) = both(&case) {
+                assert!(plain.repeatable() == bytes.repeatable(), "{} differs over bytes", case.name);
+                let mut ran = ran.lock().expect("nothing panics here");
+                *ran = (ran.0 + 1, ran.1 + plain.run["packet_hops"].as_u64().expect("counted"));
+            }
         }
-    }
+    };
+    thread::scope(|scope| {
+        (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)))
+    });
+    let (runs, hops) = ran.into_inner().expect("nothing panics there");
     println!("{runs} runs, {hops} packet-hops");
     (runs, hops)
 }

@@ -37,7 +37,7 @@ fn the_same_flows_take_the_links_that_are_left() {
 fn flows_that_are_cut_off_are_named_with_the_cut() {
     for routing in ["", "[routing]\necmp = \"symmetric\""] {
         let error = refused(&format!("{}{routing}", ring("without = [[\"r0\", \"r1\"], [\"r2\", \"r3\"]]")));
-        assert!(error.contains("topology.without: ") && error.contains("flows have no way: flow "), "{error}");
+        assert!(error.contains("topology.without: ") && error.contains("flows have no route: flow "), "{error}");
         assert!(error.contains("falls into 2 parts: cut off from the largest are `r1`, `r2`"), "{error}");
     }
 }

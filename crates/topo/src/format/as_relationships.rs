@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
         let (a, b): (u32, u32) = (line.parse(0, "AS number")?, line.parse(1, "AS number")?);
         if !matches!(line.word(2, "relation, -1 or 0")?, "-1" | "0" | "1" | "2") {
             return Err(
-                line.error(format!("`{}` is no relation; -1 and 0 are", super::attributes::short(line.words[2])))
+                line.error(format!("`{}` is not a relation; write -1 or 0", super::attributes::short(line.words[2])))
             );
         }
         for number in [a, b].into_iter().filter(|n| seen.insert(*n)) {
@@ -26,6 +26,6 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
         builder.edge(&a.to_string(), &b.to_string(), &[]).map_err(|m| line.error(m))?;
     }
     let mut draft = builder.finish();
-    draft.unused.push("relations of providers, customers and peers are not followed: routes are shortest paths".into());
+    draft.unused.push("provider, customer and peer relations are ignored: routes are shortest paths".into());
     Ok(draft)
 }

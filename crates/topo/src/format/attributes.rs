@@ -158,13 +158,13 @@ impl Builder {
     pub fn finish(mut self) -> Draft {
         for (name, count) in self.unitless {
             self.draft.unused.push(format!(
-                "{count} links have a `{name}` without a unit, which is left out: write it like \"10 Gbps\" or \"5 ms\", or \
-                 say what 1 is of a rate with `capacity_unit`"
+                "{count} links have a `{name}` without a unit, which is ignored: write it like \"10 Gbps\" or \
+                    \"5 ms\", or set `capacity_unit` for rates"
             ));
         }
         for (name, (count, first)) in self.unused {
             let of = if count == 1 { format!("`{first}`") } else { format!("`{first}` and {} more", count - 1) };
-            self.draft.unused.push(format!("`{name}` of {of} says nothing that is used, and is left out"));
+            self.draft.unused.push(format!("`{name}` of {of} holds no usable value and is ignored"));
         }
         let unmatched = self.one_way.map_or(0, |m| m.values().map(Vec::len).sum::<usize>());
         if unmatched > 0 {

@@ -94,7 +94,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut draft = builder.finish();
     set_kinds(&mut draft, &topology);
     if outside > 0 {
-        draft.notes.push(format!("{outside} links that leave the laboratory are left out"));
+        draft.notes.push(format!("{outside} links out of the laboratory are ignored"));
     }
     Ok(draft)
 }
@@ -105,7 +105,7 @@ fn not_yaml(text: &str, e: &serde_saphyr::Error) -> FormatError {
     let line = e.location().map(|at| (at.line() as usize).clamp(1, lines));
     let what = e.without_snippet().to_string();
     let what = what.lines().find(|l| !l.trim().is_empty()).unwrap_or("unreadable");
-    let template = if text.contains("{{") { " (a Go template? containerlab fills in its braces first)" } else { "" };
+    let template = if text.contains("{{") { " (a Go template? containerlab expands its braces first)" } else { "" };
     FormatError { line, message: format!("not containerlab's YAML: {}{template}", short(what)) }
 }
 

@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
             return if depth == 0 {
                 Ok(None)
             } else {
-                Err(self.error("a `[` that is never closed; is the file cut short?"))
+                Err(self.error("a `[` that is never closed; is the file truncated?"))
             };
         }
         if self.rest.starts_with(']') {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self) -> Result<Value<'a>, FormatError> {
         let inner = &self.rest[1..];
-        let end = inner.find('"').ok_or_else(|| self.error("a string that is never closed; is the file cut short?"))?;
+        let end = inner.find('"').ok_or_else(|| self.error("a string that is never closed; is the file truncated?"))?;
         self.advance(end + 2);
         Ok(Value::Text(unescape(&inner[..end])))
     }

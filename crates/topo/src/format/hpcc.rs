@@ -6,9 +6,9 @@
 //! no switch are hosts. Names here are the numbers, which flow lists in the companion format refer
 //! to. What follows the announced links is left out, as HPCC does: see the original `topology.txt`.
 //!
-//! Two offspring of it in inet-tub/ns3-datacenter (commit 6ddb4a4) begin with more: PowerTCP's with `nodes switches ToRs
-//! links`, Reverie's with two rates behind these, which its program reads for its own use. There a rate may lack a unit:
-//! it is in bits per second, as ns-3 takes it.
+//! Two offspring of it in inet-tub/ns3-datacenter (commit 6ddb4a4) begin with more: PowerTCP's with `nodes switches
+//! ToRs links`, Reverie's with two rates behind these, which its program reads for its own use. There a rate may
+//! lack a unit: it is in bits per second, as ns-3 takes it.
 
 use std::str::FromStr;
 
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let first = text.lines().next().unwrap_or("").split_whitespace().count();
     let (nodes, switches, links) = counts(&mut words, first)?;
     if words.left() < switches + 5 * links {
-        let message = format!("the file ends before its {switches} switches and {links} links; is it cut short?");
+        let message = format!("the file ends before its {switches} switches and {links} links; is it truncated?");
         return Err(FormatError::at(words.last_line(), message));
     }
     let mut draft = Draft { nodes: (0..nodes).map(host).collect(), ..Draft::default() };
@@ -38,9 +38,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     }
     if words.left() > 0 {
         let line = words.next()?.0;
-        draft
-            .notes
-            .push(format!("what follows the {links} links that line 1 announces, from line {line} on, is left out"));
+        draft.notes.push(format!("lines from {line} on, after the {links} links that line 1 announces, are ignored"));
     }
     Ok(draft)
 }
@@ -114,7 +112,7 @@ impl<'a> Words<'a> {
     fn next(&mut self) -> Result<(usize, &'a str), FormatError> {
         let word = self.words.get(self.next).copied();
         self.next += 1;
-        word.ok_or_else(|| FormatError::at(self.last_line(), "the file ends too early; is it cut short?"))
+        word.ok_or_else(|| FormatError::at(self.last_line(), "the file ends too early; is it truncated?"))
     }
 
     fn parse<T: FromStr>(&mut self, what: &str) -> Result<T, FormatError> {

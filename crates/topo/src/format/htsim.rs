@@ -4,9 +4,10 @@
 //! `Podsize n`; then for each `Tier i` (0: ToR, 1: aggregation, 2: core) one `Key number` a line. Case does not matter.
 //! A tier's speed, latency and bundle are those of the links below it.
 //!
-//! Hosts are called by their number, as in the connection matrices (`.cm`) of the same network; switches `tor0`, `agg0`,
-//! `core0`. A link here has a delay and a switch has none, so half of a switch's latency is in each of its links: what a
-//! path adds up to stays the same.
+//! Hosts are called by their number, as in the connection matrices (`.cm`) of the same network; switches `tor0`,
+//! `agg0`,
+//! `core0`. A link here has a delay and a switch has none, so half of a switch's latency is in each of its links:
+//! what a path adds up to stays the same.
 
 use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
@@ -33,7 +34,8 @@ const KEYS: [&str; 9] = [
     "queue_down",
 ];
 
-/// Most hosts, switches and links together. Ours: a fat-tree of 65,536 hosts has room, and a file of ten lines makes no more.
+/// Most hosts, switches and links together. Ours: a fat-tree of 65,536 hosts has room, and a file of ten lines makes
+/// no more.
 const MAX_PARTS: usize = 300_000;
 
 /// Largest number. Ours: sums and products of a few fit 64 bits.
@@ -45,7 +47,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let shape = Shape::new(&file)?;
     let mut draft = shape.draft();
     if file.tiers.iter().any(|tier| tier.contains_key("queue_up") || tier.contains_key("queue_down")) {
-        draft.unused.push("queue sizes (`Queue_up`, `Queue_down`) are left out: write them in `[queue]`".into());
+        draft.unused.push("queue sizes (`Queue_up`, `Queue_down`) are ignored: write them in `[queue]`".into());
     }
     Ok(draft)
 }
@@ -83,7 +85,7 @@ impl File {
             let known =
                 known.ok_or_else(|| line.error(suggest::unknown("key", line.words[0], keys.iter().copied())))?;
             if values.insert(known, number).is_some() {
-                return Err(line.error(format!("`{}` for the second time", line.words[0])));
+                return Err(line.error(format!("duplicate `{}`", line.words[0])));
             }
         }
         Ok(file)
@@ -132,7 +134,7 @@ impl Shape {
         let [hosts, tiers, pod_size] = [file.head("nodes")?, file.head("tiers")?, file.head("podsize")?];
         let refuse = |message: String| Err(FormatError::whole(message));
         if !(2..=3).contains(&tiers) {
-            return refuse(format!("{tiers} tiers; 2 and 3 are read"));
+            return refuse(format!("{tiers} tiers; 2 and 3 are supported"));
         }
         if hosts % pod_size != 0 || (tiers == 2 && hosts != pod_size) {
             let pods = if tiers == 2 { "one pod" } else { "whole pods" };
@@ -199,7 +201,10 @@ impl Shape {
 fn above(file: &File, tier: usize, peers: usize, bundle: usize) -> Result<usize, FormatError> {
     let (up, down) = (file.tier(tier, "radix_up")?, file.tier(tier + 1, "radix_down")?);
     if up % bundle != 0 {
-        return Err(FormatError::whole(format!("tier {tier}: radix_up {up} is no multiple of the bundle of {bundle}")));
+        return Err(FormatError::whole(format!(
+            "tier {tier}: radix_up {up} is not a multiple of the bundle of \
+            {bundle}"
+        )));
     }
     if peers.checked_mul(bundle) != Some(down) {
         let message = format!(
@@ -301,15 +306,15 @@ mod tests {
         for (from, to, message) in [
             ("Nodes 8", "Nodes 9", "9 nodes are not whole pods of 4"),
             ("Nodes 8\n", "", "no `nodes` above zero"),
-            ("Tiers 3", "Tiers 4", "4 tiers; 2 and 3 are read"),
+            ("Tiers 3", "Tiers 4", "4 tiers; 2 and 3 are supported"),
             ("Tiers 3", "Tiers 2", "8 nodes are not one pod of 4"),
             ("Tiers 3", "Tires 3", "line 2: "),
-            ("Podsize 4", "Podsize 4\nPodsize 4", "line 4: `Podsize` for the second time"),
+            ("Podsize 4", "Podsize 4\nPodsize 4", "line 4: duplicate `Podsize`"),
             ("Tier 1", "Tier 3", "tier 3; there are 0, 1 and 2"),
             ("Downlink_speed_Gbps 200\n", "", "no `downlink_speed_gbps` above zero for tier 1"),
-            ("Downlink_speed_Gbps 200", "Downlink_speed_Gbps fast", "`fast` is no whole number"),
+            ("Downlink_speed_Gbps 200", "Downlink_speed_Gbps fast", "`fast` is not a valid whole number"),
             ("Radix_Down 2\nBundle 1\nswitch", "Radix_Down 4\nBundle 1\nswitch", "tier 1: radix_down 4 does not fit"),
-            ("Radix_Down 2\nBundle 1\n", "Radix_Down 2\nBundle 3\n", "is no multiple of the bundle of 3"),
+            ("Radix_Down 2\nBundle 1\n", "Radix_Down 2\nBundle 3\n", "is not a multiple of the bundle of 3"),
             ("Nodes 8", "Nodes 8000000000", "8000000000 is more than"),
         ] {
             assert!(text.contains(from), "{from}");

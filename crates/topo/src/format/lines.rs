@@ -25,13 +25,13 @@ impl<'a> Line<'a> {
     }
 
     pub fn word(&self, i: usize, what: &str) -> Result<&'a str, FormatError> {
-        let missing = || FormatError::at(self.number, format!("{} words, and no {what}", self.words.len()));
+        let missing = || FormatError::at(self.number, format!("{} words; no {what}", self.words.len()));
         self.words.get(i).copied().ok_or_else(missing)
     }
 
     pub fn parse<T: FromStr>(&self, i: usize, what: &str) -> Result<T, FormatError> {
         let word = self.word(i, what)?;
-        word.parse().map_err(|_| FormatError::at(self.number, format!("`{}` is no {what}", short(word))))
+        word.parse().map_err(|_| FormatError::at(self.number, format!("`{}` is not a valid {what}", short(word))))
     }
 
     pub fn error(&self, message: impl Into<String>) -> FormatError {

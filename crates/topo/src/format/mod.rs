@@ -185,7 +185,7 @@ pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Draft, Fo
 /// The bytes as text, without a byte-order mark.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, FormatError> {
     if bytes.len() > MAX_FILE_BYTES {
-        let message = format!("{} bytes; files of up to {} MiB are read", bytes.len(), MAX_FILE_BYTES >> 20);
+        let message = format!("{} bytes; files may have up to {} MiB", bytes.len(), MAX_FILE_BYTES >> 20);
         return Err(FormatError::whole(message));
     }
     let text = str::from_utf8(bytes).map_err(|e| {
@@ -198,7 +198,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, FormatError> {
 /// A remark on capacities that are left out.
 fn no_unit(links: usize) -> String {
     format!(
-        "{links} links have a capacity without a unit, which is left out: say what 1 is, such as capacity_unit = \"1 Mbps\""
+        "{links} links have a capacity without a unit, which is ignored: set it, such as capacity_unit = \"1 Mbps\""
     )
 }
 

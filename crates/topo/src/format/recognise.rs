@@ -25,8 +25,8 @@ pub enum Recognised {
 
 /// Two formats of Rocketfuel's look alike.
 const WEIGHTS_GUESSED: &str = "lines are `from to number`, and the file's name has neither `weights` nor `latencies` \
-                               in it: numbers are taken for weights; write format = \"rocketfuel-latencies\" if they \
-                               are milliseconds";
+                               in it: numbers are read as weights; write format = \"rocketfuel-latencies\" if \
+                               they are milliseconds";
 
 /// Looks at a file's beginning, and at its name where that decides.
 pub fn recognise(path: &Path, bytes: &[u8]) -> Recognised {
@@ -73,7 +73,10 @@ fn by_content(head: &str) -> Option<Recognised> {
         b'<' => return xml(head),
         b'{' => return json(head),
         _ if head.starts_with("PK\u{3}\u{4}") => {
-            return Some(Recognised::NotRead("a spreadsheet or another zip archive: not read; save it as text first"));
+            return Some(Recognised::NotRead(
+                "a spreadsheet or another zip archive: not supported; save it as \
+                text first",
+            ));
         }
         _ => {}
     }
@@ -87,7 +90,7 @@ fn by_content(head: &str) -> Option<Recognised> {
         _ if first.starts_with("Topology:") && first.contains("Nodes") => Some(sure(Format::Brite)),
         ["NODES", ..] if second.starts_with("label") => Some(sure(Format::Repetita)),
         ["DEMANDS", ..] if second.starts_with("label") => {
-            Some(Recognised::NotRead("demands of Repetita, no topology: name them in a workload's `matrix`"))
+            Some(Recognised::NotRead("Repetita demands, not a topology: name them in a workload's `matrix`"))
         }
         [key, n] if integer(n) && htsim::HEADER.contains(&&*key.to_ascii_lowercase()) => htsim_file(head),
         [word, ..] if is_as_relation(word) && words.len() == 1 => Some(sure(Format::AsRelationships)),
@@ -104,14 +107,14 @@ fn by_content(head: &str) -> Option<Recognised> {
     }
 }
 
-const DOT: Recognised = Recognised::NotRead("Graphviz's DOT: not read; NetworkX turns it into GraphML");
+const DOT: Recognised = Recognised::NotRead("Graphviz DOT: not supported; NetworkX converts it to GraphML");
 
 /// Both of htsim's files begin with `Nodes n`.
 fn htsim_file(head: &str) -> Option<Recognised> {
     let has =
         |key: &str| head.lines().any(|l| l.split_whitespace().next().is_some_and(|w| w.eq_ignore_ascii_case(key)));
     if has("connections") {
-        return Some(Recognised::NotRead("htsim's .cm: flows, no topology: name it in a workload's `list`"));
+        return Some(Recognised::NotRead("htsim .cm: flows, not a topology: name it in a workload's `list`"));
     }
     has("tiers").then(|| sure(Format::Htsim))
 }
@@ -133,7 +136,7 @@ fn json(head: &str) -> Option<Recognised> {
     let has = |key: &str| head.contains(key);
     if has("\"networkStructure\"") || has("\"preInstalledModule\"") {
         return Some(Recognised::NotRead(
-            "SNDlib's XML turned into JSON: not read; SNDlib has the same network as native text and as XML",
+            "SNDlib XML converted to JSON: not supported; SNDlib has the same network as native text and as XML",
         ));
     }
     if has("\"pre_installed_capacity\"") {
@@ -152,9 +155,10 @@ fn xml(head: &str) -> Option<Recognised> {
         "network" => Some(sure(Format::SndlibXml)),
         "domain" => Some(sure(Format::Totem)),
         "TrafficMatrixFile" => Some(Recognised::NotRead(
-            "a traffic matrix of TOTEM's, no topology, and not read; write it as a CSV with the columns from, to, rate",
+            "a TOTEM traffic matrix, not a topology, and not supported; convert it to a CSV with the columns \
+                from, to, rate",
         )),
-        "gexf" => Some(Recognised::NotRead("Gephi's GEXF: not read; NetworkX turns it into GraphML")),
+        "gexf" => Some(Recognised::NotRead("Gephi GEXF: not supported; NetworkX converts it to GraphML")),
         _ if head.contains("<graphml") => Some(sure(Format::GraphMl)),
         _ => None,
     }

@@ -54,21 +54,21 @@ fn parse_line(number: usize, line: &str) -> Result<Option<Router<'_>>, FormatErr
     }
     let err = |message: &str| FormatError::at(number, message);
     let (uid, rest) =
-        line.split_once(char::is_whitespace).ok_or_else(|| err("a lone word, where `uid @location …` was expected"))?;
+        line.split_once(char::is_whitespace).ok_or_else(|| err("a single word; expected `uid @location …`"))?;
     let uid: i64 =
         uid.parse().map_err(|_| err("the line begins with no uid; expected `uid @location … -> <uid> … =name rN`"))?;
     if uid < 0 {
         return Ok(None);
     }
     let (head, tail) =
-        rest.split_once("->").ok_or_else(|| err("no `->` before the neighbours; is the line cut short?"))?;
+        rest.split_once("->").ok_or_else(|| err("no `->` before the neighbours; is the line truncated?"))?;
     let location = head
         .split_whitespace()
         .next()
         .and_then(|w| w.strip_prefix('@'))
         .ok_or_else(|| err("no `@location` after the uid"))?;
     let radius = tail.split_whitespace().next_back().and_then(|w| w.strip_prefix('r')?.parse().ok());
-    let radius = radius.ok_or_else(|| err("no radius (`r0`, `r1`, …) at the end; is the line cut short?"))?;
+    let radius = radius.ok_or_else(|| err("no radius (`r0`, `r1`, …) at the end; is the line truncated?"))?;
     let listed = tail.split('=').next().unwrap_or("");
     let mut neighbours = Vec::new();
     for word in listed.split_whitespace().filter(|w| w.starts_with('<')) {
@@ -95,7 +95,7 @@ fn assemble(routers: &[Router<'_>], radius: u32) -> Result<Draft, FormatError> {
     for r in routers {
         for uid in &r.neighbours {
             let b = *index.get(uid).ok_or_else(|| {
-                FormatError::at(r.line, format!("the neighbour <{uid}> is not in the file; is the file cut short?"))
+                FormatError::at(r.line, format!("the neighbour <{uid}> is not in the file; is the file truncated?"))
             })?;
             if let (Some(a), Some(b)) = (index[&r.uid], b)
                 && seen.insert((a.min(b), a.max(b)))
@@ -106,7 +106,7 @@ fn assemble(routers: &[Router<'_>], radius: u32) -> Result<Draft, FormatError> {
     }
     let left = routers.len() - draft.nodes.len();
     if left > 0 {
-        draft.notes.push(format!("{left} routers beyond r{radius} left out"));
+        draft.notes.push(format!("{left} routers beyond r{radius} removed"));
     }
     Ok(draft)
 }

@@ -53,7 +53,7 @@ fn parse(text: &str, set: impl Fn(&mut DraftLink, f64)) -> Result<Draft, FormatE
         }
     }
     if differ > 0 {
-        draft.notes.push(format!("{differ} links have another number in the other direction; the first one is used"));
+        draft.notes.push(format!("{differ} links have different numbers per direction; the first is used"));
     }
     Ok(draft)
 }
@@ -61,11 +61,11 @@ fn parse(text: &str, set: impl Fn(&mut DraftLink, f64)) -> Result<Draft, FormatE
 fn parse_line(number: usize, line: &str) -> Result<(&str, &str, f64), FormatError> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [from, to, value] = words[..] else {
-        return Err(FormatError::at(number, format!("{} words, where `from to number` was expected", words.len())));
+        return Err(FormatError::at(number, format!("{} words; expected `from to number`", words.len())));
     };
     match value.parse::<f64>() {
         Ok(v) if v.is_finite() && v > 0.0 && v <= 1e6 => Ok((from, to, v)),
-        _ => Err(FormatError::at(number, format!("`{}` is not a number above 0 and up to 1e6", short(value)))),
+        _ => Err(FormatError::at(number, format!("`{}` is not a number above 0 and at most 1e6", short(value)))),
     }
 }
 

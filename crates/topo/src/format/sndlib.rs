@@ -174,7 +174,7 @@ impl Capacities {
         }
         if self.several > 0 {
             draft.unused.push(format!(
-                "{} links have nothing installed and a choice of modules: they have no capacity here",
+                "{} links have no installed capacity but a choice of modules: they get no capacity",
                 self.several
             ));
         }

@@ -63,7 +63,7 @@ fn rocketfuel_maps_keep_the_isps_own_routers() {
     assert_eq!(ends(&d), [(0, 1), (0, 2), (1, 2), (2, 2), (2, 3)]);
     assert_eq!(d.nodes[0].label.as_deref(), Some("New York, NY"));
     assert_eq!(d.nodes[2].label, None);
-    assert_eq!(d.notes, ["1 routers beyond r0 left out"]);
+    assert_eq!(d.notes, ["1 routers beyond r0 removed"]);
     let wider =
         parse(Format::RocketfuelCch, CCH.as_bytes(), Options { radius: 1, ..Options::default() }).expect("valid");
     assert_eq!((wider.nodes.len(), wider.links.len()), (6, 6));
@@ -123,7 +123,7 @@ fn hpcc_names_hosts_by_number() {
     assert_eq!(d.links[2].corruption, 1e-4);
     let more = read(Format::Hpcc, &format!("{HPCC}0 1 1Gbps 1ms 0\n\nFirst line: node count"));
     assert_eq!(more.links, d.links);
-    assert_eq!(more.notes, ["what follows the 4 links that line 1 announces, from line 7 on, is left out"]);
+    assert_eq!(more.notes, ["lines from 7 on, after the 4 links that line 1 announces, are ignored"]);
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn rocketfuels_numbers_are_told_apart_by_any_name_and_a_guess_is_said() {
 #[test]
 fn what_is_known_and_not_read_is_told_apart_from_what_is_unknown() {
     for (text, what) in [
-        ("Nodes 16\nConnections 2\n0->1 id 1 start 0 size 1000\n", "htsim's .cm"),
-        ("DEMANDS 1\nlabel src dest bw\nd0 0 1 10\n", "demands of Repetita"),
-        ("<?xml version='1.0'?>\n<TrafficMatrixFile><IntraTM/></TrafficMatrixFile>", "traffic matrix of TOTEM's"),
+        ("Nodes 16\nConnections 2\n0->1 id 1 start 0 size 1000\n", "htsim .cm"),
+        ("DEMANDS 1\nlabel src dest bw\nd0 0 1 10\n", "Repetita demands"),
+        ("<?xml version='1.0'?>\n<TrafficMatrixFile><IntraTM/></TrafficMatrixFile>", "TOTEM traffic matrix"),
         ("<gexf version='1.3'><graph/></gexf>", "GEXF"),
         ("digraph g {\n a -> b\n}", "DOT"),
         ("graph {\n a -- b\n}", "DOT"),
-        ("{\"networkStructure\": {\"nodes\": []}}", "SNDlib's XML turned into JSON"),
+        ("{\"networkStructure\": {\"nodes\": []}}", "SNDlib XML converted to JSON"),
         ("PK\u{3}\u{4}xl/worksheets", "spreadsheet"),
     ] {
         let Recognised::NotRead(said) = recognise(Path::new("x"), text.as_bytes()) else { panic!("{text}") };
@@ -196,7 +196,7 @@ fn sndlibs_forms_say_the_same() {
     assert_eq!(ends(&d), [(0, 1), (1, 2), (0, 2)]);
     let rates: Vec<_> = d.links.iter().map(|l| l.rate).collect();
     assert_eq!(rates, [Some(Rate::from_mbps(155)), Some(Rate::from_mbps(622)), None], "no choice of modules");
-    assert!(d.unused.len() == 1 && d.unused[0].starts_with("1 links have nothing installed"), "{:?}", d.unused);
+    assert!(d.unused.len() == 1 && d.unused[0].starts_with("1 links have no installed capacity"), "{:?}", d.unused);
     assert_eq!(read(Format::SndlibXml, SNDLIB_XML), d);
     let options = Options { capacity_unit: Some(Rate::from_mbps(1)), ..Options::default() };
     assert_eq!(parse(Format::SndlibJson, SNDLIB_JSON.as_bytes(), options).expect("valid"), d);
@@ -242,7 +242,7 @@ fn containerlab_has_hosts_and_routers() {
     let kinds: Vec<_> = d.nodes.iter().map(|n| n.kind.expect("told")).collect();
     assert_eq!(kinds, [NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Host]);
     assert_eq!((d.links[1].mtu, d.nodes[0].class.as_deref()), (Some(9000), Some("core")));
-    assert_eq!(d.notes, ["1 links that leave the laboratory are left out"]);
+    assert_eq!(d.notes, ["1 links out of the laboratory are ignored"]);
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn errors_name_the_line_and_what_was_expected() {
             "links[0]: target `b` is not the id",
         ),
         (Format::SndlibNative, "NODES (\na ( 1 2 )\n)\nLINKS (\nl ( a b ) 1\n)", "line 5: target `b` is not the id"),
-        (Format::SndlibNative, "NODES (\na\n)\nLINKS (\nl ( a a ) much\n)", "line 5: `much` is no capacity"),
+        (Format::SndlibNative, "NODES (\na\n)\nLINKS (\nl ( a a ) much\n)", "line 5: `much` is not a valid capacity"),
         (Format::SndlibXml, "<network>\n</network>", "no <networkStructure>"),
         (
             Format::SndlibXml,
@@ -448,7 +448,11 @@ fn errors_name_the_line_and_what_was_expected() {
             "line 2: a <link> without <source>",
         ),
         (Format::Repetita, "NODES 1\nlabel x y\na 0 0\n", "no EDGES"),
-        (Format::Repetita, "NODES 1\nlabel x y\na 0 0\nEDGES 1\ne 0 0 1 fast 1\n", "line 5: `fast` is no bandwidth"),
+        (
+            Format::Repetita,
+            "NODES 1\nlabel x y\na 0 0\nEDGES 1\ne 0 0 1 fast 1\n",
+            "line 5: `fast` is not a valid bandwidth",
+        ),
         (Format::Containerlab, "a: 1\n", "no `topology`"),
         (Format::Containerlab, "topology:\n  nodes: [1, 2\n", "line 2: not containerlab's YAML: "),
         (
@@ -458,9 +462,9 @@ fn errors_name_the_line_and_what_was_expected() {
         ),
         (Format::Containerlab, "topology:\n  nodes:\n    a: {kind: [x]}\n", "line 3: not containerlab's YAML: "),
         (Format::Containerlab, "topology: {nodes: {a: }, links: [{endpoints: [\"a:1\"]}]}", "links[0]: 1 endpoints"),
-        (Format::AsRelationships, "1|2|-1\n1|2\n", "line 2: 2 words, and no relation"),
-        (Format::AsRelationships, "1|x|0\n", "line 1: `x` is no AS number"),
-        (Format::Brite, "Nodes: ( 1 )\n0 1 2\nEdges: ( 1 )\n0 0 0 1 soon 3\n", "line 4: `soon` is no delay"),
+        (Format::AsRelationships, "1|2|-1\n1|2\n", "line 2: 2 words; no relation"),
+        (Format::AsRelationships, "1|x|0\n", "line 1: `x` is not a valid AS number"),
+        (Format::Brite, "Nodes: ( 1 )\n0 1 2\nEdges: ( 1 )\n0 0 0 1 soon 3\n", "line 4: `soon` is not a valid delay"),
         (
             Format::Totem,
             "<domain><topology><links>\n<link/></links></topology></domain>",
@@ -472,7 +476,7 @@ fn errors_name_the_line_and_what_was_expected() {
         assert!(message.starts_with(expected), "{text:?}: {message}");
     }
     let template = refused(Format::Containerlab, "topology:\n  links:\n{{- if .more }}\n    - endpoints: []\n");
-    assert!(template.ends_with("(a Go template? containerlab fills in its braces first)"), "{template}");
+    assert!(template.ends_with("(a Go template? containerlab expands its braces first)"), "{template}");
     assert_eq!(parse_bytes(Format::Gml, b"a\n\xff").expect_err("not text").to_string(), "line 2: not UTF-8 text");
 }
 
@@ -542,9 +546,9 @@ fn values_that_nothing_uses_are_named() {
         read(Format::Gml, &text).unused
     };
     for (attributes, said) in [
-        ("LinkSpeedRaw -5.0", "`LinkSpeedRaw` of `-5e0` says nothing"),
-        ("LinkSpeedRaw 1e308", "`LinkSpeedRaw` of `1e308` says nothing"),
-        ("LinkSpeed \"<10\" LinkSpeedUnits \"G\"", "`LinkSpeed` of `<10` says nothing"),
+        ("LinkSpeedRaw -5.0", "`LinkSpeedRaw` of `-5e0` holds no usable value"),
+        ("LinkSpeedRaw 1e308", "`LinkSpeedRaw` of `1e308` holds no usable value"),
+        ("LinkSpeed \"<10\" LinkSpeedUnits \"G\"", "`LinkSpeed` of `<10` holds no usable value"),
         ("rate \"100\"", "1 links have a `rate` without a unit"),
     ] {
         let unused = edge(attributes);

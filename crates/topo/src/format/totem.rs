@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     }
     let mut draft = builder.finish();
     if unitless > 0 {
-        draft.unused.push(format!("{unitless} links have a <bw>, and no <unit type=\"bandwidth\"> says what of"));
+        draft.unused.push(format!("{unitless} links have a <bw> without <unit type=\"bandwidth\">"));
     }
     Ok(draft)
 }

@@ -22,9 +22,9 @@ pub struct LinkParams {
     pub rate: Rate,
     /// Propagation delay. Waxman networks may take it from the distance.
     pub delay: Option<Time>,
-    /// MTU in bytes; 1500 unless said.
+    /// MTU in bytes; default 1500.
     pub mtu: Option<u32>,
-    /// Loss probability on the wire; 0 unless said.
+    /// Loss probability on the wire; default 0.
     pub corruption: Option<Ratio>,
     /// Named queue of its ports.
     pub queue: Option<String>,

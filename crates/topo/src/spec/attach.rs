@@ -34,8 +34,7 @@ fn attach(
     let first_home = first_homes(hosts, &routers, draft.nodes.len())?;
     let homes = hosts.homes.unwrap_or(1);
     if homes == 0 || homes > routers.len() {
-        let message =
-            format!("{homes} routers for each host; there are {} to choose from, and 1 is the least", routers.len());
+        let message = format!("{homes} routers per host; must be from 1 to {}", routers.len());
         return Err(SpecError::new("homes", message));
     }
     let like = access_link(hosts, spec, draft, min_delay);
@@ -81,14 +80,14 @@ fn chosen_routers(hosts: &HostsSpec, draft: &Draft) -> Result<Vec<usize>, SpecEr
 fn first_homes(hosts: &HostsSpec, routers: &[usize], nodes: usize) -> Result<Vec<usize>, SpecError> {
     let (key, count) = match (hosts.per_node, hosts.total) {
         (Some(_), Some(_)) => {
-            return Err(SpecError::new("total", "`per_node` already says how many; write one of them"));
+            return Err(SpecError::new("total", "excludes `per_node`; write one of them"));
         }
         (None, Some(total)) => ("total", Some(total)),
         (per_node, None) => ("per_node", routers.len().checked_mul(per_node.unwrap_or(1))),
     };
     let count = count.filter(|c| c.saturating_add(nodes) <= MAX_NODES);
     let count =
-        count.ok_or_else(|| SpecError::new(key, format!("with these hosts, there are more than {MAX_NODES} nodes")))?;
+        count.ok_or_else(|| SpecError::new(key, format!("with these hosts there are more than {MAX_NODES} nodes")))?;
     Ok(match hosts.total {
         Some(_) => (0..count).map(|i| routers[i % routers.len()]).collect(),
         None => (0..count).map(|i| routers[i / hosts.per_node.unwrap_or(1)]).collect(),

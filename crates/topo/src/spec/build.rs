@@ -58,7 +58,7 @@ fn finish(spec: &TopologySpec, draft: Draft, min_delay: Time) -> Result<Topology
 fn check_size(topology: &Topology) -> Result<(), String> {
     let routers = topology.routers().count();
     if routers > MAX_ROUTERS {
-        return Err(format!("{routers} routers; up to {MAX_ROUTERS} can be routed over"));
+        return Err(format!("{routers} routers; routing supports at most {MAX_ROUTERS}"));
     }
     let mut places: Vec<usize> =
         topology.hosts().map(|host| fold(topology, host).map_or(host, |(router, _)| router)).collect();
@@ -66,7 +66,7 @@ fn check_size(topology: &Topology) -> Result<(), String> {
     places.dedup();
     if routers.saturating_mul(places.len()) > MAX_WAYS {
         let (places, most) = (places.len(), MAX_WAYS / routers);
-        return Err(format!("{routers} routers with hosts at {places} of them; there may be hosts at {most}"));
+        return Err(format!("{routers} routers with hosts at {places} of them; at most {most} may have hosts"));
     }
     Ok(())
 }

@@ -26,8 +26,8 @@ pub fn links(spec: &TopologySpec, draft: &mut Draft, min_delay: Time) -> Result<
     if let Some(fallback) = spec.default_delay.filter(|_| without_distance > 0) {
         let all = links.len();
         unused.push(format!(
-            "{without_distance} of {all} links have no distance, since an end has no position: they take default_delay = \
-             \"{fallback}\""
+            "{without_distance} of {all} links have no length, as an end has no position: they get \
+                default_delay = \"{fallback}\""
         ));
     }
     Ok(())
@@ -89,7 +89,7 @@ fn no_rate(spec: &TopologySpec, i: usize, (a, b): (&DraftNode, &DraftNode)) -> S
         return SpecError::new(format!("links[{i}].rate"), message);
     }
     let message = format!(
-        "the link `{}` – `{}` has no rate here; write default_rate = \"10 Gbps\" (or as fits), `rate`, or `rules`",
+        "the link `{}` – `{}` has no rate; write default_rate = \"10 Gbps\" (for example), `rate`, or `rules`",
         a.name, b.name
     );
     SpecError::new(source::key(spec), message)
@@ -137,14 +137,14 @@ fn has_no_distance(link: &DraftLink, (a, b): (&DraftNode, &DraftNode)) -> bool {
 fn length_km(link: &DraftLink, (a, b): (&DraftNode, &DraftNode)) -> Result<f64, String> {
     if let Some(km) = link.length_km {
         let ok = km.is_finite() && (0.0..=1e6).contains(&km);
-        return if ok { Ok(km) } else { Err(format!("`{}` – `{}`: {km} km is no length", a.name, b.name)) };
+        return if ok { Ok(km) } else { Err(format!("`{}` – `{}`: {km} km is not a length", a.name, b.name)) };
     }
     let position = |n: &DraftNode| match n.pos {
         Some(pos) if geo::is_geographic(pos) => Ok(pos),
         Some((x, y)) => Err(format!("`{}` is at {x}, {y}, which is not a longitude and latitude in degrees", n.name)),
         None => Err(format!(
-            "the link `{}` – `{}` has no delay, and none can follow from the distance since `{}` has no position; write \
-             one, such as default_delay = \"5 ms\" for all links without a distance",
+            "the link `{}` – `{}` has no delay, and no length, as `{}` has no position; write one, such as \
+                default_delay = \"5 ms\" for all links without a length",
             a.name, b.name, n.name
         )),
     };

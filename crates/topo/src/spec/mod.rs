@@ -31,7 +31,7 @@ pub struct TopologySpec {
     pub generate: Option<Generator>,
     /// Topology file, relative to the scenario.
     pub file: Option<String>,
-    /// File format; detected unless said.
+    /// File format; default detected.
     pub format: Option<Format>,
     /// Unit of capacities without a unit (SNDlib, topohub, bare GraphML numbers), such as "1 Mbps".
     /// Without it they are ignored.
@@ -41,30 +41,30 @@ pub struct TopologySpec {
     /// Kind, class or position of nodes. Their order is the order in results.
     pub nodes: Option<Vec<NodeSpec>>,
 
-    /// `generate`: host pairs of a dumbbell, hosts per end of a chain; 1 unless said.
+    /// `generate`: host pairs of a dumbbell, hosts per end of a chain; default 1.
     pub pairs: Option<usize>,
-    /// `generate`: routers of a chain, ring, waxman, or dumbbell (2 unless said); hosts of a star;
+    /// `generate`: routers of a chain, ring, waxman, or dumbbell (default 2); hosts of a star;
     /// bottlenecks of a parking-lot.
     pub n: Option<usize>,
     /// `generate = "fat-tree"`: switch ports, even; k³/4 hosts.
     pub k: Option<usize>,
     /// `generate`: router–router links (dumbbell: except the bottleneck; default: `access`).
     pub link: Option<LinkParams>,
-    /// `generate`: host–router links; as `link` unless said.
+    /// `generate`: host–router links; default as `link`.
     pub access: Option<LinkParams>,
     /// `generate = "dumbbell"`: bottleneck link.
     pub bottleneck: Option<LinkParams>,
     /// `generate = "dumbbell"`: delays of the senders' access links, in turn.
     pub access_delays: Option<Vec<Time>>,
-    /// `generate = "waxman"`: link reach as a share of the largest distance; 0.1 unless said.
+    /// `generate = "waxman"`: link reach as a share of the largest distance; default 0.1.
     pub alpha: Option<f64>,
-    /// `generate = "waxman"`: link density; 0.4 unless said.
+    /// `generate = "waxman"`: link density; default 0.4.
     pub beta: Option<f64>,
-    /// `generate = "waxman"`: side in km; 1000 unless said.
+    /// `generate = "waxman"`: side in km; default 1000.
     pub size_km: Option<f64>,
-    /// `generate = "waxman"`: join separate parts; true unless said.
+    /// `generate = "waxman"`: join separate parts; default true.
     pub connected: Option<bool>,
-    /// `generate = "waxman"`: seed; the scenario's unless said.
+    /// `generate = "waxman"`: seed; default the scenario's.
     pub seed: Option<u64>,
 
     /// Rate of every link, over the file's. Rules have precedence.
@@ -74,22 +74,22 @@ pub struct TopologySpec {
     pub delay: Option<DelaySpec>,
     /// Rate of links without one.
     pub default_rate: Option<Rate>,
-    /// Delay of links without one: a time, or "distance" (unless said): the file's length, or else
+    /// Delay of links without one: a time, or "distance" (default): the file's length, or else
     /// the great circle, at 2/3 of the speed of light.
     pub default_delay: Option<DelaySpec>,
-    /// Minimum link delay; 1 us unless said.
+    /// Minimum link delay; default 1 us.
     pub min_delay: Option<Time>,
     /// Rates and delays by class of the ends. The first match that sets a value decides.
     pub rules: Vec<RuleSpec>,
     /// Classifies routers: `edge` with fewer router links than this, else `gateway` if linked to an
-    /// edge router, else `backbone`; 3 unless said, as in the INRPP paper, §IV-D.
+    /// edge router, else `backbone`; default 3, as in the INRPP paper, §IV-D.
     pub edge_degree: Option<usize>,
     /// Remove links between edge routers, as ndnSIM's Rocketfuel reader; `component = "largest"`
-    /// removes what they alone connect; false unless said.
+    /// removes what they alone connect; default false.
     pub drop_edge_links: Option<bool>,
     /// What to keep of a disconnected network.
     pub component: Option<Component>,
-    /// Rocketfuel: maximum distance from the ISP (`r0`, `r1`, …); 0, its own unless said.
+    /// Rocketfuel: maximum distance from the ISP (`r0`, `r1`, …); default 0, its own.
     pub radius: Option<u32>,
     /// Hosts to attach; by default, one per router if there are none.
     pub hosts: Option<HostsSpec>,
@@ -165,11 +165,11 @@ pub struct LinkSpec {
     pub rate_back: Option<Rate>,
     /// Propagation delay: a time, or "distance".
     pub delay: Option<DelaySpec>,
-    /// MTU in bytes; 1500 unless said.
+    /// MTU in bytes; default 1500.
     pub mtu: Option<u32>,
-    /// Routing weight; 1 unless said.
+    /// Routing weight; default 1.
     pub weight: Option<f64>,
-    /// Loss probability on the wire; 0 unless said.
+    /// Loss probability on the wire; default 0.
     pub corruption: Option<Ratio>,
     /// Named queue of its ports.
     pub queue: Option<String>,
@@ -179,10 +179,10 @@ pub struct LinkSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
-    /// A class, `host`, `router`, or `*` (any; unless said).
+    /// A class, `host`, `router`, or `*` (any; default).
     #[serde(default = "any_class")]
     pub from: String,
-    /// A class, `host`, `router`, or `*` (any; unless said).
+    /// A class, `host`, `router`, or `*` (any; default).
     #[serde(default = "any_class")]
     pub to: String,
     /// Rate.
@@ -211,17 +211,17 @@ pub struct HostsSpec {
     pub per_node: Option<usize>,
     /// Total hosts, assigned to routers in turn.
     pub total: Option<usize>,
-    /// Routers: `all` (unless said) or a class (`edge`, `gateway`, …).
+    /// Routers: `all` (default) or a class (`edge`, `gateway`, …).
     pub on: Option<String>,
-    /// Access rate; that of the fastest link in the network unless said.
+    /// Access rate; default that of the fastest link in the network.
     pub rate: Option<Rate>,
-    /// Delay of the access links; `min_delay` unless said.
+    /// Delay of the access links; default `min_delay`.
     pub delay: Option<Time>,
-    /// Routers per host: the first in turn, others at random; 1 unless said.
+    /// Routers per host: the first in turn, others at random; default 1.
     pub homes: Option<usize>,
-    /// Name prefix, followed by a number from 0; `h` unless said.
+    /// Name prefix, followed by a number from 0; default `h`.
     pub prefix: Option<String>,
-    /// Access MTU in bytes; 1500 unless said.
+    /// Access MTU in bytes; default 1500.
     pub mtu: Option<u32>,
     /// Named queue of the access links.
     pub queue: Option<String>,

@@ -52,7 +52,7 @@ fn check_one_source(spec: &TopologySpec) -> Result<(), SpecError> {
         [_] => Ok(()),
         [] => Err(SpecError::new("", "no network: write one of `builtin`, `generate`, `file` and `links`")),
         [first, second, ..] => {
-            let message = format!("`{first}` already says where the network comes from; write one of them");
+            let message = format!("excludes `{first}`: both define the network");
             Err(SpecError::new(second, message))
         }
     }
@@ -104,9 +104,7 @@ pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Resul
 
 fn unknown_format() -> FormatError {
     let names = Format::ALL.map(|f| format!("\"{}\"", f.name())).join(", ");
-    FormatError::whole(format!(
-        "neither content nor name tell the format; if it is one of these, say it with `format`: {names}"
-    ))
+    FormatError::whole(format!("unknown file format; if it is one of these, set `format`: {names}"))
 }
 
 /// `1221.weights.intra` for `1221.latencies.intra`, and the other way round.

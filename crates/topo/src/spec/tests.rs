@@ -83,7 +83,7 @@ fn links_without_a_distance_take_the_default_and_are_counted() {
         let t = built(table);
         assert_eq!(link_of(&t, "b", "c").delay, Time::from_ms(7));
         assert!(link_of(&t, "a", "b").delay < Time::from_ms(1));
-        assert!(t.unused().iter().any(|u| u.starts_with("2 of 3 links have no distance")), "{:?}", t.unused());
+        assert!(t.unused().iter().any(|u| u.starts_with("2 of 3 links have no length")), "{:?}", t.unused());
     }
 }
 
@@ -102,12 +102,12 @@ fn rocketfuels_halves_find_each_other_under_any_prefix() {
         assert!(d.unused.is_empty(), "{:?}", d.unused);
     }
     let guessed = read_path(&folder.join("numbers"), None, Default::default()).expect("read");
-    assert!(guessed.unused[0].contains("taken for weights"), "{:?}", guessed.unused);
+    assert!(guessed.unused[0].contains("read as weights"), "{:?}", guessed.unused);
     std::fs::write(folder.join("x.cm"), "Nodes 16\nConnections 0\n").expect("written");
     std::fs::write(folder.join("x.odd"), "hello\n").expect("written");
     let message = |name: &str| read_path(&folder.join(name), None, Default::default()).expect_err(name).message;
-    assert!(message("x.cm").starts_with("this is htsim's .cm: flows, no topology"));
-    assert!(message("x.odd").contains("neither content nor name"));
+    assert!(message("x.cm").starts_with("this is htsim .cm: flows, not a topology"));
+    assert!(message("x.odd").contains("unknown file format"));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
@@ -169,7 +169,7 @@ fn defaults_fill_only_gaps() {
     assert_eq!(rates, [Rate::from_gbps(10), Rate(2_500_000_000), Rate::from_mbps(7)]);
     assert!(t.links()[..4].iter().all(|l| l.delay == Time::from_ms(4)));
     let e = refused(json!({"file": "zoo.graphml", "default_delay": "4 ms"}));
-    assert!(e.starts_with("file: the link `Geneva` – `Geneva#2` has no rate here; write default_rate"), "{e}");
+    assert!(e.starts_with("file: the link `Geneva` – `Geneva#2` has no rate; write default_rate"), "{e}");
     let e = refused(json!({"file": "zoo.graphml", "default_rate": "7 Mbps"}));
     assert!(e.starts_with("default_delay: the link `Geneva` – `Geneva#2` has no delay"), "{e}");
 }
@@ -190,7 +190,7 @@ fn rocketfuel_maps_with_the_papers_rules() {
     assert_eq!(link_of(&t, "h3", "1").rate, Rate::from_mbps(50));
     let e = refused(table(json!("all")));
     assert!(e.starts_with("file: the network is not connected: of its 2 parts"), "{e}");
-    assert!(e.contains("component = \"largest\"") && e.contains("from a node to itself left out"), "{e}");
+    assert!(e.contains("component = \"largest\"") && e.contains("self-links removed"), "{e}");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn bad_tables_name_the_key_and_what_would_do() {
     let ab = json!({"a": "a", "b": "b", "rate": "1 Mbps", "delay": "1 ms"});
     let cases = [
         (json!({}), ": no network: write one of"),
-        (json!({"builtin": "abilene", "file": "x"}), "file: `builtin` already says"),
+        (json!({"builtin": "abilene", "file": "x"}), "file: excludes `builtin`"),
         (json!({"builtin": "abilen"}), "builtin: there is no network `abilen`; did you mean `abilene`?"),
         (json!({"builtin": "abilene", "k": 4}), "k: `k` is a parameter of `generate`"),
         (json!({"builtin": "abilene", "nodes": []}), "nodes: `nodes` belongs to `links`"),
@@ -275,8 +275,12 @@ fn bad_tables_name_the_key_and_what_would_do() {
             json!({"builtin": "abilene", "hosts": {"on": "gatway"}}),
             "hosts.on: there is no router of the class `gatway`; did you mean `gateway`?",
         ),
-        (json!({"builtin": "abilene", "hosts": {"per_node": 1, "total": 2}}), "hosts.total: `per_node` already says"),
-        (json!({"builtin": "abilene", "hosts": {"homes": 12}}), "hosts.homes: 12 routers for each host; there are 11"),
+        (json!({"builtin": "abilene", "hosts": {"per_node": 1, "total": 2}}), "hosts.total: excludes `per_node`"),
+        (
+            json!({"builtin": "abilene", "hosts": {"homes": 12}}),
+            "hosts.homes: 12 routers per host; must be from \
+            1 to 11",
+        ),
         (json!({"builtin": "abilene", "hosts": {"per_node": 1_000_000}}), "hosts.per_node: with these hosts"),
         (
             json!({"builtin": "abilene", "rules": [{"rate": "1 Mbps"}, {"weight": 0}]}),
@@ -290,11 +294,11 @@ fn bad_tables_name_the_key_and_what_would_do() {
         ),
         (
             dumbbell(json!({"access": {"rate": "1 Mbps", "delay": "1 ms", "corruption": "100 %"}})),
-            "access.corruption: 100 % is not a share",
+            "access.corruption: 100 % is out of range",
         ),
         (links(json!([{"a": "", "b": "x"}])), "links[0].a: a node needs a name"),
         (json!({"file": "none.cch"}), "file: none.cch: cannot be read"),
-        (json!({"file": "README.md"}), "file: README.md: neither content nor name tell the format"),
+        (json!({"file": "README.md"}), "file: README.md: unknown file format"),
         (json!({"file": "zoo.gml", "format": "graphml"}), "file: zoo.gml, line 1: not XML"),
         (dumbbell(json!({"n": 1})), "n: 1 is out of range; generate = \"dumbbell\" accepts 2"),
         (dumbbell(json!({"pairs": 0})), "pairs: 0 is out of range"),
@@ -475,5 +479,5 @@ fn half_a_million_routers_are_routed_over_where_few_have_hosts() {
     assert_eq!(routes.flow_path(&t, here, there, 1).map(|path| path.len()), Some(2_001));
     assert!(routes.memory() - before < 2 * t.routers().count(), "{} bytes more", routes.memory() - before);
     let more = refused(ring(json!({"per_node": 1})));
-    assert!(more.contains("500000 routers with hosts at 500000 of them; there may be hosts at 2147"), "{more}");
+    assert!(more.contains("500000 routers with hosts at 500000 of them; at most 2147"), "{more}");
 }

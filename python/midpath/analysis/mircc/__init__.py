@@ -1,8 +1,8 @@
-"""MIRCC's equations as a fluid model, and solvers for where they settle.
+"""MIRCC's equations as a fluid model, and solvers for their equilibrium.
 
-`equations` holds the paper's formulas, `model` runs them with delays on a `network`, `solvers` computes the rates at
-which they rest, by other means. `cases` has the paper's topologies and random networks. `stability` and `errata` print
-the tables of `checks/mircc/STABILITY.md` and `checks/mircc/ERRATA.md`.
+`equations` holds the paper's formulas, `model` runs them with delays on a `network`, `solvers` computes the
+equilibrium rates by other means. `cases` has the paper's topologies and random networks. `stability` and `errata`
+print the tables of `checks/mircc/STABILITY.md` and `checks/mircc/ERRATA.md`.
 
 Rates are in bits/s, queues in bits, times in seconds. A link is one direction: the one that carries Data.
 """

@@ -1,4 +1,4 @@
-"""What the paper leaves open, tried in the model: T in packets, floor, η, R(0) and the cap."""
+"""Parameters that the paper leaves open, tried in the model: T in packets, floor, η, R(0) and the cap."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where the paper contradicts itself, tried in the model: `python -m midpath.analysis.mircc.errata`.
 
-Every finding is a function that measures its numbers and says whether they bear the finding out.
+Every finding is a function that measures its numbers and checks the finding against them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A fluid model of MIRCC: links that update their rates every T, consumers that obey them, delays between.
 
-Traffic is a fluid; time goes in steps. Interests reach a link after the delays before it, wait in its shaper, and go
-on; the rates that a link offers reach the consumer after the same delays, on the Data. The delay beyond a link takes no
-part in its loop. Rates are those of the Data that Interests ask for.
+Traffic is a fluid; time is discrete. Interests reach a link after the delays before it, queue in its shaper, and
+continue; the link's rates reach the consumer after the same delays, on the Data. The delay beyond a link is not
+part of its loop. Rates are those of the requested Data.
 """
 
 from __future__ import annotations

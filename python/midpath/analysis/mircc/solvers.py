@@ -1,7 +1,6 @@
-"""Where MIRCC's rates rest, and what would be fair or best: computed without running its equations.
+"""MIRCC's equilibrium rates, and fair or optimal rates, computed without running its equations.
 
-Each allocation has a certificate beside it that says how far rates are from being one, and that shares no code with
-the solver.
+Each allocation has a certificate that measures how far rates are from it and shares no code with the solver.
 """
 
 from __future__ import annotations

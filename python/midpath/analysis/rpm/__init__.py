@@ -1,13 +1,13 @@
-"""Stability of reverse path congestion marking: §IV of the RPM paper, checked and mended.
+"""Stability of reverse path congestion marking: §IV of the RPM paper, checked and corrected.
 
 The paper: N. Baganal-Krishna, T.-D. Tran, R. Kundel, A. Rizk, "Accelerating End-host Congestion Response using P4
 Programmable Switches". `python/midpath/analysis/rpm/README.md` has the equations, the errata and what they mean.
 
 model    the path, the fluid models (1)/(3) and their trajectories
 linear   the linearisation (4) and the characteristic function (5)
-lemma    lemma 1 as printed, (2) and (6), and with its signs mended
-limit    the true limit of stability, and a gain that is proven to be below it
-beside   trajectories out of the simulator's results
+lemma    lemma 1 as printed, (2) and (6), and with corrected signs
+limit    the exact stability limit, and a proven lower bound
+beside   trajectories from the simulator's results
 plots    figures (needs matplotlib: the extra `plots`)
 """
 

@@ -1,4 +1,4 @@
-"""Out of the simulator's results, what stands beside the model's trajectory."""
+"""Trajectories from the simulator's results, for comparison with the model."""
 
 from __future__ import annotations
 

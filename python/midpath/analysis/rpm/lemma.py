@@ -1,4 +1,4 @@
-"""Lemma 1 as printed, and with its signs mended.
+"""Lemma 1 as printed, and with corrected signs.
 
 Write s = −σ. Gain (2) is positive exactly if γ·(e^(σd) − e^(σ·d_s) − 2) + σ < 0 for σ > 0. The left side grows from −2γ
 with σ, so that η > 0 for 0 < σ < σ*, that is s* < s < 0. The lemma has s < s*. To second order in σ, σ* solves

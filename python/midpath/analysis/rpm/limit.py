@@ -1,4 +1,4 @@
-"""How much gain is too much: the true limit of stability, and a bound below it that is proven."""
+"""The exact stability limit of the gain, and a proven lower bound."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def eta_true(path: Path, model: Model = "paper") -> Limit:
     found = Linear.of(path)
     limit = _smallest(found, model)
     if not found.is_stable(limit.gain * (1 - BELOW), model):
-        raise ArithmeticError(f"a crossing below {limit.gain:g} was overlooked")
+        raise ArithmeticError(f"a crossing below {limit.gain:g} was missed")
     return limit
 
 

@@ -167,7 +167,7 @@ def trajectory(
     rest = Start.at_rest(path, gain, target)
     begin = start or rest
     if not (begin.rate > 0 and begin.window > 0 and begin.queue >= 0):
-        raise ValueError(f"{begin} is no start: rate and window must be above 0, the queue at least 0")
+        raise ValueError(f"{begin} is not a valid start: rate and window must be above 0, the queue at least 0")
     step = step_s or min(path.round_trip_s / STEPS, path.forward, path.short_s - path.forward)
     d, short, forward = path.round_trip_s, path.short_s, path.forward
     delays = (d, short, forward, d - forward, short - forward)

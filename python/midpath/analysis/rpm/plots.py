@@ -44,10 +44,10 @@ def plot_region(
         left.loglog(found.shares, path.flows * found.mended, color=hue, linestyle=":")
         left.fill_between(found.shares, path.flows * found.mended, path.flows * found.true, color=hue, alpha=0.12)
         right.loglog(found.shares, found.true / forward, color=hue, label=f"$cd/N$ = {window:g}")
-    left.plot([], [], color=MEASURED, linestyle=":", label="lemma 1, mended: largest")
+    left.plot([], [], color=MEASURED, linestyle=":", label="lemma 1, corrected: largest")
     right.loglog(shares, [1 / share for share in shares], color=MEASURED, linestyle="--", label="$d/d_s$")
     _label(left, "$d_s/d$", "gain $N\\eta$ per packet", "Stable below the solid line")
-    _label(right, "$d_s/d$", "limit over forward marking's", "What RPM tolerates")
+    _label(right, "$d_s/d$", "limit / limit of forward marking", "Gains that RPM tolerates")
     for axes in (left, right):
         axes.legend(fontsize=8)
     return figure

@@ -1,4 +1,4 @@
-"""What several of the FCP paper's figures measure."""
+"""Measurements shared by figures of the FCP paper."""
 
 from __future__ import annotations
 

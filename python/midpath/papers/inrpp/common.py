@@ -1,4 +1,4 @@
-"""What several of the INRPP paper's figures measure."""
+"""Measurements shared by figures of the INRPP paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several of the MIRCC paper's figures measure."""
+"""Measurements shared by figures of the MIRCC paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random networks for MIRCC in packets, and where the equations rest on them, by solvers that run none of them."""
+"""Random networks for MIRCC in packets, and the equations' equilibrium on them, by independent solvers."""
 
 from __future__ import annotations
 

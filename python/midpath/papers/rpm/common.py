@@ -1,4 +1,4 @@
-"""What several of RPM's figures need of a run."""
+"""Measurements shared by RPM's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several schemes' figures need: one scheme's figures beside another's, seed by seed."""
+"""Measurements shared by schemes' figures: paired comparisons of two schemes."""
 
 from __future__ import annotations
 

@@ -185,8 +185,8 @@ impl Aqm for DualPi2 {
         // Where nothing was chosen no queue was long, as at edge ports: there L4S had not helped either.
         if self.seen.data && self.seen.chose && !self.seen.l4s {
             out.push(
-                "DualPI2's L queue stayed empty: no packet was ECT(1), so its ports are PI2 with one queue; flows of `prague` \
-                 have ECT(1)"
+                "DualPI2's L queue stayed empty: no packet was ECT(1), so its ports acted as PI2 with one \
+                    queue; flows of `prague` send ECT(1)"
                     .to_owned(),
             );
         }

@@ -1,4 +1,4 @@
-//! The socket for commands: `status` and `down`.
+//! The control socket: `status` and `down`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Station {
                 self.stopped = true;
                 json!({"stopped": true})
             }
-            _ => json!({"error": "commands are status, configuration and down"}),
+            _ => json!({"error": "unknown command; commands are status, configuration and down"}),
         }
     }
 

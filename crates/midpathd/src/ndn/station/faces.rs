@@ -1,4 +1,4 @@
-//! Faces: how they come, what goes over them, and why they end.
+//! Faces: creation, traffic, and closing.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -67,7 +67,7 @@ impl Station {
     /// that it has one. It is left alone until the next tick.
     fn stop_listening(&mut self, place: usize, why: &std::io::Error) {
         self.counted.refused += 1;
-        self.say(format!("a connection could not be taken: {why}"));
+        self.say(format!("cannot accept a connection: {why}"));
         match &self.listeners[place] {
             Listener::Unix(socket) => self.poller.remove(socket),
             Listener::Tcp(socket) => self.poller.remove(socket),
@@ -274,7 +274,7 @@ impl Station {
         self.forwarder.remove_face(face);
         if let Some(reason) = reason {
             self.counted.failed += 1;
-            self.say(format!("face {} to {remote} is closed: {reason}", face.0));
+            self.say(format!("face {} to {remote} closed: {reason}", face.0));
         }
         self.forget_known(face, now);
     }

@@ -1,4 +1,4 @@
-//! Neighbours of the configuration, and faces that commands ask for.
+//! Configured neighbours, and faces requested by commands.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -112,7 +112,7 @@ impl Station {
 
     fn failed(&mut self, place: usize, remote: SocketAddr, why: &str, now: Time) {
         self.known[place].next = now.saturating_add(AGAIN);
-        self.say(format!("the neighbour at {remote} cannot be reached: {why}"));
+        self.say(format!("cannot reach the neighbour at {remote}: {why}"));
     }
 
     /// A face by UDP: from the socket that is listened at, if there is one of this kind of address.
@@ -139,7 +139,7 @@ impl Station {
             Ok(udp) => self.add_socket(udp).map_err(failed)?,
             Err(_) => shared,
         };
-        self.add_udp(place, remote, persistency, mtu, now).ok_or_else(|| "there are too many faces".to_owned())
+        self.add_udp(place, remote, persistency, mtu, now).ok_or_else(|| "too many faces".to_owned())
     }
 
     fn add_socket(&mut self, udp: Udp) -> std::io::Result<usize> {
@@ -177,9 +177,9 @@ impl Station {
         let face = self.add_stream(Socket::Tcp(socket), spec, now);
         match (purpose, face) {
             (For::Known(place), Some(face)) => self.known_is_up(place, face, now),
-            (For::Known(place), None) => self.failed(place, to, "there are too many faces", now),
+            (For::Known(place), None) => self.failed(place, to, "too many faces", now),
             (For::Command(request, _), face) => {
-                self.forwarder.face_made(now, request, face.ok_or("there are too many faces"));
+                self.forwarder.face_made(now, request, face.ok_or("too many faces"));
             }
         }
     }
@@ -204,7 +204,7 @@ impl Station {
         for (prefix, cost) in self.known[place].peer.routes.clone() {
             let route = Route { face, origin: ORIGIN_STATIC, cost, flags: CHILD_INHERIT, until: None };
             if !self.forwarder.set_route(&prefix, route) {
-                self.say(format!("a route to {} found no room", self.known[place].peer.remote));
+                self.say(format!("no room for a route to {}", self.known[place].peer.remote));
             }
         }
     }

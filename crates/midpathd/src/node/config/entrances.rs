@@ -37,7 +37,7 @@ pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec
     for ((listen, span, at, open), exit, kind, table) in all {
         let exit = match exit {
             Some(exit) if exit.get_ref() == file.node.get_ref() => {
-                let what = "a node is no exit of its own";
+                let what = "a node cannot be its own exit";
                 return Err(source.wrong(Some(exit.span()), &format!("{table}.exit"), what));
             }
             Some(exit) => named(setup, exit, &format!("{table}.exit"), source)?,
@@ -45,11 +45,11 @@ pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec
         };
         let key = format!("{table}.{at}");
         if !open && !listen.ip().is_loopback() {
-            let what = format!("whoever reaches {listen} could use this node; `open = true` says that this is meant");
+            let what = format!("anyone who reaches {listen} could use this node; confirm with `open = true`");
             return Err(source.wrong(Some(span), &key, what));
         }
         if listen.port() != 0 && entrances.iter().any(|e| e.listen == listen) {
-            return Err(source.wrong(Some(span), &key, format!("{listen} is there twice")));
+            return Err(source.wrong(Some(span), &key, format!("{listen} is configured twice")));
         }
         places.push(source.place(Some(span), &key));
         entrances.push(Entrance { listen, exit, kind });
@@ -63,7 +63,7 @@ fn target(to: &Spanned<String>, source: &Source<'_>) -> Result<String, Error> {
     let port = parts.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port != 0);
     match port {
         Some(_) => Ok(to.get_ref().clone()),
-        None => Err(source.wrong(Some(to.span()), "forward.to", format!("`{}` is no `host:port`", to.get_ref()))),
+        None => Err(source.wrong(Some(to.span()), "forward.to", format!("`{}` is not `host:port`", to.get_ref()))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The file as it is written, table by table.
+//! The file format, table by table.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The network that a configuration names, and what a node needs of it.
+//! The network named by a configuration, and the node's part of it.
 
 use std::fs;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub type NetworkAt<'a> = &'a dyn Fn(&Path) -> Result<Setup, NoNetwork>;
 
 pub fn read(path: &Path) -> Result<Setup, NoNetwork> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|e| NoNetwork::Unreadable(format!("{name} could not be read: {e}")))?;
+    let text = fs::read_to_string(path).map_err(|e| NoNetwork::Unreadable(format!("cannot read {name}: {e}")))?;
     let base = path.parent().unwrap_or(Path::new("."));
     let setup = midpath_sim::prepare(&text, base, &RunOptions::default(), &Catalogue::standard()).map_err(|e| {
         let line = e.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -34,7 +34,10 @@ pub fn read(path: &Path) -> Result<Setup, NoNetwork> {
         NoNetwork::Wrong(format!("{name}{line}: {key}{}", e.message))
     })?;
     match setup.scenario.deploy.iter().position(|row| row.tunnels.is_some()) {
-        Some(i) => Err(NoNetwork::Wrong(format!("{name}: deploy[{i}].tunnels: the simulator's alone; leave it out"))),
+        Some(i) => Err(NoNetwork::Wrong(format!(
+            "{name}: deploy[{i}].tunnels: supported in the simulator only; \
+            leave it out"
+        ))),
         None => Ok(setup),
     }
 }
@@ -72,7 +75,7 @@ pub fn largest_packet(setup: &Setup, source: &Source<'_>, at: Range<usize>) -> R
         let name = |node: usize| setup.topology.nodes()[node].name.as_str();
         let link = narrowest.map_or(String::new(), |link| format!("`{}` to `{}`: ", name(link.a), name(link.b)));
         let what = format!(
-            "{link}packets of {mtu} B have no room for the scheme's headers of {headers} B; take at least {least} B"
+            "{link}packets of {mtu} B leave no room for the scheme's headers of {headers} B; the minimum is {least} B"
         );
         return Err(source.wrong(Some(at), "network", what));
     }
@@ -86,7 +89,7 @@ pub fn refuse_known_secrets(setup: &Setup, source: &Source<'_>, at: Range<usize>
         || scenario.deploy.iter().any(|d| d.scheme.as_deref() == Some("inrpp"));
     let secret = scenario.schemes.get("inrpp").and_then(|table| table.get("secret")).and_then(|s| s.as_str());
     if runs && secret.is_none_or(|secret| secret == "midpath" || secret.is_empty()) {
-        let what = "INRPP's routers sign what they say; give them `[schemes.inrpp] secret = \"…\"` of your own";
+        let what = "INRPP routers sign their messages; set your own `[schemes.inrpp] secret = \"…\"`";
         return Err(source.wrong(Some(at), "network", what));
     }
     Ok(())

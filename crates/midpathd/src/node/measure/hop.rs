@@ -1,4 +1,4 @@
-//! A router between a source and a sink: what each packet costs it, and how many it lets through.
+//! A router between a source and a sink: CPU per packet, and throughput.
 
 #![expect(clippy::disallowed_methods, reason = "it is real time that is measured")]
 
@@ -84,8 +84,8 @@ impl Hop {
     fn priority(&self) -> &'static str {
         match self.real_time {
             Some((_, 0)) => "real-time",
-            Some(_) => "real-time, but too busy for it",
-            None if self.inherited => "real-time, as it was begun",
+            Some(_) => "real-time, but overloaded",
+            None if self.inherited => "real-time, inherited",
             None if self.case.real_time => "normal (real-time is not allowed)",
             None => "normal",
         }
@@ -137,7 +137,7 @@ fn cpu() -> Duration {
 
 /// Measures one case for so long.
 pub fn run(case: Case, time: Duration) -> Result<Hop, Error> {
-    let failed = || "the loopback interface could not be used".to_owned();
+    let failed = || "the loopback interface failed".to_owned();
     let chain = Chain::new(case).tried(failed)?;
     let Chain { source, router, links, arrived } = chain;
     let host = host(case)?;

@@ -1,5 +1,4 @@
-//! What feeds the router, and takes what it forwards: one thread, which keeps a window of packets under
-//! way.
+//! Source and sink of the router: one thread with a window of packets in flight.
 
 #![expect(clippy::disallowed_methods, reason = "packets are sent in real time")]
 

@@ -1,4 +1,4 @@
-//! How late the kernel wakes a thread that sleeps.
+//! Wake-up latency of a sleeping thread.
 
 #![expect(clippy::disallowed_methods, reason = "it is real time that is measured")]
 
@@ -29,7 +29,7 @@ impl Wakes {
     fn name(&self) -> &'static str {
         match (self.real_time, self.inherited) {
             (true, _) => "real-time",
-            (false, true) => "real-time, as it was begun",
+            (false, true) => "real-time, inherited",
             (false, false) => "normal",
         }
     }

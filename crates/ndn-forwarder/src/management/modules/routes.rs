@@ -26,17 +26,17 @@ impl Forwarder {
     /// The prefix and the face that a command is about: the face that it came from unless it says
     /// another.
     fn prefix_and_face(&self, from: FaceId, parameters: &Parameters) -> Result<(Vec<u8>, FaceId), Response> {
-        let prefix = parameters.name.clone().ok_or_else(|| Response::error(400, "the Name is missing"))?;
+        let prefix = parameters.name.clone().ok_or_else(|| Response::error(400, "Name is missing"))?;
         if Forwarder::is_reserved(&prefix) {
-            return Err(Response::error(403, "this prefix is management's own"));
+            return Err(Response::error(403, "this prefix belongs to management"));
         }
         let face = parameters.face.filter(|face| *face != 0).map_or(from, FaceId);
         if face != from && !self.faces.is_local(from) {
-            return Err(Response::error(403, "neighbours register prefixes for themselves only"));
+            return Err(Response::error(403, "neighbours may register prefixes for themselves only"));
         }
         match self.faces.get(face) {
             Some(_) => Ok((prefix, face)),
-            None => Err(Response::error(410, "there is no such face")),
+            None => Err(Response::error(410, "no such face")),
         }
     }
 
@@ -53,10 +53,10 @@ impl Forwarder {
             until: parameters.expiration.map(|ms| now.saturating_add(crate::millis(ms))),
         };
         if route.origin == ORIGIN_FIB {
-            return Response::error(400, "this Origin is not one of applications");
+            return Response::error(400, "this Origin is not for applications");
         }
         if !self.rib.set(&prefix, route, &mut self.fib) {
-            return Response::error(503, "there are too many routes");
+            return Response::error(503, "too many routes");
         }
         Response::ok(Parameters {
             name: Some(prefix),
@@ -94,7 +94,7 @@ impl Forwarder {
         let cost = parameters.cost.unwrap_or(0);
         let route = Route { face, origin: ORIGIN_FIB, cost, flags: 0, until: None };
         if !self.rib.set(&prefix, route, &mut self.fib) {
-            return Response::error(503, "there are too many routes");
+            return Response::error(503, "too many routes");
         }
         let (name, face, cost) = (Some(prefix), Some(face.0), Some(cost));
         Response::ok(Parameters { name, face, cost, ..Parameters::default() })
@@ -112,13 +112,13 @@ impl Forwarder {
 
     pub(super) fn set_strategy(&mut self, parameters: &Parameters) -> Response {
         let (Some(prefix), Some(name)) = (&parameters.name, &parameters.strategy) else {
-            return Response::error(400, "Name and Strategy have to be there");
+            return Response::error(400, "Name and Strategy are required");
         };
         let Some(strategy) = Strategy::of(name) else {
-            return Response::error(404, "there are the strategies best-route and multicast");
+            return Response::error(404, "the strategies are best-route and multicast");
         };
         if !self.set_strategy_of(prefix, strategy) {
-            return Response::error(503, "there are too many strategies");
+            return Response::error(503, "too many strategies");
         }
         let (name, strategy) = (Some(prefix.clone()), Some(strategy.name()));
         Response::ok(Parameters { name, strategy, ..Parameters::default() })
@@ -126,8 +126,8 @@ impl Forwarder {
 
     pub(super) fn unset_strategy(&mut self, parameters: &Parameters) -> Response {
         match &parameters.name {
-            None => Response::error(400, "the Name is missing"),
-            Some(prefix) if prefix.is_empty() => Response::error(400, "the strategy of / can be set only"),
+            None => Response::error(400, "Name is missing"),
+            Some(prefix) if prefix.is_empty() => Response::error(400, "the strategy of / cannot be unset"),
             Some(prefix) => {
                 self.strategies.remove(prefix);
                 Response::ok(Parameters { name: Some(prefix.clone()), ..Parameters::default() })

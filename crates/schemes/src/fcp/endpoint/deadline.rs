@@ -1,5 +1,5 @@
-//! A flow with a deadline (§4.2, §6.3): it asks for the rate that it needs, at the fixed price, and
-//! goes on as best effort when that is refused.
+//! A flow with a deadline (§4.2, §6.3): it requests the rate that it needs, at the fixed price, and falls back to
+//! best effort if refused.
 
 use midpath_core::units::Time;
 

@@ -1,5 +1,4 @@
-//! When packets leave: at budget over price (§4.1), and what we add where that is less than a packet
-//! in a round trip.
+//! Pacing: at budget over price (§4.1), and our additions for less than one packet per round trip.
 
 use midpath_core::units::Time;
 

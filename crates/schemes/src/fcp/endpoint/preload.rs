@@ -1,4 +1,4 @@
-//! What a flow has announced and the network has not yet answered.
+//! Announcements of a flow that the network has not yet answered.
 
 use std::collections::VecDeque;
 

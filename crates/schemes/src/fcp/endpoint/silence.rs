@@ -1,4 +1,4 @@
-//! Nothing is answered: links forget what a flow spends, and it begins again. Ours (`restart`).
+//! No answers: links forget the flow's spending, and it restarts. Ours (`restart`).
 
 use super::Sender;
 use crate::transport::cc::Window;

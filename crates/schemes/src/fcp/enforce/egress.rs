@@ -1,12 +1,10 @@
-//! Who pays too little: re-feedback's check where packets leave the network (§5).
+//! Detects underpayment: re-feedback's check where packets leave the network (§5).
 //!
-//! `balance − charged` is what a packet has left when all its links have taken their price of one
-//! round trip ago. For an honest sender it is zero on average, but not for each packet: the
-//! round-trip time in the header is a measurement, prices move within it, and a sender that sends
-//! little pays what it was told long ago. Balance and charge are then two looks at the same price
-//! at different times, so what is missing on one packet is over on another. The paper leaves the
-//! statistics to [8]; here it is a cumulative sum (Page, "Continuous inspection schemes", 1954)
-//! over blocks of packets:
+//! `balance − charged` is what remains of a packet's balance after all links have charged their price of one round
+//! trip ago. For an honest sender it is zero on average, but not for each packet: the round-trip time in the header
+//! is a measurement, prices move within it, and a slow sender pays an old price. Balance and charge then sample the
+//! same price at different times, so deficits and surpluses of packets cancel. The paper leaves the statistics to
+//! [8]; here it is a cumulative sum (Page, "Continuous inspection schemes", 1954) over blocks of packets:
 //!
 //! - A *block* is what a sender sends in two round trips: errors of one change of price fall into
 //!   one block.

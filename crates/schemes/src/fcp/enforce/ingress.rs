@@ -1,5 +1,4 @@
-//! What a host may send: the budget policer and the check of promises, where its packets enter the
-//! network (§5, §6.1.3).
+//! The budget policer and the check of promises, where a host's packets enter the network (§5, §6.1.3).
 //!
 //! The paper prints the "modified version of invariant (1) that accounts for preloading" as Σ
 //! paid·size·preload ≤ budget over each (t−1, t]. Read literally, a packet without a preload would
@@ -12,7 +11,7 @@
 //!   announces Σ(x − w) ≤ W in any time, so a second is as good as d, which a host's edge could
 //!   only guess.
 //!
-//! What is beyond is dropped; who tries again and again is kept out, see [`Promise`].
+//! The excess is dropped; repeated offenders are blocked, see [`Promise`].
 //!
 //! With both, what equation (4) makes of the host is Σ paid·size/d + Σ paid·size·preload/rtt ≤ 2·W
 //! at most: the 1.5 times that it counts a new budget when all round trips are alike (its preloads

@@ -2,12 +2,11 @@
 //! calculated in the previous averaging window to the actual incoming budget of the current
 //! averaging window".
 //!
-//! Time is cut into windows. What a host pays in one is expected to be what it paid in the one
-//! before, plus what it has announced since: a packet at time t says that the budget changes by
-//! paid·size·preload/rtt one round trip later, at t + rtt. How much of the change falls into a
-//! window is reckoned from that moment, so an honest host is as expected on the whole. Never is it
-//! expected to spend more than its budget. Packets that the policer drops count too: they are what
-//! the host does.
+//! Time is divided into windows. A host is expected to pay what it paid in the previous window plus what it has
+//! announced since: a packet at time t says that the budget changes by paid·size·preload/rtt one round trip later,
+//! at t + rtt. The share of the change in a window is computed from that moment, so an honest host meets the
+//! expectation on average. The expectation never exceeds the budget. Packets that the policer drops count, too: the
+//! host sent them.
 
 use midpath_core::units::Time;
 

@@ -1,9 +1,9 @@
 //! Multicast-aware congestion control (§4.2, §6.3): a flow that pays for every link of its tree,
 //! each once.
 //!
-//! [`tree`] says which way, the same at every node; [`forwarder`] copies packets down the tree and
-//! brings one price up; [`sender`] is paced at budget over that price; [`receiver`] echoes each
-//! packet. Nothing is sent again: who needs all bytes needs a code above.
+//! [`tree`] computes the tree, the same at every node; [`forwarder`] copies packets down the tree and returns one
+//! price; [`sender`] is paced at budget over that price; [`receiver`] echoes each packet. There are no
+//! retransmissions: reliability needs a code above.
 
 mod forwarder;
 mod receiver;

@@ -1,4 +1,4 @@
-//! A receiver of a multicast flow: it counts, and echoes.
+//! A receiver of a multicast flow: it counts and echoes packets.
 
 use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};

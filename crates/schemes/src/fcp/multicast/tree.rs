@@ -1,5 +1,4 @@
-//! Which way a tree goes: computed by each node alone, from what link-state routing tells all of
-//! them.
+//! The multicast tree: computed by each node alone, from link-state routing.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! How networks price: one file for each policy of §4.1 to §4.3.
+//! Pricing policies of networks: one file for each of §4.1 to §4.3.
 
 mod aggregate;
 mod deadline;

@@ -1,4 +1,4 @@
-//! Bandwidth stability (§4.2): a price of their own for flows that bear no sudden change.
+//! Bandwidth stability (§4.2): a separate price for flows that do not tolerate sudden changes.
 //!
 //! Two virtual queues. While the link's price, equation (2) over all that comes in, stays in a
 //! range, both pay it. When it leaves the range, stability flows pay the range's edge; what they

@@ -1,4 +1,4 @@
-//! What the pricings are put together from.
+//! Building blocks of the pricing policies.
 
 use midpath_core::units::Time;
 

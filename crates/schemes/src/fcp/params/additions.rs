@@ -1,4 +1,4 @@
-//! What we add to the paper's pricing, each with a switch.
+//! Our additions to the paper's pricing, each with a switch.
 
 use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Domains: who belongs to which, and what neighbours are worth there (§4.3).
+//! Domains: membership, and budgets of neighbours (§4.3).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! The time series p(·) of a link's prices: what a packet that was told a price one round trip ago
-//! has paid.
+//! The time series p(·) of a link's prices: what a packet with a price of one round trip ago has paid.
 
 use midpath_core::units::Time;
 

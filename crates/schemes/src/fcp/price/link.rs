@@ -1,4 +1,4 @@
-//! One price over time: what a link has told, and what a packet pays for it.
+//! One price over time: the quoted price, and what a packet pays.
 
 use midpath_core::units::Time;
 

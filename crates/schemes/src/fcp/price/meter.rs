@@ -1,4 +1,4 @@
-//! What has come in over the last d seconds: the sums of equations (3) and (4), and d itself.
+//! Arrivals over the last d seconds: the sums of equations (3) and (4), and d itself.
 
 use midpath_core::units::Time;
 

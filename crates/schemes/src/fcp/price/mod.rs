@@ -1,8 +1,7 @@
-//! What a link costs: equations (2) to (4) of §4.1 (`equations.rs`), at every packet.
+//! The price of a link: equations (2) to (4) of §4.1 (`equations.rs`), at every packet.
 //!
-//! [`Meter`] is what has come in (the sums of equation 4 over a sliding window), [`LinkPrice`] what
-//! packets were told, and [`Rule`] has the constants. Policies of the network (§4.2) put the same
-//! parts together in other ways.
+//! [`Meter`] has the arrivals (the sums of equation 4 over a sliding window), [`LinkPrice`] the quoted prices, and
+//! [`Rule`] the constants. Network policies (§4.2) combine the same parts in other ways.
 
 mod history;
 mod link;

@@ -1,13 +1,11 @@
-//! When the way back is free: a calendar of the Data that are due.
+//! Calendar of due Data, which tells when the inbound direction is free.
 //!
-//! Time is cut into slots in which the link carries a full packet or more. Data are booked into the
-//! slots from when they are due on; what finds a slot full takes room in the next ones, as it would
-//! wait in the neighbour's queue. They may be booked as long as they wait no longer than the burst
-//! takes. So at any time no more than that waits there, however different the round trips are, if
-//! all come when they are due.
+//! Time is divided into slots in which the link carries at least one full packet. Data are booked from the slot in
+//! which they are due; if a slot is full, into the next ones, as they would wait in the neighbour's queue. Booking
+//! is allowed while they wait no longer than the burst takes. So the queue never exceeds the burst, however
+//! different the round trips are, if all Data arrive when due.
 //!
-//! The calendar is bounded: it reaches at least a second ahead, and what is due later is booked at
-//! its end.
+//! The calendar is bounded: it reaches at least a second ahead; later Data are booked at its end.
 
 use midpath_core::units::{Bytes, Rate, Time};
 

@@ -1,5 +1,4 @@
-//! Closed loop (§III-C): as many packets as are in the network, and one more for each that leaves it,
-//! or as many as the ACK says.
+//! Closed loop (§III-C): one packet for each that leaves the network, or the number in the ACK.
 
 use midpath_core::units::Time;
 

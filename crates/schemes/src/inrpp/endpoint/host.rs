@@ -1,4 +1,4 @@
-//! What the flows of a host share: its port's rate, and who has asked to slow down.
+//! Shared state of a host's flows: its port's rate, and active slow-downs.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Open loop (§III-C): at the processor-sharing share of the host's port, with no more on its way than
-//! was promised and has been acknowledged.
+//! Open loop (§III-C): at the processor-sharing share of the host's port, with at most the promised plus the
+//! acknowledged data in flight.
 
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Rate, Time};

@@ -1,4 +1,4 @@
-//! What arrives in a round trip.
+//! Deliveries per round trip.
 
 use midpath_core::units::Time;
 

@@ -1,5 +1,5 @@
-//! What an ACK that comes in through the interface of its data changes, and what it is told. The
-//! steps around algorithm 1, in order.
+//! Processing of an ACK that arrives through the interface of its data: state changes and notifications. The steps
+//! around algorithm 1, in order.
 
 use midpath_core::packet::{Flags, Packet, Pkt};
 use midpath_core::roles::PortCtx;

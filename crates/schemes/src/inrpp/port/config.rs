@@ -1,4 +1,4 @@
-//! What all ports of a network have in common.
+//! Common configuration of a network's ports.
 
 use midpath_core::queue::Limit;
 use midpath_core::units::Time;
@@ -8,7 +8,7 @@ use crate::inrpp::load::Gains;
 use crate::inrpp::machine::Lasting;
 use crate::inrpp::params::{Margin, Notify, Params};
 
-/// What all ports of a network have in common.
+/// Common configuration of a network's ports.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(super) cache: Option<Limit>,

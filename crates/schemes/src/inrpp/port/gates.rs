@@ -1,5 +1,4 @@
-//! Flows in closed loop at a port: gated by a nonce on their data, and looked after when no ACK of
-//! theirs comes.
+//! Flows in closed loop at a port: gated by a nonce on their data, with a timeout for missing ACKs.
 
 use midpath_core::packet::Packet;
 use midpath_core::units::Time;

@@ -1,5 +1,4 @@
-//! What a port may hold: buffer, cache, and the partition of other traffic, and the thresholds of the
-//! cache.
+//! Limits of a port: buffer, cache, the partition of other traffic, and the cache's thresholds.
 
 use midpath_core::queue::Limit;
 use midpath_core::units::{Bytes, Rate, Time};

@@ -1,4 +1,4 @@
-//! What a port holds: the buffer, what stands before it, and whether a packet has room (§II-A.1,
+//! Memory of a port: the buffer, packets ahead of it, and admission (§II-A.1,
 //! §V-A).
 
 use std::collections::VecDeque;

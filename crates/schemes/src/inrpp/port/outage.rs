@@ -1,6 +1,6 @@
-//! While a link is down, all that waits for it goes around it, ACKs too, and ACKs that come around it
-//! count as if they had come over it. Ours: in the paper ACKs stay on the way of their data, so a
-//! port whose link is down hears nothing and tells nobody, while its detour works.
+//! While a link is down, its queued packets take the detour, including ACKs, and ACKs that arrive by the detour
+//! count as if they had come over the link. Ours: in the paper ACKs stay on the reverse path of their data, so a
+//! port with a failed link gets no feedback and sends none, although its detour works.
 
 use midpath_core::packet::Pkt;
 use midpath_core::roles::{Inbound, PortCtx, Transmitter};

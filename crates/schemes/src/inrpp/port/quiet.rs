@@ -1,5 +1,4 @@
-//! A port with nothing to do: which packets leave through it without a context, and which it need not
-//! look at. For speed alone.
+//! Fast path of an idle port: packets that leave without a context, and packets that it may skip.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! What a port says of itself: gauges and warnings.
+//! Gauges and warnings of a port.
 
 use super::InrppPort;
 use crate::inrpp::params::Notify;
@@ -61,11 +61,11 @@ impl InrppPort {
             short && t.size >= self.limits.needed && c.pressed > 0,
             "less than RTT × C is free above S_high until senders slow down (§II-B): raise `cache` or lower `high`",
         );
-        warn(own_cache && c.refused > 0, "packets found the cache full and were dropped");
+        warn(own_cache && c.refused > 0, "packets were dropped because the cache was full");
         let unheard = c.unheard + self.watch.unheard() as u64;
         warn(
             self.config.notify == Notify::Acks && c.refused > 0 && unheard > 0,
-            "flows were pressed of which no ACK came back here: on paths that are not symmetric use `notify = \"data\"`",
+            "flows were slowed down of which no ACK returned here: on asymmetric paths use `notify = \"data\"`",
         );
     }
 }

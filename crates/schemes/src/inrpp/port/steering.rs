@@ -1,16 +1,14 @@
-//! Steering: how many packets an ACK releases upstream, and with how many a flow begins. Ours; with
-//! `steer` off it is always one.
+//! Steering: how many packets an ACK releases upstream, and a flow's initial allowance. Ours; with `steer` off it is
+//! always one.
 //!
-//! In closed loop each ACK releases one packet upstream, so what a cache holds stays what it is,
-//! each flow that starts later adds what it sends before its first ACK tells it to slow down, and a
-//! flow with few packets in its loop keeps few. With `steer` a port in backpressure says with each
-//! slow-down how many packets the ACK releases: none for flows that have more than their part of a
-//! cache above S_high, two for flows that have less than half of it. The part shrinks as the cache
-//! fills. And it asks for closed loop from the handshake on. A port that is not in backpressure
-//! says in the handshake how much its cache has room for until the flow hears of it again.
+//! In closed loop each ACK releases one packet upstream. So the cache's occupancy never falls, each new flow adds
+//! what it sends before its first slow-down, and a flow with few packets in its loop keeps few. With `steer` a port
+//! in backpressure says with each slow-down how many packets the ACK releases: none for flows that have more than
+//! their part of a cache above S_high, two for flows that have less than half of it. The part shrinks as the cache
+//! fills. It also requests closed loop from the handshake on. A port that is not in backpressure states in the
+//! handshake how much its cache can take until the flow gets its next feedback.
 //!
-//! With `promises` all that is said in handshakes is a promise, and what has been promised is no
-//! room for others.
+//! With `promises` these allowances are reserved in the cache.
 
 use midpath_core::units::Time;
 

@@ -1,4 +1,4 @@
-//! Whose notifications count, and what this port signs (§V-C).
+//! Verification of notifications, and signing (§V-C).
 
 use midpath_core::packet::{NodeId, Packet, Pkt};
 use midpath_core::roles::PortCtx;

@@ -1,5 +1,5 @@
-//! The port's state after each call: what algorithm 1 makes of the occupancy, when the port wants to
-//! be woken, and what its siblings read of it.
+//! The port's state after each call: algorithm 1's state from the occupancy, the next wake-up, and the values that
+//! siblings read.
 
 use midpath_core::packet::Pkt;
 use midpath_core::roles::PortCtx;

@@ -1,4 +1,4 @@
-//! What a port says of itself.
+//! Description of a port: title, costs, gauges.
 
 use midpath_core::queue::Limit;
 use midpath_core::units::Time;
@@ -58,8 +58,12 @@ fn a_port_warns_of_what_is_too_small() {
     let of_time = Params { high: Some(Limit::Time(Time::from_ms(20))), ..cache(28, 9) };
     let small_cache = "the cache is smaller than RTT × C: no S_high";
     let little_free = "less than RTT × C is free above S_high";
-    let (cut, full, unheard) =
-        ("`high` is above `cache`", "packets found the cache full", "flows were pressed of which");
+    let (cut, full, unheard) = (
+        "`high` is above `cache`",
+        "packets were dropped because the cache was full",
+        "flows were slowed down \
+            of which",
+    );
     // RTT × C is 30 kB.
     for (params, packets, longer, expected) in [
         (cache(15, 9), 4, 0, vec![small_cache]),

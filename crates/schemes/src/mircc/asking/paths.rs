@@ -1,4 +1,4 @@
-//! A consumer's paths: their rates, and whose turn it is to carry an Interest.
+//! A consumer's paths: their rates, and the choice for the next Interest.
 
 use midpath_core::units::{Rate, Time};
 

@@ -1,5 +1,4 @@
-//! Fetches over one path whose Data come in the order of their Interests: when what is lost is asked
-//! for again.
+//! Loss detection for in-order fetches over one path.
 
 use std::collections::{BTreeMap, VecDeque};
 

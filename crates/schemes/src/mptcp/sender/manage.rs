@@ -1,4 +1,4 @@
-//! When subflows come and go.
+//! Opening and closing of subflows.
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowSpec};

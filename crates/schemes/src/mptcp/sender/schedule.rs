@@ -1,4 +1,4 @@
-//! Which subflow carries the next segment, and what is sent again on another.
+//! Scheduling of segments on subflows, and reinjection.
 
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;

@@ -10,7 +10,7 @@ use super::vectors::{Event, In, Left, Out, Params, Place, Player, Plays, flags, 
 use crate::rpm::params::{Kept, Mode};
 
 #[expect(dead_code, reason = "the switch here has no Ethernet")]
-#[path = "../../../../ebpf/tests/common/frame.rs"]
+#[path = "../../../../ebpf/tests/linux/common/frame.rs"]
 mod frame;
 
 use frame::Tcp;

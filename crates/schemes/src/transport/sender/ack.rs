@@ -197,7 +197,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.limited_transmit = 0;
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
         // arrived.
-        let timed = self.times.acknowledged(self.una)?;
+        let timed = self.record.acknowledged(self.una)?;
         let rtt = if timed.again && !self.ends.echoes(packet, timed.at) {
             self.note_reordered(timed, now);
             // The original has arrived. RFC 7323, §4.1: its timestamp says when it was sent.

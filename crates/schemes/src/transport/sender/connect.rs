@@ -148,7 +148,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.state = State::FinWait2;
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
-            self.times.shrink();
+            self.record.shrink();
             self.probes.stop();
             self.undo = None;
             self.stop_at = Time::MAX;

@@ -16,7 +16,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::Sender;
-use super::times::{SendTimes, Timed};
+use super::record::{SendRecord, Timed};
 use crate::transport::cc::NetworkAssisted;
 use crate::transport::params::TcpParams;
 use crate::transport::rtt::RttEstimator;
@@ -95,7 +95,7 @@ impl Overtaken {
     }
 
     /// The first segment is taken for lost without having been overtaken.
-    fn give_up(&mut self, una: u64, times: &SendTimes, sacked: &RangeSet) {
+    fn give_up(&mut self, una: u64, times: &SendRecord, sacked: &RangeSet) {
         let end = times.of(una).map_or(una, |s| s.0);
         sacked.missing(una, end).for_each(|(from, to)| {
             self.lost.insert(from, to);
@@ -137,7 +137,7 @@ impl Overtaken {
 
     /// Finds what has been overtaken.
     #[inline]
-    fn find_overtaken(&mut self, una: u64, times: &SendTimes, sacked: &RangeSet, now: Time) {
+    fn find_overtaken(&mut self, una: u64, times: &SendRecord, sacked: &RangeSet, now: Time) {
         self.lost.remove_below(una);
         self.frontier = self.frontier.max(una);
         while let Some((end, timed)) = times.of(self.frontier) {
@@ -158,7 +158,7 @@ impl Overtaken {
 
     /// What has been overtaken for long enough is lost. Whether anything is.
     #[inline]
-    fn expire(&mut self, una: u64, base: Time, times: &SendTimes, sacked: &RangeSet, now: Time) -> bool {
+    fn expire(&mut self, una: u64, base: Time, times: &SendRecord, sacked: &RangeSet, now: Time) -> bool {
         let window = self.window(base);
         while let Some((mark, _)) = self.suspects.front().copied().filter(|s| s.1.saturating_add(window) <= now) {
             self.suspects.pop_front();
@@ -182,14 +182,14 @@ impl Overtaken {
     }
 
     /// How much later than what has arrived the next segment was sent that is on its way.
-    fn later(&self, times: &SendTimes) -> Time {
+    fn later(&self, times: &SendRecord) -> Time {
         let original = times.of(self.frontier).filter(|(_, t)| !t.again).map(|(_, t)| t.at);
         let next = original.into_iter().chain(self.repeats.front().map(|m| m.sent)).min().unwrap_or_default();
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 
     /// Something has arrived, and more is on its way: when to ask if that does not come.
-    fn expect(&mut self, base: Time, times: &SendTimes) {
+    fn expect(&mut self, base: Time, times: &SendRecord) {
         self.probe_at = self.last_ack.saturating_add(self.silence(base)).saturating_add(self.later(times));
     }
 
@@ -208,7 +208,7 @@ impl Overtaken {
 
     /// How long nothing may arrive before it is a timeout, the `retries`th. What was overtaken is
     /// repeated a round trip later, and that takes another to be heard of.
-    fn patience(&self, retries: u32, base: Time, times: &SendTimes) -> Option<Time> {
+    fn patience(&self, retries: u32, base: Time, times: &SendRecord) -> Option<Time> {
         let (least, most) = self.bounds;
         let once = self.gaps.rto().max(least).max(Time(base.0.saturating_mul(2)));
         let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(most);
@@ -225,7 +225,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (una, nxt, base, sacked) = (self.una, self.nxt, self.stats.rtt_min, self.board.reported());
         let mut news = ack > una;
         for (from, to) in sacked.missing(una, ack) {
-            for (end, timed) in self.times.within(from, to) {
+            for (end, timed) in self.record.within(from, to) {
                 // Karn's algorithm, unless the timestamp says that the repeat has arrived.
                 if !timed.again || self.ends.echoes(packet, timed.at) {
                     overtaken.arrived(timed.at, end, true);
@@ -236,7 +236,7 @@ impl<C: NetworkAssisted> Sender<C> {
             for (from, to) in sacked.missing(from.max(ack), to) {
                 news = true;
                 overtaken.lost.remove(from, to);
-                for (end, timed) in self.times.within(from, to) {
+                for (end, timed) in self.record.within(from, to) {
                     if !timed.again || now.saturating_sub(timed.at) >= base {
                         overtaken.arrived(timed.at, end, !timed.again);
                     }
@@ -268,13 +268,13 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
         let (base, sacked) = (self.stats.rtt_min, self.board.reported());
-        overtaken.find_overtaken(self.una, &self.times, sacked, now);
+        overtaken.find_overtaken(self.una, &self.record, sacked, now);
         if now >= overtaken.probe_at {
             self.gave_up = (now, self.nxt);
             self.rto_at = Time::MAX; // RFC 8985, §7.3: the timer starts anew with a probe
-            overtaken.give_up(self.una, &self.times, sacked);
+            overtaken.give_up(self.una, &self.record, sacked);
         } else if overtaken.last_ack == now {
-            overtaken.expect(base, &self.times);
+            overtaken.expect(base, &self.record);
         }
         if self.una == self.nxt {
             overtaken.probe_at = Time::MAX;
@@ -282,7 +282,7 @@ impl<C: NetworkAssisted> Sender<C> {
         // Controllers hear of losses before anything is repeated: the window may be what the
         // network had room for.
         let before = overtaken.lost();
-        let any = overtaken.expire(self.una, base, &self.times, sacked, now);
+        let any = overtaken.expire(self.una, base, &self.record, sacked, now);
         if overtaken.lost() > before {
             let pipe = self.pipe();
             self.control.on_overtaken(&mut self.window, pipe);
@@ -301,7 +301,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// as any packet does.
     #[inline]
     pub(super) fn patience(&self) -> Time {
-        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.times));
+        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.record));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
@@ -318,7 +318,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.gave_up = (ctx.now, self.nxt);
         self.board.forget_if_reneged(self.una);
         if let Some(overtaken) = &mut self.overtaken {
-            overtaken.give_up(self.una, &self.times, self.board.reported());
+            overtaken.give_up(self.una, &self.record, self.board.reported());
         }
         // What waits fills the window; the first segment is repeated all the same.
         self.window.set(self.window.ssthresh.max(self.pipe() + self.window.mss));

@@ -114,7 +114,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let new = self.new_segment(self.pipe());
         let repeats = new.is_none();
-        let segment = new.unwrap_or_else(|| self.segment_in((self.times.last(self.una), self.nxt)));
+        let segment = new.unwrap_or_else(|| self.segment_in((self.record.last(self.una), self.nxt)));
         self.pace_from(ctx.now);
         self.emit(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."

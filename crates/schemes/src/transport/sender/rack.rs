@@ -1,4 +1,4 @@
-//! What is lost by its time of sending: RACK (RFC 8985, §6) on the records of [`SendTimes`], one for each segment.
+//! What is lost by its time of sending: RACK (RFC 8985, §6) on the records of [`SendRecord`], one for each segment.
 //!
 //! Segments that were sent once stand in the order of sending, so one edge on the scoreboard separates those that are
 //! lost from the others. Repeats have an order of their own, which [`Rack::repeats`] keeps. So no list of all segments
@@ -7,7 +7,7 @@
 //! With `loss_detection = "rfc6675"` only repeats are looked at in this way, for RFC 6675 leaves them to the timer.
 //! Where the network stores, repeats wait beside others, and send times say less.
 //!
-//! [`SendTimes`]: super::times::SendTimes
+//! [`SendRecord`]: super::record::SendRecord
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::ack::News;
-use super::times::Timed;
+use super::record::Timed;
 use super::{Phase, Sender, State};
 use crate::transport::cc::NetworkAssisted;
 
@@ -208,11 +208,11 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         };
         for (from, to) in sacked.missing(una, ack) {
-            self.times.within(from, to).for_each(&mut arrived);
+            self.record.within(from, to).for_each(&mut arrived);
         }
         for (from, to) in self.board.news(packet, self.ends.own, una, nxt) {
             for (from, to) in sacked.missing(from.max(ack), to) {
-                self.times.within(from, to).for_each(&mut arrived);
+                self.record.within(from, to).for_each(&mut arrived);
             }
         }
     }
@@ -245,7 +245,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let mut edge = self.board.edge().max(self.una);
         'all: for (from, to) in self.board.reported().missing(edge, self.nxt) {
-            for (end, timed) in self.times.within(from, to) {
+            for (end, timed) in self.record.within(from, to) {
                 let due = rack.deadline(timed.at, window);
                 let overtaken = (timed.at, end) < rack.newest;
                 if timed.again {
@@ -275,7 +275,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let mut lost = 0;
         while let Some(Repeat { from, to, at }) = rack.overdue(window, timer, now) {
             let from = from.max(self.una);
-            if from < to && self.times.of(from).is_some_and(|(_, timed)| timed.at == at) {
+            if from < to && self.record.of(from).is_some_and(|(_, timed)| timed.at == at) {
                 let again = self.board.lost_again(from, to);
                 if again > 0 {
                     self.note_lost(from, to, true, now);

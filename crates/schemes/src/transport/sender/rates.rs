@@ -1,17 +1,16 @@
 //! Delivery-rate samples, for controllers that ask for them: draft-ietf-ccwg-bbr, "Detailed Delivery
 //! Rate Sampling Algorithm".
 //!
-//! A record per segment, beside the send times that every sender keeps; where a controller has no
+//! What the draft's packet P has beside its send time is in the record of what was sent; where a controller has no
 //! [`SAMPLES`], none of this is compiled in.
 //!
 //! [`SAMPLES`]: CongestionController::SAMPLES
-
-use std::collections::VecDeque;
 
 use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
 use super::Sender;
+use super::record::{SendRecord, Timed};
 use crate::transport::cc::{Ack, Lost, NetworkAssisted, Sample};
 
 /// What a segment is thought to be.
@@ -22,16 +21,12 @@ enum Fate {
     Delivered,
 }
 
-/// A segment that is outstanding, as the draft's packet P.
+/// What was so when a segment was sent, of the draft's packet P.
 #[derive(Debug, Clone, Copy)]
-struct Record {
-    from: u64,
-    end: u64,
+pub(super) struct AtSending {
     fate: Fate,
-    again: bool,
     app_limited: bool,
-    /// P.send_time, P.first_send_time, P.delivered_time.
-    sent: Time,
+    /// P.first_send_time, P.delivered_time.
     first_sent: Time,
     delivered_at: Time,
     /// P.delivered, P.tx_in_flight, P.lost.
@@ -40,10 +35,17 @@ struct Record {
     lost: u64,
 }
 
+/// A segment that has arrived.
+#[derive(Debug, Clone, Copy)]
+struct Arrived {
+    end: u64,
+    sent: Timed,
+    then: AtSending,
+}
+
 /// The connection's state C, and the rate sample RS of the ACK that is being taken in.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
-    records: VecDeque<Record>,
     /// C.delivered, C.delivered_time, C.first_send_time, C.lost.
     delivered: u64,
     delivered_at: Time,
@@ -54,7 +56,7 @@ pub(super) struct Rates {
     /// C.delivered when the window was full the last time.
     full_at: Option<u64>,
     /// The newest of the segments that this ACK reports.
-    newest: Option<Record>,
+    newest: Option<Arrived>,
     /// C.lost before this ACK.
     lost_before: u64,
     /// One past the last byte that was taken for lost.
@@ -62,35 +64,19 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// OnPacketSent, with `pipe` bytes in flight, this segment's included.
-    fn sent(&mut self, from: u64, end: u64, again: bool, pipe: u64, now: Time) {
-        if pipe <= end - from {
+    /// OnPacketSent, with `pipe` bytes in flight, these `bytes` included.
+    fn sent(&mut self, bytes: u64, pipe: u64, now: Time) -> AtSending {
+        if pipe <= bytes {
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        let record = Record {
-            from,
-            end,
+        AtSending {
             fate: Fate::InFlight,
-            again,
             app_limited: self.app_limited > 0,
-            sent: now,
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
             in_flight: pipe,
             lost: self.lost,
-        };
-        if !again {
-            return self.records.push_back(record);
-        }
-        let first = self.place(from);
-        for old in self.records.range_mut(first..) {
-            if old.from >= end {
-                break;
-            }
-            if old.fate != Fate::Delivered {
-                *old = Record { from: old.from, end: old.end, ..record };
-            }
         }
     }
 
@@ -99,59 +85,42 @@ impl Rates {
         self.lost_before = self.lost;
     }
 
-    /// Where the segment that holds the byte at `from` stands.
-    fn place(&self, from: u64) -> usize {
-        self.records.partition_point(|r| r.end <= from)
-    }
-
     /// UpdateRateSample, for the segments that end in what is reported for the first time.
-    fn arrived(&mut self, from: u64, to: u64, now: Time) {
-        for i in self.place(from)..self.records.len() {
-            let record = &mut self.records[i];
-            if record.end > to {
-                break;
-            }
-            if record.fate == Fate::Delivered {
+    fn arrived(&mut self, record: &mut SendRecord, from: u64, to: u64, now: Time) {
+        for i in record.place(from).. {
+            let Some((begin, end, sent, then)) = record.sample(i).filter(|s| s.1 <= to) else { break };
+            if then.fate == Fate::Delivered {
                 continue;
             }
-            record.fate = Fate::Delivered;
-            let record = *record;
-            self.delivered += record.end - record.from;
+            then.fate = Fate::Delivered;
+            self.delivered += end - begin;
             self.delivered_at = now;
-            if self.newest.is_none_or(|n| (record.sent, record.end) > (n.sent, n.end)) {
-                self.newest = Some(record);
-                self.first_sent = record.sent;
+            if self.newest.is_none_or(|n| (sent.at, end) > (n.sent.at, n.end)) {
+                self.newest = Some(Arrived { end, sent, then: *then });
+                self.first_sent = sent.at;
             }
-        }
-    }
-
-    /// All below `una` is acknowledged.
-    fn forget_below(&mut self, una: u64) {
-        while self.records.front().is_some_and(|r| r.end <= una) {
-            self.records.pop_front();
         }
     }
 
     /// The first segment from the `i`th on that begins below `to`, is in flight, and was sent once
     /// unless `again`: it is lost.
-    fn lose(&mut self, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
-        while let Some(record) = self.records.get_mut(*i).filter(|r| r.from < to) {
+    fn lose(&mut self, record: &mut SendRecord, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
+        while let Some((begin, end, sent, then)) = record.sample(*i).filter(|s| s.0 < to) {
             *i += 1;
-            if record.fate != Fate::InFlight || (record.again && !again) {
+            if then.fate != Fate::InFlight || (sent.again && !again) {
                 continue;
             }
-            record.fate = Fate::Lost;
-            let record = *record;
-            let (bytes, follows) = (record.end - record.from, Some(record.from) == self.hole);
+            then.fate = Fate::Lost;
+            let (bytes, follows) = (end - begin, Some(begin) == self.hole);
             self.lost += bytes;
-            self.hole = Some(record.end);
+            self.hole = Some(end);
             return Some(Lost {
                 now,
                 bytes,
-                in_flight: record.in_flight,
-                lost: self.lost - record.lost,
+                in_flight: then.in_flight,
+                lost: self.lost - then.lost,
                 total: self.delivered,
-                app_limited: record.app_limited,
+                app_limited: then.app_limited,
                 follows,
             });
         }
@@ -165,21 +134,21 @@ impl Rates {
             self.app_limited = 0;
         }
         let newly_lost = self.lost - self.lost_before;
-        let newest = self.newest.take()?;
-        let sending = newest.sent.saturating_sub(newest.first_sent);
-        let arriving = self.delivered_at.saturating_sub(newest.delivered_at);
-        let certain = !newest.again || echoed(newest.sent);
+        let Arrived { sent, then, .. } = self.newest.take()?;
+        let sending = sent.at.saturating_sub(then.first_sent);
+        let arriving = self.delivered_at.saturating_sub(then.delivered_at);
+        let certain = !sent.again || echoed(sent.at);
         Some(Sample {
             total: self.delivered,
-            prior: newest.delivered,
+            prior: then.delivered,
             interval: sending.max(arriving),
-            rtt: certain.then(|| now.saturating_sub(newest.sent)),
-            app_limited: newest.app_limited,
-            in_flight: newest.in_flight,
+            rtt: certain.then(|| now.saturating_sub(sent.at)),
+            app_limited: then.app_limited,
+            in_flight: then.in_flight,
             pipe,
-            lost: self.lost - newest.lost,
+            lost: self.lost - then.lost,
             newly_lost,
-            window_limited: self.full_at.is_some_and(|at| at >= newest.delivered),
+            window_limited: self.full_at.is_some_and(|at| at >= then.delivered),
         })
     }
 }
@@ -210,9 +179,13 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let pipe = self.pipe();
-        if let Some(rates) = &mut self.rates {
-            rates.sent(from, end, again, pipe, now);
+        let Some(rates) = &mut self.rates else { return };
+        let then = rates.sent(end - from, pipe, now);
+        if !again {
+            return self.record.note(then);
         }
+        let outstanding = |old: &&mut AtSending| old.fate != Fate::Delivered;
+        self.record.samples_within(from, end).filter(outstanding).for_each(|old| *old = then);
     }
 
     /// The window is full.
@@ -229,15 +202,14 @@ impl<C: NetworkAssisted> Sender<C> {
         let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return };
         let sacked = self.board.reported();
         rates.begin();
-        rates.arrived(self.una, ack, now);
+        rates.arrived(&mut self.record, self.una, ack, now);
         if self.ends.sack {
             for (from, to) in self.board.news(packet, self.ends.own, self.una, self.nxt) {
                 for (from, to) in sacked.missing(from.max(ack), to) {
-                    rates.arrived(from, to, now);
+                    rates.arrived(&mut self.record, from, to, now);
                 }
             }
         }
-        rates.forget_below(ack);
     }
 
     /// What is in flight and begins in `[from, to)` is lost; what has been repeated only if `again`.
@@ -247,8 +219,8 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let Some(rates) = &mut self.rates else { return };
-        let mut i = rates.place(from);
-        while let Some(lost) = rates.lose(&mut i, to, again, now) {
+        let mut i = self.record.place(from);
+        while let Some(lost) = rates.lose(&mut self.record, &mut i, to, again, now) {
             self.control.on_lost(&mut self.window, &lost);
         }
     }
@@ -274,122 +246,146 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_ms;
 
-    /// Four segments of 1000 bytes sent at 0, 1, 2, 3 ms.
-    fn four() -> Rates {
-        let mut rates = Rates::default();
-        (0..4).for_each(|i| rates.sent(i * 1000, (i + 1) * 1000, false, (i + 1) * 1000, MS(i)));
-        rates
+    /// The connection's state with the record that it goes with.
+    #[derive(Default)]
+    struct Bench {
+        rates: Rates,
+        record: SendRecord,
     }
 
-    fn sample(rates: &mut Rates, now: Time) -> Option<Sample> {
-        rates.generate(0, now, |_| false)
+    impl Bench {
+        fn sent(&mut self, from: u64, end: u64, again: bool, pipe: u64, now: Time) {
+            let then = self.rates.sent(end - from, pipe, now);
+            if again {
+                self.record.sent_again(from, end, now);
+                self.record.samples_within(from, end).for_each(|old| *old = then);
+            } else {
+                self.record.sent(end, now);
+                self.record.note(then);
+            }
+        }
+        fn arrived(&mut self, from: u64, to: u64, now: Time) {
+            self.rates.arrived(&mut self.record, from, to, now);
+        }
+        fn lose(&mut self, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
+            self.rates.lose(&mut self.record, i, to, again, now)
+        }
+        fn sample(&mut self, now: Time) -> Option<Sample> {
+            self.rates.generate(0, now, |_| false)
+        }
+    }
+
+    /// Four segments of 1000 bytes sent at 0, 1, 2, 3 ms.
+    fn four() -> Bench {
+        let mut bench = Bench::default();
+        (0..4).for_each(|i| bench.sent(i * 1000, (i + 1) * 1000, false, (i + 1) * 1000, MS(i)));
+        bench
     }
 
     /// By hand, from the draft's pseudo-code. The first segment's sample covers the whole round trip;
     /// one that is sent when that is acknowledged covers what arrives within the next.
     #[test]
     fn a_sample_is_what_was_delivered_while_the_newest_packet_was_on_its_way() {
-        let mut rates = four();
-        rates.arrived(0, 1000, MS(10));
-        let first = sample(&mut rates, MS(10)).expect("a sample");
+        let mut bench = four();
+        bench.arrived(0, 1000, MS(10));
+        let first = bench.sample(MS(10)).expect("a sample");
         assert_eq!((first.delivered(), first.interval, first.rtt), (1000, MS(10), Some(MS(10))));
-        rates.sent(4000, 5000, false, 4000, MS(10));
+        bench.sent(4000, 5000, false, 4000, MS(10));
         for i in 1..4 {
-            rates.arrived(i * 1000, (i + 1) * 1000, MS(10 + 2 * i));
-            assert_eq!(sample(&mut rates, MS(10 + 2 * i)).map(|s| s.interval), Some(MS(10 + 2 * i)));
+            bench.arrived(i * 1000, (i + 1) * 1000, MS(10 + 2 * i));
+            assert_eq!(bench.sample(MS(10 + 2 * i)).map(|s| s.interval), Some(MS(10 + 2 * i)));
         }
-        rates.arrived(4000, 5000, MS(20));
-        let last = sample(&mut rates, MS(20)).expect("a sample");
+        bench.arrived(4000, 5000, MS(20));
+        let last = bench.sample(MS(20)).expect("a sample");
         // 4000 bytes from 10 to 20 ms; the segment before was sent 7 ms earlier.
         assert_eq!((last.prior, last.delivered(), last.interval, last.in_flight), (1000, 4000, MS(10), 4000));
         assert_eq!(last.rate(MS(10)).map(|r| r.0), Some(3_200_000));
         assert_eq!(last.rate(MS(11)), None, "shorter than any round trip");
-        assert_eq!(sample(&mut rates, MS(21)), None, "nothing new");
+        assert_eq!(bench.sample(MS(21)), None, "nothing new");
     }
 
     /// The longer of the two intervals: three segments sent over 3 ms whose ACKs come at once were not
     /// delivered within no time.
     #[test]
     fn compressed_acks_do_not_raise_the_rate_beyond_that_of_sending() {
-        let mut rates = four();
-        rates.arrived(0, 1000, MS(10));
-        sample(&mut rates, MS(10));
-        (4..8).for_each(|i| rates.sent(i * 1000, (i + 1) * 1000, false, 7000, MS(10 + 3 * (i - 4))));
-        rates.arrived(1000, 8000, MS(20));
-        let all = sample(&mut rates, MS(20)).expect("a sample");
+        let mut bench = four();
+        bench.arrived(0, 1000, MS(10));
+        bench.sample(MS(10));
+        (4..8).for_each(|i| bench.sent(i * 1000, (i + 1) * 1000, false, 7000, MS(10 + 3 * (i - 4))));
+        bench.arrived(1000, 8000, MS(20));
+        let all = bench.sample(MS(20)).expect("a sample");
         assert_eq!((all.delivered(), all.interval), (7000, MS(19)));
     }
 
     #[test]
     fn one_ack_counts_each_segment_once_however_it_is_reported() {
-        let mut rates = four();
-        rates.arrived(2000, 3000, MS(10));
-        assert_eq!(sample(&mut rates, MS(10)).map(|s| s.total), Some(1000));
-        rates.arrived(0, 4000, MS(12));
-        rates.forget_below(4000);
-        assert_eq!(sample(&mut rates, MS(12)).map(|s| s.total), Some(4000));
-        assert!(rates.records.is_empty());
+        let mut bench = four();
+        bench.arrived(2000, 3000, MS(10));
+        assert_eq!(bench.sample(MS(10)).map(|s| s.total), Some(1000));
+        bench.arrived(0, 4000, MS(12));
+        assert!(bench.record.acknowledged(4000).is_some());
+        assert_eq!(bench.sample(MS(12)).map(|s| s.total), Some(4000));
     }
 
     #[test]
     fn what_is_lost_says_what_was_in_flight_and_what_else_was_lost() {
-        let mut rates = four();
-        rates.arrived(3000, 4000, MS(10));
+        let mut bench = four();
+        bench.arrived(3000, 4000, MS(10));
         let (mut i, mut lost) = (0, Vec::new());
-        while let Some(l) = rates.lose(&mut i, 3000, false, MS(10)) {
+        while let Some(l) = bench.lose(&mut i, 3000, false, MS(10)) {
             lost.push((l.bytes, l.in_flight, l.lost, l.follows));
         }
         assert_eq!(lost, [(1000, 1000, 1000, false), (1000, 2000, 2000, true), (1000, 3000, 3000, true)]);
-        assert_eq!(sample(&mut rates, MS(10)).map(|s| (s.lost, s.newly_lost)), Some((3000, 3000)));
+        assert_eq!(bench.sample(MS(10)).map(|s| (s.lost, s.newly_lost)), Some((3000, 3000)));
         // Repeated, a segment is lost again only if that is said of repeats.
-        rates.sent(0, 1000, true, 1000, MS(11));
-        assert_eq!(rates.lose(&mut 0, 1000, false, MS(12)), None);
-        assert_eq!(rates.lose(&mut 0, 1000, true, MS(12)).map(|l| (l.bytes, l.lost)), Some((1000, 1000)));
+        bench.sent(0, 1000, true, 1000, MS(11));
+        assert_eq!(bench.lose(&mut 0, 1000, false, MS(12)), None);
+        assert_eq!(bench.lose(&mut 0, 1000, true, MS(12)).map(|l| (l.bytes, l.lost)), Some((1000, 1000)));
     }
 
     /// What a timeout gave up is not lost once more by the next ACK.
     #[test]
     fn newly_lost_is_what_this_ack_has_made_so() {
-        let mut rates = four();
-        while rates.lose(&mut 0, 2000, true, MS(500)).is_some() {}
-        rates.begin();
-        rates.arrived(2000, 3000, MS(510));
-        rates.lose(&mut 3, 4000, true, MS(510));
-        assert_eq!(sample(&mut rates, MS(510)).map(|s| (s.lost, s.newly_lost)), Some((3000, 1000)));
+        let mut bench = four();
+        while bench.lose(&mut 0, 2000, true, MS(500)).is_some() {}
+        bench.rates.begin();
+        bench.arrived(2000, 3000, MS(510));
+        bench.lose(&mut 3, 4000, true, MS(510));
+        assert_eq!(bench.sample(MS(510)).map(|s| (s.lost, s.newly_lost)), Some((3000, 1000)));
         // A duplicate without anything new gives no sample; the next ACK doesn't tell of its loss.
-        rates.sent(0, 1000, true, 1000, MS(511));
-        rates.begin();
-        rates.lose(&mut 0, 1000, true, MS(520));
-        assert_eq!(sample(&mut rates, MS(520)), None);
-        rates.begin();
-        rates.arrived(1000, 2000, MS(530));
-        assert_eq!(sample(&mut rates, MS(530)).map(|s| s.newly_lost), Some(0));
+        bench.sent(0, 1000, true, 1000, MS(511));
+        bench.rates.begin();
+        bench.lose(&mut 0, 1000, true, MS(520));
+        assert_eq!(bench.sample(MS(520)), None);
+        bench.rates.begin();
+        bench.arrived(1000, 2000, MS(530));
+        assert_eq!(bench.sample(MS(530)).map(|s| s.newly_lost), Some(0));
     }
 
     #[test]
     fn a_repeat_has_no_round_trip_unless_its_timestamp_comes_back() {
         for echoed in [false, true] {
-            let mut rates = four();
-            rates.lose(&mut 0, 1000, false, MS(10));
-            rates.sent(0, 1000, true, 4000, MS(11));
-            rates.arrived(0, 1000, MS(25));
-            let sample = rates.generate(0, MS(25), |sent| echoed && sent == MS(11)).expect("a sample");
+            let mut bench = four();
+            bench.lose(&mut 0, 1000, false, MS(10));
+            bench.sent(0, 1000, true, 4000, MS(11));
+            bench.arrived(0, 1000, MS(25));
+            let sample = bench.rates.generate(0, MS(25), |sent| echoed && sent == MS(11)).expect("a sample");
             assert_eq!(sample.rtt, echoed.then_some(MS(14)));
         }
     }
 
     #[test]
     fn samples_are_the_applications_until_what_was_in_flight_is_delivered() {
-        let mut rates = four();
-        rates.app_limited = 4000;
-        rates.sent(4000, 5000, false, 5000, MS(5));
-        rates.arrived(0, 4000, MS(10));
-        assert_eq!(sample(&mut rates, MS(10)).map(|s| s.app_limited), Some(false), "sent before");
-        rates.sent(5000, 6000, false, 2000, MS(10));
-        rates.arrived(4000, 5000, MS(15));
-        assert_eq!(sample(&mut rates, MS(15)).map(|s| s.app_limited), Some(true));
-        rates.sent(6000, 7000, false, 2000, MS(15));
-        rates.arrived(5000, 7000, MS(25));
-        assert_eq!(sample(&mut rates, MS(25)).map(|s| s.app_limited), Some(false), "the newest was sent after");
+        let mut bench = four();
+        bench.rates.app_limited = 4000;
+        bench.sent(4000, 5000, false, 5000, MS(5));
+        bench.arrived(0, 4000, MS(10));
+        assert_eq!(bench.sample(MS(10)).map(|s| s.app_limited), Some(false), "sent before");
+        bench.sent(5000, 6000, false, 2000, MS(10));
+        bench.arrived(4000, 5000, MS(15));
+        assert_eq!(bench.sample(MS(15)).map(|s| s.app_limited), Some(true));
+        bench.sent(6000, 7000, false, 2000, MS(15));
+        bench.arrived(5000, 7000, MS(25));
+        assert_eq!(bench.sample(MS(25)).map(|s| s.app_limited), Some(false), "the newest was sent after");
     }
 }

@@ -231,7 +231,7 @@ impl<C: NetworkAssisted> Sender<C> {
             overtaken.expect_first(self.stats.rtt_min, now);
         }
         self.nxt += segment.len();
-        self.times.sent(self.nxt, now);
+        self.record.sent(self.nxt, now);
         self.probes.moved();
         if self.dupacks > 0 && self.phase == Phase::Open {
             self.limited_transmit += segment.payload;
@@ -240,7 +240,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     fn count_repeat(&mut self, segment: Segment, now: Time) {
         self.stats.retransmitted += u64::from(segment.payload > 0);
-        self.times.sent_again(segment.from, segment.from + segment.len(), now);
+        self.record.sent_again(segment.from, segment.from + segment.len(), now);
         if let Some(overtaken) = &mut self.overtaken {
             return overtaken.repeated(segment.from, segment.from + segment.len(), now);
         }

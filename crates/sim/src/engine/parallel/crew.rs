@@ -1,5 +1,5 @@
-//! Several parts, run by threads that take whichever part is next, in windows no longer than the
-//! shortest link between parts.
+//! Several parts, run by threads that take the next free part, in windows no longer than the shortest link between
+//! parts.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,4 @@
-//! Whether several threads are faster than one, found out while they run: the machine may have no
-//! core to spare, which no rule about the network knows.
+//! Measures at run time whether several threads are faster than one, as the machine may have no spare core.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
-//! Rounds of pieces of work. Whoever is free takes a piece that nobody has; when the last is done,
-//! who did it opens the next round. So nobody waits for a thread that has no core, but for one that
-//! lost its core amid a piece.
+//! Rounds of work items. A free thread takes the next item; the thread that finishes the last one opens the next
+//! round. So threads wait only for a thread that lost its core within an item, not for one without a core.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::park_timeout;

@@ -1,5 +1,4 @@
-//! What several parts have to do at a time: how fast enough cores could be, counted where there are
-//! none.
+//! Parallel work per window: the speed-up that enough cores would give, measured without them.
 
 /// What was to be done in a run of several parts, in events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,9 +1,7 @@
-//! Prefetching: while a node runs, the cache fetches what the next ones will touch.
+//! Prefetching: while a node runs, the cache loads the data of the next nodes.
 //!
-//! In a large network all that a node touches has left the cache since it last ran, and each thing
-//! says where the next one is: the node where its links are, a link's ring where its first place is,
-//! the place which packet it is. Each of these is fetched one node before the next, so that none
-//! is waited for.
+//! In a large network a node's data has left the cache since its last run, and each datum is found through the one
+//! before: node, link ring, first slot, packet. Each step is prefetched one node ahead of the next, so none stalls.
 
 use midpath_core::cache::fetch;
 use midpath_core::units::Time;

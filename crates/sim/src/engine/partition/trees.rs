@@ -1,4 +1,4 @@
-//! Networks that fall apart into equal pieces without their innermost nodes: the pods of a fat-tree
+//! Networks that split into equal parts when their core is removed: the pods of a fat-tree
 //! without its core, the leaves of a leaf-spine without its spines.
 
 use std::cmp::Reverse;

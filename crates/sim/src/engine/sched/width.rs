@@ -1,4 +1,4 @@
-//! How wide the calendar's buckets are.
+//! Width of the calendar's buckets.
 
 use midpath_core::units::Time;
 

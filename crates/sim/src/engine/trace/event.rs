@@ -1,4 +1,4 @@
-//! One event of the record.
+//! One trace event.
 
 use midpath_core::packet::{Flags, FlowId, Kind, NodeId, Packet, PortId};
 use midpath_core::units::Time;

@@ -1,4 +1,4 @@
-//! The first events by time, of so many as there is room for.
+//! The first events by time, up to the limit.
 
 use super::event::{Event, Key};
 use midpath_core::units::Time;

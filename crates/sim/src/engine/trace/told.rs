@@ -1,4 +1,4 @@
-//! What a node tells, as events: of packets and of the ends of flows.
+//! Trace events of a node: packets and flows' ends.
 
 use midpath_core::node::{EndId, Step};
 use midpath_core::packet::{FlowId, Kind, Note, NotePlace, Packet, PacketId, comes_after};
@@ -38,8 +38,8 @@ pub const fn reason(why: Drop) -> &'static str {
         Drop::Fault => "fault",
         Drop::Policy => "policy",
         Drop::TooBig => "too big",
-        Drop::Hops => "no hops left",
-        Drop::Undeliverable => "nobody takes it",
+        Drop::Hops => "hop limit reached",
+        Drop::Undeliverable => "no receiver",
         Drop::NoRoute => "no route",
     }
 }

@@ -1,4 +1,4 @@
-//! Files of schedules and traces.
+//! Reads schedules and traces from files.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
         let shown: String = text.chars().take(40).collect();
         let ms: u64 = match text.trim().parse() {
             Ok(ms) if ms <= MAX_MS => ms,
-            Ok(_) => return Err(format!("line {line}: `{shown}` is later than {MAX_MS} ms, the latest")),
+            Ok(_) => return Err(format!("line {line}: `{shown}` is later than the maximum, {MAX_MS} ms")),
             Err(_) => return Err(format!("line {line}: `{shown}` is not a whole number of milliseconds")),
         };
         let at = Time::from_ms(ms);
@@ -47,7 +47,7 @@ pub fn parse_trace(bytes: &[u8]) -> Result<Opportunities, String> {
     }
     let last = times.len().max(1);
     Opportunities::new(times).ok_or_else(|| {
-        format!("line {last}: a trace has at least one line, and its last time, when it begins again, is above zero")
+        format!("line {last}: a trace needs at least one line, and its last time, the period, must be above zero")
     })
 }
 

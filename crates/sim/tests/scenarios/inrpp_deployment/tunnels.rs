@@ -152,20 +152,20 @@ fn what_cannot_be_a_tunnel_is_refused() {
     let why = |row: &str| refused(&line("10 Mbps", row, ENDLESS));
     let all = [
         ("tunnels = \"newremo\"", "did you mean `newreno`?"),
-        ("tunnels = \"udp\"", "`udp` is no TCP of end-points alone"),
-        ("tunnels = \"rcp\"", "`rcp` is no TCP of end-points alone"),
-        ("tunnels = \"inrpp\"", "`inrpp` is no TCP of end-points alone"),
+        ("tunnels = \"udp\"", "`udp` is not an end-to-end TCP"),
+        ("tunnels = \"rcp\"", "`rcp` is not an end-to-end TCP"),
+        ("tunnels = \"inrpp\"", "`inrpp` is not an end-to-end TCP"),
         ("tunnels = 3", "tunnels"),
         (
             "tunnels = \"cubic\"\n[[deploy]]\nscheme = \"inrpp\"\nnodes = [\"p\"]\ntunnels = \"cubic\"",
             "from its first row",
         ),
-        ("[[deploy]]\nscheme = \"rcp\"\nnodes = [\"p\"]\ntunnels = \"cubic\"", "`rcp` sends nothing through tunnels"),
+        ("[[deploy]]\nscheme = \"rcp\"\nnodes = [\"p\"]\ntunnels = \"cubic\"", "`rcp` has no tunnels"),
     ];
     for (row, expected) in all {
         let said = why(row);
         assert!(said.contains(expected) && said.contains("tunnels") && said.contains("line"), "{row}: {said}");
     }
     let ports = line("10 Mbps", TUNNELS, ENDLESS).replace("nodes = [\"hosts\", \"r*\"]", "ports = [\"r0>p\"]");
-    assert!(refused(&ports).contains("tunnels join whole nodes"));
+    assert!(refused(&ports).contains("tunnels connect whole nodes"));
 }

@@ -1,11 +1,8 @@
 //! Programs that somebody else has loaded, seen by their number.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::os::fd::AsRawFd;
 
-use common::{loaded, skip};
+use crate::common::loaded;
 use midpath_ebpf::{Config, Loaded, Program, Register, Running};
 
 /// Beyond two batches of 4096, and no multiple of one but as registers are: a power of two.
@@ -18,11 +15,10 @@ fn number(loaded: &mut Loaded, program: Program) -> u32 {
     id.trim().parse().expect("a number")
 }
 
-#[test]
 fn every_register_in_use_is_seen_once() {
     for registers in [1, 4096, REGISTERS] {
         let config = Config { register_mask: registers - 1, version: Config::VERSION, ..Config::default() };
-        let Some(mut loaded) = loaded("every_register_in_use_is_seen_once", &config) else { return };
+        let mut loaded = loaded(&config);
         let places: Vec<u32> =
             [0, 1, 4095, 4096, 8191, 8192, REGISTERS - 1].into_iter().filter(|place| *place < registers).collect();
         for place in &places {
@@ -33,10 +29,7 @@ fn every_register_in_use_is_seen_once() {
         let running = match Running::of_program(number(&mut loaded, Program::Dequeue)) {
             Ok(running) => running,
             // CAP_BPF loads programs; to find one by its number takes CAP_SYS_ADMIN.
-            Err(why) if why.to_string().ends_with("run it as root") => {
-                skip::<()>("every_register_in_use_is_seen_once", &why.to_string());
-                return;
-            }
+            Err(why) if why.to_string().ends_with("run it as root") => midpath_testing::ignore(why.to_string()),
             Err(why) => panic!("{why}"),
         };
         let found: Vec<u32> = running.registers().expect("registers").iter().map(|r| r.tag - 1).collect();
@@ -44,3 +37,5 @@ fn every_register_in_use_is_seen_once() {
         assert_eq!(running.sizes().expect("sizes").registers, 16 * u64::from(registers));
     }
 }
+
+midpath_testing::tests!(every_register_in_use_is_seen_once,);

@@ -1,18 +1,18 @@
 //! `check` changes nothing, and says what would change where a process runs; no command removes what is
 //! not our own dead socket.
-#![cfg(target_os = "linux")]
-#![expect(clippy::disallowed_methods, reason = "a test of real processes waits for them")]
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::net::{TcpListener, UdpSocket};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use midpath_testing::ignore;
+
+use crate::common::free_port;
 
 const NETWORK: &str = r#"
 scheme = "cubic"
@@ -41,18 +41,6 @@ fn midpathd(words: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A port that nobody has, of those that Linux gives to no client: another's would be in the way later.
-fn free_port() -> u16 {
-    static DRAWN: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
-        let port = (10_000 + (std::process::id().wrapping_mul(89) + drawn) % 20_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 impl Folder {
@@ -148,7 +136,6 @@ const KINDS: [&str; 2] = ["node", "ndn"];
 const SOCKETS: [(&str, &str, &str); 3] =
     [("node", "node.sock", "control"), ("ndn", "ndn.sock", "control"), ("ndn", "nfd.sock", "listen.unix")];
 
-#[test]
 fn a_check_changes_nothing() {
     let mut folder = Folder::new("nothing");
     let leave_dead_sockets = |folder: &mut Folder| {
@@ -166,7 +153,6 @@ fn a_check_changes_nothing() {
 }
 
 /// The same where the kernel would refuse any change: a read-only mount, in a namespace of its own.
-#[test]
 fn a_check_works_on_a_read_only_file_system() {
     let folder = Folder::new("read-only");
     let mounted = |words: &str| {
@@ -177,9 +163,7 @@ fn a_check_works_on_a_read_only_file_system() {
     };
     let refuses = mounted("! touch \"$0/new\" 2>&1");
     if !refuses.as_ref().is_ok_and(|done| done.status.success()) {
-        // Past the test harness, which would keep it to itself.
-        writeln!(std::io::stderr(), "skipped: needs unshare, and the right to mount: {refuses:?}").expect("stderr");
-        return;
+        ignore(format!("needs unshare, and the right to mount: {refuses:?}"));
     }
     let before = folder.tree();
     for kind in KINDS {
@@ -209,16 +193,12 @@ fn stranger(kind: &str, path: &Path) -> Option<Box<dyn std::any::Any>> {
 const STRANGERS: [&str; 7] =
     ["file", "folder", "dangling link", "link to a file", "link to a dead socket", "pipe", "datagram socket"];
 
-#[test]
 fn no_command_removes_what_is_not_ours() {
     for (kind, name, key) in SOCKETS {
         for what in STRANGERS {
             let folder = Folder::new("strangers");
             let path = folder.path.join(name);
-            let Some(held) = stranger(what, &path) else {
-                writeln!(std::io::stderr(), "skipped: no {what} can be made here").expect("stderr");
-                continue;
-            };
+            let Some(held) = stranger(what, &path) else { ignore(format!("no {what} can be made here")) };
             let before = folder.tree();
             for command in ["check", "up", "status", "down", "reload", "check"] {
                 if kind == "ndn" && command == "reload" {
@@ -241,7 +221,6 @@ fn no_command_removes_what_is_not_ours() {
 }
 
 /// The socket named is the configuration itself, or the network's file: neither goes.
-#[test]
 fn a_configuration_that_names_its_own_files_keeps_them() {
     for file in ["node.toml", "net.toml", "node.key"] {
         let folder = Folder::new("own");
@@ -256,7 +235,6 @@ fn a_configuration_that_names_its_own_files_keeps_them() {
 }
 
 /// An object that does not come leaves the file as it was.
-#[test]
 fn a_fetch_that_fails_leaves_the_file() {
     let folder = Folder::new("fetch");
     let (path, socket) = (folder.path.join("object"), folder.path.join("f.sock"));
@@ -271,12 +249,11 @@ fn a_fetch_that_fails_leaves_the_file() {
     assert_eq!(fs::read(&path).expect("it is there"), b"a user's");
 }
 
-#[test]
 fn a_check_of_what_runs_says_what_would_change() {
     let mut folder = Folder::new("running");
     KINDS.iter().for_each(|kind| folder.start(kind));
     for kind in KINDS {
-        assert_eq!(folder.checks(kind), "the process that runs has this configuration\n");
+        assert_eq!(folder.checks(kind), "the running process has this configuration\n");
     }
     folder.change("node", "40 Mbps", "20 Mbps");
     assert_eq!(folder.checks("node"), "reload would change neighbour b: rate from 40 Mbps to 20 Mbps\n");
@@ -286,14 +263,14 @@ fn a_check_of_what_runs_says_what_would_change() {
     folder.change("node", "rat =", "rate =");
     let reloaded = midpathd(&["node", "reload", &folder.config("node")]);
     assert!(reloaded.status.success(), "{}", text(&reloaded.stderr));
-    assert_eq!(folder.checks("node"), "the process that runs has this configuration\n");
+    assert_eq!(folder.checks("node"), "the running process has this configuration\n");
 
     // What needs another process; a port that somebody else has is found out all the same.
     let other = TcpListener::bind(("127.0.0.1", free_port())).expect("a port");
     let taken = format!("[[connect]]\nlisten = \"{}\"\nexit = \"b\"\n", other.local_addr().expect("an address"));
     folder.write("node", "node.sock", &taken);
     let refused = folder.check("node");
-    assert!(text(&refused.stderr).contains("somebody has it already"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("another process has this address"), "{}", text(&refused.stderr));
     drop(other);
     let said = folder.checks("node");
     assert!(said.lines().all(|line| line.starts_with("down and up would ")), "{said}");
@@ -322,7 +299,6 @@ fn advice(said: &str) -> &str {
     said.split('`').nth(1).unwrap_or_else(|| panic!("no command in {said}"))
 }
 
-#[test]
 fn what_is_advised_for_a_key_that_others_can_read_works() {
     let folder = Folder::new("advice-key");
     let key = folder.path.join("node.key");
@@ -333,7 +309,6 @@ fn what_is_advised_for_a_key_that_others_can_read_works() {
     folder.checks("node");
 }
 
-#[test]
 fn what_is_advised_for_addresses_that_are_not_routed_here_works() {
     let folder = Folder::new("advice-route");
     let port = free_port();
@@ -355,6 +330,17 @@ fn what_is_advised_for_addresses_that_are_not_routed_here_works() {
     match command.output() {
         Ok(done) if done.status.success() => assert!(text(&done.stderr).contains("ip route add local"), "{done:?}"),
         Ok(done) if done.status.code() != Some(77) && !text(&done.stderr).contains("unshare:") => panic!("{done:?}"),
-        skipped => writeln!(std::io::stderr(), "skipped: needs unshare and ip: {skipped:?}").expect("stderr"),
+        lacking => ignore(format!("needs unshare and ip: {lacking:?}")),
     }
 }
+
+midpath_testing::tests!(
+    a_check_changes_nothing,
+    a_check_works_on_a_read_only_file_system,
+    no_command_removes_what_is_not_ours,
+    a_configuration_that_names_its_own_files_keeps_them,
+    a_fetch_that_fails_leaves_the_file,
+    a_check_of_what_runs_says_what_would_change,
+    what_is_advised_for_a_key_that_others_can_read_works,
+    what_is_advised_for_addresses_that_are_not_routed_here_works,
+);

@@ -1,37 +1,26 @@
 //! What the tests share: the vectors, frames, and whether programs can be loaded here.
-#![allow(dead_code)] // Each test file uses a part of it.
 
 pub mod frame;
 pub mod vectors;
 
-use std::io::Write;
-
-#[cfg(target_os = "linux")]
 use midpath_ebpf::{Config, Error, Loaded, unsupported};
+use midpath_testing::ignore;
 
-/// Programs in the kernel, or `None` with the reason on stderr where tests cannot have them. A
-/// kernel that could load programs, but refuses ours, fails the test.
-#[cfg(target_os = "linux")]
-pub fn loaded(test: &str, config: &Config) -> Option<Loaded> {
+/// Programs in the kernel; the test is ignored where it cannot have them. A kernel that could load programs, but refuses
+/// ours, fails the test.
+pub fn loaded(config: &Config) -> Loaded {
     match Loaded::new(config) {
-        Ok(loaded) => Some(loaded),
-        Err(why @ Error::Missing(_)) => skip(test, &why.to_string()),
+        Ok(loaded) => loaded,
+        Err(why @ Error::Missing(_)) => ignore(why.to_string()),
         Err(why) => match unsupported() {
-            Some(reason) => skip(test, &reason),
+            Some(reason) => ignore(reason),
             None => panic!("{why}"),
         },
     }
 }
 
-/// Says why a test is skipped, past the test harness, which would keep it to itself.
-pub fn skip<T>(test: &str, why: &str) -> Option<T> {
-    writeln!(std::io::stderr(), "test {test} skipped: {why}").expect("stderr can be written");
-    None
-}
-
 /// The flow's register under a hash key of 0, by the standard library's SipHash-1-3, which has the
 /// same key.
-#[cfg(target_os = "linux")]
 pub fn place_of(flow: &frame::Tcp, mask: u32) -> u32 {
     hash_of(flow) as u32 & mask
 }

@@ -1,10 +1,7 @@
 //! The programs in the kernel, on frames of every kind, and on garbage.
-#![cfg(target_os = "linux")]
 
-mod common;
-
-use common::frame::{Tcp, checksum, ethernet, ipv4, ipv6, pseudo_header};
-use common::{hash_of, loaded, place_of};
+use crate::common::frame::{Tcp, checksum, ethernet, ipv4, ipv6, pseudo_header};
+use crate::common::{hash_of, loaded, place_of};
 use midpath_ebpf::{
     Aqm, Config, Entrance, Loaded, Mode, Params, Port, Program, Register, Registers, RunPacket, RunResult, Stats,
 };
@@ -140,9 +137,8 @@ fn returned(loaded: &mut Loaded, frame: &[u8]) -> RunResult {
     loaded.run(Program::Return, &RunPacket { data: frame, ..RunPacket::default() }).unwrap()
 }
 
-#[test]
 fn the_layout_is_the_kernels() {
-    let Some(loaded) = loaded("the_layout_is_the_kernels", &config(Mode::Rpm, 7)) else { return };
+    let loaded = loaded(&config(Mode::Rpm, 7));
     let mut sizes = loaded.value_bytes().unwrap();
     sizes.sort();
     let wanted = [
@@ -155,9 +151,8 @@ fn the_layout_is_the_kernels() {
     assert_eq!(sizes, wanted.map(|(name, size)| (name.to_owned(), size as u32)));
 }
 
-#[test]
 fn every_kind_of_frame_is_marked_forward_if_it_can_be() {
-    let Some(mut loaded) = loaded("every_kind_of_frame_is_marked_forward", &config(Mode::Fwd, 0)) else { return };
+    let mut loaded = loaded(&config(Mode::Fwd, 0));
     for (kind, frame, seen, ip_at) in kinds() {
         let done = dequeue(&mut loaded, &frame);
         assert_eq!(done.verdict, RunResult::REDIRECT, "{kind}");
@@ -179,9 +174,8 @@ fn every_kind_of_frame_is_marked_forward_if_it_can_be() {
     }
 }
 
-#[test]
 fn every_kind_of_tcp_is_counted_and_its_acks_get_ece() {
-    let Some(mut loaded) = loaded("every_kind_of_tcp_is_counted", &config(Mode::Rpm, 0)) else { return };
+    let mut loaded = loaded(&config(Mode::Rpm, 0));
     for (kind, frame, seen, _) in kinds() {
         let before = loaded.stats().unwrap().counted;
         let out = dequeue(&mut loaded, &frame);
@@ -207,10 +201,9 @@ fn every_kind_of_tcp_is_counted_and_its_acks_get_ece() {
     }
 }
 
-#[test]
 fn an_ack_finds_the_register_of_its_data() {
     const MASK: u32 = 0xffff;
-    let Some(mut loaded) = loaded("an_ack_finds_the_register_of_its_data", &config(Mode::Rpm, MASK)) else { return };
+    let mut loaded = loaded(&config(Mode::Rpm, MASK));
     for v6 in [false, true] {
         for port in 1000..1050 {
             let tcp = Tcp { v6, ports: (port, 443), ..TCP };
@@ -226,11 +219,10 @@ fn an_ack_finds_the_register_of_its_data() {
     }
 }
 
-#[test]
 fn a_register_knows_its_owner_by_the_rest_of_the_hash() {
     let mut guarded = config(Mode::Rpm, 0);
     guarded.params = Params { registers: Registers::Guarded, ..params(Mode::Rpm) }.into();
-    let Some(mut loaded) = loaded("a_register_knows_its_owner", &guarded) else { return };
+    let mut loaded = loaded(&guarded);
     returned(&mut loaded, &TCP.reversed().frame());
     assert_eq!(loaded.register(0).unwrap().tag, (hash_of(&TCP) >> 32) as u32);
     dequeue(&mut loaded, &TCP.frame());
@@ -239,11 +231,10 @@ fn a_register_knows_its_owner_by_the_rest_of_the_hash() {
     assert_eq!((stats.counted, stats.collisions), (1, 1));
 }
 
-#[test]
 fn a_register_that_another_cpu_saw_a_moment_later_is_alive() {
     let mut guarded = config(Mode::Rpm, 0);
     guarded.params = Params { registers: Registers::Guarded, ..params(Mode::Rpm) }.into();
-    let Some(mut loaded) = loaded("a_register_that_another_cpu_saw", &guarded) else { return };
+    let mut loaded = loaded(&guarded);
     returned(&mut loaded, &TCP.reversed().frame());
     let mut register = loaded.register(0).unwrap();
     register.seen += 1;
@@ -253,10 +244,9 @@ fn a_register_that_another_cpu_saw_a_moment_later_is_alive() {
     assert_eq!((stats.counted, stats.no_acks), (1, 0));
 }
 
-#[test]
 fn a_device_without_a_link_header_is_read_from_its_first_byte() {
     let bare = Config { bare: 1, ..config(Mode::Rpm, 0) };
-    let Some(mut loaded) = loaded("a_device_without_a_link_header", &bare) else { return };
+    let mut loaded = loaded(&bare);
     for v6 in [false, true] {
         loaded.set_register(0, Register::waiting(1)).unwrap();
         let packet = Tcp { v6, ..TCP }.packet();
@@ -264,10 +254,9 @@ fn a_device_without_a_link_header_is_read_from_its_first_byte() {
     }
 }
 
-#[test]
 fn only_diverted_packets_enter_the_queue() {
-    let told = Config { ticket: 0x1234_5678, ..config(Mode::Rpm, 0) };
-    let Some(mut loaded) = loaded("only_diverted_packets_enter_the_queue", &told) else { return };
+    let diverted = Config { ticket: 0x1234_5678, ..config(Mode::Rpm, 0) };
+    let mut loaded = loaded(&diverted);
     let frame = TCP.frame();
     let enter = |loaded: &mut Loaded, ticket| {
         loaded.run(Program::Enqueue, &RunPacket { data: &frame, ticket, ..RunPacket::default() }).unwrap().verdict
@@ -371,15 +360,14 @@ fn check_return(before: &[u8], after: &[u8]) {
     assert_eq!(checksum(&before[tcp..tcp + 20]), checksum(&after[tcp..tcp + 20]));
 }
 
-/// `MIDPATH_FUZZ_SEED=2 cargo test -p midpath-ebpf --test kernel_frames` runs other packets.
-#[test]
+/// `MIDPATH_FUZZ_SEED=2 cargo test -p midpath-ebpf --test linux kernel_frames` runs other packets.
 fn garbage_passes_unharmed() {
     let packets = std::env::var("MIDPATH_FUZZ_PACKETS").map_or(1_000_000, |n| n.parse().expect("a number of packets"));
     let seed = std::env::var("MIDPATH_FUZZ_SEED").map_or(1, |n| n.parse().expect("a seed"));
     let kinds: Vec<Vec<u8>> = kinds().into_iter().map(|(_, frame, ..)| frame).collect();
     let (mut marked, mut echoed) = (0, 0);
     for (round, mode) in [Mode::Fwd, Mode::Rpm].into_iter().enumerate() {
-        let Some(mut loaded) = loaded("garbage_passes_unharmed", &config(mode, 0)) else { return };
+        let mut loaded = loaded(&config(mode, 0));
         let mut random = Random(seed + 1000 * round as u64);
         for i in 0..packets / 2 {
             let frame = damaged(&mut random, &kinds);
@@ -404,3 +392,15 @@ fn garbage_passes_unharmed() {
     assert!(marked > packets / 8 && echoed > packets / 16, "{marked} marked, {echoed} with ECE, of {packets}");
     println!("seed {seed}: {packets} packets, {marked} marked CE, {echoed} given ECE");
 }
+
+midpath_testing::tests!(
+    the_layout_is_the_kernels,
+    every_kind_of_frame_is_marked_forward_if_it_can_be,
+    every_kind_of_tcp_is_counted_and_its_acks_get_ece,
+    an_ack_finds_the_register_of_its_data,
+    a_register_knows_its_owner_by_the_rest_of_the_hash,
+    a_register_that_another_cpu_saw_a_moment_later_is_alive,
+    a_device_without_a_link_header_is_read_from_its_first_byte,
+    only_diverted_packets_enter_the_queue,
+    garbage_passes_unharmed,
+);

@@ -1,15 +1,16 @@
 //! `midpathd node` as it is used: processes with keys and configurations, and unmodified clients.
-#![cfg(target_os = "linux")]
-#![expect(clippy::disallowed_methods, reason = "a test of real processes waits for them")]
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use midpath_testing::ignore;
+
+use crate::common::free_port;
 
 /// A network of three: `a` enters, `r` forwards, `b` leaves.
 fn network(scheme: &str) -> String {
@@ -47,21 +48,6 @@ struct Overlay {
 
 fn midpathd(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_midpathd")).args(arguments).output().expect("midpathd starts")
-}
-
-/// A port that nobody has, of those that Linux gives to no client: one of its own would be a client's by the time a
-/// node listens there.
-fn free_port() -> u16 {
-    const FIRST: u32 = 10_000;
-    static DRAWN: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
-        let port = (FIRST + (std::process::id().wrapping_mul(97) + drawn) % 20_000) as u16;
-        let at = ("127.0.0.1", port);
-        if TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok() {
-            return port;
-        }
-    }
 }
 
 impl Overlay {
@@ -238,7 +224,6 @@ fn ask(port: u16, said: &[u8]) -> std::io::Result<Vec<u8>> {
 
 /// Bytes go both ways through three processes, and each direction closes on its own: the answer
 /// begins when the question has ended.
-#[test]
 fn a_connection_goes_through_every_scheme_and_closes_by_halves() {
     for scheme in ["cubic", "fcp", "inrpp", "rcp"] {
         let overlay = Overlay::new("halves", scheme, backwards());
@@ -252,7 +237,6 @@ fn a_connection_goes_through_every_scheme_and_closes_by_halves() {
 
 /// Two hundred connections at once, each with a question and an answer, some of which are not waited
 /// for: none gets another's bytes, and nothing is left of them.
-#[test]
 fn many_connections_at_once_get_their_own_answers_and_leave_nothing() {
     let overlay = Overlay::new("many", "cubic", backwards());
     let port = overlay.entrances[0];
@@ -288,11 +272,9 @@ fn many_connections_at_once_get_their_own_answers_and_leave_nothing() {
 
 /// `curl` as it is, by SOCKS5, by CONNECT and by a forward; what the exit does not allow is
 /// refused.
-#[test]
 fn curl_downloads_through_the_overlay() {
     if Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("skipped: needs curl");
-        return;
+        ignore("needs curl");
     }
     let content = file(1_000_000);
     let server = page(content.clone());
@@ -323,7 +305,6 @@ fn curl_downloads_through_the_overlay() {
 
 /// The exit is killed in the middle: the application is told that the connection broke off, and
 /// never that the answer is complete. Then the exit is started again, and all is well.
-#[test]
 fn a_node_that_is_killed_resets_connections_and_comes_back() {
     let content = file(20_000_000);
     let server = page(content);
@@ -358,7 +339,6 @@ fn held(status: &serde_json::Value) -> u64 {
 
 /// The same bytes by links over connections, and each node has what it should: one to a neighbour that
 /// it knows the address of.
-#[test]
 fn links_may_go_over_connections() {
     for scheme in ["cubic", "fcp", "inrpp", "rcp"] {
         let overlay = Overlay::of_connections("connections", scheme, backwards());
@@ -375,7 +355,6 @@ fn links_may_go_over_connections() {
 }
 
 /// Where both know each other's address there are two connections, one each way.
-#[test]
 fn who_know_each_other_have_a_connection_each_way() {
     let both = |_: usize, _: usize, at: u16| format!("kind = \"tcp\"\naddress = \"127.0.0.1:{at}\"\n");
     let overlay = Overlay::with("each-way", "inrpp", backwards(), &both);
@@ -391,7 +370,6 @@ fn who_know_each_other_have_a_connection_each_way() {
 }
 
 /// A middle node is killed and comes back: who had connected to it does so again.
-#[test]
 fn a_connection_below_that_breaks_is_made_again() {
     let mut overlay = Overlay::of_connections("again", "cubic", backwards());
     overlay.kill("r");
@@ -404,7 +382,6 @@ fn a_connection_below_that_breaks_is_made_again() {
 }
 
 /// Who connects and says nothing, or nonsense, is closed; links go on.
-#[test]
 fn strangers_at_a_nodes_connections_are_few_and_not_for_long() {
     let overlay = Overlay::of_connections("strangers", "cubic", backwards());
     let config = fs::read_to_string(overlay.config("r")).expect("a configuration");
@@ -454,7 +431,6 @@ fn slow_line(to: u16, mbps: u64) -> u16 {
 
 /// What TCP below cannot carry waits at the port, where INRPP counts it: custody grows at `r`, and
 /// `a` is pushed back.
-#[test]
 fn what_a_slow_line_below_cannot_carry_waits_at_the_port() {
     let reached = |own: usize, peer: usize, at: u16| match (own, peer) {
         (1, 2) => format!("kind = \"tcp\"\naddress = \"127.0.0.1:{}\"\n", slow_line(at, 8)),
@@ -483,7 +459,6 @@ fn what_a_slow_line_below_cannot_carry_waits_at_the_port() {
 }
 
 /// What is wrong is said with the file, the line and the key, and nothing is started.
-#[test]
 fn a_bad_configuration_is_named_by_line_and_key() {
     let folder = std::env::temp_dir().join(format!("midpathd-node-check-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -515,16 +490,16 @@ fn a_bad_configuration_is_named_by_line_and_key() {
         ("node = \"r\"", "node = \"b\"", "the node has a link to `r`, which needs a [[neighbour]] of its own"),
         (&peer, "12ab", "a.toml:7: neighbour.key: "),
         ("127.0.0.1", "127.0.0.x", "a.toml:4: "),
-        ("a.key", "none.key", "none.key could not be read"),
+        ("a.key", "none.key", "cannot read the key"),
         (
             "[[neighbour]]",
             "[[forward]]\nlisten = \"127.0.0.1:9\"\nexit = \"a\"\nto = \"x:1\"\n[[neighbour]]",
-            "a.toml:7: forward.exit: a node is no exit of its own",
+            "a.toml:7: forward.exit: a node cannot be its own exit",
         ),
         (
             "[[neighbour]]",
             "[exit]\nallow = [\"0.0.0.0\"]\n[[neighbour]]",
-            "a.toml:6: exit.allow: `0.0.0.0` is no `address/prefix:ports`",
+            "a.toml:6: exit.allow: `0.0.0.0` is not `address/prefix:ports`",
         ),
     ];
     for (from, to, expected) in cases {
@@ -540,7 +515,6 @@ fn a_bad_configuration_is_named_by_line_and_key() {
 
 /// A short run of `measure`: every row has packets, what was asked for is what was done, and the tables
 /// say the same as JSON.
-#[test]
 fn what_a_node_costs_is_measured_by_one_command() {
     let said = midpathd(&["node", "measure", "--seconds", "0.3", "--json"]);
     assert!(said.status.success(), "{said:?}");
@@ -573,7 +547,6 @@ fn what_a_node_costs_is_measured_by_one_command() {
 }
 
 /// SIGHUP does what `reload` does, and a configuration that is wrong changes nothing.
-#[test]
 fn a_hangup_reads_the_configuration_again() {
     let overlay = Overlay::new("hangup", "cubic", 9);
     let (config, pid) = (overlay.config("r"), overlay.nodes[1].as_ref().expect("it runs").id().to_string());
@@ -602,9 +575,8 @@ fn a_hangup_reads_the_configuration_again() {
 }
 
 /// What systemd says of the unit. The program that it starts is another: ours is not installed.
-#[test]
 fn the_unit_is_one() {
-    let unit = include_str!("../dist/midpathd-node@.service").replace("/usr/local/sbin/midpathd", "/bin/true");
+    let unit = include_str!("../../dist/midpathd-node@.service").replace("/usr/local/sbin/midpathd", "/bin/true");
     let folder = std::env::temp_dir().join(format!("midpathd-unit-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("midpathd-node@a.service");
@@ -616,14 +588,12 @@ fn the_unit_is_one() {
             let text = String::from_utf8_lossy(&said.stderr).into_owned();
             assert!(said.status.success() && !text.contains("midpathd-node"), "{text}");
         }
-        // Not by `eprintln!`: the harness would keep it to itself.
-        Err(_) => drop(writeln!(std::io::stderr(), "skipped: needs systemd-analyze")),
+        Err(_) => ignore("needs systemd-analyze"),
     }
 }
 
 /// A killed node's numbers go on: the bound that it left is where the next one begins, and what it leaves
 /// is further.
-#[test]
 fn a_killed_nodes_numbers_go_on() {
     let mut overlay = Overlay::new("numbers", "inrpp", 9);
     let bound = |overlay: &Overlay| -> u64 {
@@ -641,3 +611,20 @@ fn a_killed_nodes_numbers_go_on() {
     }
     assert!(!overlay.folder.join("r.numbers-new").exists());
 }
+
+midpath_testing::tests!(
+    a_connection_goes_through_every_scheme_and_closes_by_halves,
+    many_connections_at_once_get_their_own_answers_and_leave_nothing,
+    curl_downloads_through_the_overlay,
+    a_node_that_is_killed_resets_connections_and_comes_back,
+    links_may_go_over_connections,
+    who_know_each_other_have_a_connection_each_way,
+    a_connection_below_that_breaks_is_made_again,
+    strangers_at_a_nodes_connections_are_few_and_not_for_long,
+    what_a_slow_line_below_cannot_carry_waits_at_the_port,
+    a_bad_configuration_is_named_by_line_and_key,
+    what_a_node_costs_is_measured_by_one_command,
+    a_hangup_reads_the_configuration_again,
+    the_unit_is_one,
+    a_killed_nodes_numbers_go_on,
+);

@@ -1,6 +1,5 @@
 //! "Install clang and the kernel's headers, and build again": the next build has the programs, and nothing is
 //! compiled again after that.
-#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -76,7 +75,6 @@ impl Drop for Built {
     }
 }
 
-#[test]
 fn what_is_installed_afterwards_is_found_by_the_next_build() {
     let built = Built::new();
     let (said, _) = built.again();
@@ -92,3 +90,5 @@ fn what_is_installed_afterwards_is_found_by_the_next_build() {
     assert_eq!(built.again(), ("true true \"\"".to_owned(), true));
     assert_eq!(built.again(), ("true true \"\"".to_owned(), false), "nothing is to be done");
 }
+
+midpath_testing::tests!(what_is_installed_afterwards_is_found_by_the_next_build,);

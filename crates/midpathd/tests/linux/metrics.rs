@@ -1,6 +1,4 @@
 //! Whatever comes to the port of metrics: a scrape gets its page, and the process stays small.
-#![cfg(target_os = "linux")]
-#![expect(clippy::disallowed_methods, reason = "a test of real processes waits for them")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -128,7 +126,6 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-#[test]
 fn hostile_requests_are_answered_or_closed_and_a_scrape_gets_through() {
     let server = Server::new("hostile");
     server.scrapes("nothing");
@@ -147,7 +144,6 @@ fn hostile_requests_are_answered_or_closed_and_a_scrape_gets_through() {
 }
 
 /// A byte now and then, for longer than anybody is waited for.
-#[test]
 fn who_dawdles_is_left() {
     let server = Server::new("slow");
     let mut slow = server.connect();
@@ -171,7 +167,6 @@ fn who_dawdles_is_left() {
     }
 }
 
-#[test]
 fn a_thousand_idle_connections_leave_room_for_a_scrape() {
     let server = Server::new("idle");
     // As many as this process may have, of which some are half said.
@@ -191,3 +186,9 @@ fn a_thousand_idle_connections_leave_room_for_a_scrape() {
     assert!(server.descriptors() < 64 + 10, "{} descriptors", server.descriptors());
     assert!(server.figure("VmHWM") < 64 << 10, "{} kB", server.figure("VmHWM"));
 }
+
+midpath_testing::tests!(
+    hostile_requests_are_answered_or_closed_and_a_scrape_gets_through,
+    who_dawdles_is_left,
+    a_thousand_idle_connections_leave_room_for_a_scrape,
+);

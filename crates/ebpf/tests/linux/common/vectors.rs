@@ -31,6 +31,7 @@ pub struct Out {
     pub flow: String,
     pub sojourn: u64,
     pub behind: u64,
+    #[expect(dead_code, reason = "the simulator and the P4 program look at it")]
     pub bytes: usize,
     pub ecn: String,
     pub tcp: bool,

@@ -1,6 +1,4 @@
 //! The log of processes that run: one line for each event, with a level, filtered, for people or for machines.
-#![cfg(target_os = "linux")]
-#![expect(clippy::disallowed_methods, reason = "a test of real processes waits for them")]
 
 use std::fs;
 use std::io::Read;
@@ -67,7 +65,6 @@ impl Drop for Folder {
 
 const LEVELS: [&str; 5] = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
 
-#[test]
 fn each_line_is_an_event_with_a_level() {
     let folder = Folder::new("levels");
     let text = folder.life(&[], "");
@@ -88,7 +85,6 @@ fn each_line_is_an_event_with_a_level() {
     assert_eq!(json.lines().count(), text.lines().count());
 }
 
-#[test]
 fn options_and_the_environment_choose_what_is_logged() {
     let folder = Folder::new("filter");
     let usual = folder.life(&[], "");
@@ -104,7 +100,6 @@ fn options_and_the_environment_choose_what_is_logged() {
 }
 
 /// Why a command fails is one line of the format that was asked for.
-#[test]
 fn a_failure_is_a_line_of_the_log_where_machines_read_it() {
     let folder = Folder::new("failure");
     for options in [&[][..], &["--log", "json"]] {
@@ -120,7 +115,6 @@ fn a_failure_is_a_line_of_the_log_where_machines_read_it() {
 }
 
 /// A source that is gone is said once an hour, however often somebody scrapes.
-#[test]
 fn what_goes_on_going_wrong_is_said_once() {
     let folder = Folder::new("once");
     let mut child = folder.start(&[], "", &["ndn", "metrics", &folder.config(), "--listen", "127.0.0.1:0"]);
@@ -137,5 +131,12 @@ fn what_goes_on_going_wrong_is_said_once() {
     }
     child.kill().expect("it runs");
     child.wait().expect("it ends");
-    assert_eq!(folder.log().matches("there are no metrics").count(), 1, "{}", folder.log());
+    assert_eq!(folder.log().matches("no metrics:").count(), 1, "{}", folder.log());
 }
+
+midpath_testing::tests!(
+    each_line_is_an_event_with_a_level,
+    options_and_the_environment_choose_what_is_logged,
+    a_failure_is_a_line_of_the_log_where_machines_read_it,
+    what_goes_on_going_wrong_is_said_once,
+);

@@ -1,14 +1,11 @@
 //! The programs in the kernel, against the vectors: BPF_PROG_TEST_RUN with real frames, at made-up
 //! times.
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::frame::{Tcp, ethernet, ipv4};
-use common::vectors::{self, Event, In, Out, Vectors, ecn_bits, flag_bits};
-use common::{loaded, place_of};
+use crate::common::frame::{Tcp, ethernet, ipv4};
+use crate::common::vectors::{self, Event, In, Out, Vectors, ecn_bits, flag_bits};
+use crate::common::{loaded, place_of};
 use midpath_ebpf::{Config, Entrance, Loaded, Program, RunPacket, RunResult, Stats};
 
 const PLACES: u32 = 256;
@@ -24,11 +21,10 @@ struct Run {
     stats: Stats,
 }
 
-#[test]
 fn the_programs_pass_the_vectors() {
     for file in vectors::all() {
         let config = Config { params: file.params.into(), register_mask: PLACES - 1, ..Config::default() };
-        let Some(loaded) = loaded("the_programs_pass_the_vectors", &config) else { return };
+        let loaded = loaded(&config);
         let mut run = Run { loaded, config, flows: flows_of(&file), left_bytes: 0, stats: Stats::default() };
         for (at, event) in file.events.iter().enumerate() {
             let (got, wanted) = match event {
@@ -132,3 +128,5 @@ impl Run {
         }
     }
 }
+
+midpath_testing::tests!(the_programs_pass_the_vectors,);
