@@ -104,6 +104,7 @@ test-rust: ## Rust tests and the examples in doc comments
 
 lint-python: $(DEPENDENCIES) ## circles of imports, ruff and mypy
 	$(BIN)/python scripts/circles.py
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

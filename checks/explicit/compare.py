@@ -12,7 +12,7 @@ from pathlib import Path
 
 import midpath
 from midpath.papers.fcp.figure4.measure import convergence
-from midpath.papers.series import series
+from midpath.result.series import series
 from midpath.stats import estimate
 
 PAPERS = Path(midpath.__file__).parent / "papers" / "fcp"

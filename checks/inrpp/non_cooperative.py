@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import midpath
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes

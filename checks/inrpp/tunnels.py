@@ -59,7 +59,7 @@ arrivals = { kind = "poisson", load = "320 %", load_of = "100 Mbps" }
 until = "10 s"
 """
 
-# As figure 17's network (python/midpath/papers/inrpp/provider.py), with a host for each edge router.
+# As figure 17's network (python/midpath/topology/tiscali.py), with a host for each edge router.
 PROVIDER = """
 title = "An overlay on a provider's map"
 scheme = "newreno"

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from midpath import _midpath
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
+from midpath.compare.variants import Variants
 from midpath.cost import MB, SRAM, SRAMS, inrpp_cache
 from midpath.errors import ScenarioError, UsageError
+from midpath.extension import _midpath
 from midpath.metrics import IDEAL
 from midpath.prices import ITEMS, MEASURES, Prices
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.topology import Network, network_of
-from midpath.variants import Variants
 
 GBPS = 1e9
 # What runs at a port without a scheme.

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.controller import Controller, Named, load, named, told
 from midpath.errors import ScenarioError, UsageError
+from midpath.extension import _midpath
 from midpath.scenario import Scenario
 
 ERROR, WARNING = "error", "warning"

@@ -14,8 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import OutputError
+from midpath.extension import _midpath
 
 SOFTWARE = "midpath"
 SOFTWARE_ENTRY = """@software{{midpath,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import OutputError
+from midpath.extension import _midpath
 
 # The keys of a scenario that are not a scheme's, among the names of schemes.
 SCENARIO = "scenario"

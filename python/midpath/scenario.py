@@ -13,9 +13,9 @@ from typing import Any
 
 import tomli_w
 
-from midpath import _midpath
 from midpath.controller import Controllers, Named, named, packed, told, unpacked
 from midpath.errors import ScenarioError, UsageError, no_such
+from midpath.extension import _midpath
 from midpath.schemes import column
 
 # Seeds have 64 bits.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from midpath import _midpath
+from midpath.extension import _midpath
 
 
 @dataclass(frozen=True)

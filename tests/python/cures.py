@@ -27,10 +27,10 @@ from midpath.check import check
 from midpath.cli import sweep as cli_sweep
 from midpath.errors import UsageError, no_such
 from midpath.estimate import pilots
-from midpath.failures import _require_before_the_end
 from midpath.papers import lab as papers_lab
 from midpath.run import as_scenario
 from midpath.sweep import facets, plan
+from midpath.sweep.failures import _require_before_the_end
 
 sys.path.insert(0, str(ROOT / "checks" / "malformed"))
 import cases

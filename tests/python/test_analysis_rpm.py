@@ -30,8 +30,8 @@ from midpath.analysis.rpm import (
 )
 from midpath.analysis.rpm.plots import plot_beside, plot_region
 from midpath.errors import UsageError
-from midpath.papers.series import MissingSeriesError
 from midpath.result import Result
+from midpath.result.series import MissingSeriesError
 from midpath.tables import SERIES
 
 MODELS = ("paper", "self-clocked")

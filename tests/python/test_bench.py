@@ -18,7 +18,7 @@ from midpath.benchmark.ns3 import Ns3, parsed
 from midpath.benchmark.scenarios import chain, fat_tree, many_hosts, provider
 from midpath.cli.bench import print_benchmarks
 from midpath.errors import UsageError
-from midpath.papers.inrpp.provider import MAP
+from midpath.topology.tiscali import MAP
 
 # What the kernel told on machines of three kinds: with all counters, with fewer places than counters, with none.
 ALL = {

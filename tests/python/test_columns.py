@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import midpath
 import midpath.matrix
 from midpath import _midpath
-from midpath.asked import asked_by
+from midpath.compare.asked import asked_by
 from midpath.errors import ScenarioError
 from midpath.matrix import entries, rows
 from midpath.palette import looks, name

@@ -10,8 +10,10 @@ import pytest
 import midpath
 from conftest import ROOT
 from midpath import _midpath
-from midpath.compare import IDEAL, MARKER, load_comparison
+from midpath.compare.comparison import MARKER
+from midpath.compare.runs import load_comparison
 from midpath.errors import OutputError
+from midpath.metrics import IDEAL
 from midpath.report import html
 
 TEXT = "title = 'x'\nseed = 5\n"

@@ -12,9 +12,9 @@ import browser
 import midpath
 from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
-from midpath.failures import label
 from midpath.report import html
 from midpath.sweep import Slurm
+from midpath.sweep.failures import label
 from midpath.topology import network_of, pairs_of, stranded
 
 # a–b is twice as fast as the way around, a–c–b. The stub d hangs on c.

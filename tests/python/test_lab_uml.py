@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
 from midpath.lab import clean, kernel, qdiscs, real
 from midpath.lab.guest import Guest

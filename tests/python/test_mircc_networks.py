@@ -8,7 +8,7 @@ import pytest
 import midpath
 from midpath.papers.mircc import layered
 from midpath.papers.mircc.common import dropped
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 BASE = Path(layered.__file__).parent / "networks" / "network.toml"
 BEGIN, END = 12.0, 20.0

@@ -10,11 +10,11 @@ import pytest
 
 import midpath
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.failures import Harm, _unknown
 from midpath.report import html
 from midpath.report.failures import CALM, UNKNOWN, UNUSED, step_of
 from midpath.stats import estimate
 from midpath.storage import write_text
+from midpath.sweep.failures import Harm, _unknown
 
 TEXT = """
 scheme = "cubic"

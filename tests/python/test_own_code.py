@@ -9,13 +9,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from midpath.controller.own_code import Code
 
 import midpath
 import midpath.matrix
 from midpath import _midpath
 from midpath.added import build as added
 from midpath.controller import load, named, origins, packed, unpacked
+from midpath.controller.own_code import Code
 from midpath.errors import UsageError
 from midpath.loading import load as load_result
 from test_columns import TEXT, VARIED
@@ -214,7 +214,7 @@ CLUSTER = """
     import midpath
     from distributed import LocalCluster
     from midpath.controller import load
-    from midpath.run.cluster import cluster_executor
+    from midpath.run.dask import cluster_executor
 
     def main():
         base = {"ideal": False, "controllers": load(Path("mine.py"))}

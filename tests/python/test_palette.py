@@ -9,7 +9,7 @@ import pytest
 import browser
 import midpath
 from midpath import palette
-from midpath.compare import load_comparison
+from midpath.compare.runs import load_comparison
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
 from midpath.palette import GREY, HUES, choose, in_order, looks

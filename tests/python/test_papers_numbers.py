@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from midpath.papers.fair import Flow, proportional
-from midpath.papers.series import MissingSeriesError, lowest, mean, peak, settled, window
 from midpath.result import Result
+from midpath.result.series import MissingSeriesError, lowest, mean, peak, settled, window
 from midpath.tables import SERIES
 
 

@@ -7,7 +7,7 @@ import pytest
 import midpath
 from midpath.benchmark.measure import repetitions
 from midpath.errors import OutputError
-from midpath.pieces import FlowsFile
+from midpath.result.pieces import FlowsFile
 
 # Most bytes that a flow may take, from the list to its row in the file, if few others are under way: ten million in
 # 2 GB. Written down before the first run.

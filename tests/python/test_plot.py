@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import midpath
-from midpath.plot import What, frame_of, load_all, panels
+from midpath.loading import load_all
+from midpath.plot import What, frame_of, panels
 from midpath.plot.draw import Style, draw
 
 TEXT = """

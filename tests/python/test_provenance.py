@@ -8,6 +8,7 @@ import fixture
 import midpath
 from midpath import _midpath, provenance
 from midpath.errors import OutputError
+from midpath.loading import load_all
 from midpath.papers import figures, record, run_figure
 from midpath.papers.sequence import run_until_decided
 
@@ -135,19 +136,18 @@ def test_variants_of_unlike_versions_are_refused(tmp_path):
 
 
 def test_results_of_unlike_defaults_are_not_drawn_together(small, tmp_path):
-    plot = pytest.importorskip("midpath.plot")
     for name, scheme in (("a", "newreno"), ("b", "cubic"), ("c", "newreno")):
         midpath.run(small, scheme=scheme, out=tmp_path / name)
     directories = [tmp_path / name for name in "abc"]
-    assert len(plot.load_all(directories)) == 3
+    assert len(load_all(directories)) == 3
     defaults = json.loads((tmp_path / "c/run.json").read_text(encoding="utf-8"))["defaults"]
     rewritten(tmp_path / "c", defaults=defaults | {"newreno": "0" * 12})
-    assert len(plot.load_all(directories[:2])) == len(plot.load_all(directories[1:])) == 2
+    assert len(load_all(directories[:2])) == len(load_all(directories[1:])) == 2
     with refused("a ran under", f"newreno {defaults['newreno']}", "c under", f"newreno {'0' * 12}"):
-        plot.load_all(directories)
+        load_all(directories)
     # A kernel has no defaults of ours.
     rewritten(tmp_path / "c", kind="lab", midpath="0.0.1", defaults=None)
-    assert len(plot.load_all(directories)) == 3
+    assert len(load_all(directories)) == 3
 
 
 def test_a_sweep_of_other_defaults_is_refused(small, changed, tmp_path):

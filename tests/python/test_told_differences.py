@@ -6,12 +6,12 @@ import re
 import pytest
 
 import midpath
+from midpath.compare.verdict import sentences
 from midpath.palette import name
 from midpath.report import html
 from midpath.report.model import model_of
 from midpath.report.tables import summary
 from midpath.stats import estimate, paired_excess, told_apart
-from midpath.verdict import sentences
 
 NBSP = "\N{NO-BREAK SPACE}"
 NUMBER = r"[\d.,]+"

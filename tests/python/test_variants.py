@@ -6,10 +6,10 @@ import pytest
 
 import midpath
 from midpath import _midpath
+from midpath.compare.variants import MARKER
 from midpath.errors import OutputError, ScenarioError
 from midpath.loading import load
 from midpath.report import html
-from midpath.variants import MARKER
 
 TEXT = """
 title = "Faster or not"

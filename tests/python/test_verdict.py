@@ -5,9 +5,9 @@ import re
 import pytest
 
 import midpath
+from midpath.compare.verdict import missing, sentences
 from midpath.palette import name
 from midpath.stats import estimate
-from midpath.verdict import missing, sentences
 
 SCENARIO = """
 title = "Two senders, one bottleneck"

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from midpath import _midpath
 from midpath.added.choose import ADDED, Record, build, extension, folder
 from midpath.added.crates import LINK, Crate, workspace
 from midpath.errors import UsageError
+from midpath.extension import _midpath
 
 # Cargo lets a library that Python loads leave Python's own symbols open; on macOS the linker must be told, too.
 OPEN_SYMBOLS = "-C link-arg=-undefined -C link-arg=dynamic_lookup"

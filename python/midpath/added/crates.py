@@ -10,9 +10,9 @@ from typing import Any
 
 import tomli_w
 
-from midpath import _midpath
 from midpath.added.choose import ADDED
 from midpath.errors import UsageError
+from midpath.extension import _midpath
 
 # In a crate: a link to Midpath's sources, which its Cargo.toml names.
 LINK = ".midpath"

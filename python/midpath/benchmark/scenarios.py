@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from midpath.papers.inrpp.provider import offered, on_map
+from midpath.topology.tiscali import offered, on_map
 
 
 def long_flows(flows: int, scheme: str = "newreno", stop: str = "10 s") -> dict[str, Any]:

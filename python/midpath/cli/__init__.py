@@ -14,7 +14,6 @@ from typing import Annotated
 
 import typer
 
-from midpath import _midpath
 from midpath.cli import (
     added,
     bench,
@@ -36,6 +35,7 @@ from midpath.cli import (
 )
 from midpath.cli.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
+from midpath.extension import _midpath
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
 BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException

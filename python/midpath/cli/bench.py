@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from midpath import _midpath
 from midpath.benchmark import (
     Bench,
     Measurement,
@@ -31,8 +30,9 @@ from midpath.benchmark.curves import choose as choose_curves
 from midpath.cli.options import Json, print_json
 from midpath.cli.text import console, print_table
 from midpath.errors import UsageError
-from midpath.papers.inrpp.provider import MAP
+from midpath.extension import _midpath
 from midpath.papers.lab import ROCKETFUEL
+from midpath.topology.tiscali import MAP
 from midpath.units import digits, quantity
 
 Row = Measurement | tuple[Bench, str]

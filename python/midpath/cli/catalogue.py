@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from midpath import _midpath
 from midpath.cli.options import Json, print_json
 from midpath.cli.text import console, print_table
 from midpath.errors import UsageError
+from midpath.extension import _midpath
 from midpath.schemes import Description, Gauge, shipped
 
 # Among the sources that the extension carries.

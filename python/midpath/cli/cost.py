@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath.asked import Asked, asked_by, gained
 from midpath.bill import Bill, bills, of_comparison, of_scenario
 from midpath.cli import text
 from midpath.cli.options import Json, Set, changes, names_in, print_json, read
-from midpath.compare import Comparison
+from midpath.compare.asked import Asked, asked_by, gained
+from midpath.compare.comparison import Comparison
+from midpath.compare.variants import Variants
 from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
 from midpath.errors import UsageError
 from midpath.loading import load
@@ -25,7 +26,6 @@ from midpath.prices import shipped as shipped_prices
 from midpath.run import as_names
 from midpath.schemes import shipped
 from midpath.units import digits, parse, quantity
-from midpath.variants import Variants
 
 PricesFile = Annotated[
     Path | None,

@@ -26,10 +26,10 @@ from midpath.cli.options import (
     read,
 )
 from midpath.cli.sweep import print_failures, runs_bar
-from midpath.failures import HEADS, Failures, Harm, label
-from midpath.failures import failures as run_failures
 from midpath.palette import name
 from midpath.run.slurm import Slurm
+from midpath.sweep.failures import HEADS, Failures, Harm, label
+from midpath.sweep.failures import failures as run_failures
 
 # As many links are shown; --all shows the others, --json and the report have them.
 MOST_LINKS = 20

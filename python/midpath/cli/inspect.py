@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath import _midpath
 from midpath.cli import text
 from midpath.cli.options import Json, Set, Variant, changes, print_json
 from midpath.errors import ScenarioError, UsageError
+from midpath.extension import _midpath
 from midpath.scenario import Scenario
 from midpath.topology import network_of
 

@@ -24,9 +24,11 @@ from midpath.cli.options import (
     read,
 )
 from midpath.cli.progress import bar
-from midpath.compare import require_comparison
+from midpath.compare.comparison import require_comparison
 from midpath.errors import UsageError
-from midpath.lab import machine
+from midpath.lab import clean as cleaning
+from midpath.lab import kernel as kernels
+from midpath.lab import machine, qdiscs
 from midpath.units import parse
 
 if TYPE_CHECKING:
@@ -80,9 +82,6 @@ def run(
 
     Needs iproute2, midpath-lab, and root or user-mode Linux; nodes need midpathd.
     """
-    from midpath.lab import kernel as kernels  # noqa: PLC0415
-    from midpath.lab import qdiscs  # noqa: PLC0415
-
     if kernel not in ("own", "uml"):
         raise UsageError(f"--kernel {kernel}: must be own or uml")
     if qdisc is not None and kernel != "uml":
@@ -96,7 +95,7 @@ def run(
     midpath_lab = machine.program("midpath-lab")
     given = read(file) if variant is None else read(file).with_variant(variant)
     scenario = given.with_(seed=seed, changes=changes(settings))
-    from midpath.lab import beside, budget, clean, real  # noqa: PLC0415 - not needed to refuse
+    from midpath.lab import beside, budget, real  # noqa: PLC0415 - 30 ms of each command's start
 
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
@@ -107,7 +106,7 @@ def run(
         machine.program("midpathd")
     if out:
         require_comparison(out)
-    clean.clean()
+    cleaning.clean()
     if linux is None:
         laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
     with bar(file.name, len(names) * seeds) as shown:
@@ -135,8 +134,6 @@ def kernel(
     jobs: Annotated[int, typer.Option(help="Parallel compilers.", min=1)] = 2,
 ) -> None:
     """Build user-mode Linux 6.1 for `--kernel uml` (minutes, 7 MB)."""
-    from midpath.lab import kernel as kernels  # noqa: PLC0415
-
     made = kernels.build(source or kernels.SOURCE, jobs, typer.echo)
     typer.echo(f"Linux {kernels.version()} as a program: {made}")
 
@@ -146,8 +143,6 @@ def clean(json: Json = False) -> None:
     """Remove leftovers of killed laboratories."""
     if (why := machine.no_spaces()) is not None:
         raise UsageError(why)
-    from midpath.lab import clean as cleaning  # noqa: PLC0415
-
     gone = cleaning.clean()
     if json:
         print_json({"removed": gone})

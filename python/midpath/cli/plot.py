@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from midpath.cli.options import Json, Looks, names_in, print_json, use_looks
+from midpath.compare.variants import Variants
 from midpath.errors import UsageError
+from midpath.loading import load_all
 from midpath.sweep.quantity import number
-from midpath.variants import Variants
 
 # The figures of the report, one by one: what is drawn over what.
 FIGURES: dict[str, dict[str, Any]] = {
@@ -68,7 +69,7 @@ def plot(
     Points are means over the seeds with 95 % confidence intervals; time series are of one seed.
     """
     # Plotting libraries load only here: other commands need not wait for them.
-    from midpath.plot import What, frame_of, load_all, panels, table_with  # noqa: PLC0415
+    from midpath.plot import What, frame_of, panels, table_with  # noqa: PLC0415
     from midpath.plot.draw import Style, described, draw, write, write_data  # noqa: PLC0415
 
     use_looks(looks)

@@ -30,18 +30,18 @@ from midpath.cli.options import (
     use_looks,
 )
 from midpath.cli.progress import bar
-from midpath.compare import Comparison, require_comparison
-from midpath.compare import compare as compare_schemes
+from midpath.compare.comparison import Comparison, require_comparison
+from midpath.compare.runs import compare as compare_schemes
+from midpath.compare.variants import Variants, chosen, compare_variants, require_variants
 from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL
 from midpath.result import MARKER
 from midpath.run import cores
 from midpath.run import run as run_scenario
-from midpath.run.cluster import cluster_executor
+from midpath.run.dask import cluster_executor
 from midpath.storage import require_replaceable
 from midpath.trace.option import as_changes
-from midpath.variants import Variants, chosen, compare_variants, require_variants
 
 
 def run(

@@ -212,7 +212,7 @@ def plot(
 ) -> None:
     """Plot figures over a parameter, with 95 % confidence intervals. Needs matplotlib."""
     from midpath.plot.draw import draw, write  # noqa: PLC0415 - an extra
-    from midpath.sweep.plot import rows_of, style_of  # noqa: PLC0415
+    from midpath.plot.sweep import rows_of, style_of  # noqa: PLC0415
 
     use_looks(looks)
     found = Sweep(store)

@@ -9,19 +9,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from midpath import equipment, groups
+from midpath import equipment
 from midpath.cli.progress import hops as packet_hops
-from midpath.compare import Comparison, Row
+from midpath.compare import groups
+from midpath.compare.comparison import Comparison, Row
+from midpath.compare.groups import GroupRow
+from midpath.compare.variants import VariantRow, Variants
+from midpath.compare.verdict import sentences
 from midpath.equipment import equipment_of
-from midpath.groups import GroupRow
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
 from midpath.result import Result
 from midpath.stats import Estimate
 from midpath.topology import HostPlace
 from midpath.units import digits, quantity
-from midpath.variants import VariantRow, Variants
-from midpath.verdict import sentences
 
 # What the terminal shows; the report shows all.
 SHOWN = (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.lab import real
 from midpath.lab.plan import Plan
 from midpath.lab.table import cell, spread

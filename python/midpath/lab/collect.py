@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from midpath import _midpath
+from midpath.extension import _midpath
 from midpath.lab.experiment import Experiment, Measured, to_dict
 from midpath.lab.gather import jain, quantile, size_class
 from midpath.lab.router import SAMPLE_S

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from midpath import _midpath
+from midpath.extension import _midpath
 from midpath.lab.plan import Plan
 from midpath.result import Result
 from midpath.tables import SERIES

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import ScenarioError, UsageError
+from midpath.extension import _midpath
 from midpath.scenario import Scenario
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath.citing import sources
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
 from midpath.lab import budget, keys, qdiscs
 from midpath.lab import nodes as midpath_nodes

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.lab.collect import result, scheme_name
 from midpath.lab.congestion import controls
 from midpath.lab.experiment import Experiment, command, measure, to_dict

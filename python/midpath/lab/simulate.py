@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from midpath import Scenario, run
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
 from midpath.lab.collect import FRAME_BYTES, scheme_name
 from midpath.lab.experiment import SEGMENT_BYTES, Experiment
 from midpath.lab.gather import jain
 from midpath.lab.table import COLUMNS, cell, spread
 from midpath.result import Result
+from midpath.run import run
+from midpath.scenario import Scenario
 from midpath.units import digits
 
 # What the simulator's packets are: IP packets, without Ethernet's header.

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from midpath.compare import MARKER, Comparison, load_comparison
+from midpath.compare.comparison import MARKER, Comparison
+from midpath.compare.runs import load_comparison
 from midpath.errors import UsageError
 from midpath.lab import cost, download, simulate
 from midpath.lab.experiment import Experiment, Short, to_dict

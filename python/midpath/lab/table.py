@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.units import digits
 
 # Key of the summary, head, what to divide by. Signals are the AQM's decisions, CE and ECE what the router wrote, echoed

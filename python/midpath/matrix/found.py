@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath, stats
+from midpath import stats
 from midpath.errors import OutputError
+from midpath.extension import _midpath
 from midpath.matrix.cell import FIGURES, Cell
 from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.matrix.rows import Row, every

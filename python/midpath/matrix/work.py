@@ -13,12 +13,13 @@ from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.metrics import IDEAL
 from midpath.run import cores
-from midpath.run.plan import Plan, Point
-from midpath.run.task import DONE, measure_name
+from midpath.run.plan import Plan, Point, Wanted
+from midpath.run.task import DONE
 from midpath.run.work import ProgressCallback
 from midpath.sweep.result import Sweep, described
 from midpath.sweep.run import Where, execute
 
+WANTED = Wanted(FLOWS, at_routers)
 # Row, column, seed.
 Key = tuple[str, str, int]
 
@@ -42,8 +43,7 @@ def cells(
         [point for point, error in zip(points, errors, strict=True) if not error],
         list(dict.fromkeys(scheme for point in points for scheme in point.schemes or ())),
         [list(seeds)] * errors.count(""),
-        FLOWS,
-        at_routers,
+        WANTED,
     )
     about = described(plan, [rows[0].scenario(None, small=small)], "midpath matrix")
     found = dict(_cells(execute(plan, about, out, Where(jobs), on_progress=on_progress)))
@@ -83,5 +83,5 @@ def _cells(sweep: Sweep) -> Iterator[tuple[Key, Cell]]:
         if record["status"] != DONE:
             yield (row, one, seed), Cell(error=record["error"])
         else:
-            told = record["measured"][measure_name(at_routers)]
+            told = record["measured"][WANTED.name]
             yield (row, one, seed), measured(store.of(record), ideals[row, seed], told)

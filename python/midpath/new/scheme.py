@@ -15,8 +15,8 @@ from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 
-from midpath import _midpath
 from midpath.errors import UsageError
+from midpath.extension import _midpath
 
 # Where each file beside the Rust sources goes. A wheel leaves out what a `.gitignore` in it names, hence other names.
 BESIDE = {

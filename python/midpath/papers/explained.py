@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
+from midpath.extension import _midpath
 from midpath.papers import record
 from midpath.papers.explain import Search, Trial, failing_claims, standing_claims
 from midpath.papers.openings import Opening, openings

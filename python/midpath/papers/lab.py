@@ -93,7 +93,7 @@ class Lab:
         self,
         directory: Path,
         seeds: Sequence[int],
-        threads: Threads,
+        threads: Threads[str],
         *,
         quick: bool = False,
         perturb: str | None = None,

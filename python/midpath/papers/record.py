@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
+from midpath.extension import _midpath
 from midpath.papers.headline import COLUMNS, counts
 from midpath.papers.judging import judge
 from midpath.papers.registry import MEASURE, Claim, Figure, Says

@@ -21,8 +21,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import OutputError
+from midpath.extension import _midpath
 from midpath.papers import record, table
 from midpath.papers.headline import headline
 from midpath.papers.registry import Figure, Says

@@ -120,7 +120,7 @@ def _batch(one: Going, measure: Measure, jobs: int | None, rocketfuel: Path | No
     figure = one.figure
     seeds = range(one.first, one.first + figure.seeds)
     stray: list[str] = []  # runs that have been looked at before
-    with Threads(jobs) as threads:
+    with Threads[str](jobs) as threads:
         lab = Lab(
             figure.directory,
             seeds,

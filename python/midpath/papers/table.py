@@ -12,7 +12,7 @@ from html import escape
 from itertools import groupby
 from string import Template
 
-from midpath import _midpath
+from midpath.extension import _midpath
 from midpath.papers.headline import COLUMNS, counts, headline
 from midpath.papers.record import stored, verdicts
 from midpath.papers.registry import Figure, Says

@@ -4,21 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
+from midpath.compare.variants import Variants
 from midpath.errors import UsageError
-from midpath.failures import Failures
-from midpath.loading import load
 from midpath.metrics import METRICS
-from midpath.provenance import require_alike
 from midpath.result import Result
+from midpath.sweep.failures import Failures
 from midpath.sweep.result import Sweep
-from midpath.variants import Variants
 
 Source = Result | Comparison | Variants | Sweep | Failures
 Sources = Sequence[tuple[str, Source]]
@@ -29,22 +26,6 @@ TABLES = ("runs", "flows", "ports", "series")
 RUN = ("result", "variant", "scheme", "seed")
 # What an entity of a series is, and the column that names it.
 ENTITIES = ("port", "flow", "group")
-
-
-def load_all(directories: Iterable[Path]) -> Sources:
-    """What these directories hold, by their names. Those that ran under unlike versions or defaults are refused."""
-    found = [(directory, load(directory)) for directory in directories]
-    require_alike((str(directory / name), kept) for directory, source in found for name, kept in _kept(source))
-    return [(directory.name, source) for directory, source in found]
-
-
-def _kept(source: Source) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """What a source's runs say of themselves, by their names within it."""
-    if isinstance(source, Failures):
-        source = source.sweep
-    if isinstance(source, Sweep):
-        return [("", source.about)]
-    return [("", source.run)] if isinstance(source, Result) else source.kept()
 
 
 def frame_of(sources: Sources, table: str) -> pd.DataFrame:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from midpath.compare import Comparison
-from midpath.failures import Failures
+from midpath.compare.comparison import Comparison
+from midpath.compare.variants import Variants
 from midpath.report.failures import failures_page
 from midpath.report.faults import faults_of, marked
 from midpath.report.flows import by_size, completion
@@ -19,8 +19,8 @@ from midpath.report.time import goodput, queues
 from midpath.report.variants import variants_page
 from midpath.result import Result
 from midpath.storage import write_text
+from midpath.sweep.failures import Failures
 from midpath.sweep.result import Sweep
-from midpath.variants import Variants
 
 FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 
+from midpath.compare.variants import Variants
 from midpath.palette import VARIANT, in_order, name
 from midpath.report.figure import Figure
 from midpath.report.flows import completion
 from midpath.report.model import Model
 from midpath.report.time import goodput, queues
-from midpath.variants import Variants
 
 DRAWN: tuple[Callable[[Model], Figure], ...] = (completion, goodput, queues)
 

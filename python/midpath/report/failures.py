@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from midpath.failures import HEADS, Failures, Harm, label, said
+from midpath.html import embedded
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Trace, compact, variant
-from midpath.report.layout import Place, places
 from midpath.report.network import hover_points, layout_of, nodes_of, shrink
-from midpath.report.page import card, embedded, filled
+from midpath.report.page import card, filled
 from midpath.report.tables import chip, whole
+from midpath.sweep.failures import HEADS, Failures, Harm, label, said
+from midpath.topology.layout import Place, places
 from midpath.units import digits
 
 # More rows than these are left to `midpath failures --json`.

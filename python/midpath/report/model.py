@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.report.tracks import Tracks, tracks_of
 from midpath.result import Result, distinct_warnings
 

@@ -13,8 +13,8 @@ import pandas as pd
 
 from midpath.palette import name
 from midpath.report.figure import Figure, Layout, Trace, compact, hover, variant
-from midpath.report.layout import Place, graph_of, is_map, places, stretch
 from midpath.report.model import Model
+from midpath.topology.layout import Place, graph_of, is_map, places, stretch
 from midpath.units import quantity
 
 STEPS = 10

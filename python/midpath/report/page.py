@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 import statistics
 from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
 from string import Template
-from typing import Any
 from urllib.parse import quote
 
+from midpath.html import embedded
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure
 from midpath.report.model import Model
@@ -24,8 +22,6 @@ from midpath.units import quantity
 
 # Figures as wide as the page, below the others.
 WIDE = ("path", "network", "gauges")
-# Data of more characters than these are compressed: with series they were half of the page.
-READABLE = 200_000
 
 
 def page(model: Model, figures: list[Figure], replays: dict[str, str]) -> str:
@@ -123,17 +119,6 @@ def _notes(figure: Figure) -> str:
         for key, text in figure.notes.items()
         if text
     )
-
-
-def embedded(data: dict[str, Any]) -> str:
-    """The element with the data for report.js: as text that can be read, or compressed where it is long."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    if len(text) > READABLE:
-        packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
-        return f'<script type="application/gzip;base64" id="report-data">{packed}</script>'
-    # "</script>" inside a string would end the element, and after "<!--" an end would not.
-    text = text.replace("<", "\\u003c")
-    return f'<script type="application/json" id="report-data">{text}</script>'
 
 
 @cache

@@ -16,10 +16,10 @@ import numpy as np
 
 from midpath.palette import SEVERAL, name, tone_tint
 from midpath.report.figure import Figure, Layout, Trace, compact, variant
-from midpath.report.layout import is_map
 from midpath.report.model import Model
 from midpath.report.tracks import Curve, Floats, Tracks, label, thin
 from midpath.schemes import Gauge, State, gauges_of
+from midpath.topology.layout import is_map
 from midpath.units import quantity
 
 CACHE_POINTS = 240

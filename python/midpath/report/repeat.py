@@ -7,13 +7,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from midpath.compare.variants import Variants
 from midpath.controller import loading, with_options
 from midpath.metrics import IDEAL
 from midpath.report.model import Model
 from midpath.result import Result
 from midpath.run import follow_each_other
 from midpath.scenario import VARIANTS, parse
-from midpath.variants import Variants
 
 FILE = "scenario.toml"
 

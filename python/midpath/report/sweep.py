@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from midpath.html import embedded
 from midpath.metrics import METRICS, Metric
 from midpath.palette import looks, name, tints
 from midpath.report.figure import Figure, Layout, Trace, hover, linear_axis, variant
-from midpath.report.page import card, embedded, filled, toggle
+from midpath.report.page import card, filled, toggle
 from midpath.report.tables import chip, whole
 from midpath.run.plan import shown
 from midpath.sweep.export import Point, means, seeds_note

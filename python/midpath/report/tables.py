@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from midpath import equipment, groups
-from midpath.compare import Comparison, Row
+from midpath import equipment
+from midpath.compare import groups
+from midpath.compare.comparison import Comparison, Row
 from midpath.equipment import Equipment, equipment_of
 from midpath.metrics import IDEAL, METRICS, Metric
 from midpath.palette import name

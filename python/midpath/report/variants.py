@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
+from midpath.compare.variants import VariantRow, Variants
+from midpath.html import embedded
 from midpath.metrics import BY_KEY, METRICS, Metric
 from midpath.palette import looks, name, tints
 from midpath.report.curves import curves, variant_looks
 from midpath.report.figure import Figure, Trace, hover, linear_axis, variant
 from midpath.report.model import model_of
 from midpath.report.network import drawn
-from midpath.report.page import card, embedded, filled, toggle
+from midpath.report.page import card, filled, toggle
 from midpath.report.repeat import file_name, of_variants
 from midpath.report.tables import after_first, chip, head, variants_equipment, whole
 from midpath.stats import Estimate
 from midpath.units import quantity
-from midpath.variants import VariantRow, Variants
 
 # What is drawn, in the order of the page.
 DRAWN = ("afct_s", "fct_p99_s", "goodput_total_bps", "loss_ratio", "queue_delay_p99_s", "queue_max_bytes")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from midpath.compare.verdict import sentences
 from midpath.report.model import Model
 from midpath.units import quantity
-from midpath.verdict import sentences
 
 
 def verdict(model: Model) -> str:

@@ -18,14 +18,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.citing import sources
 from midpath.controller import Controllers, origins, told
 from midpath.errors import ScenarioError, UsageError
-from midpath.pieces import FlowsFile
+from midpath.extension import _midpath
 from midpath.policy import Policies, makers
 from midpath.provenance import ran_under
 from midpath.result import MARKER, Result
+from midpath.result.pieces import FlowsFile
 from midpath.run.key import digests
 from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
@@ -90,7 +90,11 @@ def _run(
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
         raise UsageError("a Python controller runs on one thread: leave threads out")
-    used, named = asked.used, digests(asked)
+    try:
+        named = digests(asked)
+    except ScenarioError:
+        named = {}  # the simulator says what is wrong, and where
+    used = asked.used
     try:
         with _one_at_a_time if used else nullcontext():
             run_json, tables, files = _midpath.run(

@@ -1,21 +1,49 @@
-"""A sweep's runs on the workers of a Dask cluster: the extra `cluster`."""
+"""Runs on the workers of a Dask cluster: the extra `cluster`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
 from midpath.errors import UsageError, WorkerError
 from midpath.run.bundle import bundle_of, perform_away
-from midpath.run.cluster import cluster_client
 from midpath.run.key import build
 from midpath.run.task import Outcome, Task, failed
 
 # Tasks that a worker's thread has waiting, so that none waits for the network.
 AHEAD = 4
 FEWEST = 16
+
+
+@contextmanager
+def cluster_executor(address: str | None) -> Iterator[Executor | None]:
+    """An executor on the workers of the scheduler at `address`; none without an address.
+
+    Workers need midpath in the same version, and the files that a scenario names at the same paths.
+    """
+    if address is None:
+        yield None
+        return
+    with cluster_client(address) as client:
+        yield client.get_executor()
+
+
+@contextmanager
+def cluster_client(address: str) -> Iterator[Any]:
+    """Dask's client for the scheduler at `address`."""
+    try:
+        from distributed import Client  # noqa: PLC0415 - only installed with the extra
+    except ImportError:
+        raise UsageError("--cluster needs Dask: pip install 'midpath[cluster]'") from None
+    try:
+        connect: Callable[..., Any] = Client
+        client = connect(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--cluster {address}: {error}") from None
+    with client:
+        yield client
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from midpath.result import Result
 from midpath.run import cores, run
@@ -50,15 +50,18 @@ def drive(tasks: Iterable[Job], backend: Backend[Job], take: Callable[[Job, Any]
         raise
 
 
+Name = TypeVar("Name")
+
+
 @dataclass(frozen=True)
-class Ask:
+class Ask(Generic[Name]):
     """One run whose whole result is wanted, and what tells it from the others."""
 
-    name: Hashable
+    name: Name
     scenario: Scenario
 
 
-class Threads:
+class Threads(Generic[Name]):
     """Runs scenarios on threads: the simulator works outside Python's lock. Whole results stay in memory.
 
     `on_step` is told now and then what a run has reached, `on_end` what it gave, on the run's thread. Once a run fails,
@@ -70,8 +73,8 @@ class Threads:
     def __init__(
         self,
         jobs: int | None,
-        on_step: Callable[[Any, dict[str, Any]], None] | None = None,
-        on_end: Callable[[Any, Result], None] | None = None,
+        on_step: Callable[[Name, dict[str, Any]], None] | None = None,
+        on_end: Callable[[Name, Result], None] | None = None,
     ) -> None:
         self._pool, self._on_step, self._on_end = ThreadPoolExecutor(jobs or cores()), on_step, on_end
         self._stop = threading.Event()
@@ -86,11 +89,11 @@ class Threads:
         self._stop.set()
         self._pool.shutdown(cancel_futures=True)
 
-    def submit(self, task: Ask) -> Future[Result]:
+    def submit(self, task: Ask[Name]) -> Future[Result]:
         """Has a scenario run."""
         return self._pool.submit(self._run, task)
 
-    def _run(self, ask: Ask) -> Result:
+    def _run(self, ask: Ask[Name]) -> Result:
         try:
             if self._stop.is_set():
                 raise KeyboardInterrupt
@@ -104,7 +107,7 @@ class Threads:
             raise self._failure or error from None
         return result
 
-    def _step(self, name: Hashable, reached: dict[str, Any]) -> bool:
+    def _step(self, name: Name, reached: dict[str, Any]) -> bool:
         if self._on_step is not None:
             self._on_step(name, reached)
         return not self._stop.is_set()
@@ -118,6 +121,6 @@ class Elsewhere:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
-    def submit(self, task: Ask) -> Future[Result]:
+    def submit(self, task: Ask[Any]) -> Future[Result]:
         """Has a scenario run."""
         return self._executor.submit(run, task.scenario)

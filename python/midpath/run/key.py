@@ -15,9 +15,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from midpath import _midpath
 from midpath.controller import Packed
 from midpath.errors import ScenarioError
+from midpath.extension import _midpath
 from midpath.scenario import VARIANTS, Scenario, texts
 
 # Of Rocketfuel's two files the simulator reads both, whichever is named (crates/topo/src/spec/source.rs).

@@ -10,14 +10,31 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from midpath import _midpath
 from midpath.errors import ScenarioError
+from midpath.extension import _midpath
 from midpath.result import Result
 from midpath.scenario import Scenario
 
-Measure = Callable[[Result], dict[str, Any]]
 # One run of a plan: the number of its point, scheme and seed.
 Run = tuple[int, str, int]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is kept of each run beside its figures: columns of its flows, so that runs of different points can be
+    compared flow by flow, and what a function of a module makes of the whole result, as JSON.
+    """
+
+    flows: Sequence[str] = ()
+    measure: Callable[[Result], dict[str, Any]] | None = None
+
+    @property
+    def name(self) -> str:
+        """How a record calls what the function made."""
+        return f"{self.measure.__module__}.{self.measure.__qualname__}" if self.measure else ""
+
+
+FIGURES_ALONE = Wanted()
 
 
 @dataclass(frozen=True)
@@ -42,10 +59,7 @@ class Plan:
     schemes: list[str]
     # Of each point: seeds start at its scenario's own unless they are listed.
     seeds: list[list[int]]
-    # What is kept of each run beside its figures: columns of its flows, so that runs of different points can be
-    # compared flow by flow, and what a function of a module makes of the whole result, as JSON.
-    flows: Sequence[str] = ()
-    measure: Measure | None = None
+    wanted: Wanted = FIGURES_ALONE
 
     @property
     def keys(self) -> list[str]:

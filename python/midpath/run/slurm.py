@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath.errors import UsageError, WorkerError
-from midpath.run.store import Store, Wanted
+from midpath.run.store import Store
 from midpath.run.task import DONE, FAILED, Task, perform
 from midpath.run.work import Work
 
@@ -52,8 +52,7 @@ def perform_part(store: str, tasks: Sequence[Task]) -> int:
     """A job: runs its tasks one after another. What another job or sweep has done is left out."""
     found = Store(store)
     for task in tasks:
-        wanted = Wanted(task.keep is not None, task.flows, task.measure)
-        if not found.has(task.key, wanted, retry_failed=True):
+        if not found.has(task.key, task.wanted, kept=task.keep is not None, retry_failed=True):
             found.put(perform(task))
     return len(tasks)
 

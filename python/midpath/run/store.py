@@ -17,7 +17,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +27,14 @@ from filelock import FileLock
 from midpath.errors import OutputError
 from midpath.metrics import METRICS
 from midpath.result import Result
-from midpath.run.plan import Measure
-from midpath.run.task import DONE, FAILED, Outcome, measure_name
+from midpath.run.plan import Wanted
+from midpath.run.task import DONE, FAILED, Outcome
 from midpath.storage import require_replaceable, to_json, write_bytes, write_text
 
 PLAN, TABLE = "plan.parquet", "table.parquet"
 # What a process that was killed left half written is taken away after this time: no file takes as long to write.
 STALE_S = 3600.0
 FIGURES = {metric.key for metric in METRICS}
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What must be there of a run beside its figures: its whole result, columns of its flows, what a function made."""
-
-    kept: bool = False
-    flows: Sequence[str] = ()
-    measure: Measure | None = None
 
 
 class Store:
@@ -83,16 +73,16 @@ class Store:
             return None  # the machine went down before the file was on the disk
         return record
 
-    def has(self, key: str, wanted: Wanted, *, retry_failed: bool = False) -> bool:
-        """Whether a run needs no repetition: it is there with all that is wanted of it."""
+    def has(self, key: str, wanted: Wanted, *, kept: bool = False, retry_failed: bool = False) -> bool:
+        """Whether a run needs no repetition: it is there with what is wanted, with `kept` its whole result, too."""
         record = self.record(key)
         if record is None:
             return False
         if record["status"] == FAILED:
             return not retry_failed
         # A later version may want figures that this one did not keep.
-        whole = record["figures"].keys() >= FIGURES and (not wanted.kept or self.result(key).is_dir())
-        measured = wanted.measure is None or measure_name(wanted.measure) in record["measured"]
+        whole = record["figures"].keys() >= FIGURES and (not kept or self.result(key).is_dir())
+        measured = wanted.measure is None or wanted.name in record["measured"]
         return whole and measured and self._has_flows(key, wanted.flows)
 
     def put(self, outcome: Outcome) -> None:

@@ -16,7 +16,7 @@ from midpath.metrics import IDEAL, METRICS
 from midpath.result import MARKER, Result
 from midpath.run import run
 from midpath.run.key import build, file_digest
-from midpath.run.plan import Measure
+from midpath.run.plan import FIGURES_ALONE, Wanted
 from midpath.scenario import Scenario
 
 # What ratios over common flows need (`midpath.matched`).
@@ -39,9 +39,8 @@ class Task:
     files: dict[str, str] = field(default_factory=dict)
     # Where to keep the whole result.
     keep: str | None = None
-    # Columns of its flows to keep whatever came of the run, and what else to make of its result.
-    flows: Sequence[str] = ()
-    measure: Measure | None = None
+    # What to keep beside its figures, whatever came of the run.
+    wanted: Wanted = FIGURES_ALONE
     # The controllers in Python that it uses.
     controllers: Packed = ()
 
@@ -69,7 +68,7 @@ def perform(task: Task) -> Outcome:
         return failed(task, f"{type(error).__name__}: {error}")
     if task.keep is not None:
         _keep(result, Path(task.keep))
-    return Outcome(_record(task, result), _flows(result, task.flows))
+    return Outcome(_record(task, result), _flows(result, task.wanted.flows))
 
 
 def failed(task: Task, why: str) -> Outcome:
@@ -100,13 +99,8 @@ def _record(task: Task, result: Result) -> dict[str, Any]:
         "simulated_s": told.get("simulated_s"),
         "packet_hops": told.get("packet_hops"),
         "wall_s": told.get("wall_s"),
-        "measured": {measure_name(task.measure): task.measure(result)} if task.measure else {},
+        "measured": {task.wanted.name: task.wanted.measure(result)} if task.wanted.measure else {},
     }
-
-
-def measure_name(measure: Measure) -> str:
-    """How a record calls what a function made of its run."""
-    return f"{measure.__module__}.{measure.__qualname__}"
 
 
 def _flows(result: Result, wanted: Sequence[str]) -> bytes | None:

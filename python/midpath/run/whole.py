@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from midpath.scenario import Scenario
 # Where a comparison keeps its runs. A folder that has it but no compare.json is a comparison that was interrupted.
 RUNS = "runs"
 
-# Told after each run which it was, how many are done, and how many there are.
-RunCallback = Callable[[Run, int, int], None]
+# Told after each run: its scheme and seed, how many are done, how many there are.
+RunCallback = Callable[[str, int, int, int], None]
 # Told now and then what one run has reached.
-StepCallback = Callable[[Run, dict[str, Any]], None]
+StepCallback = Callable[[str, int, dict[str, Any]], None]
 
 
 def run_directory(path: Path, scheme: str, seed: int) -> Path:
@@ -35,33 +35,44 @@ def whole_results(
     *,
     jobs: int | None = None,
     executor: Executor | None = None,
-    place: Callable[[Run], Path] | None = None,
+    folders: Sequence[Path] = (),
     replace: bool = False,
     on_run: RunCallback | None = None,
     on_step: StepCallback | None = None,
+    names: Sequence[str] = (),
 ) -> dict[Run, Result]:
     """Every run of a plan, `jobs` at a time on threads, or on an executor, which tells no steps.
 
-    With `place`, each result is saved there as its run ends, and taken from there if it is of exactly this run.
+    With `folders`, one for each point, a result is saved there as its run ends, and taken from there if it is of
+    exactly this run. Of points with `names` callbacks are told these beside the scheme.
     """
-    asks = {key: Ask(key, plan.scenario(key)) for key in plan.runs()}
-    found = {key: kept for key, ask in asks.items() if place and (kept := stored(ask.scenario, place(key), replace))}
 
-    def take(ask: Ask, result: Result) -> None:
-        key: Run = ask.name  # type: ignore[assignment]
-        found[key] = result
-        if place is not None:
-            result.save(place(key))
+    def place(run: Run) -> Path:
+        return run_directory(folders[run[0]], *run[1:])
+
+    def name(run: Run) -> str:
+        return f"{names[run[0]]}, {run[1]}" if names else run[1]
+
+    def take(ask: Ask[Run], result: Result) -> None:
+        found[ask.name] = result
+        if folders:
+            result.save(place(ask.name))
         if on_run is not None:
-            on_run(key, len(found), len(asks))
+            on_run(name(ask.name), ask.name[2], len(found), len(asks))
 
-    missing = [ask for key, ask in asks.items() if key not in found]
+    def reached(run: Run, progress: dict[str, Any]) -> None:
+        if on_step is not None:
+            on_step(name(run), run[2], progress)
+
+    asks = {run: Ask(run, plan.scenario(run)) for run in plan.runs()}
+    found = {run: kept for run, ask in asks.items() if folders and (kept := stored(ask.scenario, place(run), replace))}
+    missing = [ask for run, ask in asks.items() if run not in found]
     if executor is not None:
         drive(missing, Elsewhere(executor), take)
     else:
-        with Threads(jobs, on_step) as threads:
+        with Threads(jobs, reached) as threads:
             drive(missing, threads, take)
-    return {key: found[key] for key in asks}
+    return {run: found[run] for run in asks}
 
 
 def stored(scenario: Scenario, directory: Path, replace: bool) -> Result | None:

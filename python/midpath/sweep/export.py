@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
 
 from midpath.errors import UsageError
 from midpath.metrics import METRICS
@@ -79,12 +81,8 @@ def write_table(sweep: Sweep, path: Path) -> None:
     table = sweep.table()
     sink = pa.BufferOutputStream()
     if end == ".csv":
-        from pyarrow import csv  # noqa: PLC0415
-
         csv.write_csv(table, sink)
     elif end == ".parquet":
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
         pq.write_table(table, sink, compression="zstd")
     else:
         with pa.ipc.new_file(sink, table.schema) as file:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from midpath.html import write_report
 from midpath.provenance import ran_under, require_now
 from midpath.run.plan import Plan
 from midpath.run.store import PLAN, TABLE, Store
@@ -93,8 +94,6 @@ class Sweep:
 
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report of this sweep."""
-        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
-
         return write_report(self, path)
 
     def _is_current(self, path: Path) -> bool:

@@ -19,7 +19,7 @@ from midpath.run.drive import drive
 from midpath.run.plan import Plan, check
 from midpath.run.slurm import Slurm, run_jobs
 from midpath.run.store import Store
-from midpath.run.work import ProgressCallback, Runs, Work
+from midpath.run.work import ProgressCallback, Work
 from midpath.run.workers import Workers
 from midpath.scenario import Scenario
 from midpath.sweep.plan import plan_of, split, value_of
@@ -96,10 +96,9 @@ def execute(
     store = Store(out)
     store.require()
     require_begun_now(store)
-    runs = Runs(planned, store, keep_results, retry_failed)
-    work = Work(runs, on_progress)
+    work = Work(planned, store, keep_results, retry_failed, on_progress)
     check(work.pairs(), width)
-    table = plan_table(planned, runs.keys).replace_schema_metadata(about)
+    table = plan_table(planned, work.keys).replace_schema_metadata(about)
     store.open(table)
     found = Sweep(store.path, table)
     try:

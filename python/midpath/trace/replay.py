@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
+from midpath.html import embedded
 from midpath.palette import name
-from midpath.report.layout import is_map, places
-from midpath.report.page import embedded
 from midpath.result import Result
 from midpath.storage import write_text
+from midpath.topology.layout import is_map, places
 from midpath.trace.record import NOTHING, Trace
 
 MOST = 300_000

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from midpath.analysis.rpm.model import Trajectory
-from midpath.papers.series import MissingSeriesError, series
 from midpath.result import Result
+from midpath.result.series import MissingSeriesError, series
 
 Numbers = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from midpath.papers.series import Numbers, mean, series, wire
 from midpath.result import Result
+from midpath.result.series import Numbers, mean, series, wire
 
 
 def rate(result: Result, group: str, begin: float, end: float) -> float | None:

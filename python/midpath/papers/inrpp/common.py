@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from midpath.papers.series import Numbers, ratio, wire
 from midpath.result import Result
+from midpath.result.series import Numbers, ratio, wire
 
 __all__ = ["Capture", "capture", "custody_lost", "processor_sharing", "ratio", "refused", "wire"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from midpath.papers.series import Numbers, mean, series, wire
 from midpath.result import Result
+from midpath.result.series import Numbers, mean, series, wire
 
 # η of Midpath's MIRCC: what rates are a share of. The paper names it and gives no value.
 ETA = 0.95

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from midpath.papers.series import MissingSeriesError, series
 from midpath.result import Result
+from midpath.result.series import MissingSeriesError, series
 
 # How the senders of packets that CoDel has chosen are told: `CoDel-FWD` and `RPM` of the paper.
 MODES = ("fwd", "rpm")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from midpath.papers.lab import Lab
-from midpath.papers.series import mean
 from midpath.result import Result
+from midpath.result.series import mean
 
 # How much later the second flow starts, in ms.
 APART = (0, 1, 10)

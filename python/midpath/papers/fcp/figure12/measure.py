@@ -9,8 +9,8 @@ import numpy as np
 from midpath.papers.fair import Flow, proportional
 from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, ratio, settled, window, wire
 from midpath.result import Result
+from midpath.result.series import mean, ratio, settled, window, wire
 
 LINKS = {"1": 50e6, "2": 100e6}
 START, END = 1.1, 5.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from midpath.papers.fcp import figure14
 from midpath.papers.fcp.common import flow, rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 
 def measure(lab: Lab) -> Iterator[Measured]:

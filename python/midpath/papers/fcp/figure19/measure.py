@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from midpath.papers.fair import Flow, proportional
 from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import ratio
+from midpath.result.series import ratio
 
 LINKS = {"1": 50e6, "2": 100e6}
 # A background flow's share of its host's budget (§6.2).

@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.fcp.common import flow
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, mean, ratio, series
 from midpath.result import Result
+from midpath.result.series import Numbers, mean, ratio, series
 
 # Twice the average round trip: "a window of 200 ms".
 WINDOW = 0.2

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from midpath.papers.fair import Flow, proportional
 from midpath.papers.fcp.common import flow
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 LINKS = {"1": 10e6, "2": 20e6, "3": 40e6}
 FLOWS = {

@@ -8,8 +8,8 @@ import pandas as pd
 
 from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, wire
 from midpath.result import Result
+from midpath.result.series import mean, wire
 
 ASKED = 30e6
 DEADLINE = 0.2

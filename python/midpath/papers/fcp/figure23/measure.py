@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from midpath.papers.fcp.common import jain, rate
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import ratio
 from midpath.result import Result
+from midpath.result.series import ratio
 
 CAPACITY = 1e9
 ZERO = "group 0"

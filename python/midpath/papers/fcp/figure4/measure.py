@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.fcp.common import utilisation
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, peak, ratio, series
 from midpath.result import Result
+from midpath.result.series import mean, peak, ratio, series
 
 GROUPS = ("25 ms", "56 ms", "125 ms", "280 ms", "625 ms")
 SHARE = 1 / len(GROUPS)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, series
 from midpath.result import Result
+from midpath.result.series import Numbers, series
 
 
 def measure(lab: Lab) -> Iterator[Measured]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean, series
 from midpath.result import Result
+from midpath.result.series import mean, series
 
 CAPACITY = 100e6
 # A perturbation a second, from 2 s to 11 s.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, window
 from midpath.result import Result
+from midpath.result.series import Numbers, window
 
 CAPACITY = 1e9
 # The load doubles from 1 to 2 s; what it does is seen at the bottleneck a round trip later.

@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.inrpp.common import capture, custody_lost, entered, refused
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, mean, series
 from midpath.result import Result
+from midpath.result.series import Numbers, mean, series
 
 # States in the series of a port.
 STORE, BACKPRESSURE = 1, 2

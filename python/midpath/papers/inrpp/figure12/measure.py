@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.inrpp.common import Capture, capture, custody_lost, entered, ratio, refused
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers, lowest, series
 from midpath.result import Result
+from midpath.result.series import Numbers, lowest, series
 
 FLOWS = (0, 1, 2)
 LINK_DELAY = 0.005

@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio, refused
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers
 from midpath.result import Result
+from midpath.result.series import Numbers
 
 SIZES = {"30": "45 kB", "500": "750 kB"}
 SCHEMES = {"inrpp": ("singlehomed", "inrpp"), "rcp": ("singlehomed", "rcp"), "tcp": ("singlehomed", "newreno")}

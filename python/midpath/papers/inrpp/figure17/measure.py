@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio, refused
-from midpath.papers.inrpp.provider import FLOWS, HOSTS, MAP, offered, on_map
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import Numbers
 from midpath.result import Result
+from midpath.result.series import Numbers
+from midpath.topology.tiscali import FLOWS, HOSTS, MAP, offered, on_map
 
 SCHEMES = {"inrpp": "inrpp", "rcp": "rcp", "tcp": "newreno", "mptcp": "mptcp"}
 # A look: a tenth of the hosts and of the flows, at the same load.

@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.inrpp.common import custody_lost, ratio
 from midpath.papers.lab import Lab, Measured, Runs
-from midpath.papers.series import mean
 from midpath.result import Result
+from midpath.result.series import mean
 
 # When all flows have started and found their rates.
 SETTLED = 20.0

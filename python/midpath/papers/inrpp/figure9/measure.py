@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.inrpp.common import WITHOUT, custody_lost, refused, wire
 from midpath.papers.lab import Lab, Measured, Runs
-from midpath.papers.series import Numbers, mean, series
 from midpath.result import Result
+from midpath.result.series import Numbers, mean, series
 
 # When there are how many flows, from when a newcomer's first data have arrived.
 PHASES = {"alone": (1.3, 2.0, 1), "two": (2.3, 3.0, 2), "three": (3.3, 10.0, 3)}

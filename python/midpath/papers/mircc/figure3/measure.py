@@ -9,8 +9,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import ETA, RCP_SETS, dropped, params, rates, rcp, settled
-from midpath.papers.series import mean, ratio
 from midpath.result import Result
+from midpath.result.series import mean, ratio
 
 FLOWS, JOIN, END = 4, 83.1, 140.0
 FAIR = ETA * 1e6 / FLOWS

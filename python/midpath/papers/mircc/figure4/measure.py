@@ -10,8 +10,8 @@ from midpath.analysis.mircc.network import Network
 from midpath.analysis.mircc.solvers import secondary_max_min, stamps_fixed_point
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import ETA, dropped, params
-from midpath.papers.series import mean, wire
 from midpath.result import Result
+from midpath.result.series import mean, wire
 
 BEGIN, END = 2.0, 4.0
 # Mbps of l_g.

@@ -10,8 +10,8 @@ from midpath.analysis.mircc.cases import slingshot
 from midpath.analysis.mircc.solvers import secondary_max_min, stamps_fixed_point
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.mircc.common import ETA, asked, data, dropped, rates, settled
-from midpath.papers.series import ratio
 from midpath.result import Result
+from midpath.result.series import ratio
 
 SHARED = 15e6
 # The last 10 s of each phase.

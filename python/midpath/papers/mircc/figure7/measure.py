@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.mircc.common import dropped, nacked, slowdowns
-from midpath.papers.series import Numbers, ratio, series
 from midpath.result import Result
+from midpath.result.series import Numbers, ratio, series
 
 BEGIN, END, INTERVAL = 20.0, 150.0, 10.0
 # Between the two sizes, in bytes.

@@ -8,8 +8,8 @@ import pandas as pd
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import dropped, params, rcp
-from midpath.papers.series import ratio
 from midpath.result import Result
+from midpath.result.series import ratio
 
 # Mbps of links: the paper's topology has none in the text.
 CHOSEN, RATES = 20, (10, 20, 40)

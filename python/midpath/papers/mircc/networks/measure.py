@@ -12,7 +12,7 @@ from midpath.analysis.mircc.network import Floats
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import asked, dropped, params
 from midpath.papers.mircc.layered import DATA, Layered, Run, draw, rest
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 NETWORKS, QUICK = 100, 3
 # Those that are run with all links ten times as fast as well.

@@ -9,8 +9,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.mircc.common import rcp
-from midpath.papers.series import ratio, series
 from midpath.result import Result
+from midpath.result.series import ratio, series
 
 RTT, FAULT = 0.12, 10.0
 # Below half the rate of before, above that of after.

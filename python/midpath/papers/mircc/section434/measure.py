@@ -11,8 +11,8 @@ from midpath.analysis.mircc.network import Network
 from midpath.analysis.mircc.solvers import stamps_fixed_point
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.mircc.common import ETA, asked, data, dropped
-from midpath.papers.series import mean, ratio
 from midpath.result import Result
+from midpath.result.series import mean, ratio
 
 BEGIN, END, MANY = 30.0, 50.0, 20
 # l_g, which limits all.

@@ -9,8 +9,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.rpm.common import MODES, differences, mode, port
-from midpath.papers.series import ratio
 from midpath.result import Result
+from midpath.result.series import ratio
 
 TRANSPORTS = ("dctcp", "cubic")
 SIZES = (2, 10, 50, 100, 500)

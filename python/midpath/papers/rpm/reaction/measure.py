@@ -9,8 +9,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.rpm.common import MODES, mode
-from midpath.papers.series import ratio, series
 from midpath.result import Result
+from midpath.result.series import ratio, series
 
 # τ_f, and the delays behind the bottleneck of table I: of all three experiments.
 BEFORE = 0.010

@@ -7,8 +7,8 @@ from typing import Any
 
 from midpath.papers.lab import Lab, Measured, Runs
 from midpath.papers.rpm.common import MODES, differences, jain, mode, port
-from midpath.papers.series import last, ratio
 from midpath.result import Result
+from midpath.result.series import last, ratio
 
 # What a part of the runs comes to, once they have ended.
 Part = Callable[[], Iterator[Measured]]

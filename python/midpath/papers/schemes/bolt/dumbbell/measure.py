@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.schemes.common import gain
-from midpath.papers.series import mean, series
 from midpath.result import Result
+from midpath.result.series import mean, series
 
 STEP, FLOWS = 2e-3, 5
 # How long after a flow has ended, or begun, is looked at.

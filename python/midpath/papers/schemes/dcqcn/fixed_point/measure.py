@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import exp, expm1, log, log1p
 
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean
+from midpath.result.series import mean
 
 FLOWS = (2, 4, 8, 10)
 # The link and the paper's switch: bits per second, bytes.

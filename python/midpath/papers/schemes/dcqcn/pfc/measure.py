@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from midpath.papers.lab import Lab, Measured, Runs
-from midpath.papers.series import mean, ratio
 from midpath.result import Result
+from midpath.result.series import mean, ratio
 
 # Payload of a full packet over its bytes on the wire.
 PAYLOAD = 1448 / 1500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from midpath.papers.lab import Lab, Measured
-from midpath.papers.series import mean
 from midpath.result import Result
+from midpath.result.series import mean
 
 RATES = (4, 12, 40, 120, 200)
 ROUND_TRIPS = (5, 10, 20, 50, 100)

@@ -8,8 +8,8 @@ import numpy as np
 
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.schemes.common import gain
-from midpath.papers.series import ratio
 from midpath.result import Result
+from midpath.result.series import ratio
 
 # Payload of a full packet, and its bytes on the wire.
 PAYLOAD, PACKET = 1448, 1500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from midpath.compare import Comparison, Row
+from midpath.compare.comparison import Comparison, Row
 from midpath.metrics import IDEAL
 from midpath.palette import name
 from midpath.stats import Estimate

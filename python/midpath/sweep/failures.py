@@ -18,11 +18,12 @@ import numpy as np
 from midpath import matched
 from midpath.controller import Controllers
 from midpath.errors import UsageError
+from midpath.html import write_report
 from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
-from midpath.run.plan import Plan, Point, own_scheme
+from midpath.run.plan import Plan, Point, Wanted, own_scheme
 from midpath.run.slurm import Slurm
 from midpath.run.task import DONE, FLOW_COLUMNS
 from midpath.run.work import ProgressCallback
@@ -301,8 +302,6 @@ class Failures:
 
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report."""
-        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
-
         return write_report(self, path)
 
 
@@ -342,7 +341,7 @@ def failures(
     runnable = [numbers, *([seed for seed in numbers if seed not in cuts.get(label(link), {})] for link in links)]
     kept = [(point, own) for point, own in zip(points, runnable, strict=True) if own]
     wanted = list(dict.fromkeys([*(names or [own_scheme(asked)]), *([IDEAL] if ideal else [])]))
-    plan = Plan([point for point, _ in kept], wanted, [own for _, own in kept], flows=FLOW_COLUMNS)
+    plan = Plan([point for point, _ in kept], wanted, [own for _, own in kept], wanted=Wanted(FLOW_COLUMNS))
     more = {
         "kind": KIND,
         "at": at,

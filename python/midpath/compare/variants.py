@@ -16,23 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from midpath import same
-from midpath.compare import Comparison, Row, RunCallback, StepCallback, comparisons, load_comparison
+from midpath.compare import same
+from midpath.compare.comparison import Comparison, Row
+from midpath.compare.runs import compared, load_comparison, planned, require_folders
+from midpath.compare.verdict import fastest
 from midpath.controller import Controllers
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
+from midpath.html import to_html, write_report
 from midpath.matched import column
 from midpath.metrics import IDEAL, METRICS
-from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.provenance import require_alike, together
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
+from midpath.run.whole import RunCallback, StepCallback, whole_results
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, paired_ratio
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
-from midpath.verdict import fastest
 
 MARKER = "variants.json"
 # Where the comparisons of the variants are.
@@ -248,8 +250,6 @@ class Variants:
 
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report."""
-        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
-
         return write_report(self, path)
 
 
@@ -278,19 +278,20 @@ def compare_variants(
     path = Path(out) if out is not None else None
     if path is not None:
         require_variants(path, None if replace else names)
-    found = comparisons(
-        [asked.with_variant(variant) for variant in names],
-        schemes,
-        seeds=seeds,
-        ideal=ideal,
-        replace=replace,
+    folders = [path / FOLDER / variant for variant in names] if path is not None else []
+    plan = planned([asked.with_variant(variant) for variant in names], schemes, seeds, ideal, jobs)
+    require_folders(plan, folders, replace)
+    results = whole_results(
+        plan,
         jobs=jobs,
         executor=executor,
-        out=[path / FOLDER / variant for variant in names] if path is not None else None,
-        # A scheme is named with its variant: the runs of all are one piece of work.
-        on_run=(lambda run, done, runs: on_run(f"{names[run[0]]}, {run[1]}", run[2], done, runs)) if on_run else None,
-        on_step=(lambda run, reached: on_step(f"{names[run[0]]}, {run[1]}", run[2], reached)) if on_step else None,
+        folders=folders,
+        replace=replace,
+        on_run=on_run,
+        on_step=on_step,
+        names=names,
     )
+    found = compared(plan, results, folders)
     result = Variants(asked.effective_text(), asked.file_name, dict(zip(names, found, strict=True)))
     if path is not None:
         write_text(path / MARKER, to_json(result.to_json()))

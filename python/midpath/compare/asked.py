@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from midpath.compare import Comparison
+from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
 from midpath.schemes import Description, column, described, shipped
 

@@ -1,30 +1,27 @@
-"""Several schemes on the same scenario and seeds."""
+"""What came of several schemes on the same scenario and seeds."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from midpath import matched, same, stats
-from midpath.controller import Controllers
+from midpath import matched
+from midpath.compare import same
+from midpath.compare.groups import GroupRow, group_rows
 from midpath.equipment import Equipment, equipment_of, unequal
-from midpath.errors import OutputError, UsageError
-from midpath.groups import GroupRow, group_rows
+from midpath.errors import OutputError
+from midpath.html import to_html, write_report
 from midpath.metrics import IDEAL, METRICS
-from midpath.notebook import to_html
 from midpath.palette import name
 from midpath.provenance import require_alike, together
-from midpath.result import Result, distinct_warnings, load
-from midpath.run import as_names, as_scenario, cores
-from midpath.run.plan import Plan, Point, Run, check
-from midpath.run.whole import RUNS, run_directory, whole_results
-from midpath.scenario import MOST_SEEDS, VARIANTS, Scenario, parse
+from midpath.result import Result, distinct_warnings
+from midpath.run.whole import RUNS, run_directory
+from midpath.scenario import VARIANTS, parse
 from midpath.schemes import column
 from midpath.stats import Estimate, estimate, paired_excess, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
@@ -34,10 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Pair = tuple[str, int]
-# Told after each run: its scheme and seed, how many are done, how many there are.
-RunCallback = Callable[[str, int, int, int], None]
-# Told now and then what one run has reached.
-StepCallback = Callable[[str, int, dict[str, Any]], None]
+
 MARKER = "compare.json"
 # Warnings that differ in these alone say the same.
 NUMBER = re.compile(r"\d[\d.,]*")
@@ -245,108 +239,7 @@ class Comparison:
 
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report of this comparison."""
-        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
-
         return write_report(self, path)
-
-
-def compare(
-    scenario: Scenario | Mapping[str, Any] | str | Path,
-    schemes: Sequence[str] | str,
-    *,
-    seeds: int | Sequence[int] = 1,
-    ideal: bool = True,
-    replace: bool = False,
-    jobs: int | None = None,
-    executor: Executor | None = None,
-    out: str | Path | None = None,
-    on_run: RunCallback | None = None,
-    on_step: StepCallback | None = None,
-    controllers: Controllers | None = None,
-) -> Comparison:
-    """Runs every scheme with every seed, `jobs` at a time, on threads: the simulator works outside Python's lock.
-
-    `seeds` is how many, from the scenario's own upwards, or which. With `out`, each run is stored as it ends, and runs
-    that are already there (same scenario, files that it names, scheme and seed) are not run again. Runs of another
-    version or with other defaults, and a comparison that has runs which this one lacks, are errors without `replace`.
-    An `executor` (of processes, or of a Dask cluster) takes the place of the threads; it reports no steps.
-
-    `controllers` are as in `run`. Their runs follow each other, and are taken from `out` if their file is the same.
-    """
-    asked = as_scenario(scenario).with_(controllers=controllers)
-    (found,) = comparisons(
-        [asked],
-        schemes,
-        seeds=seeds,
-        ideal=ideal,
-        replace=replace,
-        jobs=jobs,
-        executor=executor,
-        out=[Path(out)] if out is not None else None,
-        on_run=(lambda run, done, runs: on_run(*run[1:], done, runs)) if on_run else None,
-        on_step=(lambda run, reached: on_step(*run[1:], reached)) if on_step else None,
-    )
-    return found
-
-
-def comparisons(
-    scenarios: Sequence[Scenario],
-    schemes: Sequence[str] | str,
-    *,
-    seeds: int | Sequence[int],
-    ideal: bool,
-    replace: bool,
-    jobs: int | None,
-    executor: Executor | None,
-    out: Sequence[Path] | None,
-    on_run: Callable[[Run, int, int], None] | None,
-    on_step: Callable[[Run, dict[str, Any]], None] | None,
-) -> list[Comparison]:
-    """The comparisons of several scenarios, as one plan with a point for each."""
-    wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))
-    points = [Point(one, {}) for one in scenarios]
-    # All of them before the first runs: an error in the last should not come after an hour.
-    check([(point, scheme) for point in points for scheme in wanted], jobs or cores())
-    numbers = [_seeds(one, seeds) for one in scenarios]
-    if not wanted or not all(numbers):
-        raise UsageError("a comparison needs a scheme and a seed")
-    pairs = [[(scheme, seed) for scheme in wanted for seed in own] for own in numbers]
-    for path, own in zip(out or (), pairs, strict=False):
-        require_comparison(path, None if replace else set(own))
-    results = whole_results(
-        Plan(points, wanted, numbers),
-        jobs=jobs,
-        executor=executor,
-        place=(lambda run: run_directory(out[run[0]], *run[1:])) if out else None,
-        replace=replace,
-        on_run=on_run,
-        on_step=on_step,
-    )
-    found = [
-        Comparison(one.effective_text(), one.file_name, wanted, numbers[i], {p: results[i, *p] for p in pairs[i]})
-        for i, one in enumerate(scenarios)
-    ]
-    for path, comparison in zip(out or (), found, strict=False):
-        write_text(path / MARKER, to_json(comparison.to_json()))
-    return found
-
-
-def _seeds(scenario: Scenario, seeds: int | Sequence[int]) -> list[int]:
-    """So many from the scenario's own upwards, or those that are listed."""
-    if isinstance(seeds, int) and seeds > MOST_SEEDS:
-        raise UsageError(f"{seeds:,} seeds; at most {MOST_SEEDS:,} are possible")
-    if not isinstance(seeds, int) or seeds > 1:
-        stats.require()
-    return [scenario.base_seed() + i for i in range(seeds)] if isinstance(seeds, int) else list(seeds)
-
-
-def load_comparison(directory: str | Path) -> Comparison:
-    """Reads what `compare(out=…)` or `Comparison.save` wrote."""
-    path = Path(directory)
-    head = read_json(path / MARKER)
-    pairs = [(scheme, seed) for scheme in head["schemes"] for seed in head["seeds"]]
-    results = {pair: load(run_directory(path, *pair)) for pair in pairs}
-    return Comparison(head["scenario"], head.get("source"), head["schemes"], head["seeds"], results)
 
 
 def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:

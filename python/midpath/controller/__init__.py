@@ -24,10 +24,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from midpath import _midpath
+from midpath.controller.own_code import Code, code_of
 from midpath.errors import UsageError
-from midpath.own_code import Code, code_of
-from midpath.schemes import shipped
+from midpath.extension import _midpath
 
 
 class Opening(Protocol):
@@ -222,10 +221,11 @@ def named(controllers: Controllers) -> Named:
     """The classes under their names, checked."""
     pairs = controllers.items() if isinstance(controllers, Mapping) else ((_own_name(c), c) for c in controllers)
     found = tuple((name, _checked(name, cls)) for name, cls in pairs)
+    ours = json.loads(_midpath.schemes()) if found else {}
     for name in {name for name, _ in found}:
         if sum(name == other for other, _ in found) > 1:
             raise UsageError(f"two controllers are named {name!r}: give one another name")
-        if name in shipped():
+        if name in ours:
             raise UsageError(f"there is a scheme {name!r} already: give the controller another name")
     return found
 

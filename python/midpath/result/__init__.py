@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from midpath.errors import OutputError
+from midpath.html import to_html, write_report
 from midpath.metrics import METRICS
-from midpath.notebook import to_html
-from midpath.pieces import FlowsFile, WithStoredFlows
+from midpath.result.pieces import FlowsFile, WithStoredFlows
 from midpath.schemes import remember
 from midpath.storage import read_json, to_json, write_directory
 from midpath.units import quantity
@@ -125,8 +125,6 @@ class Result:
 
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report of this run."""
-        from midpath.report import write_report  # noqa: PLC0415 - plotting libraries load only when asked for
-
         return write_report(self, path)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from midpath import _midpath
 from midpath.controller import told
 from midpath.errors import ScenarioError
+from midpath.extension import _midpath
 from midpath.scenario import Scenario
 
 Link = tuple[str, str]

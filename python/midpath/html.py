@@ -1,0 +1,42 @@
+"""Parts of pages: tables as notebooks show them, the data of reports, and who writes these."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+# Data of more characters than these are compressed: with series they were half of the page.
+READABLE = 200_000
+
+Writer = Callable[[Any, str | Path], Path]
+# Reports are of everything, so what they are of cannot import what writes them: `midpath` itself puts that here.
+writers: list[Writer] = []
+
+
+def write_report(found: Any, path: str | Path) -> Path:
+    """Writes the report of a result, whichever kind it is."""
+    return writers[-1](found, path)
+
+
+def to_html(columns: Mapping[str, Sequence[str]]) -> str:
+    """An HTML table of these columns, all of the same length."""
+    heads = "".join(f"<th>{escape(head)}</th>" for head in columns)
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in zip(*columns.values(), strict=True))
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """The element with the data for report.js: as text that can be read, or compressed where it is long."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if len(text) > READABLE:
+        packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+        return f'<script type="application/gzip;base64" id="report-data">{packed}</script>'
+    # "</script>" inside a string would end the element, and after "<!--" an end would not.
+    text = text.replace("<", "\\u003c")
+    return f'<script type="application/json" id="report-data">{text}</script>'
