@@ -215,7 +215,7 @@ mod tests {
             ("in=a,out=b,delay=1ms,queue=5kB", "a rate and a queue"),
             ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5mbps", "an initial rate"),
             ("in=a,out=b,delay=1ms,queue=5kB,rate=5mbps,at=2s:5mbps,at=1s:6mbps", "times must increase"),
-            ("in=a,out=b,delay=1ms,queue=5kB,rate=5", "no rate"),
+            ("in=a,out=b,delay=1ms,queue=5kB,rate=5", "not a rate"),
         ] {
             assert!(Path::parse(wrong).unwrap_err().contains(why), "{wrong}");
         }

@@ -181,7 +181,7 @@ mod tests {
         assert!(budget.take(30, Come::Apart, "flows").is_ok());
         assert!(budget.take(2, Come::Together, "count").is_ok());
         let e = budget.take(1, Come::Together, "count").expect_err("no room");
-        assert!(e.key == "count" && e.message.starts_with("more than 32 flows; they take 2000 B"), "{e}");
+        assert!(e.key == "count" && e.message.starts_with("more than 32 flows; each needs 2000 B"), "{e}");
         let e = Room::MAX.admit(MAX_FLOWS + 1, Come::Apart, || "about 5".to_owned(), "flows").expect_err("too many");
         assert!(e.message.starts_with("about 5 flows; a run may have at most 50000000"), "{e}");
     }

@@ -608,7 +608,7 @@ mod tests {
         {
             directed(&format!("directed-{i}"), text, direction, |matrix| {
                 let matrix = matrix.expect("valid");
-                assert_eq!(matrix.note().is_some_and(|n| n.contains("both ways")), said, "{i}");
+                assert_eq!(matrix.note().is_some_and(|n| n.contains("in both directions")), said, "{i}");
                 let Pairs::Rated(rated) = &matrix.pairs else { panic!("rated") };
                 assert_eq!(rated.pairs.len(), pairs, "{i}");
                 assert_eq!(rated.before.last().copied(), Some(1.5 * pairs as f64), "{i}");

@@ -318,7 +318,7 @@ mod tests {
             ("from,to,rate\na,b,0\n", 1, "above zero"),
             ("{\n", 2, "not JSON"),
             ("{}", 1, "graph.demands"),
-            ("{\"graph\": {\"demands\": {\"a\": {\"b\": \"x\"}}}}", 1, "no number"),
+            ("{\"graph\": {\"demands\": {\"a\": {\"b\": \"x\"}}}}", 1, "is not a number"),
         ] {
             let e = parse_matrix_bytes(text.as_bytes()).expect_err(text);
             assert!(e.line == line && e.message.contains(message), "{text:?}: {e}");

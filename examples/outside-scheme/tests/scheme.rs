@@ -73,7 +73,7 @@ fn it_shares_a_network_with_tcp_and_finishes_what_it_begins() {
 fn it_is_refused_where_no_port_stamps() {
     let text = DUMBBELL.replace("scheme = \"aimd\"\n", "");
     let error = run(&format!("{text}\n[[flow]]\nfrom = \"s2\"\nto = \"d2\"\nscheme = \"aimd\"\n")).unwrap_err();
-    assert!(error.contains("flow[2].scheme: `aimd` needs `aimd` in the network, which runs nowhere"), "{error}");
+    assert!(error.contains("flow[2].scheme: `aimd` needs `aimd` in the network, which is not deployed"), "{error}");
 }
 
 #[test]

@@ -440,7 +440,7 @@ mod tests {
             ("[listen]\nunux = 1", "/etc/a.toml:2: unknown field `unux`"),
             ("[listen]\nudp = [\"a\"]", "/etc/a.toml:2: udp: "),
             ("[listen]\nunix = \"a\"\n[udp]\nmtu = 10", "/etc/a.toml:4: udp.mtu: must be a number from 256"),
-            ("[listen]\nunix = \"a\"\n[tables]\nfaces = 0", "/etc/a.toml:4: tables.faces: take"),
+            ("[listen]\nunix = \"a\"\n[tables]\nfaces = 0", "/etc/a.toml:4: tables.faces: must be"),
             ("[listen]\nunix = \"a\"\n[tables]\nstore = \"2 apples\"", "/etc/a.toml:4: store: "),
             ("[listen]\nunix = \"a\"\n[management]\nmanage = \"anyone\"", "/etc/a.toml:4: management.manage: only"),
             (
@@ -462,7 +462,7 @@ mod tests {
             ),
             (
                 "[listen]\nunix = \"a\"\n[[strategy]]\nprefix = \"/\"\nstrategy = \"x\"",
-                "/etc/a.toml:5: strategy.strategy: there are",
+                "/etc/a.toml:5: strategy.strategy: must be",
             ),
         ] {
             let error = read(text).expect_err(text);

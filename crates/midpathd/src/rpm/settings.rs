@@ -155,7 +155,7 @@ mod tests {
             error.to_string()
         };
         assert!(settings().check().is_ok());
-        assert!(wrong(|s| s.shape.rate_bps = 0).contains("--rate 0 bps: from 8 kbps"));
+        assert!(wrong(|s| s.shape.rate_bps = 0).contains("--rate 0 bps: must be from 8 kbps"));
         assert!(wrong(|s| s.shape.buffer_ns = 0).contains("--buffer"));
         assert!(wrong(|s| s.params.interval_ns = 1 << 31).contains("--interval 2.15 s"));
         assert!(wrong(|s| s.params.target_ns = 200_000_000).contains("--target 200 ms is never reached"));

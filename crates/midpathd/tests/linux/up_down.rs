@@ -310,7 +310,7 @@ fn no_change_of_a_device_loses_what_it_would_carry_alone() {
     assert_eq!(lab.status()["counters"]["too_long"].as_u64(), before, "shaped again");
     both("link set dev0 mtu 1280");
     assert!(lab.carries(), "a smaller MTU");
-    assert!(lab.does(&["status"]).contains("is 1280 now"));
+    assert!(lab.does(&["status"]).contains("is now 1280"));
 
     // The kernel takes a second address of the network away with the first.
     lab.tool("ip", "address delete 192.0.2.1/24 dev dev0");
@@ -374,7 +374,7 @@ fn each_impossible_thing_gets_one_line() {
     };
     refused(&["up", "--dev", "eth9", "--rate", "1Gbps"], 2, "--dev eth9: there is no such device; there are lo, dev0");
     refused(&["up", "--dev", "lo", "--rate", "1Gbps"], 2, "neither Ethernet nor a tunnel");
-    refused(&["up", "--dev", "dev0", "--rate", "1bps"], 2, "--rate 1 bps: from 8 kbps");
+    refused(&["up", "--dev", "dev0", "--rate", "1bps"], 2, "--rate 1 bps: must be from 8 kbps");
     for command in ["status", "down"] {
         refused(&[command, "--dev", "eth9"], 2, "--dev eth9: there is no such device; there are lo, dev0");
     }

@@ -107,7 +107,8 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let spec = PeerSpec { id: PeerId(0), keys: vec![secret("8").public()], address: Some(at(HERE)), stream: false };
+        let spec =
+            PeerSpec { id: PeerId(0), keys: vec![secret("8").public()], link: Some(at(HERE).into()), stream: false };
         let mut sender = Endpoint::new(secret("7"), vec![spec], Time::ZERO).expect("random numbers");
         let neighbour = Neighbour {
             name: "s".into(),
@@ -121,11 +122,11 @@ impl Pair {
         let mut hello = Output::default();
         sender.poll(Time::ZERO, &mut hello);
         let mut answers = Outbox::default();
-        links.receive(Time::ZERO, at(THERE), &hello.datagrams[0].1, &mut answers);
+        links.receive(Time::ZERO, at(THERE).into(), &hello.datagrams[0].1, &mut answers);
         let (_, welcome) = answers.datagrams().next().expect("a welcome");
         let mut first = Output::default();
-        sender.handle(Time::ZERO, at(HERE), welcome, &mut Vec::new(), &mut first);
-        let up = links.receive(Time::ZERO, at(THERE), &first.datagrams[0].1, &mut Outbox::default()).is_some();
+        sender.handle(Time::ZERO, at(HERE).into(), welcome, &mut Vec::new(), &mut first);
+        let up = links.receive(Time::ZERO, at(THERE).into(), &first.datagrams[0].1, &mut Outbox::default()).is_some();
         assert!(!up && sender.is_up(PeerId(0)));
         Pair { sender, links, sent: 0 }
     }
@@ -133,7 +134,7 @@ impl Pair {
 
 thread_local! {
     static STRANGER: RefCell<Endpoint> = RefCell::new({
-        let peer = PeerSpec { id: PeerId(0), keys: vec![secret("7").public()], address: None, stream: false };
+        let peer = PeerSpec { id: PeerId(0), keys: vec![secret("7").public()], link: None, stream: false };
         Endpoint::new(secret("8"), vec![peer], Time::ZERO).expect("random numbers")
     });
     static NEIGHBOUR: RefCell<Pair> = RefCell::new(Pair::new());
@@ -143,7 +144,7 @@ thread_local! {
 pub fn stranger(bytes: &[u8]) -> bool {
     STRANGER.with_borrow_mut(|end| {
         let mut out = Output::default();
-        assert_eq!(end.handle(Time::ZERO, at(THERE), bytes, &mut Vec::new(), &mut out), None);
+        assert_eq!(end.handle(Time::ZERO, at(THERE).into(), bytes, &mut Vec::new(), &mut out), None);
         assert!(out.datagrams.iter().all(|(_, answer)| answer.len() <= bytes.len()) && out.events.is_empty());
         !out.datagrams.is_empty()
     })
@@ -161,7 +162,7 @@ pub fn neighbour(bytes: &[u8]) -> bool {
         let mut datagram = Vec::new();
         pair.sender.seal(now, PeerId(0), bytes, &mut datagram).expect("it is up");
         let mut out = Outbox::default();
-        let came = pair.links.receive(now, at(THERE), &datagram, &mut out).is_some();
+        let came = pair.links.receive(now, at(THERE).into(), &datagram, &mut out).is_some();
         pair.links.poll(now, &mut out);
         let rate = pair.links.rate(midpath_core::packet::PortId(0), now);
         assert!(rate.is_none_or(|rate| rate.0 > 0 && rate <= Rate::from_mbps(50)), "{rate:?}");

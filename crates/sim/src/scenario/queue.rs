@@ -420,6 +420,6 @@ mod tests {
         assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("does not apply to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));
-        assert!(build("limit = \"0 packets\"").unwrap_err().contains("room"));
+        assert!(build("limit = \"0 packets\"").unwrap_err().contains("limit: must be above zero"));
     }
 }
