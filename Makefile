@@ -50,7 +50,7 @@ test: $(BUILT) lint-rust test-rust lint-python test-python site ## run every che
 	@echo "make test: all checks passed"
 
 nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
-	$(BIN)/pytest --nightly only --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/pytest --nightly=only --numprocesses $(WORKERS) --dist loadfile
 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
@@ -110,8 +110,8 @@ lint-python: $(DEPENDENCIES) ## circles of imports, ruff and mypy
 	$(BIN)/mypy
 
 test-python: $(BUILT) ## pytest: the package, the command, the report, examples and docs, real packets where it may
-	$(BIN)/pytest --nightly changed --numprocesses $(WORKERS) --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
-	$(BIN)/pytest --nightly changed $(LAB_TESTS)
+	$(BIN)/pytest --nightly=changed --numprocesses $(WORKERS) --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
+	$(BIN)/pytest --nightly=changed $(LAB_TESTS)
 
 # A failure prints its case, and proptest writes its seed into a proptest-regressions folder: commit that with the repair.
 test-random: RANDOM_SEED := $(or $(RANDOM_SEED),$(shell date +%s))
