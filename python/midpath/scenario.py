@@ -256,6 +256,8 @@ def parse(text: str, source: str | None) -> dict[str, Any]:
         last = text.count("\n") + 1
         message, line = (found[1], int(found[2])) if found else (str(error), last)
         raise ScenarioError("", line, message, source) from None
+    except RecursionError:
+        raise ScenarioError("", None, "arrays or tables are nested too deeply", source) from None
 
 
 def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:

@@ -131,7 +131,7 @@ def test_a_comparison_that_has_not_finished_says_so(cli, small, tmp_path):
     cli("compare", small, "--schemes", "cubic", "--out", tmp_path / "out")
     (tmp_path / "out" / "compare.json").unlink()
     answer = cli("report", tmp_path / "out")
-    assert (answer.code, "has not finished (2 runs are there)" in answer.err) == (2, True), answer.err
+    assert (answer.code, "is an unfinished comparison (2 runs are there)" in answer.err) == (2, True), answer.err
 
 
 def test_a_seed_has_64_bits(cli, small):

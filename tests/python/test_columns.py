@@ -178,7 +178,9 @@ def test_a_column_that_cannot_be_is_refused_in_one_line_by_every_command(words, 
 def test_a_scenario_s_own_scheme_is_read_alike(single):
     found = midpath.run('scheme = "cubic@pie"\n' + TEXT)
     assert (found.ports, found.scheme) == (single["cubic@pie"].ports, "cubic@pie")
-    with pytest.raises(ScenarioError, match=r"flow\[0\].scheme: there is no scheme `cubic@pie`: `\+` and `@` stand"):
+    with pytest.raises(
+        ScenarioError, match=r"flow\[0\].scheme: there is no scheme `cubic@pie`: `\+` and `@` are allowed"
+    ):
         midpath.run(TEXT.replace('to = "d0"', 'to = "d0"\nscheme = "cubic@pie"'))
 
 

@@ -39,6 +39,7 @@ class Forwarder:
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def files(self):
+        time.sleep(0.3)  # the connection of the last `status` is closed by then
         return sum(1 for _ in Path(f"/proc/{self.process.pid}/fd").iterdir())
 
     def settled(self, faces):

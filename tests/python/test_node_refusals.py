@@ -176,7 +176,7 @@ def test_a_node_without_files_for_connections_does_not_start():
             for name in ("a", "b"):
                 refused = with_files(64, overlay.program, "node", word, overlay.config(name))
                 assert refused.returncode == 1
-                assert "open 64 files" in refused.stderr
+                assert "64 open files" in refused.stderr
                 assert "ulimit -n" in refused.stderr
                 assert "LimitNOFILE" in refused.stderr
         # One that only forwards needs few.
@@ -203,6 +203,6 @@ def test_what_runs_out_is_said_once_and_comes_back(server):
                     late.settimeout(20)
                     assert dead.answer(late) == 0
         said = overlay.config("a").with_suffix(".log").read_text()
-        assert said.count("connections open") == 1, said
+        assert said.count("connections are open") == 1, said
     finally:
         overlay.close()

@@ -63,7 +63,7 @@ class Entry:
     def kind(self) -> str:
         """Of `CLASSES`."""
         routers = described(self.column.network or self.column.transport).routers
-        if routers and not routers.startswith("queues"):
+        if routers and not routers.startswith("marking queues"):
             return MIDPATH
         return QUEUES if routers or self.column.queue else ENDS
 
