@@ -207,7 +207,7 @@ def test_what_is_refused_builds_nothing(laboratory):
     with pytest.raises(ValueError, match="deploy"):
         run(laboratory, deploy=[{"scheme": "rpm", "nodes": ["routers"]}])
     slow = real.Laboratory(laboratory.midpath_lab, budget.Budget(10.0, 0.0, real_time=True))
-    with pytest.raises(ValueError, match=r"topology\.\w+\.rate: .* budget is 10 packets"):
+    with pytest.raises(ValueError, match=r"topology\.\w+\.rate: .* budget is 10 link transmissions"):
         run(slow)
     assert set(Path("/run/netns").iterdir()) - before == set()
 
