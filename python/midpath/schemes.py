@@ -43,6 +43,7 @@ class Description:
     source: str = ""
     hosts: str = ""
     routers: str = ""
+    needs_marks: bool = False
     ecn: str = ""
     store: str = ""
     costs: tuple[str, ...] = ()
@@ -124,6 +125,7 @@ def _read(name: str, entry: Mapping[str, Any]) -> Description:
     return Description(
         title=str(entry.get("title") or name),
         **texts,
+        needs_marks=bool(entry.get("needs_marks")),
         costs=tuple(entry.get("costs") or ()),
         ports=_gauges(entry.get("ports") or ()),
         flows=_gauges(entry.get("flows") or ()),

@@ -62,10 +62,10 @@ class Entry:
     @property
     def kind(self) -> str:
         """Of `CLASSES`."""
-        routers = described(self.column.network or self.column.transport).routers
-        if routers and not routers.startswith("marking queues"):
+        about = described(self.column.network or self.column.transport)
+        if about.routers and not about.needs_marks:
             return MIDPATH
-        return QUEUES if routers or self.column.queue else ENDS
+        return QUEUES if about.needs_marks or self.column.queue else ENDS
 
 
 def every(own: Iterable[str] = ()) -> list[str]:
