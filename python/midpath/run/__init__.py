@@ -26,7 +26,6 @@ from midpath.policy import Policies, makers
 from midpath.provenance import ran_under
 from midpath.result import MARKER, Result
 from midpath.result.pieces import FlowsFile
-from midpath.run.key import digests
 from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
 from midpath.tables import SERIES, to_arrow
@@ -90,10 +89,6 @@ def _run(
     asked = as_scenario(scenario).with_(scheme=scheme, seed=seed, controllers=controllers)
     if asked.controllers and threads > 1:
         raise UsageError("a Python controller runs on one thread: leave threads out")
-    try:
-        named = digests(asked)
-    except ScenarioError:
-        named = {}  # the simulator says what is wrong, and where
     used = asked.used
     try:
         with _one_at_a_time if used else nullcontext():
@@ -118,8 +113,6 @@ def _run(
         found["variant"] = asked.variant
     if used:
         found["controllers"] = origins(used)
-    if named:
-        found["files"] = named
     arrow = {name: to_arrow(table) for name, table in tables.items()}
     # A run that recorded no series has a table of none.
     arrow.setdefault("series", SERIES.empty_table())

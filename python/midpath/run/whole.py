@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath.controller import origins
-from midpath.errors import OutputError
+from midpath.errors import OutputError, ScenarioError
 from midpath.provenance import ran_under, require_now, unlike
 from midpath.result import MARKER, Result, load
 from midpath.run.drive import Ask, Elsewhere, Threads, drive
@@ -43,8 +43,9 @@ def whole_results(
 ) -> dict[Run, Result]:
     """Every run of a plan, `jobs` at a time on threads, or on an executor, which tells no steps.
 
-    With `folders`, one for each point, a result is saved there as its run ends, and taken from there if it is of
-    exactly this run. Of points with `names` callbacks are told these beside the scheme.
+    With `folders`, one for each point, a result is saved there as its run ends, with the hashes of the files that its
+    scenario names, and taken from there if it is of exactly this run. Of points with `names` callbacks are told these
+    beside the scheme.
     """
 
     def place(run: Run) -> Path:
@@ -56,6 +57,8 @@ def whole_results(
     def take(ask: Ask[Run], result: Result) -> None:
         found[ask.name] = result
         if folders:
+            if named[ask.name[0]]:
+                result.run["files"] = named[ask.name[0]]
             result.save(place(ask.name))
         if on_run is not None:
             on_run(name(ask.name), ask.name[2], len(found), len(asks))
@@ -65,7 +68,12 @@ def whole_results(
             on_step(name(run), run[2], progress)
 
     asks = {run: Ask(run, plan.scenario(run)) for run in plan.runs()}
-    found = {run: kept for run, ask in asks.items() if folders and (kept := stored(ask.scenario, place(run), replace))}
+    named = [_digests(point.scenario) for point in plan.points] if folders else []
+    found = {
+        run: kept
+        for run, ask in asks.items()
+        if folders and (kept := stored(ask.scenario, named[run[0]], place(run), replace))
+    }
     missing = [ask for run, ask in asks.items() if run not in found]
     if executor is not None:
         drive(missing, Elsewhere(executor), take)
@@ -75,7 +83,14 @@ def whole_results(
     return {run: found[run] for run in asks}
 
 
-def stored(scenario: Scenario, directory: Path, replace: bool) -> Result | None:
+def _digests(scenario: Scenario) -> dict[str, str]:
+    try:
+        return digests(scenario)
+    except ScenarioError:
+        return {}  # the simulator says what is wrong, and where
+
+
+def stored(scenario: Scenario, files: dict[str, str], directory: Path, replace: bool) -> Result | None:
     """The result that a folder has, if it is of exactly this scenario, its files, controllers, scheme and seed.
 
     Controllers in Python that are in no file are run again: nothing tells what they do. A result of another version or
@@ -88,7 +103,7 @@ def stored(scenario: Scenario, directory: Path, replace: bool) -> Result | None:
         result = load(directory)
     except OutputError:
         return None
-    asked = scenario.effective_text(), scenario.scheme, scenario.seed, own, digests(scenario)
+    asked = scenario.effective_text(), scenario.scheme, scenario.seed, own, files
     told = result.run
     if asked != (told.get("scenario"), result.scheme, result.seed, told.get("controllers", {}), told.get("files", {})):
         return None
