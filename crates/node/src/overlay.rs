@@ -24,7 +24,7 @@ const SIX_MORE: u32 = 20;
 /// What any host takes (RFC 1122, §3.3.2), and any path of IPv6 carries (RFC 8200, §5).
 const LEAST_PATH: (u32, u32) = (576, 1280);
 
-/// Whether a link's packets have an IPv6 header. A connection counts as if they had: which one it has is not known here.
+/// Whether a link's packets have an IPv6 header. A connection counts as if they had: its header is not known here.
 fn is_six(link: LinkId) -> bool {
     match link {
         LinkId::Udp(SocketAddr::V4(_)) => false,
