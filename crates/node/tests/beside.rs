@@ -1,5 +1,7 @@
 //! Real beside simulated, quickly: one seed at 20 Mbps. `checks/beside` has all of it.
 
+#[path = "../examples/beside/busy.rs"]
+mod busy;
 #[path = "../examples/beside/case.rs"]
 mod case;
 mod network;

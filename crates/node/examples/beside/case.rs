@@ -9,6 +9,7 @@ use midpath_core::rng::{Purpose, below, stream};
 use midpath_node::{Chaos, Load, realtime};
 use midpath_sim::{RunOptions, run_text};
 
+use crate::busy::Meter;
 use crate::network::network;
 
 /// A run is invalid, "machine too busy", if a hundredth of its datagrams left a hop later than this
@@ -90,6 +91,8 @@ pub struct Run {
     pub repeats: u64,
     /// How late datagrams left, in µs: p50, p99, the most.
     pub late: [u64; 3],
+    /// This process's share of all processors' time while the flows ran, of 1.
+    pub busy: f64,
 }
 
 impl Run {
@@ -108,7 +111,7 @@ pub fn simulated(case: &Case) -> Run {
     let out = out.expect("a scenario").expect("not cancelled");
     let flows = out.table("flows").expect("there are flows");
     let (fct, repeats) = (flows.f64("fct_s").to_vec(), flows.u64("retransmitted_packets").iter().sum());
-    Run { took: [fct[0], fct[1]], repeats, late: [0; 3] }
+    Run { took: [fct[0], fct[1]], repeats, late: [0; 3], busy: 0.0 }
 }
 
 /// The same on sockets. What is carried is compared byte for byte.
@@ -116,11 +119,14 @@ pub fn real(case: &Case) -> Run {
     let file = |i: usize| (0..case.sizes[i]).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
     let files: BTreeMap<FlowId, Vec<u8>> = (0..2).map(|i| (FlowId(i as u32), file(i))).collect();
     let load = Load { files, chaos: Chaos::default() };
+    let meter = Meter::start();
     let out = realtime::carry(network(&case.text), 2, &load, Duration::from_secs(60)).expect("the loopback interface");
     let reports = [0, 1].map(|i| out.flow(FlowId(i)));
     let took = [0, 1].map(|i| reports[i].completed.map_or(f64::NAN, |t| t.as_secs_f64() - case.starts[i]));
     assert!(took.iter().any(|t| t.is_nan()) || out.delivered.files == load.files, "what came out is what went in");
     let late = [out.late.quantile_us(0.5), out.late.quantile_us(0.99), Some(out.late.most_us())]
         .map(Option::unwrap_or_default);
-    Run { took, repeats: reports.iter().map(|r| r.retransmitted).sum(), late }
+    let ended = (0..2).map(|i| case.starts[i] + took[i]).fold(0.0, f64::max);
+    let busy = meter.busiest(ended - case.starts[0]);
+    Run { took, repeats: reports.iter().map(|r| r.retransmitted).sum(), late, busy }
 }

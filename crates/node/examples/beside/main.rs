@@ -4,6 +4,7 @@
 //! adds a line to FILE for each run that it does not have yet, and prints the table of all that it
 //! has. With no SEEDS (0) it only prints. `checks/beside/README.md` has the whole command.
 
+mod busy;
 mod case;
 #[path = "../../tests/network/mod.rs"]
 mod network;
@@ -23,7 +24,8 @@ fn line(key: &Key, pair: &Pair) -> String {
     let (scheme, place, mbps, seed) = key;
     let run = |r: &Run| format!("{:.6} {:.6} {}", r.took[0], r.took[1], r.repeats);
     let late = pair.real.late.map(|l| l.to_string()).join(" ");
-    format!("{scheme} {} {mbps} {seed} {} {late} {}", place.name(), run(&pair.real), run(&pair.simulated))
+    let (name, busy) = (place.name(), pair.real.busy);
+    format!("{scheme} {name} {mbps} {seed} {} {late} {busy:.2} {}", run(&pair.real), run(&pair.simulated))
 }
 
 fn parse(line: &str) -> Option<(Key, Pair)> {
@@ -32,10 +34,10 @@ fn parse(line: &str) -> Option<(Key, Pair)> {
     let name = words.next()?;
     let place = *Place::ALL.iter().find(|p| p.name() == name)?;
     let numbers: Vec<f64> = words.map(|w| w.parse().ok()).collect::<Option<_>>()?;
-    let [mbps, seed, r0, r1, r_again, p50, p99, most, s0, s1, s_again] = numbers[..] else { return None };
+    let [mbps, seed, r0, r1, r_again, p50, p99, most, busy, s0, s1, s_again] = numbers[..] else { return None };
     let late = [p50, p99, most].map(|l| l as u64);
-    let real = Run { took: [r0, r1], repeats: r_again as u64, late };
-    let simulated = Run { took: [s0, s1], repeats: s_again as u64, late: [0; 3] };
+    let real = Run { took: [r0, r1], repeats: r_again as u64, late, busy };
+    let simulated = Run { took: [s0, s1], repeats: s_again as u64, late: [0; 3], busy: 0.0 };
     Some(((scheme, place, mbps as u64, seed as u64), Pair { real, simulated }))
 }
 

@@ -128,6 +128,9 @@ impl Row {
         let _ = write!(line, " {} |", if self.lossy() { "samples" } else { "pairs" });
         let _ = write!(line, " {} / {} |", sum(|p| p.real.repeats), sum(|p| p.simulated.repeats));
         let _ = write!(line, " {} / {} / {} |", late(0), late(1), late(2));
+        let mut busy: Vec<f64> = self.pairs.iter().map(|p| p.real.busy).collect();
+        busy.sort_by(f64::total_cmp);
+        let _ = write!(line, " {:.0} % |", 100.0 * busy[busy.len() / 2]);
         let verdict = match verdict {
             Verdict::Within => "within",
             Verdict::Outside => "**outside**",
@@ -142,5 +145,5 @@ impl Row {
 
 /// What stands above the rows.
 pub const HEAD: &str = "\
-| scheme | place | Mbps | runs | invalid | real ÷ simulated | interval | by | repeats, real / simulated | late, µs: p50 / p99 / most | margin | verdict |
-|---|---|---|---|---|---|---|---|---|---|---|---|";
+| scheme | place | Mbps | runs | invalid | real ÷ simulated | interval | by | repeats, real / simulated | late, µs: p50 / p99 / most | processors busy | margin | verdict |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|";
