@@ -8,9 +8,9 @@ use std::net::TcpListener;
 
 use crate::error::{Error, Tried};
 
-/// What Prometheus reads, being written.
+/// Prometheus text format, being written.
 pub(crate) struct Text {
-    /// What all names begin with.
+    /// Prefix of all names.
     prefix: &'static str,
     text: String,
 }
@@ -65,12 +65,12 @@ impl Text {
     }
 }
 
-/// A name may hold anything.
+/// A label's value may contain any character.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Where Prometheus is to ask.
+/// The listening socket.
 pub(crate) fn listen(at: &str) -> Result<TcpListener, Error> {
     let failed = || format!("--listen {at}: cannot listen");
     let listener = TcpListener::bind(at).tried(failed)?;

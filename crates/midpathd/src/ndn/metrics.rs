@@ -1,28 +1,34 @@
-//! What a forwarder's status says, for Prometheus.
+//! A forwarder's status as Prometheus metrics.
 
 use serde_json::Value;
 
 use crate::metrics::Text;
 
-/// The text that Prometheus reads.
+/// The Prometheus text format.
 pub fn render(status: &Value) -> String {
     let mut text = Text::new("midpath_ndn");
     for (name, kind, help, at) in [
-        ("up_seconds", "gauge", "How long it has run.", "/up_s"),
-        ("fib_entries", "gauge", "Prefixes of the FIB.", "/fib_entries"),
-        ("resident_bytes", "gauge", "Memory of the process.", "/resident_bytes"),
+        ("up_seconds", "gauge", "Seconds since start.", "/up_s"),
+        ("fib_entries", "gauge", "Prefixes in the FIB.", "/fib_entries"),
+        ("resident_bytes", "gauge", "Resident memory of the process.", "/resident_bytes"),
     ] {
         text.head(name, kind, help);
         status.pointer(at).and_then(Value::as_f64).into_iter().for_each(|value| text.line(name, &[], value));
     }
     for (name, kind, help, at, label) in [
-        ("received_total", "counter", "What came in, by kind.", "/received", "kind"),
-        ("sent_total", "counter", "What went out, by kind.", "/sent", "kind"),
-        ("outcomes_total", "counter", "What became of packets.", "/packets", "outcome"),
-        ("store_total", "counter", "What the content store did; packets are those in it.", "/store", "event"),
-        ("sockets_total", "counter", "What the sockets did.", "/sockets", "event"),
-        ("table_fill", "gauge", "What each table holds.", "/tables/fill", "table"),
-        ("table_bound", "gauge", "What each table holds at most.", "/tables/bound", "table"),
+        ("received_total", "counter", "Packets received, by kind.", "/received", "kind"),
+        ("sent_total", "counter", "Packets sent, by kind.", "/sent", "kind"),
+        ("outcomes_total", "counter", "Packets by outcome.", "/packets", "outcome"),
+        (
+            "store_total",
+            "counter",
+            "Content store: hits, misses, insertions and evictions; `packets` is its size.",
+            "/store",
+            "event",
+        ),
+        ("sockets_total", "counter", "Socket events.", "/sockets", "event"),
+        ("table_fill", "gauge", "Entries by table.", "/tables/fill", "table"),
+        ("table_bound", "gauge", "Maximum entries by table.", "/tables/bound", "table"),
     ] {
         text.head(name, kind, help);
         for (key, value) in status.pointer(at).and_then(Value::as_object).into_iter().flatten() {
@@ -39,10 +45,10 @@ fn faces(status: &Value, text: &mut Text) {
     let none = Vec::new();
     let faces = status["faces"].as_array().unwrap_or(&none);
     for (name, help, at) in [
-        ("face_received_bytes_total", "Bytes that came in by a face.", "/received/bytes"),
-        ("face_sent_bytes_total", "Bytes that went out by a face.", "/sent/bytes"),
-        ("face_dropped_total", "Packets that found no room for a face that reads slowly.", "/dropped"),
-        ("face_malformed_total", "Frames that are no packets.", "/malformed"),
+        ("face_received_bytes_total", "Bytes received by a face.", "/received/bytes"),
+        ("face_sent_bytes_total", "Bytes sent by a face.", "/sent/bytes"),
+        ("face_dropped_total", "Packets dropped because the face's send queue was full.", "/dropped"),
+        ("face_malformed_total", "Malformed frames received.", "/malformed"),
     ] {
         text.head(name, "counter", help);
         for face in faces {
@@ -58,14 +64,10 @@ fn links(status: &Value, text: &mut Text) {
     let none = Vec::new();
     let links = status["links"].as_array().unwrap_or(&none);
     for (name, help, at) in [
-        ("link_speaks_mircc", "Whether MIRCC runs on a link.", "speaks_mircc"),
-        (
-            "link_primary_rate_bits_per_second",
-            "What MIRCC stamps on Data of a link, primary class.",
-            "primary_rate_bps",
-        ),
-        ("link_secondary_rate_bits_per_second", "The same, secondary class.", "secondary_rate_bps"),
-        ("link_interests", "Interests that wait for a link.", "interests"),
+        ("link_speaks_mircc", "1 if MIRCC runs on the link.", "speaks_mircc"),
+        ("link_primary_rate_bits_per_second", "MIRCC's primary rate R_p of the link.", "primary_rate_bps"),
+        ("link_secondary_rate_bits_per_second", "MIRCC's secondary rate R_s of the link.", "secondary_rate_bps"),
+        ("link_interests", "Interests in the link's shaper.", "interests"),
     ] {
         text.head(name, "gauge", help);
         for link in links {

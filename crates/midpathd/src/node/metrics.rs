@@ -1,67 +1,75 @@
-//! What a node's status says, for Prometheus.
+//! A node's status as Prometheus metrics.
 
 use serde_json::Value;
 
 use crate::metrics::Text;
 
-/// Name, help, and where the status has it.
+/// Name, help, and the value's JSON pointer in the status.
 type Metric = (&'static str, &'static str, &'static str);
 
-/// What only grows, of each port.
+/// Counters of each port.
 const PORT_COUNTERS: [Metric; 9] = [
     ("port_packets", "Packets sent.", "/packets"),
-    ("port_bytes", "Bytes of packets sent, headers of the overlay not counted.", "/bytes"),
-    ("link_ups", "How often the neighbour came up.", "/link/ups"),
-    ("link_restarts", "How often the neighbour had started again.", "/link/restarts"),
-    ("link_in_parts", "Packets that went in parts, for the path carries less.", "/link/in_parts"),
-    ("link_too_large", "Packets that no path found so far carries.", "/link/too_large"),
-    ("link_not_up", "Packets for a neighbour that was not there.", "/link/not_up"),
-    ("link_silences", "How often nothing came back any more.", "/link/silences"),
-    ("link_absurd_reports", "Reports of the neighbour that could not be.", "/link/absurd_reports"),
+    ("port_bytes", "Bytes of packets sent, without the overlay's headers.", "/bytes"),
+    ("link_ups", "Transitions of the neighbour to up.", "/link/ups"),
+    ("link_restarts", "Restarts of the neighbour.", "/link/restarts"),
+    ("link_in_parts", "Packets sent as fragments because they exceed the path MTU.", "/link/in_parts"),
+    ("link_too_large", "Packets dropped because they exceed what fragments can carry.", "/link/too_large"),
+    ("link_not_up", "Packets dropped because the neighbour was down.", "/link/not_up"),
+    ("link_silences", "Times that the link fell silent: packets sent, none received.", "/link/silences"),
+    ("link_absurd_reports", "Reports of the neighbour that were refused as impossible.", "/link/absurd_reports"),
 ];
 
-/// What goes up and down, of each port.
+/// Gauges of each port.
 const PORT_GAUGES: [Metric; 7] = [
-    ("link_up", "Whether the neighbour can be sent to.", "/link/up"),
-    ("port_served_bits_per_second", "The rate that the link is served at now, all headers counted.", "/served_bps"),
-    ("port_configured_bits_per_second", "The rate that it is served at most.", "/link/configured_bps"),
-    ("port_queue_packets", "Packets that wait.", "/queue/packets"),
-    ("port_queue_bytes", "Bytes that wait.", "/queue/bytes"),
-    ("link_largest_packet_bytes", "The largest packet that goes whole.", "/link/largest_packet"),
-    ("link_path_mtu_bytes", "The path MTU that was found.", "/link/path_mtu"),
+    ("link_up", "1 if the neighbour is up.", "/link/up"),
+    ("port_served_bits_per_second", "Current shaping rate, with all headers.", "/served_bps"),
+    ("port_configured_bits_per_second", "Configured shaping rate.", "/link/configured_bps"),
+    ("port_queue_packets", "Packets in the queue.", "/queue/packets"),
+    ("port_queue_bytes", "Bytes in the queue.", "/queue/bytes"),
+    ("link_largest_packet_bytes", "Largest packet that is sent unfragmented.", "/link/largest_packet"),
+    ("link_path_mtu_bytes", "Path MTU found by probing.", "/link/path_mtu"),
 ];
 
-/// What only grows, of the node.
+/// Counters of the node.
 const COUNTERS: [Metric; 16] = [
-    ("packets_received", "Frames that came in and are packets.", "/packets/received"),
-    ("packets_malformed", "Frames whose bytes are no packet.", "/packets/malformed"),
+    ("packets_received", "Valid frames received.", "/packets/received"),
+    ("packets_malformed", "Malformed frames received.", "/packets/malformed"),
     ("packets_sent", "Frames sent.", "/packets/sent"),
-    ("packets_delivered", "Packets that reached an end here.", "/packets/delivered"),
-    ("datagrams_unsent", "Datagrams that the socket did not take.", "/packets/unsent"),
-    ("udp_sent", "Datagrams sent.", "/udp/sent"),
-    ("udp_send_calls", "System calls for that.", "/udp/send_calls"),
-    ("udp_taken", "Datagrams that came.", "/udp/taken"),
-    ("udp_take_calls", "System calls for that.", "/udp/take_calls"),
-    ("real_time_losses", "How often it was too busy for real-time priority.", "/priority/losses"),
-    ("conversations_entered", "Connections that came in here.", "/conversations/entered"),
-    ("conversations_left", "Connections made for other nodes.", "/conversations/left"),
-    ("conversations_completed", "Conversations that ended as both sides wished.", "/conversations/completed"),
-    ("conversations_reset", "Conversations that were reset.", "/conversations/reset"),
-    ("conversations_refused", "Targets that were not connected to.", "/conversations/refused"),
+    ("packets_delivered", "Packets delivered to an endpoint of this node.", "/packets/delivered"),
+    ("datagrams_unsent", "Datagrams that the socket refused.", "/packets/unsent"),
+    ("udp_sent", "UDP datagrams sent.", "/udp/sent"),
+    ("udp_send_calls", "System calls that sent UDP datagrams.", "/udp/send_calls"),
+    ("udp_taken", "UDP datagrams received.", "/udp/taken"),
+    ("udp_take_calls", "System calls that received UDP datagrams.", "/udp/take_calls"),
+    (
+        "real_time_losses",
+        "Times that real-time priority was given up because its CPU budget was used.",
+        "/priority/losses",
+    ),
+    ("conversations_entered", "Connections accepted from applications.", "/conversations/entered"),
+    ("conversations_left", "Connections opened to targets for other nodes.", "/conversations/left"),
+    ("conversations_completed", "Conversations closed in order by both sides.", "/conversations/completed"),
+    ("conversations_reset", "Conversations reset.", "/conversations/reset"),
+    (
+        "conversations_refused",
+        "Conversations refused: the target could not be reached, or was not allowed.",
+        "/conversations/refused",
+    ),
     (
         "conversations_other_version",
-        "Conversations that another node began in a version unlike this one's.",
+        "Conversations of nodes with another protocol version.",
         "/conversations/other_version",
     ),
 ];
 
-/// What goes up and down, of the node.
+/// Gauges of the node.
 const GAUGES: [Metric; 5] = [
-    ("up_seconds", "How long it has run.", "/up_s"),
-    ("custody_packets", "Packets that ports and forwarders keep.", "/held_bytes/stored_packets"),
-    ("packet_bytes", "Bytes of connections on packets here.", "/held_bytes/on_packets"),
-    ("resident_bytes", "Memory of the process.", "/resident_bytes"),
-    ("real_time", "Whether it has real-time priority; not there where that is not allowed.", "/priority/real_time"),
+    ("up_seconds", "Seconds since start.", "/up_s"),
+    ("custody_packets", "Packets in custody at ports and forwarders.", "/held_bytes/stored_packets"),
+    ("packet_bytes", "Bytes of connections pinned by packets.", "/held_bytes/on_packets"),
+    ("resident_bytes", "Resident memory of the process.", "/resident_bytes"),
+    ("real_time", "1 with real-time priority; absent if that is not allowed.", "/priority/real_time"),
 ];
 
 fn number(value: &Value) -> Option<f64> {
@@ -73,7 +81,7 @@ fn every<'a>(value: &'a Value, at: &str) -> impl Iterator<Item = (&'a str, f64)>
     table.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), number(value)?)))
 }
 
-/// The text that Prometheus reads. A port that is not served has a rate of 0.
+/// The Prometheus text format. A port that is not served has a rate of 0.
 pub fn render(name: &str, status: &Value) -> String {
     let mut text = Text::new("midpath_node");
     let node = ("node", name);
@@ -92,7 +100,7 @@ pub fn render(name: &str, status: &Value) -> String {
     };
     of_ports(&mut text, &PORT_GAUGES, "gauge", "");
     of_ports(&mut text, &PORT_COUNTERS, "counter", "_total");
-    text.head("port_drops_total", "counter", "Packets that a port dropped, by reason.");
+    text.head("port_drops_total", "counter", "Packets dropped by a port, by reason.");
     for port in ports {
         for (reason, count) in every(port, "/drops") {
             text.line("port_drops_total", &[node, ("neighbour", &neighbour(port)), ("reason", reason)], count);
@@ -106,21 +114,15 @@ pub fn render(name: &str, status: &Value) -> String {
         }
     }
     for (metric, help, at, kind, label) in [
-        (
-            "drops_total",
-            "Packets that ended here otherwise than they should, by reason.",
-            "/drops",
-            "counter",
-            "reason",
-        ),
-        ("datagrams_refused_total", "Datagrams that came to nothing, by reason.", "/datagrams", "counter", "reason"),
-        ("table_fill", "What each table holds.", "/tables/fill", "gauge", "table"),
-        ("table_bound", "What each table holds at most.", "/tables/bound", "gauge", "table"),
+        ("drops_total", "Packets dropped by the node, by reason.", "/drops", "counter", "reason"),
+        ("datagrams_refused_total", "Datagrams refused, by reason.", "/datagrams", "counter", "reason"),
+        ("table_fill", "Entries by table.", "/tables/fill", "gauge", "table"),
+        ("table_bound", "Maximum entries by table.", "/tables/bound", "gauge", "table"),
     ] {
         text.head(metric, kind, help);
         every(status, at).for_each(|(key, value)| text.line(metric, &[node, (label, key)], value));
     }
-    text.head("late_seconds", "histogram", "How much later than planned the thread woke.");
+    text.head("late_seconds", "histogram", "Delay of wake-ups of the event loop.");
     let counts: Vec<u64> =
         status["late_us"]["counts"].as_array().unwrap_or(&none).iter().filter_map(Value::as_u64).collect();
     let last = counts.len().saturating_sub(1);

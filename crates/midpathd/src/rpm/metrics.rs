@@ -10,56 +10,60 @@ use midpath_ebpf::{SOJOURN_BUCKETS, sojourn_bounds_ns};
 /// Name, help, value.
 type Metric<T> = (&'static str, &'static str, fn(&Active) -> T);
 
-/// What only grows.
+/// Counters.
 const COUNTERS: [Metric<u64>; 22] = [
     ("packets", "Packets through the queue.", |a| a.stats.packets),
     ("bytes", "Bytes through the queue.", |a| a.stats.bytes),
-    ("queue_drops", "Packets refused because the queue was full.", |a| a.queue.drops.into()),
-    ("signals", "Packets that the AQM chose.", |a| a.stats.signals),
-    ("counted", "Signals that a register took.", |a| a.stats.counted),
-    ("saturated", "Signals that found their register full.", |a| a.stats.saturated),
+    ("queue_drops", "Packets dropped because the queue was full.", |a| a.queue.drops.into()),
+    ("signals", "Packets selected by the AQM.", |a| a.stats.signals),
+    ("counted", "Signals counted in a register.", |a| a.stats.counted),
+    ("saturated", "Signals not counted because the register was full.", |a| a.stats.saturated),
     ("marked_ce", "CE marks set in data packets.", |a| a.stats.marked_ce),
-    ("marked_ece", "ACKs that left with ECE for a signal.", |a| a.stats.marked_ece),
-    ("dropped", "Packets that the AQM dropped because they are not ECT.", |a| a.stats.dropped),
-    ("spared", "Signals that changed nothing (SYN, RST, CE already, not IP).", |a| a.stats.spared),
-    ("collisions", "Signals sent forward because the register is another flow's.", |a| a.stats.collisions),
-    ("no_acks", "Signals sent forward because nothing came back.", |a| a.stats.no_acks),
-    ("accecn", "Signals sent forward because the flow does AccECN.", |a| a.stats.accecn),
-    ("strange", "Signals sent forward because the packet lies outside its flow's window.", |a| a.stats.strange),
-    ("aged", "Signals dropped because no ACK came for them.", |a| a.stats.aged),
-    ("flows", "Flows that took a register.", |a| a.stats.claimed),
+    ("marked_ece", "ACKs sent with ECE for a signal.", |a| a.stats.marked_ece),
+    ("dropped", "Packets dropped by the AQM because they are not ECT.", |a| a.stats.dropped),
+    ("spared", "Signals without effect: SYN, RST, CE already set, or not IP.", |a| a.stats.spared),
+    ("collisions", "Signals sent forward as CE: the register belongs to another flow.", |a| a.stats.collisions),
+    ("no_acks", "Signals sent forward as CE: no ACK came back.", |a| a.stats.no_acks),
+    ("accecn", "Signals sent forward as CE: the flow uses AccECN.", |a| a.stats.accecn),
+    ("strange", "Signals sent forward as CE: the packet is outside its flow's window.", |a| a.stats.strange),
+    ("aged", "Signals expired without an ACK.", |a| a.stats.aged),
+    ("flows", "Flows that claimed a register.", |a| a.stats.claimed),
     ("flows_fallen", "Flows that fell back to forward marking.", |a| a.stats.fallen),
-    ("returned", "TCP packets that came back.", |a| a.stats.returned),
-    ("returned_strange", "ACKs outside their flow's window; they take no signal.", |a| a.stats.return_strange),
-    ("too_long", "Packets longer than the MTU was when RPM was turned on; they pass unshaped.", |a| a.stats.too_long),
-    ("foreign", "Packets that somebody else sent into the internal pair.", |a| a.stats.foreign),
-    ("failures", "Packets without a stamp, and marks that the kernel refused.", |a| a.stats.unstamped + a.stats.failed),
+    ("returned", "TCP packets of the return direction.", |a| a.stats.returned),
+    ("returned_strange", "ACKs outside their flow's window; they carry no signal.", |a| a.stats.return_strange),
+    ("too_long", "Packets longer than the MTU at the time RPM was turned on; they pass unshaped.", |a| {
+        a.stats.too_long
+    }),
+    ("foreign", "Packets sent into the internal veth pair by other programs.", |a| a.stats.foreign),
+    ("failures", "Packets without a timestamp, and marks refused by the kernel.", |a| {
+        a.stats.unstamped + a.stats.failed
+    }),
 ];
 
-/// What goes up and down.
+/// Gauges.
 const GAUGES: [Metric<f64>; 9] = [
     ("rate_bits_per_second", "The shaper's rate.", |a| a.rate_bps as f64),
-    ("backlog_bytes", "Bytes that wait.", |a| a.queue.backlog_bytes.into()),
-    ("registers", "Registers.", |a| a.registers.total as f64),
+    ("backlog_bytes", "Bytes in the queue.", |a| a.queue.backlog_bytes.into()),
+    ("registers", "Registers in total.", |a| a.registers.total as f64),
     ("registers_bytes", "Kernel memory of the registers.", |a| a.registers.bytes as f64),
-    ("registers_owned", "Registers that a flow owns.", |a| a.registers.owned as f64),
-    ("registers_signals", "Signals that wait for an ACK.", |a| a.registers.signals as f64),
-    ("signal_wait_seconds", "How long signals waited for an ACK on average, since RPM was turned on.", |a| {
+    ("registers_owned", "Registers owned by a flow.", |a| a.registers.owned as f64),
+    ("registers_signals", "Signals waiting for an ACK.", |a| a.registers.signals as f64),
+    ("signal_wait_seconds", "Mean wait of signals for an ACK, since RPM was turned on.", |a| {
         a.signal_wait_ns.unwrap_or(0) as f64 / 1e9
     }),
     ("registers_fallen", "Flows that fell back to forward marking.", |a| a.registers.fallen as f64),
-    ("registers_accecn", "Flows that do AccECN.", |a| a.registers.accecn as f64),
+    ("registers_accecn", "Flows that use AccECN.", |a| a.registers.accecn as f64),
 ];
 
-/// The text that Prometheus reads.
+/// The Prometheus text format.
 pub fn render(found: &[Status]) -> String {
     let mut text = Text::new("midpath_rpm");
     let active = || found.iter().filter_map(|status| Some((&*status.device, status.active.as_ref()?)));
-    text.head("up", "gauge", "Whether RPM runs on the device.");
+    text.head("up", "gauge", "1 if RPM runs on the device.");
     for status in found {
         text.line("up", &[("device", &status.device)], u8::from(status.active.is_some()));
     }
-    text.head("mode", "gauge", "1 for the mode that is on.");
+    text.head("mode", "gauge", "1 for the current mode.");
     for (device, a) in active() {
         text.line("mode", &[("device", device), ("mode", mode_name(a.params.mode))], 1);
     }
@@ -72,7 +76,7 @@ pub fn render(found: &[Status]) -> String {
         text.head(&name, "counter", help);
         active().for_each(|(device, a)| text.line(&name, &[("device", device)], value(a)));
     }
-    text.head("sojourn_seconds", "histogram", "How long packets waited in the queue.");
+    text.head("sojourn_seconds", "histogram", "Sojourn time in the queue.");
     active().for_each(|(device, a)| {
         let sum = a.stats.sojourn_sum_ns as f64 / 1e9;
         text.histogram("sojourn_seconds", &[("device", device)], doublings(a), Some(sum));
