@@ -51,13 +51,13 @@ fn row(rng: &mut Stream) -> (String, Vec<f64>) {
     let least = *rates.iter().min().expect("three");
     let mut flows = format!("[[flow]]\nfrom = \"s\"\nto = \"d\"\nsize = \"{} kB\"\n", 150 * least);
     let mut starts = vec![0.0];
-    for i in 0..3 {
+    for (i, rate) in rates.iter().enumerate() {
         for j in 0..2 + below(rng, 4) {
             let (from, to, start) = (format!("a{i}x{j}"), format!("b{i}x{j}"), below(rng, 1500) as f64 / 1000.0);
             hosts.extend([&from, &to].map(|name| format!("{{ name = \"{name}\", kind = \"host\" }}")));
             link(&from, &format!("r{i}"), 1000, 200 + below(rng, 10_000));
             link(&format!("r{}", i + 1), &to, 1000, 200);
-            let kb = rates[i] * (5 + below(rng, 40));
+            let kb = rate * (5 + below(rng, 40));
             flows +=
                 &format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{kb} kB\"\nstart = \"{start} s\"\n");
             starts.push(start);
