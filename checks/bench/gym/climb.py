@@ -1,7 +1,7 @@
 """A plain hill climber drives one TCP's window, beside the best constant window, on seeds that neither has seen.
 
-    python checks/gym/climb.py               writes checks/gym/RESULTS.md and a curve; called again, goes on
-    python checks/gym/climb.py --workers 4   the same, in four processes
+    python checks/bench/gym/climb.py               writes checks/bench/gym/RESULTS.md and a curve; called again, goes on
+    python checks/bench/gym/climb.py --workers 4   the same, in four processes
 
 Each seed draws a link: 4 to 64 Mbps, a round trip of 14 to 104 ms, a queue of one such round trip, and a stream that
 takes up to half of it. The climber changes five weights at random, and keeps what is better on the seeds that it learns
@@ -40,7 +40,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 HERE = Path(__file__).parent
-STORE = HERE.parents[1] / "target" / "gym-climb"
+STORE = HERE.parents[2] / "target" / "gym-climb"
 LEARNT_FROM = range(1, 9)
 # About 40 decisions in an episode of 4 s.
 INTERVAL_S = 0.1
@@ -300,8 +300,9 @@ def main(out: Path = HERE, store: Path = STORE, workers: int = 1) -> None:
     learnt = {log2: episodes.mean(log2, LEARNT_FROM) for log2 in CONSTANTS}
     text = f"""# A hill climber beside the best constant window
 
-`python checks/gym/climb.py` writes this page. Each seed draws a link of 4 to 64 Mbps, a round trip of 14 to 104 ms,
-and a stream that takes up to half of it. The reward of a decision is log(Mbps) − log(round trip / shortest round trip).
+`python checks/bench/gym/climb.py` writes this page. Each seed draws a link of 4 to 64 Mbps, a round trip of 14 to
+104 ms, and a stream that takes up to half of it.
+The reward of a decision is log(Mbps) − log(round trip / shortest round trip).
 Climbers learn from {len(LEARNT_FROM)} seeds. Each is judged on {len(DESIGNS[-1].unseen)} others. Constants are \
 {2 ** CONSTANTS[0]:.0f} to {2 ** CONSTANTS[-1]:,.0f} packets, two in each doubling.
 {len(episodes.known):,} episodes took {episodes.processor_s:.0f} s of processor time.

@@ -1,6 +1,6 @@
 """What a packet-hop costs under each scheme, beside NewReno's: instructions, and bytes on the wire.
 
-    python checks/matrix/cost.py > checks/matrix/COST.md
+    python checks/bench/matrix/cost.py > checks/bench/matrix/COST.md
 
 Valgrind counts instructions, which do not depend on what else the machine does. The scenario is the matrix's row of
 long flows, at 40 Mbps. It runs twice, and the second run is two seconds longer: what that takes more, over the
@@ -25,7 +25,7 @@ from midpath.benchmark import child
 from midpath.matrix import entries, rows
 from midpath.scenario import Scenario
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
 import scenes
 
 STOPS = ("2500 ms", "4500 ms")
@@ -81,9 +81,10 @@ def page(names: list[str]) -> Iterator[str]:
         print(one.name, costs[one.name], file=sys.stderr, flush=True)
     base = costs[BASE]
     yield "# What a packet-hop costs under each scheme\n"
-    yield f"Midpath {midpath.__version__}, a release build, written by `python checks/matrix/cost.py`. Valgrind counts"
-    yield "instructions in the simulator, hosts' and routers' together: four long flows through a bottleneck of"
-    yield "40 Mbps, from 2.5 s to 4.5 s (row `long` of the matrix). Bytes: on the bottleneck, for each byte"
+    yield f"Midpath {midpath.__version__}, a release build, written by `python checks/bench/matrix/cost.py`."
+    yield "Valgrind counts instructions in the simulator, hosts' and routers' together:"
+    yield "four long flows through a bottleneck of 40 Mbps, from 2.5 s to 4.5 s (row `long` of the matrix)."
+    yield "Bytes: on the bottleneck, for each byte"
     yield "delivered, with what was sent again.\n"
     yield scenes.head(
         ["", "class", "instructions a packet-hop", "over NewReno's", "bytes sent a byte", "on packets and in routers"]

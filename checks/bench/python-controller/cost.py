@@ -1,6 +1,6 @@
 """What a controller in Python costs beside the same one in Rust, and that both send the same packets.
 
-python checks/python-controller/cost.py > checks/python-controller/RESULTS.md
+python checks/bench/python-controller/cost.py > checks/bench/python-controller/RESULTS.md
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import midpath
 from midpath.controller import load
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONTROLLERS = ROOT / "examples" / "controllers"
 RUST, PYTHON = "newreno", "newreno-in-python"
 REPEATS = 5
@@ -88,7 +88,7 @@ def main() -> None:
             f"{(python - rust) / calls * 1e6:.2f} µs | {'yes' if same else 'NO'} |"
         )
     print("# What a controller in Python costs\n")
-    print("`python checks/python-controller/cost.py` writes this page.\n")
+    print("`python checks/bench/python-controller/cost.py` writes this page.\n")
     print(
         f"NewReno in Python (`examples/controllers/newreno.py`) beside NewReno in Rust: least processor time of "
         f"{REPEATS} runs, building and collecting included. {platform.machine()}, Python {platform.python_version()}, "

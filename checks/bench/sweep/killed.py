@@ -1,6 +1,6 @@
 """Ten thousand short runs, killed twice on the way: wall time, memory, and whether anything ran twice or was lost.
 
-python checks/sweep/killed.py STORE [DASK]
+python checks/bench/sweep/killed.py STORE [DASK]
 
 With DASK the runs go to two workers of a Dask cluster that is started here, in processes. Memory is then that of the
 sweep, and of all processes: sweep, scheduler and workers.

@@ -1,6 +1,6 @@
 """What a trace costs: instructions a packet-hop without and with one, bytes an event, how long a million events load.
 
-    python checks/trace/measure.py [--builds OLD NEW] > checks/trace/RESULTS.md
+    python checks/bench/trace/measure.py [--builds OLD NEW] > checks/bench/trace/RESULTS.md
 
 Valgrind counts instructions, as in ../matrix/cost.py, whose scenario this is: four long flows through 40 Mbps, all
 events of all packets and flows, from their record to the table. `--builds` are two builds of
@@ -22,7 +22,7 @@ import midpath
 from midpath.matrix import entries
 from midpath.trace import Trace
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "matrix"))
 import cost as matrix
 import scenes
@@ -96,7 +96,7 @@ def off(builds: Sequence[str]) -> Iterator[str]:
 def page(builds: Sequence[str] | None) -> Iterator[str]:
     """RESULTS.md."""
     yield "# What a trace costs\n"
-    yield f"Midpath {midpath.__version__}, a release build, written by `python checks/trace/measure.py`.\n"
+    yield f"Midpath {midpath.__version__}, a release build, written by `python checks/bench/trace/measure.py`.\n"
     yield scenes.head(["", "instructions a packet-hop without", "with all events", "times", "events", "bytes an event"])
     for one in entries.columns(SCHEMES):
         without, with_all = a_hop(one, {}), a_hop(one, ALL)

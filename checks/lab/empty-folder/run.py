@@ -1,7 +1,7 @@
 """Follows the pages to the letter as a reader does who has Midpath's wheel, an empty folder, and no checkout.
 
-    python checks/empty-folder/run.py > checks/empty-folder/RESULTS.md
-    python checks/empty-folder/run.py --keep DIR     also keeps the reports that the pages led to, in DIR
+    python checks/lab/empty-folder/run.py > checks/lab/empty-folder/RESULTS.md
+    python checks/lab/empty-folder/run.py --keep DIR     also keeps the reports that the pages led to, in DIR
 
 Builds the wheel, installs it into a new environment in an empty folder, and follows each page there. Takes as long as
 compiling the simulator twice: once for the wheel, if it is not built, and once for the new scheme.
@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import built
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # The last one compiles and tests a crate of the reader's.
 PAGES = ["docs/tutorial.md", "docs/operator.md", "docs/what-if.md", "docs/add-a-scheme.md"]
 LIMIT_S = 3600
@@ -30,7 +30,7 @@ LIMIT_S = 3600
 LONG_S = 20
 HEAD = """# From an empty folder
 
-`python checks/empty-folder/run.py` installs the wheel into a new environment, where no checkout is in reach, and
+`python checks/lab/empty-folder/run.py` installs the wheel into a new environment, where no checkout is in reach, and
 follows each page to the letter: it writes the files that the page shows, gives its commands, and compares what they
 print.
 

@@ -1,6 +1,6 @@
 """Opens the notebooks' pages of the site in a headless Chromium, wide and on a phone, and counts what they show.
 
-    make site && python checks/notebooks/look.py > checks/notebooks/RESULTS.md
+    make site && python checks/lab/notebooks/look.py > checks/lab/notebooks/RESULTS.md
 
 Exit code 1 if a figure does not load, a page is wider than its window, or a script or a file of it fails.
 Needs Chromium.
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "report-looks"))
 
 from chromium import Page
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SITE = ROOT / "target" / "site" / "docs" / "notebooks"
 SOURCES = sorted((ROOT / "notebooks").glob("*.py"))
 WIDTHS = {"wide": 1280, "phone": 400}
@@ -63,7 +63,7 @@ def look(file: Path) -> tuple[dict, list[str]]:
 def main() -> int:
     """Prints the page."""
     print("# The notebooks' pages in a browser\n")
-    print("`python checks/notebooks/look.py` opens each page of the site in a headless Chromium, ", end="")
+    print("`python checks/lab/notebooks/look.py` opens each page of the site in a headless Chromium, ", end="")
     print(f"{' and '.join(f'{width} px' for width in WIDTHS.values())} wide.\n")
     print("| page | blocks of code and output | tables | figures, loaded | wrong |\n|---|---|---|---|---|")
     failed = not SOURCES

@@ -1,6 +1,6 @@
 """A busy node's day in less: its events at 24 times their rate or more, memory and descriptors all the while.
 
-    unshare -Urnm python checks/overlay/day.py 3600 [SCHEME]    # a day in an hour
+    unshare -Urnm python checks/lab/overlay/day.py 3600 [SCHEME]    # a day in an hour
 
 Nodes `a` and `b`, clients and servers are here; `r` is two namespaces away. `DAY` says what happens, and how often in a
 day. It ends with 1 if an answer is wrong, or if memory, descriptors or tables grow: bounds are `GROWTH` and `LOG`.

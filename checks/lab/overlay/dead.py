@@ -1,4 +1,4 @@
-"""How long live targets wait at an exit beside dead ones: `unshare -Urnm python checks/overlay/dead.py 1000 names`.
+"""How long live targets wait at an exit beside dead ones: `unshare -Urnm python checks/lab/overlay/dead.py 1000 names`.
 
 Half of the dead are addresses whose SYNs are dropped, half are names that no resolver answers for. Without `names` it
 takes addresses alone, and needs no namespaces.

@@ -1,6 +1,6 @@
 """What strangers send to a node, in a namespace: bounded, counted, and honest flows live.
 
-    unshare -Urn python checks/overlay/hostile.py [SECONDS]    # of each attack
+    unshare -Urn python checks/lab/overlay/hostile.py [SECONDS]    # of each attack
 
 `r`, in the middle of three nodes, is attacked while a file is downloaded through it again and again.
 """

@@ -1,7 +1,7 @@
 """Many connections through an overlay of three processes: how many stay open, how many short ones a second.
 
-python checks/overlay/load.py open 10000       # all open at once, each asked twice
-python checks/overlay/load.py requests 1000 60 # short requests a second, for so many seconds
+python checks/lab/overlay/load.py open 10000       # all open at once, each asked twice
+python checks/lab/overlay/load.py requests 1000 60 # short requests a second, for so many seconds
 """
 
 from __future__ import annotations

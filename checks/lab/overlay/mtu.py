@@ -1,4 +1,4 @@
-"""Links over paths of any MTU, in namespaces: `unshare -Urn python checks/overlay/mtu.py [--quick] [SCHEME …]`.
+"""Links over paths of any MTU, in namespaces: `unshare -Urn python checks/lab/overlay/mtu.py [--quick] [SCHEME …]`.
 
 Nodes `a` and `b`, the client and the server are here; `r` is two namespaces away. The router between drops what does
 not fit. Each line: seconds of a transfer, also over what it takes at 1,500 bytes; with `1500 -> 1280` the MTU changes

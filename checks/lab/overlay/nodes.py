@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # In a line: `a` is where applications connect, `r` forwards, `b` connects to servers.
 NODES = ("a", "r", "b")
 PEERS = {"a": ("r",), "r": ("a", "b"), "b": ("r",)}

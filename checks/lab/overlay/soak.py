@@ -1,6 +1,6 @@
 """Kills nodes at random while connections go through them: right by hash or an error, and nothing is left.
 
-python checks/overlay/soak.py 600 [SCHEME]    # for so many seconds
+python checks/lab/overlay/soak.py 600 [SCHEME]    # for so many seconds
 """
 
 from __future__ import annotations

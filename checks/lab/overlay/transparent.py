@@ -1,4 +1,4 @@
-"""Connections that are routed to a node, in namespaces: run it by `unshare -Urn python checks/overlay/transparent.py`.
+"""Connections that are routed to a node, in namespaces; `unshare -Urn python checks/lab/overlay/transparent.py`.
 
 Here are `a`, `r` and the clients; in another namespace are `b` and the servers, at addresses that here are the
 machine's own by a local route. Links are IPv6, over Ethernet's packets of 1,500 bytes.

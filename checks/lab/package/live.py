@@ -1,6 +1,6 @@
 """Installs, runs, upgrades and removes a package of `midpathd` on a copy of this machine, and says what was done.
 
-    unshare --mount --net --pid --fork --kill-child --mount-proc python checks/package/live.py FIRST.deb SECOND.deb
+    unshare --mount --net --pid --fork --kill-child --mount-proc python checks/lab/package/live.py FIRST.deb SECOND.deb
 
 The copy is an overlay over `/` in a namespace: nothing stays. Where systemd is not the first process units cannot be
 started, so each unit's commands run as it would run them: as a user without rights that has the unit's capabilities

@@ -1,7 +1,7 @@
 """Takes pictures of each kind of report, wide, on a phone, in the dark and on paper, and lists what is wrong with them.
 
-    python checks/report-looks/look.py FOLDER           makes the reports in FOLDER, then their pictures
-    python checks/report-looks/look.py FOLDER --pages   takes the pictures of reports that are there already
+    python checks/lab/report-looks/look.py FOLDER           makes the reports in FOLDER, then their pictures
+    python checks/lab/report-looks/look.py FOLDER --pages   takes the pictures of reports that are there already
 
 Needs Chromium. Pages of PDF become pictures if pypdfium2 is there (`pip install pypdfium2 pillow`). What a program can
 find it lists: a page wider than its window or paper, text that is cut off, text on text. Colours and sense are for a
@@ -20,7 +20,7 @@ from chromium import Page
 
 pypdfium2 = importlib.import_module("pypdfium2") if importlib.util.find_spec("pypdfium2") else None
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMES = "newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp"
 LIMITS, LOADS = "queue.limit=2ms,5ms,10ms,20ms,50ms,100ms", "workload.0.arrivals.load=50%,70%,90%"
 VARIED = ["--vary", LIMITS, "--vary", LOADS]

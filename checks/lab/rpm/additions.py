@@ -1,6 +1,6 @@
 """What our additions to RPM are worth, and the paper's text: long flows, shared registers, ACKs that come another way.
 
-    python checks/rpm/additions.py [--seeds N] > checks/rpm/ADDITIONS.md
+    python checks/lab/rpm/additions.py [--seeds N] > checks/lab/rpm/ADDITIONS.md
 
 Takes about two minutes on two cores.
 """
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     seeds = parser.parse_args().seeds
     print("# RPM, with and without what we add\n")
-    command = f"python checks/rpm/additions.py --seeds {seeds}"
+    command = f"python checks/lab/rpm/additions.py --seeds {seeds}"
     print(f"Midpath {__version__}, written by `{command}`: CUBIC with ECN over RPM for 20 s,")
     print(
         "means over seeds with 95 % intervals. Waits are of the narrow ports, *told by CE* the share of their packets"

@@ -1,6 +1,6 @@
 """RPM beside per-flow queueing: what an operator may turn on at one bottleneck, in the simulator.
 
-    python checks/rpm/beside.py [--seeds N] > checks/rpm/BESIDE.md
+    python checks/lab/rpm/beside.py [--seeds N] > checks/lab/rpm/BESIDE.md
 
 50 Mbps, round trips of 4, 40 and 100 ms of which all but 1 ms lie behind the router; four CUBIC flows for 20 s, a page
 of 30 kB five times a second and a question of 1 kB ten times a second (Poisson). CoDel is RFC 8289's (5 ms, 100 ms),
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     seeds = parser.parse_args().seeds
     print("# RPM beside CoDel and flow queueing\n")
-    print(f"Midpath {__version__}, simulated, written by `python checks/rpm/beside.py --seeds {seeds}`:")
+    print(f"Midpath {__version__}, simulated, written by `python checks/lab/rpm/beside.py --seeds {seeds}`:")
     print("means over seeds with 95 % intervals. What is run stands at the head of the script.\n")
     for line in lines(seeds):
         print(line, flush=True)

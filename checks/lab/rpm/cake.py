@@ -1,6 +1,6 @@
 """RPM beside CAKE and fq_codel: those are Linux's, in user-mode Linux; RPM and fq_codel again are the simulator's.
 
-    python checks/rpm/cake.py --out DIR [--seeds N]
+    python checks/lab/rpm/cake.py --out DIR [--seeds N]
 
 5 Mbps, round trips of 4, 40 and 100 ms of which all but 1 ms lie behind the router; two CUBIC flows with ECN for 8 s,
 a page of 30 kB and a question of 1 kB twice a second each (Poisson). CoDel and CAKE have their defaults, 5 and 100 ms.
@@ -134,8 +134,8 @@ def main() -> None:
     clean.clean()
     page = [
         "# RPM beside CAKE\n",
-        f"Written by `checks/rpm/cake.py --seeds {asked.seeds}`: means over seeds with 95 % intervals. Linux's are of",
-        "user-mode Linux 6.1 in virtual time. What is run stands at the head of the script.\n",
+        f"Written by `checks/lab/rpm/cake.py --seeds {asked.seeds}`: means over seeds with 95 % intervals.",
+        "Linux's are of user-mode Linux 6.1 in virtual time. What is run stands at the head of the script.\n",
         *lines(asked.seeds, asked.out, machine.program("midpath-lab")),
     ]
     (asked.out / "CAKE.md").write_text("\n".join(page) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """RPM on each kind of device that Linux can make: a TCP flow through it, marks on its ACKs, and nothing left behind.
 
-    python checks/rpm/devices.py [KIND…]            in namespaces of this kernel; needs root
-    python checks/rpm/devices.py --guest [KIND…]    in user-mode Linux (`midpath lab kernel`), which has all kinds
+    python checks/lab/rpm/devices.py [KIND…]            in namespaces of this kernel; needs root
+    python checks/lab/rpm/devices.py --guest [KIND…]    in user-mode Linux (`midpath lab kernel`), which has all kinds
 
 Prints a line for each kind: `works`, `refused` with what `up` says, `missing` if the kernel has no such device, or
 `wrong`. It ends with 1 if a kind is not as `KINDS` has it.
@@ -26,7 +26,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NETNS = Path("/run/netns")
 # Enough for CoDel with an interval of 20 ms, many times over: 1 MB takes 400 ms at 20 Mbps.
 RATE, BYTES = "20Mbps", 1_000_000

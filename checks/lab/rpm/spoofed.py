@@ -1,6 +1,6 @@
 """Somebody forges packets in a flow's name, who does not see the flow: what it costs the flow, under RPM and CoDel-FWD.
 
-    python checks/rpm/spoofed.py [--seeds N] [--seconds S] > checks/rpm/SPOOFED.md
+    python checks/lab/rpm/spoofed.py [--seeds N] [--seconds S] > checks/lab/rpm/SPOOFED.md
 
 Two CUBIC flows over 100 Mbps and 40 ms, to a receiver each; the first is the victim. The forger knows its addresses and
 ports, and draws TCP's numbers by chance: 3,000 packets a second, ECT(0) data towards the receiver, or ACKs with wrong
@@ -125,7 +125,7 @@ def page(seeds: int, seconds: float) -> Iterator[str]:
     tools = machine.find_tools()
     yield "# Forged packets in a flow's name"
     yield ""
-    yield f"Midpath {__version__}, written by `python checks/rpm/spoofed.py --seeds {seeds} --seconds {seconds:g}`:"
+    yield f"Midpath {__version__}, written by `python checks/lab/rpm/spoofed.py --seeds {seeds} --seconds {seconds:g}`:"
     yield "means over seeds with 95 % intervals. *Taken*: signals that an ACK took; *echoed*: packets whose"
     yield "senders heard of congestion; *strange*: signals, and ACKs, outside their flow's window. Rates are Mbps."
     yield "What is done stands at the head of the script."

@@ -6,7 +6,7 @@ set -eu
 
 if [ "${1:-}" != inside ]; then
     here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-    root=$(CDPATH='' cd -- "$here/../.." && pwd)
+    root=$(CDPATH='' cd -- "$here/../../.." && pwd)
     command -v linux.uml >/dev/null || { echo "user-mode-linux is not installed"; exit 2; }
     [ -e "$root/target/debug/midpathd" ] || { echo "build first: cargo build -p midpathd -p midpath-lab"; exit 2; }
     (cd "$root" && cargo test -p midpath-ebpf --no-run 2>/dev/null)

@@ -1,8 +1,8 @@
 """Tries a built wheel as somebody does who has nothing else: an empty environment, an empty folder, no compiler.
 
-    python checks/wheel/run.py > checks/wheel/RESULTS.md   builds it as `make dist` does, tries each Python that is here
-    python checks/wheel/run.py --dist dist                 takes the wheel for this machine out of a folder
-    python checks/wheel/run.py --network                   also installs without pip's cache, and validates CITATION.cff
+    python checks/lab/wheel/run.py > checks/lab/wheel/RESULTS.md   builds it (`make dist`), tries each Python
+    python checks/lab/wheel/run.py --dist dist                 takes the wheel for this machine out of a folder
+    python checks/lab/wheel/run.py --network                   also without pip's cache; validates CITATION.cff
 
 Exit code 1 if something fails.
 """
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BIN = "Scripts" if os.name == "nt" else "bin"
 MINORS = range(11, 16)
 SHORT = ["--set", "stop='1 s'"]
@@ -51,7 +51,7 @@ PLUGIN = "import midpath\nclass Mine(midpath.Controller):\n    def on_ack(self, 
 PARTS = ["midpath", "pyarrow", "numpy", "scipy", "pandas", "networkx", "pip"]
 HEAD = """# The wheel, where nothing else is
 
-Written by `python checks/wheel/run.py`. {wheel}:
+Written by `python checks/lab/wheel/run.py`. {wheel}:
 {size:.1f} MB, {unpacked:.1f} MB installed. {machine}, load average {load:.0f} when it began.
 """
 

@@ -1,6 +1,6 @@
 """FCP, RCP, XCP and three TCPs on the same two scenarios, as one table in Markdown.
 
-    python checks/explicit/compare.py [SEEDS] > checks/explicit/RESULTS.md
+    python checks/papers/explicit/compare.py [SEEDS] > checks/papers/explicit/RESULTS.md
 
 The scenarios are those of the FCP paper's figure 4 (long flows, round trips of 25 to 625 ms, one start a second) and
 figure 5 (short flows at a load of 0.7).
@@ -22,8 +22,9 @@ SCHEMES = ["fcp", "rcp", "xcp", "newreno", "cubic", "dctcp"]
 
 HEAD = """# FCP, RCP, XCP and TCPs on two scenarios
 
-Midpath {version}, {seeds} seeds, mean ± 95 % interval, written by `python checks/explicit/compare.py`. First five
-columns: long flows of the FCP paper's figure 4 (100 Mbps, round trips of 25 to 625 ms, a start each second for five
+Midpath {version}, {seeds} seeds, mean ± 95 % interval, written by `python checks/papers/explicit/compare.py`. First
+five columns: long flows of the FCP paper's figure 4 (100 Mbps, round trips of 25 to 625 ms, a start each second
+for five
 seconds, a queue of 625 ms). Last three: short flows of its figure 5 (150 Mbps, 100 ms, load 0.7; FCP with the paper's
 rule for what they preload, NewReno and XCP with an initial window of two). Convergence: from the last start until all
 sending rates stay within 20 % of the fair share; at most 6 s are looked at. Overshoot: the most traffic in 100 ms over

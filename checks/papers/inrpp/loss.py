@@ -1,6 +1,6 @@
 """INRPP under loss and outages against NewReno and CUBIC, on scenarios that no paper has.
 
-    python checks/inrpp/loss.py [--seeds N] [--only WORD] > checks/inrpp/RESULTS.md
+    python checks/papers/inrpp/loss.py [--seeds N] [--only WORD] > checks/papers/inrpp/RESULTS.md
 
 Two hosts or more on either side of a core of two routers, or of three with a detour as in figure 8. Each scenario is
 run as it stands with each scheme. INRPP is to be at most 5 % slower than the faster TCP, by mean completion time; that
@@ -174,10 +174,12 @@ def main() -> None:
     cases = [case for case in CASES if asked.only in case.name]
     schemes = [*TCPS, OURS, *([] if asked.no_paper else [PAPER])]
     print("# INRPP under loss and outages, beside TCP\n")
-    print(f"Midpath {__version__}, written by `python checks/inrpp/loss.py --seeds {asked.seeds}`: mean completion")
-    print(f"time in seconds, {asked.seeds} seeds; the last flow's end where flows share the link. *Over TCP*: INRPP's")
-    print(f"over the faster TCP's; the bound is {WITHIN}, fixed before the first run. 1.7 % of it are headers: INRPP's")
-    print("packets of 1500 bytes carry 1424, TCP's 1448.\n")
+    print(f"Midpath {__version__}, written by `python checks/papers/inrpp/loss.py --seeds {asked.seeds}`:")
+    print(f"mean completion time in seconds, {asked.seeds} seeds; the last flow's end where flows share the link.")
+    print(
+        f"*Over TCP*: INRPP's over the faster TCP's; the bound is {WITHIN}, fixed before the first run. 1.7 % of it are"
+    )
+    print("headers: INRPP's packets of 1500 bytes carry 1424, TCP's 1448.\n")
     print("| scenario | " + " | ".join(schemes) + " | over TCP |")
     print("|---|" + "---|" * (len(schemes) + 1))
     slower = 0

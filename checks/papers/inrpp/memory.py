@@ -1,6 +1,6 @@
 """What memory buys INRPP: completion times and waits on Abilene (examples/abilene.toml), at equal memory and beyond.
 
-    python checks/inrpp/memory.py [--seeds N] > checks/inrpp/MEMORY.md
+    python checks/papers/inrpp/memory.py [--seeds N] > checks/papers/inrpp/MEMORY.md
 
 Each row is one size of all ports' memory. Takes some minutes on two cores.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import midpath
 from midpath import __version__
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "abilene.toml"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "abilene.toml"
 SIZES = ("25 ms", "50 ms", "100 ms", "200 ms", "500 ms", "1 s", "5 s", "20 s")
 SCHEMES = ("newreno", "mircc", "inrpp")
 BESIDE = {
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     print("# What memory buys INRPP\n")
-    print(f"Midpath {__version__}, written by `python checks/inrpp/memory.py --seeds {asked.seeds}`.")
+    print(f"Midpath {__version__}, written by `python checks/papers/inrpp/memory.py --seeds {asked.seeds}`.")
     print("`examples/abilene.toml` with ports of so much memory in all, in time of their rate. Completion times")
     print("of flows, mean and 99th percentile; how long packets wait at a port, 99th percentile; packets")
     print("dropped, of those sent.\n")

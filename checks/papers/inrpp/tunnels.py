@@ -1,7 +1,7 @@
 """An overlay of INRPP over plain routers, with tunnels of TCP between neighbours (§V-B): what share of routers buys
 what share of the gain, at equal memory.
 
-    python checks/inrpp/tunnels.py [--seeds N] [--rocketfuel DIR] > checks/inrpp/TUNNELS.md
+    python checks/papers/inrpp/tunnels.py [--seeds N] [--rocketfuel DIR] > checks/papers/inrpp/TUNNELS.md
 
 Routers become INRPP's in one of two orders: the *busiest* first, by the bytes that they send under TCP, or *spread*:
 the next is as many links as can be from those that are. Flows between hosts whose two routers are INRPP's use it; all
@@ -278,9 +278,10 @@ def main() -> None:
     asked = parser.parse_args()
     print("# INRPP's overlay: routers and gain\n")
     print(
-        f"Midpath {__version__}, written by `python checks/inrpp/tunnels.py --seeds {asked.seeds}`, which says what is"
+        f"Midpath {__version__}, written by `python checks/papers/inrpp/tunnels.py --seeds {asked.seeds}`, which says"
     )
-    print("compared. *Within*: flows between hosts of INRPP's routers. *Segments repeated*: by tunnels, of those sent.")
+    print("what is compared. *Within*: flows between hosts of INRPP's routers.")
+    print("*Segments repeated*: by tunnels, of those sent.")
     print(
         "*Packets repeated*: by INRPP's senders. *Kept*: what tunnels' senders held at most, over all ports' memory.\n"
     )

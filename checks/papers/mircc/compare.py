@@ -2,7 +2,7 @@
 
 The scenarios are examples/abilene.toml, with arrivals for 4 s, examples/inrpp_isp.toml (GÉANT's map), and the same on
 Rocketfuel's map of Tiscali if MIDPATH_ROCKETFUEL names the folder that has it. Run it as
-`python checks/mircc/compare.py [SEEDS] [NAME…]`. README.md beside it says what equipment each scheme has.
+`python checks/papers/mircc/compare.py [SEEDS] [NAME…]`. README.md beside it says what equipment each scheme has.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import midpath
 from midpath.stats import estimate
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SCENARIOS: dict[str, tuple[str, dict[str, object]]] = {
     "Abilene": ("abilene.toml", {"workload[0].until": "4 s", "measure.series": False}),
     "GÉANT": ("inrpp_isp.toml", {"measure.series": False}),

@@ -5,7 +5,7 @@ to a rate in each direction. No delay is added: what delay there is comes from t
 trip of a veth pair is measured and printed. Needs root, iproute2 with `ip mptcp`, and a kernel with MPTCP, veth and
 tbf; says so and leaves with 0 where one of them is missing.
 
-Run it as `python checks/mptcp/kernel.py [SECONDS [RUNS]]`.
+Run it as `python checks/peers/mptcp/kernel.py [SECONDS [RUNS]]`.
 """
 
 import os

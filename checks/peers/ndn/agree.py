@@ -1,6 +1,6 @@
 """Where our parser and python-ndn disagree, by class, and what the specification says: writes AGREE.md beside it.
 
-python checks/ndn/agree.py [MUTATIONS] [--example PROGRAM] [--print]
+python checks/peers/ndn/agree.py [MUTATIONS] [--example PROGRAM] [--print]
 
 PROGRAM is `ndn_packets`, an example of crates/ndn; it is built unless it is given.
 """
@@ -21,7 +21,7 @@ from ndn.encoding.ndnlp_v2 import parse_lp_packet_v2
 from packets import mutation, packet, tree
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 BAD = (DecodeError, IndexError, TypeError, ValueError, struct.error)
 
 
@@ -101,7 +101,7 @@ def main() -> None:
     lines = [
         "# Our parser and python-ndn",
         "",
-        "Written by `python checks/ndn/agree.py`.",
+        "Written by `python checks/peers/ndn/agree.py`.",
         "",
         f"Of 10,000 packets that python-ndn writes, ours refuses {refused}, and changes {changed} on the way.",
         "",

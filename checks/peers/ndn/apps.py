@@ -1,9 +1,9 @@
 """Applications of python-ndn, as its users write them: each a process of its own.
 
-python checks/ndn/apps.py serve PREFIX FILE      serves a file in segments; says "ready" once it is registered
-python checks/ndn/apps.py stream PREFIX COUNT    serves so many segments, all alike, signed by digests
-python checks/ndn/apps.py fetch PREFIX FILE      fetches it with segment_fetcher; says what it got, in JSON
-python checks/ndn/apps.py ping PREFIX PERIOD     fetches a small object each time; says how long it took, line by line
+python checks/peers/ndn/apps.py serve PREFIX FILE      serves a file in segments; says "ready" once it is registered
+python checks/peers/ndn/apps.py stream PREFIX COUNT    serves so many segments, all alike, signed by digests
+python checks/peers/ndn/apps.py fetch PREFIX FILE      fetches it with segment_fetcher; says what it got, in JSON
+python checks/peers/ndn/apps.py ping PREFIX PERIOD     fetches a small object each time; prints how long it took
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strangers at a router between an honest consumer and its producer: writes ATTACKS.md beside it.
 
-python checks/ndn/attacks.py midpathd                      # each attack beside 10 MB of an honest flow
-python checks/ndn/attacks.py ndnd --kind "random names" --print
+python checks/peers/ndn/attacks.py midpathd                      # each attack beside 10 MB of an honest flow
+python checks/peers/ndn/attacks.py ndnd --kind "random names" --print
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def page(rows: list[Result]) -> str:
     text = [
         "# Strangers at a router",
         "",
-        "Written by `python checks/ndn/attacks.py`. Bounds, fixed before the first run: the honest flow keeps",
+        "Written by `python checks/peers/ndn/attacks.py`. Bounds, fixed before the first run: the honest flow keeps",
         f"{LEAST:.0%} of its rate, and the router's memory grows by at most {MOST:.0f} MB. Medians of the runs.",
         "",
         f"| {head} |",

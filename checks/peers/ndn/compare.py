@@ -1,8 +1,8 @@
 """Stock clients through ndnd's forwarder and through ours, on the same links: writes RESULTS.md beside it.
 
-python checks/ndn/compare.py ndnd                  # what peers do, 100 MB in each scene
-python checks/ndn/compare.py ndnd midpathd --runs 3 --size 10
-python checks/ndn/compare.py ndnd --scene line --client "ndnd cat" --print
+python checks/peers/ndn/compare.py ndnd                  # what peers do, 100 MB in each scene
+python checks/peers/ndn/compare.py ndnd midpathd --runs 3 --size 10
+python checks/peers/ndn/compare.py ndnd --scene line --client "ndnd cat" --print
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ HERE = Path(__file__).parent
 CLIENTS = ("segment_fetcher", "ndnd cat", "midpathd fetch", "midpath.ndn")
 HEAD = """# Files through NDN forwarders
 
-Written by `python checks/ndn/compare.py`; [README.md](README.md) says what the scenes are. Medians of the runs, but
-for the least time (other work on the machine only adds) and the sum of wrong bytes. Times are in seconds, those of
+Written by `python checks/peers/ndn/compare.py`; [README.md](README.md) says what the scenes are. Medians of the runs,
+but for the least time (other work on the machine only adds) and the sum of wrong bytes. Times are in seconds, those of
 small objects fetched meanwhile in milliseconds. *midpathd* paces by delay; with *MIRCC* it knows the links'
 rates, of which 95% are given out.
 

@@ -1,7 +1,7 @@
 """MIRCC on real links beside the simulator: the paper's figures 4 and 6, scaled. Writes FIGURES.md beside it.
 
-python checks/ndn/figures.py                    # both, real and simulated
-python checks/ndn/figures.py --figure "figure 6" --print
+python checks/peers/ndn/figures.py                    # both, real and simulated
+python checks/peers/ndn/figures.py --figure "figure 6" --print
 
 Real: `midpathd ndn` in a namespace per node, links shaped by HTB, python-ndn producers, `midpathd ndn fetch` consumers.
 Simulated: the same network with packets of the same size. Links have no delay of their own: this kernel has no netem.
@@ -288,8 +288,9 @@ def simulated(figure: Figure, seconds: float) -> dict[tuple[str, str], dict[str,
 
 HEAD = f"""# MIRCC on real links beside the simulator
 
-Written by `python checks/ndn/figures.py`; its head says what is real and what is simulated. Rates in Mbps over η, means
-of a window, of the runs and of {SEEDS} seeds. *Away*: real less simulated, as a share of what is simulated; of all that
+Written by `python checks/peers/ndn/figures.py`; its head says what is real and what is simulated. Rates in Mbps over η,
+means of a window, of the runs and of {SEEDS} seeds. *Away*: real less simulated, as a share of what is simulated;
+of all that
 the flow gets for a class that has less than {SMALL:.0%} of it. Bound, fixed before the first run: within {WITHIN:.0%},
 both classes. Dropped: frames that any queue dropped in the whole run. Again: Interests that forwarders sent again.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from net import Network, ended
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # A prefix, the next node, what it costs.
 Route = tuple[str, str, int]
 
@@ -21,7 +21,7 @@ def ndnd_program() -> Path:
     """The ndnd program: `NDND`, or the one on the path."""
     found = os.environ.get("NDND") or shutil.which("ndnd")
     if not found or not Path(found).exists():
-        raise FileNotFoundError("no ndnd; see checks/ndn/README.md, and name it in NDND")
+        raise FileNotFoundError("no ndnd; see checks/peers/ndn/README.md, and name it in NDND")
     return Path(found)
 
 

@@ -1,7 +1,7 @@
 """Where a segment's time goes: frames' times at both links of the scene `line`, for a client that asks one by one.
 
-python checks/ndn/hops.py                       # ndnd and midpathd in turns, writes HOPS.md beside it
-python checks/ndn/hops.py midpathd --runs 2 --print
+python checks/peers/ndn/hops.py                       # ndnd and midpathd in turns, writes HOPS.md beside it
+python checks/peers/ndn/hops.py midpathd --runs 2 --print
 
 `segment_fetcher` has one Interest on its way at a time. So what lies between two frames is one node's: the kernel tells
 when each frame is on its link.
@@ -48,8 +48,9 @@ STEPS = (
 )
 HEAD = """# Where a segment's time goes
 
-Written by `python checks/ndn/hops.py`: `segment_fetcher` over the scene *line*, {segments:,} segments of 8,000 bytes a
-forwarder, forwarders in turns. Medians in microseconds; in brackets the time that one in ten is below, for other work
+Written by `python checks/peers/ndn/hops.py`: `segment_fetcher` over the scene *line*,
+{segments:,} segments of 8,000 bytes
+a forwarder, forwarders in turns. Medians in microseconds; in brackets the time that one in ten is below, for other work
 on the machine only adds: its load was {load:.0f} on {cores} cores. *Bytes*: of a segment's Data on a link, with all
 headers from Ethernet's on. The first 3 kB of Data on a link that was idle take no time on it: HTB's burst.
 

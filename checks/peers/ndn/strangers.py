@@ -1,6 +1,6 @@
 """Datagrams of a stranger to a forwarder: run in a namespace of its own by attacks.py.
 
-python checks/ndn/strangers.py KIND ADDRESS PER_SECOND SECONDS
+python checks/peers/ndn/strangers.py KIND ADDRESS PER_SECOND SECONDS
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Timeouts shorter than the round trip, for each consumer: random scenarios without loss.
 
-    python checks/ndn/timeouts.py [--first N] [--scenarios N] > checks/ndn/TIMEOUTS.md
-    python checks/ndn/timeouts.py --first 17 --scenarios 1 --show
+    python checks/peers/ndn/timeouts.py [--first N] [--scenarios N] > checks/peers/ndn/TIMEOUTS.md
+    python checks/peers/ndn/timeouts.py --first 17 --scenarios 1 --show
 
 A number draws one scenario of each family, which runs with `ndn` and with `mircc`. Queues are long enough for all.
 
@@ -31,7 +31,7 @@ from pathlib import Path
 import midpath
 from midpath import Result
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
 import scenes
 
 SCHEMES, FAMILIES = ("ndn", "mircc"), ("alone", "changes")

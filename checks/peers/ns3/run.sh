@@ -20,7 +20,7 @@ build=${BUILD:-${TMPDIR:-/tmp}/midpath-ns3-checks}
 modules='core network stats bridge internet traffic-control point-to-point'
 
 skip() {
-    echo "ns-3 checks skipped: $1 (sh checks/ns3/run.sh install)" >&2
+    echo "ns-3 checks skipped: $1 (sh checks/peers/ns3/run.sh install)" >&2
     exit 0
 }
 

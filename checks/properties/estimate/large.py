@@ -1,6 +1,6 @@
 """Estimates of many flows on fat-trees beside all of them by packets, and what both cost.
 
-    python checks/estimate/large.py > checks/estimate/LARGE.md        # some twenty minutes of one core
+    python checks/properties/estimate/large.py > checks/properties/estimate/LARGE.md   # twenty minutes of one core
 
 The first row's estimate has all flows of the run, the second's the first of them alone, as where a run has more than
 `midpath estimate` takes.
@@ -77,8 +77,8 @@ def lines(row: Row) -> Iterator[str]:
 def main() -> None:
     """The command."""
     print("# Estimates of many flows beside packets\n")
-    print(f"Midpath {__version__}, by `python checks/estimate/large.py`: {SCHEME} on fat-trees, Hadoop's sizes,")
-    print("load 40 %; CPU of this process, on a machine that did other things, too.\n")
+    print(f"Midpath {__version__}, by `python checks/properties/estimate/large.py`: {SCHEME} on fat-trees,")
+    print("Hadoop's sizes, load 40 %; CPU of this process, on a machine that did other things, too.\n")
     of = ["network", "flows", "estimate of the first", "by packets", "figure", "packets"]
     print(scenes.head([*of, "estimate", "band", "off", "inside", "CPU, estimate", "CPU, packets"]))
     for row in ROWS:

@@ -1,7 +1,7 @@
 """How far estimates are from whole packet runs, on random scenarios.
 
-    python checks/estimate/measure.py KEEP 1-80 900001-900200 --fit        # writes errors.json
-    python checks/estimate/measure.py KEEP 1000001-1000200                 # prints RESULTS.md
+    python checks/properties/estimate/measure.py KEEP 1-80 900001-900200 --fit        # writes errors.json
+    python checks/properties/estimate/measure.py KEEP 1000001-1000200                 # prints RESULTS.md
 
 Flows' times are kept in the folder KEEP, a file for each scenario: what is there is not run again, so that another rule
 can be tried on the same runs. Pilots have an eighth and a quarter of the whole run's flows.
@@ -36,7 +36,7 @@ from midpath.run import run
 sys.path.append(str(Path(__file__).parents[1]))
 import scenes
 
-ERRORS = Path(__file__).parents[2] / "python/midpath/estimate/errors.json"
+ERRORS = Path(__file__).parents[3] / "python/midpath/estimate/errors.json"
 WIDE = "the band is too wide"
 # Why a figure is refused, as the command begins to say it, and as the page does.
 REASONS = {"flows do not end": "endless", "slower": "beyond the pilot", WIDE: "too wide"}
@@ -131,9 +131,9 @@ def page(every: Sequence[Found], numbers: Sequence[int]) -> Iterator[str]:
     by = bands.measured()
     yield "# Estimates beside packet runs that no band had seen\n"
     yield f"Midpath {__version__}, scenarios {min(numbers)} to {max(numbers)}, written by"
-    yield "`python checks/estimate/measure.py`. Fixed before the first run: of what is answered (a band above"
-    yield f"{WIDEST:.0%} is refused) 90 % lies in its 95 % band; 70 % of figures are answered; half of those bands"
-    yield "are at most 20 % wide.\n"
+    yield "`python checks/properties/estimate/measure.py`. Fixed before the first run: of what is answered"
+    yield f"(a band above {WIDEST:.0%} is refused) 90 % lies in its 95 % band; 70 % of figures are answered; half"
+    yield "of those bands are at most 20 % wide.\n"
     yield "Packets ran an eighth and a quarter of the flows. The last columns say why figures are refused.\n"
     yield scenes.head(["scheme", "figure", "scenarios", "answered", "in the band", "median width", *REASONS.values()])
     for figure in FIGURES:

@@ -1,8 +1,8 @@
 """What each of our additions to FCP is worth: draws in which it acts, with it and without.
 
-    python checks/fcp/ablation.py --first 1 --scenarios 120 --keep FILE > checks/fcp/ABLATION.md
-    python checks/fcp/ablation.py --optimum > checks/fcp/RESULTS.md      # the networks of test_fcp_optimum.py
-    python checks/fcp/ablation.py --first 1 --scenarios 1 --show         # draws, with their texts
+    python checks/properties/fcp/ablation.py --first 1 --scenarios 120 --keep FILE > checks/properties/fcp/ABLATION.md
+    python checks/properties/fcp/ablation.py --optimum > checks/properties/fcp/RESULTS.md  # test_fcp_optimum.py's
+    python checks/properties/fcp/ablation.py --first 1 --scenarios 1 --show         # draws, with their texts
 
 A draw follows from its family and number alone. Flows have sizes, 30 s are the end. Families:
 
@@ -253,7 +253,7 @@ def page(asked: argparse.Namespace) -> Iterator[str]:
 
 def optimum(count: int | None) -> Iterator[str]:
     """RESULTS.md: the random networks of test_fcp_optimum.py. About a minute for each row on two cores."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "python"))
     networks = importlib.import_module("test_fcp_optimum")
     count = count or networks.NETWORKS
     seeds = [seed for seed in range(3 * count) if networks.unambiguous(seed)][:count]
@@ -265,9 +265,10 @@ def optimum(count: int | None) -> Iterator[str]:
         '`text = "paper"`, but `header_rtt = "price-age"`': 'text = "paper"\nheader_rtt = "price-age"',
     }
     yield "# FCP on random networks, with and without what we add\n"
-    yield f"Midpath {__version__}, written by `python checks/fcp/ablation.py --optimum`: {len(seeds)} networks, a"
-    yield "minute each, goodput of the second half against SciPy's weighted proportional-fair optimum. *Close*: no flow"
-    yield "further than 3 % from it. *Deep*: a queue of more than five packets on average.\n"
+    yield f"Midpath {__version__}, written by `python checks/properties/fcp/ablation.py --optimum`: {len(seeds)}"
+    yield "networks, a minute each, goodput of the second half against SciPy's weighted proportional-fair"
+    yield "optimum. *Close*: no"
+    yield "flow further than 3 % from it. *Deep*: a queue of more than five packets on average.\n"
     yield scenes.head(["FCP", "close", "furthest", "deep"])
     with ProcessPoolExecutor(max_workers=2) as pool:
         for name, parameters in variants.items():

@@ -1,7 +1,7 @@
 """FCP at the edges: random dumbbells with 2 to 1,000 flows, outages and cheats, held to properties fixed before.
 
-    python checks/fcp/edges.py --first 1 --scenarios 200 > checks/fcp/EDGES.md
-    python checks/fcp/edges.py --classes starts --first 17 --scenarios 1 --show   # one again, with its text
+    python checks/properties/fcp/edges.py --first 1 --scenarios 200 > checks/properties/fcp/EDGES.md
+    python checks/properties/fcp/edges.py --classes starts --first 17 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its class and number alone. Every bound below was fixed before the first mend.
 

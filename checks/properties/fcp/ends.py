@@ -1,7 +1,7 @@
 """FCP: how soon the others have what a flow leaves, by how it ends (section 4.1: "preloads -1 when it is terminating").
 
-    python checks/fcp/ends.py --first 1001 --scenarios 100 > checks/fcp/ENDS.md
-    python checks/fcp/ends.py --first 1001 --scenarios 1 --show   # one again, with its text
+    python checks/properties/fcp/ends.py --first 1001 --scenarios 100 > checks/properties/fcp/ENDS.md
+    python checks/properties/fcp/ends.py --first 1001 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone. Flows share a core; one ends while the others go on: by `stop`, and in a
 second run by a `size` that is what it had delivered then. Two families in turn:

@@ -1,7 +1,7 @@
 """Groups of one host (FCP, section 4.2): what a group's flows get beside another group, and alone with the same budget.
 
-    python checks/fcp/groups.py --first 1001 --scenarios 100 > checks/fcp/GROUPS.md
-    python checks/fcp/groups.py --first 1001 --scenarios 1 --show   # one again, with its text
+    python checks/properties/fcp/groups.py --first 1001 --scenarios 100 > checks/properties/fcp/GROUPS.md
+    python checks/properties/fcp/groups.py --first 1001 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone. All 25 pairs of policies take turns: group `a` has one, group `b` the other.
 Their flows share the host's budget and no link but the host's own, so `a` is to notice nothing of `b` but its part of

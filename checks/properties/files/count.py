@@ -1,6 +1,6 @@
 """Counts what is in files of networks and traffic, by libraries or regular expressions and never by Midpath's readers.
 
-    python checks/files/count.py FOLDER
+    python checks/properties/files/count.py FOLDER
 
 Writes the column `counts` of files.csv again, for those files that are there as FOLDER/SOURCE/PATH. It wants NetworkX
 and PyYAML. A link is a link both ways: two directions are one, parallel links are several.

@@ -1,6 +1,6 @@
 """Holds what Midpath reads of public files against counts that its readers have no part in.
 
-    python checks/files/run.py FOLDER [READER]     writes checks/files/RESULTS.md
+    python checks/properties/files/run.py FOLDER [READER]     writes checks/properties/files/RESULTS.md
 
 FOLDER has the files of files.csv, as FOLDER/SOURCE/PATH. None of them is part of this project; what is absent is
 skipped and named. READER is the program `count_files`, which is built unless it is given.
@@ -14,13 +14,14 @@ from pathlib import Path
 
 from count import KINDS, TABLE, said
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = Path(__file__).with_name("RESULTS.md")
 BUILD = ["cargo", "run", "--quiet", "--package", "midpath-sim", "--example", "count_files", "--"]
 HEAD = """# Public files, counted and read
 
-`python checks/files/run.py FOLDER` writes this page. Each file was counted by `count.py`, which has its own ways
-(NetworkX, PyYAML, XML, regular expressions), and read by Midpath, which was not told the format. The page has nothing
+`python checks/properties/files/run.py FOLDER` writes this page. Each file was counted by `count.py`, which has its own
+ways (NetworkX, PyYAML, XML, regular expressions), and read by Midpath, which was not told the format.
+The page has nothing
 but counts of a file.
 
 | total of | is |

@@ -1,7 +1,7 @@
 """What each of our additions to INRPP earns: random scenarios with it and without it.
 
-    python checks/inrpp/ablation.py --scenarios 600 --keep runs.jsonl > checks/inrpp/ABLATION.md
-    python checks/inrpp/ablation.py --first 17 --scenarios 1 --show   # one again, with its text
+    python checks/properties/inrpp/ablation.py --scenarios 600 --keep runs.jsonl > checks/properties/inrpp/ABLATION.md
+    python checks/properties/inrpp/ablation.py --first 17 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone, and its number says its class. All flows have a size.
 

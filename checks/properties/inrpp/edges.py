@@ -1,7 +1,7 @@
 """INRPP at its edges: random scenarios, held to bounds that were fixed before the first run.
 
-    python checks/inrpp/edges.py --scenarios 300 > checks/inrpp/EDGES.md
-    python checks/inrpp/edges.py --first 17 --scenarios 1 --show   # one again, with its text
+    python checks/properties/inrpp/edges.py --scenarios 300 > checks/properties/inrpp/EDGES.md
+    python checks/properties/inrpp/edges.py --first 17 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone, and its number says its class:
 

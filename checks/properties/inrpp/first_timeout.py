@@ -1,8 +1,8 @@
 """INRPP's first timeout, far shorter or far longer than the round trip: random paths and fabrics, held to bounds that
 were fixed before the first run.
 
-    python checks/inrpp/first_timeout.py --scenarios 200 > checks/inrpp/FIRST_TIMEOUT.md
-    python checks/inrpp/first_timeout.py --first 17 --scenarios 1 --show   # one again, with its text
+    python checks/properties/inrpp/first_timeout.py --scenarios 200 > checks/properties/inrpp/FIRST_TIMEOUT.md
+    python checks/properties/inrpp/first_timeout.py --first 17 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone, and its number says its class:
 

@@ -1,8 +1,8 @@
 """Senders that ignore feedback (§V-C) beside honest ones, and ports that bound what they take: random scenarios, held
 to bounds that were fixed before the first run.
 
-    python checks/inrpp/non_cooperative.py --scenarios 100 > checks/inrpp/NON_COOPERATIVE.md
-    python checks/inrpp/non_cooperative.py --first 17 --scenarios 1 --show   # one again, with its text
+    python checks/properties/inrpp/non_cooperative.py --scenarios 100 > checks/properties/inrpp/NON_COOPERATIVE.md
+    python checks/properties/inrpp/non_cooperative.py --first 17 --scenarios 1 --show   # one again, with its text
 
 A scenario follows from its number alone, and its number says its class:
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Runs every malformed scenario in a process of its own, under 8 GB and 60 s, and judges what came of it.
 
-    python checks/malformed/run.py [WORD]
+    python checks/properties/malformed/run.py [WORD]
 
 With WORD, only the cases whose section or name has it.
 """

@@ -1,6 +1,6 @@
 """What each of our additions to MIRCC is worth: random scenarios with and without it, and the paper's text.
 
-    python checks/mircc/ablation.py [--first N] [--scenarios N] > checks/mircc/RESULTS.md
+    python checks/properties/mircc/ablation.py [--first N] [--scenarios N] > checks/properties/mircc/RESULTS.md
 
 A number draws one scenario of each family. Flows are objects that end; FCT is the time to the end, or to the
 scenario's.

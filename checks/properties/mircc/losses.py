@@ -1,7 +1,7 @@
 """Loss of Interests, of Data and of both: how much longer a fetch takes.
 
-    python checks/mircc/losses.py [--first N] [--scenarios N] [--set 'repair = "timeout"'] > checks/mircc/LOSSES.md
-    python checks/mircc/losses.py --first 17 --scenarios 1 --show
+    python checks/properties/mircc/losses.py [--first N] [--scenarios N] [--set 'repair = "timeout"']
+    python checks/properties/mircc/losses.py --first 17 --scenarios 1 --show
 
 A number draws one path or two (of 2 to 50 Mbps and a round trip of 2 to 200 ms each), one flow or two, a share of 0.1
 to 5 % that the paths' links lose of Interests, of Data or of each, and sizes that take 10 to 100 of the longest round

@@ -1,7 +1,7 @@
 """MIRCC at its defaults on random multipath networks, and near producers that join a far one: what is dropped.
 
-    python checks/mircc/networks.py [--first N] [--scenarios N] > checks/mircc/NETWORKS.md
-    python checks/mircc/networks.py --first 17 --scenarios 1 --show
+    python checks/properties/mircc/networks.py [--first N] [--scenarios N] > checks/properties/mircc/NETWORKS.md
+    python checks/properties/mircc/networks.py --first 17 --scenarios 1 --show
 
 A number draws one scenario of each family. Each runs for 12 s.
 

@@ -1,6 +1,6 @@
 """What MIRCC is to keep, each property on numbers that nothing was tried on: writes PROPERTIES.md.
 
-    python checks/mircc/properties.py [--first N] [--jobs N] [--keep FILE] > checks/mircc/PROPERTIES.md
+    python checks/properties/mircc/properties.py [--first N] [--jobs N] [--keep FILE]
 
 The bounds were fixed before the first run:
 
@@ -158,7 +158,7 @@ def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
 
     yield "# What MIRCC is to keep\n"
     yield f"Midpath {midpath.__version__}, numbers from {first} on, written by"
-    yield f"`python checks/mircc/properties.py --first {first}`, whose head says what a number is, and the bounds.\n"
+    yield f"`python checks/properties/mircc/properties.py --first {first}`, whose head says what they are.\n"
     yield scenes.head(["property", "bound", "found", "holds"])
     apart, lost = of("spread"), of("losses")
     missed = {n: spread.failures(one) for n, one in apart.items()}  # type: ignore[arg-type]
@@ -188,7 +188,7 @@ def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
     ])  # fmt: skip
     gone = sum(j.dropped > 0 for j in came)
     yield scenes.row(["joins: dropped", "no Data", f"in {gone} of {len(came)}", said(gone == 0)])
-    limits = "../../docs/schemes/mircc.md#limits"
+    limits = "../../../docs/schemes/mircc.md#limits"
     yield f"\nWhy: Data that come later than they are due, or sooner, find the queue full ([limits]({limits})); an"
     yield "object's first Interest has no round trip to go by. By the text the secondary class falls at once and rises"
     yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`."

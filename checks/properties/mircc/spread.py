@@ -1,7 +1,7 @@
 """Unlike round trips over one bottleneck or two: random scenarios for the Interest shaper, without any fault.
 
-    python checks/mircc/spread.py [--first N] [--scenarios N] [--set 'outstanding = "booked"'] > checks/mircc/SPREAD.md
-    python checks/mircc/spread.py --first 17 --scenarios 1 --show
+    python checks/properties/mircc/spread.py [--first N] [--scenarios N] [--set 'outstanding = "booked"']
+    python checks/properties/mircc/spread.py --first 17 --scenarios 1 --show
 
 A number draws a core of 2 to 200 Mbps, in one half a second one behind it (0.5 to 2 times as fast), one to three flows
 that are there from the start, one to eight that join between 0.5 and 3 s, and a round trip for each: 0.2 to 300 ms,

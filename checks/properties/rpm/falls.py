@@ -1,6 +1,6 @@
 """RPM where a link's rate falls and rises: are signals of a queue told after the queue has gone?
 
-    python checks/rpm/falls.py [--scenarios 60] [--first 1] > checks/rpm/FALLS.md
+    python checks/properties/rpm/falls.py [--scenarios 60] [--first 1] > checks/properties/rpm/FALLS.md
 
 Two families. *Steps*: a core alternates between two rates, one to five times up to ten times apart; one to twelve flows
 of one round trip. *Chain*: of three links in a row one or two fall and rise at drawn times, and flows' round trips

@@ -9,7 +9,7 @@ Bound with `expire_max_bw`, fixed before the first run: from 3 s after the fall 
 
 *Beside CUBIC* has no bound: what share of a link BBR gets with it and without, in buffers of 1 to 20 products.
 
-    python checks/transients/falls.py --first 1 --scenarios 100 > checks/transients/FALLS.md
+    python checks/properties/transients/falls.py --first 1 --scenarios 100 > checks/properties/transients/FALLS.md
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Bounds, fixed before the first run: what all flows deliver, three seeds together
 the geometric mean of their completion times is at most 1.02 of that with `loss_detection = "rfc6675"`, over all draws,
 by its 95 % interval.
 
-    python checks/transients/reordered.py --first 1 --scenarios 100 > checks/transients/REORDERED.md
+    python checks/properties/transients/reordered.py --first 1 --scenarios 100
 """
 
 from __future__ import annotations

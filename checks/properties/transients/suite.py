@@ -1,7 +1,7 @@
 """Transients: random scenarios with every scheme at equal memory, held to bounds fixed before the first run.
 
-    python checks/transients/suite.py > checks/transients/RESULTS.md
-    python checks/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show   # one, with its text
+    python checks/properties/transients/suite.py > checks/properties/transients/RESULTS.md
+    python checks/properties/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show
 
 There are four classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
 (crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. In `racks`

@@ -1,8 +1,8 @@
 """Unmodified curls over the same emulated lines: kernel TCP end to end, and through the gateway.
 
     cargo build --release -p midpathd -p midpath-lab
-    python checks/overlay/compare/compare.py run RUNS.jsonl --repeats 6    # as root; 40 s a run
-    python checks/overlay/compare/compare.py table RUNS.jsonl > RESULTS.md
+    python checks/lab/overlay/compare/compare.py run RUNS.jsonl --repeats 6    # as root; 40 s a run
+    python checks/lab/overlay/compare/compare.py table RUNS.jsonl > RESULTS.md
 
 Runs that are in the file are not made again. plan.py says what is measured, and what counts as winning.
 """

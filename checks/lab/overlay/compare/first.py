@@ -1,4 +1,4 @@
-"""Round trips until the first byte has come, on idle lines: `python checks/overlay/compare/first.py`, as root.
+"""Round trips until the first byte has come, on idle lines: `python checks/lab/overlay/compare/first.py`, as root.
 
 A server at c, 30 ms from a each way, is asked for one byte: four times, ten seconds apart, and four times, half a
 second apart.

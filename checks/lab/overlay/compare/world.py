@@ -13,7 +13,7 @@ from plan import QUEUE_SECONDS, Line, Scene
 
 from midpath.lab.spaces import Space, pair
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 # The lines keep time for all others; nodes for connections.
 LINES, NODES, CLIENTS = (("chrt", "-f", str(priority)) for priority in (20, 15, 10))
 
