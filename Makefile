@@ -55,7 +55,7 @@ nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
 
-mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: checks/mutants/RESULTS.md
+mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: checks/properties/mutants/RESULTS.md
 	$(BIN)/python scripts/mutants.py --sample
 
 bench: setup ## measure the simulator's speed on this machine

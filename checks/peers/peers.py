@@ -121,11 +121,11 @@ def _ns3(build: Path, where: Mapping[str, str], name: str, variable: str, thread
         about = f" {commit(root)}" if (root / ".git").is_dir() else ""
     version = said(["sh", str(NS3), "version"], environment)
     if not version:
-        raise MissingError("not installed: checks/ns3/run.sh says how")
+        raise MissingError("not installed: checks/peers/ns3/run.sh says how")
     said(["sh", str(NS3), "fattree_d", "--help"], environment)
     program = Path(environment["BUILD"]) / version.removeprefix("ns-") / "fattree_d"
     if not program.is_file():
-        raise MissingError("checks/ns3/fattree_d.cc does not compile")
+        raise MissingError("checks/peers/ns3/fattree_d.cc does not compile")
     command = [str(program), "--list={folder}/flows.txt", "--k={k}", "--mark={mark}", "--bytes={limit}"]
     command += ["--out={out}", *([f"--threads={threads}"] if threads else [])]
     return Peer(name, version + about, tuple(command), environment, SMALL)

@@ -32,13 +32,13 @@ from midpath.run import as_scenario
 from midpath.sweep import facets, plan
 from midpath.sweep.failures import _require_before_the_end
 
-sys.path.insert(0, str(ROOT / "checks" / "malformed"))
+sys.path.insert(0, str(ROOT / "checks/properties" / "malformed"))
 import cases
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario with the cause and with the cure, as parts of `checks/malformed/cases.py`; files that both name."""
+    """A scenario with the cause and with the cure, as parts of `cases.py` of checks; files that both name."""
 
     cause: Mapping[str, Any]
     cure: Mapping[str, Any]

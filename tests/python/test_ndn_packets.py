@@ -152,7 +152,7 @@ def test_bytes_that_are_no_packet_get_an_error() -> None:
 
 
 def test_what_the_parsers_disagree_on_has_a_clause_of_the_specification() -> None:
-    agree = script.load(ROOT / "checks" / "ndn" / "agree.py")
+    agree = script.load(ROOT / "checks/peers" / "ndn" / "agree.py")
     program = [str(built("examples/ndn_packets"))]
     assert agree.kept(program, 300) == (0, 0), "refused, or changed on their way"
     classes, (both, neither) = agree.disagreements(program, 1500)

@@ -9,7 +9,7 @@ import pytest
 import script
 from conftest import ROOT
 
-nodes = script.load(ROOT / "checks" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
 
 
 @pytest.mark.skipif(not nodes.may_have_namespaces(), reason="needs network namespaces and ip")
@@ -18,7 +18,7 @@ def test_bulk_comes_through_paths_of_less_than_1500_bytes_and_what_they_carry_is
         nodes.daemon()
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    check = ROOT / "checks" / "overlay" / "mtu.py"
+    check = ROOT / "checks/lab" / "overlay" / "mtu.py"
     command = ["unshare", "-Urn", sys.executable, str(check), "--quick", "cubic"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

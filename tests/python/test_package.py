@@ -88,7 +88,7 @@ def test_it_is_installed_run_upgraded_and_removed(packages):
     needed = ("dpkg", "unshare", "setpriv", "ip", "chroot")
     if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in needed):
         pytest.skip(f"needs root and {', '.join(needed)}")
-    live = ROOT / "checks" / "package" / "live.py"
+    live = ROOT / "checks/lab" / "package" / "live.py"
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command = [*alone, sys.executable, live, *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)

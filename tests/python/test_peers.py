@@ -34,7 +34,7 @@ def test_nothing_named_is_skipped_with_its_reason(run, tmp_path, monkeypatch):
     assert found == []
     assert skipped == [
         "htsim: HTSIM names no folder",
-        "ns-3: not installed: checks/ns3/run.sh says how",
+        "ns-3: not installed: checks/peers/ns3/run.sh says how",
         "UNISON: UNISON names no folder",
         "Parsimon: PARSIMON names no folder",
     ]

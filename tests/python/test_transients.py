@@ -1,4 +1,4 @@
-"""A sample of checks/transients: random scenarios at equal memory, held to the same bounds as all of them."""
+"""A sample of checks/properties/transients: held to the same bounds as all of them."""
 
 import re
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import pytest
 import midpath
 import script
 
-FOLDER = Path(__file__).parents[2] / "checks" / "transients"
+FOLDER = Path(__file__).parents[2] / "checks/properties" / "transients"
 # Schemes that keep all bounds in these scenarios; RESULTS.md says who does not, and where.
 SAMPLE = (
     ("changes", 1, ("newreno", "cubic", "dctcp", "xcp", "mircc")),

@@ -1,4 +1,4 @@
-//! Random conversations with Linux's TCP. `checks/kernel-tcp` has a thousand.
+//! Random conversations with Linux's TCP. `checks/peers/kernel-tcp` has a thousand.
 
 use std::process::{Command, ExitCode};
 

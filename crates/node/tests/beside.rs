@@ -1,4 +1,4 @@
-//! Real beside simulated, quickly: one seed at 20 Mbps. `checks/beside` has all of it.
+//! Real beside simulated, quickly: one seed at 20 Mbps. `checks/lab/beside` has all of it.
 
 #[path = "../examples/beside/busy.rs"]
 mod busy;

@@ -2,7 +2,7 @@
 //!
 //! `beside FILE [RATES [SEEDS [SCHEMES]]]` (by default `20,50,200 10 newreno,cubic,rcp,fcp,inrpp`)
 //! adds a line to FILE for each run that it does not have yet, and prints the table of all that it
-//! has. With no SEEDS (0) it only prints. `checks/beside/README.md` has the whole command.
+//! has. With no SEEDS (0) it only prints. `checks/lab/beside/README.md` has the whole command.
 
 mod busy;
 mod case;

@@ -1,0 +1,236 @@
+"""What each of our additions to MIRCC is worth: random scenarios with and without it, and the paper's text.
+
+    python checks/properties/mircc/ablation.py [--first N] [--scenarios N] > checks/properties/mircc/RESULTS.md
+
+A number draws one scenario of each family. Flows are objects that end; FCT is the time to the end, or to the
+scenario's.
+
+- **crowds**: 8 to 30 flows of 10 to 150 kB begin within 50 ms over one link of 2 to 50 Mbps; round trips of 2 to 100
+  ms.
+- **scarcity**: 15 to 40 flows of 8 to 40 kB, some the other way, over .5 to 2 Mbps: less than a Data in a round trip
+  for each.
+- **changes**: `midpath.papers.mircc.layered` with up to three paths for a flow; each moves two objects of 50 to 500
+  kB. A link between routers fails for .2 to 1 s, or has another rate from then on.
+- **corruption**: 5 to 15 flows of 20 to 200 kB over 5 to 50 Mbps; .1 to 3 % of what crosses the link one way, or
+  both, is lost.
+- **steady**: 30 to 80 flows of 10 to 200 kB come evenly, at 50 to 90 % of a link of 5 to 50 Mbps.
+
+Queues hold 40 packets. An addition *acted* where a flow's FCT is another without it. Of those scenarios the page has
+the mean of the log ratio of the mean FCT, and of the 99th percentile, without over with, and its 95 % interval, back
+in per cent. *Bounds* that are not kept, with and without: all flows end; no packet is dropped by a queue; at most 1.2
+Interests for each Data.
+
+Fixed before the first run: an addition goes if it acted in 100 scenarios or more, both intervals lie within 2 % of 1,
+and no bound is missed more often without it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import midpath
+from midpath.papers.mircc import layered
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
+
+QUEUE, MOST_ASKED, WITHIN, ENOUGH = 40, 1.2, 0.02, 100
+# By parameter: as it is without. Where the text is silent, what is simplest.
+WITHOUT = {
+    "residual": '"printed"', "secondary_count": '"printed"', "capacity": '"link"', "cap": "0.0", "floor": "0.0",
+    "secondary_floor": "0.0", "rtt": '"average"', "min_packets": "0.0", "sparse": "false", "drain": '"round-trip"',
+    "max_interval": '"60 s"', "outstanding": '"paced"', "spread": "false", "repair": '"timeout"', "probe": '"60 s"',
+    "passing": "100", "displaced": '"none"',
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scenario's text without the scheme's parameters."""
+
+    text: str
+    stop: float
+
+    def toml(self, parameters: str, seed: int) -> str:
+        """All of it."""
+        return "\n".join([
+            f'title = "ablation"\nscheme = "mircc"\nseed = {seed}\nstop = "{self.stop} s"',
+            f'[schemes.mircc]\n{parameters}\n[queue]\nlimit = "{QUEUE} packets"\n{self.text}',
+        ])  # fmt: skip
+
+
+def dumbbell(rng: random.Random, rate: float, flows: list[tuple[float, int, bool]], more: str, stop: float) -> Scene:
+    """Flows over one link: their starts, sizes, and whether they go the other way. Ten pairs of hosts."""
+    trips = [scenes.log_uniform(rng, 2, 100) for _ in range(10)]
+    ends = [("r0", "r1") if i % 2 else ("r1", "r0") for i in range(10)]
+    links = [scenes.link("r0", "r1", f"{rate:.4f} Mbps", "0.3 ms")]
+    for i, (trip, (p, c)) in enumerate(zip(trips, ends, strict=True)):
+        links += [
+            scenes.link(f"p{i}", p, "1 Gbps", f"{trip / 2 - 0.4:.4f} ms"),
+            scenes.link(f"c{i}", c, "1 Gbps", "0.1 ms"),
+        ]
+    text = [scenes.topology(links, [f"{end}{i}" for i in range(10) for end in "pc"]), more]
+    for start, size, back in flows:
+        i = 2 * rng.randrange(5) + back
+        text.append(scenes.flow(f"p{i}", f"c{i}", f"{start:.6f} s", size=f"{size} B"))
+    return Scene("\n".join(text), stop)
+
+
+def crowds(rng: random.Random) -> Scene:
+    """Many begin together."""
+    flows = [
+        (0.05 * rng.random(), round(scenes.log_uniform(rng, 10e3, 150e3)), False) for _ in range(rng.randint(8, 30))
+    ]
+    return dumbbell(rng, scenes.log_uniform(rng, 2, 50), flows, "", 20.0)
+
+
+def scarcity(rng: random.Random) -> Scene:
+    """Less than a packet for each in a round trip."""
+    flows = [
+        (2 * rng.random(), round(scenes.log_uniform(rng, 8e3, 40e3)), rng.random() < 0.3)
+        for _ in range(rng.randint(15, 40))
+    ]
+    return dumbbell(rng, scenes.log_uniform(rng, 0.5, 2), flows, "", 40.0)
+
+
+def changes(rng: random.Random) -> Scene:
+    """A network of several paths, of which a link fails or has another rate."""
+    found = layered.draw(rng.randrange(10**6, 10**9), 3)
+    links = [
+        scenes.link(a, b, f"{rate:.0f} bps", f"{1e6 * delay:.0f} us") for (a, b), (rate, delay) in found.links.items()
+    ]
+    links += [scenes.link(h, r, "1 Gbps", f"{1e6 * delay:.0f} us") for h, (r, delay) in found.hosts.items()]
+    (a, b), (rate, _) = rng.choice(list(found.links.items()))
+    at = rng.uniform(0.3, 2)
+    fault = scenes.down(a, b, f"{at:.3f} s", f"{at + rng.uniform(0.2, 1):.3f} s")
+    if rng.random() < 0.5:
+        fault = scenes.rate_step(a, b, f"{at:.3f} s", f"{rate * scenes.log_uniform(rng, 0.3, 3):.0f} bps")
+    flows = [
+        scenes.flow(p, c, f"{2 * rng.random():.3f} s", size=f"{scenes.log_uniform(rng, 50e3, 500e3):.0f} B")
+        for p, c in found.flows for _ in range(2)
+    ]  # fmt: skip
+    return Scene("\n".join([scenes.topology(links, found.hosts), *flows, fault]), 40.0)
+
+
+def corruption(rng: random.Random) -> Scene:
+    """A link that loses."""
+    flows = [(rng.random(), round(scenes.log_uniform(rng, 20e3, 200e3)), False) for _ in range(rng.randint(5, 15))]
+    share = scenes.log_uniform(rng, 1e-3, 3e-2)
+    ways = rng.choice(([("r0", "r1")], [("r1", "r0")], [("r0", "r1"), ("r1", "r0")]))
+    return dumbbell(
+        rng, scenes.log_uniform(rng, 5, 50), flows, "\n".join(scenes.loses(a, b, share) for a, b in ways), 20.0
+    )
+
+
+def steady(rng: random.Random) -> Scene:
+    """As much as a link carries well."""
+    rate, load, count = scenes.log_uniform(rng, 5, 50), rng.uniform(0.5, 0.9), rng.randint(30, 80)
+    sizes = [round(scenes.log_uniform(rng, 10e3, 200e3)) for _ in range(count)]
+    over = 8 * sum(sizes) / (load * rate * 1e6)
+    return dumbbell(rng, rate, [(over * rng.random(), size, False) for size in sizes], "", round(over + 20, 3))
+
+
+FAMILIES = {each.__name__: each for each in (crowds, scarcity, changes, corruption, steady)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """FCTs in s, flows that did not end, packets that queues dropped, and Interests for each Data."""
+
+    times: list[float]
+    unfinished: int
+    drops: int
+    asked: float
+
+    @property
+    def missed(self) -> int:
+        """Bounds that are not kept."""
+        return (self.unfinished > 0) + (self.drops > 0) + (self.asked > MOST_ASKED)
+
+
+def measure(family: str, number: int, parameters: str) -> Found:
+    """One run."""
+    scene = FAMILIES[family](random.Random(f"ablation {family} {number}"))
+    result = midpath.run(scene.toml(parameters, number))
+    flows = result.flows.to_pandas()
+    times = flows.fct_s.fillna(scene.stop - flows.start_s)
+    sent, again = float(flows.sent_packets.sum()), float(flows.retransmitted_packets.sum())
+    return Found(
+        times=[round(time, 9) for time in times],
+        unfinished=int(flows.fct_s.isna().sum()),
+        drops=int(result.ports["drops_queue"].to_numpy().sum()),
+        asked=sent / max(sent - again, 1.0),
+    )
+
+
+def change(logs: list[float]) -> tuple[float, float, float]:
+    """The mean of log ratios and its 95 % interval, in per cent."""
+    return tuple(100 * math.expm1(x) for x in scenes.interval(logs))  # type: ignore[return-value]
+
+
+def said(found: tuple[float, float, float]) -> str:
+    """In a cell."""
+    mean, low, high = found
+    return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
+
+
+def ratios(base: list[Found], without: list[Found], of: str) -> list[float]:
+    """Log ratios, of the mean or of the 99th percentile."""
+    take = np.mean if of == "mean" else lambda times: np.percentile(times, 99)
+    return [math.log(float(take(b.times)) / float(take(a.times))) for a, b in zip(base, without, strict=True)]
+
+
+def compared(name: str, base: list[Found], without: list[Found]) -> str:
+    """A row."""
+    acted = [(a, b) for a, b in zip(base, without, strict=True) if a.times != b.times]
+    if not acted:
+        return scenes.row([f"`{name}`", f"0 of {len(base)}", "–", "–", "–", "never acted"])
+    with_it, without_it = map(list, zip(*acted, strict=True))
+    mean, tail = (change(ratios(with_it, without_it, of)) for of in ("mean", "tail"))
+    small = all(abs(x) <= 100 * WITHIN for each in (mean, tail) for x in each)
+    missed = [sum(one.missed for one in each) for each in (with_it, without_it)]
+    goes = small and missed[1] <= missed[0] and len(acted) >= ENOUGH
+    verdict = "goes" if goes else "stays" if len(acted) >= ENOUGH else "acted too rarely"
+    return scenes.row([
+        f"`{name}`", f"{len(acted)} of {len(base)}", said(mean), said(tail), f"{missed[0]}, {missed[1]}", verdict,
+    ])  # fmt: skip
+
+
+def page(options: Namespace) -> Iterator[str]:
+    """RESULTS.md."""
+    numbers = scenes.numbers_of(options)
+    draws = [(family, number) for family in FAMILIES for number in numbers]
+    variants = {name: f"{name} = {value}" for name, value in WITHOUT.items()}
+    variants['text = "paper"'] = 'text = "paper"'
+    yield "# MIRCC with and without each of our additions\n"
+    yield f"{scenes.written(numbers, 'mircc/ablation.py')}"
+    yield "What a scenario is and when an addition goes stands at its head."
+    yield "Each row is without that one alone.\n"
+    yield scenes.head(["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"])
+
+    def runs(parameters: str) -> list[Found]:
+        keys = [(family, number, parameters) for family, number in draws]
+        return list(scenes.runs(keys, measure, Found, options.jobs, 8, None))
+
+    base = runs("")
+    for name, parameters in variants.items():
+        yield compared(name, base, runs(parameters))
+
+
+def show(number: int, parameters: str) -> Iterator[str]:
+    """Scenarios' texts, and what they come to."""
+    for family, make in FAMILIES.items():
+        yield make(random.Random(f"ablation {family} {number}")).toml(parameters, number)
+        yield f"# {measure(family, number, parameters)}"
+
+
+if __name__ == "__main__":
+    scenes.print_page(__doc__, show, page)
