@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use midpath_core::packet::Header;
 use midpath_core::spec::SpecError;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{
-    bbr, bolt, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, transport, udp, xcp,
-};
+use crate::{bbr, bolt, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -23,6 +21,27 @@ pub const CONSTANT_RATE: &str = "udp";
 /// crate. It changes when a crate that kept to it has to change; `docs/add-a-scheme.md` describes it.
 pub const CONTRACT: u32 = 2;
 
+/// The folders of this crate that have schemes. A new one is a line here, and its module in `lib.rs`.
+const FOLDERS: [fn() -> Catalogue; 17] = [
+    bbr::schemes,
+    bolt::schemes,
+    dcqcn::schemes,
+    fcp::schemes,
+    hpcc::schemes,
+    inrpp::schemes,
+    mircc::schemes,
+    mptcp::schemes,
+    ndn::schemes,
+    powertcp::schemes,
+    rcp::schemes,
+    rpm::schemes,
+    swift::schemes,
+    tcp::schemes,
+    timely::schemes,
+    udp::schemes,
+    xcp::schemes,
+];
+
 /// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
 type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 
@@ -31,10 +50,8 @@ type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
 pub struct Catalogue {
     builders: BTreeMap<String, Builder>,
     descriptions: BTreeMap<String, Description>,
-    /// The parameters that each scheme reads, where its table of them is known.
-    keys: BTreeMap<String, Vec<String>>,
-    /// Those that it shares with others and does not read.
-    unread: BTreeMap<String, &'static [&'static str]>,
+    /// The parameters of each scheme with their defaults, where its table of them is known.
+    defaults: BTreeMap<String, Map<String, Value>>,
     /// Tags of packet headers from outside, and whose they are.
     headers: BTreeMap<u8, &'static str>,
     #[cfg(feature = "schema")]
@@ -47,66 +64,13 @@ impl Catalogue {
         Catalogue::default()
     }
 
-    /// The schemes of this crate. A new one is two lines here: what builds it, and what it says of
-    /// itself.
+    /// The schemes of this crate: of each folder, what an outside crate would bring.
     pub fn standard() -> Catalogue {
-        Catalogue::empty()
-            .with_params::<tcp::NewRenoParams>("newreno", transport::build)
-            .described("newreno", tcp::describe::newreno())
-            .with_params::<tcp::CubicParams>("cubic", transport::build)
-            .described("cubic", tcp::describe::cubic())
-            .with_params::<tcp::DctcpParams>("dctcp", transport::build)
-            .described("dctcp", tcp::describe::dctcp())
-            .with_params::<tcp::PragueParams>("prague", transport::build)
-            .described("prague", tcp::describe::prague())
-            .without("prague", tcp::PRAGUE_UNREAD)
-            .with_params::<tcp::FixedWindowParams>("fixed-window", transport::build)
-            .described("fixed-window", tcp::describe::fixed_window())
-            .without("fixed-window", tcp::FIXED_WINDOW_UNREAD)
-            .with_params::<bbr::BbrParams>("bbr", transport::build)
-            .described("bbr", bbr::describe())
-            .without("bbr", bbr::UNREAD)
-            .with_texts::<fcp::FcpParams>("fcp", fcp::build)
-            .described("fcp", fcp::describe())
-            .without("fcp", fcp::params::UNREAD)
-            .with_params::<hpcc::HpccParams>("hpcc", transport::build)
-            .described("hpcc", hpcc::describe())
-            .without("hpcc", hpcc::UNREAD)
-            .with_params::<powertcp::PowerTcpParams>("powertcp", transport::build)
-            .described("powertcp", powertcp::describe())
-            .without("powertcp", powertcp::UNREAD)
-            .with_params::<timely::TimelyParams>("timely", transport::build)
-            .described("timely", timely::describe())
-            .without("timely", timely::UNREAD)
-            .with_params::<swift::SwiftParams>("swift", transport::build)
-            .described("swift", swift::describe())
-            .without("swift", swift::UNREAD)
-            .with_params::<dcqcn::DcqcnParams>("dcqcn", transport::build)
-            .described("dcqcn", dcqcn::describe())
-            .without("dcqcn", dcqcn::UNREAD)
-            .with_params::<bolt::BoltParams>("bolt", transport::build)
-            .described("bolt", bolt::describe())
-            .without("bolt", bolt::UNREAD)
-            .with_params::<rcp::RcpParams>("rcp", transport::build)
-            .described("rcp", rcp::describe())
-            .without("rcp", rcp::UNREAD)
-            .with_texts::<rpm::RpmParams>("rpm", rpm::build)
-            .described("rpm", rpm::describe())
-            .with_texts::<inrpp::Params>("inrpp", inrpp::build)
-            .described("inrpp", inrpp::describe())
-            .with_params::<inrpp::attack::AttackParams>("inrpp-attack", inrpp::attack::build)
-            .described("inrpp-attack", inrpp::describe_attack())
-            .with_texts::<mircc::MirccParams>("mircc", mircc::build)
-            .described("mircc", mircc::describe())
-            .with_params::<ndn::NdnParams>("ndn", ndn::build)
-            .described("ndn", ndn::describe())
-            .with_params::<mptcp::MptcpParams>("mptcp", mptcp::build)
-            .described("mptcp", mptcp::describe())
-            .with_params::<xcp::XcpParams>("xcp", transport::build)
-            .described("xcp", xcp::describe())
-            .without("xcp", xcp::UNREAD)
-            .with_params::<udp::UdpParams>("udp", udp::build)
-            .described("udp", udp::describe())
+        let mut all = Catalogue::empty();
+        for schemes in FOLDERS {
+            all.extend(schemes());
+        }
+        all
     }
 
     /// Adds a scheme, or replaces the one of that name.
@@ -140,7 +104,7 @@ impl Catalogue {
     ) -> Catalogue {
         #[cfg(feature = "schema")]
         self.schemas.insert(name.to_owned(), schemars::schema_for!(P));
-        self.keys.insert(name.to_owned(), params::keys::<P>());
+        self.defaults.insert(name.to_owned(), params::defaults::<P>());
         self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, read(value)?)));
         self
     }
@@ -159,26 +123,21 @@ impl Catalogue {
         self
     }
 
-    /// Says which parameters of those that it shares with others a scheme does not read: they are refused.
-    #[must_use]
-    pub fn without(mut self, name: &'static str, unread: &'static [&'static str]) -> Catalogue {
-        self.unread.insert(name.to_owned(), unread);
-        if let Some(keys) = self.keys.get_mut(name) {
-            keys.retain(|key| !unread.contains(&key.as_str()));
-        }
-        #[cfg(feature = "schema")]
-        if let Some(properties) =
-            self.schemas.get_mut(name).and_then(|s| s.get_mut("properties")).and_then(Value::as_object_mut)
-        {
-            properties.retain(|key, _| !unread.contains(&key.as_str()));
-        }
-        self
+    /// Whether a scheme refuses a parameter of its table, because it has that in hand itself.
+    fn unread(&self, name: &str, key: &str) -> bool {
+        self.description(name).is_some_and(|own| own.unread.contains(&key))
+    }
+
+    /// The parameters that a scheme reads, with their defaults, if its table of them is known.
+    pub fn parameters(&self, name: &str) -> impl Iterator<Item = (&str, &Value)> {
+        let all = self.defaults.get(name).into_iter().flatten().map(|(key, value)| (key.as_str(), value));
+        all.filter(move |(key, _)| !self.unread(name, key))
     }
 
     /// The first parameter of a table that the scheme does not read, with who does.
     fn refused(&self, name: &str, params: &Value) -> Option<SpecError> {
-        let key = self.unread.get(name)?.iter().find(|key| params.get(key).is_some())?;
-        let readers = self.keys.iter().filter(|(_, keys)| keys.iter().any(|k| k == key)).map(|(name, _)| name.as_str());
+        let key = self.description(name)?.unread.iter().find(|key| params.get(key).is_some())?;
+        let readers = self.names().filter(|name| self.parameters(name).any(|(own, _)| own == *key));
         let readers: Vec<&str> = readers.collect();
         Some(SpecError::new(*key, format!("has no effect on `{name}`: leave it out. {} read it", readers.join(", "))))
     }
@@ -201,14 +160,17 @@ impl Catalogue {
                 return Err(format!("{taken} and {header} have the same tag {tag}: give one another, 64 to 127"));
             }
         }
+        self.extend(other);
+        Ok(self)
+    }
+
+    fn extend(&mut self, other: Catalogue) {
         self.builders.extend(other.builders);
         self.descriptions.extend(other.descriptions);
-        self.keys.extend(other.keys);
-        self.unread.extend(other.unread);
+        self.defaults.extend(other.defaults);
         self.headers.extend(other.headers);
         #[cfg(feature = "schema")]
         self.schemas.extend(other.schemas);
-        Ok(self)
     }
 
     /// Whether flows of a scheme read a key of theirs, such as `weight`: else what an error says. A scheme that says
@@ -250,10 +212,14 @@ impl Catalogue {
         self.builders.keys().map(String::as_str)
     }
 
-    /// The JSON Schema of a scheme's parameters, if it was added with [`Catalogue::with_params`].
+    /// The JSON Schema of the parameters that a scheme reads, if it was added with [`Catalogue::with_params`].
     #[cfg(feature = "schema")]
-    pub fn schema(&self, name: &str) -> Option<&schemars::Schema> {
-        self.schemas.get(name)
+    pub fn schema(&self, name: &str) -> Option<schemars::Schema> {
+        let mut schema = self.schemas.get(name)?.clone();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|key, _| !self.unread(name, key));
+        }
+        Some(schema)
     }
 }
 
@@ -265,33 +231,6 @@ mod tests {
     #[test]
     fn the_standard_schemes_build_with_their_defaults() {
         let catalogue = Catalogue::standard();
-        assert_eq!(
-            catalogue.names().collect::<Vec<_>>(),
-            [
-                "bbr",
-                "bolt",
-                "cubic",
-                "dcqcn",
-                "dctcp",
-                "fcp",
-                "fixed-window",
-                "hpcc",
-                "inrpp",
-                "inrpp-attack",
-                "mircc",
-                "mptcp",
-                "ndn",
-                "newreno",
-                "powertcp",
-                "prague",
-                "rcp",
-                "rpm",
-                "swift",
-                "timely",
-                "udp",
-                "xcp"
-            ]
-        );
         for name in catalogue.names() {
             for params in [json!(null), json!({})] {
                 assert_eq!(catalogue.build(name, &params).map(|s| s.name().to_owned()), Ok(name.to_owned()));
@@ -336,7 +275,7 @@ mod tests {
     #[test]
     fn catalogues_are_joined_unless_names_or_tags_are_the_same() {
         let outside = |name| {
-            Catalogue::empty().with(name, |_| Err(SpecError::new("", "built"))).described(name, tcp::describe::cubic())
+            Catalogue::empty().with(name, |_| Err(SpecError::new("", "built"))).described(name, Description::default())
         };
         let both = Catalogue::standard().joined(outside("mine").with_header::<Tagged<64>>()).expect("a new name");
         assert!(both.contains("mine") && both.contains("cubic") && both.description("mine").is_some());
@@ -400,82 +339,53 @@ mod tests {
         assert!(catalogue.contains("mine") && catalogue.build("mine", &json!({})).is_ok());
     }
 
+    /// On its own page, else on TCP's: what it shares with TCP stands there.
     #[test]
     fn every_parameter_is_documented_with_its_default() {
-        let page = include_str!("../../../docs/schemes/tcp.md");
-        documented(page, &tcp::CubicParams::default(), &[]);
-        documented(page, &tcp::DctcpParams::default(), &[]);
-        documented(page, &tcp::FixedWindowParams::default(), &[]);
-        // What these share with TCP stands on TCP's page; their own default of it on theirs.
-        let shared = own_keys(&tcp::NewRenoParams::default());
-        let shared: Vec<&str> = shared.iter().map(String::as_str).filter(|k| *k != "delayed_ack").collect();
-        documented(include_str!("../../../docs/schemes/rcp.md"), &rcp::RcpParams::default(), &shared);
-        documented(include_str!("../../../docs/schemes/xcp.md"), &xcp::XcpParams::default(), &shared);
-        documented(
-            include_str!("../../../docs/schemes/bbr.md"),
-            &bbr::BbrParams::default(),
-            &[&shared[..], &["delayed_ack"]].concat(),
-        );
-        documented(include_str!("../../../docs/schemes/hpcc.md"), &hpcc::HpccParams::default(), &shared);
-        documented(include_str!("../../../docs/schemes/powertcp.md"), &powertcp::PowerTcpParams::default(), &shared);
-        documented(
-            include_str!("../../../docs/schemes/timely.md"),
-            &timely::TimelyParams::default(),
-            &[&shared[..], &["delayed_ack"]].concat(),
-        );
-        documented(
-            include_str!("../../../docs/schemes/swift.md"),
-            &swift::SwiftParams::default(),
-            &[&shared[..], &["delayed_ack"]].concat(),
-        );
-        documented(
-            include_str!("../../../docs/schemes/dcqcn.md"),
-            &dcqcn::DcqcnParams::default(),
-            &[&shared[..], &["delayed_ack"]].concat(),
-        );
-        documented(
-            include_str!("../../../docs/schemes/bolt.md"),
-            &bolt::BoltParams::default(),
-            &[&shared[..], &["delayed_ack"]].concat(),
-        );
-        let page = include_str!("../../../docs/schemes/fcp.md");
-        let tables = [&shared[..], &["network", "domains"]].concat();
-        documented(page, &fcp::FcpParams::default(), &tables);
-        documented(page, &fcp::params::GroupParams::default(), &[]);
-        documented(page, &fcp::params::NetworkParams::default(), &["additions"]);
-        documented(page, &fcp::params::Additions::default(), &[]);
-        documented(include_str!("../../../docs/schemes/rpm.md"), &rpm::RpmParams::default(), &[]);
-        let page = include_str!("../../../docs/schemes/inrpp.md");
-        documented(page, &inrpp::Params::default(), &[]);
-        documented(page, &inrpp::attack::AttackParams::default(), &[]);
-        documented(include_str!("../../../docs/schemes/mircc.md"), &mircc::MirccParams::default(), &[]);
-        let shared = [&shared[..], &["delayed_ack"]].concat();
-        documented(include_str!("../../../docs/schemes/mptcp.md"), &mptcp::MptcpParams::default(), &shared);
-    }
-
-    fn own_keys(params: &impl serde::Serialize) -> Vec<String> {
-        let table = serde_json::to_value(params).expect("a table");
-        table.as_object().expect("a table").keys().cloned().collect()
-    }
-
-    /// Whether a page has a row with the default of every parameter but those in `elsewhere`.
-    fn documented(page: &str, params: &impl serde::Serialize, elsewhere: &[&str]) {
-        let table = serde_json::to_value(params).expect("a table");
-        let own = table.as_object().expect("a table").iter().filter(|(key, _)| !elsewhere.contains(&key.as_str()));
-        for (key, value) in own {
-            let value = value.as_str().map_or(value.to_string(), str::to_owned);
-            let row = format!("| `{key}` | {} |", if value == "null" { "by scheme" } else { &value });
-            assert!(page.contains(&row), "the scheme's page lacks `{row}`");
+        let catalogue = Catalogue::standard();
+        let tcp = page("tcp").expect("there is one");
+        for name in catalogue.names() {
+            let shared = |key: &str| catalogue.parameters("newreno").any(|(of_tcp, _)| of_tcp == key);
+            // An attack is on the page of what it attacks.
+            let own = page(name).or_else(|| page(name.split('-').next()?)).unwrap_or_default();
+            for (key, value) in catalogue.parameters(name) {
+                let found = documented(&own, key, value) || documented(&tcp, key, value);
+                // Tables within it have pages of rows; datagrams have no page; TCP's are compared on TCP's.
+                let elsewhere = value.is_object() || name == "udp" || shared(key) && name != "newreno";
+                assert!(found || elsewhere, "the page of {name} lacks `{key}` with its default {value}");
+            }
         }
+        let fcp = page("fcp").expect("there is one");
+        let tables = [
+            serde_json::to_value(fcp::params::GroupParams::default()),
+            serde_json::to_value(fcp::params::NetworkParams::default()),
+            serde_json::to_value(fcp::params::Additions::default()),
+        ];
+        for (key, value) in tables.iter().flatten().filter_map(Value::as_object).flatten() {
+            assert!(value.is_object() || documented(&fcp, key, value), "FCP's page lacks `{key}`");
+        }
+    }
+
+    /// The page of a scheme, if it has one of its own.
+    fn page(name: &str) -> Option<String> {
+        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemes");
+        std::fs::read_to_string(format!("{pages}/{name}.md")).ok()
+    }
+
+    /// Whether a page has a row with a parameter and its default.
+    fn documented(page: &str, key: &str, value: &Value) -> bool {
+        let value = value.as_str().map_or(value.to_string(), str::to_owned);
+        let value = if value == "null" { "by scheme" } else { &value };
+        page.contains(&format!("| `{key}` | {value} |"))
     }
 
     #[cfg(feature = "schema")]
     #[test]
     fn every_parameter_is_in_the_schema() {
         let catalogue = Catalogue::standard();
-        let cubic = catalogue.schema("cubic").expect("cubic has parameters").as_value();
+        let cubic = catalogue.schema("cubic").expect("cubic has parameters");
         for key in ["sack", "min_rto", "beta", "fast_convergence"] {
-            assert!(cubic["properties"].get(key).is_some(), "{key} in {cubic}");
+            assert!(cubic.as_value()["properties"].get(key).is_some(), "{key} in {cubic:?}");
         }
     }
 }

@@ -22,6 +22,9 @@ pub struct Description {
     /// others are refused.
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub reads: &'static [&'static str],
+    /// Parameters of TCP's that stand in its table and that it has in hand itself: they are refused.
+    #[serde(skip)]
+    pub unread: &'static [&'static str],
     /// How its network uses ECN, where that is not CE on data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<&'static str>,

@@ -80,12 +80,8 @@ pub fn read<P: Params>(value: &Value) -> Result<P, SpecError> {
         .map_err(|e| blame::<P>(&defaults, table).unwrap_or(SpecError::new("", in_plain_terms(&e.to_string()))))
 }
 
-/// The keys of a table of parameters.
-pub(crate) fn keys<P: Params>() -> Vec<String> {
-    defaults::<P>().into_iter().map(|(key, _)| key).collect()
-}
-
-fn defaults<P: Params>() -> Map<String, Value> {
+/// The keys of a table of parameters, with their defaults.
+pub(crate) fn defaults<P: Params>() -> Map<String, Value> {
     match serde_json::to_value(P::default()) {
         Ok(Value::Object(table)) => table,
         _ => Map::new(),

@@ -28,7 +28,8 @@ fn described(name: &str, catalogue: &Catalogue, parameters: Map<String, Value>) 
 
 /// Parameters by key, from the scheme's schema.
 fn parameters(name: &str, catalogue: &Catalogue) -> Map<String, Value> {
-    let properties = catalogue.schema(name).and_then(|schema| schema.as_value()["properties"].as_object());
+    let schema = catalogue.schema(name);
+    let properties = schema.as_ref().and_then(|schema| schema.as_value()["properties"].as_object());
     let about = |(key, property): (&String, &Value)| {
         let about = json!({ "default": property["default"], "meaning": property["description"] });
         (key.clone(), about)

@@ -1,14 +1,24 @@
 //! Description of BBR: title, costs, gauges.
 
+use super::BbrParams;
 use super::phases::Phase;
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::{build, unread};
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<BbrParams>("bbr", build).described("bbr", bbr())
+}
 
 /// BBR, version 3.
-pub fn bbr() -> Description {
+fn bbr() -> Description {
     Description {
         title: "BBRv3",
         summary: "Estimates the path's bandwidth and minimum RTT, and paces at that bandwidth.",
         source: "draft-ietf-ccwg-bbr",
+        // It decides on these things itself.
+        unread: unread::OWN_WINDOW,
         hosts: "TCP with BBR",
         flows: vec![
             Gauge::state("phase", "State of the state machine", &Phase::STATES),

@@ -20,5 +20,5 @@ mod probing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::bbr as describe;
-pub use params::{BbrParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::BbrParams;

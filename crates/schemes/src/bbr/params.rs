@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::controller::Bbr;
 use super::expiry::Expiry;
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `bbr`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -24,9 +24,6 @@ pub struct BbrParams {
     /// rates with deep buffers. Off: only after two cycles of ProbeBW, as in the draft.
     pub expire_max_bw: bool,
 }
-
-/// TCP's parameters that BBR does not read: it decides on these things itself.
-pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl TcpTable for BbrParams {
     type Config = BbrConfig;

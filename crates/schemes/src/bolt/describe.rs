@@ -1,14 +1,24 @@
 //! Description of Bolt: title, costs, gauges.
 
+use super::BoltParams;
 use super::header::SIZE;
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::{build, unread};
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<BoltParams>("bolt", build).described("bolt", bolt())
+}
 
 /// Bolt.
-pub fn bolt() -> Description {
+fn bolt() -> Description {
     Description {
         title: "Bolt",
         summary: "Congested ports notify senders directly; other ports offer capacity that is spare or soon will be.",
         source: "Arslan, Li, Kumar, Dukkipati, NSDI 2023",
+        // It alone moves the window, and paces at the host's link.
+        unread: unread::OWN_RATE,
         hosts: "Bolt",
         routers: "Bolt",
         costs: vec![

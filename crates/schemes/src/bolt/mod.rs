@@ -16,5 +16,5 @@ pub(crate) mod switch;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::bolt as describe;
-pub use params::{BoltParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::BoltParams;

@@ -12,7 +12,7 @@ use super::endpoint::BoltConfig;
 use super::port::BoltPort;
 use crate::params::require;
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `bolt`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,9 +36,6 @@ pub struct BoltParams {
     /// Proactive ramp-up: ports promise the capacity freed by a flow's last window to others.
     pub pru: bool,
 }
-
-/// TCP's parameters that Bolt has in hand itself: it alone moves the window, and paces at the host's link.
-pub const UNREAD: &[&str] = unread::OWN_RATE;
 
 impl Default for BoltParams {
     fn default() -> BoltParams {

@@ -1,13 +1,23 @@
 //! Description of DCQCN: title, costs, gauges.
 
+use super::DcqcnParams;
+use crate::Catalogue;
 use crate::describe::{Description, Gauge, Unit};
+use crate::transport::{build, unread};
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<DcqcnParams>("dcqcn", build).described("dcqcn", dcqcn())
+}
 
 /// DCQCN.
-pub fn dcqcn() -> Description {
+fn dcqcn() -> Description {
     Description {
         title: "DCQCN",
         summary: "Cuts its rate on CNPs, and recovers by halving the gap, on a timer and a byte counter.",
         source: "Zhu, Eran, Firestone et al., SIGCOMM 2015",
+        // It has a rate and paces at it.
+        unread: unread::OWN_WINDOW,
         hosts: "DCQCN",
         routers: "marking queues",
         needs_marks: true,

@@ -11,5 +11,5 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::dcqcn as describe;
-pub use params::{DcqcnParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::DcqcnParams;

@@ -14,7 +14,7 @@ use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::ecn::EcnMode;
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `dcqcn`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -43,9 +43,6 @@ pub struct DcqcnParams {
     /// Mbps).
     pub rate_hai: Option<Rate>,
 }
-
-/// TCP's parameters that DCQCN has in hand itself: it has a rate and paces at it.
-pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for DcqcnParams {
     fn default() -> DcqcnParams {

@@ -1,14 +1,24 @@
 //! Description of FCP: title, costs, gauges.
 
 use super::header::{WIRE, WIRE_TREE};
+use super::{FcpParams, build};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::unread;
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_texts::<FcpParams>("fcp", build).described("fcp", fcp())
+}
 
 /// FCP.
-pub fn fcp() -> Description {
+fn fcp() -> Description {
     Description {
         title: "FCP",
         summary: "Links have prices, hosts have budgets; a flow's rate is its budget over its path's price.",
         source: "Han, Grandl, Akella, Seshan, technical report CMU-CS-12-125, 2012",
+        // The price tells the rate, and comes back at once.
+        unread: unread::OWN_RATE_BY_ACKS,
         hosts: "FCP",
         routers: "FCP",
         reads: &["weight", "budget"],

@@ -38,7 +38,7 @@ use midpath_core::spec::SpecError;
 
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits};
-pub(crate) use describe::fcp as describe;
+pub(crate) use describe::schemes;
 use endpoint::Sender;
 use header::{Echo, WIRE};
 pub use params::FcpParams;

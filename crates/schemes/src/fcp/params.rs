@@ -14,8 +14,8 @@ use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
 use crate::params::{Text, Texts, require};
+use crate::transport::TcpParams;
 use crate::transport::params::{DelayedAck, LossDetection};
-use crate::transport::{TcpParams, unread};
 pub use additions::Additions;
 pub use domains::{DomainParams, Domains, check as check_domains};
 
@@ -69,9 +69,6 @@ pub struct FcpParams {
     /// Domains by name, each with a currency of its own (§4.3).
     pub domains: BTreeMap<String, DomainParams>,
 }
-
-/// TCP's parameters that FCP has in hand itself: the price tells the rate, and comes back at once.
-pub const UNREAD: &[&str] = unread::OWN_RATE_BY_ACKS;
 
 impl Default for FcpParams {
     fn default() -> FcpParams {

@@ -16,6 +16,6 @@ pub(crate) mod telemetry;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use describe::hpcc as describe;
+pub(crate) use describe::schemes;
+pub use params::HpccParams;
 pub(crate) use params::Int;
-pub use params::{HpccParams, UNREAD};

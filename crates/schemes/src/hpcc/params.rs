@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::HpccConfig;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// What ports write their telemetry (INT) into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,9 +44,6 @@ pub struct HpccParams {
     /// T: RTT without queues. Unset: the flow's minimum RTT.
     pub base_rtt: Option<Time>,
 }
-
-/// TCP's parameters that HPCC has in hand itself: W is algorithm 1's, R is W/T.
-pub const UNREAD: &[&str] = unread::TOLD_WINDOW;
 
 impl Default for HpccParams {
     fn default() -> HpccParams {

@@ -1,6 +1,9 @@
 //! Description of INRPP: title, costs, gauges.
 
+use super::attack::{self, AttackParams};
 use super::header::{SIZE, SIZE_ON_DATA};
+use super::{Params, build};
+use crate::Catalogue;
 use crate::describe::{Along, Dash, Description, Gauge, Hue, Look, State, Tone, Unit};
 
 /// The states of an interface (Fig. 3), by their numbers: those of [`State`](super::state::State).
@@ -11,8 +14,17 @@ pub(super) const STATES: &[State] = &[
     State::new("Disable-Backpressure", Tone::Relief),
 ];
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty()
+        .with_texts::<Params>("inrpp", build)
+        .described("inrpp", inrpp())
+        .with_params::<AttackParams>("inrpp-attack", attack::build)
+        .described("inrpp-attack", attacker())
+}
+
 /// INRPP.
-pub fn inrpp() -> Description {
+fn inrpp() -> Description {
     Description {
         title: "INRPP",
         summary: "Routers store excess traffic, detour part of it, and apply hop-by-hop backpressure when caches fill.",
@@ -60,7 +72,7 @@ fn ports() -> Vec<Gauge> {
 }
 
 /// The attacker.
-pub fn attack() -> Description {
+fn attacker() -> Description {
     Description {
         title: "INRPP attacker",
         summary: "A host that forges router messages of INRPP: for single flows among honest ones.",

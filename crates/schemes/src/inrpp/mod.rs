@@ -89,7 +89,7 @@ use midpath_core::queue::Discipline;
 use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme, Transport};
 use midpath_core::spec::SpecError;
 
-pub(crate) use describe::{attack as describe_attack, inrpp as describe};
+pub(crate) use describe::schemes;
 pub use params::{Margin, Notify, Params, Repair};
 
 use crate::transport::Tcp;

@@ -1,11 +1,18 @@
 //! Description of MIRCC: title, costs, gauges.
 
+use super::{MirccParams, build};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 use crate::icn::header::{data_headers, interest_size};
 use crate::icn::params::Steering;
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_texts::<MirccParams>("mircc", build).described("mircc", mircc())
+}
+
 /// MIRCC.
-pub fn mircc() -> Description {
+fn mircc() -> Description {
     let (data, interest) = (data_headers(Steering::Shortcut), interest_size(Steering::Shortcut));
     Description {
         title: "MIRCC",

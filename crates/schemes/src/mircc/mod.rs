@@ -20,6 +20,6 @@ pub mod scheme;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::mircc as describe;
+pub(crate) use describe::schemes;
 pub use params::MirccParams;
 pub use scheme::build;

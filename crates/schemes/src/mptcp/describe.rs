@@ -2,10 +2,17 @@
 
 use super::header::{ACK_SIZE, SIZE};
 use super::sender::SUBFLOW_GAUGES;
+use super::{MptcpParams, build};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<MptcpParams>("mptcp", build).described("mptcp", mptcp())
+}
+
 /// MPTCP.
-pub fn mptcp() -> Description {
+fn mptcp() -> Description {
     let subflow = |(window, given): &(&'static str, &'static str)| {
         [
             Gauge::new(window, Unit::Bytes, "Congestion window of one subflow"),

@@ -35,7 +35,7 @@ pub mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::mptcp as describe;
+pub(crate) use describe::schemes;
 pub use params::{Coupling, MptcpParams, Scheduler};
 pub use scheme::build;
 

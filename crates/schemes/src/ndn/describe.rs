@@ -1,10 +1,17 @@
 //! Description of NDN with a window: title, costs, gauges.
 
 use super::scheme::HEADERS;
+use super::{NdnParams, build};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look};
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<NdnParams>("ndn", build).described("ndn", ndn())
+}
+
 /// NDN.
-pub fn ndn() -> Description {
+fn ndn() -> Description {
     Description {
         title: "NDN",
         summary: "Name-based forwarders over plain queues, and consumers with an Interest window: NDN as \

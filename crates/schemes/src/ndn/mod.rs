@@ -11,6 +11,6 @@ pub mod params;
 pub mod scheme;
 pub mod window;
 
-pub(crate) use describe::ndn as describe;
+pub(crate) use describe::schemes;
 pub use params::NdnParams;
 pub use scheme::build;

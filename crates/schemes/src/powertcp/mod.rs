@@ -12,5 +12,5 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::powertcp as describe;
-pub use params::{PowerTcpParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::PowerTcpParams;

@@ -13,7 +13,7 @@ use crate::hpcc::Int;
 use crate::hpcc::port::HpccPort;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `powertcp`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,9 +32,6 @@ pub struct PowerTcpParams {
     /// τ: RTT without queues. Unset: the flow's minimum RTT.
     pub base_rtt: Option<Time>,
 }
-
-/// TCP's parameters that PowerTCP has in hand itself: cwnd is algorithm 1's, the rate is cwnd/τ.
-pub const UNREAD: &[&str] = unread::TOLD_WINDOW;
 
 impl Default for PowerTcpParams {
     fn default() -> PowerTcpParams {

@@ -1,14 +1,24 @@
 //! Description of RCP: title, costs, gauges.
 
+use super::RcpParams;
 use super::header::SIZE;
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::{build, unread};
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<RcpParams>("rcp", build).described("rcp", rcp())
+}
 
 /// RCP.
-pub fn rcp() -> Description {
+fn rcp() -> Description {
     Description {
         title: "RCP",
         summary: "Every port offers one rate to all flows; senders pace at the least rate of their path.",
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005",
+        // The network tells the rate, and no window limits it.
+        unread: unread::OWN_RATE,
         hosts: "RCP",
         routers: "RCP",
         reads: &["rate"],

@@ -17,5 +17,5 @@ pub mod port;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::rcp as describe;
-pub use params::{RcpParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::RcpParams;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::RcpConfig;
 use crate::params::{require, share};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// α and β that have been published together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -81,9 +81,6 @@ impl RcpParams {
         self.beta.unwrap_or(self.gains.values().1)
     }
 }
-
-/// TCP's parameters that RCP has in hand itself: the network tells the rate, and no window limits it.
-pub const UNREAD: &[&str] = unread::OWN_RATE;
 
 impl Default for RcpParams {
     fn default() -> RcpParams {

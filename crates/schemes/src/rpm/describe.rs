@@ -1,9 +1,16 @@
 //! Description of RPM: title, costs, gauges.
 
+use super::{RpmParams, build};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look};
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_texts::<RpmParams>("rpm", build).described("rpm", rpm())
+}
+
 /// RPM.
-pub fn rpm() -> Description {
+fn rpm() -> Description {
     Description {
         title: "RPM",
         summary: "Switches signal congestion by setting ECE on ACKs that are already on their way back.",

@@ -17,6 +17,6 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::rpm as describe;
+pub(crate) use describe::schemes;
 pub use network::build;
 pub use params::RpmParams;

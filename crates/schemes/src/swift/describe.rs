@@ -1,13 +1,23 @@
 //! Description of Swift: title, costs, gauges.
 
+use super::SwiftParams;
+use crate::Catalogue;
 use crate::describe::{Description, Gauge, Unit};
+use crate::transport::{build, unread};
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<SwiftParams>("swift", build).described("swift", swift())
+}
 
 /// Swift.
-pub fn swift() -> Description {
+fn swift() -> Description {
     Description {
         title: "Swift",
         summary: "Keeps the RTT at a target, with a window below one packet where needed.",
         source: "Kumar, Dukkipati, Jang et al., SIGCOMM 2020",
+        // It alone moves the window, and paces below a packet.
+        unread: unread::OWN_WINDOW,
         hosts: "Swift",
         flows: vec![Gauge::new("target_s", Unit::Seconds, "Target RTT")],
         ..Description::default()

@@ -11,5 +11,5 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::swift as describe;
-pub use params::{SwiftParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::SwiftParams;

@@ -9,7 +9,7 @@ use super::controller::Swift;
 use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `swift`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -38,9 +38,6 @@ pub struct SwiftParams {
     #[serde(deserialize_with = "share")]
     pub max_mdf: f64,
 }
-
-/// TCP's parameters that Swift has in hand itself: it alone moves the window, and paces below a packet.
-pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for SwiftParams {
     fn default() -> SwiftParams {

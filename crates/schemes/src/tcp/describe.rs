@@ -1,9 +1,27 @@
 //! Description of each TCP: title, costs, gauges.
 
+use super::{CubicParams, DctcpParams, FixedWindowParams, NewRenoParams, PragueParams};
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::build;
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty()
+        .with_params::<NewRenoParams>("newreno", build)
+        .described("newreno", newreno())
+        .with_params::<CubicParams>("cubic", build)
+        .described("cubic", cubic())
+        .with_params::<DctcpParams>("dctcp", build)
+        .described("dctcp", dctcp())
+        .with_params::<PragueParams>("prague", build)
+        .described("prague", prague())
+        .with_params::<FixedWindowParams>("fixed-window", build)
+        .described("fixed-window", fixed_window())
+}
 
 /// NewReno.
-pub fn newreno() -> Description {
+fn newreno() -> Description {
     Description {
         title: "NewReno",
         summary: "Adds a segment to the window per RTT and halves it on loss: the TCP of textbooks.",
@@ -25,7 +43,7 @@ pub fn cubic() -> Description {
 }
 
 /// DCTCP.
-pub fn dctcp() -> Description {
+fn dctcp() -> Description {
     Description {
         title: "DCTCP",
         summary: "Reduces the window by the share of marked packets, for switches that mark early.",
@@ -40,11 +58,13 @@ pub fn dctcp() -> Description {
 }
 
 /// Prague.
-pub fn prague() -> Description {
+fn prague() -> Description {
     Description {
         title: "Prague",
         summary: "Reduces the window by the share of marked packets of ECT(1), for the Internet's L4S queues.",
         source: "RFC 9331",
+        // It paces, always.
+        unread: &["pacing", "pacing_slow_start", "pacing_avoidance"],
         hosts: "TCP Prague",
         routers: "marking queues of L4S",
         needs_marks: true,
@@ -60,10 +80,12 @@ pub fn prague() -> Description {
 }
 
 /// A window that never moves.
-pub fn fixed_window() -> Description {
+fn fixed_window() -> Description {
     Description {
         title: "fixed window",
         summary: "A TCP with a constant window, for tests and reference.",
+        // Of windows that change.
+        unread: &["initial_window", "recovery", "growth", "abc_limit", "hystart"],
         hosts: "TCP with a fixed window",
         ..Description::default()
     }

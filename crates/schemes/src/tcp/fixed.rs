@@ -22,9 +22,6 @@ pub struct FixedWindowParams {
     pub window: u32,
 }
 
-/// TCP's parameters for windows that change.
-pub const FIXED_WINDOW_UNREAD: &[&str] = &["initial_window", "recovery", "growth", "abc_limit", "hystart"];
-
 impl Default for FixedWindowParams {
     fn default() -> FixedWindowParams {
         FixedWindowParams { tcp: TcpParams::default(), window: 45 }

@@ -5,7 +5,7 @@
 
 pub mod cubic;
 pub mod dctcp;
-pub(crate) mod describe;
+mod describe;
 mod equations;
 pub mod fixed;
 mod marked;
@@ -16,6 +16,7 @@ pub(crate) mod tests;
 
 pub use cubic::CubicParams;
 pub use dctcp::DctcpParams;
-pub use fixed::{FIXED_WINDOW_UNREAD, FixedWindowParams};
+pub(crate) use describe::schemes;
+pub use fixed::FixedWindowParams;
 pub use newreno::NewRenoParams;
-pub use prague::{PRAGUE_UNREAD, PragueParams};
+pub use prague::PragueParams;

@@ -45,9 +45,6 @@ pub struct PragueParams {
     pub rtt_virt: Time,
 }
 
-/// TCP's parameters that Prague has in hand itself: it paces, always.
-pub const PRAGUE_UNREAD: &[&str] = &["pacing", "pacing_slow_start", "pacing_avoidance"];
-
 impl Default for PragueParams {
     fn default() -> PragueParams {
         PragueParams { tcp: TcpParams::default(), g: 1.0 / 16.0, initial_alpha: 1.0, rtt_virt: Time::from_ms(25) }

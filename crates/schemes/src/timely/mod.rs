@@ -10,5 +10,5 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::timely as describe;
-pub use params::{TimelyParams, UNREAD};
+pub(crate) use describe::schemes;
+pub use params::TimelyParams;

@@ -9,7 +9,7 @@ use super::controller::Timely;
 use crate::params::{require, share};
 use crate::transport::cc::{ControllerConfig, ControllerTraits};
 use crate::transport::params::DelayedAck;
-use crate::transport::{TcpParams, TcpTable, unread};
+use crate::transport::{TcpParams, TcpTable};
 
 /// The parameters of `timely`: its own, and those of every TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,9 +32,6 @@ pub struct TimelyParams {
     /// δ: additive increase of the rate. Unset: a sixtieth of a packet per minimum RTT, the paper's 10 Mbps at 20 us.
     pub delta: Option<Rate>,
 }
-
-/// TCP's parameters that TIMELY has in hand itself: it has a rate and paces at it.
-pub const UNREAD: &[&str] = unread::OWN_WINDOW;
 
 impl Default for TimelyParams {
     fn default() -> TimelyParams {

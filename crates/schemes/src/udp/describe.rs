@@ -1,9 +1,16 @@
 //! Description of datagrams at a constant rate: title, costs, gauges.
 
+use super::{UdpParams, build};
+use crate::Catalogue;
 use crate::describe::Description;
 
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<UdpParams>("udp", build).described("udp", udp())
+}
+
 /// UDP.
-pub fn udp() -> Description {
+fn udp() -> Description {
     Description {
         title: "UDP",
         summary: "Datagrams at a constant rate: unresponsive traffic.",

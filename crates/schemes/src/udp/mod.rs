@@ -14,7 +14,7 @@ use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
 use crate::params::require;
-pub(crate) use describe::udp as describe;
+pub(crate) use describe::schemes;
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,24 @@
 //! Description of XCP: title, costs, gauges.
 
+use super::XcpParams;
 use super::header::SIZE;
+use crate::Catalogue;
 use crate::describe::{Dash, Description, Gauge, Hue, Look, Unit};
+use crate::transport::build;
+
+/// What the catalogue has of this folder.
+pub fn schemes() -> Catalogue {
+    Catalogue::empty().with_params::<XcpParams>("xcp", build).described("xcp", xcp())
+}
 
 /// XCP.
-pub fn xcp() -> Description {
+fn xcp() -> Description {
     Description {
         title: "XCP",
         summary: "Packets request a change of their flow's window; each port lowers it to what it can allow.",
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
+        // The network says how the window grows.
+        unread: &["growth", "abc_limit", "hystart"],
         hosts: "XCP",
         routers: "XCP",
         reads: &["rate"],

@@ -19,5 +19,5 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::xcp as describe;
-pub use params::{UNREAD, XcpParams};
+pub(crate) use describe::schemes;
+pub use params::XcpParams;

@@ -33,9 +33,6 @@ pub struct XcpParams {
     pub min_interval: Time,
 }
 
-/// TCP's parameters that XCP has in hand itself: the network says how the window grows.
-pub const UNREAD: &[&str] = &["growth", "abc_limit", "hystart"];
-
 impl Default for XcpParams {
     fn default() -> XcpParams {
         XcpParams {

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use midpath_sim::{RunOptions, RunOutput, run_text};
 
+use crate::common::SHIPPED;
+
 /// TCP's keys, each with values that are not what any of these schemes has unless said.
 const KEYS: [(&str, &[&str]); 22] = [
     ("sack", &["false"]),
@@ -29,48 +31,6 @@ const KEYS: [(&str, &[&str]); 22] = [
     ("dup_thresh", &["6"]),
     ("max_retries", &["1"]),
     ("syn_retries", &["0"]),
-];
-
-/// The schemes whose table has TCP's keys, and which of them each refuses.
-const REFUSED: [(&str, &[&str]); 16] = [
-    ("newreno", &[]),
-    ("cubic", &[]),
-    ("dctcp", &[]),
-    ("prague", &["pacing", "pacing_slow_start", "pacing_avoidance"]),
-    ("mptcp", &[]),
-    ("fixed-window", &["initial_window", "recovery", "growth", "abc_limit", "hystart"]),
-    ("bbr", &["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"]),
-    ("xcp", &["growth", "abc_limit", "hystart"]),
-    ("hpcc", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
-    ("powertcp", &["growth", "abc_limit", "hystart", "pacing_slow_start", "pacing_avoidance"]),
-    ("timely", &OWN_RATE),
-    ("swift", &OWN_RATE),
-    ("dcqcn", &OWN_RATE),
-    ("bolt", &RATE_BASED),
-    ("rcp", &RATE_BASED),
-    ("fcp", &FCP),
-];
-
-/// They alone move the window, and pace.
-const OWN_RATE: [&str; 7] =
-    ["recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
-
-/// The network tells the rate: there is no window to begin with, to grow or to reduce. Bolt begins at the rate of the
-/// host's link, and alone moves its window.
-const RATE_BASED: [&str; 8] =
-    ["initial_window", "recovery", "growth", "abc_limit", "hystart", "pacing", "pacing_slow_start", "pacing_avoidance"];
-
-/// Each packet's price comes back at once, too.
-const FCP: [&str; 9] = [
-    "delack_timeout",
-    "initial_window",
-    "recovery",
-    "growth",
-    "abc_limit",
-    "hystart",
-    "pacing",
-    "pacing_slow_start",
-    "pacing_avoidance",
 ];
 
 /// Keys of which a scheme takes one value: accurate ECN (RFC 9331, §4.2), an ACK per packet for its price.
@@ -176,7 +136,9 @@ fn shows(scenarios: &[String], bases: &mut Bases, scheme: &str, key: &str, value
 #[test]
 fn every_key_of_tcp_has_an_effect_on_a_scheme_or_is_refused_by_it() {
     let mut silent = Vec::new();
-    for (scheme, refused) in REFUSED {
+    let of_tcp = |scheme: &&str| SHIPPED.parameters(scheme).any(|(key, _)| key == "syn_retries");
+    for scheme in SHIPPED.names().filter(of_tcp) {
+        let refused = SHIPPED.description(scheme).expect("all say what they are").unread;
         let (scenarios, mut bases) = (scenarios(scheme), Bases::new());
         for (key, values) in KEYS {
             if refused.contains(&key) {

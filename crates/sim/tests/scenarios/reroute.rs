@@ -91,7 +91,7 @@ fn the_ideal_says_that_it_does_not_follow() {
 /// A link in the middle of a mesh fails for good in the middle of all flows.
 #[test]
 fn flows_of_every_scheme_survive_and_threads_agree() {
-    for scheme in CARRIERS {
+    for &scheme in CARRIERS.iter() {
         // TIMELY's slowest rate takes a thousand round trips to fill a link (its paper's ratios), here 24 s. Swift's
         // target is made of the shortest round trip, that of the route before.
         let stop = if ["timely", "swift"].contains(&scheme) { "60 s" } else { "8 s" };

@@ -220,7 +220,7 @@ fn explicit_schemes_follow_a_capacity_whatever_changes_it() {
 /// one, two and three threads.
 #[test]
 fn every_scheme_copes_with_links_that_vary() {
-    for scheme in CARRIERS.into_iter().chain(["ideal"]) {
+    for scheme in CARRIERS.iter().copied().chain(["ideal"]) {
         for extra in ["", ", reorder = true"] {
             let text = varying(extra);
             let one = with_scheme(&text, scheme, 1);

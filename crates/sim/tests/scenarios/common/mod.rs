@@ -8,7 +8,9 @@ pub mod suite;
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
+use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, RunOutput, run_text};
 use proptest::prelude::ProptestConfig;
 
@@ -38,29 +40,14 @@ pub fn same_with_threads_and_as_bytes(text: &str, threads: usize) -> RunOutput {
     plain
 }
 
-/// Everything that carries flows, as a run's scheme.
-pub const CARRIERS: [&str; 20] = [
-    "newreno",
-    "cubic",
-    "bbr",
-    "dctcp",
-    "cubic+rpm",
-    "rcp",
-    "xcp",
-    "hpcc",
-    "powertcp",
-    "timely",
-    "swift",
-    "dcqcn",
-    "bolt",
-    "fcp",
-    "mircc",
-    "ndn",
-    "inrpp",
-    "mptcp",
-    "fixed-window",
-    "udp",
-];
+/// The schemes that ship.
+pub static SHIPPED: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
+
+/// Everything that carries flows, as a run's scheme: what hosts run, but for an attack, and a network of routers alone.
+pub static CARRIERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let by_hosts = |name: &&str| SHIPPED.description(name).is_some_and(|own| !own.hosts.is_empty());
+    SHIPPED.names().filter(by_hosts).filter(|name| *name != "inrpp-attack").chain(["cubic+rpm"]).collect()
+});
 
 /// A dumbbell of 100 Mbps with one pair of hosts per round trip (in ms), a flow without end on
 /// each, `gap_s` apart.
