@@ -81,6 +81,14 @@ def test_ndnds_programs_work_through_ours(file):
     whole("midpathd", "ndnd cat", file)
 
 
+@pytest.mark.parametrize("kind", ["ndnd between midpathd", "midpathd between ndnd"])
+def test_each_reads_the_others_fragments(file, kind):
+    # Segments of 8 kB: six fragments of ndnd's, whose MTU for UDP is 1,420 bytes.
+    skip_without(forwarders.midpathd_program, forwarders.ndnd_program)
+    whole(kind, "segment_fetcher", file)
+    whole(kind, "ndnd cat", file)
+
+
 @pytest.mark.parametrize("kind", ["random names", "absurd stamps on own Data", "names of 8 kB"])
 def test_strangers_neither_stop_a_flow_nor_fill_memory(file, kind):
     skip_without(forwarders.midpathd_program)

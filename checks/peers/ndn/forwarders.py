@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,4 +139,15 @@ class Mircc(Midpathd):
     mircc = True
 
 
-KINDS: dict[str, type[Forwarder]] = {"ndnd": Ndnd, "midpathd": Midpathd, "midpathd, MIRCC": Mircc}
+def mixed(router: type[Forwarder], ends: type[Forwarder]) -> Callable[[Network, str, list[Route]], Forwarder]:
+    """One at node r, the other elsewhere: each cuts and puts together the other's fragments."""
+    return lambda network, node, routes: (router if node == "r" else ends)(network, node, routes)
+
+
+KINDS: dict[str, Callable[[Network, str, list[Route]], Forwarder]] = {
+    "ndnd": Ndnd,
+    "midpathd": Midpathd,
+    "midpathd, MIRCC": Mircc,
+    "ndnd between midpathd": mixed(Ndnd, Midpathd),
+    "midpathd between ndnd": mixed(Midpathd, Ndnd),
+}
