@@ -20,6 +20,10 @@ from midpath import __version__
 # By name: the module, and the page that the suite writes.
 SUITES = {
     "transients": ("transients.suite", "transients/RESULTS.md"),
+    "fcp-edges": ("fcp.edges", "fcp/EDGES.md"),
+    "fcp-ends": ("fcp.ends", "fcp/ENDS.md"),
+    "fcp-groups": ("fcp.groups", "fcp/GROUPS.md"),
+    "inrpp-cheats": ("inrpp.non_cooperative", "inrpp/NON_COOPERATIVE.md"),
     "mircc": ("mircc.properties", "mircc/PROPERTIES.md"),
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
