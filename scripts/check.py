@@ -191,9 +191,10 @@ def tests_of(path: Path, root: Path = ROOT) -> list[str]:
 
 
 def names_path(test: Path, path: Path) -> bool:
-    """Whether a test is about a script: it names the file, and the folder above it."""
+    """Whether a test is about a script: it names the file and the folder above it, or the module of both."""
     text = test.read_text(encoding="utf-8")
-    return f'"{path.parent.name}"' in text and (path.name in text or f'"{path.stem}"' in text)
+    apart = f'"{path.parent.name}"' in text and (path.name in text or f'"{path.stem}"' in text)
+    return apart or f'"{path.parent.name}.{path.stem}"' in text
 
 
 def base_of(since: str) -> str | None:

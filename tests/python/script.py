@@ -1,5 +1,6 @@
 """Loads scripts that are no part of the package, as modules."""
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -19,3 +20,11 @@ def load(path: Path) -> ModuleType:
     finally:
         sys.path.remove(str(path.parent))
     return module
+
+
+def suite(name: str) -> ModuleType:
+    """A module of checks/properties, such as `mircc.spread` or `harness`."""
+    folder = str(Path(__file__).parents[2] / "checks/properties")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)

@@ -15,8 +15,8 @@ CROWDED = (1232, 1745, 1897, 1963)
 
 @pytest.fixture(scope="module")
 def edges():
-    """The script as a module."""
-    return script.load(FOLDER / "edges.py")
+    """The module."""
+    return script.suite("fcp.edges")
 
 
 def refused(text):
@@ -46,15 +46,15 @@ def test_the_page_has_every_class(edges):
 @pytest.mark.parametrize("number", [1005, 1006, 1012, 1017, 1055, 1058, 1063, 1092])
 def test_a_group_gets_beside_another_what_it_gets_alone(number):
     # In each of them a bound was missed while a flow of one group set another group's policy back.
-    groups = script.load(FOLDER / "groups.py")
-    assert groups.failures(*groups.both(number)) == {}
+    suite = script.suite("fcp.groups").SUITE
+    assert suite.failures(suite.draw("", number), suite.played("", number)) == {}
 
 
 @pytest.mark.parametrize("number", [1002, 1003, 1008, 1011])
 def test_a_flow_that_stops_leaves_no_more_idle_than_one_that_has_sent_all(number):
     # In each of them it did while a stop was not announced.
-    ends = script.load(FOLDER / "ends.py")
-    assert ends.failures(ends.both(number)[1]) == []
+    suite = script.suite("fcp.ends").SUITE
+    assert suite.failures(suite.draw("", number), suite.played("", number)) == {}
 
 
 @pytest.mark.parametrize("family", ["crowds", "scarcity", "changes", "corruption", "steady"])

@@ -6,17 +6,17 @@ import pytest
 
 import script
 
-FOLDER = Path(__file__).parents[2] / "checks/papers" / "mircc"
+FOLDER = Path(__file__).parents[2] / "checks/properties/mircc"
 
 
 @pytest.fixture(scope="module")
 def properties():
-    """The script as a module, with those that it imports from its folder."""
-    return script.load(FOLDER / "properties.py")
+    """The module."""
+    return script.suite("mircc.properties")
 
 
 def test_a_hundred_joins_take_little_longer_than_a_full_link_and_lose_nothing(properties):
-    found = properties.joins(8001)
+    found = properties.SUITE.played("joins", 8001)
     assert (found.data, found.dropped) == (7000, 0)
     assert 1 < found.time < 1.2
     # Each joiner's first Interests are refused now and then: 3.48 of a Data in the issue's audit.
@@ -31,7 +31,8 @@ def test_the_page_counts_what_misses_a_bound(properties):
     found |= {("secondary, ours", n): properties.Network([-0.1], [True]) for n in range(4)}
     found |= {("losses, ours", n): losses(time=2.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
     found |= {("joins", 0): properties.Joins(nacks=700.0, data=7000.0, dropped=0.0, time=1.1)}
-    page = "\n".join(properties.page(0, found))
+    rows = [script.suite("harness").row_of(properties.SUITE, family, n, "", one) for (family, n), one in found.items()]
+    page = "\n".join(properties.page(rows, None))
     assert "| spread: drops | no Data dropped, in all | 2 of 4 | **no** |" in page
     assert "| losses: time | at most 1.3/(1 − p), in all | 4 of 4 | yes |" in page
     assert "| secondary: within 5 % | 4 of 4 networks | 2 | **no** |" in page
@@ -52,7 +53,7 @@ def test_the_page_is_of_all_numbers(properties):
 
 @pytest.mark.parametrize(("family", "number"), [("layers", 57050), ("webs", 57014), ("beside", 57001)])
 def test_multipath_networks_drop_no_data_where_few_interests_wait_at_routers(family, number):
-    networks = script.load(FOLDER / "networks.py")
-    assert not networks.failures(networks.measure(family, number, ""))
+    suite = script.suite("mircc.networks").SUITE
+    assert not suite.failures(None, suite.played(family, number))
     if family != "beside":
-        assert networks.measure(family, number, "passing = 100").drops > 0, "these are draws that it takes"
+        assert suite.played(family, number, params="passing = 100").drops > 0, "these are draws that it takes"

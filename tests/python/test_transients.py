@@ -1,8 +1,7 @@
 """A sample of checks/properties/transients: held to the same bounds as all of them."""
 
 import re
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,53 +25,29 @@ SAMPLE = (
 
 @pytest.fixture(scope="module")
 def suite():
-    """The script as a module, with those that it imports from its folder."""
-    return script.load(FOLDER / "suite.py")
+    """The module."""
+    return script.suite("transients.suite")
 
 
 @pytest.mark.parametrize(("of", "number", "schemes"), SAMPLE)
 def test_a_sample_keeps_its_bounds(suite, of, number, schemes):
     scene = suite.CLASSES[of](number)
-    base = suite.measure(of, number, suite.BASE)
+    base = suite.SUITE.played(of, number, suite.BASE)
     for scheme in schemes:
-        found = suite.measure(of, number, scheme)
-        assert suite.failures(of, scene, found, base) == {}, f"{scheme}: {found}"
+        found = suite.SUITE.played(of, number, scheme)
+        assert suite.SUITE.failures(scene, found, base) == {}, f"{scheme}: {found}"
         assert found.offered > 0.01, "something is offered, and the bound is not out of sight"
 
 
-@dataclass(frozen=True)
-class Half:
-    of: int
-    half: float
-
-
-def halved(number, more=0):
-    return Half(number, number / 2 + more)
-
-
-def test_runs_that_a_file_keeps_are_of_the_same_simulator_and_settings(suite, tmp_path, monkeypatch):
-    scenes, keep = suite.scenes, tmp_path / "runs.jsonl"
-
-    def kept(make):
-        found = list(scenes.runs([(1,), (2,)], make, Half, 1, 1, keep))
-        return found, len(keep.read_text().splitlines())
-
-    assert kept(halved) == ([Half(1, 0.5), Half(2, 1.0)], 2)
-    assert kept(halved)[1] == 2
-    assert kept(partial(halved, more=1)) == ([Half(1, 1.5), Half(2, 2.0)], 4)
-    monkeypatch.setattr(scenes, "build", lambda: "another")
-    assert kept(halved)[1] == 6 and kept(halved)[1] == 6
-
-
 def test_what_breaks_a_bound_is_found(suite):
-    scene = suite.CLASSES["changes"](1)
+    scene, crowd = suite.CLASSES["changes"](1), suite.CLASSES["crowds"](1)
+    failures = suite.SUITE.failures
     good = suite.Found(loss=0.02, offered=0.5, filled=0.9, late=0.01)
     bad = suite.Found(loss=0.04, offered=3.0, filled=0.1, late=0.05, starved=0.1)
-    assert suite.failures("changes", scene, good, good) == {}
-    assert set(suite.failures("changes", scene, bad, good)) == {"loss", "offered", "idle", "late loss"}
-    assert set(suite.failures("crowds", scene, bad, good)) == {"loss", "offered", "idle", "late loss", "starved"}
-    assert set(suite.failures("changes", scene, suite.Found(filled=float("nan")), good)) == {"idle"}
-    assert set(suite.failures("changes", scene, suite.Found(error="ScenarioError: no"), good)) == {"error"}
+    assert failures(scene, good, good) == {}
+    assert set(failures(scene, bad, good)) == {"loss", "offered", "idle", "late loss"}
+    assert set(failures(crowd, bad, good)) == {"loss", "offered", "idle", "late loss", "starved"}
+    assert set(failures(scene, suite.Found(filled=float("nan")), good)) == {"idle"}
 
 
 def test_crowds_fill_the_core_or_as_much_as_newreno_where_shares_are_below_a_packet_a_second(suite):
@@ -81,9 +56,9 @@ def test_crowds_fill_the_core_or_as_much_as_newreno_where_shares_are_below_a_pac
     scarce = replace(ample, rates=[ample.rate / ample.share / 2])
     assert scarce.share == pytest.approx(0.5)
     base, found = suite.Found(filled=0.6, late=0.3), suite.Found(filled=0.595, late=0.305)
-    assert set(suite.failures("crowds", ample, found, base)) == {"idle"}
-    assert suite.failures("crowds", scarce, found, base) == {}
-    assert set(suite.failures("crowds", scarce, suite.Found(filled=0.58, late=0.32), base)) == {"idle", "late loss"}
+    assert set(suite.SUITE.failures(ample, found, base)) == {"idle"}
+    assert suite.SUITE.failures(scarce, found, base) == {}
+    assert set(suite.SUITE.failures(scarce, suite.Found(filled=0.58, late=0.32), base)) == {"idle", "late loss"}
 
 
 def test_scenarios_follow_from_their_numbers_and_have_what_they_say(suite):

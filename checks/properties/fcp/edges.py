@@ -1,8 +1,5 @@
 """FCP at the edges: random dumbbells with 2 to 1,000 flows, outages and cheats, held to properties fixed before.
 
-    python checks/properties/fcp/edges.py --first 1 --scenarios 200 > checks/properties/fcp/EDGES.md
-    python checks/properties/fcp/edges.py --classes starts --first 17 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its class and number alone. Every bound below was fixed before the first mend.
 
 - **starts**: no fault. A core of 1 Mbps to 10 Gbps, 2 to 1,000 endless flows, round trips that differ by up to 100
@@ -27,23 +24,19 @@ A scenario follows from its class and number alone. Every bound below was fixed 
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
+import scenes
+from harness import Crash, Row, Suite, groups, kept
+from scenes import log_uniform
 
 import midpath
 from midpath import Result
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-from scenes import log_uniform
 
 PACKET = 1500 * 8
 MOST_PACKETS = 4.5e6
@@ -196,7 +189,7 @@ class Found:
     refused: int
     stuck: float = 0.0
     """The longest time that a price stood while less than half came, in 10 d."""
-    delivered: tuple[float, float] = (0.0, 0.0)
+    delivered: Sequence[float] = (0.0, 0.0)
     """By the first two flows, Mbps from 2 s on."""
 
 
@@ -230,10 +223,14 @@ def before(scene: Scene) -> int:
     return int(midpath.run(text).ports.to_pandas().drops_queue.sum())
 
 
-def measure(kind: str, number: int, scheme: str) -> Found:
-    """Runs a scenario with a scheme."""
-    scene = draw(kind, number)
-    result = midpath.run(scene.toml(scheme))
+def text(scene: Scene, scheme: str, _: str) -> str | None:
+    """With NewReno where that is what FCP is held to."""
+    return scene.toml(scheme) if scheme == "fcp" or scene.kind in ("starts", "scarcity") else None
+
+
+def judge(scene: Scene, result: Result, scheme: str, _: str) -> Found:
+    """What a run came to."""
+    kind = scene.kind
     ports = result.ports.to_pandas()
     dropped, refused = int((ports.drops_queue + ports.drops_aqm).sum()), int(ports.drops_policy.sum())
     loss = (dropped + refused) / max(1.0, float(result.summary["sent_packets"]))
@@ -254,6 +251,8 @@ def measure(kind: str, number: int, scheme: str) -> Found:
 
 def failures(scene: Scene, found: Found, base: Found | None) -> dict[str, float]:
     """The bounds that are not kept, with what was found instead."""
+    if found is base:
+        return {}  # NewReno is held to none
     out = {}
     if scene.kind == "cheats":
         # What an honest neighbour leaves: 2 s alone, then half of the rest, less headers and pacing.
@@ -279,54 +278,38 @@ def failures(scene: Scene, found: Found, base: Found | None) -> dict[str, float]
     return out
 
 
-def both(kind: str, number: int) -> tuple[Scene, Found, Found | None]:
-    """A scenario with FCP, and with NewReno where that is what it is held to."""
-    scene = draw(kind, number)
-    base = measure(kind, number, "newreno") if kind in ("starts", "scarcity") else None
-    return scene, measure(kind, number, "fcp"), base
-
-
-def page(classes: list[str], numbers: range, jobs: int) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """EDGES.md."""
-    yield "# FCP at the edges\n"
-    yield f"{scenes.written(numbers, 'fcp/edges.py', ' of each class')} Classes and bounds stand at the"
-    yield "head of `edges.py`.\n"
     yield scenes.head(["class", "all bounds kept", "not kept"])
-    notes = []
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for kind in classes:
-            kept, missed = 0, dict[str, list[str]]()
-            for scene, found, base in pool.map(both, itertools.repeat(kind), numbers):
-                wrong = failures(scene, found, base)
-                kept += not wrong
-                for bound, value in wrong.items():
-                    beside = f", NewReno {base.used:.2f}, {100 * base.loss:.1f} %" if base else ""
-                    missed.setdefault(bound, []).append(
-                        f"{scene.number} ({scene.how or 'outage'}, {value:.3g}{beside})"
-                    )
-            counts = ", ".join(f"{bound} {len(hits)}" for bound, hits in sorted(missed.items())) or "–"
-            yield scenes.row([kind, f"{kept} of {len(numbers)}", counts])
-            notes += [f"- {kind}, {bound}: {'; '.join(hits)}" for bound, hits in sorted(missed.items())]
+    notes = list[str]()
+    for kind, own in groups((row for row in rows if row.scheme == "fcp"), lambda row: row.family).items():
+        bounds = sorted({bound for row in own for bound in row.missed})
+        hits = {bound: [note(row, bound) for row in own if bound in row.missed] for bound in bounds}
+        yield scenes.row([kind, kept(own), ", ".join(f"{bound} {len(hits[bound])}" for bound in bounds) or "–"])
+        notes += [f"- {kind}, {bound}: {'; '.join(hits[bound])}" for bound in bounds]
     yield "\nEach with how its flows start, what was found, and NewReno's use and loss:\n"
     yield from notes or ["- none"]
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    parser = scenes.options(__doc__, 200)
-    parser.add_argument("--classes", default=",".join(CLASSES))
-    options = parser.parse_args()
-    numbers, classes = scenes.numbers_of(options), options.classes.split(",")
-    if options.show:
-        for kind, number in itertools.product(classes, numbers):
-            scene, found, base = both(kind, number)
-            print(scene.toml("fcp"))
-            print(f"# share {scene.share:.3g} packets/s, {scene.share * scene.longest:.3g} in {scene.longest:.4f} s")
-            print(f"# newreno: {base}\n# fcp: {found}\n# not kept: {failures(scene, found, base)}")
-        return
-    for line in page(classes, numbers, options.jobs):
-        print(line, flush=True)
+def note(row: Row, bound: str) -> str:
+    """A scenario that misses a bound."""
+    base, scene = row.base, row.scene
+    if isinstance(row.found, Crash) or isinstance(base, Crash):
+        return f"{row.number} ({row.found if isinstance(row.found, Crash) else base})"
+    beside = f", NewReno {base.used:.2f}, {100 * base.loss:.1f} %" if base else ""
+    return f"{row.number} ({scene.how or 'outage'}, {row.missed[bound]:.3g}{beside})"
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "FCP at the edges",
+    draw,
+    text,
+    judge,
+    Found,
+    page,
+    missed=failures,
+    families=CLASSES,
+    schemes=("newreno", "fcp"),
+    base="newreno",
+    scenarios=200,
+)

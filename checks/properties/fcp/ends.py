@@ -1,8 +1,5 @@
 """FCP: how soon the others have what a flow leaves, by how it ends (section 4.1: "preloads -1 when it is terminating").
 
-    python checks/properties/fcp/ends.py --first 1001 --scenarios 100 > checks/properties/fcp/ENDS.md
-    python checks/properties/fcp/ends.py --first 1001 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone. Flows share a core; one ends while the others go on: by `stop`, and in a
 second run by a `size` that is what it had delivered then. Two families in turn:
 
@@ -20,17 +17,16 @@ is not used then where the flow goes on. Bounds, fixed before the draws from num
 from __future__ import annotations
 
 import random
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Bound, Row, Suite, groups, kept
+from scenes import log_uniform
 
 import midpath
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-from scenes import log_uniform
+from midpath import Result
 
 FAMILIES = ("alike", "unlike")
 QUARTER = 0.25
@@ -93,7 +89,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Found:
+class Run:
     """What one run came to."""
 
     unused: float
@@ -104,7 +100,7 @@ class Found:
     drops: int
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"fcp ends {number}")
     family = FAMILIES[number % 2]
@@ -118,67 +114,67 @@ def draw(number: int) -> Scene:
     return Scene(number, family, rate, delay, delays, flows, budgets, second, round(max(2.0, settled), 3))
 
 
-def run(scene: Scene, how: str) -> Found:
-    """A scenario in which the first flow ends like this."""
-    result = midpath.run(scene.toml(how))
+@dataclass(frozen=True)
+class Found:
+    """What each end came to: idle seconds; the bound; drops more than where the flow goes on."""
+
+    stop: float
+    size: float
+    bound: float
+    drops: float
+
+    @property
+    def over(self) -> float:
+        """By how much it is longer idle than may be."""
+        return self.stop - self.bound
+
+
+def run_of(scene: Scene, result: Result) -> Run:
+    """What a run came to."""
     series, flows, ports = (table.to_pandas() for table in (result.series, result.flows, result.ports))
     core = series[(series.entity == "port:r0>r1") & (series.metric == "throughput_bps")]
     around = core[(core.time_s > scene.end - scene.rtt) & (core.time_s <= scene.end + ROUNDS * scene.rtt)]
     unused = float((1 - around.value / (scene.rate * 1e6)).clip(lower=0).sum()) * scene.step
     first = int(flows.delivered_bytes[0])
     share = first * 8 / scene.end / (scene.rate * 1e6)
-    return Found(unused, first, share, int(ports.drops_queue.sum()))
+    return Run(unused, first, share, int(ports.drops_queue.sum()))
 
 
-def both(number: int) -> tuple[Scene, dict[str, float]]:
-    """A scenario, with what each end came to: idle seconds, and the bound."""
-    scene = draw(number)
-    on, stopped = run(scene, ""), run(scene, f'stop = "{scene.end} s"')
-    sized = run(scene, f'size = "{stopped.delivered} B"')
-    idle = {name: max(0.0, found.unused - on.unused) for name, found in (("stop", stopped), ("size", sized))}
-    bound = idle["size"] + QUARTER * stopped.share * scene.rtt
-    return scene, idle | {"bound": bound, "drops": float(stopped.drops - on.drops)}
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
+    """Beside the run in which the flow stops: one in which it goes on, and one in which it ends by its size."""
+    stopped, on = run_of(scene, result), run_of(scene, midpath.run(scene.toml("")))
+    sized = run_of(scene, midpath.run(scene.toml(f'size = "{stopped.delivered} B"')))
+    stop, size = (max(0.0, found.unused - on.unused) for found in (stopped, sized))
+    return Found(stop, size, size + QUARTER * stopped.share * scene.rtt, float(stopped.drops - on.drops))
 
 
-def failures(found: dict[str, float]) -> list[str]:
-    """The bounds that are not kept."""
-    wrong = {"idle": found["stop"] > found["bound"], "drops": found["drops"] > 0}
-    return [name for name, missed in wrong.items() if missed]
-
-
-def page(numbers: range, jobs: int) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """ENDS.md."""
-    yield "# FCP: what flows leave when they end\n"
-    yield f"{scenes.written(numbers, 'fcp/ends.py')} Families and bounds stand at the head of `ends.py`.\n"
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        found = list(pool.map(both, numbers))
     yield scenes.head(["family", "bounds kept", "idle after `stop`, in round trips", "after `size`"])
-    for family in FAMILIES:
-        of = [(scene, one) for scene, one in found if scene.family == family]
-        kept = sum(not failures(one) for _, one in of)
-        means = [sum(one[how] / scene.rtt for scene, one in of) / len(of) for how in ("stop", "size")]
-        yield scenes.row([family, f"{kept} of {len(of)}", *(f"{mean:.3f}" for mean in means)])
+    of = groups(rows, lambda row: row.scene.family)
+    for family in filter(of.get, FAMILIES):
+        own = [row for row in of[family] if isinstance(row.found, Found)]
+        means = [sum(getattr(row.found, how) / row.scene.rtt for row in own) / len(own) for how in ("stop", "size")]
+        yield scenes.row([family, kept(of[family]), *(f"{mean:.3f}" for mean in means)])
     yield "\nNot kept:\n"
-    lines = [
-        f"- {scene.number} ({scene.family}): {', '.join(failures(one))} "
-        f"(idle {one['stop']:.4f} s, bound {one['bound']:.4f} s, {one['drops']:.0f} dropped)"
-        for scene, one in found
-        if failures(one)
-    ]
-    yield from lines or ["- none"]
+    yield from [note(row) for row in rows if row.missed] or ["- none"]
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    asked = scenes.options(__doc__, 100).parse_args()
-    if asked.show:
-        for number in scenes.numbers_of(asked):
-            scene, found = both(number)
-            print(scene.toml(f'stop = "{scene.end} s"'), f"\n# {found}")
-        return
-    for line in page(scenes.numbers_of(asked), asked.jobs):
-        print(line, flush=True)
+def note(row: Row) -> str:
+    """A scenario that misses a bound."""
+    one = row.found
+    said = str(one)
+    if isinstance(one, Found):
+        said = f"idle {one.stop:.4f} s, bound {one.bound:.4f} s, {one.drops:.0f} dropped"
+    return f"- {row.number} ({row.scene.family}): {', '.join(row.missed)} ({said})"
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "FCP: what flows leave when they end",
+    draw,
+    lambda scene, _, __: scene.toml(f'stop = "{scene.end} s"'),
+    judge,
+    Found,
+    page,
+    (Bound("idle", 0.0, of="over"), Bound("drops", 0.0)),
+)

@@ -1,8 +1,5 @@
 """Groups of one host (FCP, section 4.2): what a group's flows get beside another group, and alone with the same budget.
 
-    python checks/properties/fcp/groups.py --first 1001 --scenarios 100 > checks/properties/fcp/GROUPS.md
-    python checks/properties/fcp/groups.py --first 1001 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone. All 25 pairs of policies take turns: group `a` has one, group `b` the other.
 Their flows share the host's budget and no link but the host's own, so `a` is to notice nothing of `b` but its part of
 the budget. It is run again alone, on a host whose whole budget is that part. Two families:
@@ -24,20 +21,18 @@ Bounds, over the last two thirds; fixed before the draws from number 1001 on, wh
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Crash, Row, Suite, groups, kept
+from scenes import log_uniform
 
 import midpath
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-from scenes import log_uniform
+from midpath import Result
 
 POLICIES = ("equal-budget", "equal-throughput", "max-throughput", "stable", "background")
 PAIRS = tuple(itertools.product(POLICIES, POLICIES))
@@ -132,7 +127,7 @@ def ways(rng: random.Random, family: str, first: int, count: int, chain: int) ->
     return [(link, round(log_uniform(rng, 1, 20), 2)) for link in last]
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"fcp groups {number}")
     own, other = PAIRS[number % len(PAIRS)]
@@ -152,9 +147,16 @@ def draw(number: int) -> Scene:
     return Scene(number, family, own, other, weight, rates, delays, a, b, stop, times, chains[0])
 
 
-def rates(scene: Scene, alone: float | None) -> tuple[list[float], float]:
+@dataclass(frozen=True)
+class Found:
+    """What each flow of `a` gets, Mbps: beside `b`, and alone, with budgets around what it has there."""
+
+    beside: list[float]
+    alone: list[list[float]]
+
+
+def rates(scene: Scene, result: Result) -> tuple[list[float], float]:
     """What each flow of `a` gets over the last two thirds, Mbps, and what all together may spend."""
-    result = midpath.run(scene.toml(alone))
     flows, series = result.flows.to_pandas(), result.series.to_pandas()
     late = series[(series.time_s > scene.stop / 3) & series.entity.str.startswith("flow:")]
     means = late.groupby(["metric", "entity"], observed=True).value.mean()
@@ -169,8 +171,9 @@ def off(beside: list[float], alone: list[float], seconds: float) -> float:
     return max(max(abs(x - y) - few, 0.0) / max(y, few) for x, y in zip(beside, alone, strict=True))
 
 
-def failures(scene: Scene, beside: list[float], alone: list[list[float]]) -> dict[str, float]:
+def failures(scene: Scene, found_: Found, _: object) -> dict[str, float]:
     """The bounds that are not kept, with how far they are missed."""
+    beside, alone = found_.beside, found_.alone
     seconds, near = 2 / 3 * scene.stop, NEAR_GIVEN if scene.steals else NEAR
     mean = sum(beside) / len(beside)
     if scene.own == "max-throughput":
@@ -182,51 +185,37 @@ def failures(scene: Scene, beside: list[float], alone: list[list[float]]) -> dic
     return wrong | ({"even": even} if scene.own == "equal-throughput" and even > NEAR else {})
 
 
-def both(number: int) -> tuple[Scene, list[float], list[list[float]]]:
-    """A scenario, with what `a` gets beside `b` and alone."""
-    scene = draw(number)
-    beside, had = rates(scene, None)
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
+    """Beside the run with `b`: those alone."""
+    beside, had = rates(scene, result)
     budget = had / (BACKGROUND if scene.own == "background" else 1.0) if scene.steals else scene.part
     moved = AROUND if scene.own == "max-throughput" else AROUND[:1]
-    return scene, beside, [rates(scene, budget * times)[0] for times in moved]
+    return Found(beside, [rates(scene, midpath.run(scene.toml(budget * times)))[0] for times in moved])
 
 
-def page(numbers: range, jobs: int) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """GROUPS.md."""
-    yield "# FCP: groups of one host\n"
-    yield f"{scenes.written(numbers, 'fcp/groups.py')} Families and bounds stand at the head of `groups.py`.\n"
     yield scenes.head(["policy of `a`", *(f"beside `{policy}`" for policy in POLICIES)])
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        found = list(pool.map(both, numbers))
-    missed = [(scene, failures(scene, beside, alone)) for scene, beside, alone in found]
+    of = groups(rows, lambda row: (row.scene.own, row.scene.other))
     for own in POLICIES:
-        cells = []
-        for other in POLICIES:
-            of = [not wrong for scene, wrong in missed if (scene.own, scene.other) == (own, other)]
-            cells.append(f"{sum(of)} of {len(of)}")
-        yield scenes.row([f"`{own}`", *cells])
-    yield f"\nAll bounds kept: {sum(not wrong for _, wrong in missed)} of {len(missed)}. The others:\n"
-    lines = [
-        f"- {scene.number} ({scene.family}, `{scene.own}` beside `{scene.other}`): "
-        + ", ".join(f"{bound} {100 * by:.0f} %" for bound, by in wrong.items())
-        for scene, wrong in missed
-        if wrong
-    ]
-    yield from lines or ["- none"]
+        yield scenes.row([f"`{own}`", *(kept(of.get((own, other), [])) for other in POLICIES)])
+    yield f"\nAll bounds kept: {kept(rows)}. The others:\n"
+    yield from [note(row) for row in rows if row.missed] or ["- none"]
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    options: argparse.Namespace = scenes.options(__doc__, 100).parse_args()
-    if options.show:
-        for number in scenes.numbers_of(options):
-            scene, beside, alone = both(number)
-            print(scene.toml(None))
-            print(f"# beside: {beside}\n# alone: {alone}\n# not kept: {failures(scene, beside, alone)}")
-        return
-    for line in page(scenes.numbers_of(options), options.jobs):
-        print(line, flush=True)
+def note(row: Row) -> str:
+    """A scenario that misses a bound."""
+    scene, missed = row.scene, ", ".join(f"{bound} {100 * by:.0f} %" for bound, by in row.missed.items())
+    said = row.found if isinstance(row.found, Crash) else missed
+    return f"- {scene.number} ({scene.family}, `{scene.own}` beside `{scene.other}`): {said}"
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "FCP: groups of one host",
+    draw,
+    lambda scene, _, __: scene.toml(None),
+    judge,
+    Found,
+    page,
+    missed=failures,
+)

@@ -1,9 +1,6 @@
 """Senders that ignore feedback (§V-C) beside honest ones, and ports that bound what they take: random scenarios, held
 to bounds that were fixed before the first run.
 
-    python checks/properties/inrpp/non_cooperative.py --scenarios 100 > checks/properties/inrpp/NON_COOPERATIVE.md
-    python checks/properties/inrpp/non_cooperative.py --first 17 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone, and its number says its class:
 
 - *one core*: 1 to 16 honest flows and 1 to 8 that ignore feedback, over a core of 2 to 50 Mbps, with round trips of 5
@@ -26,16 +23,16 @@ The bounds, with `enforcement`:
 from __future__ import annotations
 
 import random
-import sys
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Bound, Row, Suite, misses, table
 
 import midpath
+from midpath import Result
 from midpath.result.series import mean
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
 
 TAKEN, LEFT = 1.25, 0.8
 REFUSED, LESS = 1e-3, 0.98
@@ -101,11 +98,15 @@ class Scene:
         ])  # fmt: skip
 
     def run(self, ignores: bool, enforcement: bool) -> tuple[float, float, float]:
-        """Mbps of the honest and of the others, and the share of what was sent that policers refused."""
-        result = midpath.run(self.toml(ignores, enforcement))
-        rates = [(mean(result, f"group:{group}", "goodput_bps", FROM, TO) or 0.0) / 1e6 for group in (HONEST, CHEATS)]
-        refused = float(result.ports.to_pandas().drops_policy.sum())
-        return rates[0], rates[1], refused / float(result.summary["sent_packets"])
+        """What one of its runs came to."""
+        return got(midpath.run(self.toml(ignores, enforcement)))
+
+
+def got(result: Result) -> tuple[float, float, float]:
+    """Mbps of the honest and of the others, and the share of what was sent that policers refused."""
+    rates = [(mean(result, f"group:{group}", "goodput_bps", FROM, TO) or 0.0) / 1e6 for group in (HONEST, CHEATS)]
+    refused = float(result.ports.to_pandas().drops_policy.sum())
+    return rates[0], rates[1], refused / float(result.summary["sent_packets"])
 
 
 @dataclass(frozen=True)
@@ -119,18 +120,8 @@ class Found:
     refused: float
     less: float
 
-    @property
-    def missed(self) -> list[str]:
-        """Bounds that are not kept."""
-        kept = {
-            "taken": self.taken <= TAKEN,
-            "left": self.left >= LEFT,
-            "unfelt": self.refused <= REFUSED and self.less >= LESS,
-        }
-        return [name for name, ok in kept.items() if not ok]
 
-
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"non-cooperative {number}")
     rate = scenes.log_uniform(rng, 2, 50)
@@ -150,50 +141,54 @@ def draw(number: int) -> Scene:
     return Scene(number, rates, delay, scenes.log_uniform(rng, 100, 1000), queue, cache, flows)
 
 
-def measure(number: int) -> Found:
-    """Runs a scenario four times."""
-    scene = draw(number)
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
+    """Beside the run with enforcement and cheats: the other three."""
     (honest, others, _), (honest_on, others_on, refused) = (scene.run(False, on) for on in (False, True))
-    off, on = (scene.run(True, enforcement) for enforcement in (False, True))
+    off, on = scene.run(True, False), got(result)
     less = (honest_on + others_on) / (honest + others)
     return Found(off[1] / others, off[0] / honest, on[1] / others, on[0] / honest, refused, less)
 
 
-def page(numbers: range) -> Iterator[str]:
+def spread(of: str, at: int) -> Callable[[list[Found]], str]:
+    """The median of a measure, and its end."""
+
+    def cell(found: list[Found]) -> str:
+        values = sorted(getattr(one, of) for one in found)
+        return f"{values[len(values) // 2]:.2f}, {values[at]:.2f}"
+
+    return cell
+
+
+COLUMNS = {
+    "taken, median and most": spread("taken", -1),
+    "left, median and least": spread("left", 0),
+    "without enforcement: taken": spread("taken_off", -1),
+    "left": spread("left_off", 0),
+}
+
+
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """NON_COOPERATIVE.md."""
-    found = {number: measure(number) for number in numbers}
-    yield "# INRPP beside senders that ignore feedback\n"
-    yield f"{scenes.written(numbers, 'inrpp/non_cooperative.py')} What a scenario is and what the bounds are"
-    yield "stands at its head. They were fixed before the first run. *Taken* and *left* are over what is got where all"
-    yield "heed.\n"
-    heads = ["class", "all bounds kept", "taken", "left", "unfelt", "taken, median and most", "left, median and least"]
-    yield scenes.head([*heads, "without enforcement: taken", "left"])
-    for kind in CLASSES:
-        ours = [one for number, one in found.items() if draw(number).kind == kind]
-        if not ours:
-            continue
-        counts = [str(sum(name in one.missed for one in ours)) for name in ("taken", "left", "unfelt")]
-        taken, left, taken_off, left_off = (
-            sorted(getattr(one, name) for one in ours) for name in ("taken", "left", "taken_off", "left_off")
-        )
-        middle = len(ours) // 2
-        yield scenes.row([
-            kind, f"{sum(not one.missed for one in ours)} of {len(ours)}", *counts,
-            f"{taken[middle]:.2f}, {taken[-1]:.2f}", f"{left[middle]:.2f}, {left[0]:.2f}",
-            f"{taken_off[middle]:.2f}, {taken_off[-1]:.2f}", f"{left_off[middle]:.2f}, {left_off[0]:.2f}",
-        ])  # fmt: skip
+    yield "*Taken* and *left* are over what is got where all heed.\n"
+    ordered = sorted(rows, key=lambda row: CLASSES.index(row.scene.kind))
+    yield from table(ordered, {"class": lambda row: row.scene.kind}, {name: name for name in NAMES}, COLUMNS)
     yield "\nColumns *taken* to *unfelt*: in how many that bound is not kept.\n"
-    yield from scenes.missed_by(found, [one.missed for one in found.values()], found.values())
+    yield from misses(rows)
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    options = scenes.options(__doc__, 100).parse_args()
-    for number in scenes.numbers_of(options) if options.show else ():
-        print(draw(number).toml(True, True), f"\n# {measure(number)}")
-    for line in () if options.show else page(scenes.numbers_of(options)):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+NAMES = ("taken", "left", "unfelt")
+BOUNDS = (
+    Bound("taken", TAKEN),
+    Bound("left", LEFT, at_least=True),
+    Bound("unfelt", REFUSED, of="refused"),
+    Bound("unfelt", LESS, of="less", at_least=True),
+)
+SUITE = Suite(
+    "INRPP beside senders that ignore feedback",
+    draw,
+    lambda scene, _, __: scene.toml(True, True),
+    judge,
+    Found,
+    page,
+    BOUNDS,
+)

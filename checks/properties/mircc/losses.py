@@ -1,8 +1,5 @@
 """Loss of Interests, of Data and of both: how much longer a fetch takes.
 
-    python checks/properties/mircc/losses.py [--first N] [--scenarios N] [--set 'repair = "timeout"']
-    python checks/properties/mircc/losses.py --first 17 --scenarios 1 --show
-
 A number draws one path or two (of 2 to 50 Mbps and a round trip of 2 to 200 ms each), one flow or two, a share of 0.1
 to 5 % that the paths' links lose of Interests, of Data or of each, and sizes that take 10 to 100 of the longest round
 trips at what the paths carry together.
@@ -17,21 +14,16 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import sys
-from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import pyarrow as pa
+import scenes
+from harness import Bound, Row, Suite, tallied
 
 import midpath
+from midpath import Result
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-
-MOST_TIME = 1.3
 MORE_ASKED, FEW = 2.0, 20.0
 # Bytes of payload of a full Data.
 PAYLOAD = 1428
@@ -53,6 +45,16 @@ class Scene:
     def lost(self) -> float:
         """The share of Interests that bring no Data."""
         return 1 - (1 - self.share) ** (2 if self.kind == "both" else 1)
+
+    @property
+    def data(self) -> int:
+        """Data of all flows."""
+        return sum(math.ceil(size / PAYLOAD) for size in self.sizes)
+
+    @property
+    def few(self) -> float:
+        """Twenty Interests of each flow, per Data."""
+        return FEW * len(self.sizes) / self.data
 
     @property
     def stop(self) -> float:
@@ -80,7 +82,7 @@ class Scene:
         ])  # fmt: skip
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"losses {number}")
 
@@ -111,21 +113,24 @@ class Found:
     """Twenty Interests of each flow, per Data."""
 
 
-def measure(number: int, parameters: str) -> Found:
-    """Runs a scenario with and without loss."""
-    scene = draw(number)
-    lossy, clean = (midpath.run(scene.toml(parameters, lossy)).flows for lossy in (True, False))
+def text(scene: Scene, _: str, params: str) -> str:
+    """It with loss."""
+    return scene.toml(params, True)
+
+
+def judge(scene: Scene, result: Result, _: str, params: str) -> Found:
+    """Beside it: a run without loss."""
+    lossy, clean = result.flows, midpath.run(scene.toml(params, False)).flows
     times = [
         statistics.fmean(t if t > 0 else scene.stop for t in flows["fct_s"].to_numpy().tolist())
         for flows in (lossy, clean)
     ]
-    data = sum(math.ceil(size / PAYLOAD) for size in scene.sizes)
     return Found(
         time=times[0] / times[1] * (1 - scene.lost),
-        asked=(_sent(lossy) - _sent(clean)) / data,
+        asked=(_sent(lossy) - _sent(clean)) / scene.data,
         timeouts=int(lossy["timeouts"].to_numpy().sum()),
         lost=scene.lost,
-        few=FEW * len(scene.sizes) / data,
+        few=scene.few,
     )
 
 
@@ -133,12 +138,12 @@ def _sent(flows: pa.Table) -> float:
     return float(flows["sent_packets"].to_numpy().sum())
 
 
-def silence(number: int, parameters: str) -> str:
+def silence(row: Row, params: str) -> str:
     """Where a flow's longest silence is: when no Data come, nothing tells of a loss but a timer."""
-    scene = draw(number)
+    scene = row.scene
     step = min(trip for _, trip in scene.paths) / 2
     more = f'[measure]\nseries = true\ninterval = "{1e3 * step:.4f} ms"\npoints = 100000\nflows = 9'
-    result = midpath.run(f"{scene.toml(parameters, True)}\n{more}")
+    result = midpath.run(f"{scene.toml(params, True)}\n{more}")
     series = result.series.to_pandas()
     found = []
     for flow, took in enumerate(result.flows["fct_s"].to_numpy()):
@@ -151,40 +156,21 @@ def silence(number: int, parameters: str) -> str:
     return f"longest silence {1e3 * gap:.0f} ms from {100 * at:.0f} % of its flow's time on; round trips of {trips} ms"
 
 
-def failures(found: Found) -> list[str]:
-    """The bounds that are not kept."""
-    missed = {
-        "time": found.time > MOST_TIME,
-        "asked": found.asked > MORE_ASKED * found.lost + found.few,
-    }
-    return [name for name, is_missed in missed.items() if is_missed]
-
-
-def page(options: Namespace) -> Iterator[str]:
-    """LOSSES.md."""
-    numbers = scenes.numbers_of(options)
-    found = list(scenes.runs([(n, options.set) for n in numbers], measure, Found, options.jobs, 1, None))
-    missed = [failures(one) for one in found]
-    yield "# MIRCC where Interests and Data are lost\n"
-    yield f"{scenes.written(numbers, 'mircc/losses.py')} What a scenario is and what the bounds are stands at its head."
-    yield f"Parameters: `{options.set or 'the defaults'}`.\n"
-    yield scenes.head(["all bounds kept", "time missed", "asked missed", "time, median", "time, most", "timeouts"])
-    yield scenes.row([
-        f"{sum(not one for one in missed)} of {len(found)}",
-        *(str(sum(name in one for one in missed)) for name in ("time", "asked")),
-        f"{statistics.median(one.time for one in found):.2f}",
-        f"{max(one.time for one in found):.2f}",
-        str(sum(one.timeouts for one in found)),
-    ])  # fmt: skip
-    yield ""
-    yield from scenes.missed_by(numbers, missed, found, lambda number: silence(number, options.set))
-
-
-def show(number: int, parameters: str) -> Iterator[str]:
-    """A scenario's text, and what it comes to."""
-    yield draw(number).toml(parameters, True)
-    yield f"# {measure(number, parameters)}"
-
-
-if __name__ == "__main__":
-    scenes.print_page(__doc__, show, page)
+SUITE = Suite(
+    "MIRCC where Interests and Data are lost",
+    draw,
+    text,
+    judge,
+    Found,
+    tallied(
+        {},
+        {
+            "time, median": lambda found: f"{statistics.median(one.time for one in found):.2f}",
+            "time, most": lambda found: f"{max(one.time for one in found):.2f}",
+            "timeouts": lambda found: str(sum(one.timeouts for one in found)),
+        },
+        silence,
+    ),
+    (Bound("time", 1.3), Bound("asked", lambda scene, _: MORE_ASKED * scene.lost + scene.few)),
+    params=True,
+)

@@ -1,8 +1,5 @@
 """MIRCC at its defaults on random multipath networks, and near producers that join a far one: what is dropped.
 
-    python checks/properties/mircc/networks.py [--first N] [--scenarios N] > checks/properties/mircc/NETWORKS.md
-    python checks/properties/mircc/networks.py --first 17 --scenarios 1 --show
-
 A number draws one scenario of each family. Each runs for 12 s.
 
 - **layers**: `midpath.papers.mircc.layered`, up to four paths for a flow. Queues hold ten packets and one for each
@@ -20,20 +17,17 @@ at most 1.1 times, from start to end.
 from __future__ import annotations
 
 import random
-import sys
-from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-import midpath
+import scenes
+from harness import Bound, Suite, tallied
+
+from midpath import Result
 from midpath.papers.mircc import layered
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-
 FAMILIES = ("layers", "webs", "beside")
-MOST_ASKED, STOP = 1.1, 12.0
+STOP = 12.0
 STRETCH = 1.5
 
 
@@ -51,9 +45,12 @@ class Scene:
     hosts: dict[str, tuple[str, float]]
     flows: list[Flow]
     queue: int
+    needed: str = ""
+    """Parameters without which its paths are others."""
 
     def toml(self, parameters: str) -> str:
         """Its text."""
+        parameters = f"{self.needed}\n{parameters}"
         links = [
             scenes.link(a, b, f"{rate:.4f} Mbps", f"{delay:.4f} ms") for (a, b), (rate, delay) in self.links.items()
         ]
@@ -66,12 +63,12 @@ class Scene:
         ])  # fmt: skip
 
 
-def draw(family: str, number: int) -> tuple[Scene, str]:
-    """The scenario of a family with this number, and parameters that it needs."""
+def draw(family: str, number: int) -> Scene:
+    """The scenario of a family with this number."""
     rng = random.Random(f"{family} {number}")
     if family == "layers":
-        return layers(number), ""
-    return (webs(number, rng), f"stretch = {STRETCH}") if family == "webs" else (beside(number, rng), "")
+        return layers(number)
+    return webs(number, rng) if family == "webs" else beside(number, rng)
 
 
 def layers(number: int) -> Scene:
@@ -119,7 +116,7 @@ def webs(number: int, rng: random.Random) -> Scene:
             size = round(scenes.log_uniform(rng, 30e3, 1e6)) if rng.random() < 0.3 else None
             flows.append((f"p{i}", f"c{i}", start, size))
         if max(ways) <= 4 and 2 * sum(way > 1 for way in ways) >= len(ways):
-            return Scene(f"webs {number}", number, links, hosts, flows, 10 + sum(ways))
+            return Scene(f"webs {number}", number, links, hosts, flows, 10 + sum(ways), f"stretch = {STRETCH}")
 
 
 def beside(number: int, rng: random.Random) -> Scene:
@@ -142,10 +139,8 @@ class Found:
     asked: float
 
 
-def measure(family: str, number: int, parameters: str) -> Found:
-    """Runs a scenario."""
-    scene, needed = draw(family, number)
-    result = midpath.run(scene.toml(f"{needed}\n{parameters}"))
+def judge(_: Scene, result: Result, __: str, ___: str) -> Found:
+    """What a run came to."""
     flows = result.flows
     sent, again = (float(flows[f"{name}_packets"].to_numpy().sum()) for name in ("sent", "retransmitted"))
     return Found(
@@ -154,44 +149,21 @@ def measure(family: str, number: int, parameters: str) -> Found:
     )
 
 
-def failures(found: Found) -> list[str]:
-    """The bounds that are not kept."""
-    missed = {"drops": found.drops > 0, "asked": found.asked > MOST_ASKED}
-    return [name for name, is_missed in missed.items() if is_missed]
-
-
-def page(options: Namespace) -> Iterator[str]:
-    """NETWORKS.md."""
-    numbers = scenes.numbers_of(options)
-    yield "# MIRCC on random multipath networks\n"
-    yield f"{scenes.written(numbers, 'mircc/networks.py')}"
-    yield "What a scenario is and what the bounds are stands at its head."
-    yield f"Parameters: `{options.set or 'the defaults'}`.\n"
-    yield scenes.head(
-        ["family", "all bounds kept", "drops missed", "asked missed", "dropped in all", "asked, mean", "most"]
-    )
-    lists: list[str] = []
-    for family in FAMILIES:
-        keys = [(family, number, options.set) for number in numbers]
-        found = list(scenes.runs(keys, measure, Found, options.jobs, 4, None))
-        missed = [failures(one) for one in found]
-        yield scenes.row([
-            family, f"{sum(not one for one in missed)} of {len(found)}",
-            *(str(sum(name in one for one in missed)) for name in ("drops", "asked")),
-            str(sum(one.drops for one in found)),
-            f"{sum(one.asked for one in found) / len(found):.3f}", f"{max(one.asked for one in found):.3f}",
-        ])  # fmt: skip
-        lists += [f"\n{family}:\n", *scenes.missed_by(numbers, missed, found)] if any(missed) else []
-    yield from lists
-
-
-def show(number: int, parameters: str) -> Iterator[str]:
-    """Scenarios' texts, and what they come to."""
-    for family in FAMILIES:
-        scene, needed = draw(family, number)
-        yield scene.toml(f"{needed}\n{parameters}")
-        yield f"# {measure(family, number, parameters)}"
-
-
-if __name__ == "__main__":
-    scenes.print_page(__doc__, show, page)
+SUITE = Suite(
+    "MIRCC on random multipath networks",
+    draw,
+    lambda scene, _, params: scene.toml(params),
+    judge,
+    Found,
+    tallied(
+        {"family": lambda row: row.family},
+        {
+            "dropped in all": lambda found: str(sum(one.drops for one in found)),
+            "asked, mean": lambda found: f"{sum(one.asked for one in found) / len(found):.3f}",
+            "most": lambda found: f"{max(one.asked for one in found):.3f}",
+        },
+    ),
+    (Bound("drops", 0), Bound("asked", 1.1)),
+    families=FAMILIES,
+    params=True,
+)

@@ -1,7 +1,5 @@
 """What MIRCC is to keep, each property on numbers that nothing was tried on: writes PROPERTIES.md.
 
-    python checks/properties/mircc/properties.py [--first N] [--jobs N] [--keep FILE]
-
 The bounds were fixed before the first run:
 
 - **spread**, 90 scenarios of `spread.py`: with a queue of ten packets and one for each Interest whose round trip is
@@ -21,29 +19,28 @@ from __future__ import annotations
 
 import random
 import statistics
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-
-import midpath
-from midpath.papers.mircc import networks
-from midpath.papers.mircc.common import ETA, asked
-from midpath.papers.mircc.layered import draw, rest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
-import losses
 import scenes
-import spread
+from harness import Row, Suite, count, ended, misses
+from mircc import losses, spread
+
+from midpath import Result, Scenario
+from midpath.papers.mircc import layered, networks
+from midpath.papers.mircc.common import ETA, asked
+from midpath.papers.mircc.layered import rest
 
 NETWORK = Path(networks.__path__[0]) / "network.toml"
 OVER = (40.0, 60.0)
 WITHIN, SMALL, NETWORKS_WITHIN, BIAS = 0.05, 0.1, 0.95, 0.01
 # Without "ours": the secondary class by the paper's (12)-(16), which is the default.
 COUNTS = {"joins": 10, "secondary": 40, "secondary, ours": 40, "losses": 100, "losses, ours": 100, "spread": 90}
+PARTS = {"spread": spread.SUITE, "losses": losses.SUITE, "losses, ours": losses.SUITE}
 OURS = 10.0
 JOINERS, SEGMENTS, MBPS, AT = 100, 70, 20.0, 1.0
 PAYLOAD, DATA = 1428, 1500
@@ -69,14 +66,51 @@ class Joins:
     time: float
 
 
-Found = spread.Found | losses.Found | Network | Joins
+@dataclass(frozen=True)
+class Scene:
+    """A family, a number, and what another suite draws for it."""
+
+    family: str
+    number: int
+    drawn: Any
+
+    @property
+    def packets(self) -> float:
+        """`secondary_packets`."""
+        return OURS if self.family.endswith("ours") else 0.0
+
+    @property
+    def params(self) -> str:
+        """Of the scheme, in scenes of other suites."""
+        return "" if self.family == "spread" else f"secondary_packets = {self.packets}"
 
 
-def secondary(number: int, packets: float) -> Network:
-    """One network, with so many `secondary_packets`."""
-    found = draw(number, 4)
-    changes = found.scenario() | {"stop": f"{OVER[1]:g} s", "schemes.mircc.secondary_packets": packets}
-    result = midpath.run(midpath.Scenario.from_toml(NETWORK).with_(seed=number, changes=changes))
+def draw(family: str, number: int) -> Scene:
+    """A scene."""
+    if family in PARTS:
+        return Scene(family, number, PARTS[family].draw("", number))
+    return Scene(family, number, layered.draw(number, 4) if family.startswith("secondary") else None)
+
+
+def text(scene: Scene, _: str, __: str) -> str | None:
+    """Its scenario."""
+    if scene.family in PARTS:
+        return PARTS[scene.family].text(scene.drawn, "", scene.params)
+    if scene.family == "joins":
+        return joins_text(scene.number)
+    changes = scene.drawn.scenario() | {"stop": f"{OVER[1]:g} s", "schemes.mircc.secondary_packets": scene.packets}
+    return Scenario.from_toml(NETWORK).with_(seed=scene.number, changes=changes).to_toml()
+
+
+def judge(scene: Scene, result: Result, _: str, __: str) -> Any:
+    """What a run came to."""
+    if scene.family in PARTS:
+        return PARTS[scene.family].judge(scene.drawn, result, "", scene.params)
+    return joins(result) if scene.family == "joins" else secondary(scene.drawn, result)
+
+
+def secondary(found: layered.Network, result: Result) -> Network:
+    """Of one network."""
     wanted = rest(found)
     got = np.array([asked(result, flow, "secondary", *OVER) for flow in range(len(found.flows))])
     least = SMALL * wanted.primary
@@ -106,9 +140,8 @@ def joins_text(number: int) -> str:
     ])  # fmt: skip
 
 
-def joins(number: int) -> Joins:
-    """One scenario: what the joiners send in vain."""
-    result = midpath.run(joins_text(number))
+def joins(result: Result) -> Joins:
+    """What the joiners send in vain."""
     flows = result.flows.to_pandas()
     joiners = flows[flows.size_bytes == SEGMENTS * PAYLOAD]
     data = float(SEGMENTS * len(joiners))
@@ -124,58 +157,24 @@ def joins(number: int) -> Joins:
     )
 
 
-def measure(what: str, number: int) -> Found:
-    """One run of one kind."""
-    if what == "spread":
-        return spread.measure(number, "")
-    packets = OURS if what.endswith("ours") else 0.0
-    if what.startswith("losses"):
-        return losses.measure(number, f"secondary_packets = {packets}")
-    return joins(number) if what == "joins" else secondary(number, packets)
-
-
-def read(**found: object) -> Found:
-    """A run as the file keeps it."""
-    kinds = (spread.Found, losses.Found, Network, Joins)
-    return next(kind for kind in kinds if kind.__dataclass_fields__.keys() == found.keys())(**found)  # type: ignore[arg-type]
-
-
-def keys(first: int) -> list[tuple[str, int]]:
-    """All runs."""
-    return [(what, number) for what, count in COUNTS.items() for number in range(first, first + count)]
-
-
 def said(holds: bool) -> str:
     """A verdict."""
     return "yes" if holds else "**no**"
 
 
-def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """PROPERTIES.md."""
-
-    def of(what: str) -> dict[int, Found]:
-        return {number: one for (kind, number), one in found.items() if kind == what}
-
-    yield "# What MIRCC is to keep\n"
-    yield f"Midpath {midpath.__version__}, numbers from {first} on, written by"
-    yield f"`python checks/properties/mircc/properties.py --first {first}`, whose head says what they are.\n"
+    by = {what: [row for row in rows if row.family == what] for what in COUNTS}
     yield scenes.head(["property", "bound", "found", "holds"])
-    apart, lost = of("spread"), of("losses")
-    missed = {n: spread.failures(one) for n, one in apart.items()}  # type: ignore[arg-type]
     bounds = {"drops": "no Data dropped", "asked": "at most 1.1 Interests per Data at rest", "goodput": "at least 98 %"}
     for what, bound in bounds.items():
-        kept = sum(what not in each for each in missed.values())
-        yield scenes.row([f"spread: {what}", f"{bound}, in all", f"{kept} of {len(apart)}", said(kept == len(apart))])
-    late = {n: losses.failures(one) for n, one in lost.items()}  # type: ignore[arg-type]
+        yield kept_row(f"spread: {what}", f"{bound}, in all", count(by["spread"], what), len(by["spread"]))
     for what in ("losses", "losses, ours"):
-        each = [losses.failures(one) for one in of(what).values()]  # type: ignore[arg-type]
-        kept = sum(not one for one in each)
-        yield scenes.row(
-            [f"{what}: time", "at most 1.3/(1 − p), in all", f"{kept} of {len(each)}", said(kept == len(each))]
-        )
+        missed = sum(bool(row.missed) for row in by[what])
+        yield kept_row(f"{what}: time", "at most 1.3/(1 − p), in all", missed, len(by[what]))
     for what in ("secondary", "secondary, ours"):
-        yield from secondary_rows(what, list(of(what).values()))  # type: ignore[arg-type]
-    came: list[Joins] = list(of("joins").values())  # type: ignore[arg-type]
+        yield from secondary_rows(what, ended(by[what]))
+    came: list[Joins] = ended(by["joins"])
     most = max(came, key=lambda one: one.nacks)
     yield scenes.row([
         "joins: Nacks per Data", "none; an audit had counted 3.48",
@@ -193,14 +192,19 @@ def page(first: int, found: dict[tuple[str, int], Found]) -> Iterator[str]:
     yield "object's first Interest has no round trip to go by. By the text the secondary class falls at once and rises"
     yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`."
     yield "\nSecondary class, ours, the furthest flow where one is further than 5 %:\n"
-    for number, one in of("secondary, ours").items():
-        furthest = max(one.away, key=abs)  # type: ignore[union-attr]
+    for row in by["secondary, ours"]:
+        furthest = max(row.found.away, key=abs)
         if abs(furthest) > WITHIN:
-            yield f"- {number}: {100 * furthest:+.1f} %"
+            yield f"- {row.number}: {100 * furthest:+.1f} %"
     yield "\nSpread, where a bound is missed:\n"
-    yield from scenes.missed_by(apart, missed.values(), apart.values())
+    yield from misses(by["spread"])
     yield "\nLosses, the same:\n"
-    yield from scenes.missed_by(lost, late.values(), lost.values(), lambda number: losses.silence(number, ""))
+    yield from misses(by["losses"], lambda row: losses.silence(row, ""))
+
+
+def kept_row(what: str, bound: str, missed: int, of: int) -> str:
+    """Of a bound that all are to keep."""
+    return scenes.row([what, bound, f"{of - missed} of {of}", said(not missed)])
 
 
 def secondary_rows(what: str, found: list[Network]) -> Iterator[str]:
@@ -215,17 +219,20 @@ def secondary_rows(what: str, found: list[Network]) -> Iterator[str]:
     )
 
 
-def main() -> None:
-    """Prints the page."""
-    parser = scenes.options(__doc__, 0)
-    parser.set_defaults(first=8001)
-    parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
-    options = parser.parse_args()
-    wanted = keys(options.first)
-    found = dict(zip(wanted, scenes.runs(wanted, measure, read, options.jobs, 1, options.keep), strict=True))
-    for line in page(options.first, found):
-        print(line, flush=True)
+def missed(scene: Scene, found: Any, base: Any) -> dict[str, float]:
+    """By the bounds of the suite that a scene is of."""
+    return PARTS[scene.family].failures(scene.drawn, found, base) if scene.family in PARTS else {}
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "What MIRCC is to keep",
+    draw,
+    text,
+    judge,
+    {"joins": Joins, "secondary": Network, "secondary, ours": Network}
+    | {"spread": spread.Found, "losses": losses.Found, "losses, ours": losses.Found},
+    page,
+    families=tuple(COUNTS),
+    missed=missed,
+    most=COUNTS,
+)

@@ -1,8 +1,5 @@
 """Unlike round trips over one bottleneck or two: random scenarios for the Interest shaper, without any fault.
 
-    python checks/properties/mircc/spread.py [--first N] [--scenarios N] [--set 'outstanding = "booked"']
-    python checks/properties/mircc/spread.py --first 17 --scenarios 1 --show
-
 A number draws a core of 2 to 200 Mbps, in one half a second one behind it (0.5 to 2 times as fast), one to three flows
 that are there from the start, one to eight that join between 0.5 and 3 s, and a round trip for each: 0.2 to 300 ms,
 evenly over their logarithms. Half of the joiners have 30 kB to 1 MB, all others no end. In one of four a flow goes the
@@ -23,19 +20,14 @@ from __future__ import annotations
 
 import random
 import statistics
-import sys
-from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Bound, Suite, tallied
 
 import midpath
 from midpath import Result
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-
-MOST_ASKED, LEAST_GOODPUT = 1.1, 0.98
 UNBOUNDED = 1_000_000
 # Bytes of payload of a full Data.
 PAYLOAD = 1428
@@ -98,7 +90,7 @@ class Scene:
         ])  # fmt: skip
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"spread {number}")
 
@@ -125,12 +117,14 @@ class Found:
     time: float
 
 
-def measure(number: int, parameters: str) -> Found:
-    """Runs a scenario, and with queues without a bound."""
-    scene = draw(number)
-    queue = 10 + len(scene.flows)
-    whole = midpath.run(scene.toml(parameters, queue, scene.stop))
-    before = midpath.run(scene.toml(parameters, queue, scene.settled))
+def text(scene: Scene, _: str, params: str) -> str:
+    """It with a packet of queue for each flow, and ten."""
+    return scene.toml(params, 10 + len(scene.flows), scene.stop)
+
+
+def judge(scene: Scene, whole: Result, _: str, params: str) -> Found:
+    """Beside it: the run up to when all is at rest, and one with queues without a bound."""
+    before = midpath.run(scene.toml(params, 10 + len(scene.flows), scene.settled))
     free = midpath.run(scene.toml('outstanding = "booked"', UNBOUNDED, scene.stop))
     sent = _sum(whole, "sent_packets") - _sum(before, "sent_packets")
     data = (_sum(whole, "delivered_bytes") - _sum(before, "delivered_bytes")) / PAYLOAD
@@ -157,46 +151,22 @@ def _time(result: Result, scene: Scene) -> float:
     return statistics.fmean(float(times[row]) if times[row] > 0 else scene.stop for row in _ends(scene))
 
 
-def failures(found: Found) -> list[str]:
-    """The bounds that are not kept."""
-    missed = {
-        "drops": found.drops > 0,
-        "asked": found.asked > MOST_ASKED,
-        "goodput": found.goodput < LEAST_GOODPUT,
-    }
-    return [name for name, is_missed in missed.items() if is_missed]
-
-
-def page(options: Namespace) -> Iterator[str]:
-    """SPREAD.md."""
-    numbers = scenes.numbers_of(options)
-    keys = [(number, options.set) for number in numbers]
-    found = list(scenes.runs(keys, measure, Found, options.jobs, 1, None))
-    yield "# MIRCC's shaper where round trips differ\n"
-    yield f"{scenes.written(numbers, 'mircc/spread.py')} What a scenario is and what the bounds are stands at its head."
-    yield f"Parameters: `{options.set or 'the defaults'}`.\n"
-    yield scenes.head(["all bounds kept", *(f"{name} missed" for name in ("drops", "asked", "goodput")),
-                       "dropped in all", "most asked", "least goodput", "time, median", "time, most"])  # fmt: skip
-    missed = [failures(one) for one in found]
-    yield scenes.row([
-        f"{sum(not one for one in missed)} of {len(found)}",
-        *(str(sum(name in one for one in missed)) for name in ("drops", "asked", "goodput")),
-        str(sum(one.drops for one in found)),
-        f"{max(one.asked for one in found):.3f}",
-        f"{100 * min(one.goodput for one in found):.1f} %",
-        f"{statistics.median(one.time for one in found):.2f}",
-        f"{max(one.time for one in found):.2f}",
-    ])  # fmt: skip
-    yield ""
-    yield from scenes.missed_by(numbers, missed, found)
-
-
-def show(number: int, parameters: str) -> Iterator[str]:
-    """A scenario's text, and what it comes to."""
-    scene = draw(number)
-    yield scene.toml(parameters, 10 + len(scene.flows), scene.stop)
-    yield f"# {measure(number, parameters)}"
-
-
-if __name__ == "__main__":
-    scenes.print_page(__doc__, show, page)
+SUITE = Suite(
+    "MIRCC's shaper where round trips differ",
+    draw,
+    text,
+    judge,
+    Found,
+    tallied(
+        {},
+        {
+            "dropped in all": lambda found: str(sum(one.drops for one in found)),
+            "most asked": lambda found: f"{max(one.asked for one in found):.3f}",
+            "least goodput": lambda found: f"{100 * min(one.goodput for one in found):.1f} %",
+            "time, median": lambda found: f"{statistics.median(one.time for one in found):.2f}",
+            "time, most": lambda found: f"{max(one.time for one in found):.2f}",
+        },
+    ),
+    (Bound("drops", 0), Bound("asked", 1.1), Bound("goodput", 0.98, at_least=True)),
+    params=True,
+)

@@ -12,7 +12,7 @@ import math
 import random
 
 import scenes
-from scene import Flow, Scene
+from transients.scene import Flow, Scene
 
 
 def draw(number: int) -> Scene:

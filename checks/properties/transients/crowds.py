@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 
 import scenes
-from scene import Flow, Scene
+from transients.scene import Flow, Scene
 
 LEAST_RATE, MOST_RATE = 1.0, 1000.0
 """Mbps."""

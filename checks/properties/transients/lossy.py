@@ -13,9 +13,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import changes
 import scenes
-from scene import Scene
+from transients import changes
+from transients.scene import Scene
 
 DELAYS = (-1.3, 0.7)
 UNLIKE, MOST = 4.0, 250.0

@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 
 import scenes
-from scene import Flow, Scene
+from transients.scene import Flow, Scene
 
 MOST_RATE = 1000.0
 MOST_PACKETS = 4e5

@@ -1,8 +1,5 @@
 """Transients: random scenarios with every scheme at equal memory, held to bounds fixed before the first run.
 
-    python checks/properties/transients/suite.py > checks/properties/transients/RESULTS.md
-    python checks/properties/transients/suite.py --of crowds --first 17 --scenarios 1 --schemes fcp --show
-
 There are four classes. In `changes` (changes.py) flows join and leave, and links and routers fail. In `crowds`
 (crowds.py) many flows come at once, or a fair share is less than a packet in a round trip, or both. In `racks`
 (racks.py) round trips are a data centre's. In `lossy` (lossy.py) the core loses packets, and round trips are up to
@@ -37,23 +34,17 @@ hundred round trips. The bounds then are:
 from __future__ import annotations
 
 import bisect
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import pandas as pd
+from harness import Bound, Row, Suite, crashes, groups, table, worst
+from transients import changes, crowds, lossy, racks
+from transients.scene import STEP, Scene
 
 import midpath
 from midpath import Result
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import changes
-import crowds
-import lossy
-import racks
-import scenes
-from scene import STEP, Scene
 
 SCHEMES = (
     "newreno",
@@ -100,18 +91,11 @@ class Found:
     """Dropped at the core when settled, over what was sent over it."""
     starved: float = 0.0
     """Of the flows without end, which delivered nothing when settled."""
-    error: str = ""
 
 
-def measure(of: str, number: int, scheme: str) -> Found:
-    """Runs a scenario with a scheme."""
-    scene = CLASSES[of](number)
-    try:
-        result = midpath.run(scene.toml(scheme))
-        # Counts of the settled time are the whole run's less those of a run that stops where it begins.
-        until = midpath.run(scene.toml(scheme, scene.settled))
-    except Exception as error:  # what cannot be run is a result, too: the page names it
-        return Found(error=f"{type(error).__name__}: {error}")
+def judge(scene: Scene, result: Result, scheme: str, _: str) -> Found:
+    """Counts of the settled time are the whole run's less those of a run that stops where it begins."""
+    until = midpath.run(scene.toml(scheme, scene.settled))
     series = result.series.to_pandas()
     throughput = series[series.metric == "throughput_bps"]
     core = throughput[(throughput.entity == "port:r0>r1") & (throughput.time_s > scene.settled)]
@@ -159,116 +143,53 @@ def starved(scene: Scene, until: Result, result: Result) -> float:
     return float((after <= before).mean())
 
 
-def failures(of: str, scene: Scene, found: Found, base: Found) -> dict[str, float]:
-    """The bounds that are not kept, with what was found."""
-    if found.error:
-        return {"error": 1.0}
-    crowd = of == "crowds"
-    scarce = crowd and scene.share < 1
-    filled = base.filled - LESS_FILLED if scarce else CROWD_FILLED if crowd else FILLED
-    if scene.corruption or any(scene.lost):
-        filled = min(filled, base.filled - LESS_FILLED)
-    missed = {
-        "loss": found.loss > base.loss + MORE_LOSS,
-        "offered": found.offered > 1,
-        "idle": not found.filled >= filled,
-        "late loss": found.late > (max(LATE, base.late + MORE_LOSS) if crowd else LATE),
-        "starved": of != "changes" and found.starved > base.starved + MORE_STARVED,
-    }
-    values = (found.loss, found.offered, found.filled, found.late, found.starved)
-    return {head: value for (head, over), value in zip(missed.items(), values, strict=True) if over}
+def least_filled(scene: Scene, base: Found) -> float:
+    """What flows have to fill of the core."""
+    crowd = scene.name == "crowd"
+    filled = base.filled - LESS_FILLED if crowd and scene.share < 1 else CROWD_FILLED if crowd else FILLED
+    return min(filled, base.filled - LESS_FILLED) if scene.corruption or any(scene.lost) else filled
 
 
-HEADS = ("loss", "offered", "idle", "late loss", "starved", "error")
-MOST = ("most loss", "most offered, over the bound", "least filled", "most late loss")
+BOUNDS = (
+    Bound("loss", lambda _, base: base.loss + MORE_LOSS),
+    Bound("offered", 1.0),
+    Bound("idle", least_filled, of="filled", at_least=True),
+    Bound("late loss", lambda scene, base: max(LATE, base.late + MORE_LOSS) if scene.name == "crowd" else LATE, "late"),
+    Bound("starved", lambda scene, base: None if scene.name == "transient" else base.starved + MORE_STARVED),
+)
+HEADS = (*(bound.name for bound in BOUNDS), "error")
+MOST = {
+    "most loss": lambda found: f"{100 * max(one.loss for one in found):.1f} %",
+    "most offered, over the bound": lambda found: f"{max(one.offered for one in found):.2f}",
+    "least filled": lambda found: f"{100 * min(one.filled for one in found):.0f} %",
+    "most late loss": lambda found: f"{100 * max(one.late for one in found):.1f} %",
+}
 
 
-@dataclass
-class Tally:
-    """What a scheme came to in all scenarios of a class."""
-
-    runs: list[Found] = field(default_factory=list)
-    missed: list[tuple[int, dict[str, float]]] = field(default_factory=list)
-
-    def add(self, number: int, found: Found, missed: dict[str, float]) -> None:
-        """Counts one scenario."""
-        self.runs.append(found)
-        if missed:
-            self.missed.append((number, missed))
-
-    def cells(self) -> Iterator[str]:
-        """Of the table."""
-        yield f"{len(self.runs) - len(self.missed)} of {len(self.runs)}"
-        for head in HEADS:
-            yield str(sum(head in missed for _, missed in self.missed))
-        yield f"{100 * max(found.loss for found in self.runs):.1f} %"
-        yield f"{max(found.offered for found in self.runs):.2f}"
-        yield f"{100 * min(found.filled for found in self.runs):.0f} %"
-        yield f"{100 * max(found.late for found in self.runs):.1f} %"
-
-    def worst(self, head: str, most: int = 6) -> str:
-        """The scenarios that miss a bound by most."""
-        hits = sorted(((m[head], n) for n, m in self.missed if head in m), reverse=head != "idle")
-        return ", ".join(f"{number} ({value:.3g})" for value, number in hits[:most])
-
-
-def page(classes: list[str], numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """RESULTS.md."""
-    more = f" --of {','.join(classes)}" if classes != list(CLASSES) else ""
-    more += f" --schemes {','.join(schemes)}" if schemes != list(SCHEMES) else ""
-    yield "# Transients: random scenarios with every scheme at equal memory\n"
-    yield f"{scenes.written(numbers, 'transients/suite.py', ' of each class', more)} What a scenario is and"
-    yield "what the bounds are stands at the heads of `suite.py`, `changes.py`, `crowds.py`, `racks.py` and"
-    yield "`lossy.py`. Bounds were fixed before the first run."
-    for of in classes:
-        yield from table(of, numbers, schemes, jobs, kept)
+    for of, own in groups(rows, lambda row: row.family).items():
+        schemes = groups(own, lambda row: row.scheme)
+        yield f"\n## {of.capitalize()}\n"
+        yield from table(own, {"scheme": lambda row: row.scheme}, dict(zip(HEADS, HEADS, strict=True)), MOST)
+        yield "\nColumns *loss* to *error*: in how many scenarios that bound is not kept. Where by most, for"
+        yield f"`--of {of} --first N --scenarios 1 --schemes NAME --show`; in brackets what was found:\n"
+        for scheme, one in schemes.items():
+            lists = ((head, worst(one, head, 6, head == "idle")) for head in HEADS)
+            yield from (f"- {scheme}, {head}: {most}" for head, most in lists if most)
+            yield from crashes(one)
 
 
-def table(of: str, numbers: range, schemes: list[str], jobs: int, kept: Path | None) -> Iterator[str]:
-    """A class's part of the page."""
-    tallies = {scheme: Tally() for scheme in schemes}
-    keys = [(of, number, scheme) for number in numbers for scheme in schemes]
-    runs = scenes.runs(keys, measure, Found, jobs, len(schemes), kept)
-    for number in numbers:
-        scene, found = CLASSES[of](number), {scheme: next(runs) for scheme in schemes}
-        for scheme, tally in tallies.items():
-            tally.add(number, found[scheme], failures(of, scene, found[scheme], found[BASE]))
-    yield f"\n## {of.capitalize()}\n"
-    yield scenes.head(["scheme", "all bounds kept", *HEADS, *MOST])
-    for scheme, tally in tallies.items():
-        yield scenes.row([scheme, *tally.cells()])
-    yield "\nColumns *loss* to *error*: in how many scenarios that bound is not kept. Where by most, for"
-    yield f"`--of {of} --first N --scenarios 1 --schemes NAME --show`; in brackets what was found:\n"
-    for scheme, tally in tallies.items():
-        yield from (f"- {scheme}, {head}: {worst}" for head in HEADS if (worst := tally.worst(head)))
-        yield from (f"- {scheme}: `{error}`" for error in sorted({run.error for run in tally.runs if run.error}))
-
-
-def main() -> None:
-    """Prints the page, or one scenario."""
-    parser = scenes.options(__doc__, 500)
-    parser.add_argument("--of", default=",".join(CLASSES), help="classes of scenarios")
-    parser.add_argument("--schemes", default=",".join(SCHEMES))
-    parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
-    options = parser.parse_args()
-    numbers, classes = scenes.numbers_of(options), options.of.split(",")
-    schemes = list(dict.fromkeys([BASE, *options.schemes.split(",")]))
-    if options.show:
-        show(classes, numbers, schemes)
-        return
-    for line in page(classes, numbers, schemes, options.jobs, options.keep):
-        print(line, flush=True)
-
-
-def show(classes: list[str], numbers: range, schemes: list[str]) -> None:
-    """Prints scenarios' texts and figures, and which bounds are not kept."""
-    for of, number in ((of, number) for of in classes for number in numbers):
-        scene = CLASSES[of](number)
-        print(scene.toml(schemes[-1]))
-        found = {scheme: measure(of, number, scheme) for scheme in schemes}
-        for scheme, run in found.items():
-            print(f"# {scheme}: {run} {failures(of, scene, run, found[BASE])}")
-
-
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "Transients: random scenarios with every scheme at equal memory",
+    lambda of, number: CLASSES[of](number),
+    lambda scene, scheme, _: scene.toml(scheme),
+    judge,
+    Found,
+    page,
+    BOUNDS,
+    families=tuple(CLASSES),
+    schemes=SCHEMES,
+    base=BASE,
+    scenarios=500,
+)

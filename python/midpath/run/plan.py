@@ -22,16 +22,23 @@ Run = tuple[int, str, int]
 @dataclass(frozen=True)
 class Wanted:
     """What is kept of each run beside its figures: columns of its flows, so that runs of different points can be
-    compared flow by flow, and what a function of a module makes of the whole result, as JSON.
+    compared flow by flow, and what a function of a module makes of the whole result and of `told`, as JSON.
     """
 
     flows: Sequence[str] = ()
-    measure: Callable[[Result], dict[str, Any]] | None = None
+    measure: Callable[..., dict[str, Any]] | None = None
+    told: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:
         """How a record calls what the function made."""
-        return f"{self.measure.__module__}.{self.measure.__qualname__}" if self.measure else ""
+        if self.measure is None:
+            return ""
+        return f"{self.measure.__module__}.{self.measure.__qualname__}" + (json.dumps(self.told) if self.told else "")
+
+    def measured(self, result: Result) -> dict[str, dict[str, Any]]:
+        """What the function makes of a result, by its name."""
+        return {self.name: self.measure(result, *self.told)} if self.measure else {}
 
 
 FIGURES_ALONE = Wanted()
@@ -45,6 +52,8 @@ class Point:
     values: dict[str, Any]
     # Where it does not run under the plan's.
     schemes: Sequence[str] | None = None
+    # Where it is not what the plan wants.
+    wanted: Wanted | None = None
 
     def __str__(self) -> str:
         """`queue.limit=10 ms, flow.0.size=1 MB`."""

@@ -99,7 +99,7 @@ def _record(task: Task, result: Result) -> dict[str, Any]:
         "simulated_s": told.get("simulated_s"),
         "packet_hops": told.get("packet_hops"),
         "wall_s": told.get("wall_s"),
-        "measured": {task.wanted.name: task.wanted.measure(result)} if task.wanted.measure else {},
+        "measured": task.wanted.measured(result),
     }
 
 

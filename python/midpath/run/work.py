@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from midpath.controller import packed
 from midpath.run.key import build, named_files, point_key, run_key
-from midpath.run.plan import Plan, Point
+from midpath.run.plan import Plan, Point, Wanted
 from midpath.run.store import Store
 from midpath.run.task import FAILED, Outcome, Task
 
@@ -48,12 +48,17 @@ class Work:
             for scheme in plan.of(index)
         }
         self.keys = [run_key(points[point], scheme, seed, self.own[point, scheme]) for point, scheme, seed in self.runs]
+        self.wanted = {key: self._wanted(point) for key, (point, _, _) in zip(self.keys, self.runs, strict=True)}
         self.total = len(set(self.keys))
         self.left = {key for key in set(self.keys) if not self._has(key)}
         self.failed = 0
 
+    def _wanted(self, point: int) -> Wanted:
+        own = self.plan.points[point].wanted
+        return self.plan.wanted if own is None else own
+
     def _has(self, key: str) -> bool:
-        return self.store.has(key, self.plan.wanted, kept=self.kept, retry_failed=self.retry_failed)
+        return self.store.has(key, self.wanted[key], kept=self.kept, retry_failed=self.retry_failed)
 
     def pairs(self) -> list[tuple[Point, str]]:
         """The points that have a run to be done, with the scheme; what has been run before needs no check."""
@@ -95,7 +100,7 @@ class Work:
             build=build(),
             files={file.text: file.digest for file in self.files[point]},
             keep=str(self.store.result(key).absolute()) if self.kept else None,
-            wanted=self.plan.wanted,
+            wanted=self.wanted[key],
             controllers=self.own[point, scheme],
         )
 

@@ -1,8 +1,5 @@
 """Timeouts shorter than the round trip, for each consumer: random scenarios without loss.
 
-    python checks/peers/ndn/timeouts.py [--first N] [--scenarios N] > checks/peers/ndn/TIMEOUTS.md
-    python checks/peers/ndn/timeouts.py --first 17 --scenarios 1 --show
-
 A number draws one scenario of each family, which runs with `ndn` and with `mircc`. Queues are long enough for all.
 
 - **alone**: one flow of 10 to 300 Data over two links of 1 Mbps to 1 Gbps, a round trip of 1 us to 10 s and `min_rto`
@@ -22,17 +19,13 @@ from __future__ import annotations
 
 import math
 import random
-import sys
-from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Bound, Suite, tallied
 
 import midpath
 from midpath import Result
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
-import scenes
 
 SCHEMES, FAMILIES = ("ndn", "mircc"), ("alone", "changes")
 TRIPS, LONG = 3, "60 s"
@@ -126,10 +119,8 @@ class Found:
     later: float
 
 
-def measure(family: str, number: int, scheme: str) -> Found:
-    """Runs a scenario whole, up to the bound, and without timeouts."""
-    scene = draw(family, number)
-    whole = midpath.run(scene.toml(scheme))
+def judge(scene: Scene, whole: Result, scheme: str, _: str) -> Found:
+    """Beside the whole run: it up to the bound, and without timeouts."""
     early = midpath.run(scene.toml(scheme, stop=scene.recovered)).flows.to_pandas()
     flows = whole.flows.to_pandas()
     late = int(flows.timeouts.sum()) - int(early.timeouts.sum())
@@ -150,49 +141,25 @@ def _end(result: Result) -> float:
     return time if time > 0 else math.inf
 
 
-def failures(family: str, found: Found) -> list[str]:
-    """The bounds that are not kept."""
-    missed = {
-        "sample": found.unsampled > 0,
-        "timeouts": family == "alone" and found.share > MOST_LATE,
-        "time": not found.later <= TRIPS,
-    }
-    return [name for name, is_missed in missed.items() if is_missed]
-
-
-def page(options: Namespace) -> Iterator[str]:
-    """TIMEOUTS.md."""
-    numbers = scenes.numbers_of(options)
-    yield "# Timeouts shorter than the round trip\n"
-    by = scenes.written(numbers, "ndn/timeouts.py")
-    yield f"{by} What a scenario is and what the bounds are stands at its head.\n"
-    columns = ("sample", "timeouts", "time")
-    yield scenes.head(["family", "scheme", "all bounds kept", *(f"{name} missed" for name in columns),
-                       "with timeouts", "most timeouts for an Interest later", "latest end, RTTs"])  # fmt: skip
-    lists: list[str] = []
-    for family in FAMILIES:
-        for scheme in SCHEMES:
-            keys = [(family, number, scheme) for number in numbers]
-            found = list(scenes.runs(keys, measure, Found, options.jobs, 4, None))
-            missed = [failures(family, one) for one in found]
-            yield scenes.row([
-                family, scheme, f"{sum(not one for one in missed)} of {len(found)}",
-                *(str(sum(name in one for one in missed)) for name in columns),
-                str(sum(one.early + one.late > 0 for one in found)),
-                f"{max(one.share for one in found):.4f}",
-                f"{max(one.later for one in found):.2f}",
-            ])  # fmt: skip
-            lists += [f"\n{family}, {scheme}:\n", *scenes.missed_by(numbers, missed, found)] if any(missed) else []
-    yield from lists
-
-
-def show(number: int, _: str) -> Iterator[str]:
-    """Scenarios' texts, and what they come to."""
-    for family in FAMILIES:
-        for scheme in SCHEMES:
-            yield draw(family, number).toml(scheme)
-            yield f"# {measure(family, number, scheme)}"
-
-
-if __name__ == "__main__":
-    scenes.print_page(__doc__, show, page)
+SUITE = Suite(
+    "Timeouts shorter than the round trip",
+    draw,
+    lambda scene, scheme, _: scene.toml(scheme),
+    judge,
+    Found,
+    tallied(
+        {"family": lambda row: row.family, "scheme": lambda row: row.scheme},
+        {
+            "with timeouts": lambda found: str(sum(one.early + one.late > 0 for one in found)),
+            "most timeouts for an Interest later": lambda found: f"{max(one.share for one in found):.4f}",
+            "latest end, RTTs": lambda found: f"{max(one.later for one in found):.2f}",
+        },
+    ),
+    (
+        Bound("sample", 0, of="unsampled"),
+        Bound("timeouts", lambda scene, _: MOST_LATE if scene.data else None, of="share"),
+        Bound("time", TRIPS, of="later"),
+    ),
+    families=FAMILIES,
+    schemes=SCHEMES,
+)
