@@ -24,7 +24,7 @@ from conftest import ROOT
 from midpath import controller
 from midpath.benchmark.suite import pick
 from midpath.check import check
-from midpath.cli import sweep as cli_sweep
+from midpath.commands import sweep as cli_sweep
 from midpath.errors import UsageError, no_such
 from midpath.estimate import pilots
 from midpath.papers import lab as papers_lab
