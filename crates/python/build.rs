@@ -15,8 +15,6 @@ const PACKED: &[&str] = &[
     "crates/ideal",
     "crates/ndn",
     "crates/ndn-forwarder",
-    // For tests alone, but cargo wants to see what they depend on.
-    "crates/p4",
     "crates/python",
     "crates/schemes",
     "crates/sim",
@@ -26,8 +24,8 @@ const PACKED: &[&str] = &[
     "examples/outside-controller/src",
     "examples/outside-scheme/src",
 ];
-/// Integration tests of crates are not needed to build them, nor are P4 programs.
-const LEFT_OUT: &[&str] = &["compiled", "p4", "tests", "proptest-regressions", "README.md", "target"];
+/// Integration tests of crates are not needed to build them.
+const LEFT_OUT: &[&str] = &["tests", "proptest-regressions", "README.md", "target"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -24,7 +24,7 @@ from conftest import ROOT
 from midpath import controller
 from midpath.benchmark.suite import pick
 from midpath.check import check
-from midpath.cli import sweep as cli_sweep
+from midpath.commands import sweep as cli_sweep
 from midpath.errors import UsageError, no_such
 from midpath.estimate import pilots
 from midpath.papers import lab as papers_lab
@@ -491,6 +491,13 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "cannot set up connections to neighbours": No("what failed"),
     "cannot set up the internal pair": No("what failed"),
     "CE marks set in data packets.": No("a counter"),
+    "Flows that use AccECN.": No("a counter"),
+    "Signals without effect: SYN, RST, CE already set, or not IP.": No("a counter"),
+    "ECE set": No("an event of a trace"),
+    "nothing was signalled: all selected packets were of flows without ECN, and dropped; set `ecn = true` among the "
+    "parameters of the flows' scheme": Elsewhere(
+        "tests/python/test_no_effect.py", "test_a_scheme_that_adds_nothing_is_said"
+    ),
     "{} with ECE set of {} returned packets{wait}": No("a counter"),
     "{} of {} in use ({}), {} signals wait, {} flows fell back, {} signals aged": No("counters"),
     "Ports write their load into packets (INT); senders set their windows by the most loaded port.": No("what HPCC is"),

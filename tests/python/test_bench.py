@@ -16,7 +16,7 @@ from midpath.benchmark.goals import Goal
 from midpath.benchmark.measure import repetitions
 from midpath.benchmark.ns3 import Ns3, parsed
 from midpath.benchmark.scenarios import chain, fat_tree, many_hosts, provider
-from midpath.cli.bench import print_benchmarks
+from midpath.commands.bench import print_benchmarks
 from midpath.errors import UsageError
 from midpath.topology.tiscali import MAP
 

@@ -128,7 +128,7 @@ def test_seeds_have_a_bound_and_long_work_says_how_long(cli, tmp_path, monkeypat
     file.write_text(TEXT)
     answer = cli("compare", file, "--schemes", "cubic", "--seeds", 1_000_000_000)
     assert answer.code == 2 and "100000" in answer.err.replace(",", "")
-    monkeypatch.setattr("midpath.cli.progress.FIRST_S", 0.0)
+    monkeypatch.setattr("midpath.commands.progress.FIRST_S", 0.0)
     answer = cli("compare", file, "--schemes", "cubic", "--variants", "codel,plain", "--seeds", 2)
     assert "1 of 8 runs after" in answer.err and "to go" in answer.err, answer.err
 

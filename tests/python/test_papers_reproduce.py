@@ -50,7 +50,7 @@ def test_it_goes_on_where_it_stopped(cli, two, tmp_path, monkeypatch):
     (tmp_path / "out" / "figures" / "tiny-figure2.json").unlink()
     ran = []
     monkeypatch.setattr(
-        "midpath.cli.papers.run_figure", lambda figure, **_: ran.append(figure.id) or run_figure(figure)
+        "midpath.papers.commands.run_figure", lambda figure, **_: ran.append(figure.id) or run_figure(figure)
     )
     needs = cli("paper", "reproduce", "all", "--claims", two, "--out", tmp_path / "out", "--needs", "--json")
     assert (json.loads(needs.out)["left"], ran) == (1, [])

@@ -107,6 +107,9 @@ pub mod internals {
     pub mod rcp {
         pub use crate::rcp::*;
     }
+    pub mod rpm {
+        pub use crate::rpm::*;
+    }
     pub mod xcp {
         pub use crate::xcp::*;
     }

@@ -15,6 +15,7 @@ from midpath.result import Result
 from midpath.run.drive import Ask, Threads
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, extreme
+from midpath.topology.tiscali import ROCKETFUEL
 
 # Told now and then what a run has reached, by its name.
 StepCallback = Callable[[str, dict[str, Any]], None]
@@ -23,9 +24,6 @@ NameCallback = Callable[[str], None]
 
 # A value per seed, with None where there is none; or such values by group.
 Values = Sequence[float | None] | Mapping[str, Sequence[float | None]]
-
-# The folder with Rocketfuel's maps, where no option says it. The tests of `crates/topo` read it too.
-ROCKETFUEL = "MIDPATH_ROCKETFUEL"
 
 
 class MissingDataError(LookupError):

@@ -7,6 +7,8 @@ from typing import Any
 
 # The file of the map, which cannot be shipped.
 MAP = "3257.pop.cch"
+# The folder with Rocketfuel's maps, where no option says it. The tests of `crates/topo` read it too.
+ROCKETFUEL = "MIDPATH_ROCKETFUEL"
 # §IV-D.1. The load is of all links between edge and gateway routers, of which there are 311, one way.
 HOSTS, FLOWS, LOAD_OF = 13350, 6675, "31.1 Gbps"
 

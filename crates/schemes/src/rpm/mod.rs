@@ -11,9 +11,9 @@
 mod algorithm1;
 mod describe;
 mod network;
-mod params;
+pub mod params;
 pub mod registers;
-mod signal;
+pub mod signal;
 #[cfg(test)]
 mod tests;
 

@@ -19,7 +19,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     /// The number of its register.
     pub const fn place(self) -> usize {
         self.place
@@ -110,7 +110,7 @@ impl Registers {
         Flow { id, place }
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     /// How many of a flow's ACKs will be told. (Under guarded registers that may be another
     /// flow's.)
     pub fn waiting(&self, flow: Flow) -> u16 {

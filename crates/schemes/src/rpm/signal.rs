@@ -68,13 +68,13 @@ impl Rpm {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     /// What its signals have come to.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "internals"))]
     /// How many ACKs of any flow will be told, if there is one counter for all.
     pub fn waiting_for_all(&self) -> u16 {
         self.aggregate.map_or(0, |a| a.0)

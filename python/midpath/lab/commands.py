@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from midpath.cli import text
-from midpath.cli.options import (
+from midpath.commands import text
+from midpath.commands.options import (
     File,
     Json,
     Out,
@@ -23,7 +23,7 @@ from midpath.cli.options import (
     print_json,
     read,
 )
-from midpath.cli.progress import bar
+from midpath.commands.progress import bar
 from midpath.compare.comparison import require_comparison
 from midpath.errors import UsageError
 from midpath.lab import clean as cleaning

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from midpath.bill import Bill, bills, of_comparison, of_scenario
-from midpath.cli import text
-from midpath.cli.options import Json, Set, changes, names_in, print_json, read
+from midpath.commands import text
+from midpath.commands.options import Json, Set, changes, names_in, print_json, read
 from midpath.compare.asked import Asked, asked_by, gained
 from midpath.compare.comparison import Comparison
 from midpath.compare.variants import Variants

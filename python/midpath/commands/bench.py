@@ -27,12 +27,11 @@ from midpath.benchmark import (
 )
 from midpath.benchmark.curves import Curve, Found, curves, measured
 from midpath.benchmark.curves import choose as choose_curves
-from midpath.cli.options import Json, print_json
-from midpath.cli.text import console, print_table
+from midpath.commands.options import Json, print_json
+from midpath.commands.text import console, print_table
 from midpath.errors import UsageError
 from midpath.extension import _midpath
-from midpath.papers.lab import ROCKETFUEL
-from midpath.topology.tiscali import MAP
+from midpath.topology.tiscali import MAP, ROCKETFUEL
 from midpath.units import digits, quantity
 
 Row = Measurement | tuple[Bench, str]

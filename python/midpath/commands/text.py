@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from midpath import equipment
-from midpath.cli.progress import hops as packet_hops
+from midpath.commands.progress import hops as packet_hops
 from midpath.compare import groups
 from midpath.compare.comparison import Comparison, Row
 from midpath.compare.groups import GroupRow

@@ -1,19 +1,20 @@
-//! RPM in P4 (`crates/p4`), as p4c compiled it: the vectors that every implementation passes, and
-//! random packets beside the Rust port.
+//! RPM in P4, as p4c compiled it: the vectors that every implementation passes, and random packets beside the Rust port.
 
 use std::collections::BTreeMap;
 
 use midpath_core::rng::{self, Purpose, Stream};
 use midpath_p4::{Arrival, EVENTS, Machine, crc16};
-
-use super::vectors::{Event, In, Left, Out, Params, Place, Player, Plays, flags, pass_all};
-use crate::rpm::params::{Kept, Mode};
+use midpath_schemes::internals::rpm;
 
 #[expect(dead_code, reason = "the switch here has no Ethernet")]
-#[path = "../../../../ebpf/tests/linux/common/frame.rs"]
+#[path = "../../ebpf/tests/linux/common/frame.rs"]
 mod frame;
+#[path = "../../schemes/src/rpm/tests/vectors.rs"]
+mod vectors;
 
 use frame::Tcp;
+use rpm::params::{Kept, Mode};
+use vectors::{Event, In, Left, Out, Params, Place, Player, Plays, flags, pass_all};
 
 /// Registers of the P4 program.
 const REGISTERS: u64 = 65_536;

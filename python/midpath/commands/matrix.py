@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from midpath.cli import text
-from midpath.cli.options import Jobs, Json, With, loaded, names_in, print_json
-from midpath.cli.sweep import runs_bar
+from midpath.commands import text
+from midpath.commands.options import Jobs, Json, With, loaded, names_in, print_json
+from midpath.commands.sweep import runs_bar
 from midpath.matrix import SEEDS, Matrix
 from midpath.matrix import matrix as run_matrix
 from midpath.matrix.entries import CLASSES

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from midpath.cli import text
-from midpath.cli.options import Json, print_json
+from midpath.commands import text
+from midpath.commands.options import Json, print_json
 from midpath.trace.life import packet_life
 from midpath.trace.perfetto import write_perfetto
 from midpath.trace.qlog import write_qlog

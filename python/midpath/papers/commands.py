@@ -10,19 +10,19 @@ from typing import Annotated
 
 import typer
 
-from midpath.cli import text
-from midpath.cli.options import Jobs, Json, Out, print_json
-from midpath.cli.progress import bar
+from midpath.commands import text
+from midpath.commands.options import Jobs, Json, Out, print_json
+from midpath.commands.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, explained, figures, record, reproduce, table
 from midpath.papers.explain import Search, Trial, explain, failing_claims, said_of, try_reading
 from midpath.papers.headline import COLUMNS, counts, headline
-from midpath.papers.lab import ROCKETFUEL
 from midpath.papers.registry import choose, groups
 from midpath.papers.runner import row, run_figure
 from midpath.papers.sequence import Going, run_until_decided
 from midpath.papers.tolerance import Judgement
 from midpath.storage import require_replaceable, to_json, write_text
+from midpath.topology.tiscali import ROCKETFUEL
 
 # In a directory of kept runs: what they came to.
 MARKER = "paper.json"

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from midpath.cli import text
-from midpath.cli.options import (
+from midpath.commands import text
+from midpath.commands.options import (
     Cluster,
     File,
     Jobs,
@@ -25,7 +25,7 @@ from midpath.cli.options import (
     print_json,
     read,
 )
-from midpath.cli.sweep import print_failures, runs_bar
+from midpath.commands.sweep import print_failures, runs_bar
 from midpath.palette import name
 from midpath.run.slurm import Slurm
 from midpath.sweep.failures import HEADS, Failures, Harm, label

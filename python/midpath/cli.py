@@ -1,4 +1,4 @@
-"""The `midpath` command.
+"""The `midpath` command: the table of what each house adds to it. No house imports it.
 
 Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input: one message on stderr, nothing written.
 """
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from midpath.cli import (
+from midpath.commands import (
     added,
     bench,
     catalogue,
@@ -24,18 +24,18 @@ from midpath.cli import (
     estimate,
     failures,
     inspect,
-    lab,
     matrix,
     new,
-    papers,
     plot,
     runs,
     sweep,
     trace,
 )
-from midpath.cli.encoding import speak_any_encoding
+from midpath.commands.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 from midpath.extension import _midpath
+from midpath.lab import commands as lab
+from midpath.papers import commands as papers
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
 BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from midpath.cli import text
-from midpath.cli.options import (
+from midpath.commands import text
+from midpath.commands.options import (
     Cluster,
     File,
     Ideal,
@@ -29,7 +29,7 @@ from midpath.cli.options import (
     read,
     use_looks,
 )
-from midpath.cli.progress import bar
+from midpath.commands.progress import bar
 from midpath.compare.comparison import Comparison, require_comparison
 from midpath.compare.runs import compare as compare_schemes
 from midpath.compare.variants import Variants, chosen, compare_variants, require_variants

@@ -15,8 +15,8 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 from typer.core import TyperGroup
 
-from midpath.cli import text
-from midpath.cli.options import (
+from midpath.commands import text
+from midpath.commands.options import (
     Cluster,
     Ideal,
     Jobs,

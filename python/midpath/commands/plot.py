@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath.cli.options import Json, Looks, names_in, print_json, use_looks
+from midpath.commands.options import Json, Looks, names_in, print_json, use_looks
 from midpath.compare.variants import Variants
 from midpath.errors import UsageError
 from midpath.loading import load_all

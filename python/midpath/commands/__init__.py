@@ -1,0 +1,1 @@
+"""The commands that simulate, compare and report; `midpath.cli` adds those of the other houses."""
