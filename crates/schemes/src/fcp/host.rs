@@ -40,6 +40,11 @@ pub struct Account {
 const IDLE: f64 = 1e-3;
 
 impl Account {
+    /// Whether no sum of money, time or rate is negative or no number.
+    fn is_sound(&self) -> bool {
+        [self.weight, self.target, self.spending, self.price, self.rtt, self.cap].iter().all(|value| *value >= 0.0)
+    }
+
     fn view(&self, flow: FlowId) -> FlowView {
         let Account { target, spending, price, rtt, cap, .. } = *self;
         let weight = self.weight * if self.idle { IDLE } else { 1.0 };
@@ -153,6 +158,7 @@ impl Host {
         let Some(account) = self.accounts.get_mut(&flow) else { return };
         let before = account.spending;
         change(account);
+        debug_assert!(account.is_sound(), "{account:?}");
         if !account.idle {
             self.spending += account.spending - before;
         }
@@ -191,6 +197,15 @@ impl Host {
                 part.follow(before, &mut self.accounts);
             }
         }
+        debug_assert!(self.is_within(params.budget(host)), "groups overspend {} $/s", params.budget(host));
+    }
+
+    /// Whether the groups' budgets are within the host's, and the flows' targets within their group's.
+    fn is_within(&self, budget: f64) -> bool {
+        let within = |parts: f64, of: f64| (0.0..=of * (1.0 + 1e-9)).contains(&parts);
+        let targets = |part: &GroupBudget| part.flows.iter().map(|flow| self.accounts[flow].target).sum();
+        within(self.groups.values().map(|part| part.budget).sum(), budget)
+            && self.groups.values().all(|part| within(targets(part), part.budget))
     }
 
     /// Splits the host's budget over its groups; what each had before, $/s. Those that demand are
