@@ -24,6 +24,7 @@ SUITES = {
     "fcp-ends": ("fcp.ends", "fcp/ENDS.md"),
     "fcp-groups": ("fcp.groups", "fcp/GROUPS.md"),
     "inrpp-cheats": ("inrpp.non_cooperative", "inrpp/NON_COOPERATIVE.md"),
+    "inrpp-timeouts": ("inrpp.first_timeout", "inrpp/FIRST_TIMEOUT.md"),
     "mircc": ("mircc.properties", "mircc/PROPERTIES.md"),
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
