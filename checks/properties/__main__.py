@@ -30,6 +30,7 @@ SUITES = {
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
     "mircc-networks": ("mircc.networks", "mircc/NETWORKS.md"),
     "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
+    "mircc-ablation": ("mircc.ablation", "mircc/RESULTS.md"),
 }
 
 
@@ -62,7 +63,9 @@ def asked_of(name: str, words: list[str]) -> argparse.Namespace:
     """What is asked of a suite."""
     suite, asked = suite_of(SUITES[name][0]), parser(name).parse_args(words)
     asked.numbers = range(asked.first, asked.first + asked.scenarios)
-    asked.schemes = list(dict.fromkeys([*([suite.base] if suite.base is not None else []), *asked.schemes]))
+    asked.schemes = list(
+        dict.fromkeys([*([suite.base] if suite.base not in (None, *asked.schemes) else []), *asked.schemes])
+    )
     return asked
 
 
