@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,15 +22,18 @@ from midpath import __version__
 # By name: the module, and the page that the suite writes.
 SUITES = {
     "transients": ("transients.suite", "transients/RESULTS.md"),
+    "reordered": ("transients.reordered", "transients/REORDERED.md"),
     "fcp-edges": ("fcp.edges", "fcp/EDGES.md"),
     "fcp-ends": ("fcp.ends", "fcp/ENDS.md"),
     "fcp-groups": ("fcp.groups", "fcp/GROUPS.md"),
     "inrpp-cheats": ("inrpp.non_cooperative", "inrpp/NON_COOPERATIVE.md"),
+    "inrpp-timeouts": ("inrpp.first_timeout", "inrpp/FIRST_TIMEOUT.md"),
     "mircc": ("mircc.properties", "mircc/PROPERTIES.md"),
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
     "mircc-networks": ("mircc.networks", "mircc/NETWORKS.md"),
     "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
+    "mircc-ablation": ("mircc.ablation", "mircc/RESULTS.md"),
 }
 
 
@@ -54,14 +59,16 @@ def parser(name: str) -> argparse.ArgumentParser:
 
 
 def _names(text: str) -> list[str]:
-    return text.split(",")
+    # A name may have a comma with a space behind it.
+    return re.split(r",(?! )", text)
 
 
 def asked_of(name: str, words: list[str]) -> argparse.Namespace:
     """What is asked of a suite."""
     suite, asked = suite_of(SUITES[name][0]), parser(name).parse_args(words)
     asked.numbers = range(asked.first, asked.first + asked.scenarios)
-    asked.schemes = list(dict.fromkeys([*([suite.base] if suite.base is not None else []), *asked.schemes]))
+    base = [suite.base] if suite.base not in (None, *asked.schemes) else []
+    asked.schemes = list(dict.fromkeys([*base, *asked.schemes]))
     return asked
 
 
@@ -69,9 +76,9 @@ def lines(name: str, asked: argparse.Namespace) -> Iterator[str]:
     """The suite's page."""
     suite = suite_of(SUITES[name][0])
     command = f"python checks/properties {name} --first {asked.first} --scenarios {asked.scenarios}"
-    command += f" --of {','.join(asked.of)}" if asked.of != list(suite.families) else ""
-    command += f" --schemes {','.join(asked.schemes)}" if asked.schemes != list(suite.schemes) else ""
-    command += f" --set '{asked.set}'" if asked.set else ""
+    command += f" --of {shlex.quote(','.join(asked.of))}" if asked.of != list(suite.families) else ""
+    command += f" --schemes {shlex.quote(','.join(asked.schemes))}" if asked.schemes != list(suite.schemes) else ""
+    command += f" --set {shlex.quote(asked.set)}" if asked.set else ""
     each = " of each family" if len(asked.of) > 1 else ""
     yield f"# {suite.title}\n"
     yield f"Midpath {__version__}, scenarios {asked.numbers[0]} to {asked.numbers[-1]}{each}, written by"

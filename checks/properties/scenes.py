@@ -1,7 +1,6 @@
-"""What the suites of random scenarios share: parts of a scenario's text, rows of a page, runs that a file keeps.
+"""What random scenes are written with: parts of a scenario's text, rows of a page.
 
-`fcp/edges.py`, `inrpp/edges.py` and `transients/suite.py` draw scenarios, run each with some schemes, and count in
-which of them a bound is not kept.
+From `options` on it is for scripts that are no suites of `harness.py` yet, and keep runs in a file of their own.
 """
 
 from __future__ import annotations
@@ -146,32 +145,8 @@ def runs(
             yield have[key]
 
 
-def print_page(
-    doc: str | None, show: Callable[[int, str], Iterable[str]], page: Callable[[argparse.Namespace], Iterable[str]]
-) -> None:
-    """The command of a suite of one scheme, whose parameters can be set: prints its page, or shows its numbers."""
-    parser = options(doc, 200)
-    parser.add_argument("--set", default="", help="parameters of the scheme, as in a scenario")
-    asked = parser.parse_args()
-    shown = (line for number in numbers_of(asked) for line in show(number, asked.set))
-    for line in shown if asked.show else page(asked):
-        print(line, flush=True)
-
-
 def interval(logs: Sequence[float]) -> tuple[float, float, float]:
     """A mean and its 95 % interval (normal)."""
     mean = statistics.fmean(logs)
     half = 1.96 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
     return mean, mean - half, mean + half
-
-
-def missed_by(
-    numbers: Iterable[int],
-    missed: Iterable[Sequence[str]],
-    found: Iterable[object],
-    why: Callable[[int], str] | None = None,
-) -> Iterator[str]:
-    """A line for each number that misses a bound: which ones, what it came to, and what more can be said of it."""
-    for number, names, one in zip(numbers, missed, found, strict=True):
-        if names:
-            yield f"- {number}: {', '.join(names)} ({one})" + (f": {why(number)}" if why else "")

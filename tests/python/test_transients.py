@@ -139,21 +139,20 @@ def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
 
 @pytest.mark.parametrize("scheme", ["newreno", "cubic", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "rcp"])
 def test_reordering_without_loss_costs_little(scheme):
-    reordered = script.load(FOLDER / "reordered.py")
+    reordered = script.suite("transients.reordered")
     for (reach, least), family in zip(reordered.LEAST.items(), reordered.FAMILIES, strict=True):
-        found = reordered.measure(family, reach, 201, scheme)
+        found = reordered.SUITE.played(f"{family}, {reach}", 201, scheme)
         assert found.after >= least * found.before, (family, reach)
 
 
 def test_reordering_ruins_what_counts_duplicates():
     """These are draws that it takes."""
-    reordered = script.load(FOLDER / "reordered.py")
+    reordered = script.suite("transients.reordered")
     scenario = reordered.text("line", "quarter", 201)
     head, network = scenario.split("[topology]", 1)
     counts = f'{head}[schemes.cubic]\nloss_detection = "rfc6675"\n[topology]{network}'
-    in_order, out_of_order = (
-        reordered.delivered(counts.replace("ORDER", order), "cubic") for order in ("false", "true")
-    )
+    runs = [reordered.others(counts, "cubic", order, reordered.SEEDS) for order in ("false", "true")]
+    in_order, out_of_order = (reordered.delivered(*some) for some in runs)
     assert out_of_order < reordered.LEAST["quarter"] * in_order
 
 

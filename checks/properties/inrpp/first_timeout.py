@@ -1,9 +1,6 @@
 """INRPP's first timeout, far shorter or far longer than the round trip: random paths and fabrics, held to bounds that
 were fixed before the first run.
 
-    python checks/properties/inrpp/first_timeout.py --scenarios 200 > checks/properties/inrpp/FIRST_TIMEOUT.md
-    python checks/properties/inrpp/first_timeout.py --first 17 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone, and its number says its class:
 
 - *nothing*, *data*, *syn*: one flow of 1 to 30 packets over a path of three links, with a round trip of 10 µs to 10 s.
@@ -24,15 +21,15 @@ The bounds:
 from __future__ import annotations
 
 import random
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+import scenes
+from harness import Crash, Row, Suite, ended, groups, kept
 
 import midpath
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
+from midpath import Result
 
 CLASSES = ("nothing", "data", "syn", "fabric")
 TRIPS, MORE = 3.1, 0.1
@@ -49,11 +46,6 @@ class Found:
     ended: float
     latest: float
     timeouts: int
-
-    @property
-    def missed(self) -> bool:
-        """Whether the bound is not kept."""
-        return not self.ended <= self.latest
 
 
 @dataclass(frozen=True)
@@ -112,9 +104,9 @@ class Path3:
             "" if at_leisure else self.fault,
         ])  # fmt: skip
 
-    def found(self) -> Found:
-        """Runs it, and beside it the one at leisure."""
-        runs = [midpath.run(self.toml(at_leisure)).flows.to_pandas().iloc[0] for at_leisure in (False, True)]
+    def found(self, result: Result) -> Found:
+        """Beside the run: the one at leisure."""
+        runs = [one.flows.to_pandas().iloc[0] for one in (result, midpath.run(self.toml(True)))]
         ended, leisure = (float(run.fct_s) if run.fct_s == run.fct_s else float("inf") for run in runs)
         # The first timeout that is not shorter than the round trip: it doubles.
         first = self.first
@@ -159,15 +151,15 @@ class Fabric:
             fault if fails else "",
         ])  # fmt: skip
 
-    def found(self) -> Found:
-        """Runs it with the failure and without."""
-        faulty, sound = (midpath.run(self.toml(fails)).flows.to_pandas() for fails in (True, False))
+    def found(self, result: Result) -> Found:
+        """Beside the run with the failure: one without."""
+        faulty, sound = (one.flows.to_pandas() for one in (result, midpath.run(self.toml(False))))
         latest = SLOWER * sound.fct_s + TIMES * (self.least + self.around)
         over = (faulty.fct_s.fillna(float("inf")) / latest).idxmax()
         return Found(float(faulty.fct_s.fillna(float("inf"))[over]), float(latest[over]), int(faulty.timeouts.sum()))
 
 
-def draw(number: int) -> Path3 | Fabric:
+def draw(_: str, number: int) -> Path3 | Fabric:
     """The scenario with this number."""
     rng, kind = random.Random(f"first timeout {number}"), CLASSES[number % len(CLASSES)]
     if kind == "fabric":
@@ -183,36 +175,34 @@ def draw(number: int) -> Path3 | Fabric:
     return Path3(number, kind, trip, first, min(core, 1e12), rng.randint(1, 30))
 
 
-def page(numbers: range) -> Iterator[str]:
+def latest(_: Path3 | Fabric, found: Found, __: object) -> dict[str, float]:
+    """The bound, where it is not kept."""
+    return {} if found.ended <= found.latest else {"late": found.ended}
+
+
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """FIRST_TIMEOUT.md."""
-    found = {number: draw(number).found() for number in numbers}
-    yield "# INRPP's first timeout\n"
-    yield f"{scenes.written(numbers, 'inrpp/first_timeout.py')} What a scenario is and what the bounds are stands at"
-    yield "its head. They were fixed before the first run.\n"
     yield scenes.head(["class", "bound kept", "flows with timeouts", "latest, of the bound"])
-    for kind in CLASSES:
-        ours = [one for number, one in found.items() if draw(number).kind == kind]
-        if ours:
-            kept = sum(not one.missed for one in ours)
-            late = sum(one.timeouts > 0 for one in ours)
-            worst = max(one.ended / one.latest for one in ours)
-            yield scenes.row([kind, f"{kept} of {len(ours)}", str(late), f"{worst:.2f}"])
+    of = groups(rows, lambda row: row.scene.kind)
+    for kind in filter(of.get, CLASSES):
+        ours = ended(of[kind])
+        worst = max((one.ended / one.latest for one in ours), default=0.0)
+        yield scenes.row([kind, kept(of[kind]), str(sum(one.timeouts > 0 for one in ours)), f"{worst:.2f}"])
     yield ""
-    for number, one in found.items():
-        if one.missed:
-            yield f"- {number}: {draw(number)}: {one.ended:.6g} s, at the latest {one.latest:.6g} s"
+    for row in rows:
+        if row.missed:
+            one = row.found
+            said = str(one) if isinstance(one, Crash) else f"{one.ended:.6g} s, at the latest {one.latest:.6g} s"
+            yield f"- {row.number}: {row.scene}: {said}"
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    options = scenes.options(__doc__, 200).parse_args()
-    if options.show:
-        for number in scenes.numbers_of(options):
-            print(draw(number).toml(), f"\n# {draw(number)}\n# {draw(number).found()}")
-        return
-    for line in page(scenes.numbers_of(options)):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "INRPP's first timeout",
+    draw,
+    lambda scene, _, __: scene.toml(),
+    lambda scene, result, _, __: scene.found(result),
+    Found,
+    page,
+    missed=latest,
+    scenarios=200,
+)

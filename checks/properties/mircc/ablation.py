@@ -1,7 +1,5 @@
 """What each of our additions to MIRCC is worth: random scenarios with and without it, and the paper's text.
 
-    python checks/properties/mircc/ablation.py [--first N] [--scenarios N] > checks/properties/mircc/RESULTS.md
-
 A number draws one scenario of each family. Flows are objects that end; FCT is the time to the end, or to the
 scenario's.
 
@@ -28,20 +26,18 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scenes
+from harness import Crash, Row, Suite
 
-import midpath
+from midpath import Result
 from midpath.papers.mircc import layered
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import scenes
-
+PAPER = 'text = "paper"'
 QUEUE, MOST_ASKED, WITHIN, ENOUGH = 40, 1.2, 0.02, 100
 # By parameter: as it is without. Where the text is silent, what is simplest.
 WITHOUT = {
@@ -58,11 +54,12 @@ class Scene:
 
     text: str
     stop: float
+    seed: int = 0
 
-    def toml(self, parameters: str, seed: int) -> str:
+    def toml(self, parameters: str) -> str:
         """All of it."""
         return "\n".join([
-            f'title = "ablation"\nscheme = "mircc"\nseed = {seed}\nstop = "{self.stop} s"',
+            f'title = "ablation"\nscheme = "mircc"\nseed = {self.seed}\nstop = "{self.stop} s"',
             f'[schemes.mircc]\n{parameters}\n[queue]\nlimit = "{QUEUE} packets"\n{self.text}',
         ])  # fmt: skip
 
@@ -156,10 +153,13 @@ class Found:
         return (self.unfinished > 0) + (self.drops > 0) + (self.asked > MOST_ASKED)
 
 
-def measure(family: str, number: int, parameters: str) -> Found:
+def draw(family: str, number: int) -> Scene:
+    """The scenario of a family with this number."""
+    return replace(FAMILIES[family](random.Random(f"ablation {family} {number}")), seed=number)
+
+
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
     """One run."""
-    scene = FAMILIES[family](random.Random(f"ablation {family} {number}"))
-    result = midpath.run(scene.toml(parameters, number))
     flows = result.flows.to_pandas()
     times = flows.fct_s.fillna(scene.stop - flows.start_s)
     sent, again = float(flows.sent_packets.sum()), float(flows.retransmitted_packets.sum())
@@ -188,7 +188,7 @@ def ratios(base: list[Found], without: list[Found], of: str) -> list[float]:
     return [math.log(float(take(b.times)) / float(take(a.times))) for a, b in zip(base, without, strict=True)]
 
 
-def compared(name: str, base: list[Found], without: list[Found]) -> str:
+def compared(name: str, base: Sequence[Found], without: Sequence[Found]) -> str:
     """A row."""
     acted = [(a, b) for a, b in zip(base, without, strict=True) if a.times != b.times]
     if not acted:
@@ -204,33 +204,30 @@ def compared(name: str, base: list[Found], without: list[Found]) -> str:
     ])  # fmt: skip
 
 
-def page(options: Namespace) -> Iterator[str]:
+VARIANTS = {"": ""} | {name: f"{name} = {value}" for name, value in WITHOUT.items()} | {PAPER: PAPER}
+
+
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """RESULTS.md."""
-    numbers = scenes.numbers_of(options)
-    draws = [(family, number) for family in FAMILIES for number in numbers]
-    variants = {name: f"{name} = {value}" for name, value in WITHOUT.items()}
-    variants['text = "paper"'] = 'text = "paper"'
-    yield "# MIRCC with and without each of our additions\n"
-    yield f"{scenes.written(numbers, 'mircc/ablation.py')}"
-    yield "What a scenario is and when an addition goes stands at its head."
     yield "Each row is without that one alone.\n"
     yield scenes.head(["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"])
-
-    def runs(parameters: str) -> list[Found]:
-        keys = [(family, number, parameters) for family, number in draws]
-        return list(scenes.runs(keys, measure, Found, options.jobs, 8, None))
-
-    base = runs("")
-    for name, parameters in variants.items():
-        yield compared(name, base, runs(parameters))
-
-
-def show(number: int, parameters: str) -> Iterator[str]:
-    """Scenarios' texts, and what they come to."""
-    for family, make in FAMILIES.items():
-        yield make(random.Random(f"ablation {family} {number}")).toml(parameters, number)
-        yield f"# {measure(family, number, parameters)}"
+    found = {(row.scheme, row.family, row.number): row.found for row in rows}
+    draws = [(row.family, row.number) for row in rows if not row.scheme]
+    for name in dict.fromkeys(row.scheme for row in rows if row.scheme):
+        pairs = [(found["", *one], found[name, *one]) for one in draws]
+        yield compared(name, *zip(*(pair for pair in pairs if not {*map(type, pair)} & {Crash}), strict=True))
+    for crash in sorted({str(one) for one in found.values() if isinstance(one, Crash)}):
+        yield f"\n- `{crash}`"
 
 
-if __name__ == "__main__":
-    scenes.print_page(__doc__, show, page)
+SUITE = Suite(
+    "MIRCC with and without each of our additions",
+    draw,
+    lambda scene, variant, _: scene.toml(VARIANTS[variant]),
+    judge,
+    Found,
+    page,
+    families=tuple(FAMILIES),
+    schemes=tuple(VARIANTS),
+    base="",
+)
