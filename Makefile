@@ -66,6 +66,7 @@ docs: setup ## write the generated pages again, and build the site into target/s
 	$(BIN)/python scripts/command_reference.py
 	$(BIN)/python scripts/shell_files.py
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/lists.py
 	$(BIN)/python scripts/fairness_picture.py
 	$(MAKE) --no-print-directory site
 

@@ -4,7 +4,8 @@
     python scripts/scenario_reference.py --check    fails if that would change it
 
 A line `<!-- table Name -->` of the template becomes the list of that definition's keys, one of
-`<!-- kinds Name -->` a section for each kind, one of `<!-- values Name -->` a list of the values.
+`<!-- kinds Name -->` a section for each kind, one of `<!-- values Name -->` a list of the values;
+`<!-- schemes -->` the names of those that carry flows.
 """
 
 import json
@@ -13,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from midpath.schemes import shipped
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "python" / "midpath" / "schema" / "scenario.schema.json"
@@ -294,6 +297,8 @@ def page() -> str:
     """The whole of docs/scenario.md."""
     reference = Reference(json.loads(SCHEMA.read_text(encoding="utf-8")))
     template = TEMPLATE.read_text(encoding="utf-8")
+    names = ", ".join(f"`{name}`" for name, about in shipped().items() if about.hosts)
+    template = template.replace("<!-- schemes -->", names)
     return DIRECTIVE.sub(lambda found: reference.render(found[1], found[2]), template)
 
 

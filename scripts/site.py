@@ -6,6 +6,7 @@ in the repository and on the site. A file that a page links to comes along.
 """
 
 import re
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +14,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.append(str(Path(__file__).parent))
+from lists import pages, title
 
 ROOT = Path(__file__).parents[1]
 START = ROOT / "README.md"
@@ -32,13 +36,20 @@ def linked(page: Path) -> set[Path]:
 def contents() -> set[Path]:
     """README, everything in docs/, and what these link to, at any distance."""
     reached: set[Path] = set()
-    waiting = {START} | {path for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    waiting = {START, *pages()} | {path for path in (ROOT / "docs").rglob("*") if path.is_file()}
     while waiting:
         path = waiting.pop()
         reached.add(path)
         if path.suffix == ".md":
             waiting |= linked(path) - reached
     return reached
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Puts the schemes' pages into the menu, before what else is under Schemes."""
+    menu = next(part["Schemes"] for part in config.nav or [] if "Schemes" in part)
+    menu[:0] = [{title(page): page.relative_to(ROOT).as_posix()} for page in pages()]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -1,6 +1,6 @@
 """Citations of a result: software, schemes, queues, topology and traffic.
 
-A run names its sources (`cites` in run.json). `sources.bib` has them.
+A run names its sources (`cites` in run.json). `sources.bib` has them, and schemes bring theirs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from midpath.errors import OutputError
 from midpath.extension import _midpath
+from midpath.schemes import shipped
 
 SOFTWARE = "midpath"
 SOFTWARE_ENTRY = """@software{{midpath,
@@ -53,12 +54,13 @@ CITES = "cites"
 
 @cache
 def _bibliography() -> str:
-    return files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
+    own = files("midpath").joinpath("sources.bib").read_text(encoding="utf-8")
+    return "\n".join(dict.fromkeys([own, *(about.bibtex for about in shipped().values())]))
 
 
 @cache
 def entries() -> dict[str, str]:
-    """The entries of sources.bib, by key."""
+    """The entries by key."""
     every = re.finditer(r"^@\w+\{(\w+),\n.*?^\}", _bibliography(), re.DOTALL | re.MULTILINE)
     return {found[1]: found[0] for found in every}
 

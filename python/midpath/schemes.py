@@ -41,6 +41,7 @@ class Description:
     title: str
     summary: str = ""
     source: str = ""
+    bibtex: str = ""
     hosts: str = ""
     routers: str = ""
     needs_marks: bool = False
@@ -120,7 +121,9 @@ def _carried(run: Mapping[str, Any]) -> dict[str, Description]:
 
 def _read(name: str, entry: Mapping[str, Any]) -> Description:
     """Whatever it lacks is empty; what we do not know of it is left alone."""
-    texts = {key: str(entry.get(key) or "") for key in ("summary", "source", "hosts", "routers", "ecn", "store")}
+    texts = {
+        key: str(entry.get(key) or "") for key in ("summary", "source", "bibtex", "hosts", "routers", "ecn", "store")
+    }
     look = entry.get("look") or {}
     return Description(
         title=str(entry.get("title") or name),

@@ -1,9 +1,13 @@
 """Columns from the simulator to Arrow, and tables to Parquet."""
 
+import json
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from midpath.extension import _midpath
 
 DTYPES = {"uint64": "<u8", "uint32": "<u4", "float64": "<f8", "bool": "?"}
 # No value, in a column of whole numbers.
@@ -11,6 +15,17 @@ NONE = np.uint32(2**32 - 1)
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 SERIES = pa.schema([("time_s", pa.float64()), ("entity", TEXT), ("metric", TEXT), ("value", pa.float64())])
+
+
+@cache
+def columns(table: str) -> list[tuple[str, str, str]]:
+    """Name, type and meaning of each column of `flows` or `ports`."""
+    return [(name, kind, meaning) for name, kind, meaning in json.loads(_midpath.columns())[table]]
+
+
+def schema(table: str, *more: tuple[str, pa.DataType]) -> pa.Schema:
+    """The columns of `flows` or `ports`, and `more`."""
+    return pa.schema([*((name, pa.type_for_alias(kind)) for name, kind, _ in columns(table)), *more])
 
 
 def to_arrow(buffers: dict[str, tuple[Any, ...]]) -> pa.Table:

@@ -14,7 +14,7 @@ sys.modules["reading"] = reading  # dataclasses look their module up
 _spec.loader.exec_module(reading)
 
 
-@pytest.mark.parametrize("script", ["command_reference", "gallery", "pictures", "shell_files"])
+@pytest.mark.parametrize("script", ["command_reference", "gallery", "lists", "pictures", "shell_files"])
 def test_page_is_up_to_date(script):
     command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -36,6 +36,8 @@ def test_gallery_figures_are_small():
 def test_every_page_is_listed(listing):
     text = (ROOT / listing).read_text(encoding="utf-8")
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    if listing == "mkdocs.yml":  # scripts/site.py adds the pages of schemes
+        pages = [page for page in pages if not page.startswith("schemes/")]
     missing = [page for page in pages if page != "index.md" and page not in text]
     if listing == "docs/index.md":  # notebooks stand on a page of their own
         notebooks = (ROOT / "docs" / "notebooks" / "README.md").read_text(encoding="utf-8")

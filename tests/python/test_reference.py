@@ -108,20 +108,3 @@ def test_results_page_names_what_a_run_returns():
         assert documented(f"## `{name}`")[: table.num_columns] == table.column_names
     assert sorted(documented("## `run.json`")) == sorted(result.run)
     assert sorted(documented("### `summary`")) == sorted(result.summary)
-
-
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        *("newreno", "cubic", "dctcp", "prague", "bbr", "powertcp", "timely", "swift", "dcqcn", "bolt"),
-        *("fixed-window", "udp"),
-    ],
-)
-def test_page_names_every_parameter(scheme):
-    wrong = midpath.Scenario.from_toml(RUN).with_(scheme=scheme, changes={f"schemes.{scheme}.bogus": 1})
-    with pytest.raises(midpath.ScenarioError, match="the parameters are") as caught:
-        wrong.check()
-    names = re.search(r"the parameters are (\w+(?:, \w+)*)", caught.value.message)[1].split(", ")
-    pages = [ROOT / f"docs/schemes/{page}.md" for page in ("tcp", scheme)]
-    text = reference.page() + "".join(page.read_text(encoding="utf-8") for page in pages if page.is_file())
-    assert [name for name in names if f"`{name}`" not in text] == []

@@ -227,6 +227,12 @@ pub mod _midpath {
         midpath_sim::schemes(&catalogue()).to_string()
     }
 
+    /// The columns of the tables `flows` and `ports`: name, type and meaning, as JSON.
+    #[pyfunction]
+    fn columns() -> String {
+        midpath_sim::columns().to_string()
+    }
+
     /// The version of what crates outside build on.
     #[pyfunction]
     fn contract() -> u32 {

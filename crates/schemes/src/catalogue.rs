@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use crate::Built;
 use crate::describe::Description;
 use crate::params::{self, Params, Texts};
-use crate::{bbr, bolt, dcqcn, fcp, hpcc, inrpp, mircc, mptcp, ndn, powertcp, rcp, rpm, swift, tcp, timely, udp, xcp};
 
 /// The scheme of a scenario that names none.
 pub const DEFAULT: &str = "newreno";
@@ -20,27 +19,6 @@ pub const CONSTANT_RATE: &str = "udp";
 /// The version of what crates outside build on: the public items of `midpath-core` and of this
 /// crate. It changes when a crate that kept to it has to change; `docs/add-a-scheme.md` describes it.
 pub const CONTRACT: u32 = 2;
-
-/// The folders of this crate that have schemes. A new one is a line here, and its module in `lib.rs`.
-const FOLDERS: [fn() -> Catalogue; 17] = [
-    bbr::schemes,
-    bolt::schemes,
-    dcqcn::schemes,
-    fcp::schemes,
-    hpcc::schemes,
-    inrpp::schemes,
-    mircc::schemes,
-    mptcp::schemes,
-    ndn::schemes,
-    powertcp::schemes,
-    rcp::schemes,
-    rpm::schemes,
-    swift::schemes,
-    tcp::schemes,
-    timely::schemes,
-    udp::schemes,
-    xcp::schemes,
-];
 
 /// Builds a scheme from its table of parameters (`null` or an empty table: all defaults).
 type Builder = Arc<dyn Fn(&Value) -> Built + Send + Sync>;
@@ -62,15 +40,6 @@ impl Catalogue {
     /// No schemes at all.
     pub fn empty() -> Catalogue {
         Catalogue::default()
-    }
-
-    /// The schemes of this crate: of each folder, what an outside crate would bring.
-    pub fn standard() -> Catalogue {
-        let mut all = Catalogue::empty();
-        for schemes in FOLDERS {
-            all.extend(schemes());
-        }
-        all
     }
 
     /// Adds a scheme, or replaces the one of that name.
@@ -107,13 +76,6 @@ impl Catalogue {
         self.defaults.insert(name.to_owned(), params::defaults::<P>());
         self.builders.insert(name.to_owned(), Arc::new(move |value| build(name, read(value)?)));
         self
-    }
-
-    /// The schemes of a process whose node has used all numbers up to `first` in an earlier run, where a
-    /// scheme has some that only rise (INRPP's): they go on above.
-    #[must_use]
-    pub fn after(self, first: u64) -> Catalogue {
-        self.with("inrpp", inrpp::build_after(first))
     }
 
     /// Says what a scheme is, needs, costs and shows: tables and reports then treat it like ours.
@@ -164,7 +126,7 @@ impl Catalogue {
         Ok(self)
     }
 
-    fn extend(&mut self, other: Catalogue) {
+    pub(crate) fn extend(&mut self, other: Catalogue) {
         self.builders.extend(other.builders);
         self.descriptions.extend(other.descriptions);
         self.defaults.extend(other.defaults);
@@ -226,6 +188,7 @@ impl Catalogue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{fcp, rcp};
     use serde_json::json;
 
     #[test]
@@ -339,20 +302,17 @@ mod tests {
         assert!(catalogue.contains("mine") && catalogue.build("mine", &json!({})).is_ok());
     }
 
-    /// On its own page, else on TCP's: what it shares with TCP stands there.
+    /// Where a scheme has a page: there, or on TCP's, what it shares with TCP and has the same default of.
     #[test]
     fn every_parameter_is_documented_with_its_default() {
         let catalogue = Catalogue::standard();
-        let tcp = page("tcp").expect("there is one");
         for name in catalogue.names() {
-            let shared = |key: &str| catalogue.parameters("newreno").any(|(of_tcp, _)| of_tcp == key);
             // An attack is on the page of what it attacks.
-            let own = page(name).or_else(|| page(name.split('-').next()?)).unwrap_or_default();
+            let Some(own) = page(name).or_else(|| page(name.split('-').next()?)) else { continue };
             for (key, value) in catalogue.parameters(name) {
-                let found = documented(&own, key, value) || documented(&tcp, key, value);
-                // Tables within it have pages of rows; datagrams have no page; TCP's are compared on TCP's.
-                let elsewhere = value.is_object() || name == "udp" || shared(key) && name != "newreno";
-                assert!(found || elsewhere, "the page of {name} lacks `{key}` with its default {value}");
+                let of_tcp = name != "newreno" && catalogue.parameters("newreno").any(|shared| shared == (key, value));
+                let found = value.is_object() || of_tcp || documented(&own, key, value);
+                assert!(found, "the page of {name} lacks `{key}` with its default {value}");
             }
         }
         let fcp = page("fcp").expect("there is one");
@@ -366,10 +326,12 @@ mod tests {
         }
     }
 
-    /// The page of a scheme, if it has one of its own.
+    /// The page of a scheme, if it has one: its own, that of its folder, or TCP's.
     fn page(name: &str) -> Option<String> {
-        let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemes");
-        std::fs::read_to_string(format!("{pages}/{name}.md")).ok()
+        let pages = [format!("../../docs/schemes/{name}.md"), format!("src/{name}/README.md")];
+        let own = pages.iter().find_map(|file| std::fs::read_to_string(file).ok());
+        let tcp = || std::fs::read_to_string("../../docs/schemes/tcp.md").ok();
+        own.or_else(|| tcp().filter(|page| page.lines().next().is_some_and(|all| all.contains(&format!("`{name}`")))))
     }
 
     /// Whether a page has a row with a parameter and its default.

@@ -14,6 +14,9 @@ pub struct Description {
     pub summary: &'static str,
     /// Where it is published.
     pub source: &'static str,
+    /// The same as BibTeX, for who cites results: above each entry `% in words: `, and its part of `source`.
+    #[serde(skip)]
+    pub bibtex: &'static str,
     /// What hosts must run. Empty: it carries no flows.
     pub hosts: &'static str,
     /// What routers must run. Empty: any queues.

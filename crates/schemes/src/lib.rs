@@ -47,6 +47,45 @@ mod xcp;
 pub use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};
 pub use describe::Description;
 
+/// The folders of this crate that have schemes. A new one is a line here, and its `mod` above.
+const FOLDERS: [fn() -> Catalogue; 17] = [
+    bbr::schemes,
+    bolt::schemes,
+    dcqcn::schemes,
+    fcp::schemes,
+    hpcc::schemes,
+    inrpp::schemes,
+    mircc::schemes,
+    mptcp::schemes,
+    ndn::schemes,
+    powertcp::schemes,
+    rcp::schemes,
+    rpm::schemes,
+    swift::schemes,
+    tcp::schemes,
+    timely::schemes,
+    udp::schemes,
+    xcp::schemes,
+];
+
+impl Catalogue {
+    /// The schemes of this crate: of each folder, what an outside crate would bring.
+    pub fn standard() -> Catalogue {
+        let mut all = Catalogue::empty();
+        for schemes in FOLDERS {
+            all.extend(schemes());
+        }
+        all
+    }
+
+    /// The schemes of a process whose node has used all numbers up to `first` in an earlier run, where a
+    /// scheme has some that only rise (INRPP's): they go on above.
+    #[must_use]
+    pub fn after(self, first: u64) -> Catalogue {
+        self.with("inrpp", inrpp::build_after(first))
+    }
+}
+
 /// A scheme, or which parameter is wrong.
 pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;
 

@@ -16,6 +16,7 @@ mod schemes;
 pub mod setup;
 
 pub use check::{Checked, check, check_file};
+pub use measure::columns;
 pub use output::{Column, RunOutput, Table};
 pub use run::{Listener, PIECE, Phase, Progress, RunOptions, prepare, run_in_pieces, run_text, run_with};
 pub use scenario::{ScenarioError, schema, schema_of};

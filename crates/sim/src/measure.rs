@@ -2,6 +2,7 @@
 
 mod bound;
 mod capacity;
+mod columns;
 mod flows;
 mod no_effect;
 mod pauses;
@@ -21,6 +22,7 @@ mod watch;
 
 pub use bound::afct_bound;
 pub use capacity::Capacity;
+pub use columns::columns;
 pub use flows::{FlowRow, FlowRows, flow_table};
 pub use no_effect::without_effect;
 pub use pauses::Pauses;

@@ -6,7 +6,12 @@ use serde_json::{Map, Value, json};
 /// Each scheme of a catalogue by name: what it says of itself, and its parameters with default and
 /// meaning.
 pub fn schemes(catalogue: &Catalogue) -> Value {
-    catalogue.names().map(|name| (name.to_owned(), described(name, catalogue, parameters(name, catalogue)))).collect()
+    let about = |name: &str| {
+        let mut entry = described(name, catalogue, parameters(name, catalogue));
+        entry["bibtex"] = json!(catalogue.description(name).map_or("", |own| own.bibtex));
+        entry
+    };
+    catalogue.names().map(|name| (name.to_owned(), about(name))).collect()
 }
 
 /// A scheme of a run: what it says of itself, and the parameters that it runs with: its table in
@@ -59,6 +64,6 @@ mod tests {
     #[test]
     fn a_scheme_that_says_nothing_has_its_name() {
         let silent = Catalogue::empty().with("mine", |p| Catalogue::standard().build("cubic", p));
-        assert_eq!(schemes(&silent), json!({ "mine": { "title": "mine", "parameters": {} } }));
+        assert_eq!(schemes(&silent), json!({ "mine": { "title": "mine", "parameters": {}, "bibtex": "" } }));
     }
 }

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from midpath.extension import _midpath
 from midpath.lab.experiment import Experiment, Measured, to_dict
-from midpath.lab.gather import jain, quantile, size_class
+from midpath.lab.gather import REAL, jain, quantile, size_class
 from midpath.lab.router import SAMPLE_S
 from midpath.result import Result
 from midpath.schemes import described, shipped
-from midpath.tables import SERIES
+from midpath.tables import SERIES, schema
 
 # Bytes of Ethernet and IP and TCP with timestamps around a full segment, as the shaper counts them.
 FRAME_BYTES, SEGMENT_BYTES = 1514, 1448
@@ -57,7 +57,7 @@ def result(experiment: Experiment, control: str, mode: str, seed: int, measured:
         "summary": _summary(experiment, flows, port),
     }
     tables = {
-        "flows": pa.Table.from_pylist(flows, FLOWS),
+        "flows": pa.Table.from_pylist(flows, schema("flows", *REAL[:2])),
         "ports": pa.Table.from_pylist([port]),
         "series": _series(measured),
     }
@@ -74,37 +74,6 @@ def _topology(experiment: Experiment) -> dict[str, Any]:
         "nodes": [{"name": name, "kind": kind} for name, kind in kinds],
         "links": [{"a": a, "b": b, "rate_bps": rate, "delay_s": delay} for a, b, rate, delay in links],
     }
-
-
-# docs/results.md; what a flow cannot be asked for on real hosts is null.
-FLOWS = pa.schema(
-    [
-        ("flow", pa.uint32()),
-        ("group", pa.string()),
-        ("scheme", pa.string()),
-        ("src", pa.string()),
-        ("dst", pa.string()),
-        ("size_bytes", pa.float64()),
-        ("start_s", pa.float64()),
-        ("fct_s", pa.float64()),
-        ("ideal_fct_s", pa.float64()),
-        ("slowdown", pa.float64()),
-        ("goodput_bps", pa.float64()),
-        ("delivered_bytes", pa.uint64()),
-        ("sent_packets", pa.uint64()),
-        ("retransmitted_packets", pa.uint64()),
-        ("lost_packets", pa.uint64()),
-        ("marked_packets", pa.uint64()),
-        ("echoed_packets", pa.uint64()),
-        ("ecn", pa.bool_()),
-        ("timeouts", pa.uint64()),
-        ("rtt_min_s", pa.float64()),
-        ("rtt_mean_s", pa.float64()),
-        ("rtt_max_s", pa.float64()),
-        ("hops", pa.uint32()),
-        ("completed", pa.bool_()),
-    ]
-)
 
 
 def _flow(experiment: Experiment, control: str, measured: Measured, asked: dict[str, Any]) -> dict[str, Any]:

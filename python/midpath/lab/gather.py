@@ -10,65 +10,11 @@ import pyarrow as pa
 from midpath.extension import _midpath
 from midpath.lab.plan import Plan
 from midpath.result import Result
-from midpath.tables import SERIES
+from midpath.tables import SERIES, schema
 
-U64, F64 = pa.uint64(), pa.float64()
-FLOWS = pa.schema(
-    [
-        ("flow", pa.uint32()),
-        ("group", pa.string()),
-        ("scheme", pa.string()),
-        ("src", pa.string()),
-        ("dst", pa.string()),
-        ("size_bytes", F64),
-        ("start_s", F64),
-        ("fct_s", F64),
-        ("ideal_fct_s", F64),
-        ("slowdown", F64),
-        ("goodput_bps", F64),
-        ("delivered_bytes", U64),
-        ("sent_packets", U64),
-        ("retransmitted_packets", U64),
-        ("lost_packets", U64),
-        ("marked_packets", U64),
-        ("timeouts", U64),
-        ("rtt_min_s", F64),
-        ("rtt_mean_s", F64),
-        ("rtt_max_s", F64),
-        ("hops", pa.uint32()),
-        ("completed", pa.bool_()),
-        # Of a real host, besides: packets that the sender was told of as marked, whether ECN was agreed on, and how
-        # long the receiver's window was the limit.
-        ("echoed_packets", U64),
-        ("ecn", pa.bool_()),
-        ("window_limited_s", F64),
-    ]
-)
-PORTS = pa.schema(
-    [
-        ("node", pa.string()),
-        ("port", pa.uint32()),
-        ("peer", pa.string()),
-        ("rate_bps", U64),
-        ("delay_s", F64),
-        ("packets", U64),
-        ("bytes", U64),
-        ("utilisation", F64),
-        ("drops_queue", U64),
-        ("drops_aqm", U64),
-        ("drops_fault", U64),
-        ("drops_policy", U64),
-        ("corrupted", U64),
-        ("marks", U64),
-        ("queue_mean_bytes", F64),
-        ("queue_max_bytes", U64),
-        ("delay_mean_s", F64),
-        ("delay_p50_s", F64),
-        ("delay_p95_s", F64),
-        ("delay_p99_s", F64),
-        ("delay_max_s", F64),
-    ]
-)
+# Of a real host, besides: packets that the sender was told of as marked, whether ECN was agreed on, and how long the
+# receiver's window was the limit.
+REAL = (("echoed_packets", pa.uint64()), ("ecn", pa.bool_()), ("window_limited_s", pa.float64()))
 # The classes of `by_size`, as the simulator's summary has them.
 CLASSES = (0, 3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000)
 
@@ -106,8 +52,8 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
     series = [list(column) for column in zip(*ran["series"], strict=True)] or [[], [], [], []]
     arrays = [pa.array(column, field.type) for column, field in zip(series, SERIES, strict=True)]
     tables = {
-        "flows": pa.Table.from_pylist(flows, FLOWS),
-        "ports": pa.Table.from_pylist(ports, PORTS),
+        "flows": pa.Table.from_pylist(flows, schema("flows", *REAL)),
+        "ports": pa.Table.from_pylist(ports, schema("ports")),
         "series": pa.Table.from_arrays(arrays, schema=SERIES),
     }
     return Result(run, tables, captures)

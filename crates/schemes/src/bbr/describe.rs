@@ -17,6 +17,7 @@ fn bbr() -> Description {
         title: "BBRv3",
         summary: "Estimates the path's bandwidth and minimum RTT, and paces at that bandwidth.",
         source: "draft-ietf-ccwg-bbr",
+        bibtex: include_str!("sources.bib"),
         // It decides on these things itself.
         unread: unread::OWN_WINDOW,
         hosts: "TCP with BBR",

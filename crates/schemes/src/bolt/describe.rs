@@ -17,6 +17,7 @@ fn bolt() -> Description {
         title: "Bolt",
         summary: "Congested ports notify senders directly; other ports offer capacity that is spare or soon will be.",
         source: "Arslan, Li, Kumar, Dukkipati, NSDI 2023",
+        bibtex: include_str!("sources.bib"),
         // It alone moves the window, and paces at the host's link.
         unread: unread::OWN_RATE,
         hosts: "Bolt",

@@ -166,10 +166,6 @@ impl CongestionController for Dcqcn {
         if self.state.current == 0.0 { window.cwnd / 2 } else { self.window(window) }
     }
 
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.on_loss(window, congestion)
-    }
-
     /// What was marked was answered as it was delivered.
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd

@@ -16,6 +16,7 @@ fn dcqcn() -> Description {
         title: "DCQCN",
         summary: "Cuts its rate on CNPs, and recovers by halving the gap, on a timer and a byte counter.",
         source: "Zhu, Eran, Firestone et al., SIGCOMM 2015",
+        bibtex: include_str!("sources.bib"),
         // It has a rate and paces at it.
         unread: unread::OWN_WINDOW,
         hosts: "DCQCN",

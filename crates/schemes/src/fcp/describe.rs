@@ -17,6 +17,7 @@ fn fcp() -> Description {
         title: "FCP",
         summary: "Links have prices, hosts have budgets; a flow's rate is its budget over its path's price.",
         source: "Han, Grandl, Akella, Seshan, technical report CMU-CS-12-125, 2012",
+        bibtex: include_str!("sources.bib"),
         // The price tells the rate, and comes back at once.
         unread: unread::OWN_RATE_BY_ACKS,
         hosts: "FCP",

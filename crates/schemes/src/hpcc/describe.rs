@@ -17,6 +17,7 @@ fn hpcc() -> Description {
         title: "HPCC",
         summary: "Ports write their load into packets (INT); senders set their windows by the most loaded port.",
         source: "Li et al., SIGCOMM 2019; with `int = \"ack\"` FNCC, Xu et al., 2024",
+        bibtex: include_str!("sources.bib"),
         // W is algorithm 1's, R is W/T.
         unread: unread::TOLD_WINDOW,
         hosts: "HPCC",

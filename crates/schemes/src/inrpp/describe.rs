@@ -29,6 +29,7 @@ fn inrpp() -> Description {
         title: "INRPP",
         summary: "Routers store excess traffic, detour part of it, and apply hop-by-hop backpressure when caches fill.",
         source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021",
+        bibtex: include_str!("sources.bib"),
         hosts: "INRPP",
         routers: "INRPP",
         store: Some("cache"),
@@ -77,6 +78,7 @@ fn attacker() -> Description {
         title: "INRPP attacker",
         summary: "A host that forges router messages of INRPP: for single flows among honest ones.",
         source: "Rene, Ascigil, Psaras, Pavlou, IEEE/ACM Transactions on Networking, 2021, §V-C",
+        bibtex: include_str!("sources.bib"),
         hosts: "an attack on INRPP",
         ..Description::default()
     }

@@ -19,6 +19,7 @@ fn mircc() -> Description {
         summary: "Links stamp a rate for each of two classes on Data; consumers send Interests at these rates \
             over all paths.",
         source: "Mahdian, Arianfar, Gibson, Oran, ICN 2016",
+        bibtex: include_str!("sources.bib"),
         hosts: "an NDN stack with MIRCC",
         routers: "MIRCC",
         reads: &["rate", "object", "replicas"],

@@ -30,6 +30,7 @@ fn mptcp() -> Description {
         title: "MPTCP",
         summary: "One stream over several TCP subflows, with coupled windows, between hosts with several addresses.",
         source: "RFC 8684, RFC 6356; OLIA: Khalili et al., 2012",
+        bibtex: include_str!("sources.bib"),
         hosts: "MPTCP",
         costs: vec![
             format!("{SIZE} B of option on data, {ACK_SIZE} B on ACKs"),

@@ -17,6 +17,7 @@ fn ndn() -> Description {
         summary: "Name-based forwarders over plain queues, and consumers with an Interest window: NDN as \
             deployed today.",
         source: "NDN packet specification; ndn-tools",
+        bibtex: include_str!("sources.bib"),
         hosts: "an NDN stack",
         routers: "NDN",
         reads: &["object", "replicas"],

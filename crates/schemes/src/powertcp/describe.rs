@@ -17,6 +17,7 @@ fn powertcp() -> Description {
         title: "PowerTCP",
         summary: "Ports write their load into packets (INT); senders follow the path's power: rate × (queue + BDP).",
         source: "Addanki, Michel, Schmid, NSDI 2022",
+        bibtex: include_str!("sources.bib"),
         // cwnd is algorithm 1's, the rate is cwnd/τ.
         unread: unread::TOLD_WINDOW,
         hosts: "PowerTCP",

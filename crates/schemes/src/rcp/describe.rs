@@ -17,6 +17,7 @@ fn rcp() -> Description {
         title: "RCP",
         summary: "Every port offers one rate to all flows; senders pace at the least rate of their path.",
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown, IWQoS 2005",
+        bibtex: include_str!("sources.bib"),
         // The network tells the rate, and no window limits it.
         unread: unread::OWN_RATE,
         hosts: "RCP",

@@ -15,6 +15,7 @@ fn rpm() -> Description {
         title: "RPM",
         summary: "Switches signal congestion by setting ECE on ACKs that are already on their way back.",
         source: "Baganal-Krishna, Tran, Kundel, Rizk",
+        bibtex: include_str!("sources.bib"),
         hosts: "",
         routers: "RPM",
         ecn: Some("ECE on ACKs"),

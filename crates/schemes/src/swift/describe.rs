@@ -16,6 +16,7 @@ fn swift() -> Description {
         title: "Swift",
         summary: "Keeps the RTT at a target, with a window below one packet where needed.",
         source: "Kumar, Dukkipati, Jang et al., SIGCOMM 2020",
+        bibtex: include_str!("sources.bib"),
         // It alone moves the window, and paces below a packet.
         unread: unread::OWN_WINDOW,
         hosts: "Swift",

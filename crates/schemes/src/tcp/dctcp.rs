@@ -119,9 +119,6 @@ impl CongestionController for Dctcp {
         // little already.
         congestion.flight / 2
     }
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.on_loss(window, congestion)
-    }
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         self.growth.restart();
         equations::dctcp_cwnd(window.cwnd as f64, self.share.alpha()) as u64

@@ -26,6 +26,7 @@ fn newreno() -> Description {
         title: "NewReno",
         summary: "Adds a segment to the window per RTT and halves it on loss: the TCP of textbooks.",
         source: "RFC 5681, RFC 6582",
+        bibtex: include_str!("sources.bib"),
         look: Some(Look::new(Hue::Blue, Dash::Solid)),
         ..plain()
     }
@@ -37,6 +38,7 @@ pub fn cubic() -> Description {
         title: "CUBIC",
         summary: "Grows the window by a cubic of the time since the last loss: what most servers run.",
         source: "RFC 9438",
+        bibtex: include_str!("sources.bib"),
         look: Some(Look::new(Hue::Orange, Dash::Solid)),
         ..plain()
     }
@@ -48,6 +50,7 @@ fn dctcp() -> Description {
         title: "DCTCP",
         summary: "Reduces the window by the share of marked packets, for switches that mark early.",
         source: "RFC 8257",
+        bibtex: include_str!("sources.bib"),
         hosts: "TCP with DCTCP",
         routers: "marking queues",
         needs_marks: true,
@@ -63,6 +66,7 @@ fn prague() -> Description {
         title: "Prague",
         summary: "Reduces the window by the share of marked packets of ECT(1), for the Internet's L4S queues.",
         source: "RFC 9331",
+        bibtex: include_str!("sources.bib"),
         // It paces, always.
         unread: &["pacing", "pacing_slow_start", "pacing_avoidance"],
         hosts: "TCP Prague",
@@ -85,7 +89,7 @@ fn fixed_window() -> Description {
         title: "fixed window",
         summary: "A TCP with a constant window, for tests and reference.",
         // Of windows that change.
-        unread: &["initial_window", "recovery", "growth", "abc_limit", "hystart"],
+        unread: &["initial_window", "growth", "abc_limit", "hystart"],
         hosts: "TCP with a fixed window",
         ..Description::default()
     }

@@ -179,10 +179,6 @@ impl CongestionController for Prague {
         congestion.flight / 2
     }
 
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.on_loss(window, congestion)
-    }
-
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         self.growth.restart();
         // Linux's prague_enter_cwr: no more than once per virtual round trip.

@@ -86,10 +86,6 @@ impl CongestionController for Timely {
         ((window.cwnd as f64 * share) as u64).max(window.mss)
     }
 
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.on_loss(window, congestion)
-    }
-
     fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
         self.on_loss(window, congestion)
     }

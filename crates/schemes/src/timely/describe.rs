@@ -16,6 +16,7 @@ fn timely() -> Description {
         title: "TIMELY",
         summary: "Lowers its rate while the RTT grows, and raises it while the RTT shrinks.",
         source: "Mittal, Lam, Dukkipati et al., SIGCOMM 2015",
+        bibtex: include_str!("sources.bib"),
         // It has a rate and paces at it.
         unread: unread::OWN_WINDOW,
         hosts: "TIMELY",

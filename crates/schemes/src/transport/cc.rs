@@ -133,8 +133,10 @@ pub trait CongestionController: Send + 'static {
     /// Called when duplicate ACKs have shown a loss, once per window of data: the new threshold.
     fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64;
     /// Called when the retransmission timer expired for the first time on some data: the new
-    /// threshold. With [`OWN_WINDOW`](CongestionController::OWN_WINDOW): each time.
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64;
+    /// threshold, by default as after a loss. With [`OWN_WINDOW`](CongestionController::OWN_WINDOW): each time.
+    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
+        self.on_loss(window, congestion)
+    }
     /// Called when marks were reported, once per window of data: the new threshold, which is the
     /// new window too. By default RFC 3168, §6.1.2: half of the window.
     fn on_ecn(&mut self, window: &Window, _congestion: &Congestion) -> u64 {

@@ -15,6 +15,7 @@ fn udp() -> Description {
         title: "UDP",
         summary: "Datagrams at a constant rate: unresponsive traffic.",
         source: "RFC 768",
+        bibtex: include_str!("sources.bib"),
         hosts: "UDP",
         reads: &["rate"],
         ..Description::default()

@@ -17,6 +17,7 @@ fn xcp() -> Description {
         title: "XCP",
         summary: "Packets request a change of their flow's window; each port lowers it to what it can allow.",
         source: "Katabi, Handley, Rohrs, SIGCOMM 2002",
+        bibtex: include_str!("sources.bib"),
         // The network says how the window grows.
         unread: &["growth", "abc_limit", "hystart"],
         hosts: "XCP",

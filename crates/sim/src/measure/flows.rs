@@ -6,9 +6,10 @@ use midpath_core::units::Time;
 use midpath_traffic::Flow;
 use rustc_hash::FxHashMap;
 
+use super::columns::{Columns, Values, table};
 use crate::engine::{FlowFate, Reports};
-use crate::output::{Column, Table};
-use crate::setup::Setup;
+use crate::output::Table;
+use crate::setup::{FlowInfo, Setup};
 
 /// What became of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -82,37 +83,85 @@ fn seconds(t: Option<Time>) -> f64 {
 
 /// The table `flows`, or the part of it that is about these flows.
 pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>, of: Range<usize>) -> Table {
-    let name = |n: u32| setup.topology.nodes()[n as usize].name.as_str();
-    let flows = || of.clone().map(|i| setup.flows.get(i));
-    let rows = || of.clone().map(|i| rows.get(i));
-    let f64s = |f: &dyn Fn(&FlowRow) -> f64| Column::F64(rows().map(|row| f(&row)).collect());
-    let u64s = |f: &dyn Fn(&FlowRow) -> u64| Column::U64(rows().map(|row| f(&row)).collect());
-    let measured = |r: &FlowRow, t: Time| if r.report.rtt_count > 0 { t.as_secs_f64() } else { f64::NAN };
-    Table::default()
-        .with("flow", Column::U32((of.start as u32..of.end as u32).collect()))
-        .with("group", Column::texts(flows().map(|f| f.flow.terms.group.clone())))
-        .with("scheme", Column::texts(of.clone().map(|i| setup.scheme_of(i))))
-        .with("src", Column::texts(flows().map(|f| name(f.flow.src))))
-        .with("dst", Column::texts(flows().map(|f| name(f.flow.dst))))
+    table(flow_columns(), || of.clone().map(|i| FlowAt { setup, rows, i }))
+}
+
+/// A flow of the table. A column asks for what it needs: a row is worked out each time.
+#[derive(Clone, Copy)]
+pub(super) struct FlowAt<'a> {
+    setup: &'a Setup,
+    rows: &'a FlowRows<'a>,
+    i: usize,
+}
+
+impl<'a> FlowAt<'a> {
+    fn flow(self) -> FlowInfo<'a> {
+        self.setup.flows.get(self.i)
+    }
+    fn row(self) -> FlowRow {
+        self.rows.get(self.i)
+    }
+    fn name(self, node: u32) -> &'a str {
+        &self.setup.topology.nodes()[node as usize].name
+    }
+    /// A round-trip time of the sender's, if it has measured one.
+    fn measured(self, rtt: fn(&FlowReport) -> Time) -> f64 {
+        let report = self.row().report;
+        if report.rtt_count > 0 { rtt(&report).as_secs_f64() } else { f64::NAN }
+    }
+}
+
+/// In this order.
+pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
+    use Values::{Bool, F64, Text, U32, U64};
+    vec![
+        (
+            "flow",
+            "number from 0 in order of start, not the line of a list or the position among `[[flow]]`",
+            U32(|at| at.i as u32),
+        ),
+        ("group", "group in results, or the flow's name", Text(|at| &at.flow().flow.terms.group)),
+        ("scheme", "its scheme", Text(|at| at.setup.scheme_of(at.i))),
+        ("src", "", Text(|at| at.name(at.flow().flow.src))),
+        ("dst", "host names", Text(|at| at.name(at.flow().flow.dst))),
         // A float, for a flow without end has no size.
-        .with("size_bytes", Column::F64(flows().map(|f| f.flow.size.map_or(f64::NAN, |b| b.as_f64())).collect()))
-        .with("start_s", Column::F64(flows().map(|f| f.flow.start.as_secs_f64()).collect()))
-        .with("fct_s", f64s(&|r| seconds(r.fct)))
-        .with("ideal_fct_s", Column::F64(flows().map(|f| seconds(f.unloaded())).collect()))
-        .with(
+        (
+            "size_bytes",
+            "payload to move; null for a flow without end",
+            F64(|at| at.flow().flow.size.map_or(f64::NAN, |b| b.as_f64())),
+        ),
+        ("start_s", "start time", F64(|at| at.flow().flow.start.as_secs_f64())),
+        (
+            "fct_s",
+            "completion time, from start to delivery of the last byte, with handshake",
+            F64(|at| seconds(at.row().fct)),
+        ),
+        (
+            "ideal_fct_s",
+            "the same on an idle path without handshake: full packets back to back at the bottleneck, stored and \
+             forwarded at each hop",
+            F64(|at| seconds(at.flow().unloaded())),
+        ),
+        (
             "slowdown",
-            Column::F64(rows().zip(flows()).map(|(r, f)| r.slowdown(f.unloaded()).unwrap_or(f64::NAN)).collect()),
-        )
-        .with("goodput_bps", f64s(&|r| r.goodput))
-        .with("delivered_bytes", u64s(&|r| r.report.delivered))
-        .with("sent_packets", u64s(&|r| r.report.sent))
-        .with("retransmitted_packets", u64s(&|r| r.report.retransmitted))
-        .with("lost_packets", u64s(&|r| r.fate.dropped + r.fate.corrupted))
-        .with("marked_packets", u64s(&|r| r.fate.marked))
-        .with("timeouts", u64s(&|r| r.report.timeouts))
-        .with("rtt_min_s", f64s(&|r| measured(r, r.report.rtt_min)))
-        .with("rtt_mean_s", f64s(&|r| r.report.rtt_sum as f64 / 1e12 / r.report.rtt_count as f64))
-        .with("rtt_max_s", f64s(&|r| measured(r, r.report.rtt_max)))
-        .with("hops", Column::U32(flows().map(|f| f.hops).collect()))
-        .with("completed", Column::Bool(rows().map(|r| r.fct.is_some()).collect()))
+            "`fct_s` / `ideal_fct_s`, without faults",
+            F64(|at| at.row().slowdown(at.flow().unloaded()).unwrap_or(f64::NAN)),
+        ),
+        ("goodput_bps", "delivered payload over completion or elapsed time", F64(|at| at.row().goodput)),
+        ("delivered_bytes", "payload delivered in order", U64(|at| at.row().report.delivered)),
+        ("sent_packets", "packets with payload, including retransmissions", U64(|at| at.row().report.sent)),
+        ("retransmitted_packets", "", U64(|at| at.row().report.retransmitted)),
+        (
+            "lost_packets",
+            "retransmissions; packets dropped or corrupted, including ACKs",
+            U64(|at| at.row().fate.dropped + at.row().fate.corrupted),
+        ),
+        ("marked_packets", "packets marked CE", U64(|at| at.row().fate.marked)),
+        ("timeouts", "retransmission timeouts", U64(|at| at.row().report.timeouts)),
+        ("rtt_min_s", "", F64(|at| at.measured(|report| report.rtt_min))),
+        ("rtt_mean_s", "", F64(|at| at.row().report.rtt_sum as f64 / 1e12 / at.row().report.rtt_count as f64)),
+        ("rtt_max_s", "the sender's RTTs", F64(|at| at.measured(|report| report.rtt_max))),
+        ("hops", "links on its (first) path", U32(|at| at.flow().hops)),
+        ("completed", "true or false", Bool(|at| at.row().fct.is_some())),
+    ]
 }

@@ -3,8 +3,9 @@ use midpath_core::stats::PortCounters;
 use midpath_core::units::Time;
 
 use super::Capacity;
+use super::columns::{Columns, Values, table};
 use crate::engine::Engine;
-use crate::output::{Column, Table};
+use crate::output::Table;
 use crate::setup::Setup;
 
 /// What one port did.
@@ -64,30 +65,68 @@ pub(super) fn port_row(ports: &[PortRow], (node, port): (usize, u16)) -> Option<
 
 /// The table `ports`.
 pub fn port_table(setup: &Setup, rows: &[PortRow]) -> Table {
-    let name = |n: u32| setup.topology.nodes()[n as usize].name.as_str();
-    let u64s = |f: &dyn Fn(&PortRow) -> u64| Column::U64(rows.iter().map(f).collect());
-    let f64s = |f: &dyn Fn(&PortRow) -> f64| Column::F64(rows.iter().map(f).collect());
-    let quantile = |q: f64| f64s(&|r| r.counters.delay.quantile(q).unwrap_or(f64::NAN));
-    Table::default()
-        .with("node", Column::texts(rows.iter().map(|r| name(r.place.0))))
-        .with("port", Column::U32(rows.iter().map(|r| u32::from(r.place.1)).collect()))
-        .with("peer", Column::texts(rows.iter().map(|r| name(r.place.2))))
-        .with("rate_bps", u64s(&|r| r.link(setup).rate_from(r.place.0 as usize).0))
-        .with("delay_s", f64s(&|r| r.link(setup).delay.as_secs_f64()))
-        .with("packets", u64s(&|r| r.counters.packets))
-        .with("bytes", u64s(&|r| r.counters.bytes))
-        .with("utilisation", f64s(&|r| r.utilisation))
-        .with("drops_queue", u64s(&|r| r.counters.drops_queue))
-        .with("drops_aqm", u64s(&|r| r.counters.drops_aqm))
-        .with("drops_fault", u64s(&|r| r.counters.drops_fault + r.cut))
-        .with("drops_policy", u64s(&|r| r.counters.drops_policy))
-        .with("corrupted", u64s(&|r| r.corrupted))
-        .with("marks", u64s(&|r| r.counters.marks))
-        .with("queue_mean_bytes", f64s(&|r| r.counters.waited as f64 / (r.span.0 as f64).max(1.0)))
-        .with("queue_max_bytes", u64s(&|r| r.counters.max_bytes))
-        .with("delay_mean_s", f64s(&|r| r.counters.delay.mean().unwrap_or(f64::NAN)))
-        .with("delay_p50_s", quantile(0.5))
-        .with("delay_p95_s", quantile(0.95))
-        .with("delay_p99_s", quantile(0.99))
-        .with("delay_max_s", f64s(&|r| r.counters.delay.max().as_secs_f64()))
+    table(port_columns(), || rows.iter().map(|row| PortAt { setup, row }))
+}
+
+/// A port of the table.
+#[derive(Clone, Copy)]
+pub(super) struct PortAt<'a> {
+    setup: &'a Setup,
+    row: &'a PortRow,
+}
+
+impl<'a> PortAt<'a> {
+    fn name(self, node: u32) -> &'a str {
+        &self.setup.topology.nodes()[node as usize].name
+    }
+    fn link(self) -> &'a midpath_topo::LinkInfo {
+        self.row.link(self.setup)
+    }
+    fn quantile(self, q: f64) -> f64 {
+        self.row.counters.delay.quantile(q).unwrap_or(f64::NAN)
+    }
+}
+
+/// In this order.
+pub(super) fn port_columns<'a>() -> Columns<'a, PortAt<'a>> {
+    use Values::{F64, Text, U32, U64};
+    vec![
+        ("node", "", Text(|at| at.name(at.row.place.0))),
+        ("port", "", U32(|at| u32::from(at.row.place.1))),
+        ("peer", "node, port number, neighbour", Text(|at| at.name(at.row.place.2))),
+        ("rate_bps", "", U64(|at| at.link().rate_from(at.row.place.0 as usize).0)),
+        ("delay_s", "the link as in the scenario, without faults", F64(|at| at.link().delay.as_secs_f64())),
+        ("packets", "", U64(|at| at.row.counters.packets)),
+        ("bytes", "transmissions started", U64(|at| at.row.counters.bytes)),
+        (
+            "utilisation",
+            "bits sent over capacity (integral of the rate, zero while down)",
+            F64(|at| at.row.utilisation),
+        ),
+        ("drops_queue", "drops for lack of room", U64(|at| at.row.counters.drops_queue)),
+        ("drops_aqm", "drops by the AQM", U64(|at| at.row.counters.drops_aqm)),
+        (
+            "drops_fault",
+            "losses on the wire when the link failed, or in a restart",
+            U64(|at| at.row.counters.drops_fault + at.row.cut),
+        ),
+        ("drops_policy", "drops by a scheme's policy, or above the link's MTU", U64(|at| at.row.counters.drops_policy)),
+        ("corrupted", "packets corrupted on this link", U64(|at| at.row.corrupted)),
+        ("marks", "CE marks set here", U64(|at| at.row.counters.marks)),
+        ("queue_mean_bytes", "", F64(|at| at.row.counters.waited as f64 / (at.row.span.0 as f64).max(1.0))),
+        (
+            "queue_max_bytes",
+            "time average and maximum of the queue without the packet in transmission",
+            U64(|at| at.row.counters.max_bytes),
+        ),
+        (
+            "delay_mean_s",
+            "mean time from routing to transmission; exact",
+            F64(|at| at.row.counters.delay.mean().unwrap_or(f64::NAN)),
+        ),
+        ("delay_p50_s", "", F64(|at| at.quantile(0.5))),
+        ("delay_p95_s", "", F64(|at| at.quantile(0.95))),
+        ("delay_p99_s", "its quantiles, within 6 %", F64(|at| at.quantile(0.99))),
+        ("delay_max_s", "maximum; exact", F64(|at| at.row.counters.delay.max().as_secs_f64())),
+    ]
 }

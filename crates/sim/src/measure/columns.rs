@@ -1,0 +1,54 @@
+//! Columns of the tables `flows` and `ports`, each said once: its name, its meaning and its values. Python's laboratory
+//! has the same schema, and `docs/results.md` the same words.
+
+use serde_json::{Value, json};
+
+use super::flows::{FlowAt, flow_columns};
+use super::ports::{PortAt, port_columns};
+use crate::output::{Column, Table};
+
+/// Name, meaning and values. Without a meaning it is in the line of the next one.
+pub(super) type Columns<'a, R> = Vec<(&'static str, &'static str, Values<'a, R>)>;
+
+/// Where a column's values are from. A missing float is NaN.
+pub(super) enum Values<'a, R> {
+    Text(fn(&R) -> &'a str),
+    U64(fn(&R) -> u64),
+    U32(fn(&R) -> u32),
+    F64(fn(&R) -> f64),
+    Bool(fn(&R) -> bool),
+}
+
+impl<R> Values<'_, R> {
+    fn of(&self, rows: impl Iterator<Item = R>) -> Column {
+        match self {
+            Values::Text(value) => Column::texts(rows.map(|row| value(&row))),
+            Values::U64(value) => Column::U64(rows.map(|row| value(&row)).collect()),
+            Values::U32(value) => Column::U32(rows.map(|row| value(&row)).collect()),
+            Values::F64(value) => Column::F64(rows.map(|row| value(&row)).collect()),
+            Values::Bool(value) => Column::Bool(rows.map(|row| value(&row)).collect()),
+        }
+    }
+}
+
+/// The table that these columns are of these rows.
+pub(super) fn table<'a, R, I: Iterator<Item = R>>(columns: Columns<'a, R>, rows: impl Fn() -> I) -> Table {
+    columns.iter().fold(Table::default(), |table, (name, _, values)| table.with(name, values.of(rows())))
+}
+
+/// The columns of both tables as `{table: [[name, type, meaning], …]}`, types as Arrow names them.
+pub fn columns() -> Value {
+    json!({ "flows": said(flow_columns as fn() -> Columns<'static, FlowAt<'static>>),
+            "ports": said(port_columns as fn() -> Columns<'static, PortAt<'static>>) })
+}
+
+fn said<R>(columns: fn() -> Columns<'static, R>) -> Value {
+    let kind = |values: &Values<'_, R>| match values {
+        Values::Text(_) => "string",
+        Values::U64(_) => "uint64",
+        Values::U32(_) => "uint32",
+        Values::F64(_) => "double",
+        Values::Bool(_) => "bool",
+    };
+    columns().iter().map(|(name, meaning, values)| json!([name, kind(values), meaning])).collect()
+}

@@ -1,0 +1,89 @@
+"""Writes the lists of pages that the simulator has: schemes in docs/index.md, columns in docs/results.md.
+
+python scripts/lists.py            writes them
+python scripts/lists.py --check    fails if that would change one
+
+A list begins after `<!-- NAME -->` and ends before `<!-- end -->`. The site's menu has the same pages of schemes.
+
+A folder's page is the file of its name in docs/schemes, else the folder's README.md.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from midpath.schemes import shipped
+from midpath.tables import columns
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "docs" / "index.md", ROOT / "docs" / "results.md"]
+FOLDERS = ROOT / "crates" / "schemes" / "src"
+LIST = re.compile(r"(<!-- (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
+NAME = re.compile(r"`([^`]+)`")
+
+
+def pages() -> list[Path]:
+    """The pages of all folders that have one: TCP's, then in order of titles."""
+    found = (page_of(folder) for folder in FOLDERS.iterdir() if folder.is_dir())
+    return sorted((page for page in found if page), key=lambda page: (page.stem != "tcp", title(page).lower()))
+
+
+def page_of(folder: Path) -> Path | None:
+    """A folder's page, if it has one."""
+    both = (ROOT / "docs" / "schemes" / f"{folder.name}.md", folder / "README.md")
+    return next((page for page in both if page.is_file()), None)
+
+
+def title(page: Path) -> str:
+    """What the page is called, without the names that scenarios have for it."""
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(":")[0]
+
+
+def line(page: Path) -> str:
+    """A page's line: its link, and what its scheme does; if it is about several, their names."""
+    heading = page.read_text(encoding="utf-8").partition("\n")[0]
+    folder = page.parent.name if page.stem == "README" else page.stem
+    about = [shipped()[name] for name in NAME.findall(heading) or [folder]]
+    said = about[0].summary if len(about) == 1 else ", ".join(one.title for one in about)
+    return f"- [{title(page)}]({Path(os.path.relpath(page, ROOT / 'docs')).as_posix()}): {said}\n"
+
+
+def schemes() -> Iterator[str]:
+    """A line for each page of schemes."""
+    return map(line, pages())
+
+
+def of_table(table: str) -> Iterator[str]:
+    """A line for the columns that one meaning is about."""
+    names: list[str] = []
+    for name, _, meaning in columns(table):
+        names.append(f"`{name}`")
+        if meaning:
+            yield f"- {', '.join(names)}: {meaning}\n"
+            names = []
+
+
+LISTS = {"schemes": schemes, "flows": partial(of_table, "flows"), "ports": partial(of_table, "ports")}
+
+
+def written(page: Path) -> str:
+    """A page with its lists."""
+    text = page.read_text(encoding="utf-8")
+    return LIST.sub(lambda found: f"{found[1]}{''.join(LISTS[found[2]]())}{found[3]}", text)
+
+
+def main() -> int:
+    """Writes the lists, or checks them."""
+    wanted = {page: written(page) for page in PAGES}
+    if "--check" in sys.argv[1:]:
+        return 0 if all(page.read_text(encoding="utf-8") == text for page, text in wanted.items()) else 1
+    for page, text in wanted.items():
+        page.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
