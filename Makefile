@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 OUT := out/abilene
 # These send real packets and measure what comes of it: they run alone.
 LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py tests/python/test_lab_real.py
+# Python's tests of the houses (docs/architecture.md); all others are of the first.
+NET_TESTS := $(filter-out $(LAB_TESTS),$(wildcard $(addprefix tests/python/test_,lab_*.py ndn_*.py node_*.py rpm_devices.py services.py walk.py)))
+EVIDENCE_TESTS := $(wildcard $(addprefix tests/python/test_,papers*.py errata.py fcp_optimum.py mircc_networks.py notebooks.py paper_maps.py peers.py transients.py))
 FLOOR_TESTS := $(foreach name,cli compare examples failures papers_inrpp report report_tracks scenario schema storage sweep tables units variants verdict,tests/python/test_$(name).py)
 SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5
@@ -23,13 +26,15 @@ BUILT := $(VENV)/.built
 DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
 # Some of what pytest runs waits for other processes: one more than there are cores.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+PYTEST = $(BIN)/pytest --nightly=changed
+PARALLEL = $(PYTEST) --numprocesses $(WORKERS) --dist loadfile
 # What an incremental build keeps for the next one is of no use where there is none.
 ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python lint-rust lint-python
+.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,16 +108,37 @@ lint-rust: ## rustfmt, clippy and rustdoc with warnings as errors
 test-rust: ## Rust tests and the examples in doc comments
 	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
 
-lint-python: $(DEPENDENCIES) ## circles of imports, ruff and mypy
+lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
+	$(BIN)/python scripts/houses.py
 	$(BIN)/python scripts/circles.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: $(BUILT) ## pytest: the package, the command, the report, examples and docs, real packets where it may
-	$(BIN)/pytest --nightly=changed --numprocesses $(WORKERS) --dist loadfile $(addprefix --ignore=,$(LAB_TESTS))
-	$(BIN)/pytest --nightly=changed $(LAB_TESTS)
+test-python: pytest-midpath pytest-evidence pytest-net ## pytest, house by house: package, command, pages; claims; real packets where it may
+
+# A house by itself. `make test` has the same tests: Rust's of all houses are compiled at once, for with fewer packages
+# dependencies have other features, and are built once more.
+test-midpath: $(BUILT) ## the first house: core, schemes, simulator, the Python package
+	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test $(shell $(PYTHON) scripts/houses.py midpath)
+	$(MAKE) --no-print-directory pytest-midpath
+
+test-net: $(BUILT) ## real packets: links, nodes, daemons, NDN, RPM on Linux and in P4, the laboratory
+	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test $(shell $(PYTHON) scripts/houses.py net)
+	$(MAKE) --no-print-directory pytest-net
+
+test-evidence: pytest-evidence ## the papers' claims
+
+pytest-midpath: $(BUILT)
+	$(PARALLEL) $(addprefix --ignore=,$(LAB_TESTS) $(NET_TESTS) $(EVIDENCE_TESTS))
+
+pytest-net: $(BUILT)
+	$(PARALLEL) $(NET_TESTS)
+	$(PYTEST) $(LAB_TESTS)
+
+pytest-evidence: $(BUILT)
+	$(PARALLEL) $(EVIDENCE_TESTS)
 
 # A failure prints its case, and proptest writes its seed into a proptest-regressions folder: commit that with the repair.
 test-random: RANDOM_SEED := $(or $(RANDOM_SEED),$(shell date +%s))
