@@ -293,16 +293,16 @@ impl Plays for Player {
         self.bench.now = Time::from_ns(event.t);
         let mut packet = Packet::new(self.flows[&event.flow], RECEIVER, SENDER, 40);
         packet.flags = flags(&event.flags);
-        let told = self.sight.lock().unwrap().counts.told;
+        let earlier = self.sight.lock().unwrap().counts.told;
         let pkt = self.bench.pool.insert(packet);
         if self.port.watches_inbound() {
             let back = self.port.inbound(pkt, &mut self.bench.ctx());
             let Inbound::Forward(pkt) = back else { panic!("{back:?}") };
-            let has_it = self.sight.lock().unwrap().counts.told > told;
+            let has_it = self.sight.lock().unwrap().counts.told > earlier;
             let asked = if has_it { packet.flags.with(Flags::ECE) } else { packet.flags };
             assert_eq!(self.bench.pool[&pkt].flags, asked, "no other flag changes");
         }
-        let has_it = self.sight.lock().unwrap().counts.told > told;
+        let has_it = self.sight.lock().unwrap().counts.told > earlier;
         (has_it, self.register(&event.flow))
     }
 }
