@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "THIRD_PARTY.txt"
-CRATE = "midpath-python"
+CRATE = "midpath-wheel"
 # What may be shipped in a wheel under Apache-2.0. Of a choice, one of them is enough.
 TAKEN = {
     "Apache-2.0",

@@ -104,7 +104,7 @@ def test_a_room_that_is_not_there_is_refused(check):
 def test_every_room_has_its_crate(check):
     assert check.rooms_named(["fcp"]).rooms == {"schemes": {"fcp"}}
     # The baseline, the forwarder of a real network, and its consumer in Python.
-    assert check.rooms_named(["ndn"]).rooms == {"schemes": {"ndn"}, "midpathd": {"ndn"}, "python": {"ndn"}}
+    assert check.rooms_named(["ndn"]).rooms == {"schemes": {"ndn"}, "midpathd": {"ndn"}, "wheel": {"ndn"}}
 
 
 def test_the_first_failure_ends_it(check, capsys):

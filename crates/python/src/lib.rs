@@ -2,10 +2,7 @@
 //!
 //! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors
 //! into `midpath.ScenarioError` and its progress into a call. It is private to the Python package
-//! `midpath`, which gives it a typed face.
-//!
-//! `midpath add` builds another extension, with the schemes of crates outside: a module that exports
-//! [`_midpath`] and calls [`register`] (`examples/outside-both`).
+//! `midpath`, which gives it a typed face. `crates/wheel` makes an extension of it.
 
 mod check;
 mod columns;
@@ -14,20 +11,18 @@ mod counters;
 mod errors;
 mod interrupt;
 mod measure;
-mod ndn;
 mod plugin;
 mod policy;
 mod progress;
 mod schemes;
-mod sources;
 mod topology;
 
 pub use schemes::register;
 
 use pyo3::prelude::*;
 
-/// The module `midpath._midpath`.
-#[pymodule]
+/// What the module `midpath._midpath` has of the simulator.
+#[pymodule(submodule)]
 pub mod _midpath {
     use std::collections::BTreeMap;
     use std::path::PathBuf;
@@ -50,13 +45,10 @@ pub mod _midpath {
     use crate::interrupt::{Abandoned, patiently};
     #[pymodule_export]
     use crate::measure::measure;
-    #[pymodule_export]
-    use crate::ndn::NdnConsumer;
     use crate::plugin::{self, Said};
     use crate::policy::{self, Failure};
     use crate::progress::{Reporter, tell};
     use crate::schemes::catalogue;
-    use crate::sources::SOURCES;
     use crate::topology;
 
     /// What a run gives Python: `run.json`, the tables by name, and other files by name.
@@ -209,16 +201,6 @@ pub mod _midpath {
     #[pyfunction]
     fn schema() -> String {
         midpath_sim::schema_of(&catalogue()).to_string()
-    }
-
-    /// The Rust sources that this simulator was built from: paths, and what the files hold.
-    #[pyfunction]
-    fn sources(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-        let files = PyDict::new(py);
-        for (path, text) in SOURCES {
-            files.set_item(path, text)?;
-        }
-        Ok(files)
     }
 
     /// What each scheme says of itself, with its parameters, as JSON.

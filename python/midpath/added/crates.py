@@ -102,7 +102,7 @@ def workspace(crates: list[Crate], sources: Path) -> dict[str, str]:
     simulator = {
         "package": {"name": ADDED.replace("_", "-"), "version": "0.0.0", "edition": "2024"},
         "lib": {"crate-type": ["cdylib"]},
-        "dependencies": {"midpath-python": {"path": "../crates/python"}, "pyo3": {"workspace": True}} | needs,
+        "dependencies": {"midpath-wheel": {"path": "../crates/wheel"}, "pyo3": {"workspace": True}} | needs,
     }
     files["simulator/Cargo.toml"] = tomli_w.dumps(simulator)
     files["simulator/src/lib.rs"] = together([crate.name for crate in crates])

@@ -20,6 +20,7 @@ const PACKED: &[&str] = &[
     "crates/sim",
     "crates/topo",
     "crates/traffic",
+    "crates/wheel",
     "examples/outside-aqm/src",
     "examples/outside-controller/src",
     "examples/outside-scheme/src",
