@@ -190,7 +190,10 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     limits = "../../../docs/schemes/mircc.md#limits"
     yield f"\nWhy: Data that come later than they are due, or sooner, find the queue full ([limits]({limits})); an"
     yield "object's first Interest has no round trip to go by. By the text the secondary class falls at once and rises"
-    yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`."
+    yield "slowly, where it has one Interest in an interval, or none. *Ours*: `secondary_packets = 10`. There the"
+    yield "primary class mostly rests 1 to 2 % from its value, and the secondary one, often a tenth of it, takes or"
+    yield "leaves the difference: in 61001 to 61100 both together are within 2 % for 17 of the 19 flows that miss."
+    yield "Smaller steps do not help (`weight = 0.1`: 13 of the 16 networks miss still)."
     yield "\nSecondary class, ours, the furthest flow where one is further than 5 %:\n"
     for row in by["secondary, ours"]:
         furthest = max(row.found.away, key=abs)

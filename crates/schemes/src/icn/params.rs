@@ -162,8 +162,8 @@ pub struct ShaperParams {
     pub headroom: f64,
     /// Interest queue, both classes together. 100: the same.
     pub interests: usize,
-    /// Maximum of these forwarded by a router: their Data are already due, and arrive late, beside others. Ours: 6,
-    /// with which few random networks drop Data.
+    /// Maximum of these forwarded by a router, shared among their paths: their Data are already due, and arrive late,
+    /// beside others. Ours: 6, with which few random networks drop Data.
     pub passing: usize,
     /// How far ahead of the link bookings may run. Ours: 3.5 kB, two Data and their Interests; the neighbour's Data
     /// queue must hold as much.

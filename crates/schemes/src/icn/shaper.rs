@@ -222,7 +222,7 @@ impl<T> Shaper<T> {
     /// Called when an Interest was routed to this port.
     #[inline]
     pub fn offer(&mut self, now: Time, interest: Interest<T>) -> Offer<T> {
-        let crowded = interest.passing && self.passing >= self.params.passing;
+        let crowded = interest.passing && self.crowds(&interest);
         if self.len() < self.params.interests && !crowded {
             self.push(now, interest);
             return Offer::Queued;
@@ -241,6 +241,20 @@ impl<T> Shaper<T> {
         let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
         self.push(now, interest);
         Offer::Displaced(displaced)
+    }
+
+    /// Whether a router's Interest finds as many waiting as may, and its path has its share of their places. Without
+    /// shares near ones, which wait while far ones have booked the way back, would have all far ones refused.
+    fn crowds(&self, interest: &Interest<T>) -> bool {
+        if self.passing < self.params.passing {
+            return false;
+        }
+        let waiting = || self.queues.iter().flatten().map(|w| &w.interest).filter(|i| i.passing);
+        let own = waiting().filter(|i| i.via == interest.via).count();
+        let firsts =
+            |(n, i): &(usize, &Interest<T>)| i.via != interest.via && waiting().take(*n).all(|b| b.via != i.via);
+        let paths = 1 + waiting().enumerate().filter(firsts).count();
+        own * paths >= self.params.passing
     }
 
     #[inline]

@@ -47,11 +47,23 @@ pub fn demands(sending: Sending, split: Split, paths: &[Stamps]) -> impl Iterato
     paths.iter().enumerate().map(move |(i, path)| {
         let share = path.primary * bounds.get(i).map_or(part, |bound| part.min(*bound));
         match sending {
-            Sending::DualClass => Stamps { primary: share, secondary: path.secondary },
+            Sending::DualClass => Stamps { primary: share, secondary: secondary(split, *path, share) },
             Sending::BestSubflow => Stamps { primary: share, secondary: 0.0 },
             Sending::TotalPerSubflow => Stamps { primary: path.primary, secondary: 0.0 },
         }
     })
+}
+
+/// A path's secondary rate. By the text R_s.
+///
+/// Ours: no path carries more than R_p with both classes. At rest none does: a link without limit for the primary class
+/// stamps R_p = ηC, which both classes together fill, and any other leaves the secondary class nothing. But an idle
+/// link stamps ηC for each class, and flows that ask for both overload it for a round trip.
+fn secondary(split: Split, path: Stamps, share: f64) -> f64 {
+    match split {
+        Split::Links => path.secondary,
+        Split::Paths => path.secondary.min(path.primary - share),
+    }
 }
 
 /// Stamps that differ by less are taken for one link's, told at two times. Ours: what R changes by in
@@ -106,6 +118,7 @@ fn best_subflow_rate(paths: &[Stamps]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mircc::params::MirccParams;
     use proptest::prelude::*;
 
     fn stamps(primary: f64, secondary: f64) -> Stamps {
@@ -170,6 +183,18 @@ mod tests {
                 .map(|d| d.primary)
                 .collect();
         assert!((asked[1] + asked[2] - 4.1).abs() < 1e-12, "{asked:?}");
+    }
+
+    #[test]
+    fn no_path_carries_more_than_its_rate_with_both_classes() {
+        let asked = |split, paths: &[Stamps]| demands(Sending::DualClass, split, paths).collect::<Vec<Stamps>>();
+        // An idle link stamps ηC for each class.
+        let idle = [stamps(9.5, 9.5)];
+        assert_eq!(asked(MirccParams::default().split, &idle), [stamps(9.5, 0.0)]);
+        assert_eq!(asked(Split::Links, &idle), [stamps(9.5, 9.5)], "the text");
+        // What a path's share leaves is for the secondary class, as far as that has a rate.
+        let both = [stamps(12.0, 9.0), stamps(6.0, 1.5)];
+        assert_eq!(asked(Split::Paths, &both), [stamps(8.0, 4.0), stamps(4.0, 1.5)]);
     }
 
     proptest! {

@@ -133,7 +133,7 @@ pub enum Split {
     /// In proportion to the paths' rates, and no link carries more than its stamp: the paper's text.
     /// Paths with one stamp are taken to share the link that gave it.
     Links,
-    /// In proportion to the paths' rates alone. Ours: what is measured so far.
+    /// In proportion to the paths' rates, and no path carries more than its R_p with both classes. Ours.
     #[default]
     Paths,
 }

@@ -202,9 +202,11 @@ fn what_a_store_lacks_is_asked_for_at_the_rate_of_where_it_is() {
 #[test]
 fn no_rate_is_above_the_producers() {
     let net = topology(&[("c", "r0", 10.0, 1.0), ("p", "r0", 10.0, 1.0)]);
-    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"", &(net + &flow("p", "c", ""))));
-    // Of each class.
-    near("Data", data(&out, 0, 72.0, 5.0, 20.0), 2.0, 0.05);
+    let rest = net + &flow("p", "c", "");
+    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"", &rest));
+    near("both classes", data(&out, 0, 72.0, 5.0, 20.0), 1.0, 0.05);
+    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"\nsplit = \"links\"", &rest));
+    near("each class, by the text", data(&out, 0, 72.0, 5.0, 20.0), 2.0, 0.05);
 }
 
 /// §3.1.1: the averages of what has come take a manifest's place. Objects end in short Data, so they are not what one

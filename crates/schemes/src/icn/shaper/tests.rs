@@ -2,6 +2,7 @@
 //! offered.
 
 use super::*;
+use crate::icn::path::PathId;
 use proptest::prelude::*;
 
 const LINK: Rate = Rate(8_000_000);
@@ -178,6 +179,24 @@ fn few_wait_that_a_router_passed_on() {
     shaper.poll(Time::ZERO).expect("the first");
     shaper.poll(Time::from_secs(1)).expect("the next");
     assert_eq!(shaper.passing, shaper.queues.iter().flatten().filter(|w| w.interest.passing).count());
+}
+
+/// Near Interests that wait for the way back leave far ones their share of the places, which make room among themselves.
+#[test]
+fn each_path_has_its_share_of_the_places() {
+    let mut shaper = Shaper::new(&ShaperParams { interests: 9, passing: 2, ..params() }, LINK, LINK);
+    let of = |token, class, path| {
+        let via = Some(Via::path(PathId(path)));
+        Interest { passing: true, via, ..interest(token, class) }
+    };
+    assert_eq!(shaper.offer(Time::ZERO, of(0, Class::Primary, 1)), Offer::Queued);
+    assert_eq!(shaper.offer(Time::ZERO, of(1, Class::Secondary, 1)), Offer::Queued);
+    assert_eq!(shaper.offer(Time::ZERO, of(2, Class::Secondary, 2)), Offer::Queued, "half of them are its path's");
+    let far = of(3, Class::Secondary, 2);
+    assert_eq!(shaper.offer(Time::ZERO, far), Offer::Refused(far));
+    assert_eq!(shaper.offer(Time::ZERO, of(4, Class::Primary, 2)), Offer::Displaced(of(2, Class::Secondary, 2)));
+    let near = of(5, Class::Secondary, 1);
+    assert_eq!(shaper.offer(Time::ZERO, near), Offer::Refused(near));
 }
 
 #[test]

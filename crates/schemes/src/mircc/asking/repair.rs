@@ -10,7 +10,7 @@ use crate::icn::header::{Class, Stamped, Trail};
 use crate::icn::params::Order;
 use crate::icn::path::PathId;
 use crate::icn::segments::Segments;
-use crate::mircc::params::MirccParams;
+use crate::mircc::params::{MirccParams, Split};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
@@ -69,7 +69,7 @@ fn steered() -> MirccParams {
 /// A secondary Interest in 20 ms: three of them take 60 ms, in which 60 primary ones tell the same.
 #[test]
 fn where_both_classes_wait_in_one_queue_data_of_either_tell_of_both() {
-    let mut params = steered();
+    let mut params = MirccParams { split: Split::Links, ..steered() };
     let first = fetch(&params, 400, |_| 20, |_, _| false);
     let secondary: Vec<u32> = first.asked.iter().filter(|a| a.1[0].1 == Class::Secondary).map(|a| *a.0).collect();
     assert!(secondary.len() > 10, "{secondary:?}");
