@@ -281,7 +281,7 @@ mod tests {
         }
         assert!((9..=12).contains(&count), "{count}");
         let doing = bench.asks.doing();
-        assert_eq!((doing.len(), doing[0].paths, doing[0].rates), (1, 1, [6.8e6; 2]));
+        assert_eq!((doing.len(), doing[0].paths, doing[0].rates), (1, 1, [6.8e6, 0.0]));
     }
 
     #[test]
