@@ -90,7 +90,7 @@ def row(cells: Iterable[str]) -> str:
 
 def written(numbers: range, by: str, of: str = "", more: str = "") -> str:
     """Which scenarios a page is of, and the command that writes it, which says `more` in the end."""
-    command = f"python checks/{by} --first {numbers[0]} --scenarios {len(numbers)}{more}"
+    command = f"python checks/properties/{by} --first {numbers[0]} --scenarios {len(numbers)}{more}"
     return f"Midpath {__version__}, scenarios {numbers[0]} to {numbers[-1]}{of}, written by\n`{command}`."
 
 

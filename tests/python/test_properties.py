@@ -83,6 +83,11 @@ def test_a_broken_bound_and_a_crash_are_rows_and_the_rest_goes_on(toy):
     assert "ValueError: no judge can" in missed[3]
 
 
+def test_scenes_of_one_text_are_judged_each(toy):
+    page, _ = toy("--scenarios", 1, "--schemes", "a,b").communicate(timeout=300)
+    assert "| 2 of 2 | 0 | 1 |" in page
+
+
 def test_what_is_done_is_not_run_again_after_a_kill(toy, tmp_path):
     judged, numbers = tmp_path / "judged", 24
     first = toy("--scenarios", numbers, "--keep", "runs", "--jobs", 1)

@@ -46,11 +46,11 @@ def point_key(scenario: Scenario, files: list[Named]) -> str:
     return _hash({"scenario": values, "files": {file.text: file.digest for file in files}})
 
 
-def run_key(point: str, scheme: str, seed: int, controllers: Packed = ()) -> str:
-    """The key of one run of a point, with the controllers in Python that it uses."""
+def run_key(point: str, scheme: str, seed: int, controllers: Packed = (), wanted: str = "") -> str:
+    """The key of one run of a point, with the controllers in Python that it uses, and what it alone wants of it."""
     own = {name: [code.digests, qualname] for name, code, qualname in controllers}
     named = {"point": point, "scheme": scheme, "seed": seed, "build": build()}
-    return _hash(named | ({"controllers": own} if own else {}))
+    return _hash(named | ({"controllers": own} if own else {}) | ({"wanted": wanted} if wanted else {}))
 
 
 def named_files(scenario: Scenario) -> list[Named]:

@@ -55,6 +55,11 @@ class Point:
     # Where it is not what the plan wants.
     wanted: Wanted | None = None
 
+    @property
+    def alone(self) -> str:
+        """What it wants that the plan does not: points of one scenario that want different things are different runs."""
+        return self.wanted.name if self.wanted else ""
+
     def __str__(self) -> str:
         """`queue.limit=10 ms, flow.0.size=1 MB`."""
         return ", ".join(f"{key}={shown(value)}" for key, value in self.values.items()) or "the scenario as it is"

@@ -47,7 +47,10 @@ class Work:
             for index, point in enumerate(plan.points)
             for scheme in plan.of(index)
         }
-        self.keys = [run_key(points[point], scheme, seed, self.own[point, scheme]) for point, scheme, seed in self.runs]
+        self.keys = [
+            run_key(points[point], scheme, seed, self.own[point, scheme], plan.points[point].alone)
+            for point, scheme, seed in self.runs
+        ]
         self.wanted = {key: self._wanted(point) for key, (point, _, _) in zip(self.keys, self.runs, strict=True)}
         self.total = len(set(self.keys))
         self.left = {key for key in set(self.keys) if not self._has(key)}

@@ -14,7 +14,7 @@ use super::path::PathId;
 use super::table::Table;
 
 /// A path from a port upwards, as far as an Interest or Data say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Via(u64);
 
 impl Via {

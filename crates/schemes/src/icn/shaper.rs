@@ -14,7 +14,7 @@
 //! Wang et al. is cited from its abstract and from the first author's public implementation for
 //! ndnSIM: the text was not at hand.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 
@@ -251,10 +251,8 @@ impl<T> Shaper<T> {
         }
         let waiting = || self.queues.iter().flatten().map(|w| &w.interest).filter(|i| i.passing);
         let own = waiting().filter(|i| i.via == interest.via).count();
-        let firsts =
-            |(n, i): &(usize, &Interest<T>)| i.via != interest.via && waiting().take(*n).all(|b| b.via != i.via);
-        let paths = 1 + waiting().enumerate().filter(firsts).count();
-        own * paths >= self.params.passing
+        let others: BTreeSet<_> = waiting().map(|i| i.via).filter(|via| *via != interest.via).collect();
+        own * (1 + others.len()) >= self.params.passing
     }
 
     #[inline]

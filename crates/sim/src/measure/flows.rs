@@ -104,10 +104,10 @@ impl<'a> FlowAt<'a> {
     fn name(self, node: u32) -> &'a str {
         &self.setup.topology.nodes()[node as usize].name
     }
-    /// A round-trip time of the sender's, if it has measured one.
-    fn measured(self, rtt: fn(&FlowReport) -> Time) -> f64 {
+    /// A round-trip time of the sender's in seconds, if it has measured one.
+    fn measured(self, rtt: fn(&FlowReport) -> f64) -> f64 {
         let report = self.row().report;
-        if report.rtt_count > 0 { rtt(&report).as_secs_f64() } else { f64::NAN }
+        if report.rtt_count > 0 { rtt(&report) } else { f64::NAN }
     }
 }
 
@@ -154,13 +154,16 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
         (
             "lost_packets",
             "retransmissions; packets dropped or corrupted, including ACKs",
-            U64(|at| at.row().fate.dropped + at.row().fate.corrupted),
+            U64(|at| {
+                let fate = at.row().fate;
+                fate.dropped + fate.corrupted
+            }),
         ),
         ("marked_packets", "packets marked CE", U64(|at| at.row().fate.marked)),
         ("timeouts", "retransmission timeouts", U64(|at| at.row().report.timeouts)),
-        ("rtt_min_s", "", F64(|at| at.measured(|report| report.rtt_min))),
-        ("rtt_mean_s", "", F64(|at| at.row().report.rtt_sum as f64 / 1e12 / at.row().report.rtt_count as f64)),
-        ("rtt_max_s", "the sender's RTTs", F64(|at| at.measured(|report| report.rtt_max))),
+        ("rtt_min_s", "", F64(|at| at.measured(|report| report.rtt_min.as_secs_f64()))),
+        ("rtt_mean_s", "", F64(|at| at.measured(|report| report.rtt_sum as f64 / 1e12 / report.rtt_count as f64))),
+        ("rtt_max_s", "the sender's RTTs", F64(|at| at.measured(|report| report.rtt_max.as_secs_f64()))),
         ("hops", "links on its (first) path", U32(|at| at.flow().hops)),
         ("completed", "true or false", Bool(|at| at.row().fct.is_some())),
     ]
