@@ -50,8 +50,6 @@ def parser(name: str) -> argparse.ArgumentParser:
     found.set_defaults(module=module, set="")
     if suite.params:
         found.add_argument("--set", default="", help="lines for the scheme's section, as in a scenario")
-    for option, about in suite.paths.items():
-        found.add_argument(f"--{option}", type=Path, help=about)
     found.add_argument("--jobs", type=int, default=2)
     found.add_argument("--keep", type=Path, help="a folder of the runs that are done")
     found.add_argument("--show", action="store_true", help="print scenes' texts and what came of them")

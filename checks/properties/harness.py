@@ -111,8 +111,6 @@ class Suite:
     """Of families of which fewer are drawn."""
     params: bool = False
     """Whether `--set` has lines for the scheme's section."""
-    paths: Mapping[str, str] = field(default_factory=dict)
-    """Options that name files or folders."""
 
     def failures(self, scene: Any, found: Any, base: Any = None) -> dict[str, float]:
         """The bounds that are not kept, with what was found."""
@@ -269,11 +267,10 @@ def table(
     by: Mapping[str, Callable[[Row], str]],
     counts: Mapping[str, str],
     columns: Mapping[str, Callable[[list[Any]], str]],
-    all_kept: str = "all bounds kept",
 ) -> Iterator[str]:
     """A line for each group: its names, how many keep all bounds, how many miss each (`counts` has their heads by
     bound), and figures of what came out."""
-    yield scenes.head([*by, all_kept, *counts.values(), *columns])
+    yield scenes.head([*by, "all bounds kept", *counts.values(), *columns])
     for names, own in groups(rows_, lambda row: tuple(name(row) for name in by.values())).items():
         cells = [figure(found) if (found := ended(own)) else "–" for figure in columns.values()]
         yield scenes.row([*names, kept(own), *(str(count(own, bound)) for bound in counts), *cells])

@@ -57,7 +57,7 @@ class Point:
 
     @property
     def alone(self) -> str:
-        """What it wants that the plan does not: points of one scenario that want different things are different runs."""
+        """What it wants beside the plan: points of one scenario that want different things are different runs."""
         return self.wanted.name if self.wanted else ""
 
     def __str__(self) -> str:
