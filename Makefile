@@ -32,7 +32,7 @@ PARALLEL = $(PYTEST) --numprocesses $(WORKERS) --dist loadfile
 ifdef CI
 export CARGO_INCREMENTAL := 0
 endif
-RUST := Cargo.toml Cargo.lock $(shell find crates examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
+RUST := Cargo.toml Cargo.lock $(shell find crates net python/wheel examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
 .PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
 
@@ -60,7 +60,7 @@ nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it 
 mutants: $(DEPENDENCIES) ## what no test notices: small changes of the code, two hours at most; ROOMS="mircc core/src/queue"
 	$(BIN)/python scripts/mutants.py $(ROOMS) --out target/mutants.txt
 
-mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: checks/properties/mutants/RESULTS.md
+mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an hour: evidence/properties/mutants/RESULTS.md
 	$(BIN)/python scripts/mutants.py --sample
 
 bench: setup ## measure the simulator's speed on this machine

@@ -23,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(".venv/bin")
+# Where the houses have their crates.
+CRATES = ("crates", "net", "python")
 # Scenarios of these rooms have other names, or stand for more than one room.
 SCENARIOS = {
     "icn": ["mircc_icn"],
@@ -70,11 +72,11 @@ def sort_out(paths: Iterable[Path]) -> Changed:
     """The changes by kind. A path that matches none, say a data file, is left to `make test`."""
     found = Changed()
     for path in sorted(paths):
-        if path.suffix == ".rs" and path.parts[0] == "crates":
+        if path.suffix == ".rs" and path.parts[0] in CRATES:
             add_rust(found, path)
         elif path.suffix in (".py", ".pyi"):
             found.python.append(path)
-        elif path.name.endswith(PAGES) and path.parts[0] != "crates":
+        elif path.name.endswith(PAGES) and path.parts[0] not in ("crates", "net"):
             found.pages.append(path)
     return found
 
@@ -96,7 +98,12 @@ def rooms_named(names: Iterable[str], root: Path = ROOT) -> Changed:
     """Rooms by name, in whichever crates have them."""
     found = Changed()
     for name in names:
-        crates = {path.parts[-3] for end in ("", ".rs") for path in root.glob(f"crates/*/src/{name}{end}")}
+        crates = {
+            path.parts[-3]
+            for end in ("", ".rs")
+            for below in CRATES
+            for path in root.glob(f"{below}/*/src/{name}{end}")
+        }
         if not crates:
             sys.exit(f"no room is called {name}: it is a folder or a file of a crate's src, say fcp or queue")
         for crate in sorted(crates):
@@ -134,8 +141,9 @@ def rust_steps(changed: Changed, root: Path = ROOT) -> list[Step]:
 
 def has_unit_tests(crate: str, root: Path) -> bool:
     """Whether a crate is a library whose tests cargo runs: the binding's are Python's."""
-    manifest = (root / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
-    return (root / "crates" / crate / "src/lib.rs").exists() and "\ntest = false" not in manifest
+    [folder] = (path.parent for below in CRATES for path in root.glob(f"{below}/{crate}/Cargo.toml"))
+    manifest = (folder / "Cargo.toml").read_text(encoding="utf-8")
+    return (folder / "src/lib.rs").exists() and "\ntest = false" not in manifest
 
 
 def of_rooms(rooms: dict[str, set[str]], root: Path) -> set[str]:

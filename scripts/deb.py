@@ -22,7 +22,7 @@ from pathlib import Path
 import symbols
 
 ROOT = Path(__file__).parents[1]
-FROM = ROOT / "crates" / "midpathd" / "dist"
+FROM = ROOT / "net" / "midpathd" / "dist"
 # Where the units look for the program when somebody has built it, and where the package has it.
 BUILT, INSTALLED = "/usr/local/sbin/midpathd", "/usr/sbin/midpathd"
 MAINTAINER = "The Midpath authors <midpath@localhost>"

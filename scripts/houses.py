@@ -18,12 +18,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FIRST = "midpath"
-CRATES = {
-    FIRST: ["core", "ideal", "python", "schemes", "sim", "topo", "traffic"],
-    "net": ["client", "ebpf", "judge", "lab", "link", "midpathd", "ndn", "ndn-forwarder", "node", "p4", "testing"],
-    # Extensions for Python, which stand above the houses.
-    "wheel": ["wheel", "outside-both"],
-}
+# Folders of crates. Examples of crates outside are built on the first house, extensions for Python stand above both.
+FOLDERS = {"crates": FIRST, "net": "net", "examples": FIRST, "python": "wheel"}
+ABOVE = {"outside-both": "wheel"}
 
 
 def members() -> list[dict[str, Any]]:
@@ -35,16 +32,15 @@ def members() -> list[dict[str, Any]]:
 
 
 def house(package: dict[str, Any]) -> str | None:
-    """Where a package is. Examples of crates outside are built on the first house."""
+    """Where a package is."""
     folder = Path(package["manifest_path"]).parent
-    example = FIRST if folder.parent.name == "examples" else None
-    return next((house for house, crates in CRATES.items() if folder.name in crates), example)
+    return ABOVE.get(folder.name) or FOLDERS.get(folder.parent.name)
 
 
 def wrong(packages: list[dict[str, Any]]) -> Iterator[str]:
     """Crates without a house, and dependencies that lead out of the first."""
     houses = {package["name"]: house(package) for package in packages}
-    yield from (f"{name} is in no house: see CRATES in scripts/houses.py" for name, at in houses.items() if at is None)
+    yield from (f"{name} is in no house: see FOLDERS in scripts/houses.py" for name, at in houses.items() if at is None)
     arrows = {(one["name"], need["name"]) for one in packages for need in one["dependencies"]}
     out = {(name, need) for name, need in arrows if houses[name] == FIRST and houses.get(need, FIRST) != FIRST}
     yield from (f"{name} depends on {need}, which is of another house" for name, need in sorted(out))

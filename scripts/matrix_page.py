@@ -1,8 +1,8 @@
-"""Writes what pages say of the matrix, from the committed results in checks/bench/matrix.
+"""Writes what pages say of the matrix, from the committed results in evidence/bench/matrix.
 
     python scripts/matrix_page.py
 
-- checks/bench/matrix/RESULTS.md, docs/images/matrix.svg, and the table of docs/matrix.md;
+- evidence/bench/matrix/RESULTS.md, docs/images/matrix.svg, and the table of docs/matrix.md;
 - docs/which.md, from which.template.md beside this file. `{seeds}` says which they are. `{value ROW COLUMN FIGURE}` is
   a mean over them, `{sooner ROW COLUMN OTHER FIGURE}` how much smaller it is than another's, an error unless the two
   are told apart, `{alike ROW COLUMN OTHER FIGURE}` is nothing, and an error if they are.
@@ -20,7 +20,7 @@ from midpath.matrix.found import Matrix
 from midpath.units import digits, quantity
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "checks/bench/matrix"
+FOLDER = ROOT / "evidence/bench/matrix"
 PAGE, PICTURE, RESULTS = ROOT / "docs/matrix.md", ROOT / "docs/images/matrix.svg", FOLDER / "RESULTS.md"
 WHICH, TEMPLATE = ROOT / "docs/which.md", Path(__file__).parent / "which.template.md"
 PLACE = re.compile(r"(<!-- matrix: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -3,7 +3,7 @@
     python scripts/mutants.py                          # two hours, a sample of everything
     python scripts/mutants.py mircc core/src/queue     # the files whose paths have these
     python scripts/mutants.py --minutes 30 --seed 2 --out mutants.txt
-    python scripts/mutants.py --sample [ROOM]          # an hour: some of each room, into checks/properties/mutants
+    python scripts/mutants.py --sample [ROOM]          # an hour: some of each room, into evidence/properties/mutants
     python scripts/mutants.py --survivors [ROOM]       # what survived there, once more
     python scripts/mutants.py --additions              # which test notices each addition of ours to a paper's scheme
 
@@ -36,7 +36,7 @@ from mutation.sample import in_order
 ROOT = Path(__file__).parents[1]
 ACCEPTED = Path(__file__).with_name("mutants_accepted.toml")
 PLACE = ROOT / "target/mutants"
-RECORDS = ROOT / "checks/properties/mutants/results.json"
+RECORDS = ROOT / "evidence/properties/mutants/results.json"
 ROOMS = [
     "crates/schemes/src/",
     "crates/core/src/queue",

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent.parent / "crates" / "p4"
+HERE = Path(__file__).parent.parent / "net" / "p4"
 PROGRAMS = ("rpm_events", "rpm_switch")
 
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "see-it.md"
 IMAGES = ROOT / "docs" / "images" / "see"
 WIDTH = 900
-sys.path.insert(0, str(ROOT / "checks/lab" / "report-looks"))
+sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 from chromium import Page  # noqa: E402
 

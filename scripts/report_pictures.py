@@ -15,7 +15,7 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-sys.path.insert(0, str(ROOT / "checks/lab" / "report-looks"))
+sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 from chromium import Page  # noqa: E402
 

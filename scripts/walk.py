@@ -220,7 +220,7 @@ class Ndn(Stage):
         )
         self.start("ip netns exec far midpathd ndn up far.toml")
         (self.folder / "content").write_bytes(os.urandom(100_000))
-        serve = f"{sys.executable} {ROOT}/checks/peers/ndn/apps.py serve /a/file content"
+        serve = f"{sys.executable} {ROOT}/evidence/peers/ndn/apps.py serve /a/file content"
         self.do("until [ -S /run/far.sock ]; do sleep 0.1; done")
         self.start(f"env NDN_CLIENT_TRANSPORT=unix:///run/far.sock {serve}")
         self.do("until grep -q ready stage.log; do sleep 0.1; done")

@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../crates/midpathd/tests/parsers/entries.rs"]
+#[path = "../../net/midpathd/tests/parsers/entries.rs"]
 #[allow(dead_code)] // each target calls one of them
 mod entries;
 

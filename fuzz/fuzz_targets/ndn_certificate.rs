@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../crates/ndn-forwarder/tests/parsers/entries.rs"]
+#[path = "../../net/ndn-forwarder/tests/parsers/entries.rs"]
 #[allow(dead_code)] // each target calls one of them
 mod entries;
 

@@ -1,4 +1,4 @@
-"""The compiled simulator (crates/wheel). Private: use the functions of `midpath`."""
+"""The compiled simulator (python/wheel). Private: use the functions of `midpath`."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -86,7 +86,12 @@ class Runner:
 
     def source(self, program: str, name: str) -> str:
         """The digest of the files in a program's crate that have a function of the test's name."""
-        return functions_of(self.folder / "crates" / Path(program).parent).get(name.rsplit("::", 1)[-1], "")
+        return functions_of(self.crate(program)).get(name.rsplit("::", 1)[-1], "")
+
+    def crate(self, program: str) -> Path:
+        """The folder of a program's crate, in whichever house it is."""
+        [manifest] = self.folder.glob(f"*/{Path(program).parent}/Cargo.toml")
+        return manifest.parent
 
     def names(self, program: str) -> list[str]:
         """The tests of a program, but those marked as ignored."""
@@ -131,7 +136,7 @@ class Runner:
         try:
             done = subprocess.run(
                 [self.programs[program], "--exact", "--test-threads=1", *names],
-                cwd=self.folder / "crates" / Path(program).parent,
+                cwd=self.crate(program),
                 env=os.environ
                 | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}
                 # A mutant's failure is no case to keep.

@@ -32,7 +32,7 @@ from midpath.run import as_scenario
 from midpath.sweep import facets, plan
 from midpath.sweep.failures import _require_before_the_end
 
-sys.path.insert(0, str(ROOT / "checks/properties" / "malformed"))
+sys.path.insert(0, str(ROOT / "evidence/properties" / "malformed"))
 import cases
 
 
@@ -395,10 +395,10 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         "tests/python/test_ndn_consumer.py", "test_what_cannot_be_fetched_is_said"
     ),
     "{}: half set up or half removed; run up again, or down": Elsewhere(
-        "crates/midpathd/tests/linux/up_down.rs", "a_device_that_goes_away_and_comes_back"
+        "net/midpathd/tests/linux/up_down.rs", "a_device_that_goes_away_and_comes_back"
     ),
     "cargo::warning=midpath-ebpf is built without its eBPF programs: {why}; install clang to include them": Elsewhere(
-        "crates/ebpf/tests/linux/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
+        "net/ebpf/tests/linux/advice.rs", "what_is_installed_afterwards_is_found_by_the_next_build"
     ),
     "is a tunnel without a fixed remote address: a packet's destination is in its route, which RPM's queue loses; "
     "use the underlying device": Elsewhere("tests/python/test_rpm_devices.py", "test_rpm_works_or_says_why_not"),

@@ -23,8 +23,8 @@ def load(path: Path) -> ModuleType:
 
 
 def suite(name: str) -> ModuleType:
-    """A module of checks/properties, such as `mircc.spread` or `harness`."""
-    folder = str(Path(__file__).parents[2] / "checks/properties")
+    """A module of evidence/properties, such as `mircc.spread` or `harness`."""
+    folder = str(Path(__file__).parents[2] / "evidence/properties")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return importlib.import_module(name)

@@ -1,6 +1,6 @@
 """Schemes from outside: two crates in one simulator, in every command; what `midpath add` writes and refuses.
 
-Compiling a new crate takes minutes: `checks/lab/empty-folder` does it. Here `examples/outside-both` is what
+Compiling a new crate takes minutes: `evidence/lab/empty-folder` does it. Here `examples/outside-both` is what
 `midpath add` writes for the two examples, and is built with the workspace.
 """
 

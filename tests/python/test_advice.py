@@ -2,8 +2,8 @@
 
 Cures stand in `cures.py`: a new message with one of the words of `CURE` needs a row there.
 
-Advice of the daemon and of its build is followed by tests in Rust (crates/midpathd/tests/linux/check.rs,
-crates/ebpf/tests/linux/advice.rs): those need no more than to be known here.
+Advice of the daemon and of its build is followed by tests in Rust (net/midpathd/tests/linux/check.rs,
+net/ebpf/tests/linux/advice.rs): those need no more than to be known here.
 """
 
 import ast
@@ -25,7 +25,7 @@ from midpath.lab import kernel, machine
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # A command in a message, by its first words.
 COMMAND = re.compile(
-    r"\b(pip install [\w'\[\]]+|apt-get install [\w{}. -]+|cargo (?:build|install|clean) [-\w{} ]+|sh checks/[\w/. ]+"
+    r"\b(pip install [\w'\[\]]+|apt-get install [\w{}. -]+|cargo (?:build|install|clean) [-\w{} ]+|sh evidence/[\w/. ]+"
     r"|midpath (?:lab kernel|add|schemes)\b|ip route add local [\w{}]+ dev lo|chmod \d+|rustup \w+ \w+ [A-Z{}\w]+)"
 )
 # Followed by tests in Rust.
@@ -43,7 +43,7 @@ def messages():
             if isinstance(node, ast.Raise | ast.Return):
                 yield from texts(node)
     for crate in ("midpathd", "ebpf"):
-        for file in sorted((ROOT / "crates" / crate).rglob("*.rs")):
+        for file in sorted((ROOT / "net" / crate).rglob("*.rs")):
             if "tests" not in file.relative_to(ROOT).parts:
                 lines = file.read_text(encoding="utf-8").split("mod tests {")[0].splitlines()
                 yield " ".join(line.strip().rstrip("\\") for line in lines if not line.strip().startswith("//"))
@@ -94,7 +94,7 @@ def follow(command):
     elif package := re.match(r"cargo build --release -p (\S+)", command):
         assert package[1] == "{name}"
         can_be_built({"midpathd", "midpath-lab"})
-    elif script := re.match(r"sh (checks/\S+) (\w+)", command):
+    elif script := re.match(r"sh (evidence/\S+) (\w+)", command):
         assert re.search(rf"\b{script[2]}\b", (ROOT / script[1]).read_text(encoding="utf-8"))
     elif command.startswith("midpath "):
         context = click.Context(typer.main.get_command(midpath.cli.app))
@@ -149,7 +149,7 @@ CURE = re.compile(r"\b(say|give|use|set|try|install|did you mean)\b")
 # Strings of the sources that are no messages: what is run, written into files, or drawn.
 NOT_SAID = re.compile(
     r"python/midpath/(?:added|analysis|new|matrix/text|report/flows|lab/network|benchmark/(?:picture|suite:set-up))"
-    r"|crates/(?:judge|p4)/|crates/lab/src/budget"
+    r"|net/(?:judge|p4)/|net/lab/src/budget"
 )
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
@@ -158,7 +158,7 @@ def literals():
     """Strings of the sources, each with its file: none of tests, comments, helps and documentation."""
     for file in sorted((ROOT / "python" / "midpath").rglob("*.py")):
         yield from ((file, text) for text in of_python(ast.parse(file.read_text(encoding="utf-8"))))
-    for file in sorted((ROOT / "crates").rglob("*.rs")):
+    for file in sorted(file for below in ("crates", "net", "python/wheel") for file in (ROOT / below).rglob("*.rs")):
         if not {"tests", "benches"} & set(file.relative_to(ROOT).parts) and not file.stem.endswith("tests"):
             yield from ((file, text) for text in of_rust(file.read_text(encoding="utf-8")))
 

@@ -79,7 +79,7 @@ def test_python_gets_the_tests_named_after_it(check):
     ("path", "test"),
     [
         ("scripts/circles.py", "tests/python/test_circles.py"),
-        ("checks/properties/fcp/edges.py", "tests/python/test_fcp_edges.py"),
+        ("evidence/properties/fcp/edges.py", "tests/python/test_fcp_edges.py"),
         ("scripts/gallery.py", "tests/python/test_pages.py"),
     ],
 )

@@ -17,7 +17,7 @@ from conftest import ROOT
 from midpath.check import check
 from midpath.controller import load, named
 
-sys.path.insert(0, str(ROOT / "checks/properties" / "malformed"))
+sys.path.insert(0, str(ROOT / "evidence/properties" / "malformed"))
 import cases
 
 follow = script.load(ROOT / "scripts" / "follow.py")

@@ -11,7 +11,7 @@ import script
 from conftest import ROOT
 from test_ndn_consumer import Producer, standing
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 SPACES = ("unshare", "--user", "--map-root-user", "--mount")
 # A file system of a few pages with the test's files, and no room.
 DISK = """

@@ -42,7 +42,7 @@ sizes = { kind = "fixed", size = "50 kB" }
 flows = 50
 """
 FEW = {"pilot": 150}
-FOLDER = Path(__file__).parents[2] / "checks/properties" / "estimate"
+FOLDER = Path(__file__).parents[2] / "evidence/properties" / "estimate"
 
 
 @pytest.fixture(scope="module")

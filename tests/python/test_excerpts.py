@@ -14,11 +14,13 @@ SOURCES = {
 }
 BLOCK = re.compile(r"^```rust\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH = re.compile(
-    r"`((?:crates|examples|docs|python|scripts|tests|checks)/[\w./-]+)`|\]\((?!http)([\w./-]+)(?:#[\w-]+)?\)"
+    r"`((?:crates|net|evidence|examples|docs|python|scripts|tests)/[\w./-]+)`|\]\((?!http)([\w./-]+)(?:#[\w-]+)?\)"
 )
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "fuzz/README.md"]
 PAGES += [
-    file for below in ("crates/*", "crates/*/src/*", "python/midpath/*") for file in ROOT.glob(f"{below}/README.md")
+    file
+    for below in ("crates", "crates/*", "crates/*/src/*", "net", "net/*", "net/*/src/*", "evidence", "python/midpath/*")
+    for file in ROOT.glob(f"{below}/README.md")
 ]
 
 

@@ -1,4 +1,4 @@
-"""Samples of the random scenarios in checks/properties/fcp, held to the same bounds."""
+"""Samples of the random scenarios in evidence/properties/fcp, held to the same bounds."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import midpath
 import script
 
-FOLDER = Path(__file__).parents[2] / "checks/properties" / "fcp"
+FOLDER = Path(__file__).parents[2] / "evidence/properties" / "fcp"
 # Joins in which honest flows were refused while hosts announced as much as they liked.
 CROWDED = (1232, 1745, 1897, 1963)
 

@@ -144,7 +144,7 @@ def unambiguous(seed: int) -> bool:
 
 
 # How many of the networks may be beyond: with the paper's round trip in the header, and with the price's age, which is
-# the longer the fewer packets a flow sends. With either 98 are within 3 % (checks/properties/fcp/RESULTS.md).
+# the longer the fewer packets a flow sends. With either 98 are within 3 % (evidence/properties/fcp/RESULTS.md).
 FAR = {"round-trip": 0.02, "price-age": 0.04}
 
 

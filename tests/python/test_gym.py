@@ -169,7 +169,7 @@ def test_many_environments_have_a_process_each():
 
 def test_the_hill_climber_writes_down_each_episode_and_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    climb = load(ROOT / "checks/bench" / "gym" / "climb.py")
+    climb = load(ROOT / "evidence/bench" / "gym" / "climb.py")
     design = climb.Design("short", [101, 102], draws=1, trials=1, waits=True)
     for name, value in {"LEARNT_FROM": [1], "DESIGNS": [design], "CONSTANTS": [3.0, 6.0]}.items():
         monkeypatch.setattr(climb, name, value)
@@ -193,7 +193,7 @@ def test_the_hill_climber_writes_down_each_episode_and_goes_on(tmp_path, monkeyp
 
 def test_the_hill_climbers_weights_are_of_a_step_from_the_present_window():
     pytest.importorskip("matplotlib")
-    climb = load(ROOT / "checks/bench" / "gym" / "climb.py")
+    climb = load(ROOT / "evidence/bench" / "gym" / "climb.py")
     # 8 packets in a shortest round trip of 10 ms, twice as long now.
     mbps = 8 * 1448 * 8 / 0.01 / 1e6
     seen = {"window_log2": 5.0, "rtt_s": 0.02, "rtt_min_s": 0.01, "lost_share": 0.25, "delivered_mbps": mbps}

@@ -17,9 +17,9 @@ def package(folder, *needs):
 
 
 def test_a_dependency_into_another_house_is_found(houses):
-    whole = [package("crates/core"), package("crates/p4", "core"), package("examples/outside-x", "core", "serde")]
+    whole = [package("crates/core"), package("net/p4", "core"), package("examples/outside-x", "core", "serde")]
     assert list(houses.wrong(whole)) == []
     assert list(houses.wrong([*whole, package("crates/schemes", "core", "p4")])) == [
         "schemes depends on p4, which is of another house"
     ]
-    assert len(list(houses.wrong([*whole, package("crates/new")]))) == 1
+    assert len(list(houses.wrong([*whole, package("elsewhere/new")]))) == 1

@@ -124,7 +124,7 @@ def first():
     return run()
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_a_guest_runs_a_scenario_with_the_kernel_s_queues(first):
     result = first
@@ -152,7 +152,7 @@ def compared(result):
     return Comparison("", None, ["cubic"], [1], {("cubic", 1): result})
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 @pytest.mark.parametrize("qdisc", ["codel", "fq_codel", "cake"])
 def test_disciplines_keep_the_queue_short(qdisc):
@@ -164,7 +164,7 @@ def test_disciplines_keep_the_queue_short(qdisc):
     assert sum(flow["marked_packets"] for flow in result.flows.to_pylist()) == middle["marks"]
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_the_scenario_s_aqm_is_the_kernel_s():
     # CoDel goes by times alone; PIE's marks are by chance, and there may be none.
@@ -177,7 +177,7 @@ def test_the_scenario_s_aqm_is_the_kernel_s():
     assert sum(flow["marked_packets"] for flow in result.flows.to_pylist()) == middle["marks"]
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_two_runs_are_nearly_the_same(first):
     one, other = first.summary, run().summary
@@ -185,7 +185,7 @@ def test_two_runs_are_nearly_the_same(first):
     assert one["goodput_total_bps"] == pytest.approx(other["goodput_total_bps"], rel=0.01)
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_what_tc_refuses_is_one_line():
     with pytest.raises(OSError, match="the guest failed: ") as error:
@@ -204,7 +204,7 @@ real.run(Scenario.from_toml(sys.stdin.read()).with_(changes={"stop": "500 s"}), 
 """
 
 
-@pytest.mark.nightly("python/midpath/lab/", "crates/lab/")
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_a_killed_laboratory_takes_its_guest_along():
     command = [sys.executable, "-c", KILLED, tool(), str(kernel.find())]

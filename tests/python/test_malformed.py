@@ -1,7 +1,7 @@
 """Malformed scenarios of every section end in exit code 2 and one clear error.
 
-`checks/properties/malformed/run.py` runs each in a process of its own under limits; here they are run in this process,
-but for those that once took all memory or never ended.
+`evidence/properties/malformed/run.py` runs each in a process of its own under limits; here they are run in this
+process, but for those that once took all memory or never ended.
 """
 
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT / "checks/properties" / "malformed"))
+sys.path.insert(0, str(ROOT / "evidence/properties" / "malformed"))
 import cases
 import run
 

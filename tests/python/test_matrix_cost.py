@@ -9,7 +9,7 @@ import script
 from conftest import ROOT
 from midpath.matrix import entries
 
-FOLDER = ROOT / "checks/bench" / "matrix"
+FOLDER = ROOT / "evidence/bench" / "matrix"
 
 
 def test_the_page_has_every_column_beside_newreno():

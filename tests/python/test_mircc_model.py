@@ -110,17 +110,17 @@ def test_a_short_interval_swings_on_figure_3s_equal_links_and_one_round_trip_set
     assert stability.on_the_chain(2, base)[1] < 0.01
 
 
-@pytest.mark.nightly("checks/papers/mircc/", "python/midpath/analysis/mircc/")
+@pytest.mark.nightly("evidence/papers/mircc/", "python/midpath/analysis/mircc/")
 @pytest.mark.parametrize("finding", errata.FINDINGS, ids=lambda finding: finding.__name__)
 def test_errata_are_borne_out_and_written_down(finding):
     found = finding()
     assert found.confirmed, found.measured
-    page = (ROOT / "checks/papers/mircc/ERRATA.md").read_text()
+    page = (ROOT / "evidence/papers/mircc/ERRATA.md").read_text()
     assert f"| {found.where} | {found.text} | {found.finding} |" in page
 
 
 def test_the_page_has_the_stability_table():
-    page = (ROOT / "checks/papers/mircc/STABILITY.md").read_text()
+    page = (ROOT / "evidence/papers/mircc/STABILITY.md").read_text()
     limit = stability.longest_stable_loop(stability.WEIGHT * stability.ETA)
     assert f"**{limit:.2f} T**" in page
     for loop in stability.LOOPS:

@@ -1,4 +1,4 @@
-"""A sample of checks/properties/mircc/properties.py, which PROPERTIES.md is of, and what it counts."""
+"""A sample of evidence/properties/mircc/properties.py, which PROPERTIES.md is of, and what it counts."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 import script
 
-FOLDER = Path(__file__).parents[2] / "checks/properties/mircc"
+FOLDER = Path(__file__).parents[2] / "evidence/properties/mircc"
 
 
 @pytest.fixture(scope="module")

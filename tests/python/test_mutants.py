@@ -252,7 +252,7 @@ def test_a_sample_is_kept_and_what_survives_is_tried_again(mutants, project, mon
     monkeypatch.setattr(mutants, "ROOT", project)
     monkeypatch.setattr(mutants, "PLACE", project / "target/mutants")
     monkeypatch.setattr(mutants, "ROOMS", ["core/src/"])
-    monkeypatch.setattr(mutants, "RECORDS", project / "checks/results.json")
+    monkeypatch.setattr(mutants, "RECORDS", project / "evidence/results.json")
     monkeypatch.setattr(mutants.os, "nice", lambda by: by)
     monkeypatch.setattr(mutants.sample, "ROOMS", [mutants.sample.Room("sums", 99, ("core/src/sums.rs",))])
     monkeypatch.setattr(mutants.sample, "commit", lambda root: "abc")
@@ -261,7 +261,7 @@ def test_a_sample_is_kept_and_what_survives_is_tried_again(mutants, project, mon
     record = mutants.sample.load(mutants.RECORDS)["sums"]
     assert [(s.change, s.tests) for s in record.survivors] == [("x > 3 → x >= 3", "1 of 1 tests")]
     assert record.tried == record.mutants > 1
-    page = (project / "checks/RESULTS.md").read_text()
+    page = (project / "evidence/RESULTS.md").read_text()
     assert "## Survive\n\n- `core/src/sums.rs above`: `x > 3 → x >= 3` (1 of 1 tests)" in page
 
     more = SOURCE.replace("        assert_eq", "        assert_eq!(super::above(1, 3), 1);\n        assert_eq")
@@ -270,7 +270,7 @@ def test_a_sample_is_kept_and_what_survives_is_tried_again(mutants, project, mon
     assert mutants.main() == 0
     [now] = mutants.sample.load(mutants.RECORDS)["sums"].survivors
     assert now.killed_by == "core/midpath_core sums::tests::four_counts_and_two_does_not"
-    assert "## Survive" not in (project / "checks/RESULTS.md").read_text()
+    assert "## Survive" not in (project / "evidence/RESULTS.md").read_text()
 
 
 def test_a_file_is_of_one_room_and_all_rooms_have_files(mutants):

@@ -124,7 +124,7 @@ def test_a_key_refuses_what_others_have_signed(tmp_path, monkeypatch):
         asyncio.run(run(b"ours"))
 
 
-SIGNATURES = Path(__file__).parents[2] / "crates/ndn-forwarder/tests/vectors/signatures.txt"
+SIGNATURES = Path(__file__).parents[2] / "net/ndn-forwarder/tests/vectors/signatures.txt"
 # Of each kind, python-ndn's certificate in base64, and Data of its key.
 SIGNED = {
     kind: (certificate.encode(), base64.b64decode(data))

@@ -15,8 +15,8 @@ import pytest
 import script
 from conftest import ROOT
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
-strangers = script.load(ROOT / "checks/peers" / "ndn" / "strangers.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
+strangers = script.load(ROOT / "evidence/peers" / "ndn" / "strangers.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
 TIMES = 10_000
 # What may grow in between: the nonces of 8,000 Interests, and an allocator's slack.

@@ -1,6 +1,6 @@
 """NDN packets against python-ndn, which knows nothing of MIRCC: what we write it reads, and what it writes we read.
 
-`crates/ndn/examples/ndn_packets.rs` is our side: packets in hexadecimal, and what hexadecimal digits say.
+`net/ndn/examples/ndn_packets.rs` is our side: packets in hexadecimal, and what hexadecimal digits say.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ security = pytest.importorskip("ndn.security", reason="python-ndn is not install
 
 NAME = "/midpath/12/7/seg=300"
 
-# MIRCC's header fields, as crates/ndn/README.md has them.
+# MIRCC's header fields, as net/ndn/README.md has them.
 CLASS, DATA_SIZE, ROUND_TRIP, RATES, PATH_ID, FILTER, RANDOM_VALUE, SPARE_COST = range(0x3A0, 0x3C0, 4)
 
 
@@ -152,7 +152,7 @@ def test_bytes_that_are_no_packet_get_an_error() -> None:
 
 
 def test_what_the_parsers_disagree_on_has_a_clause_of_the_specification() -> None:
-    agree = script.load(ROOT / "checks/peers" / "ndn" / "agree.py")
+    agree = script.load(ROOT / "evidence/peers" / "ndn" / "agree.py")
     program = [str(built("examples/ndn_packets"))]
     assert agree.kept(program, 300) == (0, 0), "refused, or changed on their way"
     classes, (both, neither) = agree.disagreements(program, 1500)

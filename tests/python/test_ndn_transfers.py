@@ -1,4 +1,4 @@
-"""Stock NDN programs through forwarders in namespaces: seconds of what checks/peers/ndn does at length."""
+"""Stock NDN programs through forwarders in namespaces: seconds of what evidence/peers/ndn does at length."""
 
 import os
 
@@ -11,10 +11,10 @@ pytest.importorskip("ndn.app", reason="python-ndn is not installed: pip install 
 if os.geteuid() != 0:
     pytest.skip("namespaces and shaped links need root", allow_module_level=True)
 
-forwarders = script.load(ROOT / "checks/peers" / "ndn" / "forwarders.py")
-attacks = script.load(ROOT / "checks/peers" / "ndn" / "attacks.py")
-compare = script.load(ROOT / "checks/peers" / "ndn" / "compare.py")
-hops = script.load(ROOT / "checks/peers" / "ndn" / "hops.py")
+forwarders = script.load(ROOT / "evidence/peers" / "ndn" / "forwarders.py")
+attacks = script.load(ROOT / "evidence/peers" / "ndn" / "attacks.py")
+compare = script.load(ROOT / "evidence/peers" / "ndn" / "compare.py")
+hops = script.load(ROOT / "evidence/peers" / "ndn" / "hops.py")
 
 
 def skip_without(*programs):

@@ -12,7 +12,7 @@ import pytest
 import script
 from conftest import ROOT
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
 
 

@@ -1,4 +1,4 @@
-"""Nodes that are killed, attacked, and whose wall clock is stepped: `checks/lab/overlay` in seconds."""
+"""Nodes that are killed, attacked, and whose wall clock is stepped: `evidence/lab/overlay` in seconds."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ import pytest
 import script
 from conftest import ROOT
 
-CHECKS = ROOT / "checks/lab" / "overlay"
+CHECKS = ROOT / "evidence/lab" / "overlay"
 nodes = script.load(CHECKS / "nodes.py")
 soak = script.load(CHECKS / "soak.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")

@@ -1,4 +1,4 @@
-"""Links of nodes over paths that carry less than Ethernet: real packets. All MTUs: crates/node/tests/path_mtu.rs."""
+"""Links of nodes over paths that carry less than Ethernet: real packets. All MTUs: net/node/tests/path_mtu.rs."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 import script
 from conftest import ROOT
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 
 
 @pytest.mark.skipif(not nodes.may_have_namespaces(), reason="needs network namespaces and ip")
@@ -18,7 +18,7 @@ def test_bulk_comes_through_paths_of_less_than_1500_bytes_and_what_they_carry_is
         nodes.daemon()
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    check = ROOT / "checks/lab" / "overlay" / "mtu.py"
+    check = ROOT / "evidence/lab" / "overlay" / "mtu.py"
     command = ["unshare", "-Urn", sys.executable, str(check), "--quick", "cubic"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ import pytest
 import script
 from conftest import ROOT
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
 
 CONTENT = hashlib.shake_256(b"midpath").digest(1_000_000)
@@ -208,7 +208,7 @@ def test_connections_that_are_routed_here_go_where_they_wanted(tmp_path):
     if shutil.which("curl") is None or not Path("/proc/net/if_inet6").exists():
         pytest.skip("needs curl and IPv6")
     done = subprocess.run(
-        ["unshare", "-Urn", sys.executable, ROOT / "checks/lab" / "overlay" / "transparent.py"],
+        ["unshare", "-Urn", sys.executable, ROOT / "evidence/lab" / "overlay" / "transparent.py"],
         capture_output=True,
         text=True,
         check=False,

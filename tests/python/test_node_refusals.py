@@ -13,7 +13,7 @@ import pytest
 import script
 from conftest import ROOT
 
-CHECKS = ROOT / "checks/lab" / "overlay"
+CHECKS = ROOT / "evidence/lab" / "overlay"
 nodes = script.load(CHECKS / "nodes.py")
 dead = script.load(CHECKS / "dead.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
@@ -127,7 +127,7 @@ def test_who_hangs_up_gives_the_place_back(overlay):
 
 @pytest.mark.skipif(not nodes.may_have_namespaces("-Urnm"), reason="needs network and mount namespaces and ip")
 def test_dead_targets_and_a_dead_resolver_stop_nobody_else():
-    """checks/lab/overlay/RESULTS.md has the milliseconds of a machine with nothing else to do."""
+    """evidence/lab/overlay/RESULTS.md has the milliseconds of a machine with nothing else to do."""
     command = ["unshare", "-Urnm", sys.executable, CHECKS / "dead.py", "1000", "names"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ import script
 from conftest import ROOT
 from midpath import streams
 
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
 
 CONTENT = hashlib.shake_256(b"midpath").digest(500_000)

@@ -68,7 +68,7 @@ def test_binder_gets_what_the_project_has():
 
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
 def test_a_browser_finds_what_a_page_lacks(tmp_path):
-    look = load(ROOT / "checks/lab" / "notebooks" / "look.py")
+    look = load(ROOT / "evidence/lab" / "notebooks" / "look.py")
     page = tmp_path / "a.html"
     body = (
         "<!doctype html><meta name=viewport content=width=device-width><article><h1>A</h1><pre>x = 1</pre>{}</article>"

@@ -19,7 +19,7 @@ from midpath.trace.replay import write_replay
 from test_perfetto import fields
 from test_trace import TRACE, scenario
 
-sys.path.insert(0, str(ROOT / "checks/lab" / "report-looks"))
+sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 from chromium import Page
 

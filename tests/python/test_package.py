@@ -70,7 +70,7 @@ def packages(tmp_path_factory):
     return [deb.deb(binary, folder, number)[0] for number in ("0.1.0", "0.1.1")]
 
 
-@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "crates/midpathd/dist/")
+@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "net/midpathd/dist/")
 def test_a_package_is_the_same_wherever_it_is_built(packages, tmp_path):
     again, debug = deb.deb(program(), tmp_path, "0.1.0")
     assert again.read_bytes() == packages[0].read_bytes()
@@ -82,13 +82,13 @@ def test_a_package_is_the_same_wherever_it_is_built(packages, tmp_path):
     assert all("/usr/local" not in path.decode() for _, _, path in deb.files(b"") if b"ExecStart" in path)
 
 
-@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "crates/midpathd/dist/")
+@pytest.mark.nightly("scripts/deb.py", "scripts/symbols.py", "net/midpathd/dist/")
 def test_it_is_installed_run_upgraded_and_removed(packages):
     """On an overlay of this machine in a namespace; without systemd as the first process its units' commands run."""
     needed = ("dpkg", "unshare", "setpriv", "ip", "chroot")
     if os.geteuid() != 0 or any(shutil.which(tool) is None for tool in needed):
         pytest.skip(f"needs root and {', '.join(needed)}")
-    live = ROOT / "checks/lab" / "package" / "live.py"
+    live = ROOT / "evidence/lab" / "package" / "live.py"
     alone = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command = [*alone, sys.executable, live, *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from conftest import ROOT
 
-CRATES = ROOT / "crates"
+CRATES, NET = ROOT / "crates", ROOT / "net"
 PACKAGE = ROOT / "python/midpath"
 SCHEMES = CRATES / "schemes/src"
 CODE = re.compile(r"`([^`]+)`")
@@ -52,11 +53,16 @@ def shipped(path: Path) -> str:
     return text.split("#[cfg(test)]\nmod tests {")[0]
 
 
+def rust() -> Iterator[Path]:
+    """Rust's files of both houses."""
+    return (path for below in (CRATES, NET) for path in below.glob("*/src/**/*.rs"))
+
+
 @cache
 def uses(suffix: str) -> Counter[str]:
     """How often each name stands in code of this language that ships, beyond its definitions."""
     names: Counter[str] = Counter()
-    for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
+    for path in rust() if suffix == ".rs" else PACKAGE.glob("**/*.py"):
         if "tests" not in path.relative_to(ROOT).parts and path.name != "tests.rs":
             text = shipped(path)
             names.update(WORD.findall(text))
@@ -76,7 +82,7 @@ def without_own(text: str, kind: str) -> str:
 def named_beside(kind: str, suffix: str) -> int:
     """How often a type stands in code of this language that ships, but for its definition and implementations."""
     count = 0
-    for path in CRATES.glob("*/src/**/*.rs") if suffix == ".rs" else PACKAGE.glob("**/*.py"):
+    for path in rust() if suffix == ".rs" else PACKAGE.glob("**/*.py"):
         if "tests" not in path.relative_to(ROOT).parts and path.name != "tests.rs" and kind in shipped(path):
             text = re.sub(r"^\s*(?:pub )?use [^;]*;", "", without_own(shipped(path), kind), flags=re.MULTILINE)
             count += WORD.findall(text).count(kind) - definitions(text).count(kind)
@@ -84,8 +90,8 @@ def named_beside(kind: str, suffix: str) -> int:
 
 
 def located(scheme: str, name: str) -> Path:
-    """The file that a cell names, from the scheme's folders, from `crates` or from the Python package."""
-    for base in (SCHEMES / scheme, *BESIDE.get(scheme, []), CRATES, PACKAGE):
+    """The file that a cell names, from the scheme's folders, from `crates`, `net` or the Python package."""
+    for base in (SCHEMES / scheme, *BESIDE.get(scheme, []), CRATES, NET, PACKAGE):
         if (base / name).is_file():
             return base / name
     raise AssertionError(f"there is no file {name} of {scheme}")

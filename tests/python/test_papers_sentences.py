@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "checks/papers"))
+sys.path.insert(0, str(ROOT / "evidence/papers"))
 import sentences  # noqa: E402
 
 
@@ -50,4 +50,4 @@ def test_a_sentence_names_tests_that_run(row: dict[str, object], said: list[str]
 
 
 def test_the_page_is_what_the_data_say() -> None:
-    assert (ROOT / "checks/papers/SENTENCES.md").read_text(encoding="utf-8") == sentences.page()
+    assert (ROOT / "evidence/papers/SENTENCES.md").read_text(encoding="utf-8") == sentences.page()

@@ -1,4 +1,4 @@
-"""checks/peers: the flows and paths that every simulator gets, what is skipped, and the page."""
+"""evidence/peers: the flows and paths that every simulator gets, what is skipped, and the page."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ import midpath
 import script
 from conftest import ROOT
 
-FOLDER = ROOT / "checks/peers"
+FOLDER = ROOT / "evidence/peers"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_nothing_named_is_skipped_with_its_reason(run, tmp_path, monkeypatch):
     assert found == []
     assert skipped == [
         "htsim: HTSIM names no folder",
-        "ns-3: not installed: checks/peers/ns3/run.sh says how",
+        "ns-3: not installed: evidence/peers/ns3/run.sh says how",
         "UNISON: UNISON names no folder",
         "Parsimon: PARSIMON names no folder",
     ]

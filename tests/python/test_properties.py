@@ -1,4 +1,4 @@
-"""The harness of checks/properties: bounds that are missed, scenes that crash, and runs that go on where they ended."""
+"""The harness of evidence/properties: bounds that are missed, scenes that crash, runs that go on where they ended."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ def toy(tmp_path):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/suite.py").write_text(TOY, encoding="utf-8")
     main = tmp_path / "main.py"
-    main.write_text(MAIN.format(here=str(tmp_path), checks=str(ROOT / "checks/properties")), encoding="utf-8")
+    main.write_text(MAIN.format(here=str(tmp_path), checks=str(ROOT / "evidence/properties")), encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     return lambda *words: subprocess.Popen(
         [sys.executable, main, "toy", *map(str, words)],

@@ -1,11 +1,11 @@
-"""checks/properties/files: the page is of the table, and what is absent is skipped and named."""
+"""evidence/properties/files: the page is of the table, and what is absent is skipped and named."""
 
 import csv
 import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "checks/properties/files"
+FOLDER = Path(__file__).parents[2] / "evidence/properties/files"
 ROWS = list(csv.DictReader((FOLDER / "files.csv").read_text().splitlines()))
 
 

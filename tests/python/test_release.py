@@ -150,14 +150,14 @@ def test_inventory_says_what_was_left_out(tmp_path):
     assert done.returncode == 0
 
 
-@pytest.mark.nightly("pyproject.toml", "Cargo.toml", "crates/python/", "crates/wheel/")
+@pytest.mark.nightly("pyproject.toml", "Cargo.toml", "crates/python/", "python/wheel/")
 def test_a_wheel_can_be_built_from_the_sdist(tmp_path):
     command = [sys.executable, "-m", "maturin", "sdist", "--out", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (file,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(file) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
-    text = (ROOT / "crates" / "wheel" / "build.rs").read_text(encoding="utf-8")
+    text = (ROOT / "python" / "wheel" / "build.rs").read_text(encoding="utf-8")
     packed = re.findall(r'^    "([^"]+)",$', text.partition("const PACKED")[2].partition("];")[0], re.MULTILINE)
     shell = [path.relative_to(ROOT).as_posix() for path in (ROOT / "python" / "shell").rglob("*") if path.is_file()]
     wanted = [*packed, *shell, "examples/abilene.toml", "LICENSE", "THIRD_PARTY.txt"]

@@ -13,7 +13,7 @@ from midpath.trace import Trace
 from midpath.trace.replay import html, write_replay
 from test_trace import scenario
 
-sys.path.insert(0, str(ROOT / "checks/lab" / "report-looks"))
+sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 from chromium import Page
 

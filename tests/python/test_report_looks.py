@@ -1,6 +1,6 @@
 """Reports at every width and on paper, in a browser: nothing is cut off, nothing lies on something else.
 
-`checks/lab/report-looks` takes pictures of larger reports, for people to look at, and has what finds faults.
+`evidence/lab/report-looks` takes pictures of larger reports, for people to look at, and has what finds faults.
 """
 
 import sys
@@ -13,7 +13,7 @@ import midpath
 from conftest import ROOT
 from midpath import report
 
-sys.path.insert(0, str(ROOT / "checks/lab" / "report-looks"))
+sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 import look
 from chromium import Page

@@ -10,9 +10,9 @@ import script
 from conftest import ROOT
 from midpath.lab import kernel
 
-CHECK = ROOT / "checks/lab" / "rpm" / "devices.py"
+CHECK = ROOT / "evidence/lab" / "rpm" / "devices.py"
 devices = script.load(CHECK)
-nodes = script.load(ROOT / "checks/lab" / "overlay" / "nodes.py")
+nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 
 
 def run(*arguments):
@@ -44,7 +44,7 @@ def found():
     return said
 
 
-@pytest.mark.nightly("crates/ebpf/", "crates/midpathd/src/net/", "crates/midpathd/src/rpm/", "checks/lab/rpm/")
+@pytest.mark.nightly("net/ebpf/", "net/midpathd/src/net/", "net/midpathd/src/rpm/", "evidence/lab/rpm/")
 @pytest.mark.parametrize("kind", devices.KINDS, ids=lambda kind: kind.name)
 def test_rpm_works_or_says_why_not(found, kind):
     verdict, said = found[kind.name]

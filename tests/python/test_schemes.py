@@ -29,11 +29,11 @@ ALLOWED = {
     "python/midpath/matrix/": "its columns besides the schemes that ship, and what carries nobody's flows",
     "python/midpath/commands/cost.py": "INRPP's calculation of its cache",
     "crates/topo/src/format/mod.rs": "a file format: that of HPCC's simulator",
-    "crates/node/src/overlay.rs": "what a link goes over, which is no flow of a scheme",
-    "crates/node/src/station.rs": "datagrams, which are no flows of a scheme",
+    "net/node/src/overlay.rs": "what a link goes over, which is no flow of a scheme",
+    "net/node/src/station.rs": "datagrams, which are no flows of a scheme",
     "crates/python/src/policy.rs": "FCP's endpoint policies, written in Python",
 }
-CRATES = ("core", "sim", "topo", "traffic", "ideal", "node", "python")
+CRATES = ("crates/core", "crates/sim", "crates/topo", "crates/traffic", "crates/ideal", "net/node", "crates/python")
 DUMBBELL = """
 stop = "2 s"
 measure = { series = true }
@@ -66,7 +66,7 @@ def literals():
         texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs]
         yield file, [str(node.value) for node in texts]
     for crate in CRATES:
-        for file in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
+        for file in sorted((ROOT / crate / "src").rglob("*.rs")):
             lines = file.read_text(encoding="utf-8").partition("#[cfg(test)]")[0].splitlines()
             code = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
             yield file, [] if "tests" in file.name else re.findall(r'"([^"\n]*)"', code)

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 
-UNITS = sorted((ROOT / "crates" / "midpathd" / "dist").glob("*.service"))
+UNITS = sorted((ROOT / "net" / "midpathd" / "dist").glob("*.service"))
 INSTALLED = "/usr/local/sbin/midpathd"
 
 

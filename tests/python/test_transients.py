@@ -1,4 +1,4 @@
-"""A sample of checks/properties/transients: held to the same bounds as all of them."""
+"""A sample of evidence/properties/transients: held to the same bounds as all of them."""
 
 import re
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 import midpath
 import script
 
-FOLDER = Path(__file__).parents[2] / "checks/properties" / "transients"
+FOLDER = Path(__file__).parents[2] / "evidence/properties" / "transients"
 # Schemes that keep all bounds in these scenarios; RESULTS.md says who does not, and where.
 SAMPLE = (
     ("changes", 1, ("newreno", "cubic", "dctcp", "xcp", "mircc")),

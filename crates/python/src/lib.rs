@@ -2,7 +2,7 @@
 //!
 //! Everything is decided in `midpath_sim`; this crate turns its columns into buffers, its errors
 //! into `midpath.ScenarioError` and its progress into a call. It is private to the Python package
-//! `midpath`, which gives it a typed face. `crates/wheel` makes an extension of it.
+//! `midpath`, which gives it a typed face. `python/wheel` makes an extension of it.
 
 mod check;
 mod columns;

@@ -8,7 +8,7 @@
 //!   links' delay, as a batch.
 //!
 //! All three compute every packet's times, and must agree on their sum. Results:
-//! checks/bench/README.md.
+//! evidence/bench/README.md.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,4 +1,4 @@
-//! Counts of what the readers find in files, one line of JSON each, for `checks/properties/files`:
+//! Counts of what the readers find in files, one line of JSON each, for `evidence/properties/files`:
 //! `cargo run -p midpath-sim --example count_files -- KIND FILE …`, where KIND is `topology`, `matrix`, `list`, or
 //! `sizes` (with a unit in bytes behind it, as in `sizes:1460`). The format is always detected.
 

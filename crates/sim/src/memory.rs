@@ -4,7 +4,7 @@ use std::fs;
 
 /// What a flow takes from the list to its row of the result, if it is over before most others
 /// begin. Measured: 158 B, of ten million flows of one packet with NewReno
-/// (`checks/bench/MEASURED.md`).
+/// (`evidence/bench/MEASURED.md`).
 pub const PER_FLOW: u64 = 200;
 
 /// What a flow takes at most while it is under way. Measured with 100,000 and

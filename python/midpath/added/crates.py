@@ -78,7 +78,8 @@ class Crate:
         """A dependency whose path no longer depends on where it is written."""
         if not isinstance(need, dict) or "path" not in need:
             return need
-        ours = sources / "crates" / name.removeprefix("midpath-")
+        own = name.removeprefix("midpath-")
+        ours = sources / ("net" if f"net/{own}/Cargo.toml" in _midpath.sources() else "crates") / own
         place = ours if name.startswith("midpath-") else (self.path / need["path"]).resolve()
         return need | {"path": str(place)}
 
@@ -92,7 +93,7 @@ def workspace(crates: list[Crate], sources: Path) -> dict[str, str]:
     """Files by path: Midpath's sources as a workspace, with these crates, and the simulator that has all of them."""
     files = _midpath.sources()
     manifest = tomllib.loads(files["Cargo.toml"])
-    members = {"members": ["crates/*", "added/*", "simulator"]}
+    members = {"members": ["crates/*", "net/*", "python/wheel", "added/*", "simulator"]}
     shared = {key: value for key, value in manifest["workspace"].items() if key != "exclude"}
     manifest["profile"]["release"] |= {"debug": False, "strip": True}
     files["Cargo.toml"] = tomli_w.dumps(manifest | {"workspace": shared | members})
@@ -102,7 +103,7 @@ def workspace(crates: list[Crate], sources: Path) -> dict[str, str]:
     simulator = {
         "package": {"name": ADDED.replace("_", "-"), "version": "0.0.0", "edition": "2024"},
         "lib": {"crate-type": ["cdylib"]},
-        "dependencies": {"midpath-wheel": {"path": "../crates/wheel"}, "pyo3": {"workspace": True}} | needs,
+        "dependencies": {"midpath-wheel": {"path": "../python/wheel"}, "pyo3": {"workspace": True}} | needs,
     }
     files["simulator/Cargo.toml"] = tomli_w.dumps(simulator)
     files["simulator/src/lib.rs"] = together([crate.name for crate in crates])

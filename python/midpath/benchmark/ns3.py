@@ -1,4 +1,4 @@
-"""ns-3's side of a row: the programs of checks/peers/ns3, where ns-3 is installed."""
+"""ns-3's side of a row: the programs of evidence/peers/ns3, where ns-3 is installed."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Ns3:
 
 def find_ns3() -> Ns3:
     """The system's ns-3, or the wheel's."""
-    script = Path(__file__).resolve().parents[3] / "checks/peers" / "ns3" / "run.sh"
+    script = Path(__file__).resolve().parents[3] / "evidence/peers" / "ns3" / "run.sh"
     if not script.is_file():
-        raise UsageError("ns-3's programs are in checks/peers/ns3 of a checkout of midpath; this is not one")
+        raise UsageError("ns-3's programs are in evidence/peers/ns3 of a checkout of midpath; this is not one")
     version = _said(script, "version").strip()
     if not version:
-        raise UsageError("ns-3 is not installed; to install it: sh checks/peers/ns3/run.sh install")
+        raise UsageError("ns-3 is not installed; to install it: sh evidence/peers/ns3/run.sh install")
     return Ns3(script, version)
 
 
@@ -67,5 +67,5 @@ def _said(script: Path, *words: str) -> str:
         ["sh", script, *words], stdout=subprocess.PIPE, text=True, check=False, env=environment, stderr=None
     )
     if done.returncode:
-        raise UsageError(f"checks/peers/ns3/run.sh {' '.join(words)} exited with {done.returncode}")
+        raise UsageError(f"evidence/peers/ns3/run.sh {' '.join(words)} exited with {done.returncode}")
     return done.stdout

@@ -1,6 +1,6 @@
 """The rows of the table: scenarios and goals.
 
-checks/peers/ns3 has ns-3's side of some of them.
+evidence/peers/ns3 has ns-3's side of some of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from midpath.errors import UsageError
 
 @dataclass(frozen=True)
 class Bench:
-    """A scenario, and the program of checks/peers/ns3 that runs the same in ns-3.
+    """A scenario, and the program of evidence/peers/ns3 that runs the same in ns-3.
 
     `together`: all flows are active at the same time, so memory can be divided by their number. `threads`: measured
     with one and with so many. `set_up`: no packet moves. `large`: takes minutes or much memory.

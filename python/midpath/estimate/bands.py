@@ -1,7 +1,8 @@
 """Errors of estimates relative to full packet runs, in units of their standard errors.
 
-`errors.json` is written by `checks/properties/estimate/measure.py`: for each figure the 95 % quantile of |log(packets /
-estimate)| / scale over random scenarios and schemes. A band is that, times the scale of the scenario at hand:
+`errors.json` is written by `evidence/properties/estimate/measure.py`: for each figure the 95 % quantile of
+|log(packets / estimate)| / scale over random scenarios and schemes. A band is that, times the scale of the
+scenario at hand:
 normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive Inference
 for Regression, §5.2).
 """
@@ -36,7 +37,7 @@ class Unit:
     floor: float
 
 
-# Chosen on scenarios that bands are of (`checks/properties/estimate/README.md`). The 99th percentile is of few flows:
+# Chosen on scenarios that bands are of (`evidence/properties/estimate/README.md`). The 99th percentile is of few flows:
 # what pilots differ by, and growth, are mostly which flows these are: that is in the standard error.
 UNITS = {"afct_s": Unit(1, 0.3, 0.02), "fct_p50_s": Unit(1, 0.3, 0.02), "fct_p99_s": Unit(0.5, 0.15, 0.05)}
 

@@ -20,7 +20,7 @@ MOST_NODES, MOST_FLOWS = 64, 2000
 LONGEST_S = 600.0
 # Of a core: the emulator has one thread, and the hosts' TCP needs as much again.
 SHARE = 0.5
-# What a node needs for a packet, at most, in µs of CPU (checks/lab/overlay/MEASURED.md). Nodes have all cores.
+# What a node needs for a packet, at most, in µs of CPU (evidence/lab/overlay/MEASURED.md). Nodes have all cores.
 NODE_US = 75.0
 # Bits of a full packet, and packets that pass a link for each of them: an ACK for two.
 PACKET_BITS, WITH_ACKS = 12_000, 1.5

@@ -170,7 +170,7 @@ def rpm(
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate.")] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Everything in checks/lab/rpm/RESULTS.md (over an hour, needs --out)."),
+        typer.Option("--full", help="Everything in evidence/lab/rpm/RESULTS.md (over an hour, needs --out)."),
     ] = False,
     only: Annotated[str | None, typer.Option(help="With --full: comma-separated parts.", show_default=False)] = None,
     midpathd: Annotated[

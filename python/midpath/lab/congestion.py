@@ -15,7 +15,7 @@ from midpath.errors import UsageError
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # Our names and the kernel's.
 KERNEL = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "dctcp": "dctcp"}
-# The name under which crates/ebpf/bpf/dctcp.bpf.c registers.
+# The name under which net/ebpf/bpf/dctcp.bpf.c registers.
 OURS = "midpath_dctcp"
 
 

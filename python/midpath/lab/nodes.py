@@ -28,11 +28,11 @@ from midpath.lab.plan import Plan
 
 # The schemes that packets with bytes go by (docs/overlay.md), but for fixed-window, which is for tests.
 SCHEMES = ("newreno", "cubic", "bbr", "dctcp", "prague", "rcp", "fcp", "inrpp")
-# A packet of a node, at most, and what IP, UDP and the overlay put around it (crates/node/src/overlay.rs).
+# A packet of a node, at most, and what IP, UDP and the overlay put around it (net/node/src/overlay.rs).
 PACKET, HEADERS = 1415, 65
 WITH_HEADERS = (PACKET + HEADERS) / PACKET
 # How much faster than the node's port a line is, and what has room in its queue. Ours: hellos and reports are a
-# thousandth; and what is sent late and in a bunch is less than the queue of checks/lab/overlay/compare.
+# thousandth; and what is sent late and in a bunch is less than the queue of evidence/lab/overlay/compare.
 HEADROOM, QUEUE_S = 1.03, 0.1
 # Where flow 0 goes in and comes out, the next one a port further; below the ports that clients are given.
 ENTRANCES, EXITS = 10_000, 20_000

@@ -29,9 +29,9 @@ from midpath.scenario import Scenario
 # How long after its end a run may take to say what it has measured.
 PATIENCE_S = 60
 # A run whose frames left later than this (99th percentile), or that lost any for want of time, says nothing of TCP.
-# Fixed before the first run; a tenth of the shortest round trip of the scenarios in checks/lab.
+# Fixed before the first run; a tenth of the shortest round trip of the scenarios in evidence/lab.
 LATEST_US = 1000
-# The same of nodes' wake-ups, which they count by doublings; as checks/lab/overlay/compare has it.
+# The same of nodes' wake-ups, which they count by doublings; as evidence/lab/overlay/compare has it.
 LATEST_WAKE_UP_US = 1024
 # Told after each run: its scheme and seed, how many are done, how many there are.
 Told = Callable[[str, int, int, int], None]

@@ -1,4 +1,4 @@
-"""Everything that checks/lab/rpm/RESULTS.md shows, in one command: `midpath lab rpm --full --out DIR`.
+"""Everything that evidence/lab/rpm/RESULTS.md shows, in one command: `midpath lab rpm --full --out DIR`.
 
 A part is a list of experiments; each writes its runs below DIR and a section of DIR/RESULTS.md. Existing runs are
 not repeated, so an interrupted suite resumes.

@@ -4,7 +4,7 @@ python -m midpath.papers.errata > python/midpath/papers/ERRATA.md
 
 `<paper>/errata.toml` has the sentence, what is wrong with it, what Midpath does instead, the evidence (a figure's
 claim, or a file with a test) and the command that shows it. MIRCC's are measured in a model:
-`checks/papers/mircc/ERRATA.md`, whose first table they are, without the measurements.
+`evidence/papers/mircc/ERRATA.md`, whose first table they are, without the measurements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAPERS = Path(__file__).parent
 FILE = "errata.toml"
 TITLES = {"fcp": "FCP", "inrpp": "INRPP", "rpm": "RPM"}
 # What a model shows of MIRCC, in a checkout.
-MODEL = PAPERS.parents[2] / "checks/papers/mircc/ERRATA.md"
+MODEL = PAPERS.parents[2] / "evidence/papers/mircc/ERRATA.md"
 KEYS = {"where", "sentence", "finding", "instead", "evidence", "test", "command"}
 
 HEAD = """\
@@ -29,7 +29,7 @@ HEAD = """\
 
 Written by `python -m midpath.papers.errata > python/midpath/papers/ERRATA.md` from each paper's `errata.toml`: what a
 sentence or a formula of a paper gets wrong, or leaves at odds with another, and the command that shows
-it. MIRCC's are those of [the model's page](../../../checks/papers/mircc/ERRATA.md), which has the measurements, too.
+it. MIRCC's are those of [the model's page](../../../evidence/papers/mircc/ERRATA.md), which has the measurements, too.
 """
 
 

@@ -251,7 +251,7 @@ impl Ecmp {
 }
 
 /// Next hops that a node remembers. Eight take two cache lines and save a tenth of a packet-hop
-/// (checks/bench/README.md).
+/// (evidence/bench/README.md).
 const REMEMBERED: usize = 8;
 
 /// The next hop towards a node, of one conversation where conversations part. Nothing is known yet

@@ -1,6 +1,6 @@
 //! The parameters of MIRCC's links and consumers. The paper says β' = 0.1 and the EWMA's 0.5 and
 //! leaves the rest open; each other default says where it comes from. "The model" is
-//! `checks/papers/mircc/ERRATA.md`.
+//! `evidence/papers/mircc/ERRATA.md`.
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};

@@ -14,7 +14,7 @@ use super::rings::Entry;
 use super::wire::Wire;
 
 /// Up to this many ports the next arrival is found by a scan over all rings; above, by a heap of
-/// those that have one. Measured in checks/bench/README.md.
+/// those that have one. Measured in evidence/bench/README.md.
 const FEW_PORTS: u32 = 12;
 
 /// How a node finds its next arrival.

@@ -325,6 +325,6 @@ fn bucket_width(lookahead: impl Iterator<Item = Time>) -> Time {
     sorted.sort_unstable();
     let Some(median) = sorted.get(sorted.len() / 2).copied() else { return Time::from_ms(1) };
     // 1/16: below that, the buckets of the many would be emptied sixteen times for each that has
-    // work. Measured in checks/bench/README.md.
+    // work. Measured in evidence/bench/README.md.
     sorted.into_iter().find(|l| *l >= median / 16).unwrap_or(median)
 }

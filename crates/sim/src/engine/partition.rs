@@ -20,7 +20,7 @@ fn crossing<'a>(links: &'a [NetLink], part_of: &[u32]) -> impl Iterator<Item = &
 }
 
 /// With fewer packets than this in a window, over all links at full rate, threads wait for each
-/// other more than they work. Measured in checks/bench/README.md.
+/// other more than they work. Measured in evidence/bench/README.md.
 const PAYS: f64 = 256.0;
 
 /// Whether a network has enough to do in a window for threads to pay. A guess from rates and

@@ -1,5 +1,5 @@
 //! Scenarios (b), (c) and (d) that other simulators have run too: ours against ns-3's figures
-//! (checks/peers/ns3/RESULTS.md).
+//! (evidence/peers/ns3/RESULTS.md).
 //!
 //! What ns-3 3.48 does and we don't is listed there. Of it these matter here: ns-3 counts 1502 B
 //! per packet (2 B of PPP) and its PRR counts SACKed bytes twice. `growth = "per-ack"` is ns-3's
@@ -191,7 +191,7 @@ fn a_permutation_sprayed_over_a_fat_tree() {
     // Ours: mean 27.7, largest 31.7 to 33.1, 1,700 retransmissions, 2.08 M packet-hops: 18 %
     // slower, with 4 % of the retransmissions. The reason: RFC 8257, section 3.5 answers a loss
     // like any TCP, with half of the window; ns-3's DCTCP falls by alpha/2 only
-    // (checks/peers/ns3/RESULTS.md, item 8), so reordering costs it nothing but the repeats. Verified by
+    // (evidence/peers/ns3/RESULTS.md, item 8), so reordering costs it nothing but the repeats. Verified by
     // making ours do the same for once: mean 22.2 ms, largest 24.2, 27,500 retransmissions, 2.65 M
     // packet-hops.
     for seed in [1, 2] {

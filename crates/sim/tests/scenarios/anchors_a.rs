@@ -1,6 +1,6 @@
 //! Scenario (a): three flows through one drop-tail queue, chaotic in single runs, so distributions
 //! are compared: starts jittered by up to 10 ms, ours against ns-3's forty runs
-//! (checks/peers/ns3/RESULTS.md).
+//! (evidence/peers/ns3/RESULTS.md).
 //!
 //! Which ns-3: releases 3.43 to 3.48 count SACKed bytes twice in PRR, so rows with SACK are held
 //! against 3.48 with the upstream repair ("+fix"), rows without against 3.48. Beyond 5 % a row

@@ -1,5 +1,5 @@
 //! INRPP at its edges: joins, outages, flows that go, TCP beside, little memory. Samples of what
-//! `checks/properties/inrpp/edges.py` draws at random; each addition of ours against itself off.
+//! `evidence/properties/inrpp/edges.py` draws at random; each addition of ours against itself off.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! INRPP under loss and outages is no slower than TCP: a sample of `checks/papers/inrpp/loss.py`, which
+//! INRPP under loss and outages is no slower than TCP: a sample of `evidence/papers/inrpp/loss.py`, which
 //! has the wider sweep.
 
 use crate::common::run_plain;

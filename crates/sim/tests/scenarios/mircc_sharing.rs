@@ -1,5 +1,5 @@
 //! What sharing is worth on Abilene: three repositories, consumers everywhere else, objects asked
-//! for by Zipf's law. Prints the table of `checks/papers/mircc/README.md`:
+//! for by Zipf's law. Prints the table of `evidence/papers/mircc/README.md`:
 //! `cargo test --release -p midpath-sim --test scenarios mircc_sharing:: -- --nocapture`.
 
 use crate::common::icn::{hardly_any_dropped, no_data_dropped};

@@ -1,5 +1,5 @@
-//! PIE and FQ-CoDel beside ns-3's, at one bottleneck: scenario (f) of `checks/peers/ns3/queues_f.cc`.
-//! `MIDPATH_WRITE=1` writes `checks/peers/queues/RESULTS.md`.
+//! PIE and FQ-CoDel beside ns-3's, at one bottleneck: scenario (f) of `evidence/peers/ns3/queues_f.cc`.
+//! `MIDPATH_WRITE=1` writes `evidence/peers/queues/RESULTS.md`.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::common::reads::texts;
 use crate::common::{port, run_plain};
 
 /// ns-3 3.44.post0 of PyPI, a line a run.
-const NS3: &str = include_str!("../../../../checks/peers/queues/ns3.jsonl");
+const NS3: &str = include_str!("../../../../evidence/peers/queues/ns3.jsonl");
 /// What happened between these counts, s.
 const WINDOW: [u32; 2] = [10, 60];
 const RATE: f64 = 10e6;
@@ -153,7 +153,7 @@ impl Case {
 const HEAD: &str = "# PIE and FQ-CoDel beside ns-3's
 
 Written by `MIDPATH_WRITE=1 cargo test -p midpath-sim --test scenarios queues_ns3`, which fails beyond the tolerances. ns-3's
-figures are of 3.44.post0, the wheel of PyPI: `sh checks/peers/ns3/run.sh queues_f --from=10 --stop=60` with the options
+figures are of 3.44.post0, the wheel of PyPI: `sh evidence/peers/ns3/run.sh queues_f --from=10 --stop=60` with the options
 that the rows of `ns3.jsonl` show.
 
 A bottleneck of 10 Mbps and 20 ms, 1000 packets of room, between links of 100 Mbps and 1 ms; NewReno without SACK, with delayed
@@ -212,7 +212,7 @@ fn pie_and_fq_codel_do_as_in_ns_3() {
     }
     println!("{table}");
     if std::env::var_os("MIDPATH_WRITE").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../checks/peers/queues/RESULTS.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../evidence/peers/queues/RESULTS.md");
         std::fs::write(path, &table).expect("the folder is there");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

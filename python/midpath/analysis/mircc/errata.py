@@ -386,7 +386,7 @@ FINDINGS: tuple[Callable[[], Erratum], ...] = (
 PAGE = """\
 # MIRCC: errata of the paper, and choices
 
-Written by `python -m midpath.analysis.mircc.errata > checks/papers/mircc/ERRATA.md`;
+Written by `python -m midpath.analysis.mircc.errata > evidence/papers/mircc/ERRATA.md`;
 a few minutes. A fluid model of links and consumers with delays, and solvers; no packets yet.
 Where the model and packets differ, packets decide.
 
@@ -443,7 +443,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """The whole of `checks/papers/mircc/ERRATA.md`."""
+    """The whole of `evidence/papers/mircc/ERRATA.md`."""
     return PAGE.format(
         eta=ETA,
         weight=WEIGHT,

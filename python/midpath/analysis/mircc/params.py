@@ -13,7 +13,7 @@ Reading = Literal["printed", "corrected"]
 
 @dataclass(frozen=True)
 class Params:
-    """Defaults: the paper's text, and where it is silent the choice of `checks/papers/mircc/ERRATA.md`."""
+    """Defaults: the paper's text, and where it is silent the choice of `evidence/papers/mircc/ERRATA.md`."""
 
     eta: float = 0.95
     update: Literal["mircc", "rcp"] = "mircc"

@@ -245,7 +245,7 @@ def chains() -> str:
 PAGE = """\
 # MIRCC: when the rates settle
 
-Written by `python -m midpath.analysis.mircc.stability > checks/papers/mircc/STABILITY.md`; a few minutes. A fluid
+Written by `python -m midpath.analysis.mircc.stability > evidence/papers/mircc/STABILITY.md`; a few minutes. A fluid
 model, no packets. η = {eta}, α = {weight}. The loop is the delay from a link down to the consumer and back
 up to that link. For a link beside the producer it is the RTT, for a link beside the consumer nothing.
 
@@ -294,7 +294,7 @@ swing, and as the smallest rate counts, so do the flows.
 
 
 def page() -> str:
-    """The whole of `checks/papers/mircc/STABILITY.md`."""
+    """The whole of `evidence/papers/mircc/STABILITY.md`."""
     return PAGE.format(
         eta=ETA,
         weight=WEIGHT,

@@ -1,6 +1,6 @@
 //! The vectors that every implementation of RPM in this project passes, event by event:
 //! `tests/vectors/rpm`, written by a model that shares no code with this one. Each goes through a
-//! whole port. `crates/p4` plays them to the P4 program, too.
+//! whole port. `net/p4` plays them to the P4 program, too.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -10,7 +10,7 @@ use super::{Part, Span};
 use crate::engine::next_arrivals::MANY;
 
 /// From more ports than this on a part prefetches. With fewer its state has room in the cache.
-/// Measured in checks/bench/README.md.
+/// Measured in evidence/bench/README.md.
 pub(super) const LARGE: usize = 1024;
 
 /// Rings of one node that are fetched: a run rarely has more.

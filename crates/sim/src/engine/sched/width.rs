@@ -4,7 +4,7 @@ use midpath_core::units::Time;
 
 /// How wide buckets are, by how many nodes they hold: with narrow ones a node runs for longer, up to
 /// its whole lookahead, and so has more packets in a turn. But each costs something, and in one that
-/// holds few nodes nobody can look ahead. It changes no result. Measured in checks/bench/README.md.
+/// holds few nodes nobody can look ahead. It changes no result. Measured in evidence/bench/README.md.
 pub(super) struct Width {
     /// The binary logarithm of the width in picoseconds.
     shift: u32,

@@ -16,7 +16,7 @@ FLOWS, JOIN, END = 4, 83.1, 140.0
 FAIR = ETA * 1e6 / FLOWS
 # T: d(t), and a half and a quarter of it.
 INTERVALS = {"d": "mean", "d2": "80 ms", "d4": "40 ms"}
-# As in the model (checks/papers/mircc/STABILITY.md): settled means within a tenth for good.
+# As in the model (evidence/papers/mircc/STABILITY.md): settled means within a tenth for good.
 WITHIN = 0.1
 # The bottleneck beside the producer, the others ten times faster.
 BESIDE = {f"topology.links[{i}].rate": "10 Mbps" for i in (0, 1)}

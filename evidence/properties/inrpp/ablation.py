@@ -1,0 +1,287 @@
+"""What each of our additions to INRPP earns: random scenarios with it and without it.
+
+    python evidence/properties/inrpp/ablation.py --scenarios 600 --keep runs.jsonl > ABLATION.md
+    python evidence/properties/inrpp/ablation.py --first 17 --scenarios 1 --show   # one again, with its text
+
+A scenario follows from its number alone, and its number says its class. All flows have a size.
+
+- *crowds*: 10 to 100 flows of 20 to 200 kB come within one to ten round trips to a core of 5 to 50 Mbps.
+- *scarcity*: 20 to 120 flows of 5 to 20 kB, of which a fair share is .05 to 1 packet in a round trip; ports hold one
+  packet to 40.
+- *changes*: 4 to 20 flows of 50 to 500 kB; the core fails for .1 to 2 s, or has another rate from then on, or its
+  first router restarts. In two of three the core has a detour.
+- *corruption*: 4 to 20 flows of 20 to 300 kB over a core that loses .1 to 3 % of data, ACKs or both. In one of two it
+  has a detour.
+- *steady*: 2 to 6 flows of .5 to 3 MB, a second apart at most; one router, or two whose detours share a link.
+
+Round trips are 4 to 200 ms and up to ten times unlike; ports hold 10 to 300 ms of their rate in all, in one of three
+INRPP has a cache of .5 to 5 s beside that.
+
+An addition *acted* where the flows' table without it differs from that with it. Of these scenarios the page has the log
+ratio of the mean completion time without it over that with it, and the same of the 99th percentile: means and 95 %
+intervals. Flows that do not end count as ending with the run.
+
+The bounds, with and without: *ended*: all flows end. *loss*: queues drop at most NewReno's share on the same scenario
+and one percent. *late*: the 99th percentile is at most twice NewReno's.
+
+The rule, fixed before the first run: an addition goes if both intervals lie within ± 2 %, no bound is missed more often
+without it, and it acted in 100 scenarios at least.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import midpath
+from midpath.stats import estimate
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import scenes
+
+CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
+# Our additions, with what turns each off.
+ADDITIONS = {
+    "margin": 'margin = "link"',
+    "standing": "standing = 1.0",
+    "steer": "steer = false",
+    "promises": "promises = false",
+    "count_buffer": "count_buffer = false",
+    "count_cuts": "count_cuts = false",
+    "sparse": "sparse = false",
+    "around_outages": "around_outages = false",
+    "shuffle": "shuffle = 0.0",
+    "repair": 'repair = "timeout"',
+}
+WITH, BASE = "ours", "newreno"
+SAME, ENOUGH = 0.02, 100
+MORE_LOSS, LATER = 0.01, 2.0
+BOUNDS = ("ended", "loss", "late")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is drawn for one number."""
+
+    number: int
+    links: tuple[str, ...]
+    hosts: tuple[str, ...]
+    flows: tuple[str, ...]
+    events: tuple[str, ...]
+    queue: float
+    """Of every port, ms of its rate."""
+    cache: float | None
+    """Beside that, s."""
+    stop: float
+    detour: bool = False
+    shared: bool = False
+    outage: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+        return CLASSES[self.number % len(CLASSES)]
+
+    def may_act(self, name: str) -> bool:
+        """Whether an addition has anything to do here."""
+        return {"shuffle": self.shared, "around_outages": self.detour and self.outage}.get(name, True)
+
+    def toml(self, variant: str) -> str:
+        """The scenario's text."""
+        own = [f'cache = "{self.cache:.2f} s"'] if self.cache else []
+        own += [ADDITIONS[name] for name in variant.split(" and ") if name in ADDITIONS]
+        return "\n".join([
+            f'scheme = "{BASE if variant == BASE else "inrpp"}"\nseed = {self.number}\nstop = "{self.stop:.2f} s"',
+            f'[queue]\nlimit = "{self.queue:.2f} ms"\n[routing]\necmp = "off"',
+            "[schemes.inrpp]\n" + "\n".join(own) if variant != BASE else "",
+            scenes.topology(self.links, self.hosts),
+            *self.flows,
+            *self.events,
+        ])  # fmt: skip
+
+
+class Drawing:
+    """A network and its flows, while they are drawn."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.rng = number, random.Random(f"inrpp ablation {number}")
+        self.links: list[str] = []
+        self.hosts: list[str] = []
+        self.flows: list[str] = []
+        self.bytes = 0.0
+        self.trip = scenes.log_uniform(self.rng, 4, 200)
+        self.unlike = scenes.log_uniform(self.rng, 1, 10)
+        self.core = self.trip / 2 / self.unlike
+
+    def core_link(self, a: str, b: str, rate: float) -> None:
+        """A link of the core."""
+        self.links.append(scenes.link(a, b, f"{rate:.4f} Mbps", f"{self.core:.3f} ms"))
+
+    def flow(self, source: str, target: str, start: float, size: float) -> None:
+        """A flow between hosts of its own."""
+        i, delay = len(self.flows), self.trip / 2 * self.unlike ** -self.rng.random() - self.core + 0.1
+        for host, router, ms in ((f"s{i}", source, max(delay, 0.05)), (f"d{i}", target, 0.05)):
+            self.links.append(scenes.link(host, router, "1 Gbps", f"{ms:.3f} ms"))
+            self.hosts.append(host)
+        self.flows.append(scenes.flow(f"s{i}", f"d{i}", f"{start:.4f} s", size=f"{size:.0f} B"))
+        self.bytes += size
+
+    def some(self, count: int, size: tuple[float, float], over: float, sources: Sequence[str] = ("r0",)) -> None:
+        """So many flows that come within `over` seconds."""
+        for _ in range(count):
+            self.flow(self.rng.choice(sources), "r1", self.rng.uniform(0, over), scenes.log_uniform(self.rng, *size))
+
+    def detour(self, rate: float, sources: Sequence[str] = ("r0",)) -> None:
+        """Ways around the links to r1, over a router that they share."""
+        for source in sources:
+            self.core_link(source, "x", rate)
+        self.core_link("x", "r1", rate * scenes.log_uniform(self.rng, 0.5, 2))
+
+
+def draw(number: int) -> Scene:
+    """The scenario with this number."""
+    drawing, kind = Drawing(number), CLASSES[number % len(CLASSES)]
+    rng, trip = drawing.rng, drawing.trip / 1e3
+    rate, queue = scenes.log_uniform(rng, 5, 50), scenes.log_uniform(rng, 10, 300)
+    cache = scenes.log_uniform(rng, 0.5, 5) if rng.random() < 1 / 3 else None
+    events, detour, shared, outage = [], False, False, False
+    if kind == "scarcity":
+        count = rng.randint(20, 120)
+        rate = scenes.log_uniform(rng, 0.05, 1) * count * 12e-3 / trip
+        queue, cache = scenes.log_uniform(rng, 1, 40) * 12 / rate, None
+        drawing.some(count, (5e3, 2e4), trip * rng.uniform(1, 20))
+    queue = max(queue, 12.1 / rate)
+    if kind == "crowds":
+        drawing.some(rng.randint(10, 100), (2e4, 2e5), trip * rng.uniform(1, 10))
+    if kind in ("changes", "corruption"):
+        drawing.some(rng.randint(4, 20), (5e4, 5e5) if kind == "changes" else (2e4, 3e5), rng.uniform(0.1, 3))
+        detour = rng.random() < (2 / 3 if kind == "changes" else 1 / 2)
+    lasts = 8 * drawing.bytes / rate / 1e6
+    if kind == "changes":
+        at, what = rng.uniform(0.1, 0.8) * lasts, rng.choice(("outage", "outage", "rate", "restart"))
+        outage = what == "outage"
+        events.append({
+            "outage": scenes.down("r0", "r1", f"{at:.4f} s", f"{at + scenes.log_uniform(rng, 0.1, 2):.4f} s"),
+            "rate": scenes.rate_step("r0", "r1", f"{at:.4f} s", f"{rate * scenes.log_uniform(rng, 1 / 3, 3):.4f} Mbps"),
+            "restart": scenes.restart(f"{at:.4f} s"),
+        }[what])  # fmt: skip
+    if kind == "corruption":
+        lost, ways = scenes.log_uniform(rng, 1e-3, 3e-2), rng.choice(((1, 0), (0, 1), (1, 1)))
+        events += [
+            scenes.loses(*ends, lost) for ends, way in zip((("r0", "r1"), ("r1", "r0")), ways, strict=True) if way
+        ]
+    sources = ("r0",)
+    if kind == "steady":
+        shared = detour = rng.random() < 2 / 3
+        sources = ("r0", "r2") if shared else sources
+        drawing.some(rng.randint(2, 6), (5e5, 3e6), rng.uniform(0, 1), sources)
+        if shared:
+            drawing.core_link("r2", "r1", rate * scenes.log_uniform(rng, 0.5, 2))
+    drawing.core_link("r0", "r1", rate)
+    if detour:
+        drawing.detour(rate * scenes.log_uniform(rng, 0.3, 2), sources)
+    stop = 10 + 4 * 8 * drawing.bytes / rate / 1e6
+    parts = (drawing.links, drawing.hosts, drawing.flows, events)
+    return Scene(number, *(tuple(part) for part in parts), queue, cache, stop, detour, shared, outage)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one run came to; times in seconds."""
+
+    mean: float
+    late: float
+    ended: float
+    loss: float
+    sum: str
+    """Of the flows' table, to tell runs apart."""
+
+
+def measure(number: int, variant: str) -> Found:
+    """Runs a scenario as a variant has it."""
+    scene = draw(number)
+    if not scene.may_act(variant):
+        return Found(0, 0, 0, 0, "")
+    result = midpath.run(scene.toml(variant))
+    flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
+    took = np.where(np.isnan(flows.fct_s), scene.stop - flows.start_s, flows.fct_s)
+    dropped = float((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
+    told = f"{flows.fct_s.sum():.12g} {flows.sent_packets.sum()} {flows.retransmitted_packets.sum()}"
+    loss = dropped / max(1.0, float(result.summary["sent_packets"]))
+    return Found(float(took.mean()), float(np.quantile(took, 0.99)), float(flows.fct_s.notna().mean()), loss, told)
+
+
+def missed(found: Found, base: Found) -> dict[str, bool]:
+    """Which bounds are not kept."""
+    late = found.late > LATER * base.late
+    return dict(zip(BOUNDS, (found.ended < 1, found.loss > base.loss + MORE_LOSS, late), strict=True))
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """Mean and half of the 95 % interval."""
+    found = estimate(ratios)
+    return (0.0, math.inf) if found is None else (found.mean, math.inf if found.ci95 is None else found.ci95)
+
+
+def rows(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) -> Iterator[str]:
+    """The table's rows."""
+    keys = [(number, variant) for number in numbers for variant in (WITH, BASE, *variants)]
+    found = dict(zip(keys, scenes.runs(keys, measure, Found, jobs, 13, keep), strict=True))
+    kind = cache(lambda number: draw(number).kind)
+    for variant in variants:
+        runs = {n: (found[n, WITH], found[n, variant], found[n, BASE]) for n in numbers if found[n, variant].sum}
+        acted = {n: all_of for n, all_of in runs.items() if all_of[0].sum != all_of[1].sum}
+        for of in ("all", *CLASSES):
+            ours = [one for n, one in acted.items() if of in ("all", kind(n))]
+            if not ours:
+                continue
+            means = interval([math.log(off.mean / on.mean) for on, off, _ in ours])
+            lates = interval([math.log(off.late / on.late) for on, off, _ in ours])
+            before, after = (
+                [sum(missed(one[which], one[2])[bound] for one in ours) for bound in BOUNDS] for which in (0, 1)
+            )
+            broken = [f"{was} → {now}" for was, now in zip(before, after, strict=True)]
+            more = sum(after) - sum(before)
+            little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
+            goes = "" if of != "all" else "goes" if little and more <= 0 and len(ours) >= ENOUGH else "stays"
+            cells = [f"{100 * mean:+.1f} ± {100 * half:.1f} %" for mean, half in (means, lates)]
+            name = f"`{variant}`" if of == "all" else ""
+            yield scenes.row([name, of, str(len(ours)), *cells, *broken, goes])
+
+
+def page(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) -> Iterator[str]:
+    """ABLATION.md."""
+    yield "# INRPP without each of our additions\n"
+    more = f" --of {','.join(variants)}" if list(variants) != list(ADDITIONS) else ""
+    yield f"{scenes.written(numbers, 'inrpp/ablation.py', more=more)} What a scenario is, the bounds and the rule"
+    yield "stand at its head; they were fixed before the first run. *Mean* and *p99*: by how much longer flows take"
+    yield "without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how"
+    yield "many of these they are missed with it → without it.\n"
+    yield scenes.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
+    yield from rows(numbers, variants, jobs, keep)
+
+
+def main() -> None:
+    """Prints the page, or scenarios."""
+    parser = scenes.options(__doc__, 600)
+    parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
+    parser.add_argument("--of", default=",".join(ADDITIONS), help="additions; `a and b` without both")
+    options = parser.parse_args()
+    numbers, variants = scenes.numbers_of(options), options.of.split(",")
+    for number in numbers if options.show else ():
+        print(draw(number).toml(WITH))
+        for variant in (WITH, BASE, *variants):
+            print(f"# {variant}: {measure(number, variant)}")
+    for line in () if options.show else page(numbers, variants, options.jobs, options.keep):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
