@@ -12,7 +12,7 @@ mod egress;
 mod endpoints;
 mod forwarding;
 mod held;
-mod line;
+mod link_transmitter;
 mod opportunities;
 mod readings;
 mod slot;
@@ -27,7 +27,7 @@ pub use driver::{Driver, EndId, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use forwarding::Forwarding;
-pub use line::Line;
+pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 pub use slot::Begun;
 use slot::Slot;
@@ -240,12 +240,12 @@ impl Node {
             }
             Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
             Wake::Idle(port) => {
-                self.slots[usize::from(port.0)].extra().idle_armed = false;
+                self.slots[usize::from(port.0)].cold().idle_armed = false;
                 self.poll(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
             Wake::Port(port) => {
-                let fires = self.slots[usize::from(port.0)].extra().timer.fire(at, now);
+                let fires = self.slots[usize::from(port.0)].cold().timer.fire(at, now);
                 self.port_timer(port, fires, now, pool, driver);
             }
             Wake::PortBackground(port) => {
@@ -338,13 +338,13 @@ impl Node {
             }
             fate
         };
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => return Some(pkt),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
             Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
             Some(Inbound::Keep) if D::TRACES => {
-                self.tell_kept(|_| Step::Kept(Some(port)), id, None, pool, driver);
+                self.trace_kept(|_| Step::Kept(Some(port)), id, None, pool, driver);
             }
             Some(Inbound::Keep) | None => {}
         }
@@ -372,7 +372,7 @@ impl Node {
     /// left. After each hop: a call costs 25 instructions.
     #[inline(always)]
     fn drain<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         while !self.actions.is_empty() || !self.out.is_empty() {
             self.send_out(now, pool, driver);
             while let Some(action) = self.actions.pop_front() {
@@ -438,7 +438,7 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.inbound(pkt, ctx));
         self.poll(port, now, pool, driver);
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => self.go_further(now, port, pkt, pool, driver),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
@@ -453,7 +453,7 @@ impl Node {
         let transmitter = self.transmitter(port, now, driver);
         let fate = self.with_port(port, now, transmitter, pool, |p, ctx| p.handed_over(pkt, ctx));
         self.poll(port, now, pool, driver);
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         match fate {
             Some(Inbound::Forward(pkt)) => self.forward(now, Some(port), pkt, pool, driver),
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),

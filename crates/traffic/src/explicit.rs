@@ -1,6 +1,6 @@
 //! `[[flow]]`: flows written out one by one.
 
-use crate::flow::{Budget, Come, Terms, weight};
+use crate::flow::{ArrivalPattern, Budget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
@@ -78,7 +78,7 @@ impl ExplicitFlow {
         out: &mut FlowList,
     ) -> Result<(), SpecError> {
         let (src, dst, terms) = self.check(index, cx)?;
-        budget.take(self.count, Come::Together, "count")?;
+        budget.take(self.count, ArrivalPattern::Simultaneous, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
         let terms = out.number(terms);
         let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, terms };

@@ -82,13 +82,13 @@ pub(crate) fn weight(weight: Option<f64>) -> Result<f64, SpecError> {
     }
 }
 
-/// How flows come, which says how many are there at a time.
+/// How flows arrive, which says how many are there at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Come {
+pub(crate) enum ArrivalPattern {
     /// One after another: most have ended when the last begins.
-    Apart,
+    Spaced,
     /// All at once.
-    Together,
+    Simultaneous,
 }
 
 /// Counts flows against the most that a run may have.
@@ -96,32 +96,32 @@ pub(crate) enum Come {
 pub(crate) struct Budget {
     flows: u64,
     bytes: u64,
-    room: Room,
+    room: FlowMemoryBudget,
 }
 
 /// For how many flows there is memory: a number that no run goes beyond, and less where less is
 /// free.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct FlowMemoryBudget {
     /// In bytes.
     free: u64,
     /// What a flow takes in all, and what one takes that is under way.
     each: (u64, u64),
 }
 
-impl Room {
+impl FlowMemoryBudget {
     /// Room for [`MAX_FLOWS`].
-    pub const MAX: Room = Room { free: u64::MAX, each: (0, 0) };
+    pub const MAX: FlowMemoryBudget = FlowMemoryBudget { free: u64::MAX, each: (0, 0) };
 
     /// Room in so many bytes, of which a flow takes `each` in all, and `active` while it is under way.
-    pub const fn of(free: u64, each: u64, active: u64) -> Room {
-        Room { free, each: (each, active) }
+    pub const fn of(free: u64, each: u64, active: u64) -> FlowMemoryBudget {
+        FlowMemoryBudget { free, each: (each, active) }
     }
 
-    fn each(self, come: Come) -> u64 {
-        match come {
-            Come::Apart => self.each.0,
-            Come::Together => self.each.1,
+    fn each(self, pattern: ArrivalPattern) -> u64 {
+        match pattern {
+            ArrivalPattern::Spaced => self.each.0,
+            ArrivalPattern::Simultaneous => self.each.1,
         }
     }
 
@@ -130,25 +130,25 @@ impl Room {
     pub(crate) fn admit(
         self,
         flows: u64,
-        come: Come,
+        pattern: ArrivalPattern,
         say: impl FnOnce() -> String,
         key: &str,
     ) -> Result<(), SpecError> {
-        self.check(flows, flows.saturating_mul(self.each(come)), come, say, key)
+        self.check(flows, flows.saturating_mul(self.each(pattern)), pattern, say, key)
     }
 
     fn check(
         self,
         flows: u64,
         bytes: u64,
-        come: Come,
+        pattern: ArrivalPattern,
         say: impl FnOnce() -> String,
         key: &str,
     ) -> Result<(), SpecError> {
         let why = if flows > MAX_FLOWS {
             format!("a run may have at most {MAX_FLOWS}")
         } else if bytes > self.free {
-            let (each, free) = (self.each(come), self.free as f64 / 1e9);
+            let (each, free) = (self.each(pattern), self.free as f64 / 1e9);
             format!("each needs {each} B of memory, and {free:.1} GB are free")
         } else {
             return Ok(());
@@ -158,16 +158,16 @@ impl Room {
 }
 
 impl Budget {
-    pub(crate) const fn new(room: Room) -> Budget {
+    pub(crate) const fn new(room: FlowMemoryBudget) -> Budget {
         Budget { flows: 0, bytes: 0, room }
     }
 
     /// Takes `n` flows, or says at `key` that they are too many.
-    pub(crate) fn take(&mut self, n: u64, come: Come, key: &str) -> Result<(), SpecError> {
+    pub(crate) fn take(&mut self, n: u64, pattern: ArrivalPattern, key: &str) -> Result<(), SpecError> {
         let before = self.flows;
         self.flows = self.flows.saturating_add(n);
-        self.bytes = self.bytes.saturating_add(n.saturating_mul(self.room.each(come)));
-        self.room.check(self.flows, self.bytes, come, || format!("more than {before}"), key)
+        self.bytes = self.bytes.saturating_add(n.saturating_mul(self.room.each(pattern)));
+        self.room.check(self.flows, self.bytes, pattern, || format!("more than {before}"), key)
     }
 }
 
@@ -177,12 +177,14 @@ mod tests {
 
     #[test]
     fn flows_that_come_at_once_take_more_room() {
-        let mut budget = Budget::new(Room::of(10_000, 200, 2_000));
-        assert!(budget.take(30, Come::Apart, "flows").is_ok());
-        assert!(budget.take(2, Come::Together, "count").is_ok());
-        let e = budget.take(1, Come::Together, "count").expect_err("no room");
+        let mut budget = Budget::new(FlowMemoryBudget::of(10_000, 200, 2_000));
+        assert!(budget.take(30, ArrivalPattern::Spaced, "flows").is_ok());
+        assert!(budget.take(2, ArrivalPattern::Simultaneous, "count").is_ok());
+        let e = budget.take(1, ArrivalPattern::Simultaneous, "count").expect_err("no room");
         assert!(e.key == "count" && e.message.starts_with("more than 32 flows; each needs 2000 B"), "{e}");
-        let e = Room::MAX.admit(MAX_FLOWS + 1, Come::Apart, || "about 5".to_owned(), "flows").expect_err("too many");
+        let e = FlowMemoryBudget::MAX
+            .admit(MAX_FLOWS + 1, ArrivalPattern::Spaced, || "about 5".to_owned(), "flows")
+            .expect_err("too many");
         assert!(e.message.starts_with("about 5 flows; a run may have at most 50000000"), "{e}");
     }
 }

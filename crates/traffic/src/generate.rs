@@ -2,7 +2,7 @@
 
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::explicit::ExplicitFlow;
-use crate::flow::{Budget, Come, Room, Terms, weight};
+use crate::flow::{ArrivalPattern, Budget, FlowMemoryBudget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::hosts::{Host, HostTable, LinkRates};
 use crate::list::{ListReader, ListSpec, ListedFlow};
@@ -32,7 +32,7 @@ pub struct Context<'a> {
     /// When the run stops, if that is known: no generated flow starts then or later.
     pub horizon: Option<Time>,
     /// For how many flows there is room.
-    pub room: Room,
+    pub room: FlowMemoryBudget,
     /// The scheme of flows that have a rate of their own and name no scheme.
     pub constant_rate: &'a str,
     /// Whether flows of a scheme read a key of theirs; if not, what is wrong with it.
@@ -97,7 +97,7 @@ struct Run<'a> {
     /// First time at which no flow starts any more.
     end: Time,
     objects: Option<Objects>,
-    come: Come,
+    pattern: ArrivalPattern,
 }
 
 impl<'a> Run<'a> {
@@ -114,7 +114,18 @@ impl<'a> Run<'a> {
             ..Terms::of(spec.group.clone().unwrap_or_else(|| format!("workload{index}")))
         };
         let left = spec.flows.unwrap_or(u64::MAX);
-        Run { spec, index, cx, budget, out, terms, left, end: Time::MAX, objects: None, come: Come::Apart }
+        Run {
+            spec,
+            index,
+            cx,
+            budget,
+            out,
+            terms,
+            left,
+            end: Time::MAX,
+            objects: None,
+            pattern: ArrivalPattern::Spaced,
+        }
     }
 
     fn push(&mut self) -> Result<(), SpecError> {
@@ -259,7 +270,7 @@ impl<'a> Run<'a> {
             return Err(SpecError::new("flows", "these arrivals have no end; give `flows`, `duration` or `until`"));
         }
         let key = if self.spec.flows.is_some() { "flows" } else { "arrivals" };
-        self.cx.room.admit(expected as u64, Come::Apart, || format!("about {expected:.3e}"), key)
+        self.cx.room.admit(expected as u64, ArrivalPattern::Spaced, || format!("about {expected:.3e}"), key)
     }
 
     /// Refuses a process that most likely brings nothing: a rate in another unit than was meant.
@@ -306,7 +317,7 @@ impl<'a> Run<'a> {
     fn once(&mut self, jitter: Time, matrix: &Matrix<'_>) -> Result<(), SpecError> {
         let sizes = self.sizes()?;
         let mut streams = (self.stream(Purpose::Arrivals), self.stream(Purpose::Sizes));
-        self.come = Come::Together;
+        self.pattern = ArrivalPattern::Simultaneous;
         self.round(matrix, self.spec.start, jitter, &sizes, &mut streams)
     }
 
@@ -320,7 +331,7 @@ impl<'a> Run<'a> {
         (arrivals, size_rng): &mut (Stream, Stream),
     ) -> Result<(), SpecError> {
         let each = round_len(matrix)?;
-        self.cx.room.admit(each.min(self.left), Come::Together, || each.to_string(), "matrix")?;
+        self.cx.room.admit(each.min(self.left), ArrivalPattern::Simultaneous, || each.to_string(), "matrix")?;
         for k in 0..each {
             let later = if jitter.is_zero() { 0 } else { arrivals.random_range(0..=jitter.0) };
             self.start(matrix.round_pair(k), sizes.sample(size_rng), at.saturating_add(Time(later)), None)?;
@@ -345,7 +356,7 @@ impl<'a> Run<'a> {
     fn add(&mut self, flow: NewFlow) -> Result<(), SpecError> {
         if self.left > 0 && flow.start < self.end {
             self.left -= 1;
-            self.budget.take(1, self.come, "flows")?;
+            self.budget.take(1, self.pattern, "flows")?;
             self.out.push(flow);
         }
         Ok(())

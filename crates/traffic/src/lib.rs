@@ -43,7 +43,7 @@ pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
 pub use file::read_file;
-pub use flow::{Flow, MAX_FLOWS, Room, Terms};
+pub use flow::{Flow, FlowMemoryBudget, MAX_FLOWS, Terms};
 pub use flows::FlowList;
 pub use generate::{Context, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};

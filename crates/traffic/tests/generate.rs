@@ -2,7 +2,8 @@
 
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_traffic::{
-    Context, ExplicitFlow, Flow, FlowList, Host, HostTable, LinkRates, MAX_FLOWS, Room, WorkloadSpec, generate,
+    Context, ExplicitFlow, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, MAX_FLOWS, WorkloadSpec,
+    generate,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -28,7 +29,7 @@ fn context<'a>(hosts: &'a HostTable, base_dir: &'a Path, seed: u64) -> Context<'
         base_dir,
         seed,
         horizon: None,
-        room: Room::MAX,
+        room: FlowMemoryBudget::MAX,
         constant_rate: "udp",
         reads: &|_, _| Ok(()),
     }

@@ -7,8 +7,6 @@
 #![cfg_attr(target_os = "linux", expect(clippy::disallowed_methods, reason = "Linux's TCP lives in real time"))]
 
 #[cfg(target_os = "linux")]
-mod court;
-#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod path;
@@ -16,6 +14,8 @@ mod path;
 mod plan;
 #[cfg(target_os = "linux")]
 mod seen;
+#[cfg(target_os = "linux")]
+mod session_group;
 #[cfg(target_os = "linux")]
 mod sessions;
 #[cfg(target_os = "linux")]

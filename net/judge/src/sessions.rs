@@ -3,9 +3,9 @@
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::court::{Court, GROUP, Terms};
 use crate::plan::{Opener, Plan};
 use crate::seen::Seen;
+use crate::session_group::{GROUP, SessionGroup, Terms};
 use crate::tun::Tun;
 
 /// Says that this process is in a namespace of its own already.
@@ -67,7 +67,7 @@ fn judge(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
         let number = seed / GROUP + group;
         let numbers = (group * GROUP..runs.min((group + 1) * GROUP)).map(|n| seed + n).collect::<Vec<_>>();
         numbers.iter().for_each(|n| drawn.count(&Plan::draw(*n)));
-        let mut court = Court::new(&mut tun, number);
+        let mut court = SessionGroup::new(&mut tun, number);
         court.seen = std::mem::take(&mut seen);
         let (verdicts, harm) = court.sit(&numbers, &mut seen);
         drawn.harm.iter_mut().zip(harm).for_each(|(all, new)| *all += new);

@@ -5,6 +5,8 @@ mod budget;
 #[cfg(target_os = "linux")]
 mod emulated;
 #[cfg(target_os = "linux")]
+mod emulated_link;
+#[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]
 mod ends;
@@ -12,8 +14,6 @@ mod ends;
 mod frame;
 #[cfg(target_os = "linux")]
 mod lateness;
-#[cfg(target_os = "linux")]
-mod line;
 #[cfg(target_os = "linux")]
 mod packets;
 #[cfg(target_os = "linux")]

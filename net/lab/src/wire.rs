@@ -7,9 +7,9 @@ use midpath_core::units::Time;
 use midpath_node::lateness::Lateness;
 use serde_json::{Value, json};
 
+use crate::emulated_link::{EmulatedLink, Shape};
 use crate::frame::Frame;
 use crate::lateness::late_us;
-use crate::line::{Line, Shape};
 use crate::packets::{BATCH, Packets, Room, now_ns, wait};
 
 /// Where frames go.
@@ -116,7 +116,7 @@ impl Report {
 struct Working {
     path: Path,
     to: usize,
-    line: Line,
+    line: EmulatedLink,
 }
 
 /// Forwards frames until standard input ends. What is written there begins the schedule of rates.
@@ -127,7 +127,7 @@ pub fn run(paths: &[Path]) -> io::Result<Report> {
     let sockets = names.iter().map(|name| Packets::open(name)).collect::<io::Result<Vec<_>>>()?;
     let place = |name: &str| names.iter().position(|n| *n == name).expect("each device of a path is listed");
     let working =
-        |path: &Path| Working { to: place(&path.to), path: path.clone(), line: Line::new(path.shape.clone()) };
+        |path: &Path| Working { to: place(&path.to), path: path.clone(), line: EmulatedLink::new(path.shape.clone()) };
     let mut all: Vec<Working> = paths.iter().map(working).collect();
     let mut descriptors: Vec<_> = sockets.iter().map(Packets::raw).collect();
     descriptors.push(0);
@@ -171,7 +171,7 @@ fn accept(all: &mut [Working], device: &str, frame: Frame, report: &mut Report) 
     }
 }
 
-fn deliver(line: &mut Line, socket: &Packets, report: &mut Report) -> io::Result<()> {
+fn deliver(line: &mut EmulatedLink, socket: &Packets, report: &mut Report) -> io::Result<()> {
     loop {
         let now = now_ns();
         line.advance(now);

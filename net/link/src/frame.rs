@@ -12,7 +12,7 @@
 //!
 //! Numbers are big-endian. Other kinds are ignored: a later version may have them.
 
-use super::governor::Report;
+use super::rate_controller::Report;
 
 /// Bytes of a packet's frame besides the packet.
 pub const PACKET: usize = 5;

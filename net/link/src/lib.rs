@@ -12,7 +12,7 @@
 //! timers |
 //! | [`frame`] | the bytes inside | ours |
 //! | [`replay`] | each datagram counts once | RFC 6479 |
-//! | [`governor`] | how fast we may send | RFC 8085 §3.1, RFC 8084 |
+//! | [`rate_controller`] | how fast we may send | RFC 8085 §3.1, RFC 8084 |
 //! | [`mtu`] | the largest datagram | RFC 8899 |
 //! | [`parts`] | fragmentation of larger packets | ours, as RFC 8200 §4.5 and NDNLPv2 have it |
 //! | [`unconfirmed`] | packets that may have been too large | ours |
@@ -26,11 +26,11 @@ pub mod datagram;
 mod due;
 pub mod endpoint;
 pub mod frame;
-pub mod governor;
 pub mod key;
 mod link_id;
 pub mod mtu;
 pub mod parts;
+pub mod rate_controller;
 pub mod replay;
 mod session;
 pub mod stream;
@@ -39,9 +39,9 @@ pub mod unconfirmed;
 pub use due::Due;
 pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
 pub use frame::Frame;
-pub use governor::{Arrivals, Governor, Report};
 pub use key::{KeyError, PublicKey, SecretKey};
 pub use link_id::LinkId;
 pub use mtu::MtuSearch;
 pub use parts::Reassembly;
+pub use rate_controller::{Arrivals, LinkRateController, Report};
 pub use unconfirmed::Unconfirmed;

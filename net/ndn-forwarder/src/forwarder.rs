@@ -25,12 +25,12 @@ use crate::edge::Edge;
 use crate::edge::asks::Asks;
 use crate::faces::{FaceId, FaceSpec, Faces};
 use crate::fib::{Fib, Prefixes};
-use crate::line::Line;
 use crate::names::{Keyed, Names};
 use crate::nonces::DeadNonces;
 use crate::outbox::Outbox;
 use crate::pit::{EntryId, Pit};
 use crate::rib::Rib;
+use crate::shaped_face::ShapedFace;
 use crate::store::Store;
 use crate::strategy::Strategy;
 
@@ -176,7 +176,7 @@ pub struct Forwarder {
     edge: Edge,
     asks: Asks,
     /// Faces whose links' rates are known, in their order.
-    lines: BTreeMap<FaceId, Line>,
+    lines: BTreeMap<FaceId, ShapedFace>,
     shortcut: Shortcut,
     /// A number of its own, for pathIds.
     node: u32,

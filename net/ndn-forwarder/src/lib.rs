@@ -18,7 +18,6 @@ pub mod edge;
 pub mod faces;
 pub mod fib;
 pub mod forwarder;
-pub mod line;
 pub mod management;
 pub mod name;
 pub mod names;
@@ -26,6 +25,7 @@ pub mod nonces;
 pub mod outbox;
 pub mod pit;
 pub mod rib;
+pub mod shaped_face;
 pub mod store;
 pub mod strategy;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use sha2::{Digest, Sha256};
 
 pub use faces::{FaceId, FaceSpec, Persistency, Scope};
 pub use forwarder::{Counters, Forwarder, Settings};
-pub use line::Rated;
+pub use shaped_face::Rated;
 
 /// The SHA-256 of some bytes, one part after the other.
 pub fn digest(parts: &[&[u8]]) -> [u8; 32] {

@@ -7,7 +7,7 @@
 //! only after all of it.
 //!
 //! The exit opens the return flow as soon as it sees the first one, and while connections arrive, flows are opened
-//! in advance (`spares`): the first byte takes one round trip.
+//! in advance (`warm`): the first byte takes one round trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
@@ -18,11 +18,11 @@ pub mod greeting;
 pub mod services;
 
 mod connector;
-mod conversation;
 mod names;
+mod session;
 mod shortage;
 mod sockets;
-mod spares;
+mod warm;
 
 pub use sockets::is_own;
 pub use sockets::{connect, raise_limit};
@@ -39,17 +39,17 @@ use midpath_core::units::Time;
 use crate::host::Host;
 use crate::poller::{Poller, Wants};
 use connector::Connector;
-use conversation::{Conversation, Outcome};
 use exit::Allowed;
 use front::Front;
 use greeting::Target;
 use services::{Names, Services, Step};
+use session::{Outcome, ProxySession};
 use shortage::Shortages;
-use spares::Spares;
+use warm::WarmFlows;
 
 /// A port that applications connect to, and where their connections go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entrance {
+pub struct Listener {
     /// Where it listens.
     pub listen: SocketAddr,
     /// Which node connects to the target.
@@ -91,7 +91,7 @@ pub struct Counted {
     pub other_version: u64,
 }
 
-impl Entrance {
+impl Listener {
     /// Whether this connection is one for which the entrance is: what is routed here must come from
     /// this machine, or whoever reaches us could go through.
     fn admits(&self, tcp: &TcpStream) -> bool {
@@ -104,19 +104,19 @@ impl Entrance {
 
 struct Listening {
     socket: TcpListener,
-    entrance: Entrance,
+    entrance: Listener,
 }
 
-/// A node's conversations.
+/// A node's sessions.
 pub struct Gateway {
     listening: Vec<Listening>,
-    conversations: BTreeMap<u64, Conversation>,
-    /// Which conversation an end belongs to.
+    sessions: BTreeMap<u64, ProxySession>,
+    /// Which session an end belongs to.
     of_end: BTreeMap<EndId, u64>,
     /// Flows of other nodes that have not said what they are for: since when, and which flow answers.
-    strangers: BTreeMap<EndId, (Time, Option<EndId>)>,
+    unclaimed: BTreeMap<EndId, (Time, Option<EndId>)>,
     /// Flows to exits that have not been told what they are for.
-    spares: Spares,
+    warm: WarmFlows,
     connector: Connector,
     services: Services,
     readiness: Poller,
@@ -142,7 +142,7 @@ const RESERVED: usize = 150;
 /// With fewer connections than this it makes no sense to be an entrance or an exit. Ours.
 const LEAST: usize = 50;
 
-/// A flow that says nothing for so long is given up; so is a conversation whose beginning takes
+/// A flow that says nothing for so long is given up; so is a session whose beginning takes
 /// longer. Ours: longer than names and connections take ([`connector::PATIENCE`]).
 const PATIENCE: Time = Time::from_secs(30);
 
@@ -151,7 +151,7 @@ const LOOK: Time = Time::from_secs(1);
 
 impl Gateway {
     /// Listens at these entrances, and connects for other nodes where that is `allowed`.
-    pub fn new(entrances: Vec<Entrance>, allowed: Allowed) -> io::Result<Gateway> {
+    pub fn new(entrances: Vec<Listener>, allowed: Allowed) -> io::Result<Gateway> {
         let most = match connections() {
             // Who only forwards needs none.
             Err(_) if entrances.is_empty() && allowed.is_empty() => 0,
@@ -170,10 +170,10 @@ impl Gateway {
         readiness.add(connector.readiness(), sockets::CONNECTING, Wants::Changes)?;
         Ok(Gateway {
             listening,
-            conversations: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             of_end: BTreeMap::new(),
-            strangers: BTreeMap::new(),
-            spares: Spares::default(),
+            unclaimed: BTreeMap::new(),
+            warm: WarmFlows::default(),
             connector,
             services: Services::default(),
             readiness,
@@ -183,7 +183,7 @@ impl Gateway {
             shortages: Shortages::default(),
             starved: BTreeSet::new(),
             look_at: Time::ZERO,
-            piece: vec![0; conversation::PIECE],
+            piece: vec![0; session::PIECE],
             counted: Counted::default(),
         })
     }
@@ -205,11 +205,11 @@ impl Gateway {
 
     /// What may grow here, how far it has, and how far it may.
     pub fn tables(&self, host: &Host) -> [(&'static str, u64, u64); 3] {
-        let conversations = (self.conversations.len() as u64, self.most(host) as u64);
+        let sessions = (self.sessions.len() as u64, self.most(host) as u64);
         let (connecting, places) = self.connector.fill();
         let (applications, most) = self.services.fill();
         [
-            ("conversations", conversations.0, conversations.1),
+            ("conversations", sessions.0, sessions.1),
             ("connecting", connecting as u64, places as u64),
             ("applications", applications as u64, most as u64),
         ]
@@ -222,7 +222,7 @@ impl Gateway {
 
     /// Conversations that are open.
     pub fn open(&self) -> usize {
-        self.conversations.len()
+        self.sessions.len()
     }
 
     /// Called when [`Gateway::readiness`] is: sockets have something.
@@ -237,8 +237,8 @@ impl Gateway {
                     self.accept((token & !sockets::LISTENERS) as usize, host, now);
                 }
                 token => {
-                    if let Some(conversation) = self.conversations.get_mut(&token) {
-                        conversation.ready(ready);
+                    if let Some(session) = self.sessions.get_mut(&token) {
+                        session.ready(ready);
                         self.pump(token, host, now);
                     } else {
                         self.on_service(token, host, now);
@@ -284,20 +284,20 @@ impl Gateway {
     /// Gives up what takes too long: a look at all that there is.
     fn give_up(&mut self, host: &mut Host, now: Time) {
         let late = |(_, (since, _)): &(&EndId, &(Time, _))| now >= since.saturating_add(PATIENCE);
-        let late: Vec<EndId> = self.strangers.iter().filter(late).map(|s| *s.0).collect();
+        let late: Vec<EndId> = self.unclaimed.iter().filter(late).map(|s| *s.0).collect();
         late.into_iter().for_each(|end| self.turn_away(end, host, now));
-        for spare in self.spares.old(now) {
+        for spare in self.warm.old(now) {
             spare.ends().for_each(|end| host.abort(end, now));
         }
         self.services.give_up(now.saturating_sub(PATIENCE));
-        let late = |c: &&Conversation| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
-        let late: Vec<u64> = self.conversations.values().filter(late).map(Conversation::id).collect();
+        let late = |c: &&ProxySession| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
+        let late: Vec<u64> = self.sessions.values().filter(late).map(ProxySession::id).collect();
         late.into_iter().for_each(|id| self.remove(id, host, Err(greeting::Status::TimedOut), now));
     }
 
     /// Gives everything up: applications and peers are told.
     pub fn close(&mut self, host: &mut Host, now: Time) {
-        let all: Vec<u64> = self.conversations.keys().copied().collect();
+        let all: Vec<u64> = self.sessions.keys().copied().collect();
         all.into_iter().for_each(|id| self.fail(id, host, now));
     }
 
@@ -308,7 +308,7 @@ impl Gateway {
 
     fn accept(&mut self, listener: usize, host: &mut Host, now: Time) {
         while let Some(Listening { socket, entrance }) = self.listening.get(listener) {
-            if self.conversations.len() >= self.most(host) {
+            if self.sessions.len() >= self.most(host) {
                 // They wait where the kernel keeps them, and are tried again.
                 self.crowded = true;
                 let most = self.most(host);
@@ -342,7 +342,7 @@ impl Gateway {
                 self.shortages.say("readiness", || format!("connection closed: {e}"));
                 continue;
             }
-            self.conversations.insert(id, Conversation::entered(id, tcp, exit, front, Vec::new(), now));
+            self.sessions.insert(id, ProxySession::entered(id, tcp, exit, front, Vec::new(), now));
             self.pump(id, host, now);
         }
     }
@@ -363,19 +363,19 @@ impl Gateway {
             Step::Connect(tcp, node, service, said) => {
                 self.counted.entered += 1;
                 let front = Front::Service(service);
-                self.conversations.insert(id, Conversation::entered(id, tcp, node, front, said, now));
+                self.sessions.insert(id, ProxySession::entered(id, tcp, node, front, said, now));
                 self.pump(id, host, now);
             }
             Step::Take(waits, tcp, names) => {
-                if let Some(mut conversation) = self.conversations.remove(&waits) {
+                if let Some(mut session) = self.sessions.remove(&waits) {
                     // Its socket's news come by the number of the connection, so it takes that.
-                    let peer = names.get(conversation.peer().0 as usize).map_or("", String::as_str);
-                    conversation.say(services::from(peer));
-                    conversation.renumber(id);
-                    conversation.ends().into_iter().for_each(|end| {
+                    let peer = names.get(session.peer().0 as usize).map_or("", String::as_str);
+                    session.say(services::from(peer));
+                    session.renumber(id);
+                    session.ends().into_iter().for_each(|end| {
                         self.of_end.insert(end, id);
                     });
-                    self.conversations.insert(id, conversation);
+                    self.sessions.insert(id, session);
                     self.connected(id, Ok(tcp), host, now);
                 }
             }
@@ -387,15 +387,15 @@ impl Gateway {
         }
     }
 
-    /// A flow of another node's that no conversation knows: it answers one of ours, or says what it is
+    /// A flow of another node's that no session knows: it answers one of ours, or says what it is
     /// for.
     fn on_stranger(&mut self, end: EndId, host: &mut Host, now: Time) {
-        if let Some(there) = greeting::answered_by(end) {
-            return self.on_answer(there, end, host, now);
+        if let Some(upstream) = greeting::answered_by(end) {
+            return self.on_answer(upstream, end, host, now);
         }
-        if !self.strangers.contains_key(&end) {
+        if !self.unclaimed.contains_key(&end) {
             let answer = self.begin_answer(end, host, now);
-            self.strangers.insert(end, (now, answer));
+            self.unclaimed.insert(end, (now, answer));
         }
         match greeting::read(end, host, now) {
             greeting::Read::Unfinished => {}
@@ -409,37 +409,37 @@ impl Gateway {
     }
 
     /// Opens the flow that answers another node's, before that has said what it is for. Not where there
-    /// are so many that they could not all become conversations, nor where that answers itself.
+    /// are so many that they could not all become sessions, nor where that answers itself.
     fn begin_answer(&self, end: EndId, host: &mut Host, now: Time) -> Option<EndId> {
         if host.goes_both_ways() {
             return None;
         }
         let answer = greeting::answer_to(end);
-        let room = self.strangers.len() + self.conversations.len() < self.most(host);
+        let room = self.unclaimed.len() + self.sessions.len() < self.most(host);
         (room && host.connect_as(answer, now)).then_some(answer)
     }
 
     fn turn_away(&mut self, end: EndId, host: &mut Host, now: Time) {
-        let answer = self.strangers.remove(&end).and_then(|(_, answer)| answer);
+        let answer = self.unclaimed.remove(&end).and_then(|(_, answer)| answer);
         answer.into_iter().chain([end]).for_each(|end| host.abort(end, now));
     }
 
     /// An exit answers a flow of ours.
-    fn on_answer(&mut self, there: EndId, back: EndId, host: &mut Host, now: Time) {
-        let id = self.of_end.get(&there).copied();
-        match id.filter(|id| self.conversations.get_mut(id).is_some_and(|c| c.answered_by(back))) {
+    fn on_answer(&mut self, upstream: EndId, downstream: EndId, host: &mut Host, now: Time) {
+        let id = self.of_end.get(&upstream).copied();
+        match id.filter(|id| self.sessions.get_mut(id).is_some_and(|c| c.answered_by(downstream))) {
             Some(id) => {
-                self.of_end.insert(back, id);
+                self.of_end.insert(downstream, id);
                 self.pump(id, host, now);
             }
-            None if self.spares.answered_by(there, back) => {}
-            None => host.abort(back, now),
+            None if self.warm.answered_by(upstream, downstream) => {}
+            None => host.abort(downstream, now),
         }
     }
 
     /// A node asks for a connection to a target, or for something that we don't understand.
     fn leave_to(&mut self, end: EndId, wish: Result<Target, greeting::Status>, host: &mut Host, now: Time) {
-        let early = self.strangers.remove(&end).and_then(|(_, answer)| answer);
+        let early = self.unclaimed.remove(&end).and_then(|(_, answer)| answer);
         // Earlier versions listen to a flow back in any case.
         let same = host.goes_both_ways() && wish != Err(greeting::Status::OtherVersion);
         let answer = if same { end } else { greeting::answer_to(end) };
@@ -448,8 +448,8 @@ impl Gateway {
         }
         let id = self.number();
         self.of_end.extend([(end, id), (answer, id)]);
-        self.conversations.insert(id, Conversation::leaving(id, end, answer, now));
-        if self.conversations.len() > self.most(host) {
+        self.sessions.insert(id, ProxySession::leaving(id, end, answer, now));
+        if self.sessions.len() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
         let begun = wish.and_then(|target| match target {
@@ -480,10 +480,10 @@ impl Gateway {
         self.connected(id, ready, host, now);
     }
 
-    /// A conversation has its connection, whose readiness is known by its number; or it has none.
+    /// A session has its connection, whose readiness is known by its number; or it has none.
     fn connected(&mut self, id: u64, ready: Result<TcpStream, greeting::Status>, host: &mut Host, now: Time) {
-        let (open, connected) = (self.conversations.len(), ready.is_ok());
-        let Some(conversation) = self.conversations.get_mut(&id) else { return };
+        let (open, connected) = (self.sessions.len(), ready.is_ok());
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         if matches!(ready, Err(greeting::Status::Busy)) {
             self.shortages.say("exit", || {
                 let (connecting, places) = self.connector.fill();
@@ -492,27 +492,27 @@ impl Gateway {
         }
         self.counted.left += u64::from(connected);
         self.counted.refused += u64::from(!connected);
-        conversation.connected(ready, host, now);
+        session.connected(ready, host, now);
         self.pump(id, host, now);
     }
 
     /// Moves what can be moved.
     fn pump(&mut self, id: u64, host: &mut Host, now: Time) {
-        let Some(conversation) = self.conversations.get_mut(&id) else { return };
-        let asks = conversation.is_asking();
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let asks = session.is_asking();
         if asks {
-            conversation.lend(self.spares.take(conversation.peer(), host, now));
+            session.lend(self.warm.take(session.peer(), host, now));
         }
-        let outcome = conversation.pump(&mut self.piece, host, now);
-        let spare = conversation.give_back();
-        spare.into_iter().for_each(|pair| self.spares.put(pair));
-        if asks && conversation.there().is_some() {
-            self.spares.refill(conversation.peer(), host, now);
+        let outcome = session.pump(&mut self.piece, host, now);
+        let spare = session.give_back();
+        spare.into_iter().for_each(|pair| self.warm.put(pair));
+        if asks && session.upstream().is_some() {
+            self.warm.refill(session.peer(), host, now);
         }
-        conversation.ends().into_iter().for_each(|end| {
+        session.ends().into_iter().for_each(|end| {
             self.of_end.insert(end, id);
         });
-        if conversation.is_starved() {
+        if session.is_starved() {
             self.starved.insert(id);
         }
         match outcome {
@@ -529,8 +529,8 @@ impl Gateway {
     }
 
     fn remove(&mut self, id: u64, host: &mut Host, end: Result<(), greeting::Status>, now: Time) {
-        let Some(conversation) = self.conversations.remove(&id) else { return };
-        for flow in conversation.ends() {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        for flow in session.ends() {
             self.of_end.remove(&flow);
             if end.is_ok() { host.forget(flow, now) } else { host.abort(flow, now) }
         }
@@ -538,7 +538,7 @@ impl Gateway {
         self.services.forget(id);
         let counter = if end.is_ok() { &mut self.counted.completed } else { &mut self.counted.reset };
         *counter += 1;
-        conversation.hang_up(end);
+        session.hang_up(end);
     }
 }
 

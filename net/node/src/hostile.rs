@@ -17,11 +17,11 @@ use midpath_core::wire;
 use rustc_hash::FxHashSet;
 
 use crate::bytes::Bytes;
-use crate::{Chaos, Delivered, Link, Load, Network, carry_bytes};
+use crate::{Delivered, Link, Load, LossModel, Network, carry_bytes};
 
 /// How badly the driver behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Malice {
+pub struct FaultModel {
     /// Wake-ups come up to this much late.
     pub late: Time,
     /// Packets are handed over at multiples of this only, all that have arrived together; zero for
@@ -33,9 +33,9 @@ pub struct Malice {
     pub seed: u64,
 }
 
-impl Malice {
+impl FaultModel {
     /// None: on time, packet by packet, always willing.
-    pub const NONE: Malice = Malice { late: Time::ZERO, burst: Time::ZERO, refuse: 0.0, seed: 0 };
+    pub const NONE: FaultModel = FaultModel { late: Time::ZERO, burst: Time::ZERO, refuse: 0.0, seed: 0 };
 }
 
 /// What a run has counted.
@@ -100,7 +100,7 @@ struct Wires {
     of: Vec<Vec<Wire>>,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     made: u64,
-    malice: Malice,
+    malice: FaultModel,
     rng: Stream,
     now: Time,
     out: Outcome,
@@ -110,7 +110,7 @@ struct Wires {
     wire: Vec<u8>,
     /// What packets carry: of all nodes, for they share a pool.
     bytes: Bytes,
-    chaos: Chaos,
+    chaos: LossModel,
 }
 
 impl Wires {
@@ -196,18 +196,18 @@ struct Arrives {
 }
 
 /// The driver of one node during a call.
-struct Ear<'a> {
+struct RecordingDriver<'a> {
     node: u32,
     wires: &'a mut Wires,
 }
 
-impl Ear<'_> {
+impl RecordingDriver<'_> {
     fn bytes(&mut self) -> &mut Bytes {
         &mut self.wires.bytes
     }
 }
 
-impl Driver for Ear<'_> {
+impl Driver for RecordingDriver<'_> {
     carry_bytes!(bytes);
     fn transmitter(&mut self, port: PortId, _now: Time) -> Transmitter {
         let wire = self.wires.of(self.node, port);
@@ -253,12 +253,12 @@ struct World {
 }
 
 /// Runs a network until nothing but housekeeping happens any more, or until `stop`.
-pub fn run(network: Network, malice: Malice, stop: Time) -> Outcome {
+pub fn run(network: Network, malice: FaultModel, stop: Time) -> Outcome {
     carry(network, malice, Load::default(), stop).0
 }
 
 /// The same with bytes in the packets.
-pub fn carry(network: Network, malice: Malice, load: Load, stop: Time) -> (Outcome, Delivered) {
+pub fn carry(network: Network, malice: FaultModel, load: Load, stop: Time) -> (Outcome, Delivered) {
     let mut world = World::new(network, malice, load);
     while let Some(Reverse((at, made, event))) = world.wires.events.pop() {
         if at > stop {
@@ -277,7 +277,7 @@ pub fn carry(network: Network, malice: Malice, load: Load, stop: Time) -> (Outco
 }
 
 impl World {
-    fn new(network: Network, malice: Malice, load: Load) -> World {
+    fn new(network: Network, malice: FaultModel, load: Load) -> World {
         let bytes = load.bytes();
         let nodes: Vec<Node> = network.nodes.into_iter().map(Node::without_timetables).collect();
         let mut of: Vec<Vec<Option<Wire>>> = nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
@@ -332,7 +332,7 @@ impl World {
         match event {
             Event::Arrive(n, port, pkt) => {
                 assert!(self.wires.inside.insert(pkt.id()), "a packet that is on a wire is in a node");
-                let mut ear = Ear { node: n, wires: &mut self.wires };
+                let mut ear = RecordingDriver { node: n, wires: &mut self.wires };
                 self.nodes[n as usize].on_packet(now, port, pkt, &mut self.pool, &mut ear);
                 self.settle(n);
             }
@@ -345,7 +345,7 @@ impl World {
             Event::Wake(n) => {
                 self.armed[n as usize] = Time::MAX;
                 loop {
-                    let mut ear = Ear { node: n, wires: &mut self.wires };
+                    let mut ear = RecordingDriver { node: n, wires: &mut self.wires };
                     let woken = self.nodes[n as usize].on_wake(now, &mut self.pool, &mut ear);
                     self.settle(n);
                     if woken == Woken::Nothing {
@@ -359,7 +359,7 @@ impl World {
     /// After each call: the ports that have something are asked.
     fn settle(&mut self, n: u32) {
         for end in self.delivered.read(&mut self.wires.bytes) {
-            let (now, mut ear) = (self.wires.now, Ear { node: n, wires: &mut self.wires });
+            let (now, mut ear) = (self.wires.now, RecordingDriver { node: n, wires: &mut self.wires });
             self.nodes[n as usize].poke_end(end, now, &mut self.pool, &mut ear);
         }
         while let Some(port) = self.nodes[n as usize].ready() {
@@ -379,7 +379,7 @@ impl World {
             let at = self.wires.late(now + Time(1));
             return self.wires.push(at, Event::Sent(n, port));
         }
-        let mut ear = Ear { node: n, wires: &mut self.wires };
+        let mut ear = RecordingDriver { node: n, wires: &mut self.wires };
         let pulled = self.nodes[n as usize].poll_transmit(now, port, &mut self.pool, &mut ear);
         if let Some(pkt) = pulled {
             self.wires.send(n, port, pkt, &mut self.pool);

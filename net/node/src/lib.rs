@@ -70,7 +70,7 @@ pub struct Network {
 
 /// What a driver's wires do to packets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Chaos {
+pub struct LossModel {
     /// How often a packet is lost.
     pub lose: f64,
     /// How often it arrives twice.
@@ -94,7 +94,7 @@ struct Mishap {
     changed: Option<(usize, u8)>,
 }
 
-impl Chaos {
+impl LossModel {
     fn befall(&self, payload: usize, rng: &mut Stream) -> Mishap {
         let mut happens = |probability: f64| probability > 0.0 && unit(rng) < probability;
         let [lost, twice, late, corrupt] = [self.lose, self.twice, self.late, self.corrupt].map(&mut happens);
@@ -112,7 +112,7 @@ pub struct Load {
     /// The bytes of each flow, by its number.
     pub files: BTreeMap<FlowId, Vec<u8>>,
     /// What wires do to packets.
-    pub chaos: Chaos,
+    pub chaos: LossModel,
 }
 
 impl Load {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
-    Arrivals, Counters, Due, Endpoint, Event, Frame, Governor, KeyError, LinkId, MtuSearch, Output, PeerId, PeerSpec,
-    PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
+    Arrivals, Counters, Due, Endpoint, Event, Frame, KeyError, LinkId, LinkRateController, MtuSearch, Output, PeerId,
+    PeerSpec, PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
 };
 use serde::Deserialize;
 
@@ -105,7 +105,7 @@ fn specs(neighbours: &[Neighbour]) -> Vec<PeerSpec> {
 
 /// A link over datagrams: the rate that the network below takes, and the largest that it carries.
 struct Datagrams {
-    governor: Governor,
+    rate_controller: LinkRateController,
     arrivals: Arrivals,
     mtu: MtuSearch,
     /// When it was asked last whether it is there.
@@ -147,10 +147,10 @@ const ANYBODY: u32 = u32::MAX;
 
 impl Datagrams {
     fn new(neighbour: &Neighbour, now: Time) -> Datagrams {
-        let governor = Governor::new(neighbour.rate, now).dedicated(neighbour.dedicated);
+        let rate_controller = LinkRateController::new(neighbour.rate, now).dedicated(neighbour.dedicated);
         let mtu = MtuSearch::new(least(neighbour.udp()), most(neighbour.udp()), now);
         Datagrams {
-            governor,
+            rate_controller,
             arrivals: Arrivals::default(),
             mtu,
             asked_at: None,
@@ -168,27 +168,27 @@ impl Datagrams {
             ANYBODY => self.asked_at.take(),
             _ => self.mtu.on_probed(now, number, size).inspect(|at| self.unconfirmed.on_confirmed(*at, size)),
         };
-        sent_at.into_iter().for_each(|at| self.governor.answered(now.saturating_sub(at)));
+        sent_at.into_iter().for_each(|at| self.rate_controller.answered(now.saturating_sub(at)));
     }
 
     /// The next question of the search for the path MTU. A neighbour that does not answer is asked for no size.
     fn probe(&mut self, now: Time) -> Option<mtu::Probe> {
-        self.governor.rate()?;
-        if self.governor.reported_within().is_some_and(|time| self.unconfirmed.is_suspect(now, time)) {
+        self.rate_controller.rate()?;
+        if self.rate_controller.reported_within().is_some_and(|time| self.unconfirmed.is_suspect(now, time)) {
             self.mtu.suspect(now);
         }
         let before = self.mtu.size();
         let probe = self.mtu.poll(now);
         if self.mtu.size() < before {
-            self.governor.on_too_large(now);
+            self.rate_controller.on_too_large(now);
             self.again.extend(self.unconfirmed.take());
         }
         probe
     }
 
     fn next(&self) -> Time {
-        let probes = if self.governor.rate().is_some() { self.mtu.next_wake() } else { Time::MAX };
-        self.governor.next_wake().min(self.arrivals.next_wake()).min(probes)
+        let probes = if self.rate_controller.rate().is_some() { self.mtu.next_wake() } else { Time::MAX };
+        self.rate_controller.next_wake().min(self.arrivals.next_wake()).min(probes)
     }
 }
 
@@ -217,9 +217,9 @@ impl Link {
         match &mut self.below {
             Below::Datagrams(below) => {
                 if changed {
-                    below.governor.configure(neighbour.rate);
+                    below.rate_controller.configure(neighbour.rate);
                 }
-                below.governor.set_dedicated(neighbour.dedicated);
+                below.rate_controller.set_dedicated(neighbour.dedicated);
             }
             Below::Connection(gate) => {
                 gate.leads_to = neighbour.address;
@@ -237,7 +237,7 @@ impl Link {
         self.versions = None;
         let Below::Datagrams(below) = &mut self.below else { return };
         if restarted || self.ups == 1 {
-            below.governor.restart(now);
+            below.rate_controller.restart(now);
             below.arrivals = Arrivals::default();
         }
         below.mtu = MtuSearch::new(least(by), most(by), now);
@@ -313,7 +313,7 @@ impl Link {
     fn number(&mut self, now: Time, frame: usize, outside: u32) -> u32 {
         let size = frame + datagram::OVERHEAD;
         match &mut self.below {
-            Below::Datagrams(below) => below.governor.send(now, size as u64 + u64::from(outside)),
+            Below::Datagrams(below) => below.rate_controller.send(now, size as u64 + u64::from(outside)),
             Below::Connection(gate) => {
                 gate.gave(size + stream::LENGTH);
                 0
@@ -331,7 +331,7 @@ impl Link {
 
     fn rate(&self) -> Option<Rate> {
         match &self.below {
-            Below::Datagrams(below) => below.governor.rate(),
+            Below::Datagrams(below) => below.rate_controller.rate(),
             Below::Connection(_) => Some(self.configured),
         }
     }
@@ -339,8 +339,8 @@ impl Link {
     fn describe(&self) -> serde_json::Value {
         match &self.below {
             Below::Datagrams(below) => serde_json::json!({
-                "kind": "udp", "absurd_reports": below.governor.absurd(), "silences": below.governor.silences(),
-                "waiting_below_us": below.governor.waiting_below().as_ns() / 1000, "in_parts": below.in_parts,
+                "kind": "udp", "absurd_reports": below.rate_controller.absurd(), "silences": below.rate_controller.silences(),
+                "waiting_below_us": below.rate_controller.waiting_below().as_ns() / 1000, "in_parts": below.in_parts,
             }),
             Below::Connection(gate) => serde_json::json!({"kind": "tcp", "has_room": gate.has_room()}),
         }
@@ -431,8 +431,8 @@ impl Overlay {
             Below::Datagrams(below) => below,
             Below::Connection(gate) => return gate.poll(now),
         };
-        below.governor.poll(now);
-        let asks = below.governor.asks(now);
+        below.rate_controller.poll(now);
+        let asks = below.rate_controller.asks(now);
         let report = below.arrivals.poll(now);
         let probes: Vec<_> = std::iter::from_fn(|| below.probe(now)).collect();
         let again = std::mem::take(&mut below.again);
@@ -455,7 +455,7 @@ impl Overlay {
     fn on_frame(&mut self, port: usize, (from, size): (LinkId, usize), now: Time, out: &mut Outbox) -> Option<()> {
         let Below::Datagrams(below) = &mut self.links[port].below else { return Some(()) };
         let frame = Frame::read(&self.inside)?;
-        below.governor.heard(now);
+        below.rate_controller.heard(now);
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         match frame {
             Frame::Packet { number, .. } | Frame::Part { number, .. } => {
@@ -463,7 +463,7 @@ impl Overlay {
             }
             Frame::Report(report) => {
                 below.unconfirmed.on_report(report.next as u32, report.largest);
-                below.governor.on_report(now, report);
+                below.rate_controller.on_report(now, report);
             }
             Frame::Probe(number) => {
                 self.seal(now, port, Frame::Probed { number, size }, 0, out);

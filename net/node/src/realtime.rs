@@ -31,7 +31,7 @@ use crate::lateness::Lateness;
 use crate::schedule::{CREDIT, Schedule};
 use crate::served::Served;
 use crate::udp::{Calls, Outbox, Udp};
-use crate::{Chaos, Delivered, Load, Network, carry_bytes};
+use crate::{Delivered, Load, LossModel, Network, carry_bytes};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -81,7 +81,7 @@ impl Outcome {
 }
 
 /// One port's transmitter, and where its link leads.
-struct Line {
+struct LoopbackLink {
     peer: SocketAddr,
     peer_port: PortId,
     schedule: Schedule,
@@ -98,7 +98,7 @@ struct Line {
     served: Served,
 }
 
-impl Line {
+impl LoopbackLink {
     /// When something here is due.
     fn next(&self) -> Time {
         let flying = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
@@ -129,7 +129,7 @@ impl Line {
 
 /// Everything of a node's driver but the node itself.
 struct Lines {
-    of: Vec<Line>,
+    of: Vec<LoopbackLink>,
     /// What has been taken from the socket, by the port that it is for.
     taken: Vec<Arc<AtomicU64>>,
     out: Outcome,
@@ -137,7 +137,7 @@ struct Lines {
     /// What goes with the next call.
     leaving: Outbox,
     bytes: Bytes,
-    chaos: Chaos,
+    chaos: LossModel,
     rng: Stream,
 }
 
@@ -181,7 +181,7 @@ impl Lines {
 
     /// When something here is due.
     fn next(&self) -> Time {
-        self.of.iter().map(Line::next).min().unwrap_or(Time::MAX)
+        self.of.iter().map(LoopbackLink::next).min().unwrap_or(Time::MAX)
     }
 }
 
@@ -258,13 +258,13 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
     };
     let sockets = network.nodes.iter().map(bind).collect::<io::Result<Vec<_>>>()?;
     let addresses = sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<Vec<_>>>()?;
-    let mut lines: Vec<Vec<Option<Line>>> =
+    let mut lines: Vec<Vec<Option<LoopbackLink>>> =
         network.nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
     let taken: Vec<Vec<Arc<AtomicU64>>> =
         network.nodes.iter().map(|n| (0..n.ports()).map(|_| Arc::default()).collect()).collect();
     for link in network.links {
         let (peer, peer_port) = (addresses[link.to.0.0 as usize], link.to.1);
-        let line = Line {
+        let line = LoopbackLink {
             peer,
             peer_port,
             schedule: Schedule::new(TxClock::new(link.rate)),
@@ -279,7 +279,7 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
     let began = Instant::now();
-    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<Line>>)| {
+    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<LoopbackLink>>)| {
         let bytes = load.bytes();
         let lines = Lines {
             of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use case::{Place, case};
 use midpath_core::packet::FlowId;
 use midpath_core::units::Time;
-use midpath_node::hostile::{self, Malice};
+use midpath_node::hostile::{self, FaultModel};
 use midpath_node::realtime;
 use midpath_node::udp::Udp;
 use network::network;
@@ -60,7 +60,7 @@ fn flows_on_sockets_take_as_long_as_simulated() {
 /// to a millisecond late, as far as lateness is made up, take as long as in the simulator. Packets that go around the
 /// diagonal are 240 us apart.
 fn late_wake_ups_take_nothing_off_what_goes_around() {
-    let late = Malice { late: Time::from_ms(1), ..Malice::NONE };
+    let late = FaultModel { late: Time::from_ms(1), ..FaultModel::NONE };
     for seed in [1, 2] {
         let case = case("inrpp", Place::Square, 50, seed);
         let there = case::simulated(&case);

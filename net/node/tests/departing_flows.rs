@@ -10,7 +10,7 @@ use std::path::Path;
 use midpath_core::packet::FlowId;
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::units::Time;
-use midpath_node::hostile::{self, Malice};
+use midpath_node::hostile::{self, FaultModel};
 use midpath_sim::{RunOptions, run_text};
 use network::network;
 
@@ -89,7 +89,7 @@ fn simulated(text: &str) -> Came {
 }
 
 fn on_nodes(text: &str, starts: &[f64]) -> Came {
-    let out = hostile::run(network(text), Malice::NONE, Time::from_secs(300));
+    let out = hostile::run(network(text), FaultModel::NONE, Time::from_secs(300));
     assert!(out.conserved(), "{out:?}");
     let (mut took, mut again, mut sent) = (0.0, 0, 0);
     for (i, start) in starts.iter().enumerate() {

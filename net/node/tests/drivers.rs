@@ -13,8 +13,8 @@ use midpath_core::packet::FlowId;
 use midpath_core::roles::Ended;
 use midpath_core::units::Time;
 use midpath_node::hostile::carry;
-use midpath_node::hostile::{Malice, Outcome, run};
-use midpath_node::{Chaos, Load, realtime};
+use midpath_node::hostile::{FaultModel, Outcome, run};
+use midpath_node::{Load, LossModel, realtime};
 use midpath_sim::{RunOptions, run_text};
 use network::network;
 
@@ -59,7 +59,7 @@ fn completions(out: &Outcome) -> [f64; 2] {
     })
 }
 
-fn hostile(text: &str, malice: Malice) -> Outcome {
+fn hostile(text: &str, malice: FaultModel) -> Outcome {
     let out = run(network(text), malice, Time::from_secs(100));
     assert!(out.conserved(), "{out:?}");
     out
@@ -74,7 +74,7 @@ fn a_driver_that_behaves_gives_the_simulators_times() {
         let simulated = run_text(&text, Path::new("."), &RunOptions::default(), &mut |_| true);
         let simulated = simulated.expect("a scenario").expect("not cancelled");
         let (fct, start) = (simulated.table("flows").unwrap().f64("fct_s").to_vec(), [0.0, 0.2]);
-        let pulled = completions(&hostile(&text, Malice::NONE));
+        let pulled = completions(&hostile(&text, FaultModel::NONE));
         for f in [0, 1] {
             let (here, there) = (pulled[f] - start[f], fct[f]);
             // What happens at one picosecond may happen in another order, so queues that are full
@@ -88,9 +88,9 @@ fn a_driver_that_behaves_gives_the_simulators_times() {
 fn every_byte_arrives_however_badly_the_driver_behaves() {
     for scheme in SCHEMES {
         let text = scenario(scheme);
-        let well = completions(&hostile(&text, Malice::NONE));
+        let well = completions(&hostile(&text, FaultModel::NONE));
         for seed in 0..4 {
-            let malice = Malice { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.2, seed };
+            let malice = FaultModel { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.2, seed };
             let out = hostile(&text, malice);
             assert!(out.refusals > 1000, "{scheme}: {} refusals", out.refusals);
             let badly = completions(&out);
@@ -135,7 +135,7 @@ fn at_once(schemes: &[&str], test: impl Fn(&str) + Sync) {
 #[test]
 fn a_hostile_run_repeats() {
     let text = scenario("inrpp");
-    let malice = Malice { late: Time::from_ms(2), burst: Time::from_ms(1), refuse: 0.3, seed: 9 };
+    let malice = FaultModel { late: Time::from_ms(2), burst: Time::from_ms(1), refuse: 0.3, seed: 9 };
     assert_eq!(hostile(&text, malice), hostile(&text, malice));
 }
 
@@ -150,7 +150,7 @@ fn files(bytes: u64) -> BTreeMap<FlowId, Vec<u8>> {
 }
 
 /// A wire that does all of it on every hop.
-const CHAOS: Chaos = Chaos { lose: 0.01, twice: 0.01, late: 0.02, by: Time::from_ms(3), corrupt: 0.01 };
+const CHAOS: LossModel = LossModel { lose: 0.01, twice: 0.01, late: 0.02, by: Time::from_ms(3), corrupt: 0.01 };
 
 /// Bytes of a flow whose time doesn't matter.
 const SHORT: u64 = 500_000;
@@ -176,7 +176,7 @@ fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
     for scheme in CARRY {
         let text = scenario_of(scheme, SHORT);
         for seed in 0..3 {
-            let malice = Malice { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.1, seed };
+            let malice = FaultModel { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.1, seed };
             let load = Load { files: files(SHORT), chaos: CHAOS };
             let (out, delivered) = carry(network(&text), malice, load.clone(), Time::from_secs(1000));
             assert!(out.conserved(), "{out:?}");
@@ -190,7 +190,7 @@ fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
 #[test]
 fn files_are_carried_byte_for_byte_over_sockets() {
     at_once(&CARRY, |scheme| {
-        for chaos in [Chaos::default(), CHAOS] {
+        for chaos in [LossModel::default(), CHAOS] {
             let load = Load { files: files(SHORT), chaos };
             let limit = Duration::from_secs(120);
             let out =

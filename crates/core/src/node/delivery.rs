@@ -128,8 +128,8 @@ impl Node {
             Node::tell(seat.end, application, pool, driver);
         }
         if D::TRACES {
-            Node::tell_notes(pool, driver);
-            Node::tell_call(seat, self.out.range(first..), pool, driver);
+            Node::trace_notes(pool, driver);
+            Node::trace_call(seat, self.out.range(first..), pool, driver);
         }
         if finished {
             if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {

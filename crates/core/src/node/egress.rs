@@ -77,7 +77,7 @@ impl Node {
         let (transmitter, marks) = (slot.transmitter(now), slot.marks());
         let signalled =
             self.with_called(port, now, transmitter, pool, Slot::called_rule, |rule, ctx| rule.signal(pkt, ctx));
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         if self.slots[usize::from(port.0)].marks() > marks {
             driver.marked(port, pkt.id(), &pool[pkt]);
         }

@@ -20,7 +20,7 @@ pub enum Forwarding {
 pub struct Chain {
     places: Vec<Place>,
     /// All of them overlook some packets.
-    overlooks: bool,
+    ignores_inbound: bool,
     /// When a forwarder has asked to be woken, during a call.
     wakes: Vec<WakeAt>,
     /// The copies that a forwarder has made during a call: of which packet, and the copy.
@@ -40,14 +40,14 @@ impl Chain {
         assert!(forwarders.len() <= usize::from(u8::MAX), "a node has a few forwarders");
         let place = |forwarder| Place { forwarder, timers: Pair::default(), state: None };
         let places: Vec<Place> = forwarders.into_iter().map(place).collect();
-        let overlooks = places.iter().all(|place| place.forwarder.overlooks_some());
-        Box::new(Chain { places, overlooks, wakes: Vec::new(), copies: Vec::new() })
+        let ignores_inbound = places.iter().all(|place| place.forwarder.ignores_some_inbound());
+        Box::new(Chain { places, ignores_inbound, wakes: Vec::new(), copies: Vec::new() })
     }
 
     /// Whether all would pass this packet on as it is. A call, so that `forward` stays short for TCP.
     #[inline(never)]
-    fn overlooks(&self, packet: &Packet, node: NodeId) -> bool {
-        self.overlooks && self.places.iter().all(|place| place.forwarder.overlooks(packet, node))
+    fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
+        self.ignores_inbound && self.places.iter().all(|place| place.forwarder.ignores_inbound(packet, node))
     }
 
     /// Makes all forget what they have learned; returns the packets that they kept.
@@ -134,7 +134,7 @@ impl Node {
     ) {
         let overlooked = match &self.forwarding {
             Forwarding::Shortest(_) => true,
-            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain.overlooks(&pool[&pkt], self.id),
+            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain.ignores_inbound(&pool[&pkt], self.id),
         };
         if overlooked {
             return self.forward_by_shortest(now, pkt, pool, driver);
@@ -153,8 +153,8 @@ impl Node {
     ) {
         let id = pkt.id();
         let route = self.ask_chain(now, from, pkt, pool);
-        self.tell_copies(driver);
-        Node::tell_notes(pool, driver);
+        self.trace_copies(driver);
+        Node::trace_notes(pool, driver);
         match route {
             Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
@@ -196,7 +196,7 @@ impl Node {
 
     /// Tells the driver which packets a forwarder has copied.
     #[inline]
-    fn tell_copies<D: Driver>(&mut self, driver: &mut D) {
+    fn trace_copies<D: Driver>(&mut self, driver: &mut D) {
         if let Some(chain) = self.forwarding.chain_mut()
             && !chain.copies.is_empty()
         {
@@ -238,7 +238,7 @@ impl Node {
         let place = usize::from(place);
         if fires {
             self.with_forwarder(place, now, pool, |f, ctx| f.on_timer(ctx));
-            self.tell_copies(driver);
+            self.trace_copies(driver);
         }
         self.arm_forwarder(place, now);
         self.drain(now, pool, driver);

@@ -43,10 +43,10 @@ impl Node {
             (marks > before, marks, next)
         });
         let (marked, marks, next) = outcome.expect("a driver without timetables runs nodes with held ports only");
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         if D::TRACES {
             let queued = |node: &mut Node| Step::Queued(port, node.slots[usize::from(port.0)].backlog(now));
-            self.tell_kept(queued, id, next.as_ref(), pool, driver);
+            self.trace_kept(queued, id, next.as_ref(), pool, driver);
         }
         if marked {
             driver.marked(port, id, pool.peek(id));
@@ -117,7 +117,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        Node::tell_notes(pool, driver);
+        Node::trace_notes(pool, driver);
         if let Some((pkt, marks)) = next {
             self.count(port, now, &pkt, marks, pool, driver);
             transmitter = self.begin(port, now, pkt, pool, driver);
@@ -171,11 +171,11 @@ impl Node {
         }
         match until {
             Some(at) => {
-                slot.extra().idle_armed = true;
+                slot.cold().idle_armed = true;
                 self.timers.push(at, Wake::Idle(port));
             }
             None => {
-                slot.extra().listed = true;
+                slot.cold().listed = true;
                 self.rare.get_or_insert_default().ready.push_back(port);
             }
         }
@@ -185,7 +185,7 @@ impl Node {
     /// asks this after each call, and each such port for packets until it has none.
     pub fn ready(&mut self) -> Option<PortId> {
         let port = self.rare.as_mut()?.ready.pop_front()?;
-        self.slots[usize::from(port.0)].extra().listed = false;
+        self.slots[usize::from(port.0)].cold().listed = false;
         Some(port)
     }
 

@@ -105,7 +105,7 @@ impl Held {
 /// What is kept of a port that is held, was asked or has dropped something. In a large network few
 /// are.
 #[derive(Default)]
-pub(super) struct Extra {
+pub(super) struct ColdState {
     /// Held ports: the port.
     held: Option<Held>,
     pub marks: u64,
@@ -169,7 +169,7 @@ pub(super) struct Slot {
     flags: PortFlags,
     /// One more than the number of what it shares with the other ports of its instance.
     state: Option<NonZeroU8>,
-    extra: Option<Box<Extra>>,
+    cold: Option<Box<ColdState>>,
     /// Counted: packets and bytes that have a place on the wire.
     packets: u64,
     sent: u64,
@@ -197,7 +197,8 @@ impl Slot {
             Discipline::Held(port) => (None, Some(Held::Port(port)), Bound::NOTHING),
             Discipline::CutThrough(port) => (None, Some(Held::CutThrough(port)), Bound::NOTHING),
         };
-        let extra = |held| Box::new(Extra { held: Some(held), last: u32::MAX, rate: link.rate, ..Extra::default() });
+        let cold =
+            |held| Box::new(ColdState { held: Some(held), last: u32::MAX, rate: link.rate, ..ColdState::default() });
         // No IP packet is longer.
         let mtu = u16::try_from(link.mtu).unwrap_or(u16::MAX);
         Slot {
@@ -207,7 +208,7 @@ impl Slot {
             admits_bytes: admits.bytes,
             admits_packets: u32::try_from(admits.packets).unwrap_or(u32::MAX),
             mtu,
-            extra: held.map(extra),
+            cold: held.map(cold),
             flags,
             state: None,
             packets: 0,
@@ -243,8 +244,8 @@ impl Slot {
 
     /// What few ports need; made when it is needed first.
     #[inline]
-    pub fn extra(&mut self) -> &mut Extra {
-        self.extra.get_or_insert_default()
+    pub fn cold(&mut self) -> &mut ColdState {
+        self.cold.get_or_insert_default()
     }
 
     /// Says which of the node's states it shares with the other ports of its instance.
@@ -260,7 +261,7 @@ impl Slot {
             return Some(PortCall { port, booked, state, timer, marks, waited, level });
         }
         let (booked, state) = (self.booked(), self.shared());
-        let Extra { held, timer, marks, level, .. } = self.extra.as_deref_mut()?;
+        let ColdState { held, timer, marks, level, .. } = self.cold.as_deref_mut()?;
         let (port, timer, level) = (held.as_mut()?.port_mut(), &mut timer.deadline, Some(level));
         Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level })
     }
@@ -270,7 +271,7 @@ impl Slot {
     pub fn called_rule(&mut self) -> Option<PortCall<'_, dyn Timetable>> {
         let (booked, state) = (self.booked(), self.shared());
         let port = self.rule.as_deref_mut()?;
-        let Extra { timer, marks, .. } = self.extra.get_or_insert_default().as_mut();
+        let ColdState { timer, marks, .. } = self.cold.get_or_insert_default().as_mut();
         let timer = &mut timer.deadline;
         Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
     }
@@ -292,7 +293,7 @@ impl Slot {
     #[inline]
     pub fn cut_through(&mut self) -> Option<(&mut dyn CutThrough, &mut Time, Option<usize>)> {
         let shared = self.shared();
-        let Extra { held, timer, .. } = self.extra.as_deref_mut()?;
+        let ColdState { held, timer, .. } = self.cold.as_deref_mut()?;
         match held.as_mut()? {
             Held::CutThrough(port) => Some((port.as_mut(), &mut timer.deadline, shared)),
             Held::Port(_) => None,
@@ -316,7 +317,7 @@ impl Slot {
     /// The port, if it is asked for packets.
     #[inline]
     pub fn held(&self) -> Option<&dyn Port> {
-        Some(self.extra.as_ref()?.held.as_ref()?.port())
+        Some(self.cold.as_ref()?.held.as_ref()?.port())
     }
 
     /// Whether its port has cut-through.
@@ -340,25 +341,25 @@ impl Slot {
     /// Held ports: whether it will be asked when its transmitter is idle.
     #[inline]
     pub fn idle_armed(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.idle_armed)
+        self.cold.as_ref().is_some_and(|cold| cold.idle_armed)
     }
 
     /// Held ports: whether it stands in the list of ports that a driver may pull from.
     #[inline]
     pub fn listed(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.listed)
+        self.cold.as_ref().is_some_and(|cold| cold.listed)
     }
 
     /// Called after its port may have moved its timer: whether the node's timers need a new entry.
     #[inline]
     pub fn arm(&mut self, now: Time) -> Option<Time> {
-        self.extra.as_mut()?.timer.arm(now)
+        self.cold.as_mut()?.timer.arm(now)
     }
 
     /// Packets marked CE here.
     #[inline]
     pub fn marks(&self) -> u64 {
-        self.extra.as_ref().map_or(0, |extra| extra.marks)
+        self.cold.as_ref().map_or(0, |cold| cold.marks)
     }
 
     /// Whether a packet of this size fits the link.
@@ -481,8 +482,8 @@ impl Slot {
     #[inline]
     pub fn sends_until(&mut self, end: Time, size: u32, rate: Rate) {
         self.free_at = end;
-        let extra = self.extra();
-        (extra.last, extra.rate) = (size, rate);
+        let cold = self.cold();
+        (cold.last, cold.rate) = (size, rate);
     }
 
     /// When everything that has a place on the wire will have been sent.
@@ -497,8 +498,8 @@ impl Slot {
         for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {
             (packets, bytes, end) = (packets - 1, bytes - u64::from(size), start);
         }
-        let held = self.extra.as_ref().filter(|_| self.is_held());
-        let (last, rate) = held.map_or((u32::MAX, rate), |extra| (extra.last, extra.rate));
+        let held = self.cold.as_ref().filter(|_| self.is_held());
+        let (last, rate) = held.map_or((u32::MAX, rate), |cold| (cold.last, cold.rate));
         let left = u128::from(end.saturating_sub(now).0) * u128::from(rate.0);
         let left = (left.div_ceil(u128::from(Time::from_secs(1).0)) as u64).min(8 * u64::from(last));
         Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
@@ -518,13 +519,13 @@ impl Slot {
             max_bytes: self.most,
             ..PortCounters::default()
         };
-        if let Some(extra) = &self.extra {
-            counters.max_bytes = self.most.max(extra.level.most);
-            counters.marks = extra.marks;
-            counters.drops_queue = extra.drops_queue;
-            counters.drops_aqm = extra.drops_aqm;
-            counters.drops_fault = extra.drops_fault;
-            counters.drops_policy = extra.drops_policy;
+        if let Some(cold) = &self.cold {
+            counters.max_bytes = self.most.max(cold.level.most);
+            counters.marks = cold.marks;
+            counters.drops_queue = cold.drops_queue;
+            counters.drops_aqm = cold.drops_aqm;
+            counters.drops_fault = cold.drops_fault;
+            counters.drops_policy = cold.drops_policy;
         }
         counters
     }
@@ -535,8 +536,8 @@ impl Slot {
         let mut counters = PortCounters { delay: std::mem::take(&mut self.delay), ..self.counters() };
         let begun = self.begun(until, rate);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
-        if let Some(extra) = &self.extra {
-            let mut level = extra.level;
+        if let Some(cold) = &self.cold {
+            let mut level = cold.level;
             counters.waited += level.count(until);
             counters.max_bytes = counters.max_bytes.max(level.most);
         }
@@ -544,12 +545,12 @@ impl Slot {
     }
 
     pub fn count_drop(&mut self, why: Drop) {
-        let extra = self.extra();
+        let cold = self.cold();
         match why {
-            Drop::Queue => extra.drops_queue += 1,
-            Drop::Aqm => extra.drops_aqm += 1,
-            Drop::Fault | Drop::Undeliverable | Drop::Hops | Drop::NoRoute => extra.drops_fault += 1,
-            Drop::Policy | Drop::TooBig => extra.drops_policy += 1,
+            Drop::Queue => cold.drops_queue += 1,
+            Drop::Aqm => cold.drops_aqm += 1,
+            Drop::Fault | Drop::Undeliverable | Drop::Hops | Drop::NoRoute => cold.drops_fault += 1,
+            Drop::Policy | Drop::TooBig => cold.drops_policy += 1,
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Step {
 impl Node {
     /// Tells a driver that traces what roles have noted since the last time.
     #[inline(always)]
-    pub(super) fn tell_notes<D: Driver>(pool: &mut Pool, driver: &mut D) {
+    pub(super) fn trace_notes<D: Driver>(pool: &mut Pool, driver: &mut D) {
         if D::TRACES {
             let mut notes = pool.take_notes();
             for note in notes.drain(..) {
@@ -35,7 +35,7 @@ impl Node {
     }
 
     /// Tells a driver that traces how an end is after a call, and which packets it has made.
-    pub(super) fn tell_call<'a, D: Driver>(
+    pub(super) fn trace_call<'a, D: Driver>(
         seat: &Seat,
         made: impl Iterator<Item = &'a (Way, Pkt)>,
         pool: &Pool,
@@ -49,7 +49,7 @@ impl Node {
 
     /// Tells a driver that traces that a port has kept a packet, if it has: it neither leaves now
     /// nor has the port wished anything else for it.
-    pub(super) fn tell_kept<D: Driver>(
+    pub(super) fn trace_kept<D: Driver>(
         &mut self,
         step: impl FnOnce(&mut Node) -> Step,
         id: PacketId,

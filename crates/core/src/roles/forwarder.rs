@@ -60,13 +60,13 @@ pub trait Forwarder: Send {
     /// packet that a port handed back ([`PortCtx::hand_back`](super::PortCtx::hand_back)) comes
     /// from that port.
     fn route(&mut self, pkt: Pkt, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Route;
-    /// Whether [`Forwarder::overlooks`] wants to be called. Asked once.
-    fn overlooks_some(&self) -> bool {
+    /// Whether [`Forwarder::ignores_inbound`] wants to be called. Asked once.
+    fn ignores_some_inbound(&self) -> bool {
         false
     }
     /// Whether [`Forwarder::route`] would pass this packet on as it is and learn nothing from it. Then,
     /// for speed alone, it need not be called.
-    fn overlooks(&self, _packet: &Packet, _node: NodeId) -> bool {
+    fn ignores_inbound(&self, _packet: &Packet, _node: NodeId) -> bool {
         false
     }
     /// Called when the time last given to [`ForwardCtx::wake_at`] or

@@ -6,7 +6,7 @@ pub mod queue;
 
 use std::sync::Arc;
 
-use midpath_core::node::{Driver, Flows, Forwarding, Line, Node, Woken};
+use midpath_core::node::{Driver, Flows, Forwarding, LinkTransmitter, Node, Woken};
 use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::Streams;
@@ -52,7 +52,7 @@ pub struct Lost {
 pub struct Log {
     pub now: Time,
     /// The ports' transmitters, where they are asked for packets.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LinkTransmitter>,
     pub sent: Vec<Sent>,
     pub lost: Vec<Lost>,
     pub marked: Vec<Packet>,
@@ -128,7 +128,7 @@ impl Bench {
     pub fn new(rate: Rate, ports: Vec<Discipline>, forwarder: Box<dyn Forwarder>, flows: Arc<dyn Flows>) -> Bench {
         let link = |i: usize| LinkInfo { rate, delay: MS, mtu: 1500, peer: NodeId(PEERS + i as u32) };
         let links = (0..ports.len()).map(link).collect();
-        let lines = ports.iter().map(|_| Line::new(rate)).collect();
+        let lines = ports.iter().map(|_| LinkTransmitter::new(rate)).collect();
         let streams = Streams::of(7, 0);
         let all: Vec<PortId> = (0..ports.len() as u16).map(PortId).collect();
         let words = Words(vec![0; all.len()]);

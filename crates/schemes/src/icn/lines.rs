@@ -12,7 +12,7 @@ use super::path::PathId;
 use super::round_trips::Smoothed;
 
 /// Interests on one path that keep their order; of one class, where one goes before the other.
-pub type Line = (PathId, Class);
+pub type InOrderPath = (PathId, Class);
 
 /// What was asked for so many Interests before an answered one is lost. 3: RFC 5681, §3.2.
 pub const REORDERING: u64 = 3;
@@ -24,7 +24,7 @@ const MOST: usize = 64;
 /// first.
 #[derive(Debug, Default)]
 pub struct Lines {
-    lines: Vec<(Line, Numbered)>,
+    lines: Vec<(InOrderPath, Numbered)>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ struct Numbered {
 
 impl Lines {
     /// Called when an Interest in a segment is sent in a line: its number there.
-    pub fn sent(&mut self, line: Line, segment: u32) -> u64 {
+    pub fn sent(&mut self, line: InOrderPath, segment: u32) -> u64 {
         let index = self.lines.iter().position(|known| known.0 == line).unwrap_or_else(|| {
             if self.lines.len() == MOST {
                 // The oldest: what is on its way there is found by timeouts.
@@ -55,7 +55,7 @@ impl Lines {
     }
 
     /// Called with Data: the Interest with this number is answered, and its round trip if that is sure.
-    pub fn answered(&mut self, line: Line, number: u64, trip: Option<Time>) {
+    pub fn answered(&mut self, line: InOrderPath, number: u64, trip: Option<Time>) {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {
             numbered.answered = numbered.answered.max(number);
             trip.into_iter().for_each(|trip| numbered.trips.add(trip));
@@ -63,7 +63,7 @@ impl Lines {
     }
 
     /// A line's round trip.
-    pub fn trips(&self, line: Line) -> Smoothed {
+    pub fn trips(&self, line: InOrderPath) -> Smoothed {
         self.lines.iter().find(|known| known.0 == line).map_or(Smoothed::default(), |known| known.1.trips)
     }
 
@@ -74,18 +74,18 @@ impl Lines {
 
     /// The first Interest of a line if one is answered that was sent so many after it: its segment and
     /// number.
-    pub fn overtaken(&self, line: Line, reordering: u64) -> Option<(u32, u64)> {
+    pub fn overtaken(&self, line: InOrderPath, reordering: u64) -> Option<(u32, u64)> {
         let (_, numbered) = self.lines.iter().find(|known| known.0 == line)?;
         numbered.flying.front().copied().filter(|first| first.1 + reordering <= numbered.answered)
     }
 
     /// The line with this index.
-    pub fn get(&self, index: usize) -> Option<Line> {
+    pub fn get(&self, index: usize) -> Option<InOrderPath> {
         self.lines.get(index).map(|known| known.0)
     }
 
     /// Takes the first Interest of a line off.
-    pub fn take_first(&mut self, line: Line) {
+    pub fn take_first(&mut self, line: InOrderPath) {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {
             numbered.flying.pop_front();
         }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
-use super::lines::{Line, Lines};
+use super::lines::{InOrderPath, Lines};
 use super::path::PathId;
 use super::round_trips::RTO_K;
 
@@ -18,7 +18,7 @@ pub struct Course {
     /// Whether it is steered there.
     pub steered: bool,
     /// The line in which it goes, if it stays in one.
-    pub line: Option<Line>,
+    pub line: Option<InOrderPath>,
 }
 
 /// A segment that has been asked for.
@@ -28,7 +28,7 @@ struct Sent {
     course: Course,
     /// The number in its line, and where it stood when it was first asked for.
     number: u64,
-    first: Option<(Line, u64)>,
+    first: Option<(InOrderPath, u64)>,
     /// How often it was asked for, and how often it was sent, with those that only keep it pending.
     times: u32,
     sends: u32,
@@ -88,7 +88,7 @@ impl Answered {
 
     /// Where it stood in its line when it was first asked for, if the Data came over that path.
     /// Whichever Interest was answered, those before that one are overtaken.
-    fn place(&self, path: PathId) -> Option<(Line, u64)> {
+    fn place(&self, path: PathId) -> Option<(InOrderPath, u64)> {
         self.0.first.filter(|(line, _)| line.0 == path)
     }
 }
@@ -188,7 +188,7 @@ impl Pending {
     }
 
     /// Called with Data that came over this path: the line that they tell of.
-    pub fn tells(&mut self, by: &Answered, path: PathId, now: Time) -> Option<Line> {
+    pub fn tells(&mut self, by: &Answered, path: PathId, now: Time) -> Option<InOrderPath> {
         let (line, number) = by.place(path)?;
         self.lines.answered(line, number, by.round_trip(now));
         Some(line)
@@ -196,7 +196,7 @@ impl Pending {
 
     /// After which time an Interest is lost that others of its line have overtaken: RFC 6298's, without
     /// its least; `other` while the line has no round trip.
-    fn usual(&self, line: Line, other: Time) -> Time {
+    fn usual(&self, line: InOrderPath, other: Time) -> Time {
         self.lines.trips(line).with_deviation(RTO_K).unwrap_or(other)
     }
 
@@ -207,7 +207,7 @@ impl Pending {
 
     /// The first Interest of a line if it is not answered, but so many after it: its segment, and when
     /// it was sent.
-    fn doubted(&mut self, line: Line, reordering: u64) -> Option<(u32, Time)> {
+    fn doubted(&mut self, line: InOrderPath, reordering: u64) -> Option<(u32, Time)> {
         while let Some((segment, number)) = self.lines.overtaken(line, reordering) {
             let waits = |s: &&Sent| s.back == Back::No && s.course.line == Some(line) && s.number == number;
             if let Some(sent) = self.interests.get(&segment).filter(waits) {
@@ -220,7 +220,7 @@ impl Pending {
 
     /// A segment that was asked for in this line well before others that have come, and long ago. It is to
     /// be sent again. Ask again.
-    pub fn overtaken(&mut self, line: Line, reordering: u64, now: Time, other: Time) -> Option<u32> {
+    pub fn overtaken(&mut self, line: InOrderPath, reordering: u64, now: Time, other: Time) -> Option<u32> {
         let (segment, at) = self.doubted(line, reordering)?;
         // A content store may have answered those after it.
         if at.saturating_add(self.usual(line, other)) > now {

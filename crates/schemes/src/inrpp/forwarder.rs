@@ -85,11 +85,11 @@ impl Forwarder for Detouring {
         self.tunnels.iter_mut().for_each(Tunnels::forget);
     }
 
-    fn overlooks_some(&self) -> bool {
+    fn ignores_some_inbound(&self) -> bool {
         self.tunnels.is_none()
     }
 
-    fn overlooks(&self, packet: &Packet, node: NodeId) -> bool {
+    fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
         let fields = hop_fields(packet);
         let goes_on = fields.via.is_none() && (!fields.ack || !self.asks_back(packet));
         goes_on || packet.dst == node

@@ -172,7 +172,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
         self.tally.events += 1;
         self.tally.last_arrival = self.tally.last_arrival.max(at);
         if entry.corrupt() {
-            return self.lose(pool, (first, ring), entry);
+            return self.drop_corrupted(pool, (first, ring), entry);
         }
         let (port, pkt) = (PortId((ring - first) as u16), entry.take(pool));
         if T::ON {
@@ -185,7 +185,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
     }
 
     #[cold]
-    fn lose(&mut self, pool: &mut Pool, (first, ring): (u32, u32), entry: Entry) {
+    fn drop_corrupted(&mut self, pool: &mut Pool, (first, ring): (u32, u32), entry: Entry) {
         self.rings.count_corrupted(ring);
         self.tally.corrupted += 1;
         let (at, pkt) = (self.at(Some(PortId((ring - first) as u16))), entry.take(pool));
@@ -210,32 +210,32 @@ impl<T: Tracing> NodeDriver<'_, T> {
     fn event(&mut self, node: &mut Node, pool: &mut Pool, token: u32, at: Time) {
         match self.events[token as usize] {
             Event::Up(port, up) => {
-                self.happens(Some(port), if up { "link up" } else { "link down" }, f64::NAN);
+                self.trace_link_event(Some(port), if up { "link up" } else { "link down" }, f64::NAN);
                 self.wires[usize::from(port.0)].line.set_up(up);
                 node.on_link(port, at, pool, self);
             }
             Event::Rate(port, [rate, back]) => {
-                self.happens(Some(port), "link rate", rate.as_f64());
+                self.trace_link_event(Some(port), "link rate", rate.as_f64());
                 self.wires[usize::from(port.0)].line.set_rate(rate);
                 node.set_reverse_rate(port, back);
                 node.set_rate(port, rate, at, pool, self);
             }
             Event::Routes(state) => {
-                self.happens(None, "other routes", f64::NAN);
+                self.trace_link_event(None, "other routes", f64::NAN);
                 let down = |(_, wire): &(usize, &Wire)| wire.line.state(at) == Transmitter::Busy { until: None };
                 let down = self.wires.iter().enumerate().filter(down).map(|(p, _)| PortId(p as u16));
                 let down: Vec<PortId> = down.collect();
                 node.on_routes(state, &down, at, pool, self);
             }
             Event::Restart => {
-                self.happens(None, "restart", f64::NAN);
+                self.trace_link_event(None, "restart", f64::NAN);
                 node.restart(at, pool, self);
             }
         }
     }
 
     /// Records what happens to a link or to the node.
-    fn happens(&mut self, port: Option<PortId>, what: &'static str, value: f64) {
+    fn trace_link_event(&mut self, port: Option<PortId>, what: &'static str, value: f64) {
         let at = self.at(port);
         if let Some(trace) = self.tracing.trace() {
             trace.place(at, what, value);

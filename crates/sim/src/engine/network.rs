@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{Line, Node, Opportunities};
+use midpath_core::node::{LinkTransmitter, Node, Opportunities};
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::rng::{Purpose, stream};
@@ -82,8 +82,8 @@ impl NetLink {
         delays.map(|d| d.1).fold(self.delay, Time::min)
     }
 
-    pub(super) fn line(&self) -> Line {
-        let line = Line::new(self.rate);
+    pub(super) fn line(&self) -> LinkTransmitter {
+        let line = LinkTransmitter::new(self.rate);
         match self.course.as_ref().and_then(|course| course.variation.opportunities.clone()) {
             None => line,
             Some(all) => line.with_opportunities(all),

@@ -1,6 +1,6 @@
 //! One direction of a link without an engine, for drivers with their own clock.
 
-use midpath_core::node::Line;
+use midpath_core::node::LinkTransmitter;
 use midpath_core::roles::Transmitter;
 use midpath_core::units::{Rate, Time};
 
@@ -21,7 +21,7 @@ pub enum Fate {
 /// A transmitter and the way behind it: rate or delivery opportunities, delay, loss, jitter, as the
 /// engine has them, with the same random streams.
 pub struct Passage {
-    line: Line,
+    line: LinkTransmitter,
     delay: Time,
     shortest: Time,
     reorders: bool,

@@ -4,8 +4,8 @@
 //! first events by time and id are kept.
 
 mod event;
+mod events;
 mod record;
-mod told;
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 pub use event::{Event, Key, Life};
+use events::End;
+pub use events::reason;
 pub use record::Record;
-use told::End;
-pub use told::reason;
 
 /// What is to be recorded.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! Links as the engine sees them: one direction each, with loss, corruption and jitter.
 
-use midpath_core::node::Line;
+use midpath_core::node::LinkTransmitter;
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
 
@@ -15,7 +15,7 @@ pub(crate) struct Wire {
     /// Nothing happens to a packet but that it arrives later, and nobody wants to look at it.
     pub plain: bool,
     /// The transmitter, where the port is asked for its packets.
-    pub line: Line,
+    pub line: LinkTransmitter,
     /// Where more happens to a packet than that it arrives later.
     pub hazards: Option<Box<Hazards>>,
 }

@@ -10,7 +10,7 @@ use midpath_core::units::Rate;
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{Context, Flow, FlowList, Host, HostTable, LinkRates, Room};
+use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates};
 use rustc_hash::FxHashMap;
 
 use super::all_flows::{AllFlows, Ways};
@@ -294,7 +294,8 @@ pub(super) fn draw(
     catalogue: &Catalogue,
 ) -> Result<FlowList, SpecError> {
     let hosts = host_table(topology);
-    let room = memory::free().map_or(Room::MAX, |free| Room::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW));
+    let room = memory::free()
+        .map_or(FlowMemoryBudget::MAX, |free| FlowMemoryBudget::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW));
     let context = Context {
         hosts: &hosts,
         links: &Links(topology),

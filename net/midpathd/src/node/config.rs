@@ -16,7 +16,7 @@ use midpath_core::units::Rate;
 use midpath_link::{PublicKey, SecretKey};
 use midpath_node::bytes::Windows;
 use midpath_node::gateway::exit::Allowed;
-use midpath_node::gateway::{Entrance, Kind, connections, is_own};
+use midpath_node::gateway::{Kind, Listener, connections, is_own};
 use midpath_node::overlay;
 use midpath_sim::setup::Setup;
 use toml::Spanned;
@@ -59,7 +59,7 @@ pub struct Config {
     /// Its neighbours, by port.
     pub neighbours: Vec<overlay::Neighbour>,
     /// Where applications connect.
-    pub entrances: Vec<Entrance>,
+    pub entrances: Vec<Listener>,
     /// What it connects to for others.
     pub allowed: Allowed,
     /// What waits for applications.

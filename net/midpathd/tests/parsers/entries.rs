@@ -39,7 +39,7 @@ pub fn gateway(bytes: &[u8]) -> bool {
     assert!(read <= bytes.len());
     match said {
         greeting::Read::Target(target) => {
-            assert_eq!(greeting::there(&target), &bytes[..read], "what is read is written the same");
+            assert_eq!(greeting::request(&target), &bytes[..read], "what is read is written the same");
             taken = true;
         }
         greeting::Read::Answer(_) | greeting::Read::OtherVersion(_) => taken = read > 0,

@@ -1,6 +1,6 @@
 //! Interests and Data of faces whose other end speaks MIRCC.
 //!
-//! What goes there waits in the face's [`Line`]. Data that come in get the line's rates, and tell of
+//! What goes there waits in the face's [`ShapedFace`]. Data that come in get the line's rates, and tell of
 //! their path; Interests are steered by what Data told, or go over one of the next hops by lot
 //! (§4.3). An Interest for which a line has no room is refused with the line's rates: another
 //! forwarder that speaks MIRCC hears of that, and for all who do not, the forwarder here asks as
@@ -23,9 +23,9 @@ use crate::faces::FaceId;
 use crate::fib::NextHop;
 use crate::forwarder::Forwarder;
 use crate::forwarder::interests::Onward;
-use crate::line::{Line, Rated, Turn, Waiting};
 use crate::names::Keyed;
 use crate::pit::{EntryId, OutRecord};
+use crate::shaped_face::{Rated, ShapedFace, Turn, Waiting};
 use crate::strategy::Strategy;
 
 /// An Interest from another face in what was asked for longer ago goes on: the one before may be lost.
@@ -38,12 +38,12 @@ impl Forwarder {
     /// The link of a face is known: MIRCC runs there as soon as the other end says that it speaks it.
     pub fn set_link(&mut self, now: Time, face: FaceId, rated: Rated) {
         if self.faces.get(face).is_some() {
-            self.lines.insert(face, Line::new(rated, &self.settings.mircc, now));
+            self.lines.insert(face, ShapedFace::new(rated, &self.settings.mircc, now));
         }
     }
 
     /// Faces whose links are known.
-    pub fn lines(&self) -> impl Iterator<Item = (FaceId, &Line)> {
+    pub fn lines(&self) -> impl Iterator<Item = (FaceId, &ShapedFace)> {
         self.lines.iter().map(|(face, line)| (*face, line))
     }
 
@@ -153,7 +153,7 @@ impl Forwarder {
     /// Which of these an Interest goes to: where the Data with this path came from, else by lot, in
     /// proportion to the links' rates (§4.3.3). And the path from there.
     fn steer(&mut self, now: Time, faces: &[FaceId], path: Option<PathId>) -> (FaceId, Option<PathId>) {
-        let silent = |lines: &mut BTreeMap<FaceId, Line>, face: &FaceId| {
+        let silent = |lines: &mut BTreeMap<FaceId, ShapedFace>, face: &FaceId| {
             faces.len() > 1 && lines.get_mut(face).is_some_and(|line| line.is_silent(now))
         };
         let lines = &mut self.lines;
@@ -440,6 +440,6 @@ fn stamped(fields: &Mircc, start: u64) -> Stamped {
 }
 
 /// The size of the Data that an Interest asks for: the longest if it does not say, or says more.
-fn expected(line: &Line, fields: &Mircc) -> Bytes {
+fn expected(line: &ShapedFace, fields: &Mircc) -> Bytes {
     Bytes(fields.data_size.map_or(line.most().0, |size| size.clamp(1, line.most().0)))
 }

@@ -78,7 +78,7 @@ impl Status {
 }
 
 /// The first bytes of the flow there.
-pub fn there(target: &Target) -> Vec<u8> {
+pub fn request(target: &Target) -> Vec<u8> {
     let (kind, name) = match target {
         Target::Address(address) => (TARGET, address),
         Target::Service(service) => (SERVICE, service),
@@ -88,7 +88,7 @@ pub fn there(target: &Target) -> Vec<u8> {
 }
 
 /// The first bytes of the flow back.
-pub fn back(status: Status) -> [u8; 3] {
+pub fn answer(status: Status) -> [u8; 3] {
     [VERSION, ANSWER, status as u8]
 }
 
@@ -96,14 +96,14 @@ pub fn back(status: Status) -> [u8; 3] {
 const ANSWERS: u32 = 2;
 
 /// The end of the flow that answers this one, at the same node.
-pub fn answer_to(there: EndId) -> EndId {
-    EndId { flow: FlowId(there.flow.0 | ANSWERS), active: !there.active, ..there }
+pub fn answer_to(upstream: EndId) -> EndId {
+    EndId { flow: FlowId(upstream.flow.0 | ANSWERS), active: !upstream.active, ..upstream }
 }
 
 /// The end of the flow that this one answers, if it is an answer.
-pub fn answered_by(back: EndId) -> Option<EndId> {
-    let there = EndId { flow: FlowId(back.flow.0 & !ANSWERS), active: !back.active, ..back };
-    (back.flow.0 & ANSWERS != 0).then_some(there)
+pub fn answered_by(downstream: EndId) -> Option<EndId> {
+    let upstream = EndId { flow: FlowId(downstream.flow.0 & !ANSWERS), active: !downstream.active, ..downstream };
+    (downstream.flow.0 & ANSWERS != 0).then_some(upstream)
 }
 
 /// What a flow says that it is for.
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn what_is_said_is_read_once_it_is_whole() {
         let all = [
-            (there(&"host.example:443".into()), Read::Target("host.example:443".into())),
-            (there(&Target::Service("echo".into())), Read::Target(Target::Service("echo".into()))),
-            (back(Status::NoSuchName).to_vec(), Read::Answer(Status::NoSuchName)),
+            (request(&"host.example:443".into()), Read::Target("host.example:443".into())),
+            (request(&Target::Service("echo".into())), Read::Target(Target::Service("echo".into()))),
+            (answer(Status::NoSuchName).to_vec(), Read::Answer(Status::NoSuchName)),
         ];
         for (mut bytes, said) in all {
             for cut in 0..bytes.len() {
@@ -193,9 +193,12 @@ mod tests {
 
     #[test]
     fn whose_a_flow_back_is_follows_from_its_number() {
-        let there = EndId { flow: FlowId(4 * 77 + 1), peer: midpath_core::packet::NodeId(3), active: true };
-        let back = answer_to(there);
-        assert_eq!((back.active, back.peer, answered_by(back)), (false, there.peer, Some(there)));
-        assert_eq!(answered_by(there), None);
+        let upstream = EndId { flow: FlowId(4 * 77 + 1), peer: midpath_core::packet::NodeId(3), active: true };
+        let downstream = answer_to(upstream);
+        assert_eq!(
+            (downstream.active, downstream.peer, answered_by(downstream)),
+            (false, upstream.peer, Some(upstream))
+        );
+        assert_eq!(answered_by(upstream), None);
     }
 }

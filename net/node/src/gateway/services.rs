@@ -112,9 +112,9 @@ struct Offer {
 pub enum Step {
     /// Nothing.
     Nothing,
-    /// Open a conversation with this node's service; the application has said these bytes already.
+    /// Open a session with this node's service; the application has said these bytes already.
     Connect(TcpStream, NodeId, String, Vec<u8>),
-    /// The conversation that waits goes on with this connection, which is told where it is from.
+    /// The session that waits goes on with this connection, which is told where it is from.
     Take(u64, TcpStream, Names),
     /// Nobody takes these conversations any more.
     Refuse(BTreeSet<u64>),
@@ -178,9 +178,9 @@ impl Services {
                 self.offers.insert(id, offer);
                 return self.on_offer(id);
             }
-            Ok((Wish::Take(conversation), _)) => {
-                if self.offers.values_mut().any(|offer| offer.waiting.remove(&conversation)) {
-                    return Step::Take(conversation, tcp, names);
+            Ok((Wish::Take(session), _)) => {
+                if self.offers.values_mut().any(|offer| offer.waiting.remove(&session)) {
+                    return Step::Take(session, tcp, names);
                 }
                 "no longer waiting"
             }
@@ -203,23 +203,23 @@ impl Services {
         gone.map_or(Step::Nothing, |offer| Step::Refuse(offer.waiting))
     }
 
-    /// Another node's conversation is for this service.
-    pub fn wait(&mut self, conversation: u64, service: &str) -> Result<(), Status> {
+    /// Another node's session is for this service.
+    pub fn wait(&mut self, session: u64, service: &str) -> Result<(), Status> {
         let offer = self.by_name.get(service).and_then(|id| self.offers.get_mut(id)).ok_or(Status::NoSuchName)?;
         if offer.waiting.len() >= MOST {
             return Err(Status::Busy);
         }
-        offer.waiting.insert(conversation);
-        offer.unsaid.extend(format!("{conversation}\n").into_bytes());
+        offer.waiting.insert(session);
+        offer.unsaid.extend(format!("{session}\n").into_bytes());
         // If it is gone its socket becomes readable, and that is dealt with there.
         let _ = offer.tell();
         Ok(())
     }
 
     /// Nobody waits for this one any more.
-    pub fn forget(&mut self, conversation: u64) {
+    pub fn forget(&mut self, session: u64) {
         self.offers.values_mut().for_each(|offer| {
-            offer.waiting.remove(&conversation);
+            offer.waiting.remove(&session);
         });
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{Driver, Flows, Forwarding, Line as Transmits, Node};
+use midpath_core::node::{Driver, Flows, Forwarding, LinkTransmitter as Transmits, Node};
 use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, Flows, Forwarding, Line, Node};
+use midpath_core::node::{Driver, Flows, Forwarding, LinkTransmitter, Node};
 use midpath_core::packet::{FlowId, NodeId, Packet, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
@@ -71,7 +71,7 @@ type Arrival = (Time, u64, usize, usize, Pkt);
 
 struct Wire {
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    lines: [Vec<Line>; 2],
+    lines: [Vec<LinkTransmitter>; 2],
     made: u64,
     delays: Vec<Time>,
     treat: Treatment,
@@ -195,7 +195,7 @@ impl Lab {
         nodes[0].start_flow(Time::ZERO, FLOW);
         let wire = Wire {
             arrivals: BinaryHeap::new(),
-            lines: [0, 1].map(|_| setup.delays.iter().map(|_| Line::new(setup.rate)).collect()),
+            lines: [0, 1].map(|_| setup.delays.iter().map(|_| LinkTransmitter::new(setup.rate)).collect()),
             made: 0,
             delays: setup.delays.clone(),
             treat: Box::new(|_| Fate::Pass),

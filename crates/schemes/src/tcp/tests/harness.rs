@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use midpath_core::node::{Driver, EndId, Flows, Forwarding, Line, Node};
+use midpath_core::node::{Driver, EndId, Flows, Forwarding, LinkTransmitter, Node};
 use midpath_core::packet::{Ecn, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
@@ -75,7 +75,7 @@ type Treatment = Box<dyn FnMut(&Sent) -> Fate>;
 
 struct Wire {
     arrivals: BinaryHeap<Reverse<(Time, u64, usize, Pkt)>>,
-    lines: [Line; 2],
+    lines: [LinkTransmitter; 2],
     made: u64,
     /// Where each end's numbers begin: what its SYN says.
     numbers: [Sequence; 2],
@@ -232,7 +232,7 @@ impl<K: AssistedConfig> Lab<K> {
         nodes[0].start_flow(Time::ZERO, FLOW);
         let wire = Wire {
             arrivals: BinaryHeap::new(),
-            lines: [Line::new(setup.rate), Line::new(setup.rate)],
+            lines: [LinkTransmitter::new(setup.rate), LinkTransmitter::new(setup.rate)],
             made: 0,
             numbers: [Sequence::default(); 2],
             delay: setup.delay,

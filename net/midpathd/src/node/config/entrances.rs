@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use midpath_core::packet::NodeId;
 use midpath_node::gateway::exit::Allowed;
 use midpath_node::gateway::services::Names;
-use midpath_node::gateway::{Entrance, Kind};
+use midpath_node::gateway::{Kind, Listener};
 use midpath_sim::setup::Setup;
 use toml::Spanned;
 
@@ -14,7 +14,7 @@ use super::{Source, named};
 use crate::error::Error;
 
 /// Where applications connect, and where the configuration says so.
-pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Entrance>, Vec<String>), Error> {
+pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec<Listener>, Vec<String>), Error> {
     let at = |listen: &Spanned<SocketAddr>, open: bool| (*listen.get_ref(), listen.span(), "listen", open);
     let mut all = Vec::new();
     for table in &file.forward {
@@ -33,7 +33,7 @@ pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec
     for table in &file.application {
         all.push((at(&table.listen, table.open), None, Kind::Application(names.clone()), "application"));
     }
-    let (mut entrances, mut places) = (Vec::<Entrance>::new(), Vec::new());
+    let (mut entrances, mut places) = (Vec::<Listener>::new(), Vec::new());
     for ((listen, span, at, open), exit, kind, table) in all {
         let exit = match exit {
             Some(exit) if exit.get_ref() == file.node.get_ref() => {
@@ -52,7 +52,7 @@ pub fn entrances(file: &File, setup: &Setup, source: &Source<'_>) -> Result<(Vec
             return Err(source.wrong(Some(span), &key, format!("{listen} is configured twice")));
         }
         places.push(source.place(Some(span), &key));
-        entrances.push(Entrance { listen, exit, kind });
+        entrances.push(Listener { listen, exit, kind });
     }
     Ok((entrances, places))
 }

@@ -9,7 +9,7 @@ use crate::units::{Rate, Time, TxClock};
 /// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device
 /// in its place.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct LinkTransmitter {
     clock: TxClock,
     free_at: Time,
     up: bool,
@@ -17,15 +17,15 @@ pub struct Line {
     turn: Option<Box<Turn>>,
 }
 
-impl Line {
+impl LinkTransmitter {
     /// An idle transmitter of `rate`, up.
-    pub fn new(rate: Rate) -> Line {
-        Line { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, turn: None }
+    pub fn new(rate: Rate) -> LinkTransmitter {
+        LinkTransmitter { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, turn: None }
     }
 
     /// The same transmitter with delivery opportunities in place of its rate.
     #[must_use]
-    pub fn with_opportunities(mut self, all: Arc<Opportunities>) -> Line {
+    pub fn with_opportunities(mut self, all: Arc<Opportunities>) -> LinkTransmitter {
         self.turn = Some(Box::new(Turn::new(all)));
         self
     }

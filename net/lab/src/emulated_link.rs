@@ -39,7 +39,7 @@ pub struct Due {
 
 /// A line at work.
 #[derive(Debug)]
-pub struct Line {
+pub struct EmulatedLink {
     shape: Shape,
     /// When its schedule of rates began; the first rate holds until then.
     began: Option<u64>,
@@ -52,10 +52,10 @@ pub struct Line {
     pub lost: u64,
 }
 
-impl Line {
+impl EmulatedLink {
     /// An empty one.
-    pub fn new(shape: Shape) -> Line {
-        Line {
+    pub fn new(shape: Shape) -> EmulatedLink {
+        EmulatedLink {
             shape,
             began: None,
             waiting: VecDeque::new(),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     /// When frames come out that come at these times, in ms.
-    fn out(line: &mut Line, come: &[u64]) -> Vec<u64> {
+    fn out(line: &mut EmulatedLink, come: &[u64]) -> Vec<u64> {
         come.iter().for_each(|at| line.accept(frame(at * MS)));
         line.advance(u64::MAX);
         line.on_the_way.drain(..).map(|due| due.at_ns / MS).collect()
@@ -132,14 +132,14 @@ mod tests {
 
     #[test]
     fn without_a_rate_frames_take_the_delay() {
-        let mut line = Line::new(Shape { delay_ns: 10 * MS, rates: Vec::new(), queue: 0 });
+        let mut line = EmulatedLink::new(Shape { delay_ns: 10 * MS, rates: Vec::new(), queue: 0 });
         assert_eq!(out(&mut line, &[1, 1, 2]), [11, 11, 12]);
     }
 
     /// 12 Mbps are a frame of 1,500 B in a ms. One leaves, two wait, the fourth finds no room.
     #[test]
     fn frames_leave_one_after_the_other_and_wait_as_far_as_there_is_room() {
-        let mut line = Line::new(Shape { delay_ns: 10 * MS, rates: vec![(0, 12_000_000)], queue: 3000 });
+        let mut line = EmulatedLink::new(Shape { delay_ns: 10 * MS, rates: vec![(0, 12_000_000)], queue: 3000 });
         assert_eq!(out(&mut line, &[100, 100, 100, 100, 101, 200]), [111, 112, 113, 114, 211]);
         assert_eq!(line.lost, 1);
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_rate_changes_for_what_waits_and_a_line_that_is_down_loses_all() {
         let rates = vec![(0, 12_000_000), (2 * MS, 6_000_000), (4 * MS, 0), (9 * MS, 12_000_000)];
-        let mut line = Line::new(Shape { delay_ns: 0, rates, queue: 1 << 20 });
+        let mut line = EmulatedLink::new(Shape { delay_ns: 0, rates, queue: 1 << 20 });
         assert_eq!(out(&mut line, &[50, 51]), [51, 52], "the schedule has not begun");
         line.begin(100 * MS);
         assert_eq!(out(&mut line, &[100, 100, 100, 100, 105, 109]), [101, 102, 104, 110]);

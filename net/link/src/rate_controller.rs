@@ -103,7 +103,7 @@ impl Arrivals {
 
 /// The sender's side.
 #[derive(Debug, Clone)]
-pub struct Governor {
+pub struct LinkRateController {
     configured: Rate,
     /// The line below is the link's alone, and carries what is configured.
     dedicated: bool,
@@ -131,10 +131,10 @@ pub struct Governor {
     silence: Silence,
 }
 
-impl Governor {
+impl LinkRateController {
     /// For a link of at most this rate.
-    pub fn new(configured: Rate, now: Time) -> Governor {
-        Governor {
+    pub fn new(configured: Rate, now: Time) -> LinkRateController {
+        LinkRateController {
             configured,
             dedicated: false,
             allowed: configured.min(FIRST),
@@ -158,7 +158,7 @@ impl Governor {
     /// The same for a line that is the link's alone, and known to carry this rate: it need not be found
     /// out at the beginning, nor after a silence. What is lost, or waits below, still counts.
     #[must_use]
-    pub fn dedicated(mut self, dedicated: bool) -> Governor {
+    pub fn dedicated(mut self, dedicated: bool) -> LinkRateController {
         self.set_dedicated(dedicated);
         self
     }
@@ -178,7 +178,10 @@ impl Governor {
 
     /// Called when the neighbour has begun anew: what it counts begins at zero, and so do we.
     pub fn restart(&mut self, now: Time) {
-        *self = Governor { absurd: self.absurd, ..Governor::new(self.configured, now).dedicated(self.dedicated) };
+        *self = LinkRateController {
+            absurd: self.absurd,
+            ..LinkRateController::new(self.configured, now).dedicated(self.dedicated)
+        };
     }
 
     /// Another rate is configured: what is allowed is no more, and grows up to it.
@@ -351,7 +354,7 @@ impl Governor {
         self.allowed = Rate(came.max(self.configured.0 / LEAST).max(1)).min(self.allowed);
     }
 
-    /// Called at [`Governor::next_wake`] or at any time: slows down where nothing is reported.
+    /// Called at [`LinkRateController::next_wake`] or at any time: slows down where nothing is reported.
     pub fn poll(&mut self, now: Time) {
         let waits = self.waits();
         self.silence.poll(waits, now);
@@ -385,7 +388,7 @@ mod tests {
 
     /// A network that passes at most this rate, and loses this share of the rest.
     struct Path {
-        governor: Governor,
+        rate_controller: LinkRateController,
         arrivals: Arrivals,
         passes: u64,
         /// Percent of random loss.
@@ -396,8 +399,8 @@ mod tests {
 
     impl Path {
         fn new(passes: u64) -> Path {
-            let (governor, arrivals) = (Governor::new(FULL, Time::ZERO), Arrivals::default());
-            Path { governor, arrivals, passes, loses: 0, now: 0, sent: 0 }
+            let (rate_controller, arrivals) = (LinkRateController::new(FULL, Time::ZERO), Arrivals::default());
+            Path { rate_controller, arrivals, passes, loses: 0, now: 0, sent: 0 }
         }
 
         /// Sends as much as it may for so many times 100 ms; `reports` may get lost.
@@ -407,10 +410,10 @@ mod tests {
 
         fn step(&mut self, reports: bool) -> Option<u64> {
             let now = MS(self.now);
-            let count = self.governor.rate().map_or(0, |rate| rate.0 / 8 / 10 / 1500);
+            let count = self.rate_controller.rate().map_or(0, |rate| rate.0 / 8 / 10 / 1500);
             let room = self.passes / 8 / 10 / 1500;
             for i in 0..count {
-                let number = self.governor.send(now, 1500);
+                let number = self.rate_controller.send(now, 1500);
                 self.sent += 1;
                 let fits = room >= count || i * room / count != (i + 1) * room / count;
                 if fits && self.sent * 7 % 100 >= self.loses {
@@ -422,10 +425,10 @@ mod tests {
             if let Some(report) = self.arrivals.poll(now)
                 && reports
             {
-                self.governor.on_report(now, report);
+                self.rate_controller.on_report(now, report);
             }
-            self.governor.poll(now);
-            self.governor.rate().map(|rate| rate.0 / 1_000_000)
+            self.rate_controller.poll(now);
+            self.rate_controller.rate().map(|rate| rate.0 / 1_000_000)
         }
     }
 
@@ -438,10 +441,10 @@ mod tests {
     #[test]
     fn a_line_of_its_own_is_used_at_once_and_still_listened_to() {
         let mut path = Path::new(u64::MAX / 2);
-        path.governor = path.governor.dedicated(true);
+        path.rate_controller = path.rate_controller.dedicated(true);
         assert_eq!(path.run(10, true), [Some(100); 10]);
-        path.governor.restart(MS(path.now));
-        assert_eq!(path.governor.rate(), Some(FULL));
+        path.rate_controller.restart(MS(path.now));
+        assert_eq!(path.rate_controller.rate(), Some(FULL));
         path.arrivals = Arrivals::default();
         path.passes = 40_000_000;
         let rates: Vec<_> = path.run(30, true).into_iter().skip(20).flatten().collect();
@@ -462,10 +465,10 @@ mod tests {
     fn another_rate_holds_at_once_and_is_grown_up_to() {
         let mut path = Path::new(u64::MAX / 2);
         path.run(20, true);
-        path.governor.configure(Rate(10_000_000));
-        assert_eq!(path.governor.rate(), Some(Rate(10_000_000)));
+        path.rate_controller.configure(Rate(10_000_000));
+        assert_eq!(path.rate_controller.rate(), Some(Rate(10_000_000)));
         assert_eq!(path.run(20, true).last(), Some(&Some(10)));
-        path.governor.configure(FULL);
+        path.rate_controller.configure(FULL);
         assert_eq!(path.run(40, true).last(), Some(&Some(100)));
     }
 
@@ -488,22 +491,22 @@ mod tests {
     /// of the line's while nothing waits there, from two seconds before that time on, when the line had another
     /// rate.
     fn below_after(before: u64, mbps: u64, from: u64) -> (u64, u64, u64) {
-        let (mut governor, mut arrivals) = (Governor::new(FULL, Time::ZERO), Arrivals::default());
+        let (mut rate_controller, mut arrivals) = (LinkRateController::new(FULL, Time::ZERO), Arrivals::default());
         let (mut credit, mut free, mut on_the_way) = (0, 0, std::collections::VecDeque::new());
         let (mut most, mut came, mut idle) = (0, 0, 0);
         for us in (0..from + 3_000_000).step_by(1000) {
             let changed = us + 2_000_000 >= from;
             let mbps = if changed { mbps } else { before };
             let now = Time::from_us(us);
-            credit += governor.rate().map_or(0, |rate| rate.0 / 1000);
+            credit += rate_controller.rate().map_or(0, |rate| rate.0 / 1000);
             while credit >= 12_000 {
                 credit -= 12_000;
                 if free < us + 1_000_000 {
                     free = us.max(free) + 12_000 / mbps;
-                    on_the_way.push_back((governor.send(now, 1500), free + 20_000));
+                    on_the_way.push_back((rate_controller.send(now, 1500), free + 20_000));
                 }
             }
-            let slow = governor.rate().is_some_and(|rate| 10 * rate.0 < 9_000_000 * mbps);
+            let slow = rate_controller.rate().is_some_and(|rate| 10 * rate.0 < 9_000_000 * mbps);
             idle += u64::from(changed && us < from && slow && free <= us);
             if us >= from {
                 most = most.max(free.saturating_sub(us) / 1000);
@@ -514,10 +517,10 @@ mod tests {
                 came += u64::from(us >= from);
             }
             if let Some(report) = arrivals.poll(now) {
-                governor.heard(now);
-                governor.on_report(now, report);
+                rate_controller.heard(now);
+                rate_controller.on_report(now, report);
             }
-            governor.poll(now);
+            rate_controller.poll(now);
         }
         (most, came * 12 / 3, idle)
     }
@@ -548,33 +551,33 @@ mod tests {
     #[test]
     fn a_silence_is_over_as_soon_as_anything_comes() {
         let mut path = Path::new(u64::MAX / 2);
-        path.governor.answered(MS(20));
+        path.rate_controller.answered(MS(20));
         path.run(20, true);
         let mut rates = Vec::new();
         for ms in 2000..5000 {
             let (now, out) = (MS(ms), (2100..4100).contains(&ms));
-            if path.governor.rate().is_some() {
-                let number = path.governor.send(now, 1500);
+            if path.rate_controller.rate().is_some() {
+                let number = path.rate_controller.send(now, 1500);
                 if !out {
                     path.arrivals.came(now, number, (1472, 1500));
                 }
             }
             let report = path.arrivals.poll(now).filter(|_| !out);
             report.into_iter().for_each(|report| {
-                path.governor.heard(now);
-                path.governor.on_report(now, report);
+                path.rate_controller.heard(now);
+                path.rate_controller.on_report(now, report);
             });
-            if path.governor.asks(now) && !out {
-                path.governor.heard(now);
+            if path.rate_controller.asks(now) && !out {
+                path.rate_controller.heard(now);
             }
-            path.governor.poll(now);
-            rates.push(path.governor.rate().map(|rate| rate.0 / 1_000_000));
+            path.rate_controller.poll(now);
+            rates.push(path.rate_controller.rate().map(|rate| rate.0 / 1_000_000));
         }
         let silent: Vec<usize> = (0..rates.len()).filter(|at| rates[*at].is_none()).collect();
         let (first, last) = (silent[0] + 2000, silent[silent.len() - 1] + 2000);
         assert!((2500..2750).contains(&first) && (4099..4250).contains(&last), "{first} to {last}");
         assert!(rates[last - 2000 + 1..].iter().flatten().all(|rate| *rate >= 50));
-        assert_eq!(path.governor.silences(), 1);
+        assert_eq!(path.rate_controller.silences(), 1);
     }
 
     #[test]
@@ -605,32 +608,32 @@ mod tests {
             path.now += 100;
             let now = MS(path.now);
             if let Some(report) = path.arrivals.poll(now) {
-                path.governor.on_report(now, report);
+                path.rate_controller.on_report(now, report);
             }
-            path.governor.poll(now);
+            path.rate_controller.poll(now);
         }
-        assert_eq!(path.governor.rate(), Some(FIRST));
+        assert_eq!(path.rate_controller.rate(), Some(FIRST));
         // A packet now and then, far less than the rate.
         for _ in 0..200 {
             path.now += 100;
             let now = MS(path.now);
-            let number = path.governor.send(now, 1500);
+            let number = path.rate_controller.send(now, 1500);
             path.arrivals.came(now, number, (1472, 1500));
             if let Some(report) = path.arrivals.poll(now) {
-                path.governor.on_report(now, report);
+                path.rate_controller.on_report(now, report);
             }
-            path.governor.poll(now);
+            path.rate_controller.poll(now);
         }
-        let rate = path.governor.rate().unwrap().0;
+        let rate = path.rate_controller.rate().unwrap().0;
         assert!(rate <= 3 * FIRST.0, "{rate}");
     }
 
     #[test]
     fn what_cannot_be_is_not_believed() {
-        let mut governor = Governor::new(FULL, Time::ZERO);
-        governor.send(Time::ZERO, 1500);
-        governor.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1, largest: 1472 });
-        assert_eq!((governor.absurd(), governor.rate()), (1, Some(FIRST)));
+        let mut rate_controller = LinkRateController::new(FULL, Time::ZERO);
+        rate_controller.send(Time::ZERO, 1500);
+        rate_controller.on_report(MS(1), Report { next: 2, packets: 2, bytes: 3000, clock: 1, largest: 1472 });
+        assert_eq!((rate_controller.absurd(), rate_controller.rate()), (1, Some(FIRST)));
     }
 
     #[test]
@@ -647,17 +650,17 @@ mod tests {
         /// Whatever is reported, the rate is one that may be used.
         #[test]
         fn the_rate_is_within_its_bounds(reports in prop::collection::vec(any::<[u64; 4]>(), 1..50), small: bool) {
-            let mut governor = Governor::new(FULL, Time::ZERO);
+            let mut rate_controller = LinkRateController::new(FULL, Time::ZERO);
             for (i, [next, packets, bytes, clock]) in reports.into_iter().enumerate() {
                 let now = MS(150 * i as u64);
                 for _ in 0..20 {
-                    governor.send(now, 1500);
+                    rate_controller.send(now, 1500);
                 }
                 let by = if small { 1000 } else { u64::MAX };
                 let (next, packets, bytes) = (next % by, packets % by, bytes % by);
-                governor.on_report(now, Report { next, packets, bytes, clock, largest: 1472 });
-                governor.poll(now);
-                prop_assert!(governor.rate().is_none_or(|r| r.0 > 0 && r <= FULL));
+                rate_controller.on_report(now, Report { next, packets, bytes, clock, largest: 1472 });
+                rate_controller.poll(now);
+                prop_assert!(rate_controller.rate().is_none_or(|r| r.0 > 0 && r <= FULL));
             }
         }
     }

@@ -74,7 +74,7 @@ pub struct Waiting {
 /// What goes next.
 #[derive(Debug)]
 pub enum Turn {
-    /// An Interest that the shaper has let go; [`Line::left`] says that it went.
+    /// An Interest that the shaper has let go; [`ShapedFace::left`] says that it went.
     Interest(Box<Interest<Waiting>>),
     /// A frame.
     Frame(Box<[u8]>),
@@ -82,7 +82,7 @@ pub enum Turn {
 
 /// The line.
 #[derive(Debug)]
-pub struct Line {
+pub struct ShapedFace {
     /// Its link.
     pub rated: Rated,
     /// MIRCC's part.
@@ -104,11 +104,11 @@ pub struct Line {
     pub dropped: u64,
 }
 
-impl Line {
+impl ShapedFace {
     /// A line whose other end was not heard.
-    pub fn new(rated: Rated, params: &MirccParams, now: Time) -> Line {
+    pub fn new(rated: Rated, params: &MirccParams, now: Time) -> ShapedFace {
         let rated = Rated { out: rated.out.max(Rate(1)), back: rated.back.max(Rate(1)), ..rated };
-        Line {
+        ShapedFace {
             rated,
             link: MirccLink::new(params, rated.out, rated.back, now),
             queue: VecDeque::new(),
@@ -175,7 +175,7 @@ impl Line {
         room
     }
 
-    /// What goes now, if something does. Ask again after [`Line::left`].
+    /// What goes now, if something does. Ask again after [`ShapedFace::left`].
     pub fn poll(&mut self, now: Time) -> Option<Turn> {
         if self.free_at > now {
             return None;
@@ -248,12 +248,12 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_ms;
 
-    fn line() -> Line {
+    fn line() -> ShapedFace {
         let rated = Rated { out: Rate::from_mbps(8), back: Rate::from_mbps(8), mtu: 1420, overhead: 42 };
-        Line::new(rated, &MirccParams::default(), Time::ZERO)
+        ShapedFace::new(rated, &MirccParams::default(), Time::ZERO)
     }
 
-    fn said(line: &mut Line, now: Time) -> Option<u64> {
+    fn said(line: &mut ShapedFace, now: Time) -> Option<u64> {
         let frame = line.hello(now)?;
         Frame::of(&frame).expect("a frame").header.mircc.hello
     }

@@ -8,7 +8,7 @@ use midpath_core::node::EndId;
 use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 
-use super::conversation::Pair;
+use super::session::Pair;
 use crate::host::Host;
 
 /// So many for an exit, at most. Ours: what a browser opens at once.
@@ -27,15 +27,15 @@ struct Of {
 
 /// All of them, by exit.
 #[derive(Default)]
-pub struct Spares(BTreeMap<NodeId, Of>);
+pub struct WarmFlows(BTreeMap<NodeId, Of>);
 
 /// Whether both flows are open, as far as they have been opened.
 fn is_sound(pair: &Pair, host: &Host) -> bool {
-    let sends = host.outgoing(pair.there).is_some_and(|o| o.ended().is_none());
-    sends && pair.back.is_none_or(|back| host.incoming(back).is_some_and(|i| i.ended().is_none()))
+    let sends = host.outgoing(pair.upstream).is_some_and(|o| o.ended().is_none());
+    sends && pair.downstream.is_none_or(|downstream| host.incoming(downstream).is_some_and(|i| i.ended().is_none()))
 }
 
-impl Spares {
+impl WarmFlows {
     /// One for a connection to this exit, the oldest that is sound.
     pub fn take(&mut self, exit: NodeId, host: &Host, now: Time) -> Option<Pair> {
         let pairs = &mut self.0.get_mut(&exit)?.pairs;
@@ -45,7 +45,7 @@ impl Spares {
 
     /// It was not needed yet.
     pub fn put(&mut self, pair: Pair) {
-        self.0.entry(pair.there.peer).or_default().pairs.insert(0, pair);
+        self.0.entry(pair.upstream.peer).or_default().pairs.insert(0, pair);
     }
 
     /// A connection to this exit has come: there are as many as have lately.
@@ -61,11 +61,11 @@ impl Spares {
     }
 
     /// An exit answers a flow of ours; false if it is none of these.
-    pub fn answered_by(&mut self, there: EndId, back: EndId) -> bool {
-        let mut pairs = self.0.get_mut(&there.peer).into_iter().flat_map(|of| &mut of.pairs);
-        let is_new = |pair: &Pair| pair.back.is_none_or(|known| known == back || known == there);
-        let found = pairs.find(|pair| pair.there == there && is_new(pair));
-        found.map(|pair| pair.back = Some(back)).is_some()
+    pub fn answered_by(&mut self, upstream: EndId, downstream: EndId) -> bool {
+        let mut pairs = self.0.get_mut(&upstream.peer).into_iter().flat_map(|of| &mut of.pairs);
+        let is_new = |pair: &Pair| pair.downstream.is_none_or(|known| known == downstream || known == upstream);
+        let found = pairs.find(|pair| pair.upstream == upstream && is_new(pair));
+        found.map(|pair| pair.downstream = Some(downstream)).is_some()
     }
 
     /// Those that are to be given up.

@@ -45,9 +45,9 @@ pub enum Outcome {
     Failed,
 }
 
-/// One conversation.
+/// A connection of an application, or to a target, and the flows that carry its bytes.
 #[derive(Debug)]
-pub struct Conversation {
+pub struct ProxySession {
     id: u64,
     peer: NodeId,
     stage: Stage,
@@ -55,15 +55,15 @@ pub struct Conversation {
     tcp: Option<TcpStream>,
     ready: Ready,
     /// The flow that this node sends by, and the one that it receives by: the same where data go both ways.
-    there: Option<EndId>,
-    back: Option<EndId>,
+    upstream: Option<EndId>,
+    downstream: Option<EndId>,
     /// What is to be written to the connection, and how much of it has been.
     pending: Vec<u8>,
     written: usize,
     /// The connection's two directions have ended.
     read_all: bool,
     written_all: bool,
-    /// What the flow there had no room for; it goes before anything else.
+    /// What the flow upstream had no room for; it goes before anything else.
     unsent: Vec<u8>,
     /// A pair of flows to the exit that is open and has said nothing yet.
     spare: Option<Pair>,
@@ -82,9 +82,9 @@ struct Broken;
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
     /// It.
-    pub there: EndId,
+    pub upstream: EndId,
     /// The one that answers it, if that has come: itself where data go both ways.
-    pub back: Option<EndId>,
+    pub downstream: Option<EndId>,
     /// When it was opened.
     pub since: Time,
 }
@@ -92,27 +92,27 @@ pub struct Pair {
 impl Pair {
     /// Opens a flow to this exit.
     pub fn open(exit: NodeId, host: &mut Host, now: Time) -> Pair {
-        let there = host.connect(exit, now);
-        Pair { there, back: host.goes_both_ways().then_some(there), since: now }
+        let upstream = host.connect(exit, now);
+        Pair { upstream, downstream: host.goes_both_ways().then_some(upstream), since: now }
     }
 
     /// Both, each once.
     pub fn ends(self) -> impl Iterator<Item = EndId> {
-        [Some(self.there), self.back.filter(|back| *back != self.there)].into_iter().flatten()
+        [Some(self.upstream), self.downstream.filter(|downstream| *downstream != self.upstream)].into_iter().flatten()
     }
 }
 
-impl Conversation {
-    fn new(id: u64, peer: NodeId, stage: Stage, since: Time) -> Conversation {
-        Conversation {
+impl ProxySession {
+    fn new(id: u64, peer: NodeId, stage: Stage, since: Time) -> ProxySession {
+        ProxySession {
             id,
             peer,
             stage,
             since,
             tcp: None,
             ready: Ready { readable: true, writable: true, over: false },
-            there: None,
-            back: None,
+            upstream: None,
+            downstream: None,
             pending: Vec::new(),
             written: 0,
             read_all: false,
@@ -126,14 +126,14 @@ impl Conversation {
     }
 
     /// An application has connected here, and has said this already.
-    pub fn entered(id: u64, tcp: TcpStream, exit: NodeId, front: Front, said: Vec<u8>, now: Time) -> Conversation {
-        Conversation { tcp: Some(tcp), ..Conversation::new(id, exit, Stage::Asking(front, said), now) }
+    pub fn entered(id: u64, tcp: TcpStream, exit: NodeId, front: Front, said: Vec<u8>, now: Time) -> ProxySession {
+        ProxySession { tcp: Some(tcp), ..ProxySession::new(id, exit, Stage::Asking(front, said), now) }
     }
 
     /// Another node has asked for a connection by this flow, and is answered by that one, or by the same.
-    pub fn leaving(id: u64, flow: EndId, answer: EndId, now: Time) -> Conversation {
-        let (there, back) = (Some(answer), Some(flow));
-        Conversation { there, back, ..Conversation::new(id, flow.peer, Stage::Connecting, now) }
+    pub fn leaving(id: u64, flow: EndId, answer: EndId, now: Time) -> ProxySession {
+        let (upstream, downstream) = (Some(answer), Some(flow));
+        ProxySession { upstream, downstream, ..ProxySession::new(id, flow.peer, Stage::Connecting, now) }
     }
 
     /// Whether it will need a pair of flows.
@@ -152,8 +152,8 @@ impl Conversation {
     }
 
     /// The flow that this node has opened for it.
-    pub fn there(&self) -> Option<EndId> {
-        self.there
+    pub fn upstream(&self) -> Option<EndId> {
+        self.upstream
     }
 
     /// The node at its other end.
@@ -193,7 +193,10 @@ impl Conversation {
 
     /// Its flows.
     pub fn ends(&self) -> Vec<EndId> {
-        self.there.into_iter().chain(self.back.filter(|back| Some(*back) != self.there)).collect()
+        self.upstream
+            .into_iter()
+            .chain(self.downstream.filter(|downstream| Some(*downstream) != self.upstream))
+            .collect()
     }
 
     /// The connection can do something that it couldn't before.
@@ -203,18 +206,18 @@ impl Conversation {
     }
 
     /// The exit answers by this flow, and not by the one there. False if it has another one.
-    pub fn answered_by(&mut self, back: EndId) -> bool {
-        let free = self.back.is_none() || self.back == self.there;
+    pub fn answered_by(&mut self, downstream: EndId) -> bool {
+        let free = self.downstream.is_none() || self.downstream == self.upstream;
         if free {
-            self.back = Some(back);
+            self.downstream = Some(downstream);
         }
         free
     }
 
     /// Reads what the exit says of the connection. `None`: nothing yet.
     fn answer(&mut self, host: &mut Host, now: Time) -> Result<Option<Status>, Broken> {
-        let (Stage::Asked(front), Some(back)) = (&self.stage, self.back) else { return Ok(None) };
-        let status = match greeting::read(back, host, now) {
+        let (Stage::Asked(front), Some(downstream)) = (&self.stage, self.downstream) else { return Ok(None) };
+        let status = match greeting::read(downstream, host, now) {
             Read::Unfinished => return Ok(None),
             Read::Answer(status) => status,
             Read::OtherVersion(_) => Status::OtherVersion,
@@ -230,7 +233,7 @@ impl Conversation {
     /// The connection that another node has asked for is there, or is not: it is told.
     pub fn connected(&mut self, result: Result<TcpStream, Status>, host: &mut Host, now: Time) {
         let status = result.as_ref().err().copied().unwrap_or(Status::Connected);
-        self.unsent.extend(greeting::back(status));
+        self.unsent.extend(greeting::answer(status));
         self.flush(host, now);
         self.stage = Stage::Refused;
         if let Ok(tcp) = result {
@@ -267,7 +270,7 @@ impl Conversation {
             stage => {
                 let refuses = matches!(stage, Stage::Refused) && self.tcp.is_none();
                 if self.flush(host, now) && refuses {
-                    self.there.into_iter().for_each(|end| host.close(end, now));
+                    self.upstream.into_iter().for_each(|end| host.close(end, now));
                 }
             }
         }
@@ -289,11 +292,11 @@ impl Conversation {
         }
     }
 
-    /// A flow that has ended otherwise than it should breaks the conversation.
+    /// A flow that has ended otherwise than it should breaks the session.
     fn check(&self, host: &Host) -> Result<(), Broken> {
         let broken = |why: Option<Ended>| why.is_some_and(|why| why != Ended::Complete);
-        let sends = self.there.and_then(|end| host.outgoing(end)).and_then(|o| o.ended());
-        let receives = self.back.and_then(|end| host.incoming(end)).and_then(|i| i.ended());
+        let sends = self.upstream.and_then(|end| host.outgoing(end)).and_then(|o| o.ended());
+        let receives = self.downstream.and_then(|end| host.incoming(end)).and_then(|i| i.ended());
         if self.unspoken || broken(sends) || broken(receives) { Err(Broken) } else { Ok(()) }
     }
 
@@ -320,8 +323,8 @@ impl Conversation {
                     self.early = !early.is_empty();
                     let spare = self.spare.take();
                     let pair = spare.unwrap_or_else(|| Pair::open(self.peer, host, now));
-                    (self.there, self.back) = (Some(pair.there), pair.back);
-                    self.unsent = [greeting::there(&target), early].concat();
+                    (self.upstream, self.downstream) = (Some(pair.upstream), pair.downstream);
+                    self.unsent = [greeting::request(&target), early].concat();
                     self.flush(host, now);
                     let asking = std::mem::replace(&mut self.stage, Stage::Refused);
                     if let Stage::Asking(front, _) = asking {
@@ -338,7 +341,7 @@ impl Conversation {
 
     /// Hands on what is unsent, as far as there is room; says whether that was all.
     fn flush(&mut self, host: &mut Host, now: Time) -> bool {
-        if let Some(end) = self.there.filter(|_| !self.unsent.is_empty()) {
+        if let Some(end) = self.upstream.filter(|_| !self.unsent.is_empty()) {
             let written = host.write(end, &self.unsent, now);
             self.unsent.drain(..written);
         }
@@ -351,7 +354,7 @@ impl Conversation {
         if !self.flush(host, now) {
             return Ok(());
         }
-        let (Some(tcp), Some(end)) = (&mut self.tcp, self.there) else { return Ok(()) };
+        let (Some(tcp), Some(end)) = (&mut self.tcp, self.upstream) else { return Ok(()) };
         while self.ready.readable && !self.read_all {
             let room = host.room_to_write(end).min(piece.len());
             self.starved = room == 0;
@@ -380,7 +383,7 @@ impl Conversation {
                 self.pending.clear();
                 self.written = 0;
                 let open = matches!(self.stage, Stage::Open);
-                if let Some(end) = self.back.filter(|_| open) {
+                if let Some(end) = self.downstream.filter(|_| open) {
                     host.read(end, PIECE, &mut self.pending, now);
                 }
             }
@@ -399,7 +402,7 @@ impl Conversation {
                 Err(_) => return Err(Broken),
             }
         }
-        let said = self.back.and_then(|end| host.incoming(end)).is_some_and(|incoming| incoming.is_done());
+        let said = self.downstream.and_then(|end| host.incoming(end)).is_some_and(|incoming| incoming.is_done());
         if said && self.pending.is_empty() && !self.written_all {
             self.written_all = true;
             // Of a connection that the other side has reset meanwhile the next read says so.
@@ -412,8 +415,8 @@ impl Conversation {
         let sent = |end: EndId| host.outgoing(end).is_none_or(|o| o.ended() == Some(Ended::Complete));
         match self.stage {
             // The application has been told; of the exit, the other node has.
-            Stage::Refused => self.pending.is_empty() && (self.tcp.is_some() || self.there.is_none_or(sent)),
-            Stage::Open => self.read_all && self.written_all && self.there.is_some_and(sent),
+            Stage::Refused => self.pending.is_empty() && (self.tcp.is_some() || self.upstream.is_none_or(sent)),
+            Stage::Open => self.read_all && self.written_all && self.upstream.is_some_and(sent),
             _ => false,
         }
     }

@@ -94,7 +94,7 @@ struct Ours {
     verdict: Option<Result<(), String>>,
 }
 
-pub struct Court<'a> {
+pub struct SessionGroup<'a> {
     tun: &'a mut Tun,
     host: Host,
     path: Path,
@@ -117,8 +117,8 @@ fn host(terms: &Terms, first_flow: u32) -> Host {
     host
 }
 
-impl Court<'_> {
-    pub fn new(tun: &mut Tun, group: u64) -> Court<'_> {
+impl SessionGroup<'_> {
+    pub fn new(tun: &mut Tun, group: u64) -> SessionGroup<'_> {
         let terms = Terms::of(group);
         for (name, value) in &terms.linux {
             // What a namespace or a kernel does not have stays as it is.
@@ -126,7 +126,7 @@ impl Court<'_> {
         }
         let first_flow = (group * 64 % 8_000) as u32;
         let path = Path::new(stream(group, Purpose::Fault, 9), terms.harm);
-        Court {
+        SessionGroup {
             tun,
             host: host(&terms, first_flow),
             path,
