@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use midpath_core::packet::FlowId;
 use midpath_core::roles::FlowReport;
-use midpath_node::Network;
-use midpath_node::realtime::{Outcome, run};
+use midpath_testing::drivers::Network;
+use midpath_testing::drivers::realtime::{Outcome, run};
 
 /// How long each overload is, in seconds.
 const OVERLOAD: u64 = 2;

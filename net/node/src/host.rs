@@ -10,9 +10,7 @@ use std::sync::Arc;
 
 use midpath_core::node::{Driver, EndId, Flows, Limits, Node, Woken};
 use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::roles::{
-    Accept, Backlog, Drop, Ended, Endpoint, FlowReport, FlowSpec, Supply, Transmitter, Transport,
-};
+use midpath_core::roles::{Accept, Backlog, Drop, Ended, Endpoint, FlowReport, FlowSpec, Transmitter, Transport};
 use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
 use midpath_link::Due;

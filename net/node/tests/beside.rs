@@ -12,9 +12,9 @@ use std::time::Duration;
 use case::{Place, case};
 use midpath_core::packet::FlowId;
 use midpath_core::units::Time;
-use midpath_node::hostile::{self, FaultModel};
-use midpath_node::realtime;
 use midpath_node::udp::Udp;
+use midpath_testing::drivers::hostile::{self, FaultModel};
+use midpath_testing::drivers::realtime;
 use network::network;
 
 /// A machine that does other things pauses now and then: what is so each time is ours.

@@ -10,8 +10,8 @@ use std::path::Path;
 use midpath_core::packet::FlowId;
 use midpath_core::rng::{Purpose, Stream, below, stream};
 use midpath_core::units::Time;
-use midpath_node::hostile::{self, FaultModel};
 use midpath_sim::{RunOptions, run_text};
+use midpath_testing::drivers::hostile::{self, FaultModel};
 use network::network;
 
 const SCENARIOS: u64 = 8;

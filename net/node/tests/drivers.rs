@@ -12,10 +12,10 @@ use midpath_core::node::EndId;
 use midpath_core::packet::FlowId;
 use midpath_core::roles::Ended;
 use midpath_core::units::Time;
-use midpath_node::hostile::carry;
-use midpath_node::hostile::{FaultModel, Outcome, run};
-use midpath_node::{Load, LossModel, realtime};
 use midpath_sim::{RunOptions, run_text};
+use midpath_testing::drivers::hostile::carry;
+use midpath_testing::drivers::hostile::{FaultModel, Outcome, run};
+use midpath_testing::drivers::{Load, LossModel, realtime};
 use network::network;
 
 const BYTES: u64 = 2_000_000;
@@ -159,7 +159,7 @@ const SHORT: u64 = 500_000;
 const CARRY: [&str; 5] = ["newreno", "cubic", "rcp", "fcp", "inrpp"];
 
 /// Both ends of every flow say that it is complete, and what came out is what went in.
-fn assert_carried(delivered: &midpath_node::Delivered, files: &BTreeMap<FlowId, Vec<u8>>, what: &str) {
+fn assert_carried(delivered: &midpath_testing::drivers::Delivered, files: &BTreeMap<FlowId, Vec<u8>>, what: &str) {
     for (flow, file) in files {
         let got = delivered.files.get(flow).map_or(&[][..], |f| &f[..]);
         let same = got.iter().zip(file).take_while(|(a, b)| a == b).count();

@@ -4,6 +4,8 @@
 //! harness could only report such a test as passed. A program here is declared in `Cargo.toml` with `harness = false`;
 //! each of its modules lists its tests with [`tests!`], and its `main` is `midpath_testing::run(&[TESTS])`.
 
+pub mod drivers;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 

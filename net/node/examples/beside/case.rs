@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use midpath_core::packet::FlowId;
 use midpath_core::rng::{Purpose, below, stream};
-use midpath_node::{Load, LossModel, realtime};
 use midpath_sim::{RunOptions, run_text};
+use midpath_testing::drivers::{Load, LossModel, realtime};
 
 use crate::busy::Meter;
 use crate::network::network;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use midpath_node::{Link, Network};
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
+use midpath_testing::drivers::{Link, Network};
 
 /// The nodes and links of a scenario; its flows begin at their nodes.
 pub fn network(text: &str) -> Network {

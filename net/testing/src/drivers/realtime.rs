@@ -2,7 +2,7 @@
 //! carry packets as bytes.
 //!
 //! What is due at one time goes, and what has come is taken, with as few system calls as the kernel needs
-//! ([`crate::udp`]). Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
+//! ([`midpath_node::udp`]). Rates and delays are kept here: a transmitter is busy for as long as its packet takes at the
 //! link's rate, and the datagram is sent when the delay is over. The operating system wakes threads
 //! late; nodes have to live with it. A link that is faster than the machine is served at what the
 //! machine does, and its port is told. It is a test of the contract between node and driver, not a
@@ -19,19 +19,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use midpath_core::node::{Driver, EndId, Limits, Node, Woken};
+use midpath_core::node::{Driver, Limits, Node, Woken};
 use midpath_core::packet::{FlowId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, stream};
-use midpath_core::roles::{Drop, Ended, FlowReport, Supply, Transmitter};
+use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
 use midpath_core::wire;
 
-use crate::bytes::Bytes;
-use crate::lateness::Lateness;
-use crate::schedule::{CREDIT, Schedule};
-use crate::served::Served;
-use crate::udp::{Calls, Outbox, Udp};
-use crate::{Delivered, Load, LossModel, Network, carry_bytes};
+use midpath_node::bytes::Bytes;
+use midpath_node::carry_bytes;
+use midpath_node::lateness::Lateness;
+use midpath_node::schedule::{CREDIT, Schedule};
+use midpath_node::served::Served;
+use midpath_node::udp::{Calls, Outbox, Udp};
+
+use super::{Delivered, Load, LossModel, Network};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -431,7 +433,7 @@ mod wait {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    use crate::udp::Udp;
+    use midpath_node::udp::Udp;
 
     /// Else the kernel wakes a thread of normal priority up to 50 µs later than it was asked.
     pub fn finely() {
@@ -467,7 +469,7 @@ mod wait {
     use std::net::UdpSocket;
     use std::time::Duration;
 
-    use crate::udp::Udp;
+    use midpath_node::udp::Udp;
 
     pub fn finely() {}
 

@@ -8,16 +8,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::{Driver, EndId, Node, Woken};
+use midpath_core::node::{Driver, Node, Woken};
 use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, below, stream, unit};
-use midpath_core::roles::{Drop, Ended, FlowReport, Supply, Transmitter};
+use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
 use midpath_core::wire;
 use rustc_hash::FxHashSet;
 
-use crate::bytes::Bytes;
-use crate::{Delivered, Link, Load, LossModel, Network, carry_bytes};
+use midpath_node::bytes::Bytes;
+use midpath_node::carry_bytes;
+
+use super::{Delivered, Link, Load, LossModel, Network};
 
 /// How badly the driver behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
