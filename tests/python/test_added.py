@@ -20,6 +20,8 @@ from midpath.added.crates import MOVING, Crate, together, workspace
 from midpath.errors import UsageError
 from midpath.new import scheme as template
 
+pytestmark = pytest.mark.nightly("python/midpath/added/", "python/wheel/", "examples/outside-")
+
 EXAMPLES = ROOT / "examples"
 SCENARIO = template.crate("aimd")["scenario.toml"]
 # Aimd's ports at one router, BLUE's at the next, flows of aimd and of NewReno.

@@ -8,6 +8,8 @@ import pytest
 
 from conftest import ROOT
 
+pytestmark = pytest.mark.nightly("pyproject.toml", "python/midpath/")
+
 RUN = ROOT / "examples" / "dumbbell.toml"
 # As where these are not installed.
 WITHOUT = """

@@ -13,6 +13,8 @@ import pytest
 import midpath
 from midpath.papers.fair import Flow, proportional
 
+pytestmark = pytest.mark.nightly("crates/schemes/src/fcp/", "crates/ideal/", "evidence/properties/fcp/")
+
 NETWORKS = 100
 STOP_S = 60
 # What a packet is on the wire, what it carries, and its ACK: FCP's shim has 40 B beside TCP's 52.
@@ -148,11 +150,7 @@ def unambiguous(seed: int) -> bool:
 FAR = {"round-trip": 0.02, "price-age": 0.04}
 
 
-# The paper's own, each night and where FCP has changed.
-PAPER = pytest.param("round-trip", marks=pytest.mark.nightly("crates/schemes/src/fcp/"))
-
-
-@pytest.fixture(scope="module", params=[PAPER, "price-age"])
+@pytest.fixture(scope="module", params=["round-trip", "price-age"])
 def header_rtt(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

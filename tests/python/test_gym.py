@@ -16,6 +16,8 @@ from midpath import gym  # noqa: E402
 from midpath.errors import UsageError  # noqa: E402
 from script import load  # noqa: E402
 
+pytestmark = pytest.mark.nightly("python/midpath/gym.py", "python/midpath/controller/", "evidence/bench/gym/")
+
 SCENARIO = """
 stop = "3 s"
 [topology]

@@ -13,6 +13,10 @@ from midpath.analysis.mircc.network import Flow, Link, Network
 from midpath.analysis.mircc.params import Params
 from midpath.analysis.mircc.solvers import max_min, secondary_max_min, stamps_fixed_point
 
+pytestmark = pytest.mark.nightly(
+    "crates/schemes/src/mircc/", "crates/schemes/src/icn/", "crates/ideal/", "evidence/papers/mircc/"
+)
+
 NETWORKS = 50
 ETA = 0.95
 
@@ -110,7 +114,6 @@ def test_a_short_interval_swings_on_figure_3s_equal_links_and_one_round_trip_set
     assert stability.on_the_chain(2, base)[1] < 0.01
 
 
-@pytest.mark.nightly("evidence/papers/mircc/", "python/midpath/analysis/mircc/")
 @pytest.mark.parametrize("finding", errata.FINDINGS, ids=lambda finding: finding.__name__)
 def test_errata_are_borne_out_and_written_down(finding):
     found = finding()

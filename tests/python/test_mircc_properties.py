@@ -6,6 +6,8 @@ import pytest
 
 import script
 
+pytestmark = pytest.mark.nightly("crates/schemes/src/mircc/", "crates/schemes/src/icn/", "evidence/properties/mircc/")
+
 FOLDER = Path(__file__).parents[2] / "evidence/properties/mircc"
 
 

@@ -17,6 +17,8 @@ from midpath.analysis.mircc.solvers import (
     stamps_fixed_point,
 )
 
+pytestmark = pytest.mark.nightly("crates/ideal/", "evidence/properties/mircc/")
+
 SEEDS = st.integers(0, 10_000)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly("python/midpath/")
+
 ROOT = Path(__file__).parents[2]
 MIDPATH = [sys.executable, "-m", "midpath"]
 

@@ -9,6 +9,8 @@ from midpath.benchmark.measure import repetitions
 from midpath.errors import OutputError
 from midpath.result.pieces import FlowsFile
 
+pytestmark = pytest.mark.nightly("crates/traffic/", "crates/sim/src/", "python/midpath/result/")
+
 # Most bytes that a flow may take, from the list to its row in the file, if few others are under way: ten million in
 # 2 GB. Written down before the first run.
 MOST = 200

@@ -11,6 +11,8 @@ import pytest
 
 import script
 
+pytestmark = pytest.mark.nightly("evidence/properties/", "python/midpath/run/")
+
 ROOT = Path(__file__).parents[2]
 TOY = """
 from dataclasses import dataclass

@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 
 from chromium import Page
 
+pytestmark = pytest.mark.nightly("python/midpath/report/", "python/midpath/trace/")
+
 needs_browser = pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
 EVIL = "</script><b>r0"
 TRACE = "\n[trace]\n"

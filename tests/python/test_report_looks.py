@@ -18,7 +18,10 @@ sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
 import look
 from chromium import Page
 
-pytestmark = pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to look at reports with")
+pytestmark = [
+    pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to look at reports with"),
+    pytest.mark.nightly("python/midpath/report/", "python/midpath/html.py", "python/midpath/palette.py"),
+]
 
 # Cities that are close to each other on a phone, names that are long, and schemes of one hue.
 TEXT = """
