@@ -76,7 +76,7 @@ pub enum Kind {
 
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct Counters {
     /// Connections that came in here, and those made for others.
     pub entered: u64,
     /// Connections made for other nodes.
@@ -134,7 +134,7 @@ pub struct Gateway {
     /// What is being moved.
     piece: Vec<u8>,
     /// What has been counted.
-    pub counted: Counted,
+    pub counted: Counters,
 }
 
 /// Files that are no connections: logs, the node's own, neighbours' streams, two for each thread that resolves names.
@@ -184,7 +184,7 @@ impl Gateway {
             starved: BTreeSet::new(),
             look_at: Time::ZERO,
             piece: vec![0; session::PIECE],
-            counted: Counted::default(),
+            counted: Counters::default(),
         })
     }
 

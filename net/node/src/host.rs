@@ -86,7 +86,7 @@ pub struct Settings {
 
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct Counters {
     /// Frames that came in and are packets.
     pub received: u64,
     /// Frames whose bytes are no packet.
@@ -179,7 +179,7 @@ struct Wires {
     bytes: Bytes,
     frames: Vec<Frame>,
     overhead: u32,
-    counted: Counted,
+    counted: Counters,
     /// By flows that are over.
     sent: Sent,
     /// Of ends that receive: who only waits would never know that its peer is gone.
@@ -273,7 +273,7 @@ impl Host {
             bytes: Bytes::new(settings.windows),
             frames: Vec::new(),
             overhead: settings.overhead,
-            counted: Counted::default(),
+            counted: Counters::default(),
             sent: Sent::default(),
             heard: BTreeMap::new(),
             now: Time::ZERO,
@@ -310,7 +310,7 @@ impl Host {
     }
 
     /// What has been counted.
-    pub fn counted(&self) -> Counted {
+    pub fn counters(&self) -> Counters {
         self.wires.counted
     }
 

@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::carrier::Carrier;
 use crate::commands::CommandLines;
 use crate::gateway::Gateway;
-use crate::host::{Counted, DROPS, Host};
+use crate::host::{Counters, DROPS, Host};
 use crate::lateness::Lateness;
 use crate::priority::{Guard, Set};
 use crate::streams::Streams;
@@ -223,8 +223,8 @@ impl<L: Links> Station<L> {
     }
 
     /// What has been counted of packets.
-    pub fn counted(&self) -> Counted {
-        self.host.counted()
+    pub fn counters(&self) -> Counters {
+        self.host.counters()
     }
 
     /// What has been sent and taken.
@@ -387,7 +387,7 @@ impl<L: Links> Station<L> {
 
     /// What there is to say of the node.
     pub fn status(&mut self, now: Time) -> serde_json::Value {
-        let (counted, calls, offload) = (self.host.counted(), self.udp.calls(), self.udp.offload());
+        let (counted, calls, offload) = (self.host.counters(), self.udp.calls(), self.udp.offload());
         let [promised, on_packets, written] = self.host.held();
         let backlogs: Vec<Backlog> =
             (0..self.host.node().ports()).map(|port| self.host.backlog(PortId(port as u16), now)).collect();
@@ -416,7 +416,7 @@ impl<L: Links> Station<L> {
                 "link": self.links.describe(port),
             })
         };
-        let (gateway, tables, streams) = (self.gateway.counted, self.tables(), self.streams.counted());
+        let (gateway, tables, streams) = (self.gateway.counted, self.tables(), self.streams.counters());
         let of = |bound: bool| tables.iter().map(move |t| (t.0, if bound { t.2 } else { t.1 }));
         let drops = DROPS.iter().zip(counted.drops).map(|(reason, count)| ((*reason).to_owned(), count));
         serde_json::json!({

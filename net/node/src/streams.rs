@@ -41,7 +41,7 @@ const GIVEN_UP: Duration = Duration::from_secs(15);
 
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct Counters {
     /// Streams that were opened to neighbours.
     pub opened: u64,
     /// Streams that others have opened.
@@ -131,7 +131,7 @@ pub struct Streams {
     knocked: bool,
     number: u32,
     buffer: Vec<u8>,
-    counted: Counted,
+    counted: Counters,
 }
 
 impl Streams {
@@ -142,11 +142,11 @@ impl Streams {
         }
         let (open, again, ready) = Default::default();
         let buffer = vec![0; if listener.is_some() { PIECE } else { 0 }];
-        Ok(Streams { listener, open, again, ready, knocked: false, number: 0, buffer, counted: Counted::default() })
+        Ok(Streams { listener, open, again, ready, knocked: false, number: 0, buffer, counted: Counters::default() })
     }
 
     /// What has been counted.
-    pub fn counted(&self) -> Counted {
+    pub fn counters(&self) -> Counters {
         self.counted
     }
 

@@ -18,7 +18,7 @@ pub enum Forwarding {
 
 /// The forwarders of the schemes that run at a node, in order, and what they need to be called.
 pub struct Chain {
-    places: Vec<Place>,
+    entries: Vec<ChainEntry>,
     /// All of them overlook some packets.
     ignores_inbound: bool,
     /// When a forwarder has asked to be woken, during a call.
@@ -28,7 +28,7 @@ pub struct Chain {
 }
 
 /// One of a chain's.
-struct Place {
+struct ChainEntry {
     forwarder: Box<dyn Forwarder>,
     timers: Pair,
     /// The number of what it shares with ports.
@@ -38,22 +38,22 @@ struct Place {
 impl Chain {
     fn new(forwarders: Vec<Box<dyn Forwarder>>) -> Box<Chain> {
         assert!(forwarders.len() <= usize::from(u8::MAX), "a node has a few forwarders");
-        let place = |forwarder| Place { forwarder, timers: Pair::default(), state: None };
-        let places: Vec<Place> = forwarders.into_iter().map(place).collect();
-        let ignores_inbound = places.iter().all(|place| place.forwarder.ignores_some_inbound());
-        Box::new(Chain { places, ignores_inbound, wakes: Vec::new(), copies: Vec::new() })
+        let place = |forwarder| ChainEntry { forwarder, timers: Pair::default(), state: None };
+        let entries: Vec<ChainEntry> = forwarders.into_iter().map(place).collect();
+        let ignores_inbound = entries.iter().all(|place| place.forwarder.ignores_some_inbound());
+        Box::new(Chain { entries, ignores_inbound, wakes: Vec::new(), copies: Vec::new() })
     }
 
     /// Whether all would pass this packet on as it is. A call, so that `forward` stays short for TCP.
     #[inline(never)]
     fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
-        self.ignores_inbound && self.places.iter().all(|place| place.forwarder.ignores_inbound(packet, node))
+        self.ignores_inbound && self.entries.iter().all(|place| place.forwarder.ignores_inbound(packet, node))
     }
 
     /// Makes all forget what they have learned; returns the packets that they kept.
     pub(super) fn reset(&mut self) -> Vec<Pkt> {
         let mut kept = Vec::new();
-        for place in &mut self.places {
+        for place in &mut self.entries {
             place.timers.withdraw();
             place.forwarder.reset(&mut kept);
         }
@@ -62,22 +62,22 @@ impl Chain {
 
     /// Called when the node goes over to other routes.
     pub(super) fn on_routes(&mut self, state: u32) {
-        self.places.iter_mut().for_each(|place| place.forwarder.on_routes(state));
+        self.entries.iter_mut().for_each(|place| place.forwarder.on_routes(state));
     }
 
     /// Says which of the node's states the forwarder in this place shares.
     pub(super) fn share(&mut self, place: usize, state: Option<u8>) {
-        self.places[place].state = state;
+        self.entries[place].state = state;
     }
 
     /// The timers of the forwarder in this place.
     pub(super) fn timers(&mut self, place: u8) -> &mut Pair {
-        &mut self.places[usize::from(place)].timers
+        &mut self.entries[usize::from(place)].timers
     }
 
     /// Packets that they keep.
     pub(super) fn kept(&self) -> u64 {
-        self.places.iter().map(|place| place.forwarder.kept()).sum()
+        self.entries.iter().map(|place| place.forwarder.kept()).sum()
     }
 }
 
@@ -169,7 +169,7 @@ impl Node {
     /// What the first forwarder of the chain says that doesn't pass the packet on.
     #[inline(always)]
     fn ask_chain(&mut self, now: Time, from: Option<PortId>, mut pkt: Pkt, pool: &mut Pool) -> Route {
-        for place in 0..self.forwarding.chain().map_or(0, |chain| chain.places.len()) {
+        for place in 0..self.forwarding.chain().map_or(0, |chain| chain.entries.len()) {
             match self.with_forwarder(place, now, pool, |f, ctx| f.route(pkt, from, ctx)) {
                 Route::Pass(passed) => pkt = passed,
                 decided => return decided,
@@ -214,7 +214,7 @@ impl Node {
         call: impl FnOnce(&mut dyn Forwarder, &mut ForwardCtx<'_>) -> R,
     ) -> R {
         let chain = self.forwarding.chain_mut().expect("callers pass a valid index into the chain");
-        let Place { forwarder, state, .. } = &mut chain.places[place];
+        let ChainEntry { forwarder, state, .. } = &mut chain.entries[place];
         let state = state.map(|i| self.states[usize::from(i)].as_mut());
         let (rng, out, copies) = (&mut self.streams.forwarders, &mut self.out, Some(&mut chain.copies));
         let wakes = Some(&mut chain.wakes);
@@ -249,7 +249,7 @@ impl Node {
     fn arm_forwarder(&mut self, place: usize, now: Time) {
         let Some(chain) = self.forwarding.chain_mut() else { return };
         // A node has a few forwarders: `Chain::new` sees to it.
-        let (pair, number) = (&mut chain.places[place].timers, place as u8);
+        let (pair, number) = (&mut chain.entries[place].timers, place as u8);
         for wake in chain.wakes.drain(..) {
             match wake {
                 WakeAt::Work(at) => pair.work.deadline = at,

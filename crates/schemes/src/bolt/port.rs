@@ -43,7 +43,7 @@ impl BoltPort {
     }
 
     /// A packet arrives: what is said of it changes. The notice that its sender is to get, if any.
-    fn look(&mut self, pkt: &Pkt, waiting: u64, hop: &mut HopCtx<'_>) -> Option<Packet> {
+    fn on_arrival(&mut self, pkt: &Pkt, waiting: u64, hop: &mut HopCtx<'_>) -> Option<Packet> {
         let LinkInfo { rate, mtu, .. } = *hop.link;
         let link = Link { rate, mtu, threshold: self.threshold(mtu), sm: self.sm, pru: self.pru };
         let packet = &mut hop.pool[pkt];
@@ -79,7 +79,7 @@ fn notice(about: &Packet, says: &Notice) -> Packet {
 impl Port for BoltPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
         let waiting = self.lanes.backlog();
-        if let Some(notice) = self.look(&pkt, waiting.bytes, &mut ctx.hop()) {
+        if let Some(notice) = self.on_arrival(&pkt, waiting.bytes, &mut ctx.hop()) {
             ctx.route(notice);
         }
         if self.bound.admits(waiting, ctx.pool[&pkt].size) {
@@ -122,7 +122,7 @@ impl CutThrough for BoltPort {
         // An empty queue is congested where the threshold is 0: then senders are told.
         let passes = waiting.packets == 0 && self.threshold(mtu) > 0 && self.bound.admits(waiting, hop.pool[pkt].size);
         if passes {
-            let notice = self.look(pkt, 0, hop);
+            let notice = self.on_arrival(pkt, 0, hop);
             debug_assert!(notice.is_none(), "nothing waits");
         }
         passes

@@ -48,7 +48,7 @@ impl Behaviour {
     }
 
     /// What it spends, in multiples of what it may.
-    pub fn spends(self) -> f64 {
+    pub fn overspending(self) -> f64 {
         if matches!(self, Behaviour::Underpay | Behaviour::Overspend) { 10.0 } else { 1.0 }
     }
 

@@ -13,12 +13,12 @@ pub struct Growth {
     rule: GrowthRule,
     limit: u64,
     counted: u64,
-    hystart: Watch,
+    hystart: SlowStartExit,
 }
 
 /// What ends slow start before a loss does.
 #[derive(Debug, Clone, Copy)]
-enum Watch {
+enum SlowStartExit {
     Nothing,
     Rfc9406(HyStart),
     Linux(LinuxHyStart),
@@ -29,16 +29,16 @@ impl Growth {
     pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth {
         let limit = u64::from(tcp.abc_limit) * u64::from(mss);
         let hystart = match tcp.hystart.unwrap_or(hystart) {
-            HyStartRule::Off => Watch::Nothing,
-            HyStartRule::Rfc9406 => Watch::Rfc9406(HyStart::default()),
-            HyStartRule::Linux => Watch::Linux(LinuxHyStart::new(tcp)),
+            HyStartRule::Off => SlowStartExit::Nothing,
+            HyStartRule::Rfc9406 => SlowStartExit::Rfc9406(HyStart::default()),
+            HyStartRule::Linux => SlowStartExit::Linux(LinuxHyStart::new(tcp)),
         };
         Growth { rule: tcp.growth, limit, counted: 0, hystart }
     }
 
     /// Whether slow start ends by Linux's rules.
     pub fn is_linux(&self) -> bool {
-        matches!(self.hystart, Watch::Linux(_))
+        matches!(self.hystart, SlowStartExit::Linux(_))
     }
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
@@ -66,9 +66,9 @@ impl Growth {
     #[inline]
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         match &mut self.hystart {
-            Watch::Nothing => {}
-            Watch::Rfc9406(hystart) => return hystart.limit_growth(growth, window, ack),
-            Watch::Linux(hystart) => {
+            SlowStartExit::Nothing => {}
+            SlowStartExit::Rfc9406(hystart) => return hystart.limit_growth(growth, window, ack),
+            SlowStartExit::Linux(hystart) => {
                 if hystart.is_over(window, ack) {
                     window.ssthresh = window.cwnd;
                 }
@@ -109,16 +109,16 @@ impl Growth {
     pub fn restart(&mut self) {
         self.counted = 0;
         match &mut self.hystart {
-            Watch::Nothing => {}
-            Watch::Rfc9406(hystart) => hystart.end(),
-            Watch::Linux(hystart) => hystart.end(),
+            SlowStartExit::Nothing => {}
+            SlowStartExit::Rfc9406(hystart) => hystart.end(),
+            SlowStartExit::Linux(hystart) => hystart.end(),
         }
     }
 
     /// A timeout begins slow start again. RFC 9406 is for the first one only, Linux looks at each.
     pub fn restart_slowly(&mut self, now: Time) {
         self.restart();
-        if let Watch::Linux(hystart) = &mut self.hystart {
+        if let SlowStartExit::Linux(hystart) = &mut self.hystart {
             hystart.begin_again(now);
         }
     }

@@ -114,7 +114,7 @@ impl NextArrivals {
     /// The link's first packet arrives at `at` now, which is later. Whoever has taken the
     /// first one notes when the link's next one comes: [`NextArrivals::lower`].
     #[inline]
-    pub fn later(&mut self, link: u32, at: Time) {
+    pub fn postpone(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
     }
 
@@ -230,7 +230,7 @@ mod tests {
                     if own || link % 2 == 0 {
                         wire.retain(|at| *at >= horizon);
                         let next = wire.first().copied().unwrap_or(Time::MAX);
-                        arrivals.later(*link, next);
+                        arrivals.postpone(*link, next);
                         if taken.iter().any(|next| next.0 == *link) {
                             arrivals.lower(*link, next);
                             beyond = beyond.min(next);

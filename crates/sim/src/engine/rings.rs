@@ -138,7 +138,7 @@ impl Rings {
         let ((_, entry), next) = queue.pop_and_look()?;
         // If there is none, a packet of old is fetched: to ask first would cost more.
         next.1.fetch(pool);
-        self.arrivals.later(ring, if queue.is_empty() { Time::MAX } else { next.0 });
+        self.arrivals.postpone(ring, if queue.is_empty() { Time::MAX } else { next.0 });
         Some(entry)
     }
 

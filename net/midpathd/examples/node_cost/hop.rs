@@ -175,7 +175,7 @@ fn route<L: Links>(
         station = station.with_priority(Box::new(priority::change));
     }
     station.run_for(if case.crypto { SESSION_UP } else { WARM_UP })?;
-    let (cpu_before, calls, counted, late) = (cpu(), station.calls(), station.counted(), station.lateness());
+    let (cpu_before, calls, counted, late) = (cpu(), station.calls(), station.counters(), station.lateness());
     let (came, began) = (arrived(), Instant::now());
     station.run_for(time)?;
     let (came, took) = (arrived() - came, began.elapsed());
@@ -186,7 +186,7 @@ fn route<L: Links>(
         cpu: cpu() - cpu_before,
         time: took,
         arrived: came,
-        forwarded: station.counted().sent - counted.sent,
+        forwarded: station.counters().sent - counted.sent,
         calls: station.calls().since(calls),
         late: station.lateness().since(&late),
         segments,

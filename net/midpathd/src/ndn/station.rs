@@ -61,7 +61,7 @@ enum Link {
 
 /// What the loop counts besides the forwarder.
 #[derive(Default)]
-struct Counted {
+struct Counters {
     /// Connections and datagrams of strangers that got no face.
     refused: u64,
     /// Packets that found no room for a face that reads slowly.
@@ -102,7 +102,7 @@ pub struct Station {
     /// UDP faces that others have made, the ones that were seen longest ago somewhere near the front.
     idle: VecDeque<FaceId>,
     buffer: Vec<u8>,
-    counted: Counted,
+    counted: Counters,
     reasons: VecDeque<String>,
     /// Those that were logged.
     said: Seldom,
@@ -162,7 +162,7 @@ impl Station {
             dirty: Vec::new(),
             idle: VecDeque::new(),
             buffer: vec![0; READ],
-            counted: Counted::default(),
+            counted: Counters::default(),
             reasons: VecDeque::new(),
             said: Seldom::new(faces::LOGGED, Duration::from_secs(60)),
             began: Instant::now(),

@@ -230,7 +230,7 @@ fn acknowledgements_ride_on_data() {
         world.run(Time::from_ms(1));
     }
     assert_eq!(sides.map(|side| side.got.len()), [100_000; 2]);
-    let packets = world.hosts[A].counted().sent + world.hosts[B].counted().sent;
+    let packets = world.hosts[A].counters().sent + world.hosts[B].counters().sent;
     // The handshake, and the last acknowledgement.
     assert!((200..210).contains(&packets), "{packets}");
 }
@@ -287,7 +287,7 @@ fn quiet_ends_stay_and_lost_ones_are_noticed() {
     let (mut quiet, mut sides) = begin();
     wait(&mut quiet, 600);
     assert_eq!([sides[0].ended(&quiet), sides[1].ended(&quiet)], [[None; 2]; 2]);
-    let sent: u64 = [A, B].iter().map(|host| quiet.hosts[*host].counted().sent).sum();
+    let sent: u64 = [A, B].iter().map(|host| quiet.hosts[*host].counters().sent).sum();
     assert!(sent < 100, "{sent} packets in ten minutes of silence");
     assert_eq!(exchange(&mut quiet, &mut sides), COMPLETE);
 
@@ -352,12 +352,12 @@ fn what_comes_after_the_close_is_answered_by_little() {
         check(&mut world, sides, scheme);
         let closed = size(&world);
         assert!(closed > 0 && 3 * closed < open, "{closed} of {open} bytes");
-        let (came, before) = (world.hosts[A].counted().received, world.hosts[A].counted().sent);
+        let (came, before) = (world.hosts[A].counters().received, world.hosts[A].counters().sent);
         world.repeat(A);
-        let came = world.hosts[A].counted().received - came;
+        let came = world.hosts[A].counters().received - came;
         assert_eq!(size(&world), closed, "nothing is opened");
         world.run(Time::from_ms(100));
-        let sent = world.hosts[A].counted().sent - before;
+        let sent = world.hosts[A].counters().sent - before;
         assert!(came > 40 && sent > 30 && sent <= came, "{sent} answers to {came} packets");
         world.run(Time::from_secs(60));
         assert_eq!(world.hosts[A].node().endpoints().count(), 0, "it is over");

@@ -77,7 +77,7 @@ impl Sender {
         self.pace.packet = (view.mss + view.overhead) as f64;
         let cap = self.silent.map_or(self.pace.cap, |s| s.rate.min(self.pace.cap));
         self.pace.rate = behaviour.idles(allowed, self.budget.target, least, one).unwrap_or_else(|| {
-            equations::rate(behaviour.spends() * allowed, self.quote.price).clamp(least, cap.max(least))
+            equations::rate(behaviour.overspending() * allowed, self.quote.price).clamp(least, cap.max(least))
         });
     }
 
