@@ -178,7 +178,7 @@ def rpm(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Test RPM on a Linux router in namespaces with real TCP: scenarios that deploy it.
+    """Test RPM on a Linux router in namespaces with real TCP.
 
     Needs root, midpathd and midpath-lab.
     """
