@@ -21,19 +21,26 @@ from midpath import __version__
 
 # By name: the module, and the page that the suite writes.
 SUITES = {
+    "estimate": ("estimate.measure", "estimate/RESULTS.md"),
     "transients": ("transients.suite", "transients/RESULTS.md"),
+    "falls": ("transients.falls", "transients/FALLS.md"),
     "reordered": ("transients.reordered", "transients/REORDERED.md"),
     "fcp-edges": ("fcp.edges", "fcp/EDGES.md"),
     "fcp-ends": ("fcp.ends", "fcp/ENDS.md"),
     "fcp-groups": ("fcp.groups", "fcp/GROUPS.md"),
+    "fcp-ablation": ("fcp.ablation", "fcp/ABLATION.md"),
+    "fcp-optimum": ("fcp.optimum", "fcp/RESULTS.md"),
+    "inrpp-edges": ("inrpp.edges", "inrpp/EDGES.md"),
+    "inrpp-ablation": ("inrpp.ablation", "inrpp/ABLATION.md"),
     "inrpp-cheats": ("inrpp.non_cooperative", "inrpp/NON_COOPERATIVE.md"),
     "inrpp-timeouts": ("inrpp.first_timeout", "inrpp/FIRST_TIMEOUT.md"),
     "mircc": ("mircc.properties", "mircc/PROPERTIES.md"),
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
     "mircc-networks": ("mircc.networks", "mircc/NETWORKS.md"),
-    "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
     "mircc-ablation": ("mircc.ablation", "mircc/RESULTS.md"),
+    "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
+    "rpm-falls": ("rpm.falls", "rpm/FALLS.md"),
 }
 
 
@@ -47,9 +54,11 @@ def parser(name: str) -> argparse.ArgumentParser:
     found.add_argument("--scenarios", type=int, default=suite.scenarios, help="how many of each family")
     found.add_argument("--of", type=_names, default=list(suite.families), help="families")
     found.add_argument("--schemes", type=_names, default=list(suite.schemes), help="what each scene is run with")
-    found.set_defaults(module=module, set="")
+    found.set_defaults(module=module, set="", before=None)
     if suite.params:
         found.add_argument("--set", default="", help="lines for the scheme's section, as in a scenario")
+    if suite.before:
+        found.add_argument("--before", type=Path, help="a folder that another build kept, beside which it is judged")
     found.add_argument("--jobs", type=int, default=2)
     found.add_argument("--keep", type=Path, help="a folder of the runs that are done")
     found.add_argument("--show", action="store_true", help="print scenes' texts and what came of them")

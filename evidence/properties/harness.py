@@ -13,12 +13,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import itertools
+import json
 import math
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import scenes
@@ -111,6 +113,10 @@ class Suite:
     """Of families of which fewer are drawn."""
     params: bool = False
     """Whether `--set` has lines for the scheme's section."""
+    before: bool = False
+    """Whether `--before` names the runs of another build, beside which these are judged."""
+    uses: Sequence[ModuleType] = ()
+    """Modules of Midpath that the judge is of: when they change, what is kept is run again."""
 
     def failures(self, scene: Any, found: Any, base: Any = None) -> dict[str, float]:
         """The bounds that are not kept, with what was found."""
@@ -138,22 +144,36 @@ def judged(result: Result, name: str, family: str, number: int, scheme: str, par
     """What a suite's judge says of a run, as JSON. Workers call it."""
     suite = suite_of(name)
     try:
-        found = asdict(suite.judge(suite.draw(family, number), result, scheme, params))
-        return {key: value if _finite(value) else repr(value) for key, value in found.items()}
+        told: dict[str, Any] = _told(asdict(suite.judge(suite.draw(family, number), result, scheme, params)))
+        return told
     except Exception as error:
         return asdict(Crash(f"{type(error).__name__}: {error}"))
 
 
-def _finite(value: Any) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
+def _told(value: Any) -> Any:
+    """As JSON: numbers that are not finite as texts."""
+    if isinstance(value, dict):
+        return {key: _told(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(one) for one in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _heard(value: Any) -> Any:
+    """The same, back from JSON."""
+    if isinstance(value, dict):
+        return {key: _heard(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_heard(one) for one in value]
+    return float(value) if value in ("nan", "inf", "-inf") else value
 
 
 def _read(suite: Suite, family: str, told: Mapping[str, Any]) -> Any:
-    """The same, back from JSON."""
+    """What a judge said."""
     if told.keys() == {CRASHED}:
         return Crash(told[CRASHED])
     kind = suite.found if isinstance(suite.found, type) else suite.found[family]
-    return kind(**{key: float(value) if value in ("nan", "inf", "-inf") else value for key, value in told.items()})
+    return kind(**_heard(told))
 
 
 @dataclass(frozen=True)
@@ -172,7 +192,8 @@ class _Runs:
     def __init__(self, name: str, params: str, keep: Path, jobs: int) -> None:
         self.name, self.params, self.store, self.workers = name, params, Store(keep), Workers(jobs)
         own = Path(str(importlib.import_module(name).__file__)).parent
-        scripts = [Path(__file__), Path(scenes.__file__), *sorted(own.glob("*.py"))]
+        used = (Path(str(module.__file__)) for module in suite_of(name).uses)
+        scripts = [Path(__file__), Path(scenes.__file__), *sorted(own.glob("*.py")), *used]
         self.code = hashlib.sha256("".join(map(file_digest, scripts)).encode()).hexdigest()[:16]
 
     def of(self, asked: Sequence[_Asked]) -> dict[_Asked, Any]:
@@ -199,6 +220,16 @@ class _Runs:
         scenario = Scenario(one.text)
         told = (self.name, one.family, one.number, one.scheme, self.params, self.code)
         return Point(scenario, {}, [own_scheme(scenario)], Wanted(measure=judged, told=told))
+
+
+def kept_before(asked: Namespace) -> dict[tuple[str, int, str], Any]:
+    """What `--before` has of the suite, of whichever build and code: by family, number and scheme."""
+    suite, found = suite_of(asked.module), {}
+    for path in sorted(asked.before.glob("runs/*/*.json")) if asked.before else ():
+        for name, told in json.loads(path.read_bytes()).get("measured", {}).items():
+            _, family, number, scheme, *_ = json.loads(name[name.index("[") :])
+            found[family, number, scheme] = _read(suite, family, told)
+    return {key: one for key, one in found.items() if not isinstance(one, Crash)}
 
 
 def rows(name: str, asked: Namespace) -> Iterator[Row]:

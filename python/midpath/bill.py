@@ -10,7 +10,7 @@ from typing import Any
 from midpath.compare.comparison import Comparison
 from midpath.compare.variants import Variants
 from midpath.cost import MB, SRAM, SRAMS, inrpp_cache
-from midpath.errors import ScenarioError, UsageError
+from midpath.errors import ScenarioError
 from midpath.extension import _midpath
 from midpath.metrics import IDEAL
 from midpath.prices import ITEMS, MEASURES, Prices
@@ -134,8 +134,6 @@ def amounts(equipment: Sequence[Mapping[str, Any]], network: Network) -> dict[st
         found["port"] += routers * link["rate_bps"] / GBPS
         fastest = max(fastest, link["rate_bps"] if routers else 0.0)
     for row in (row for row in equipment if row["at"] == "routers"):
-        if "sums" not in row:
-            raise UsageError("this result is from an older version without memory totals: repeat the run")
         sums = row["sums"]
         found["dram"] += (sums["queue_bytes"] + sums["store_bytes"]) / MB
         found["card"] += sums["rate_bps"] / GBPS if row["scheme"] != PLAIN else 0.0

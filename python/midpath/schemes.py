@@ -99,7 +99,7 @@ def described(scheme: str) -> Description:
 
 
 def gauges_of(run: Mapping[str, Any], entity: str) -> dict[str, Gauge]:
-    """The gauges of a run's ports (`port`) or flows (`flow`) by name, as the run says; of an older one, as we know."""
+    """The gauges of a run's ports (`port`) or flows (`flow`) by name, as the run says, or as we know."""
     carried = _carried(run)
     deployed = (str(row["scheme"]) for row in run.get("deployment") or [])
     names = dict.fromkeys([*column(str(run.get("scheme", ""))).schemes, *deployed, *carried])

@@ -40,8 +40,10 @@ AMOUNT = re.compile(r"\s*([+-]?[\d.]+(?:[eE][+-]?\d+)?)\s*(\D*?)\s*")
 
 
 def parse(kind: str, text: str) -> float:
-    """What a user wrote on the command line: `100 Gbps`, `64B`."""
+    """What a user wrote on the command line or in a scenario: `100 Gbps`, `64B`."""
     units = {suffix: factor for factor, suffix in SCALES[kind]}
+    # As scenarios and keyboards have it.
+    text = text.replace("us", "µs")
     found = AMOUNT.fullmatch(text)
     try:
         if found is not None and found[2] in units:

@@ -17,6 +17,7 @@ from midpath.estimate import MEASURED, bands, carry, estimate, pilots
 from midpath.estimate.bands import Band, Errors
 from midpath.estimate.carry import FIGURES, Carried
 from midpath.estimate.pilots import Flows, Pilot
+from midpath.metrics import IDEAL
 
 DUMBBELL = """
 scheme = "cubic"
@@ -47,8 +48,8 @@ FOLDER = Path(__file__).parents[2] / "evidence/properties" / "estimate"
 
 @pytest.fixture(scope="module")
 def measure():
-    """The script as a module, with those that it imports from its folder."""
-    return script.load(FOLDER / "measure.py")
+    """The suite's module."""
+    return script.suite("estimate.measure")
 
 
 def test_errors_have_the_next_one_with_a_chance_of_95_percent():
@@ -235,29 +236,25 @@ def test_a_fit_is_of_what_pilots_tell_of(measure):
 
     # What lacks the slow flows is left out. Of 101 errors 97 are at most .96 either way.
     every = [found(by / 50) for by in range(-50, 51)] + [found(9, 0.1)]
-    fitted = json.loads(measure.fit(every))
+    fitted = json.loads(script.load(FOLDER / "fit.py").fit(every))
     assert fitted["figures"]["afct_s"] == pytest.approx({"most": 0.96, "runs": 101})
     assert fitted["schemes"] == ["rcp"]
 
 
-def test_what_is_kept_is_not_run_again(measure, monkeypatch, tmp_path):
+def test_what_is_judged_is_what_pilots_tell_of_the_whole(measure, monkeypatch):
     rng = np.random.default_rng(4)
     fluid, alone, packets = rng.uniform(1, 2, 1600), rng.uniform(0.5, 1, 1600), rng.uniform(2, 3, 1600)
     packets[7] = np.inf
-    parts = [Pilot(np.arange(count), fluid[:count], packets[:count]) for count in (200, 400)]
-    ran = []
-
-    def runs(number):
-        ran.append(number)
-        return flows(fluid, alone), packets, parts
-
-    monkeypatch.setattr(measure, "_runs", runs)
-    first, again = measure.make(5, tmp_path), measure.make(5, tmp_path)
-    assert ran == [5]
-    assert first == again
-    assert [Carried(**one) for one in first.pilots] == [carry.carried(flows(fluid, alone), one) for one in parts]
-    assert first.packets == measure.truth(packets)
-    assert first.packets["afct_s"] == math.inf
+    parts = {count: Pilot(np.arange(count), fluid[:count], packets[:count]) for count in (200, 400)}
+    whole = flows(fluid, alone)
+    monkeypatch.setattr(measure, "run", lambda scenario: scenario.scheme)
+    monkeypatch.setattr(measure.Flows, "of", lambda of: whole if of == IDEAL else flows(packets, alone))
+    monkeypatch.setattr(measure, "pilot_of", lambda scenario, scheme, whole, count: parts[count])
+    found = measure.judge(measure.draw.scenario(5), None, "", "")
+    assert found.scheme == measure.draw.scheme_of(5)
+    assert [Carried(**one) for one in found.pilots] == [carry.carried(whole, one) for one in parts.values()]
+    assert found.packets == measure.truth(packets)
+    assert found.packets["afct_s"] == math.inf
 
 
 def test_the_page_counts_answers_and_why_there_are_none(measure, monkeypatch):
@@ -273,7 +270,8 @@ def test_the_page_counts_answers_and_why_there_are_none(measure, monkeypatch):
             (1.0, told(beyond=0.1)),
         ]
     ]
-    page = list(measure.page(every, range(1, 6)))
+    rows = [script.suite("harness").Row("", n, "", None, one, None, {}) for n, one in enumerate(every)]
+    page = list(measure.page(rows, None))
     width = math.expm1(2 * math.hypot(0.01, bands.UNITS["afct_s"].floor))
     assert f"| all | afct_s | 5 | 2, 40% | 50% | {width:.0%} | 1 | 1 | 1 |" in page
     assert page[-1].startswith("| rcp | all | 15 | 6, 40% | 50% |")

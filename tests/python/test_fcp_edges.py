@@ -59,6 +59,6 @@ def test_a_flow_that_stops_leaves_no_more_idle_than_one_that_has_sent_all(number
 
 @pytest.mark.parametrize("family", ["crowds", "scarcity", "changes", "corruption", "steady"])
 def test_draws_for_the_ablation_run(family):
-    ablation = script.load(FOLDER / "ablation.py")
-    found = [ablation.run(family, 1, name) for name in ("", "opening_budget,keep_pace")]
+    ablation = script.suite("fcp.ablation").SUITE
+    found = [ablation.played(family, 1, name) for name in ("", "opening_budget, keep_pace")]
     assert found[0].digest != found[1].digest

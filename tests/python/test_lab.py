@@ -2,17 +2,17 @@
 
 import importlib.util
 import json
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from midpath.errors import UsageError
-from midpath.lab import collect, congestion, machine, simulate, suite, table
-from midpath.lab.experiment import AQMS, MODES, Experiment, Measured, Short, command
-from midpath.lab.router import Bottleneck, Router
-from midpath.lab.testbed import Delays, round_trips
+from midpath import run
+from midpath.errors import ScenarioError, UsageError
+from midpath.lab import congestion, gather, keys, machine, rpm, suite, table
+from midpath.lab.plan import Plan
+from midpath.lab.router import PARAMS, Place, Router, arguments, counted, places, series
+from midpath.lab.rpm import AQMS, MODES, Bottleneck, Delays, Experiment, Short
 from midpath.report import html
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "rpm"
@@ -43,11 +43,6 @@ def test_without_root_it_says_so(cli, monkeypatch):
     assert "needs Linux" in refused(cli)
 
 
-def test_without_pyroute2_it_says_how_to_get_it(cli, as_root, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyroute2", None)
-    assert "pip install 'midpath[lab]'" in refused(cli)
-
-
 def test_without_the_binaries_it_says_how_to_build_them(cli, as_root, monkeypatch):
     monkeypatch.setattr(machine.shutil, "which", lambda name: None if name.startswith("midpath") else f"/bin/{name}")
     monkeypatch.setattr(machine, "BUILT", [])
@@ -74,11 +69,6 @@ def test_bad_input_gets_one_line(cli, as_root, option, value, says):
     assert says in refused(cli, option, value)
 
 
-def test_beside_the_simulator_says_what_it_has(cli, as_root):
-    said = refused(cli, "--vs-sim", "--cc", "bbr")
-    assert "bbr is not compared with the simulator; there are newreno, cubic, dctcp" in said
-
-
 def test_unknown_congestion_controls_are_named(monkeypatch):
     with pytest.raises(UsageError, match="--cc vegas: there are cubic"), congestion.controls(["vegas"], None):
         pass
@@ -96,14 +86,13 @@ def experiment(**changes):
 
 def test_a_repeat_has_the_same_flows_and_another_one_others():
     one = experiment(short=Short(), seconds=20.0)
-    flows = one.flows("cubic", 1)
-    assert flows == one.flows("cubic", 1)
-    assert flows != one.flows("cubic", 2)
-    assert [flow["receiver"] for flow in flows[:4]] == [0, 0, 1, 1]
-    short = [flow for flow in flows if flow["size_bytes"]]
+    flows = one.flows(1)
+    assert flows == one.flows(1)
+    assert flows != one.flows(2)
+    assert [flow["to"] for flow in flows[:4]] == ["d0", "d0", "d1", "d1"]
+    short = [flow for flow in flows if "size" in flow]
     assert len(short) > 10
-    assert {flow["size_bytes"] // 1448 for flow in short} <= {10, 30, 100, 300}
-    assert round_trips(HERE) == [pytest.approx(0.04), pytest.approx(0.06)]
+    assert {flow["group"] for flow in short} <= {f"{packets} packets" for packets in (10, 30, 100, 300)}
 
 
 def test_every_part_of_the_suite_can_be_run():
@@ -112,30 +101,22 @@ def test_every_part_of_the_suite_can_be_run():
         for case in cases():
             case.experiment.check()
             names.add((part, case.name))
+            for one in case.cases():
+                one.scenario(1).check()
     assert len(names) == sum(len(cases()) for cases in suite.PARTS.values())
     # What is put beside the simulator was measured, and the simulator has some of it.
     assert names.issuperset(suite.SIMULATED)
-    for part, name in suite.SIMULATED:
-        case = next(case for case in suite.PARTS[part]() if case.name == name)
-        simulate.require(case.controls)
 
 
-class Here:
-    """This machine in place of a namespace."""
-
-    @staticmethod
-    def command(*arguments):
-        return list(arguments)
-
-
-def test_the_router_is_looked_at_to_the_end(tmp_path):
+def test_the_router_is_looked_at_to_the_end(tmp_path, monkeypatch):
     # More than a pipe holds, and then a sign that all was written.
     done = tmp_path / "done"
     program = tmp_path / "midpathd"
     line = json.dumps({"time_s": 1.5, "devices": [{"queue": "x" * 4000}]})
     program.write_text(f"#!/bin/sh\nfor i in $(seq 100); do echo '{line}'; done\ntouch {done}\nexec sleep 60\n")
     program.chmod(0o755)
-    router = Router(Here(), machine.Tools(str(program), ""), Bottleneck(), "rpm")
+    monkeypatch.setattr("midpath.lab.router.enter", lambda space, *words: list(words))
+    router = Router("", str(program), "e1", [])
     router.watch()
     patience = time.monotonic() + 20
     while not done.exists() and time.monotonic() < patience:
@@ -153,57 +134,80 @@ def test_the_router_is_looked_at_to_the_end(tmp_path):
 @pytest.mark.parametrize("aqm", AQMS)
 def test_an_experiment_is_a_scenario(mode, aqm):
     asked = experiment(bottleneck=Bottleneck(rate_bps=20e6, aqm=aqm), short=Short(), seconds=3.0)
-    result = simulate.simulate(asked, "cubic", mode, 1)
-    port = simulate.bottleneck_of(result)
+    result = run(rpm.scenario(asked, "cubic", mode, 1))
+    port = next(port for port in result.ports.to_pylist() if (port["node"], port["peer"]) == ("r", "x"))
     # The laboratory's rate counts Ethernet's header.
     assert port["rate_bps"] == round(20e6 * 1500 / 1514)
     assert port["utilisation"] > 0.5
     assert set(result.flows.to_pandas()["dst"]) == {"d0", "d1"}
     # Data are marked, ACKs are, both, or neither.
     assert (port["marks"] > 0) == (mode in ("fwd", "both"))
-    told = counted(result, "rpm_told")
+    told = at_the_end(result, "rpm_told")
     assert (told > 0) == (mode in ("rpm", "both"))
     if mode == "rpm":
-        assert told <= counted(result, "rpm_signals")
-        assert counted(result, "rpm_marked") == 0
+        assert told <= at_the_end(result, "rpm_signals")
+        assert at_the_end(result, "rpm_marked") == 0
 
 
-def counted(result, metric):
+def at_the_end(result, metric):
     """What the router's port had counted at the end; 0 without such a series."""
     series = result.series.to_pandas()
     values = series[(series.metric == metric) & (series.entity == "port:r>x")].value
     return values.max() if len(values) else 0
 
 
-def test_the_simulated_router_is_asked_for_what_midpathd_is():
+def plan(asked, mode="rpm", **changes):
+    """A plan as `midpath-lab plan` would say it."""
+    scenario = rpm.scenario(asked, "cubic", mode, 1).with_(changes=changes)
+    nodes = [{"name": name, "kind": "host" if name in "sd0d1" else "router"} for name in ("s", "d0", "d1", "r", "x")]
+    numbers = {node["name"]: number for number, node in enumerate(nodes)}
+    links = [
+        {"a": numbers[a], "b": numbers[b], "rates_bps": [rate, rate], "delay_s": 0.01, "mtu": 1500}
+        | {"schemes": ["rpm" if a == "r" else None, None]}
+        for a, b, rate in (("s", "r", 10**10), ("r", "x", 99_075_297), ("x", "d0", 10**10), ("x", "d1", 10**10))
+    ]
+    flows = [
+        {"from": 0, "to": numbers[flow["to"]], "scheme": "cubic", "group": flow["group"], "rate_bps": None, "hops": 3}
+        | {"size_bytes": int(flow["size"].split()[0]) if "size" in flow else None, "stop_s": None, "path": [0, 3, 4, 1]}
+        | {"start_s": float(flow["start"].split()[0]) / 1e6, "ideal_fct_s": 0.05, "rtt_s": 0.04}
+        for flow in asked.flows(1)
+    ]
+    values = {"nodes": nodes, "links": links, "flows": flows, "scheme": "newreno", "seed": 1, "title": "a test"}
+    return Plan(scenario, values | {"stop_s": asked.seconds, "described": {}, "equipment": []})
+
+
+def test_the_router_is_asked_for_what_the_scenario_says():
     bottleneck = Bottleneck(
         aqm="codel-dataplane", target_s=0.001, interval_s=0.02, registers="plain", aggregate=True, flows=64
     )
-    values = simulate.scenario(experiment(bottleneck=bottleneck), "cubic", "none", 1).to_dict()
-    (row,) = values["deploy"]
-    assert (row["scheme"], row["ports"]) == ("rpm", ["r>x"])
-    assert row["params"] == {"mode": "off", "registers": "plain", "size": 64, "aggregate": True}
-    queue = values["queues"][row["queue"]]
-    assert (queue["kind"], queue["variant"]) == ("codel", "data-plane")
-    assert (queue["target"], queue["interval"], queue["limit"]) == ("1000 us", "20000 us", "200000 us")
+    asked = plan(experiment(bottleneck=bottleneck), "none")
+    assert places(asked) == [Place(1, 0, "r", "x")]
+    said = "--rate 100000000bps --aqm codel-dataplane --buffer 200000us --target 1000us --interval 20000us"
+    said += " --mode off --registers plain --flows 64 --aggregate"
+    assert arguments(asked, places(asked)[0]) == said.split()
+    assert {f"deploy.params.{name}" for name in (*PARAMS, "aggregate")} == {
+        key for _, key, _ in keys.written(asked.written) if key.startswith("deploy.params.")
+    }
+    keys.refuse(asked)
+    step = plan(experiment(bottleneck=Bottleneck(aqm="step")))
+    assert "step" in arguments(step, places(step)[0])
 
 
-def test_margins_are_a_share_or_an_amount():
-    assert simulate.is_within(100, 109, 0.1, 0.0)
-    assert not simulate.is_within(100, 111, 0.1, 0.0)
-    assert simulate.is_within(0.001, 0.0019, 0.3, 0.001)
-
-
-def test_what_cannot_fail_is_not_counted():
-    one = experiment(long=1, delays=Delays(0.0, (0.02,)))
-    assert simulate.cannot_fail("jain_goodput", one, 1.0, 1.0) == "one flow"
-    assert simulate.cannot_fail("jain_goodput", experiment(), 1.0, 1.0) is None
-    # 200 ms of buffer.
-    assert simulate.cannot_fail("queue_delay_p99_s", one, 0.193, 0.2) == "the buffer's"
-    assert simulate.cannot_fail("queue_delay_p99_s", one, 0.193, 0.08) is None
-    line = {"within": None, "not_counted": "one flow"}
-    assert simulate.verdict(line) == "not counted: one flow"
-    assert [simulate.verdict({"within": w, "not_counted": None}) for w in (True, False)] == ["yes", "no"]
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("queues.router.kind", "red", "codel or delay-step"),
+        ("queues.router.limit", "100 packets", "queues.router: '100 packets' is not a number"),
+        ("deploy.0.params.register_max", 1, "is not possible in the laboratory"),
+        ("deploy.0.scheme", "fcp", "can be rpm in the laboratory"),
+        ("schemes.rpm.mode", "fwd", "is not possible in the laboratory"),
+    ],
+)
+def test_what_midpathd_cannot_do_is_refused(key, value, says):
+    asked = plan(experiment(), **{key: value})
+    with pytest.raises(ScenarioError, match=says):
+        keys.refuse(asked)
+        arguments(asked, places(asked)[0])
 
 
 # -- results --
@@ -217,54 +221,49 @@ def look(time_s, packets):
         "time_s": time_s,
         "counters": counters,
         "queue": {"drops": 1, "backlog_bytes": 3000, "backlog_packets": 2},
+        "registers": {"owned": 2},
         "sojourn": sojourn,
         "signal_wait_ns": 7_000_000,
     }
 
 
-def measured(asked):
-    flows = asked.flows("cubic", 1)
-    info = {"rtt_us": 41_000, "cwnd": 30, "total_retrans": 1, "bytes_acked": 10**6, "min_rtt_us": 40_100}
-    info |= {"data_segs_out": 700, "delivered": 700, "delivered_ce": 2, "ecn": 1}
-    begin = 1000.0
-    sent = {
-        flow["flow"]: {"started": begin + flow["start_s"], "last": info, "samples": [(begin + 1, info)], "error": None}
-        for flow in flows
-    }
-    sized = [flow for flow in flows if flow["size_bytes"]]
-    delivered = {flow["flow"]: flow["size_bytes"] or 10**6 for flow in flows}
-    # One short flow never ends.
-    ended = {flow["flow"]: begin + flow["start_s"] + 0.1 for flow in sized[1:]}
-    progress = [(begin + i, i * 10**6) for i in range(4)]
-    seen = [look(begin + i, 100 * i) for i in range(4)]
-    machine_ = {"kernel": "6.0", "cpus": "2", "midpathd": "midpathd 0", "load_average": "0.5 0.5 0.5"}
-    return Measured(flows, sent, delivered, ended, progress, begin, look(0, 1000), seen, machine_)
-
-
 def test_a_run_is_a_result_that_the_report_draws(tmp_path):
     asked = experiment(short=Short(), seconds=8.0)
-    result = collect.result(asked, "cubic", "rpm", 1, measured(asked))
-    result.run["command"] = command(asked, ["cubic"], ["rpm"], 1)
+    drawn, begin = plan(asked), 1000.0
+    port = {"node": "r", "port": 0, "peer": "x", "rate_bps": 99_075_297, "delay_s": 0.0, "drops_fault": 0}
+    port |= {"drops_policy": 0, "corrupted": 0} | counted(look(0, 1000), port, [look(begin, 0)], 8.0)
+    info = {"sent": 700, "retransmitted": 1, "timeouts": 0, "rtt_s": 0.041, "rtt_min_s": 0.0401}
+    info |= {"echoed": 2, "ecn": True, "window_limited_s": 0.0}
+    # One short flow never ends.
+    ended = [flow["size_bytes"] is not None for flow in drawn.flows]
+    ended[ended.index(True)] = False
+    flows = [
+        {"started_s": flow["start_s"], "completed_s": flow["start_s"] + 0.1 if done else None, "info": info}
+        | {"delivered_bytes": flow["size_bytes"] or 10**6, "lost_packets": 0, "marked_packets": 0}
+        | {"rtt_mean_s": 0.041, "rtt_max_s": 0.05}
+        for flow, done in zip(drawn.flows, ended, strict=True)
+    ]
+    seen = list(series("port:r>x", [look(begin + i, 100 * i) for i in range(4)], begin, 8.0))
+    ran = {"simulated_s": 8.0, "flows": flows, "ports": [port], "series": seen, "rpm": {"r>x": look(0, 1000)}}
+    late = {"late_us": {"p50": 1, "p99": 2}, "missed": 0, "refused": 0, "stored": 0}
+    (case,) = rpm.cases(asked, ["cubic"], ["rpm"])
+    result = case.called(gather.result(drawn, ran | {"emulator": late}, {}))
     assert result.scheme == "cubic-rpm"
     summary = result.summary
-    flows = result.flows.to_pandas()
     assert summary["flows"] == len(flows)
     assert summary["completed"] == len(flows) - 4 - 1
     assert summary["jain_goodput"] == pytest.approx(1.0, abs=0.01)
-    assert summary["loss_ratio"] == pytest.approx(1 / 1001)
     assert (summary["signals"], summary["marks"], summary["marks_back"]) == (3, 1, 2)
     assert summary["signal_wait_s"] == pytest.approx(0.007)
-    # 10 packets of 1514 bytes at 100 Mbps, and 20 ms one way.
-    ten = flows[flows.size_bytes == 14480].iloc[0]
-    assert ten.ideal_fct_s == pytest.approx(10 * 1514 * 8 / 1e8 + (0.02 if ten.dst == "d0" else 0.03))
-    series = result.series.to_pandas()
-    rate = series[(series.metric == "throughput_bps")].value
-    assert list(rate) == pytest.approx([100 * 1514 * 8] * 3)
+    assert summary["queue_delay_p99_s"] == pytest.approx(0.003)
+    assert summary["echoed_packets"] == 2 * len(flows)
+    series_ = result.series.to_pandas()
+    assert list(series_[series_.metric == "sojourn_s"].value) == pytest.approx([0.001] * 3)
+    result.run["machine"] = {"kernel": "6.0", "cpus": "2", "load_average": "0.5 0.5 0.5"}
     result.save(tmp_path / "run")
     page = html(result)
     assert "CUBIC, RPM" in page
     assert "Measured" in page
-    assert "midpath lab rpm --cc cubic --modes rpm --flows 2 --rtt 40ms,60ms --upstream 10ms --rate 100Mbps" in page
 
 
 def test_a_cell_is_a_median_and_a_range():

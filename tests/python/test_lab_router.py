@@ -14,12 +14,12 @@ import pytest
 
 from conftest import ROOT
 from midpath.errors import UsageError
-from midpath.lab import download, machine, testbed
-from midpath.lab.congestion import OURS, available, controls
-from midpath.lab.experiment import Experiment, measure
-from midpath.lab.router import Bottleneck, Router
-from midpath.lab.spaces import Space, inside, pair
-from midpath.lab.testbed import SENDER, Delays, mac, receiver
+from midpath.lab import download, machine, real
+from midpath.lab.congestion import OURS, available
+from midpath.lab.network import address
+from midpath.lab.router import Router
+from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
+from midpath.lab.spaces import Space, enter, inside, pair, script, veth
 
 
 def tools():
@@ -48,10 +48,11 @@ def lacking():
     return None if done.returncode == 0 else f"this machine refuses: {' '.join(done.stderr.split())}"
 
 
-WHY = machine.missing()
+WHY = machine.no_spaces()
 if WHY is None:
     try:
         TOOLS = tools()
+        LABORATORY = real.Laboratory.of(TOOLS)
         WHY = lacking()
     except UsageError as error:
         WHY = str(error)
@@ -61,78 +62,103 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=WHY or "")
 STEP = Bottleneck(rate_bps=40e6, aqm="step", target_s=0.00025)
 
 
-@pytest.fixture(scope="module")
-def bed():
-    with testbed.Testbed(Delays(0.0, (0.005,)), TOOLS) as found:
+HERE = Delays(0.0, (0.005,))
+PORT = "r>x"
+
+
+@contextlib.contextmanager
+def built(mode, control="cubic", **changes):
+    """Namespaces of a scenario, with the router's RPM on."""
+    values = {"title": "a test", "bottleneck": STEP, "delays": HERE, "long": 2, "seconds": 1.5} | changes
+    plan = LABORATORY.prepare(scenario(Experiment(**values), control, mode, 1))
+    with real.built(plan, LABORATORY) as found:
         yield found
 
 
-def run(bed, mode, control="cubic", **changes):
-    asked = Experiment(
-        **({"title": "a test", "bottleneck": STEP, "delays": bed.delays, "long": 2, "seconds": 1.5} | changes)
-    )
-    with controls([control], TOOLS.midpath_lab) as names:
-        found = measure(bed, asked, names[control], mode, 1, TOOLS)
-    assert found.router["counters"]["failed"] == found.router["counters"]["unstamped"] == 0
-    return found, found.router["counters"]
+def run(lab):
+    """Carries it out: what links and ends say, and the router's counters."""
+    found = lab.carry_out()
+    counters = found["rpm"][PORT]["counters"]
+    assert counters["failed"] == counters["unstamped"] == 0
+    return found, counters
+
+
+def ran(mode, control="cubic", **changes):
+    with built(mode, control, **changes) as lab:
+        return run(lab)
+
+
+def space_of(lab, node):
+    """A node's namespace."""
+    return lab.network.space(lab.plan.number(node))
 
 
 def told(found):
     """Packets whose senders heard of congestion."""
-    return sum(sent["last"]["delivered_ce"] for sent in found.sent.values())
+    return sum(flow["info"]["echoed"] for flow in found["flows"])
 
 
-def test_rpm_tells_senders_by_their_acks(bed):
-    found, counters = run(bed, "rpm")
+def owned(found):
+    """The most registers that were in use at a look."""
+    return max(value for _, _, metric, value in found["series"] if metric == "registers_owned")
+
+
+def test_rpm_tells_senders_by_their_acks():
+    found, counters = ran("rpm")
     assert counters["counted"] > 0
     assert counters["marked_ece"] > 0
     assert counters["marked_ce"] == 0
     assert told(found) > 0
-    assert all(count > 100_000 for count in found.delivered.values())
+    assert all(flow["delivered_bytes"] > 100_000 for flow in found["flows"])
     # Both flows have a register each, also while packets come back.
-    assert max(look["registers"]["owned"] for look in found.seen) == 2
+    assert owned(found) == 2
     # The kernel's own ACKs and data lie in their flows' windows, whatever has been offloaded.
     assert counters["strange"] == counters["return_strange"] == 0
+    port = next(port for port in found["ports"] if port["node"] == "r" and port["peer"] == "x")
     # An ACK comes within a round trip, unless the machine is very busy.
-    assert 0 < found.router["signal_wait_ns"] < 1e9
+    assert 0 < port["signal_wait_s"] < 1
+    assert (port["marks"], port["marks_back"]) == (0, counters["marked_ece"])
+    assert 0 < port["utilisation"] < 1.03
 
 
-def test_forward_marks_go_by_the_receiver(bed):
-    found, counters = run(bed, "fwd")
+def test_forward_marks_go_by_the_receiver():
+    found, counters = ran("fwd")
     assert counters["marked_ce"] > 0
     assert counters["marked_ece"] == counters["counted"] == 0
     assert told(found) > 0
 
 
-def scrape(bed, address, found, until):
+def scrape(space, at, found, until):
     """What Prometheus would read, again and again."""
-    page = ["curl", "--silent", "--max-time", "5", f"http://{address}/metrics"]
+    page = enter(space, "curl", "--silent", "--max-time", "5", f"http://{at}/metrics")
     while not until.wait(0.1):
-        found.append(bed.router.run(*page, check=False).stdout)
+        found.append(subprocess.run(page, check=False, capture_output=True, text=True).stdout)
 
 
-def test_a_thousand_flows_while_prometheus_reads(bed):
+def test_a_thousand_flows_while_prometheus_reads():
     if shutil.which("curl") is None:
         pytest.skip("curl reads the metrics, and is not here")
-    pages, done, address = [], threading.Event(), "127.0.0.1:9466"
-    serves = subprocess.Popen(bed.router.command(TOOLS.midpathd, "rpm", "metrics", "--listen", address))
-    reads = threading.Thread(target=scrape, args=(bed, address, pages, done))
-    reads.start()
-    try:
-        fast = Bottleneck(rate_bps=100e6, aqm="step", target_s=0.005)
-        found, counters = run(bed, "rpm", long=1000, seconds=4.0, bottleneck=fast)
-    finally:
-        done.set()
-        reads.join()
-        serves.terminate()
-        serves.wait()
-    began = sum(count > 0 for count in found.delivered.values())
+    pages, done, at = [], threading.Event(), "127.0.0.1:9466"
+    fast = Bottleneck(rate_bps=100e6, aqm="step", target_s=0.005)
+    with built("rpm", long=1000, seconds=4.0, bottleneck=fast) as lab:
+        space = space_of(lab, "r")
+        serves = subprocess.Popen(enter(space, TOOLS.midpathd, "rpm", "metrics", "--listen", at))
+        reads = threading.Thread(target=scrape, args=(space, at, pages, done))
+        reads.start()
+        try:
+            found, counters = run(lab)
+        finally:
+            done.set()
+            reads.join()
+            serves.terminate()
+            serves.wait()
+    began = sum(flow["delivered_bytes"] > 0 for flow in found["flows"])
     if began < 300:
         pytest.skip(f"of 1,000 flows {began} got to connect: this machine is too busy")
     # Of 65,536 registers each flow has its own, but for about eight (1000² / 2 · 65536) whose hash another one has.
     # A flow that waits for its timeout is silent for longer than a register's age, and is not counted at that look: 967
     # of 1,000 were on a slow machine, where the bound was 970.
-    assert max(look["registers"]["owned"] for look in found.seen) >= 0.75 * began
+    assert owned(found) >= 0.75 * began
     assert counters["marked_ece"] > 100
     assert counters["strange"] == counters["return_strange"] == 0
     read = [page for page in pages if "midpath_rpm" in page]
@@ -145,64 +171,64 @@ def test_a_thousand_flows_while_prometheus_reads(bed):
 
 def test_flows_that_ask_before_one_is_taken_are_not_reset():
     # No handshake ends before all have begun: more wait than a short list of the listening socket has places for.
-    with testbed.Testbed(Delays(0.0, (0.3,)), TOOLS) as far:
-        found, _ = run(far, "none", long=1000, seconds=3.0, bottleneck=Bottleneck(rate_bps=100e6))
+    fast = Bottleneck(rate_bps=100e6)
+    with built("none", long=1000, seconds=3.0, bottleneck=fast, delays=Delays(0.0, (0.3,))) as lab:
+        found, _ = run(lab)
         refused = "TcpExtListenOverflows", "TcpExtSyncookiesFailed"
-        counted = far.receivers[0].run("nstat", "-az", *refused).stdout.split()
+        asks = enter(space_of(lab, "d0"), "nstat", "-az", *refused)
+        counted = subprocess.run(asks, check=True, capture_output=True, text=True).stdout.split()
     assert [counted[counted.index(name) + 1] for name in refused] == ["0", "0"]
-    assert sum(count > 0 for count in found.delivered.values()) > 300
+    assert sum(flow["delivered_bytes"] > 0 for flow in found["flows"]) > 300
 
 
-def test_off_is_the_shaper_alone(bed):
-    found, counters = run(bed, "none")
+def test_off_is_the_shaper_alone():
+    found, counters = ran("none")
     assert counters["signals"] == 0
     assert told(found) == 0
     # No faster than the shaper. A busy machine may be slower, and late to stop.
-    assert 2e6 < sum(found.delivered.values()) * 8 / 1.5 < 60e6
+    assert 2e6 < sum(flow["delivered_bytes"] for flow in found["flows"]) * 8 / 1.5 < 60e6
 
 
 @pytest.mark.skipif(
     not available() & {"dctcp", OURS} and shutil.which("bpftool") is None,
     reason="this kernel has no DCTCP, and there is no bpftool to give it one",
 )
-def test_dctcp_hears_of_as_many_packets_as_were_signalled(bed):
+def test_dctcp_hears_of_as_many_packets_as_were_signalled():
     try:
-        with controls(["dctcp"], TOOLS.midpath_lab) as names:
-            assert names["dctcp"] in available()
+        with built("fwd", "dctcp", long=1) as lab:
+            assert lab.order["controls"]["dctcp"] in available()
+            found, counters = run(lab)
     except UsageError as error:
         if "Registered" in str(error):
             raise
         # It takes BTF and a JIT compiler, which RPM's programs can do without.
         pytest.skip(str(error))
-    found, counters = run(bed, "fwd", "dctcp", long=1)
     assert counters["marked_ce"] > 0
     assert 0.5 * counters["marked_ce"] <= told(found) <= 1.5 * counters["marked_ce"] + 10
     # With RPM an ACK for several packets carries one signal, and the sender counts all of them. How many an ACK is for
     # depends on how busy the machine is.
-    found, counters = run(bed, "rpm", "dctcp", long=1)
+    found, counters = ran("rpm", "dctcp", long=1)
     assert counters["marked_ece"] > 0
     assert told(found) >= 0.5 * counters["marked_ece"]
 
 
-def test_flows_whose_acks_return_by_another_way_are_marked_forward(bed):
+def test_flows_whose_acks_return_by_another_way_are_marked_forward():
     # A second router, for the way back.
-    other = Space("r2")
-    try:
-        pair(bed.receivers[0], "back", other, "in0", mac=mac(6, 1), peer_mac=mac(6, 2))
-        pair(bed.sender, "back", other, "in1", mac=mac(6, 3), peer_mac=mac(6, 4))
-        bed.receivers[0].address("back", "10.77.3.1", 24)
-        bed.sender.address("back", "10.77.4.1", 24)
-        other.address("in0", "10.77.3.254", 24)
-        other.address("in1", "10.77.4.254", 24)
+    with built("rpm") as lab, contextlib.closing(Space("r2")) as other:
+        sender, receiver = (space_of(lab, name) for name in ("s", "d0"))
+        lab.network.batch([
+            veth(receiver, "back", other.name, "in0", mac=mac(6, 1), peer_mac=mac(6, 2)),
+            veth(sender, "back", other.name, "in1", mac=mac(6, 3), peer_mac=mac(6, 4)),
+        ])  # fmt: skip
+        other.address("in0", "10.79.3.254", 24)
+        other.address("in1", "10.79.4.254", 24)
         other.sysctl("net.ipv4.ip_forward", 1)
-        for space in (bed.sender, bed.receivers[0], other):
-            space.sysctl("net.ipv4.conf.all.rp_filter", 0)
-        other.route(f"{SENDER}/32", "10.77.4.1")
-        bed.receivers[0].route(f"{SENDER}/32", "10.77.3.254")
-        found, counters = run(bed, "rpm")
-    finally:
-        bed.receivers[0].ip.route("del", dst=f"{SENDER}/32", gateway="10.77.3.254")
-        other.close()
+        for space, end in ((sender, "10.79.4.1/24"), (receiver, "10.79.3.1/24")):
+            script(space, f"ip addr add {end} dev back\nip link set back up\n")
+        own = [address(lab.plan.number(name)) for name in ("s", "d0")]
+        other.route(f"{own[0]}/32", "10.79.4.1")
+        script(receiver, f"ip route replace {own[0]}/32 via 10.79.3.254 src {own[1]}")
+        found, counters = run(lab)
     assert counters["returned"] == 0
     assert counters["counted"] == 0
     assert counters["no_acks"] == counters["marked_ce"] > 0
@@ -250,15 +276,15 @@ def two(kind):
             space.close()
 
 
-class OnDevice(Router):
+def mac(kind, number):
+    """A station's address."""
+    return f"02:6d:70:00:{kind:02x}:{number:02x}"
+
+
+def on(space, device, mode):
     """RPM on a device of any name."""
-
-    def __init__(self, space, device, mode):
-        super().__init__(space, TOOLS, STEP, mode)
-        self.device = device
-
-    def _midpathd(self, *arguments):
-        return super()._midpathd(*(self.device if word == "ro" else word for word in arguments))
+    arguments = ["--rate", "40Mbps", "--aqm", "step", "--target", "250us", "--mode", mode]
+    return Router(space.name, TOOLS.midpathd, device, arguments)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/sys/net/ipv6"), reason="this kernel has no IPv6")  # noqa: PTH110
@@ -267,10 +293,9 @@ def test_ipv6(mode):
     with two("v") as (a, b):
         pair(a, "e0", b, "e0", mac=mac(7, 1), peer_mac=mac(7, 2))
         for host, space in enumerate((a, b), start=1):
-            space.up("e0")
             # Without duplicate address detection, which takes a second.
-            space.ip.addr("add", index=space.index("e0"), address=f"fd00::{host}", prefixlen=64, flags=2)
-        with OnDevice(a, "e0", mode) as router:
+            space.script(f"ip link set e0 up\nip addr add fd00::{host}/64 dev e0 nodad")
+        with on(a, "e0", mode) as router:
             transfer(a, b, "fd00::2", "-6")
             counters = router.status()["counters"]
         assert counters["marked_ece" if mode == "rpm" else "marked_ce"] > 0
@@ -287,7 +312,7 @@ def test_tags_in_the_frame_are_looked_behind():
         pair(a, "e0", b, "e0", mac=mac(7, 1), peer_mac=mac(7, 2))
         a.up("e0")
         b.up("e0")
-        with OnDevice(a, "e0", "fwd") as router, packet_socket(b, "e0") as heard, packet_socket(a, "e0") as sends:
+        with on(a, "e0", "fwd") as router, packet_socket(b, "e0") as heard, packet_socket(a, "e0") as sends:
             for _ in range(60):
                 sends.send(frame)
             # Hosts talk about IPv6, too.
@@ -311,15 +336,14 @@ def packet_socket(space, device):
         yield found
 
 
-def tun(space, address, peer):
+def tun(space, own, peer):
     """A tunnel device that hands its packets to us."""
     iff_tun, iff_no_pi, tunsetiff = 1, 0x1000, 0x400454CA
     with inside(space.name):
         descriptor = os.open("/dev/net/tun", os.O_RDWR)
         fcntl.ioctl(descriptor, tunsetiff, struct.pack("16sH22x", b"tun0", iff_tun | iff_no_pi))
-    space.ip.addr("add", index=space.index("tun0"), address=address, prefixlen=32)
-    space.up("tun0")
-    space.ip.route("add", dst=f"{peer}/32", oif=space.index("tun0"))
+    space.address("tun0", own, 32)
+    space.script(f"ip route add {peer}/32 dev tun0")
     return descriptor
 
 
@@ -336,7 +360,7 @@ def test_a_tunnel_without_link_headers(mode):
 
         for pipe in (ends, ends[::-1]):
             threading.Thread(target=forward, args=pipe, daemon=True).start()
-        with OnDevice(a, "tun0", mode) as router:
+        with on(a, "tun0", mode) as router:
             transfer(a, b, "10.79.0.2")
             counters = router.status()["counters"]
         assert counters["marked_ece" if mode == "rpm" else "marked_ce"] > 0
@@ -344,7 +368,7 @@ def test_a_tunnel_without_link_headers(mode):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_a_file_by_curl_arrives_whole(bed, monkeypatch):
+def test_a_file_by_curl_arrives_whole(monkeypatch):
     monkeypatch.setattr(download, "FILE_BYTES", 1 << 20)
     section = download.section(TOOLS, 1)
     assert "SHA-256 checked" in section
@@ -352,13 +376,9 @@ def test_a_file_by_curl_arrives_whole(bed, monkeypatch):
 
 
 def test_two_receivers_have_their_own_delays():
-    with testbed.Testbed(Delays(0.002, (0.003, 0.013)), TOOLS) as both:
-        found, _ = run(both, "none", long=1, bottleneck=Bottleneck(rate_bps=100e6), seconds=1.0)
-        rtts = [found.sent[flow]["last"]["min_rtt_us"] / 1000 for flow in (0, 1)]
-        assert receiver(1) == found.flows[1]["to"]
-        # At least what was asked for; how much more depends on what else the machine does.
-        assert rtts[0] >= 10
-        assert rtts[1] >= 30
-        assert rtts[1] - rtts[0] > 10
-        both.stop_wire()
-        assert both.by_netem or both.wire_report["frames"] > 100
+    found, _ = ran("none", long=1, bottleneck=Bottleneck(100e6), seconds=1.0, delays=Delays(0.002, (0.003, 0.013)))
+    rtts = [1000 * flow["info"]["rtt_min_s"] for flow in found["flows"]]
+    # At least what was asked for; how much more depends on what else the machine does.
+    assert min(rtts) >= 10
+    assert max(rtts) >= 30
+    assert max(rtts) - min(rtts) > 10

@@ -65,7 +65,8 @@ def plan(changes=None, **values):
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
-        ("deploy", [{"scheme": "rpm"}], "deploy[0].scheme: is not possible in the laboratory"),
+        ("deploy", [{"scheme": "fcp"}], "deploy[0].scheme: can be rpm in the laboratory"),
+        ("deploy", [{"scheme": "rpm", "nodes": ["r0"]}], "deploy[0].nodes: is not possible in the laboratory"),
         ("routing.reconverge", "10 ms", "routing.reconverge: is not possible"),
         ("routing.ecmp", "packet", "routing.ecmp: can be flow and off"),
         ("flow.0.path", ["r0", "r1"], "flow[0].path"),

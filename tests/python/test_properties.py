@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,11 @@ def test_a_base_that_crashed_holds_nobody_to_a_bound():
     suite = script.suite("transients.suite").SUITE
     assert suite.failures(None, None, harness.Crash("no")) == {"error": 1.0}
     assert suite.failures(None, harness.Crash("no")) == {"error": 1.0}
+
+
+def test_runs_of_another_build_are_read_where_they_are_kept(toy, tmp_path, monkeypatch):
+    toy("--scenarios", 6, "--keep", "runs").communicate(timeout=300)
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = Namespace(module="toy.suite", before=tmp_path / "runs")
+    before = script.suite("harness").kept_before(asked)
+    assert {key: one.flows for key, one in before.items()} == {("", n, ""): n for n in (1, 2, 6)}

@@ -173,9 +173,9 @@ def test_of_a_scheme_that_says_nothing_there_is_its_name():
     assert name("nobody+rpm") == "nobody + RPM"
 
 
-def test_a_run_of_before_is_read_as_we_know_its_schemes(outside):
-    older = {key: value for key, value in outside.run.items() if key != "schemes"} | {"scheme": "inrpp"}
-    assert gauges_of(older, "port")["state"].states[2].name == "Backpressure"
+def test_a_run_that_says_nothing_of_its_schemes_is_read_as_we_know_them(outside):
+    silent = {key: value for key, value in outside.run.items() if key != "schemes"} | {"scheme": "inrpp"}
+    assert gauges_of(silent, "port")["state"].states[2].name == "Backpressure"
 
 
 def test_what_a_later_version_adds_is_left_alone(outside):

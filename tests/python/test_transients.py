@@ -132,9 +132,9 @@ def test_the_page_counts_every_scheme_in_every_scenario(suite):
 
 @pytest.mark.parametrize(("family", "number"), [("one", 9001), ("several", 9002)])
 def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
-    falls = script.load(FOLDER / "falls.py")
-    assert falls.keeps(falls.measure(family, number, expires=True))
-    assert not falls.keeps(falls.measure(family, number, expires=False)), "these are draws that it takes"
+    falls = script.suite("transients.falls").SUITE
+    missed = [falls.failures(falls.draw(family, number), falls.played(family, number, on)) for on in ("true", "false")]
+    assert [bool(one) for one in missed] == [False, True], "these are draws that it takes"
 
 
 @pytest.mark.parametrize("scheme", ["newreno", "cubic", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "rcp"])
@@ -158,8 +158,8 @@ def test_reordering_ruins_what_counts_duplicates():
 
 @pytest.mark.parametrize("family", ["steps", "chain"])
 def test_rpm_tells_no_signals_of_a_queue_that_has_gone(family):
-    falls = script.load(FOLDER.parent / "rpm" / "falls.py")
+    falls = script.suite("rpm.falls").SUITE
     numbers = range(2001, 2004)
-    assert not any(falls.measure(family, number, "guarded").over > 0 for number in numbers)
-    plain = [falls.measure(family, number, "plain").over for number in numbers]
+    assert not any(falls.played(family, number, "guarded").over > 0 for number in numbers)
+    plain = [falls.played(family, number, "plain").over for number in numbers]
     assert any(over > 0 for over in plain), "these are draws that it takes"

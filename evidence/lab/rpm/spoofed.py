@@ -16,15 +16,13 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 from midpath import __version__
-from midpath.lab import machine
-from midpath.lab.experiment import Experiment, measure
-from midpath.lab.router import Bottleneck
+from midpath.lab import machine, real
+from midpath.lab.network import address, mac
+from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
 from midpath.lab.spaces import inside
-from midpath.lab.testbed import SENDER, Delays, Testbed, mac, receiver
-from midpath.lab.traffic import LONG_PORT
 from midpath.stats import estimate
 
 RATE_PER_S = 3000
@@ -48,69 +46,89 @@ def ipv4_tcp(source: str, destination: str, ports: tuple[int, int], payload: int
     return head[:10] + struct.pack("!H", checksum) + head[12:] + tcp
 
 
-def victims_port() -> int | None:
-    """The sender's port of the flow to the first receiver, as the namespace of this process has it."""
-    wanted = f"{int.from_bytes(socket.inet_aton(receiver(0)), 'little'):08X}:{LONG_PORT:04X}"
+def victims_ports(receiver: str) -> tuple[int, int] | None:
+    """The sender's and the receiver's port of the flow to the receiver, as the namespace of this process has it."""
+    wanted = f"{int.from_bytes(socket.inet_aton(receiver), 'little'):08X}"
     with open("/proc/self/net/tcp", encoding="ascii") as lines:  # noqa: PTH123
-        found = [line.split() for line in lines if wanted in line]
-    return next((int(words[1].split(":")[1], 16) for words in found if words[2] == wanted), None)
+        ends = [[end.split(":") for end in line.split()[1:3]] for line in lines]
+    return next(((int(own[1], 16), int(peer[1], 16)) for own, peer in ends[1:] if peer[0] == wanted), None)
 
 
-def forge(spaces: dict[str, str], attack: str, seed: int, until: float) -> None:
+@dataclass(frozen=True)
+class Victim:
+    """Where a flow begins or ends: namespaces, addresses, and of the forger's device its name and both stations."""
+
+    sender: str
+    addresses: tuple[str, str]
+    space: str
+    device: str
+    stations: tuple[str, str]
+
+
+def victim(lab: real.Built, attack: str) -> Victim:
+    """Of the flow to the first receiver, at the end where its packets are forged."""
+    plan, network = lab.plan, lab.network
+    sender, receiver = plan.number("s"), plan.number("d0")
+    own = sender if attack == "data" else receiver
+    number = next(n for n, link in enumerate(plan.links) if own in (link["a"], link["b"]))
+    end = int(plan.links[number]["b"] == own)
+    stations = mac(number, 1 - end), mac(number, end)
+    ends = address(sender), address(receiver)
+    return Victim(network.space(sender), ends, network.space(own), f"e{number}", stations)
+
+
+def forge(of: Victim, attack: str, seed: int, until: float) -> None:
     """Waits for the flow, then sends in its name."""
     rng = random.Random(seed)
-    port = None
-    with inside(spaces["sender"]):
-        while port is None and time.monotonic() < until:
+    ports = None
+    with inside(of.sender):
+        while ports is None and time.monotonic() < until:
             time.sleep(0.02)
-            port = victims_port()
-    if port is None:
+            ports = victims_ports(of.addresses[1])
+    if ports is None:
         return
-    name, device = (spaces["sender"], "s0") if attack == "data" else (spaces["receiver"], "d0")
-    with inside(name):
+    with inside(of.space):
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-        raw.bind((device, 0))
-    # The router's stations, and the end's own.
-    stations = (mac(2), mac(1)) if attack == "data" else (mac(3), mac(4, 0))
-    head = b"".join(bytes.fromhex(station.replace(":", "")) for station in stations) + b"\x08\x00"
+        raw.bind((of.device, 0))
+    head = b"".join(bytes.fromhex(station.replace(":", "")) for station in of.stations) + b"\x08\x00"
     begin, sent = time.monotonic(), 0
     while (now := time.monotonic()) < until:
         while sent < (now - begin) * RATE_PER_S:
             if attack == "data":
-                packet = ipv4_tcp(SENDER, receiver(0), (port, LONG_PORT), 1000, rng)
+                packet = ipv4_tcp(*of.addresses, ports, 1000, rng)
             else:
-                packet = ipv4_tcp(receiver(0), SENDER, (LONG_PORT, port), 0, rng)
+                packet = ipv4_tcp(*of.addresses[::-1], ports[::-1], 0, rng)
             raw.send(head + packet)
             sent += 1
         time.sleep(0.0005)
 
 
 def run(
-    bed: Testbed, tools: Any, router: tuple[str, str, int], attack: str, seed: int, seconds: float
+    laboratory: real.Laboratory, router: tuple[str, str, int], attack: str, seed: int, seconds: float
 ) -> dict[str, float]:
     """One run's figures."""
-    bottleneck = Bottleneck(rate_bps=100e6, window=router[2])
-    asked = Experiment("spoofed", bottleneck, DELAYS, long=1, seconds=seconds)
-    spaces = {"sender": bed.sender.name, "receiver": bed.receivers[0].name}
-    until = time.monotonic() + seconds + 2
-    forger = multiprocessing.Process(target=forge, args=(spaces, attack, seed, until), daemon=True)
-    if attack != "none":
-        forger.start()
-    found = measure(bed, asked, "cubic", router[1], seed, tools)
-    if attack != "none":
-        forger.terminate()
-        forger.join()
-    counters = found.router["counters"]
-    told = {flow["receiver"]: found.sent[flow["flow"]]["last"]["delivered_ce"] for flow in found.flows}
-    rates = [
-        found.delivered[flow["flow"]] * 8 / seconds / 1e6 for flow in sorted(found.flows, key=lambda f: f["receiver"])
-    ]
+    asked = Experiment("spoofed", Bottleneck(rate_bps=100e6), DELAYS, long=1, seconds=seconds)
+    plan = laboratory.prepare(scenario(asked, "cubic", router[1], seed))
+    with real.built(plan, laboratory, ("--window", str(router[2]))) as lab:
+        until = time.monotonic() + seconds + 2
+        given = (victim(lab, attack), attack, seed, until)
+        forger = multiprocessing.Process(target=forge, args=given, daemon=True)
+        if attack != "none":
+            forger.start()
+        found = lab.carry_out()
+        if attack != "none":
+            forger.terminate()
+            forger.join()
+    (status,) = found["rpm"].values()
+    counters, to = status["counters"], {plan.name(flow["to"]): n for n, flow in enumerate(plan.flows)}
+    flows = [found["flows"][to[name]] for name in ("d0", "d1")]
+    rates = [flow["delivered_bytes"] * 8 / seconds / 1e6 for flow in flows]
     return {
         "victim": rates[0],
         "other": rates[1],
         "signals": counters["signals"],
         "taken": counters["marked_ece"],
-        "echoed": told[0] + told[1],
+        "echoed": sum(flow["info"]["echoed"] for flow in flows),
         "strange": counters["strange"],
         "strange_acks": counters["return_strange"],
     }
@@ -121,8 +139,7 @@ COLUMNS = ("victim", "other", "signals", "taken", "echoed", "strange", "strange_
 
 def page(seeds: int, seconds: float) -> Iterator[str]:
     """The table, row by row."""
-    machine.require()
-    tools = machine.find_tools()
+    laboratory = real.Laboratory.of(machine.find_tools())
     yield "# Forged packets in a flow's name"
     yield ""
     yield f"Midpath {__version__}, by `python evidence/lab/rpm/spoofed.py --seeds {seeds} --seconds {seconds:g}`:"
@@ -132,16 +149,15 @@ def page(seeds: int, seconds: float) -> Iterator[str]:
     yield ""
     yield "| forged | router | victim | other | signals | taken | echoed | strange | strange ACKs |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    with Testbed(DELAYS, tools) as bed:
-        for attack in ATTACKS:
-            rows = {router: [] for router in ROUTERS}
-            # In turns, so that whatever else the machine does falls on all of them.
-            for seed in range(1, seeds + 1):
-                for router, found in rows.items():
-                    found.append(run(bed, tools, router, attack, seed, seconds))
+    for attack in ATTACKS:
+        rows = {router: [] for router in ROUTERS}
+        # In turns, so that whatever else the machine does falls on all of them.
+        for seed in range(1, seeds + 1):
             for router, found in rows.items():
-                cells = [shown([one[key] for one in found]) for key in COLUMNS]
-                yield f"| {attack} | {router[0]} | {' | '.join(cells)} |"
+                found.append(run(laboratory, router, attack, seed, seconds))
+        for router, found in rows.items():
+            cells = [shown([one[key] for one in found]) for key in COLUMNS]
+            yield f"| {attack} | {router[0]} | {' | '.join(cells)} |"
 
 
 def shown(values: list[float]) -> str:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # RPM on another kernel: Debian's user-mode Linux, an ordinary program that is a kernel (6.1 in Debian 12, without BTF,
-# with netem and with DCTCP). Loads the programs, turns RPM on and off, runs the kernel's tests and the laboratory.
+# with DCTCP). Loads the programs, turns RPM on and off, runs the kernel's tests and the laboratory.
 # Root is not needed outside. Needs user-mode-linux and kmod, and what `cargo build` and `make setup` have built.
 set -eu
 
@@ -23,7 +23,7 @@ mount -t tmpfs tmpfs /run
 mount -t devtmpfs devtmpfs /dev 2>/dev/null || true
 mkdir -p /run/tmp /run/modules/lib
 ln -s /usr/lib/uml/modules /run/modules/lib/modules
-for module in veth sch_tbf sch_ingress cls_bpf sch_netem bridge tcp_dctcp; do
+for module in veth sch_tbf sch_ingress cls_bpf tcp_dctcp; do
     modprobe -d /run/modules "$module"
 done
 ip link set lo up

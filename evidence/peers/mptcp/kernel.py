@@ -8,6 +8,7 @@ tbf; says so and leaves with 0 where one of them is missing.
 Run it as `python evidence/peers/mptcp/kernel.py [SECONDS [RUNS]]`.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 import midpath
+from midpath.lab.spaces import SINGLE, batch, delete, enter, veth
 
 RATE_MBPS = 10
 # As many bytes as 100 packets of 1500 bytes: the simulation's queue.
@@ -62,7 +64,7 @@ def run(*command: str, check: bool = True) -> str:
 
 def within(namespace: str, *command: str, check: bool = True) -> str:
     """The same in a network namespace."""
-    return run("ip", "netns", "exec", namespace, *command, check=check)
+    return run(*enter(namespace, *command), check=check)
 
 
 def missing() -> str | None:
@@ -83,17 +85,15 @@ def missing() -> str | None:
 def build(paths: int) -> None:
     """Two namespaces and as many shaped veth pairs as `paths`."""
     for namespace in (SENDER, RECEIVER):
-        run("ip", "netns", "add", namespace)
+        batch([f"netns add {namespace}"])
         within(namespace, "ip", "link", "set", "lo", "up")
         within(namespace, "sysctl", "-qw", "net.mptcp.enabled=1")
     for i in range(paths):
         a, b = f"mps{i}", f"mpd{i}"
-        run("ip", "link", "add", a, "netns", SENDER, "type", "veth", "peer", "name", b, "netns", RECEIVER)
+        batch([veth(SENDER, a, RECEIVER, b, mac=f"02:6d:70:09:{i:02x}:01", more=SINGLE)])
         for namespace, device, last in ((SENDER, a, 1), (RECEIVER, b, 2)):
             within(namespace, "ip", "address", "add", f"10.9.{i}.{last}/24", "dev", device)
             within(namespace, "ip", "link", "set", device, "up")
-            if shutil.which("ethtool"):
-                within(namespace, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off", check=False)
             shape = ["rate", f"{RATE_MBPS}mbit", "burst", "3100", "limit", str(QUEUE_BYTES)]
             within(namespace, "tc", "qdisc", "add", "dev", device, "root", "tbf", *shape)
     # The path manager makes all pairs of a local and a remote address that it has a route for; one link each here.
@@ -104,10 +104,16 @@ def build(paths: int) -> None:
         within(RECEIVER, "ip", "mptcp", "endpoint", "add", f"10.9.{i}.2", "dev", f"mpd{i}", "signal")
 
 
+def transmitted(device: str) -> int:
+    """Bytes that the sender's device has sent."""
+    (link,) = json.loads(within(SENDER, "ip", "-s", "-j", "link", "show", device))
+    return int(link["stats64"]["tx"]["bytes"])
+
+
 def remove() -> None:
     """Takes away what `build` has made."""
     for namespace in (SENDER, RECEIVER):
-        run("ip", "netns", "delete", namespace, check=False)
+        delete(namespace)
 
 
 SERVER = f"""
@@ -160,15 +166,15 @@ def kernel(paths: int, seconds: float) -> tuple[float, list[int], float]:
     try:
         build(paths)
         base = min(float(within(SENDER, sys.executable, "-c", REFUSED)) for _ in range(5))
-        server = ["ip", "netns", "exec", RECEIVER, sys.executable, "-c", SERVER, str(seconds)]
-        client = ["ip", "netns", "exec", SENDER, sys.executable, "-c", CLIENT, str(seconds)]
+        server = enter(RECEIVER, sys.executable, "-c", SERVER, str(seconds))
+        client = enter(SENDER, sys.executable, "-c", CLIENT, str(seconds))
         with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as receiving:
             assert receiving.stdout is not None
             receiving.stdout.readline()
             with subprocess.Popen(client) as sending:
                 goodput = float(receiving.stdout.readline())
                 sending.terminate()
-        sent = [int(within(SENDER, "cat", f"/sys/class/net/mps{i}/statistics/tx_bytes")) for i in range(paths)]
+        sent = [transmitted(f"mps{i}") for i in range(paths)]
         return goodput, sent, base
     finally:
         remove()

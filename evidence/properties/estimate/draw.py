@@ -7,15 +7,12 @@ is short. Rates, round trips, memory and the number of flows are drawn, too.
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 from typing import Any
+
+from scenes import log_uniform
 
 from midpath import Scenario
 from midpath.matrix.entries import Entry
-
-sys.path.append(str(Path(__file__).parents[1]))
-from scenes import log_uniform
 
 # Columns of the matrix that are drawn from.
 SCHEMES = ("newreno", "cubic", "dctcp", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp", "prague", "hpcc", "swift", "bbr")

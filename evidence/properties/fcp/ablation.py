@@ -1,9 +1,5 @@
 """What each of our additions to FCP is worth: draws in which it acts, with it and without.
 
-    python evidence/properties/fcp/ablation.py --first 1 --scenarios 120 --keep FILE > ABLATION.md
-    python evidence/properties/fcp/ablation.py --optimum > evidence/properties/fcp/RESULTS.md  # test_fcp_optimum.py's
-    python evidence/properties/fcp/ablation.py --first 1 --scenarios 1 --show         # draws, with their texts
-
 A draw follows from its family and number alone. Flows have sizes, 30 s are the end. Families:
 
 - **crowds**: 20 to 200 flows of 10 to 200 kB begin within a round trip.
@@ -21,30 +17,25 @@ the mean, and of the 99th percentile, of completion times, without it over with 
 A flow that has not ended counts as if it ended at the run's end. Bounds: every flow ends (*ends*), queues drop at most
 1 % of what was sent (*drops*), edges refuse nothing (*refused*).
 
-It goes where both intervals lie within ±2 % and no bound is missed more often without it.
+It goes where both intervals lie within ±2 % and no bound is missed more often without it. `--schemes` names additions;
+"a, b" is without both.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import importlib
-import itertools
 import math
 import random
 import statistics
-import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import midpath
-from midpath import __version__
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+from harness import Crash, Row, Suite, crashes, ended, groups
 from scenes import log_uniform
+
+from midpath import Result
 
 # What is written into [schemes.fcp], by what the table calls it.
 WITHOUT = {
@@ -78,6 +69,7 @@ PACKET = 1500 * 8
 WITHIN = 0.02
 MOST_DROPS = 0.01
 MOST_PACKETS = 12_000
+BOUNDS = ("ends", "drops", "refused")
 
 
 @dataclass(frozen=True)
@@ -97,8 +89,8 @@ class Found:
     @property
     def missed(self) -> set[str]:
         """The bounds that are not kept."""
-        bounds = {"ends": self.unfinished > 0, "drops": self.drops > MOST_DROPS, "refused": self.refused > 0}
-        return {name for name, missed in bounds.items() if missed}
+        missed = (self.unfinished > 0, self.drops > MOST_DROPS, self.refused > 0)
+        return {name for name, one in zip(BOUNDS, missed, strict=True) if one}
 
 
 def sizes(rng: random.Random, family: str, count: int) -> list[int]:
@@ -187,22 +179,24 @@ def draw(family: str, number: int) -> str:
     ])  # fmt: skip
 
 
-def run(family: str, number: int, without: str) -> Found:
-    """A draw without these additions, by name and with commas between."""
-    lines = [WITHOUT[name] for name in without.split(",") if name]
-    result = midpath.run(draw(family, number).replace("%", "\n".join(lines), 1))
+def text(drawn: str, without: str, _: str) -> str:
+    """The scenario without these additions, by name and with commas between."""
+    return drawn.replace("%", "\n".join(WITHOUT[name] for name in without.split(", ") if name), 1)
+
+
+def judge(_: str, result: Result, __: str, ___: str) -> Found:
+    """What came of it."""
     flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
     flows = flows[flows.group != "unpaid"]
     fct = flows.fct_s.fillna(STOP - flows.start_s).clip(lower=1e-9)
     sent = float(result.summary["sent_packets"])
-    digest = hashlib.sha256(flows.to_csv().encode()).hexdigest()[:12]
     return Found(
         mean=float(fct.mean()),
         p99=float(fct.quantile(0.99)),
         unfinished=int(flows.fct_s.isna().sum()),
         drops=float((ports.drops_queue + ports.drops_aqm).sum()) / max(1.0, sent),
         refused=int(ports.drops_policy.sum()),
-        digest=digest,
+        digest=hashlib.sha256(flows.to_csv().encode()).hexdigest()[:12],
     )
 
 
@@ -212,16 +206,13 @@ def ratio(found: list[float]) -> str:
     return f"{low:+.1f} to {high:+.1f} %"
 
 
-def verdict(acted: list[tuple[Found, Found]]) -> list[str]:
+def verdict(acted: Sequence[tuple[Found, Found]]) -> list[str]:
     """The cells of an addition's row."""
     if len(acted) < 2:
         return [str(len(acted)), "–", "–", "–", "hardly acts"]
     _, *means = scenes.interval([math.log(off.mean / on.mean) for on, off in acted])
     _, *tails = scenes.interval([math.log(off.p99 / on.p99) for on, off in acted])
-    counts = {
-        bound: tuple(sum(bound in found[i].missed for found in acted) for i in (0, 1))
-        for bound in ("ends", "drops", "refused")
-    }
+    counts = {bound: tuple(sum(bound in found[i].missed for found in acted) for i in (0, 1)) for bound in BOUNDS}
     worse = [bound for bound, (on, off) in counts.items() if off > on]
     small = all(-WITHIN <= math.exp(x) - 1 <= WITHIN for x in (*means, *tails))
     bounds = ", ".join(f"{bound} {on} → {off}" for bound, (on, off) in counts.items() if on or off) or "–"
@@ -229,71 +220,30 @@ def verdict(acted: list[tuple[Found, Found]]) -> list[str]:
     return [str(len(acted)), ratio(means), ratio(tails), bounds, says]
 
 
-def page(asked: argparse.Namespace) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """ABLATION.md."""
-    numbers = scenes.numbers_of(asked)
-    names = asked.only.split(",") if asked.only else list(WITHOUT)
-    variants = ["", *names, *([asked.together] if asked.together else [])]
-    keys = list(itertools.product(FAMILIES, numbers, variants))
-    found = dict(zip(keys, scenes.runs(keys, run, Found, asked.jobs, 4, asked.keep), strict=True))
-    yield "# FCP: what each addition is worth\n"
-    yield f"{scenes.written(numbers, 'fcp/ablation.py', ' of each family')} Families, measures and bounds"
-    yield "stand at the head of `ablation.py`. Completion times without the addition over those with it: above 0 it"
-    yield "helps.\n"
+    yield "Completion times without the addition over those with it: above 0 it helps.\n"
     yield scenes.head(["addition", "draws in which it acts", "mean", "99th percentile", "bounds missed", ""])
-    for variant in variants[1:]:
-        pairs = [(found[family, n, ""], found[family, n, variant]) for family in FAMILIES for n in numbers]
-        acted = [(on, off) for on, off in pairs if on.digest != off.digest]
-        name = ", ".join(f"`{one}`" for one in variant.split(","))
-        yield scenes.row([name, *verdict(acted)])
-    base = [found[family, n, ""] for family in FAMILIES for n in numbers]
-    missed = {bound: sum(bound in one.missed for one in base) for bound in ("ends", "drops", "refused")}
+    for variant, own in groups(rows, lambda row: row.scheme).items():
+        pairs = [(row.base, row.found) for row in own if not {type(row.base), type(row.found)} & {Crash}]
+        if variant:
+            acted = [(on, off) for on, off in pairs if on.digest != off.digest]
+            yield scenes.row([", ".join(f"`{one}`" for one in variant.split(", ")), *verdict(acted)])
+    base = ended(row for row in rows if not row.scheme)
+    missed = {bound: sum(bound in one.missed for one in base) for bound in BOUNDS}
     yield f"\nBounds missed with all of them: {', '.join(f'{b} {n}' for b, n in missed.items())} of {len(base)}."
+    yield from crashes(rows)
 
 
-def optimum(count: int | None) -> Iterator[str]:
-    """RESULTS.md: the random networks of test_fcp_optimum.py. About a minute for each row on two cores."""
-    sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "python"))
-    networks = importlib.import_module("test_fcp_optimum")
-    count = count or networks.NETWORKS
-    seeds = [seed for seed in range(3 * count) if networks.unambiguous(seed)][:count]
-    variants = {
-        "all of ours": "",
-        **{f"without `{name}`": line for name, line in WITHOUT.items() if "network" in line},
-        **{f"`{line}`": line for line in WITHOUT.values() if "network" not in line},
-        '`text = "paper"`': 'text = "paper"',
-        '`text = "paper"`, but `header_rtt = "price-age"`': 'text = "paper"\nheader_rtt = "price-age"',
-    }
-    yield "# FCP on random networks, with and without what we add\n"
-    yield f"Midpath {__version__}, written by `python evidence/properties/fcp/ablation.py --optimum`: {len(seeds)}"
-    yield "networks, a minute each, goodput of the second half against SciPy's weighted proportional-fair"
-    yield "optimum. *Close*: no"
-    yield "flow further than 3 % from it. *Deep*: a queue of more than five packets on average.\n"
-    yield scenes.head(["FCP", "close", "furthest", "deep"])
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        for name, parameters in variants.items():
-            found = list(pool.map(networks.run, seeds, itertools.repeat(parameters)))
-            close = sum(one.plain <= networks.CLOSE for one in found)
-            deep = sum(one.queue_packets > 5 for one in found)
-            yield scenes.row([name, str(close), f"{100 * max(one.plain for one in found):.0f} %", str(deep)])
-
-
-def main() -> None:
-    """Prints a page, or draws."""
-    parser = scenes.options(__doc__, 120)
-    parser.add_argument("--optimum", action="store_true", help="RESULTS.md")
-    parser.add_argument("--networks", type=int, help="with --optimum: how many")
-    parser.add_argument("--only", help="these additions, with commas between")
-    parser.add_argument("--together", default="", help="a row without all of these, with commas between")
-    parser.add_argument("--keep", type=Path, help="a file that keeps runs")
-    asked = parser.parse_args()
-    if asked.show:
-        for family, number in itertools.product(FAMILIES, scenes.numbers_of(asked)):
-            print(draw(family, number), f"\n# {run(family, number, '')}")
-        return
-    for line in optimum(asked.networks) if asked.optimum else page(asked):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "FCP: what each addition is worth",
+    draw,
+    text,
+    judge,
+    Found,
+    page,
+    families=FAMILIES,
+    schemes=("", *WITHOUT),
+    base="",
+    scenarios=120,
+)

@@ -1,8 +1,5 @@
 """What each of our additions to INRPP earns: random scenarios with it and without it.
 
-    python evidence/properties/inrpp/ablation.py --scenarios 600 --keep runs.jsonl > ABLATION.md
-    python evidence/properties/inrpp/ablation.py --first 17 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone, and its number says its class. All flows have a size.
 
 - *crowds*: 10 to 100 flows of 20 to 200 kB come within one to ten round trips to a core of 5 to 50 Mbps.
@@ -25,26 +22,24 @@ The bounds, with and without: *ended*: all flows end. *loss*: queues drop at mos
 and one percent. *late*: the 99th percentile is at most twice NewReno's.
 
 The rule, fixed before the first run: an addition goes if both intervals lie within ± 2 %, no bound is missed more often
-without it, and it acted in 100 scenarios at least.
+without it, and it acted in 100 scenarios at least. With
+`--schemes "ours,steer,margin and sparse"` it runs with all, without one and without two.
 """
 
 from __future__ import annotations
 
 import math
 import random
-import sys
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
-
-import midpath
-from midpath.stats import estimate
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+from harness import Crash, Row, Suite, count, crashes
+
+from midpath import Result
+from midpath.stats import estimate
 
 CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
 # Our additions, with what turns each off.
@@ -93,8 +88,10 @@ class Scene:
         """Whether an addition has anything to do here."""
         return {"shuffle": self.shared, "around_outages": self.detour and self.outage}.get(name, True)
 
-    def toml(self, variant: str) -> str:
-        """The scenario's text."""
+    def toml(self, variant: str) -> str | None:
+        """The scenario's text, where the variant may differ."""
+        if not self.may_act(variant):
+            return None
         own = [f'cache = "{self.cache:.2f} s"'] if self.cache else []
         own += [ADDITIONS[name] for name in variant.split(" and ") if name in ADDITIONS]
         return "\n".join([
@@ -145,7 +142,7 @@ class Drawing:
         self.core_link("x", "r1", rate * scenes.log_uniform(self.rng, 0.5, 2))
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     drawing, kind = Drawing(number), CLASSES[number % len(CLASSES)]
     rng, trip = drawing.rng, drawing.trip / 1e3
@@ -204,12 +201,8 @@ class Found:
     """Of the flows' table, to tell runs apart."""
 
 
-def measure(number: int, variant: str) -> Found:
-    """Runs a scenario as a variant has it."""
-    scene = draw(number)
-    if not scene.may_act(variant):
-        return Found(0, 0, 0, 0, "")
-    result = midpath.run(scene.toml(variant))
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
+    """What came of a scenario as a variant has it."""
     flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
     took = np.where(np.isnan(flows.fct_s), scene.stop - flows.start_s, flows.fct_s)
     dropped = float((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
@@ -218,10 +211,11 @@ def measure(number: int, variant: str) -> Found:
     return Found(float(took.mean()), float(np.quantile(took, 0.99)), float(flows.fct_s.notna().mean()), loss, told)
 
 
-def missed(found: Found, base: Found) -> dict[str, bool]:
-    """Which bounds are not kept."""
-    late = found.late > LATER * base.late
-    return dict(zip(BOUNDS, (found.ended < 1, found.loss > base.loss + MORE_LOSS, late), strict=True))
+def failures(_: Scene, found: Found, base: Found) -> dict[str, float]:
+    """The bounds that are not kept, with what was found."""
+    kept = found.ended >= 1, found.loss <= base.loss + MORE_LOSS, found.late <= LATER * base.late
+    values = found.ended, found.loss, found.late
+    return {bound: value for bound, value, one in zip(BOUNDS, values, kept, strict=True) if not one}
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
@@ -230,58 +224,49 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
     return (0.0, math.inf) if found is None else (found.mean, math.inf if found.ci95 is None else found.ci95)
 
 
-def rows(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) -> Iterator[str]:
-    """The table's rows."""
-    keys = [(number, variant) for number in numbers for variant in (WITH, BASE, *variants)]
-    found = dict(zip(keys, scenes.runs(keys, measure, Found, jobs, 13, keep), strict=True))
-    kind = cache(lambda number: draw(number).kind)
-    for variant in variants:
-        runs = {n: (found[n, WITH], found[n, variant], found[n, BASE]) for n in numbers if found[n, variant].sum}
-        acted = {n: all_of for n, all_of in runs.items() if all_of[0].sum != all_of[1].sum}
-        for of in ("all", *CLASSES):
-            ours = [one for n, one in acted.items() if of in ("all", kind(n))]
-            if not ours:
-                continue
-            means = interval([math.log(off.mean / on.mean) for on, off, _ in ours])
-            lates = interval([math.log(off.late / on.late) for on, off, _ in ours])
-            before, after = (
-                [sum(missed(one[which], one[2])[bound] for one in ours) for bound in BOUNDS] for which in (0, 1)
-            )
-            broken = [f"{was} → {now}" for was, now in zip(before, after, strict=True)]
-            more = sum(after) - sum(before)
-            little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
-            goes = "" if of != "all" else "goes" if little and more <= 0 and len(ours) >= ENOUGH else "stays"
-            cells = [f"{100 * mean:+.1f} ± {100 * half:.1f} %" for mean, half in (means, lates)]
-            name = f"`{variant}`" if of == "all" else ""
-            yield scenes.row([name, of, str(len(ours)), *cells, *broken, goes])
+def lines(variant: str, pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
+    """The rows of an addition, for all classes and each; pairs with it and without, of scenarios in which it acted."""
+    for of in ("all", *CLASSES):
+        ours = [(on, off) for on, off in pairs if of in ("all", on.scene.kind)]
+        if not ours:
+            continue
+        means = interval([math.log(off.found.mean / on.found.mean) for on, off in ours])
+        lates = interval([math.log(off.found.late / on.found.late) for on, off in ours])
+        before, after = ([count((pair[which] for pair in ours), bound) for bound in BOUNDS] for which in (0, 1))
+        little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
+        goes = little and sum(after) <= sum(before) and len(ours) >= ENOUGH
+        yield scenes.row([
+            f"`{variant}`" if of == "all" else "",
+            of,
+            str(len(ours)),
+            *(f"{100 * mean:+.1f} ± {100 * half:.1f} %" for mean, half in (means, lates)),
+            *(f"{was} → {now}" for was, now in zip(before, after, strict=True)),
+            "" if of != "all" else "goes" if goes else "stays",
+        ])  # fmt: skip
 
 
-def page(numbers: range, variants: Sequence[str], jobs: int, keep: Path | None) -> Iterator[str]:
+def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
     """ABLATION.md."""
-    yield "# INRPP without each of our additions\n"
-    more = f" --of {','.join(variants)}" if list(variants) != list(ADDITIONS) else ""
-    yield f"{scenes.written(numbers, 'inrpp/ablation.py', more=more)} What a scenario is, the bounds and the rule"
-    yield "stand at its head; they were fixed before the first run. *Mean* and *p99*: by how much longer flows take"
+    yield "*Mean* and *p99*: by how much longer flows take"
     yield "without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how"
     yield "many of these they are missed with it → without it.\n"
     yield scenes.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
-    yield from rows(numbers, variants, jobs, keep)
+    found = {(row.scheme, row.number): row for row in rows if not {type(row.found), type(row.base)} & {Crash}}
+    for variant in [name for name in asked.schemes if name not in (WITH, BASE)]:
+        pairs = [(on, off) for n in asked.numbers if (on := found.get((WITH, n))) and (off := found.get((variant, n)))]
+        yield from lines(variant, [(on, off) for on, off in pairs if on.found.sum != off.found.sum])
+    yield from crashes(rows)
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    parser = scenes.options(__doc__, 600)
-    parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
-    parser.add_argument("--of", default=",".join(ADDITIONS), help="additions; `a and b` without both")
-    options = parser.parse_args()
-    numbers, variants = scenes.numbers_of(options), options.of.split(",")
-    for number in numbers if options.show else ():
-        print(draw(number).toml(WITH))
-        for variant in (WITH, BASE, *variants):
-            print(f"# {variant}: {measure(number, variant)}")
-    for line in () if options.show else page(numbers, variants, options.jobs, options.keep):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "INRPP without each of our additions",
+    draw,
+    lambda scene, variant, _: scene.toml(variant),
+    judge,
+    Found,
+    page,
+    missed=failures,
+    schemes=(WITH, BASE, *ADDITIONS),
+    base=BASE,
+    scenarios=600,
+)

@@ -1,8 +1,5 @@
 """INRPP at its edges: random scenarios, held to bounds that were fixed before the first run.
 
-    python evidence/properties/inrpp/edges.py --scenarios 300 > evidence/properties/inrpp/EDGES.md
-    python evidence/properties/inrpp/edges.py --first 17 --scenarios 1 --show   # one again, with its text
-
 A scenario follows from its number alone, and its number says its class:
 
 - *joins*: one or two flows without end over a core of 2 to 50 Mbps; 1 to 100 flows of 20 kB to 2 MB join them, at
@@ -31,26 +28,25 @@ The bounds:
   the earlier build whose runs `--before` names.
 - **idle**: of a core with flows without end and no fault, nine tenths are used from the tenth round trip after the last
   join on (half, where a flow has less than two packets in a round trip of its share).
+
+`--schemes` also takes "inrpp, the paper's text", which is beside ours in the table, and "inrpp, divided", whose equal
+memory is half cache.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
-
-import midpath
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+from harness import Row, Suite, count, ended, groups, kept, kept_before, worst
 
-BASE, OURS, PAPER = "newreno", "inrpp", "inrpp, the paper's text"
+from midpath import Result
+
+BASE, OURS, PAPER, DIVIDED = "newreno", "inrpp", "inrpp, the paper's text", "inrpp, divided"
 
 MORE_LOSS = 0.01
 LESS_DELIVERED = 0.02
@@ -60,7 +56,7 @@ SLOWER = 1.03
 USED, LITTLE_USED = 0.9, 0.5
 
 CLASSES = ("joins", "two hops", "outage", "gone", "beside", "quiet")
-SPLIT = "[schemes.inrpp]\n" + "".join(f'{key} = "{{{key}}} ms"\n' for key in ("buffer", "cache", "tcp_cache"))
+SPLIT = "".join(f'{key} = "{{{key}}} ms"\n' for key in ("buffer", "cache", "tcp_cache"))
 
 
 @dataclass(frozen=True)
@@ -129,21 +125,20 @@ class Scene:
         self.link(name, router, rate, delay)
         return name
 
-    def toml(self, scheme: str, split: bool = False, more: str = "") -> str:
-        """The scenario's text. With `split` the memory is divided by hand."""
+    def toml(self, scheme: str, more: str) -> str:
+        """The scenario's text."""
         own = ""
-        if scheme.startswith(OURS):
+        if scheme != BASE:
             if self.cache is not None:
-                own = f'[schemes.inrpp]\ncache = "{self.cache:g} ms"\n'
-            elif split or scheme == PAPER:
+                own = f'cache = "{self.cache:g} ms"\n'
+            elif scheme in (PAPER, DIVIDED):
                 own = SPLIT.format(buffer=self.queue / 4, cache=self.queue / 2, tcp_cache=self.queue / 4)
-            more += 'text = "paper"\n' if scheme == PAPER else ""
-            own = own or ("[schemes.inrpp]\n" if more else "")
+            own = "[schemes.inrpp]\n" + own + ('text = "paper"\n' if scheme == PAPER else "") + more
         shown = len(self.flows) if self.kind in ("outage", "gone") else 0
         step = 0.02 if self.kind in ("outage", "gone") else 0.1
         return "\n".join([
             f'title = "edge {self.number}, {self.kind}"\nscheme = "{scheme.partition(",")[0]}"\nseed = {self.number}',
-            f'stop = "{self.stop:.2f} s"\n[queue]\nlimit = "{self.queue:g} ms"\n[routing]\necmp = "off"\n{own}{more}',
+            f'stop = "{self.stop:.2f} s"\n[queue]\nlimit = "{self.queue:g} ms"\n[routing]\necmp = "off"\n{own}',
             scenes.topology(self.links, self.hosts),
             f'[measure]\nseries = true\ninterval = "{step} s"\npoints = {2 * round(self.stop / step)}',
             f"ports = {2 * len(self.links)}\nflows = {shown}",
@@ -251,7 +246,7 @@ def quiet(rng: random.Random, scene: Scene) -> None:
     scene.stop = round(at + 30, 1)
 
 
-def draw(number: int) -> Scene:
+def draw(_: str, number: int) -> Scene:
     """The scenario with this number."""
     rng = random.Random(f"inrpp's edges {number}")
     rate, delay = round(10 ** rng.uniform(0.3, 1.7), 2), round(10 ** rng.uniform(0, 1.3), 2)
@@ -299,7 +294,6 @@ class Found:
     """The most that a port has promised, over its room."""
     share: float
     """Of the first flow, over its equal share."""
-    error: str = ""
 
 
 def promised(series: pd.DataFrame) -> float:
@@ -312,13 +306,8 @@ def promised(series: pd.DataFrame) -> float:
     return float((both.value / both.value_room.clip(lower=1)).max()) if len(both) else 0.0
 
 
-def measure(number: int, scheme: str, split: bool = False, more: str = "") -> Found:
-    """Runs a scenario with a scheme."""
-    scene = draw(number)
-    try:
-        result = midpath.run(scene.toml(scheme, split, more))
-    except Exception as error:  # what cannot be run is a result, too: the page names it
-        return Found(0, 0, 0, 0, 0, 0, 0, 0, f"{type(error).__name__}: {error}")
+def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
+    """What came of a scenario with a scheme."""
     ports, flows, series = result.ports.to_pandas(), result.flows.to_pandas(), result.series.to_pandas()
     dropped = int((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
     sent = float(result.summary["sent_packets"])
@@ -351,10 +340,8 @@ def little(scene: Scene) -> bool:
     return scene.rate * 1e6 / 8 * scene.trip / len(scene.flows) < 2 * 1500
 
 
-def failures(scene: Scene, found: Found, base: Found, before: Found | None) -> dict[str, float]:
+def failures(scene: Scene, found: Found, base: Found) -> dict[str, float]:
     """The bounds that are not kept, with what came out."""
-    if found.error or base.error:
-        return {"error": 1.0}
     out = {}
     if scene.kind != "beside" and found.loss > base.loss + MORE_LOSS:
         out["loss"] = found.loss
@@ -369,90 +356,75 @@ def failures(scene: Scene, found: Found, base: Found, before: Found | None) -> d
     steady = scene.kind in ("joins", "two hops") and not scene.faults
     if steady and found.used < (LITTLE_USED if little(scene) else USED):
         out["idle"] = found.used
-    fair = before and not before.error and before.dropped == 0 and before.ended == found.ended
-    if scene.kind in ("quiet", "joins", "two hops") and fair and before and found.afct > SLOWER * before.afct:
-        out["time"] = found.afct / before.afct
     return out
 
 
-def schemes(options: argparse.Namespace) -> list[str]:
-    """What each scenario is run with: the base, ours, and with `--paper` the text."""
-    return [BASE, OURS, *([PAPER] if options.paper else [])]
-
-
-def every(numbers: range, options: argparse.Namespace) -> Iterator[tuple[int, list[Found]]]:
-    """Each scenario's runs."""
-    keys = [(number, scheme) for number in numbers for scheme in schemes(options)]
-    make = partial(measure, split=options.split, more=options.set)
-    found = scenes.runs(keys, make, Found, options.jobs, 2, options.keep)
-    for number in numbers:
-        yield number, [next(found) for _ in schemes(options)]
+def slower(row: Row, before: dict[tuple[str, int, str], Found]) -> Row:
+    """With the bound that the earlier build's run gives, where that dropped nothing."""
+    found, then = row.found, before.get(("", row.number, OURS))
+    if row.scene.kind not in ("quiet", "joins", "two hops") or not isinstance(found, Found) or not then:
+        return row
+    fair = then.dropped == 0 and then.ended == found.ended
+    late = fair and found.afct > SLOWER * then.afct
+    return replace(row, missed={**row.missed, "time": found.afct / then.afct}) if late else row
 
 
 HEADS = ("loss", "promised", "outage", "gone", "share", "idle", "time", "error")
 
 
-def page(numbers: range, options: argparse.Namespace) -> Iterator[str]:
+def of(row: Row) -> tuple[int, str]:
+    """A line of the table: the class and the memory."""
+    return CLASSES.index(row.scene.kind), "equal" if row.scene.cache is None else "roomy"
+
+
+def seconds(found: list[Found]) -> str:
+    """The mean completion time."""
+    times = [one.afct for one in found]
+    return f"{sum(times) / len(times):.3f} s" if any(times) else "–"
+
+
+def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
     """EDGES.md."""
-    yield "# INRPP at its edges\n"
-    yield f"{scenes.written(numbers, 'inrpp/edges.py')} What a scenario is,"
-    yield "and what the bounds are, stands at the head of `edges.py`. They were fixed before the first run.\n"
-    if options.set:
-        yield f"With `{options.set.strip()}` beside.\n"
-    before = scenes.kept(options.before, Found)
-    rows: dict[tuple[str, str], list[tuple[int, dict[str, float], Found, Found]]] = {}
-    papers: dict[tuple[str, str], list[tuple[bool, float]]] = {}
-    for number, (base, found, *paper) in every(numbers, options):
-        scene = draw(number)
-        missed = failures(scene, found, base, before.get((number, OURS)))
-        of = scene.kind, "equal" if scene.cache is None else "roomy"
-        rows.setdefault(of, []).append((number, missed, found, base))
-        text = [(not failures(scene, run, base, None), run.loss) for run in paper]
-        papers.setdefault(of, []).extend(text)
+    before = kept_before(asked)
+    ours, paper = (
+        [row for row in rows if row.scheme != BASE and (row.scheme == PAPER) == is_] for is_ in (False, True)
+    )
+    ours, text = [slower(row, before) for row in ours], groups(paper, of)
     heads = ["class", "memory", "all bounds kept", *HEADS, "most loss", "NewReno's", "mean AFCT", "before"]
-    heads += ["the text keeps all", "its most loss"] if options.paper else []
-    yield scenes.head(heads)
-    for kind, memory in sorted(rows, key=lambda key: (CLASSES.index(key[0]), key[1])):
-        runs = rows[kind, memory]
-        kept = sum(not missed for _, missed, _, _ in runs)
-        counts = [str(sum(head in missed for _, missed, _, _ in runs)) for head in HEADS]
-        most = 100 * max(found.loss for _, _, found, _ in runs)
-        theirs = 100 * max(base.loss for _, _, _, base in runs)
-        earlier = [before[number, OURS].afct for number, *_ in runs if (number, OURS) in before]
-        now = [found.afct for number, _, found, _ in runs if not before or (number, OURS) in before]
-        times = [f"{sum(v) / len(v):.3f} s" if v and any(v) else "–" for v in (now, earlier)]
-        cells = [kind, memory, f"{kept} of {len(runs)}", *counts, f"{most:.1f} %", f"{theirs:.1f} %", *times]
-        if text := papers[kind, memory]:
-            good, lost = sum(kept for kept, _ in text), 100 * max(loss for _, loss in text)
-            cells += [f"{good} of {len(text)}", f"{lost:.1f} %"]
-        yield scenes.row(cells)
+    yield scenes.head([*heads, *(["the text keeps all", "its most loss"] if paper else [])])
+    for (kind, memory), own in sorted(groups(ours, of).items()):
+        then = {row.number: one for row in own if (one := before.get(("", row.number, OURS)))}
+        now = ended(row for row in own if not before or row.number in then)
+        cells = [CLASSES[kind], memory, kept(own), *(str(count(own, head)) for head in HEADS), most_loss(ended(own))]
+        cells += [
+            most_loss(ended(replace(row, found=row.base) for row in own)),
+            seconds(now),
+            seconds([*then.values()]),
+        ]
+        theirs = text.get((kind, memory), [])
+        yield scenes.row([*cells, *([kept(theirs), most_loss(ended(theirs))] if theirs else [])])
     yield "\nWhere by most, for `--first N --scenarios 1 --show`; in brackets what came out:\n"
     for head in HEADS:
-        hits = [(missed[head], n) for runs in rows.values() for n, missed, _, _ in runs if head in missed]
-        hits.sort(reverse=head not in ("outage", "idle"))
-        if hits:
-            yield f"- {head}: " + ", ".join(f"{n} ({value:.3g})" for value, n in hits[:8])
+        if hits := worst(ours, head, 8, least=head in ("outage", "idle")):
+            yield f"- {head}: {hits}"
 
 
-def main() -> None:
-    """Prints the page, or one scenario."""
-    parser = scenes.options(__doc__, 300)
-    parser.add_argument("--keep", type=Path, help="a file to go on from, and to add to")
-    parser.add_argument("--before", type=Path, help="such a file of an earlier build: completion times are held to it")
-    parser.add_argument("--split", action="store_true", help="divide equal memory by hand: half of it cache")
-    parser.add_argument("--set", default="", help="lines for INRPP's section, for what its additions are worth")
-    parser.add_argument("--paper", action="store_true", help="beside it the paper's text, which has no goal")
-    options = parser.parse_args()
-    numbers = scenes.numbers_of(options)
-    if options.show:
-        for number in numbers:
-            print(draw(number).toml(OURS, options.split, options.set))
-            for scheme in schemes(options):
-                print(f"# {scheme}: {measure(number, scheme, options.split, options.set)}")
-        return
-    for line in page(numbers, options):
-        print(line, flush=True)
+def most_loss(found: list[Found]) -> str:
+    """The largest share that queues dropped."""
+    return f"{100 * max((one.loss for one in found), default=0.0):.1f} %"
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "INRPP at its edges",
+    draw,
+    lambda scene, scheme, more: scene.toml(scheme, more),
+    judge,
+    Found,
+    page,
+    missed=failures,
+    schemes=(BASE, OURS),
+    base=BASE,
+    scenarios=300,
+    params=True,
+    before=True,
+)

@@ -1,7 +1,5 @@
 """RPM where a link's rate falls and rises: are signals of a queue told after the queue has gone?
 
-    python evidence/properties/rpm/falls.py [--scenarios 60] [--first 1] > evidence/properties/rpm/FALLS.md
-
 Two families. *Steps*: a core alternates between two rates, one to five times up to ten times apart; one to twelve flows
 of one round trip. *Chain*: of three links in a row one or two fall and rise at drawn times, and flows' round trips
 differ up to twenty times. Transports: DCTCP, CUBIC and NewReno with ECN. AQM: CoDel, its data-plane variant, a step.
@@ -17,20 +15,18 @@ Windows against a rate that changes are chaotic, so what misses USED runs eight 
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import re
 import statistics
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import midpath
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import scenes
+from harness import Bound, Crash, Row, Suite, ended, groups, rows
+
+from midpath import Result
 
 VARIANTS = {
     "guarded": 'mode = "rpm"',
@@ -114,9 +110,11 @@ def chain(rng: random.Random) -> str:
     return "\n".join((begin, scenes.topology(core + ends, hosts), *changes, *sent))
 
 
-def text(family: str, number: int) -> str:
-    """The scenario with this number; RPM stands for the variant's parameters."""
-    return {"steps": steps, "chain": chain}[family](random.Random(f"falls {family} {number}"))
+def draw(family: str, number: int) -> str:
+    """The scenario with this number; RPM stands for the variant's parameters. A family may be a repeat of one."""
+    family, _, repeat = family.partition(", repeat ")
+    drawn = {"steps": steps, "chain": chain}[family](random.Random(f"falls {family} {number}"))
+    return later(drawn, int(repeat)) if repeat else drawn
 
 
 def over(series, flows: int) -> int:
@@ -139,77 +137,56 @@ def over(series, flows: int) -> int:
 
 
 def later(scenario: str, repeat: int) -> str:
-    """The scenario with each start a little later; repeat 0 is as drawn."""
+    """The scenario with each start a little later."""
     rng = random.Random(repeat)
     start = r'start = "([\d.]+) s"'
-    more = LATER_S if repeat else 0.0
-    return re.sub(start, lambda found: f'start = "{float(found[1]) + rng.uniform(0, more):.6f} s"', scenario)
+    return re.sub(start, lambda found: f'start = "{float(found[1]) + rng.uniform(0, LATER_S):.6f} s"', scenario)
 
 
-def measure(family: str, number: int, variant: str, repeat: int = 0) -> Found:
+def judge(scenario: str, result: Result, _: str, __: str) -> Found:
     """What a variant does in this scenario."""
-    scenario = text(family, number).replace("{ RPM }", f"{{ {VARIANTS[variant]} }}")
-    scenario = later(scenario, repeat) if repeat else scenario
-    run = midpath.run(scenario)
-    ports = run.tables["ports"].to_pandas()
+    ports = result.ports.to_pandas()
     core = ports[ports.node.str.startswith("r") & ports.peer.str.startswith("r")]
     return Found(
-        over(run.tables["series"].to_pandas(), scenario.count("[[flow]]")),
+        over(result.series.to_pandas(), scenario.count("[[flow]]")),
         float(core.utilisation.max()),
         float(core.delay_mean_s.max()),
     )
 
 
-def page(asked: argparse.Namespace) -> Iterator[str]:
+def page(found: list[Row], asked: Namespace) -> Iterator[str]:
     """The results, by family and variant."""
-    numbers = scenes.numbers_of(asked)
-    yield "# RPM where a link's rate falls\n"
-    yield scenes.written(numbers, "rpm/falls.py") + "\n"
-    yield scenes.head(
-        (
-            "family",
-            "registers",
-            "signals of a queue that has gone: most, draws with any",
-            "use over plain: mean, least",
-            "mean wait, ms",
-        )
-    )
-    missed = []
-    for family in FAMILIES:
-        found = {}
-        for variant in VARIANTS:
-            keys = [(family, number, variant) for number in numbers]
-            found[variant] = list(scenes.runs(keys, measure, Found, asked.jobs, 1, asked.keep))
-        for variant, all_ in found.items():
-            ratios = [one.used / plain.used for one, plain in zip(all_, found["plain"], strict=True)]
-            gone = [one.over for one in all_]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            wait = 1e3 * sum(one.wait for one in all_) / len(all_)
-            told = "" if variant == "CE" else f"{max(gone)}, {sum(g > 0 for g in gone)} of {len(gone)}"
-            yield scenes.row((family, variant, told, f"{mean:.3f}, {min(ratios):.3f}", f"{wait:.1f}"))
-        for number, one, plain in zip(numbers, found["guarded"], found["plain"], strict=True):
-            names = ["TOLD"] * (one.over > 0) + ["USED"] * (one.used < plain.used - LESS_USED)
-            if names:
-                missed.append((family, number, f"{', '.join(names)} ({one}; plain: {plain})"))
-    yield f"\n{len(missed)} of {2 * len(numbers)} scenarios miss a bound.\n"
-    for family, number, why in missed:
-        yield f"- {family} {number}: {why}"
+    gone = "signals of a queue that has gone: most, draws with any"
+    yield scenes.head(("family", "registers", gone, "use over plain: mean, least", "mean wait, ms"))
+    for (family, variant), own in groups(found, lambda row: (row.family, row.scheme)).items():
+        both = [row for row in own if not {type(row.found), type(row.base)} & {Crash}]
+        ratios = [row.found.used / row.base.used for row in both]
+        most = [row.found.over for row in both]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        wait = 1e3 * sum(row.found.wait for row in both) / len(both)
+        told = "" if variant == "CE" else f"{max(most)}, {sum(g > 0 for g in most)} of {len(most)}"
+        yield scenes.row((family, variant, told, f"{mean:.3f}, {min(ratios):.3f}", f"{wait:.1f}"))
+    guarded = [row for row in found if row.scheme == "guarded"]
+    missed = [row for row in guarded if row.missed]
+    yield f"\n{len(missed)} of {len(guarded)} scenarios miss a bound.\n"
+    for row in missed:
+        yield f"- {row.family} {row.number}: {', '.join(row.missed)} ({row.found}; plain: {row.base})"
     if missed:
-        yield from again([(family, number) for family, number, _ in missed], asked)
+        yield from again(missed, asked)
 
 
-def again(missed: list[tuple[str, int]], asked: argparse.Namespace) -> Iterator[str]:
+def again(missed: list[Row], asked: Namespace) -> Iterator[str]:
     """The use in what missed a bound, over repeats that start later."""
     yield f"\nUse in these, {REPEATS} times with starts up to {1e3 * LATER_S:g} ms later (mean ± standard deviation):\n"
     yield scenes.head(("scenario", "guarded less plain", *VARIANTS))
-    for family, number in missed:
-        used = {}
-        for variant in VARIANTS:
-            keys = [(family, number, variant, repeat) for repeat in range(1, REPEATS + 1)]
-            used[variant] = [one.used for one in scenes.runs(keys, measure, Found, asked.jobs, 1, asked.keep)]
+    for row in missed:
+        repeats = [f"{row.family}, repeat {repeat}" for repeat in range(1, REPEATS + 1)]
+        more = Namespace(**vars(asked) | {"of": repeats, "numbers": [row.number], "schemes": list(VARIANTS)})
+        by = groups(rows(asked.module, more), lambda one: one.scheme)
+        used = {variant: [one.used for one in ended(by[variant])] for variant in VARIANTS}
         means = {variant: statistics.fmean(values) for variant, values in used.items()}
         each = (f"{means[variant]:.3f} ± {statistics.stdev(values):.3f}" for variant, values in used.items())
-        yield scenes.row((f"{family} {number}", f"{means['guarded'] - means['plain']:+.3f}", *each))
+        yield scenes.row((f"{row.family} {row.number}", f"{means['guarded'] - means['plain']:+.3f}", *each))
     yield ""
     yield "Where these means differ by less than 1 % of the link, the miss is chance. Where they differ by more, it"
     yield "is not. The windows of steps 2065 were looked at: signals of a queue that has gone cut CUBIC's window"
@@ -218,15 +195,19 @@ def again(missed: list[tuple[str, int]], asked: argparse.Namespace) -> Iterator[
     yield "break TOLD."
 
 
-def main() -> None:
-    """Prints the page, or the scenarios."""
-    parser = scenes.options(__doc__, 60)
-    parser.add_argument("--keep", type=Path, help="a file of the runs that are done")
-    asked = parser.parse_args()
-    shown = (text(family, number) for number in scenes.numbers_of(asked) for family in FAMILIES)
-    for line in shown if asked.show else page(asked):
-        print(line, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "RPM where a link's rate falls",
+    draw,
+    lambda scenario, variant, _: scenario.replace("{ RPM }", f"{{ {VARIANTS[variant]} }}"),
+    judge,
+    Found,
+    page,
+    (
+        Bound("TOLD", 0, of="over"),
+        Bound("USED", lambda _, plain: plain.used - LESS_USED, of="used", at_least=True),
+    ),
+    families=FAMILIES,
+    schemes=tuple(VARIANTS),
+    base="plain",
+    scenarios=60,
+)

@@ -8,28 +8,27 @@ Bound with `expire_max_bw`, fixed before the first run: from 3 s after the fall 
 3 s, `bw` (of all flows together) is at most 1.25 times (twice) the new rate for good, in 95 of 100 of each family.
 
 *Beside CUBIC* has no bound: what share of a link BBR gets with it and without, in buffers of 1 to 20 products.
-
-    python evidence/properties/transients/falls.py --first 1 --scenarios 100 > evidence/properties/transients/FALLS.md
 """
 
 from __future__ import annotations
 
-import argparse
+import math
 import random
 import statistics
-import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import scenes
+from harness import Bound, Row, Suite, ended, groups
 
-import midpath
+from midpath import Result
 from midpath.stats import estimate
 
 FAMILIES = {"one": 1.25, "several": 2.0}
+BESIDE, DRAWS_BESIDE = "beside CUBIC", 40
+# `expire_max_bw`.
+WITHOUT, WITH = "false", "true"
 SECONDS_PER_TEN, LEAST_SECONDS = 3.0, 3.0
 FALL_S, AFTER_S = 6.0, 5.0
 # Payload in a full packet.
@@ -38,25 +37,25 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class Fall:
-    """A scenario, its flows, the rate after the fall, and when `bw` has to be down."""
+    """A scenario, its flows, what `bw` may be after the fall, bits/s, and when it has to be down."""
 
     text: str
     flows: int
-    mbps: float
-    due_s: float
+    most: float
+    due_s: float = math.inf
 
 
 @dataclass(frozen=True)
 class Found:
-    """Seconds from the fall until `bw` is down for good, and seconds that it may take; at the end, the largest
-    `min_rtt` over the shortest."""
+    """Seconds from the fall until `bw` is down for good; at the end, the largest `min_rtt` over the shortest; the first
+    flow's share of what is delivered."""
 
     taken_s: float
-    due_s: float
     min_rtt: float
+    share: float
 
 
-def scenario(mbps: float, factor: float, depth: float, rtts: list[float], rng: random.Random) -> Fall:
+def fall(mbps: float, factor: float, depth: float, rtts: list[float], rng: random.Random) -> Fall:
     """Flows with these round trips in ms, over a link that falls to `mbps` and has a buffer of `depth` products."""
     products = max(depth, 20 * 12 / (mbps * max(rtts)))
     due = max(LEAST_SECONDS, SECONDS_PER_TEN * products / 10)
@@ -73,100 +72,85 @@ def scenario(mbps: float, factor: float, depth: float, rtts: list[float], rng: r
         *steps,
         *(scenes.flow(f"s{i}", f"d{i}", f"{start:.3f} s") for i, start in enumerate(starts)),
     )
-    return Fall("\n".join(lines), len(rtts), mbps, due)
+    over = FAMILIES["several" if len(rtts) > 1 else "one"]
+    return Fall("\n".join(lines), len(rtts), over * mbps * 1e6 * PAYLOAD, due)
 
 
-def drawn(family: str, number: int) -> Fall:
+def draw(family: str, number: int) -> Fall:
     """The scenario with this number."""
-    rng = random.Random(f"falls {family} {number}")
+    rng = random.Random(f"falls {'beside' if family == BESIDE else family} {number}")
+    if family == BESIDE:
+        return beside(rng)
     mbps, factor, depth = scenes.log_uniform(rng, 1, 20), scenes.log_uniform(rng, 3, 30), scenes.log_uniform(rng, 5, 60)
     if family == "one":
-        return scenario(mbps, factor, depth, [scenes.log_uniform(rng, 5, 200)], rng)
+        return fall(mbps, factor, depth, [scenes.log_uniform(rng, 5, 200)], rng)
     least = scenes.log_uniform(rng, 5, 40)
     others = [least * scenes.log_uniform(rng, 1, 5) for _ in range(rng.randint(1, 3))]
-    return scenario(mbps, factor, depth, [least, *others], rng)
+    return fall(mbps, factor, depth, [least, *others], rng)
 
 
-def measure(family: str, number: int, expires: bool) -> Found:
-    """What BBR's model does in this scenario."""
-    fall = drawn(family, number)
-    run = midpath.run(f"schemes.bbr.expire_max_bw = {str(expires).lower()}\n{fall.text}")
-    names = [f"flow:{i}" for i in range(fall.flows)]
-    series = run.series.to_pandas().set_axis(["time", "place", "quantity", "value"], axis=1)
-    of_flows = series[series.place.isin(names)]
-    bw = of_flows[of_flows.quantity == "bw_bps"].groupby("time").value.sum()
-    above = bw[(bw.index > FALL_S) & (bw > FAMILIES[family] * fall.mbps * 1e6 * PAYLOAD)]
-    min_rtt = of_flows[(of_flows.quantity == "min_rtt_s") & (of_flows.value > 0)].groupby("place").value
-    taken = max(above.index, default=FALL_S) - FALL_S
-    return Found(float(taken), fall.due_s, float((min_rtt.last() / min_rtt.min()).max()))
-
-
-def shared(number: int, expires: bool) -> float:
-    """The share of a link that a flow of BBR gets beside one of CUBIC."""
-    rng = random.Random(f"falls beside {number}")
+def beside(rng: random.Random) -> Fall:
+    """A flow of BBR beside one of CUBIC."""
     mbps, rtt = scenes.log_uniform(rng, 5, 50), scenes.log_uniform(rng, 10, 80)
     buffer = max(20 * 1500, mbps * rtt * 125 * scenes.log_uniform(rng, 1, 20))
     lines = (
-        f'stop = "60 s"\n[queue]\nlimit = "{buffer:.0f} B"\n[schemes.bbr]\nexpire_max_bw = {str(expires).lower()}',
+        f'stop = "60 s"\nmeasure.series = true\n[queue]\nlimit = "{buffer:.0f} B"',
         scenes.dumbbell(f"{mbps:.3f} Mbps", 1.0, "1 Gbps", [rtt / 2 - 1.1] * 2),
         scenes.flow("s0", "d0", "0 s", scheme="bbr"),
         scenes.flow("s1", "d1", "0 s", scheme="cubic"),
     )
-    delivered = midpath.run("\n".join(lines)).flows["delivered_bytes"].to_pandas()
-    return float(delivered[0] / delivered.sum())
+    return Fall("\n".join(lines), 1, math.inf)
 
 
-def keeps(one: Found) -> bool:
-    """Whether the bound is kept."""
-    return one.taken_s <= one.due_s
+def judge(scene: Fall, result: Result, _: str, __: str) -> Found:
+    """What BBR's model does in this scenario."""
+    names = [f"flow:{i}" for i in range(scene.flows)]
+    series = result.series.to_pandas().set_axis(["time", "place", "quantity", "value"], axis=1)
+    of_flows = series[series.place.isin(names)]
+    bw = of_flows[of_flows.quantity == "bw_bps"].groupby("time").value.sum()
+    above = bw[(bw.index > FALL_S) & (bw > scene.most)]
+    min_rtt = of_flows[(of_flows.quantity == "min_rtt_s") & (of_flows.value > 0)].groupby("place").value
+    taken = max(above.index, default=FALL_S) - FALL_S
+    delivered = result.flows["delivered_bytes"].to_pandas()
+    return Found(float(taken), float((min_rtt.last() / min_rtt.min()).max()), float(delivered[0] / delivered.sum()))
 
 
-def page(asked: argparse.Namespace) -> Iterator[str]:
+def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The results."""
-    numbers = scenes.numbers_of(asked)
-    yield "# BBR after a link's rate has fallen\n"
-    yield scenes.written(numbers, "transients/falls.py") + "\n"
+    falls = groups((row for row in rows if row.family in FAMILIES), lambda row: (row.family, row.scheme))
     yield scenes.head(("family", "`expire_max_bw`", "`bw` is down in time", "median", "last", "`min_rtt` at the end"))
-    missed: list[str] = []
-    for family in FAMILIES:
-        for expires in (False, True):
-            keys = [(family, number, expires) for number in numbers]
-            found = list(scenes.runs(keys, measure, Found, asked.jobs, 1, asked.keep))
-            taken, rtts = [one.taken_s for one in found], [one.min_rtt for one in found]
-            late = [
-                f"{n} ({one.taken_s:.1f} of {one.due_s:.1f} s)"
-                for n, one in zip(numbers, found, strict=True)
-                if not keeps(one)
-            ]
-            missed += [f"- {family}: {', '.join(late)}"] if late and expires else []
-            told = (f"{len(found) - len(late)} of {len(found)}", f"{statistics.median(taken):.2f} s")
-            told += (f"{max(taken):.1f} s", f"{statistics.median(rtts):.2f}, at most {max(rtts):.1f} times the least")
-            yield scenes.row((family, "true" if expires else "false", *told))
-    yield from ["", *missed, ""] if missed else [""]
-    shares = {expires: [shared(number, expires) for number in numbers[: asked.beside]] for expires in (False, True)}
-    acted = sum(a != b for a, b in zip(shares[False], shares[True], strict=True))
-    found_shares = [estimate(shares[expires]) for expires in (True, False)]
-    with_it, without = (f"{100 * one.mean:.0f} ± {100 * one.ci95:.0f} %" for one in found_shares)
-    yield (
-        f"Beside CUBIC, BBR has {with_it} of the link with `expire_max_bw` and {without} without it; in {acted} of "
-        f"{len(shares[True])} draws that makes a difference."
-    )
+    for (family, expires), own in falls.items():
+        taken, rtts = zip(*((one.taken_s, one.min_rtt) for one in ended(own)), strict=True)
+        told = (f"{len(own) - sum(bool(row.missed) for row in own)} of {len(own)}", f"{statistics.median(taken):.2f} s")
+        told += (f"{max(taken):.1f} s", f"{statistics.median(rtts):.2f}, at most {max(rtts):.1f} times the least")
+        yield scenes.row((family, expires, *told))
+    yield ""
+    for (family, expires), own in falls.items():
+        late = [f"{row.number} ({row.found.taken_s:.1f} of {row.scene.due_s:.1f} s)" for row in own if row.missed]
+        yield from [f"- {family}: {', '.join(late)}\n"] if late and expires == WITH else []
+    shares = groups((row for row in rows if row.family == BESIDE), lambda row: row.scheme)
+    yield from together(*([one.share for one in ended(shares.get(which, []))] for which in (WITHOUT, WITH)))
 
 
-def main() -> None:
-    """Prints the page, or scenarios."""
-    parser = scenes.options(__doc__, 100)
-    parser.add_argument("--keep", type=Path)
-    parser.add_argument("--beside", type=int, default=40, help="draws beside CUBIC")
-    asked = parser.parse_args()
-    if asked.show:
-        for number in scenes.numbers_of(asked):
-            for family in FAMILIES:
-                print(f"# {family} {number}\n{drawn(family, number).text}")
-        return
-    for line in page(asked):
-        print(line, flush=True)
+def together(without: list[float], with_it: list[float]) -> Iterator[str]:
+    """Shares of a link beside CUBIC."""
+    acted = sum(a != b for a, b in zip(without, with_it, strict=True))
+    had, has = (estimate(shares) for shares in (without, with_it))
+    if had and has and had.ci95 is not None and has.ci95 is not None:
+        on, off = (f"{100 * one.mean:.0f} ± {100 * one.ci95:.0f} %" for one in (has, had))
+        yield f"Beside CUBIC, BBR has {on} of the link with `expire_max_bw` and {off} without it; in {acted} of"
+        yield f"{len(without)} draws that makes a difference."
 
 
-if __name__ == "__main__":
-    main()
+SUITE = Suite(
+    "BBR after a link's rate has fallen",
+    draw,
+    lambda scene, expires, _: f"schemes.bbr.expire_max_bw = {expires}\n{scene.text}",
+    judge,
+    Found,
+    page,
+    (Bound("taken_s", lambda scene, _: scene.due_s),),
+    families=(*FAMILIES, BESIDE),
+    schemes=(WITHOUT, WITH),
+    most={BESIDE: DRAWS_BESIDE},
+)

@@ -128,7 +128,7 @@ fn its_results_say_what_it_is_and_what_its_gauges_show() {
     // TCP's parameters are beside its own.
     assert_eq!(own["parameters"]["target"], "5 ms");
     said["parameters"] = own["parameters"].clone();
-    assert_eq!(*own, said, "described.json is of an earlier version");
+    assert_eq!(*own, said, "described.json says something else");
     let series = out.table("series").unwrap();
     let (entities, metrics) = (texts(series, "entity"), texts(series, "metric"));
     for (of, key) in [("port:", "ports"), ("flow:", "flows")] {

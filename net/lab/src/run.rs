@@ -114,6 +114,8 @@ struct Ran {
     watch: Watch,
     looks: Vec<crate::ends::Look>,
     progress: Vec<(Time, Vec<u64>)>,
+    /// On the machine's monotonic clock.
+    begin_ns: u64,
     span: Time,
     ends_late: Time,
     real_time: bool,
@@ -193,7 +195,8 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
         let span = span?;
         let Ends { flows, looks, progress, late, .. } = ends;
-        Ok(Ran { emulator, flows, looks, progress, span, ends_late: late, real_time, watch: watch.clone(), lines })
+        let watch = watch.clone();
+        Ok(Ran { emulator, flows, looks, progress, begin_ns, span, ends_late: late, real_time, watch, lines })
     })
     .and_then(|ran| write_captures(ran, order.files.as_deref()))
 }
@@ -268,8 +271,8 @@ impl Ran {
         report["stored"] = json!(self.emulator.stored());
         let series = if setup.scenario.measure.series { self.series(setup) } else { Vec::new() };
         json!({
-            "simulated_s": self.span.as_secs_f64(), "flows": flows, "ports": self.ports(setup), "emulator": report,
-            "series": series,
+            "began_s": self.begin_ns as f64 / 1e9, "simulated_s": self.span.as_secs_f64(), "flows": flows,
+            "ports": self.ports(setup), "emulator": report, "series": series,
         })
     }
 

@@ -440,8 +440,7 @@ impl Gateway {
     /// A node asks for a connection to a target, or for something that we don't understand.
     fn leave_to(&mut self, end: EndId, wish: Result<Target, greeting::Status>, host: &mut Host, now: Time) {
         let early = self.unclaimed.remove(&end).and_then(|(_, answer)| answer);
-        // Earlier versions listen to a flow back in any case.
-        let same = host.goes_both_ways() && wish != Err(greeting::Status::OtherVersion);
+        let same = host.goes_both_ways();
         let answer = if same { end } else { greeting::answer_to(end) };
         if !same && early.is_none() && !host.connect_as(answer, now) {
             return host.abort(end, now);

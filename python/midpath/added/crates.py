@@ -16,7 +16,6 @@ from midpath.extension import _midpath
 
 # In a crate: a link to Midpath's sources, which its Cargo.toml names.
 LINK = ".midpath"
-MOVING = "see the contract in docs/add-a-scheme.md"
 
 LIBRARY = """//! Midpath's simulator with the schemes of crates outside. Written by `midpath add`.
 
@@ -61,7 +60,8 @@ class Crate:
             raise UsageError(f"{path / 'Cargo.toml'} has no package name")
         if contract != _midpath.contract():
             theirs = "no contract of Midpath's" if contract is None else f"contract {contract}"
-            raise UsageError(f"{name} keeps to {theirs}, and this Midpath to contract {_midpath.contract()}: {MOVING}")
+            ours = f"this Midpath to contract {_midpath.contract()}"
+            raise UsageError(f"{name} keeps to {theirs}, and {ours}: see docs/add-a-scheme.md")
         return Crate(name, path.resolve(), manifest)
 
     def beside_midpath(self, sources: Path) -> dict[str, Any]:

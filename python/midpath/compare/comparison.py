@@ -145,7 +145,7 @@ class Comparison:
 
     @functools.cached_property
     def equipment(self) -> list[Equipment]:
-        """What each scheme had; of the ideal, and of results of earlier versions, nothing is known."""
+        """What each scheme had; of the ideal nothing is known."""
         found = [equipment_of(self.of(scheme)[0]) for scheme in self.schemes]
         return [row for row in found if row is not None]
 

@@ -1,6 +1,6 @@
 """Errors of estimates relative to full packet runs, in units of their standard errors.
 
-`errors.json` is written by `evidence/properties/estimate/measure.py`: for each figure the 95 % quantile of
+`errors.json` is written by `evidence/properties/estimate/fit.py`: for each figure the 95 % quantile of
 |log(packets / estimate)| / scale over random scenarios and schemes. A band is that, times the scale of the
 scenario at hand:
 normalised split-conformal prediction (Lei et al. 2018, Distribution-Free Predictive Inference

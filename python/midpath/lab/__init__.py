@@ -1,4 +1,4 @@
-"""A laboratory of network namespaces: real TCP through a real router on this machine.
+"""A laboratory of network namespaces: scenarios on this machine's TCP, with RPM at routers, or on Midpath's nodes.
 
-`midpath lab rpm` builds it, measures, and removes it. The rest of the package imports nothing from here.
+The rest of the package imports nothing from here.
 """

@@ -67,7 +67,7 @@ def _repeats(made: Result) -> float | None:
     return made.summary["retransmitted_packets"] / sent if sent else None
 
 
-# Ours: a tenth for what a link gives, three tenths for what a queue does, as `midpath lab rpm --vs-sim` has them.
+# Ours: a tenth for what a link gives, three tenths for what a queue does.
 FIGURES = (
     Figure("goodput", "Goodput Mbps", 1e6, 0.10, 0.0, _summary("goodput_total_bps")),
     Figure("fct", "FCT p50 ms", 1e-3, 0.10, 0.0, _summary("fct_p50_s")),
@@ -117,18 +117,18 @@ def as_linux(scenario: Scenario, plan: Plan, asked: Mapping[str, str] | None = N
     return scenario.with_(changes=changes)
 
 
-def beside(scenario: Scenario, found: Comparison, laboratory: real.Laboratory) -> list[Line]:
+def beside(cases: Sequence[real.Case], found: Comparison, laboratory: real.Laboratory) -> list[Line]:
     """Each run that was measured is simulated with the same flows; then figure by figure."""
     lines: list[Line] = []
-    for scheme in found.schemes:
+    for case in cases:
         pairs = []
         for seed in found.seeds:
-            asked = scenario.with_(scheme=scheme, seed=seed)
+            asked = case.scenario(seed)
             plan = laboratory.prepare(asked)
             # Nodes run the simulator's code.
             same = asked if plan.by_nodes else as_linux(asked, plan)
-            pairs.append((found.results[scheme, seed], simulate(same)))
-        lines += verdicts(scheme, pairs)
+            pairs.append((found.results[case.name, seed], simulate(same)))
+        lines += verdicts(case.name, pairs)
     return lines
 
 
@@ -138,7 +138,7 @@ def verdicts(scheme: str, pairs: Sequence[tuple[Result, Result]]) -> list[Line]:
     failed = len(pairs) - len(valid)
     too_many = failed > MOST_INVALID * len(pairs)
     watch(valid or pairs)
-    unlike = None if any("nodes" in lab.run for lab, _ in pairs) else UNLIKE.get(scheme)
+    unlike = None if any("nodes" in lab.run for lab, _ in pairs) else UNLIKE.get(scheme.partition("-")[0])
     lines = []
     for figure in FIGURES:
         ours = [(figure.of(lab), figure.of(sim)) for lab, sim in valid]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -30,9 +30,6 @@ from midpath.lab import clean as cleaning
 from midpath.lab import kernel as kernels
 from midpath.lab import machine, qdiscs
 from midpath.units import parse
-
-if TYPE_CHECKING:
-    from midpath.lab.testbed import Delays
 
 
 class ScenarioGroup(typer.core.TyperGroup):
@@ -109,9 +106,11 @@ def run(
     cleaning.clean()
     if linux is None:
         laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
+    asked = real.cases(scenario, names)
+    first = scenario.base_seed()
     with bar(file.name, len(names) * seeds) as shown:
-        found = real.compare(scenario, names, seeds, laboratory, out=out, told=shown.ended)
-    lines = beside.beside(scenario, found, laboratory) if vs_sim else []
+        found = real.compare(asked, range(first, first + seeds), laboratory, out=out, told=shown.ended)
+    lines = beside.beside(asked, found, laboratory) if vs_sim else []
     said = real.footnote(found)
     if json:
         rows = [found.results[name, one].run for name in names for one in found.seeds]
@@ -181,27 +180,26 @@ def rpm(
 ) -> None:
     """Test RPM on a Linux router in namespaces with real TCP.
 
-    Needs root, midpathd, midpath-lab, and pyroute2 (pip install 'midpath[lab]').
+    Needs root, midpathd and midpath-lab.
     """
     wanted, chosen = _names("--cc", cc), _names("--modes", modes)
-    machine.require()
+    if (why := machine.no_spaces()) is not None:
+        raise UsageError(why)
     tools = machine.find_tools(midpathd)
-    # From here on pyroute2 is there.
-    from midpath.lab import simulate, suite, table  # noqa: PLC0415
-    from midpath.lab.experiment import Experiment, Short, check_modes  # noqa: PLC0415
-    from midpath.lab.router import Bottleneck  # noqa: PLC0415
-    from midpath.lab.runner import compare  # noqa: PLC0415
+    from midpath.lab import beside, real, suite, table  # noqa: PLC0415 - 30 ms of each command's start
+    from midpath.lab import rpm as scenarios  # noqa: PLC0415
 
-    check_modes(chosen)
+    scenarios.check_modes(chosen)
     if full or only:
         if out is None:
             raise UsageError("--full needs --out for its results")
         machine.check(tools)
         suite.run(out, tools, repeats, _names("--only", only) if only else None, typer.echo)
         return
-    experiment = Experiment(
+    up = parse("seconds", upstream) / 2
+    experiment = scenarios.Experiment(
         title=f"RPM on {rate}, RTT {rtt}",
-        bottleneck=Bottleneck(
+        bottleneck=scenarios.Bottleneck(
             rate_bps=parse("bps", rate),
             buffer_s=parse("seconds", buffer),
             aqm=aqm,
@@ -209,39 +207,31 @@ def rpm(
             interval_s=parse("seconds", interval),
             aggregate=aggregate,
         ),
-        delays=_delays(rtt, upstream),
+        delays=scenarios.Delays(up, tuple(parse("seconds", one) / 2 - up for one in _names("--rtt", rtt))),
         long=flows,
         seconds=seconds,
-        short=Short() if short else None,
+        short=scenarios.Short() if short else None,
         paced=paced,
     )
     experiment.check()
-    if vs_sim:
-        simulate.require(wanted)
     if out:
         require_comparison(out)
     machine.check(tools)
-    with bar(experiment.title, len(wanted) * len(chosen) * repeats) as shown:
-        found = compare(experiment, wanted, chosen, repeats, tools, out=out, told=shown.ended)
-    sides = simulate.side_by_side(experiment, found, wanted, chosen) if vs_sim else []
+    asked, laboratory = scenarios.cases(experiment, wanted, chosen), real.Laboratory.of(tools)
+    with bar(experiment.title, len(asked) * repeats) as shown:
+        found = real.compare(asked, range(1, repeats + 1), laboratory, out=out, told=shown.ended)
+    lines = beside.beside(asked, found, laboratory) if vs_sim else []
+    said = real.footnote(found)
     if json:
-        print_json(
-            {"title": experiment.title, "rows": table.rows(found), "vs_sim": sides, "note": table.footnote(found)}
-        )
+        sides = [line.to_json() for line in lines]
+        print_json({"title": experiment.title, "rows": table.rows(found), "vs_sim": sides, "note": said})
         return
     text.print_table(table.HEADS, table.cells(found), experiment.title)
-    text.console().print(table.footnote(found), style="dim", soft_wrap=True)
-    if sides:
-        text.print_table(simulate.HEADS, simulate.cells(sides), "Compared with the simulator")
+    text.console().print(said, style="dim", soft_wrap=True)
+    if lines:
+        text.print_table(beside.HEADS, beside.cells(lines), "Compared with the simulator")
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
-
-
-def _delays(rtt: str, upstream: str) -> Delays:
-    from midpath.lab.testbed import Delays  # noqa: PLC0415 - needs pyroute2
-
-    up = parse("seconds", upstream) / 2
-    return Delays(up, tuple(parse("seconds", one) / 2 - up for one in _names("--rtt", rtt)))
 
 
 def _names(option: str, asked: str) -> list[str]:

@@ -13,16 +13,20 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from midpath.errors import UsageError
-from midpath.lab.experiment import Experiment, measure
+from midpath.lab import real
 from midpath.lab.machine import Tools, describe
-from midpath.lab.router import Bottleneck, Router
+from midpath.lab.router import Router
+from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
 from midpath.lab.spaces import Space, pair
 from midpath.lab.table import cell, markdown, spread
-from midpath.lab.testbed import BOTTLENECK, ROUTER_IN, ROUTER_OUT, SENDER, Delays, Testbed, mac, receiver
 from midpath.units import quantity
 
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PROGRAMS = ("rpm_divert", "rpm_enqueue", "rpm_dequeue", "rpm_return")
+BUSY = Experiment("cost", Bottleneck(aqm="step", target_s=0.001), Delays(0.0, (0.01,)), long=8, seconds=5.0)
+# The sender, the router before it and behind it, and who is never there.
+SENDER, ROUTER_IN, ROUTER_OUT, NOBODY = "10.77.1.1", "10.77.1.254", "10.77.2.254", "10.77.2.1"
+BOTTLENECK = "ro"
 # Datagrams of one measurement of the whole path.
 DATAGRAMS = 100_000
 # The share of a core is told for so many packets a second.
@@ -73,23 +77,24 @@ def straight() -> Iterator[tuple[Space, Space]]:
     """A sender and a router without wires between: what is sent is forwarded at once, and then nobody takes it."""
     with ExitStack() as stack:
         sender, router, nobody = (stack.enter_context(closing(Space(name))) for name in ("s", "r", "n"))
-        pair(sender, "s0", router, "ri", mac=mac(1), peer_mac=mac(2))
-        pair(router, BOTTLENECK, nobody, "n0", mac=mac(3), peer_mac=mac(4))
+        macs = [f"02:6d:70:00:00:{number:02x}" for number in range(1, 6)]
+        pair(sender, "s0", router, "ri", mac=macs[0], peer_mac=macs[1])
+        pair(router, BOTTLENECK, nobody, "n0", mac=macs[2], peer_mac=macs[3])
         sender.address("s0", SENDER, 24)
         router.address("ri", ROUTER_IN, 24)
         router.address(BOTTLENECK, ROUTER_OUT, 24)
         nobody.up("n0")
-        sender.neighbour("s0", ROUTER_IN, mac(2))
+        sender.neighbour("s0", ROUTER_IN, macs[1])
         sender.route("10.77.2.0/24", ROUTER_IN)
         # Another station's address: the frame is dropped where it arrives.
-        router.neighbour(BOTTLENECK, receiver(0), mac(4, 9))
+        router.neighbour(BOTTLENECK, NOBODY, macs[4])
         router.sysctl("net.ipv4.ip_forward", 1)
         yield sender, router
 
 
 def path_ns(sender: Space) -> float:
     """Thread time of one datagram from the sender through the router."""
-    done = sender.run(sys.executable, "-c", SEND, receiver(0), str(DATAGRAMS))
+    done = sender.run(sys.executable, "-c", SEND, NOBODY, str(DATAGRAMS))
     return float(done.stdout)
 
 
@@ -100,36 +105,33 @@ def section(tools: Tools, repeats: int) -> str:
     machine = describe(tools)
     programs: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     paths: dict[str, list[float]] = {}
-    with Testbed(Delays(0.0, (0.01,)), tools) as bed:
-        for seed in range(1, repeats + 1):
-            for name, value in _programs(bed, tools, seed).items():
-                programs[name].append(value)
-            for name, value in _paths(tools).items():
-                paths.setdefault(name, []).append(value)
+    for seed in range(1, repeats + 1):
+        for name, value in _programs(tools, seed).items():
+            programs[name].append(value)
+        for name, value in _paths(tools).items():
+            paths.setdefault(name, []).append(value)
     return _text(programs, paths, machine, repeats)
 
 
-def _programs(bed: Testbed, tools: Tools, seed: int) -> dict[str, float]:
+def _programs(tools: Tools, seed: int) -> dict[str, float]:
     """Under TCP with signals."""
-    found: dict[str, float] = {}
-    busy = Experiment("cost", Bottleneck(aqm="step", target_s=0.001), bed.delays, long=8, seconds=5.0)
-    with program_times():
+    laboratory = real.Laboratory.of(tools)
+    with program_times(), real.built(laboratory.prepare(scenario(BUSY, "cubic", "rpm", seed)), laboratory) as lab:
+        lab.carry_out()
+        return {name: ns for name, (ns, _) in program_ns().items()}
 
-        def keep(_: object) -> None:
-            found.update({name: ns for name, (ns, _) in program_ns().items()})
 
-        measure(bed, busy, "cubic", "rpm", seed, tools, before_down=keep)
-    return found
+def _router(space: Space, tools: Tools, mode: str, *more: str) -> Router:
+    return Router(space.name, tools.midpathd, BOTTLENECK, ["--mode", mode, *more])
 
 
 def _paths(tools: Tools) -> dict[str, float]:
     """With datagrams, at a rate that never holds them up."""
-    bottleneck = Bottleneck(rate_bps=100e9, buffer_s=0.1)
     with straight() as (sender, router):
         found = {"no midpathd": path_ns(sender)}
-        for mode in ("none", "fwd", "rpm"):
-            with Router(router, tools, bottleneck, mode) as running:
-                found[f"mode {'off' if mode == 'none' else mode}"] = path_ns(sender)
+        for mode in ("off", "fwd", "rpm"):
+            with _router(router, tools, mode, "--rate", "100Gbps", "--buffer", "100ms") as running:
+                found[f"mode {mode}"] = path_ns(sender)
                 passed = running.status()["counters"]["packets"]
             if passed < DATAGRAMS:
                 raise OSError(f"cost: only {passed} of {DATAGRAMS} datagrams passed the router")
@@ -165,9 +167,9 @@ def _text(
 def memory(tools: Tools) -> str:
     """Bytes by number of flows."""
     lines = []
-    with Testbed(Delays(0.0, (0.0,)), tools) as bed:
+    with straight() as (_, space):
         for flows in (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
-            with Router(bed.router, tools, Bottleneck(flows=flows), "rpm") as router:
+            with _router(space, tools, "rpm", "--rate", "100Mbps", "--flows", str(flows)) as router:
                 registers = router.status()["registers"]
             total, bytes_ = registers["total"], registers["bytes"]
             lines.append(

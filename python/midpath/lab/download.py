@@ -14,13 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from midpath.errors import UsageError
+from midpath.lab import real
 from midpath.lab.machine import Tools, describe
-from midpath.lab.router import Bottleneck, Router
+from midpath.lab.network import Network, address
+from midpath.lab.router import Routers
+from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
+from midpath.lab.spaces import enter
 from midpath.lab.table import cell, markdown, spread
-from midpath.lab.testbed import SENDER, Delays, Testbed
 
 FILE_BYTES = 50 << 20
 WEB_PORT = 8080
+ASKED = Experiment("A download", Bottleneck(), Delays(0.0, (0.02,)))
 # Which congestion controls a namespace may make its default is decided for the whole machine.
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
@@ -36,17 +40,27 @@ def allowed(control: str) -> Iterator[None]:
         ALLOWED.write_text(before)
 
 
+def server(network: Network) -> str:
+    """The namespace of the sender."""
+    return network.space(network.plan.number("s"))
+
+
+def url(network: Network) -> str:
+    """Where its files are."""
+    return f"http://{address(network.plan.number('s'))}:{WEB_PORT}/"
+
+
 @contextmanager
-def web_server(bed: Testbed, root: Path) -> Iterator[str]:
+def web_server(network: Network, root: Path) -> Iterator[str]:
     """A server in the sender's namespace: nginx where there is one, else Python's."""
     if shutil.which("nginx"):
         name, command = "nginx", ["nginx", "-p", str(root), "-c", str(_nginx(root))]
     else:
         name, command = "python -m http.server", [sys.executable, "-m", "http.server", str(WEB_PORT), "-d", str(root)]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(bed.sender.command(*command), stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(enter(server(network), *command), stdout=quiet, stderr=quiet)
     try:
-        _wait(bed, process)
+        _wait(network, process)
         yield name
     finally:
         process.terminate()
@@ -64,9 +78,10 @@ def _nginx(root: Path) -> Path:
     return config
 
 
-def _wait(bed: Testbed, process: subprocess.Popen[bytes]) -> None:
+def _wait(network: Network, process: subprocess.Popen[bytes]) -> None:
+    asks = enter(server(network), "curl", "-s", "-o", "/dev/null", url(network))
     for _ in range(300):
-        there = bed.sender.run("curl", "-s", "-o", "/dev/null", f"http://{SENDER}:{WEB_PORT}/", check=False)
+        there = subprocess.run(asks, check=False)
         if there.returncode == 0:
             return
         if process.poll() is not None:
@@ -75,12 +90,12 @@ def _wait(bed: Testbed, process: subprocess.Popen[bytes]) -> None:
     raise OSError("the web server did not start")
 
 
-def fetch(bed: Testbed, digest: str) -> float:
+def fetch(network: Network, digest: str) -> float:
     """Seconds that one download takes; what arrives must be what was sent."""
     with tempfile.NamedTemporaryFile() as file:
-        said = bed.receivers[0].run(
-            "curl", "-s", "-o", file.name, "-w", "%{http_code} %{time_total}", f"http://{SENDER}:{WEB_PORT}/file"
-        )
+        asks = ("curl", "-s", "-o", file.name, "-w", "%{http_code} %{time_total}")
+        command = enter(network.space(network.plan.number("d0")), *asks, f"{url(network)}file")
+        said = subprocess.run(command, check=True, capture_output=True, text=True)
         code, seconds = said.stdout.split()
         if code != "200" or hashlib.sha256(Path(file.name).read_bytes()).hexdigest() != digest:
             raise OSError(f"the download failed: {said.stdout}")
@@ -93,20 +108,27 @@ def section(tools: Tools, repeats: int) -> str:
         raise UsageError("download: curl is not installed")
     content = os.urandom(FILE_BYTES)
     digest = hashlib.sha256(content).hexdigest()
-    machine, server = describe(tools), ""
+    machine, name = describe(tools), ""
     took: dict[str, list[float]] = {}
     counted: dict[str, list[dict[str, int]]] = {}
-    with tempfile.TemporaryDirectory() as directory, allowed("cubic"), Testbed(Delays(0.0, (0.02,)), tools) as bed:
+    laboratory = real.Laboratory.of(tools)
+    plans = {mode: laboratory.prepare(scenario(ASKED, "cubic", mode, 1)) for mode in ("none", "fwd", "rpm")}
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        allowed("cubic"),
+        Network(plans["none"]) as network,
+        network.wires(tools.midpath_lab),
+    ):
         root = Path(directory)
         root.chmod(0o755)
         (root / "file").write_bytes(content)
-        bed.sender.sysctl("net.ipv4.tcp_congestion_control", "cubic")
-        with web_server(bed, root) as server:
+        network.run(server(network), "echo cubic > /proc/sys/net/ipv4/tcp_congestion_control\n")
+        with web_server(network, root) as name:
             for _ in range(repeats):
-                for mode in ("none", "fwd", "rpm"):
-                    with Router(bed.router, tools, Bottleneck(), mode) as router:
-                        took.setdefault(mode, []).append(fetch(bed, digest))
-                        status = router.status()
+                for mode, plan in plans.items():
+                    with Routers(plan, network, tools.midpathd) as routers:
+                        took.setdefault(mode, []).append(fetch(network, digest))
+                        (status,) = (router.status() for router in routers.at.values())
                     counts = status["counters"] | {"p99_ns": status["sojourn"]["p99_ns"] or 0}
                     counted.setdefault(mode, []).append(counts | {"drops": status["queue"]["drops"]})
     lines = [
@@ -122,7 +144,7 @@ def section(tools: Tools, repeats: int) -> str:
     ]
     heads = ("Mode", "Seconds", "Sojourn p99 ms", "ECE", "CE", "Drops")
     return (
-        f"50 MiB by curl from {server}, CUBIC, 100 Mbps, RTT 40 ms, CoDel 5/100 ms; SHA-256 checked each time:\n\n"
+        f"50 MiB by curl from {name}, CUBIC, 100 Mbps, RTT 40 ms, CoDel 5/100 ms; SHA-256 checked each time:\n\n"
         f"{markdown(heads, lines)}\n"
         f"Medians of {repeats} runs; kernel {machine['kernel']}, load average {machine['load_average']}.\n\n"
     )

@@ -15,6 +15,8 @@ from midpath.tables import SERIES, schema
 # Of a real host, besides: packets that the sender was told of as marked, whether ECN was agreed on, and how long the
 # receiver's window was the limit.
 REAL = (("echoed_packets", pa.uint64()), ("ecn", pa.bool_()), ("window_limited_s", pa.float64()))
+# Of a port with RPM, besides: packets whose ACK was marked, the AQM's decisions, and how long they waited for an ACK.
+RPM = (("marks_back", pa.uint64()), ("signals", pa.uint64()), ("signal_wait_s", pa.float64()))
 # The classes of `by_size`, as the simulator's summary has them.
 CLASSES = (0, 3_000, 10_000, 30_000, 100_000, 1_000_000, 10_000_000)
 
@@ -49,11 +51,14 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
         run["nodes"] = of = ran["nodes"]
         sums = {"sent_packets": of["packets"], "retransmitted_packets": of["again"], "timeouts": of["timeouts"]}
         run["summary"] |= sums
+    if "rpm" in ran:
+        run["rpm"] = ran["rpm"]
+        run["summary"] |= of_rpm(flows, ports)
     series = [list(column) for column in zip(*ran["series"], strict=True)] or [[], [], [], []]
     arrays = [pa.array(column, field.type) for column, field in zip(series, SERIES, strict=True)]
     tables = {
         "flows": pa.Table.from_pylist(flows, schema("flows", *REAL)),
-        "ports": pa.Table.from_pylist(ports, schema("ports")),
+        "ports": pa.Table.from_pylist(ports, schema("ports", *(RPM if "rpm" in ran else ()))),
         "series": pa.Table.from_arrays(arrays, schema=SERIES),
     }
     return Result(run, tables, captures)
@@ -155,6 +160,22 @@ def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set
         "queue_delay_p99_s": None,
         "queue_delay_max_s": max((port["delay_max_s"] or 0.0 for port in ports), default=None),
         "by_size": by_size(flows),
+    }
+
+
+def of_rpm(flows: list[dict[str, Any]], ports: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same of the port with RPM that had most to do, of flows without end, and of what senders heard."""
+    port = max((port for port in ports if "signals" in port), key=lambda port: port["packets"])
+    long = [flow for flow in flows if flow["size_bytes"] is None]
+    rtts = [flow["rtt_mean_s"] for flow in long if flow["rtt_mean_s"] is not None]
+    found = {key: port[key] for key in ("marks_back", "signals", "signal_wait_s")}
+    found |= {f"queue_delay_{key}_s": port[f"delay_{key}_s"] for key in ("mean", "p50", "p99", "max")}
+    heard = sum(flow["echoed_packets"] or 0 for flow in flows)
+    fair = jain([flow["goodput_bps"] for flow in long])
+    return found | {
+        "jain_goodput": fair,
+        "echoed_packets": heard,
+        "rtt_mean_s": sum(rtts) / len(rtts) if rtts else None,
     }
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from midpath.lab import qdiscs
-from midpath.lab.network import NETNS, Network
+from midpath.lab.network import Network
 from midpath.lab.plan import Plan
+from midpath.lab.spaces import NETNS
 
 # Its memory; a queue of a second at 200 Mbps is 60 MB of it.
 MEMORY = "1024M"

@@ -19,6 +19,8 @@ from midpath.units import listed
 # What stands before a scheme's parameter.
 PARAMETERS = "schemes.*."
 HONOURED, APPROXIMATED, REFUSED = "honoured", "approximated", "refused"
+# Parameters of RPM that `midpathd` has.
+RPM_PARAMS = ("mode", "registers", "size", "aggregate")
 # What lines under nodes carry: their packets are cut for it.
 MTU = 1500
 
@@ -81,6 +83,12 @@ RULES = (
     ),
     _both(("scheme",), HONOURED, f"{listed(list(KERNEL))}; nodes {listed(list(SCHEMES))}; others refused"),
     Rule(("flow.scheme", "workload.scheme"), HONOURED, APPROXIMATED, "nodes: one scheme for all flows"),
+    Rule(
+        tuple(f"deploy.{key}" for key in ("name", "scheme", "ports", "queue", *(f"params.{p}" for p in RPM_PARAMS))),
+        HONOURED,
+        REFUSED,
+        "RPM, by [midpathd](rpm-on-linux.md)",
+    ),
     _both(("deploy*",), REFUSED, "routers only forward and queue; nodes have one scheme"),
     _both(("routing.metric",), HONOURED, "static routes"),
     _both(
@@ -123,6 +131,7 @@ RULES = (
 VALUES: dict[str, tuple[Any, ...]] = {"routing.ecmp": ("flow", "off")}
 NODES_VALUES = VALUES | {"fault.kind": ("link-down", "link-up", "rate", "delay")}
 KERNEL_VALUES = VALUES | {
+    "deploy.scheme": ("rpm",),
     "schemes.*.ecn": (True, False),
     "schemes.*.sack": (True, False),
     "schemes.*.timestamps": (True, False),
@@ -178,7 +187,7 @@ def refuse(plan: Plan, *, nodes: bool = False) -> None:
     if nodes:
         _one_scheme(plan)
         return
-    network = {scheme for link in plan.links for scheme in link["schemes"] if scheme} - set(KERNEL)
+    network = {scheme for link in plan.links for scheme in link["schemes"] if scheme} - {*KERNEL, "rpm"}
     if network:
         raise refused(plan, "scheme", f"{min(network)} runs in the network; the laboratory's routers only queue")
     agree(plan)
@@ -207,7 +216,8 @@ def relevant(bare: str, plan: Plan) -> bool:
     parts = bare.split(".")
     if parts[0] == "variants":
         return False
-    return parts[0] != "schemes" or len(parts) < 2 or parts[1] in plan.schemes or parts[-2] == "queue"
+    deployed = [row.get("scheme") for row in plan.written.get("deploy", [])]
+    return parts[0] != "schemes" or len(parts) < 2 or parts[1] in (*plan.schemes, *deployed) or parts[-2] == "queue"
 
 
 def agree(plan: Plan) -> None:

@@ -47,24 +47,6 @@ def no_spaces() -> str | None:
     return None
 
 
-def missing() -> str | None:
-    """Why the laboratory of `midpath lab rpm` cannot be built here, if it cannot."""
-    if (why := no_spaces()) is not None:
-        return why
-    try:
-        import pyroute2  # noqa: F401, PLC0415 - an extra that only the laboratory needs
-    except ImportError:
-        return "the laboratory needs pyroute2; install it with: pip install 'midpath[lab]'"
-    return None
-
-
-def require() -> None:
-    """Raises `UsageError` unless the laboratory can be built here."""
-    why = missing()
-    if why is not None:
-        raise UsageError(why)
-
-
 def find_tools(midpathd: str | None = None) -> Tools:
     """The programs that the laboratory starts, or an error that says how to get them."""
     lab = str(Path(midpathd).with_name("midpath-lab")) if midpathd else None

@@ -11,14 +11,16 @@ from __future__ import annotations
 import itertools
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from midpath.lab import spaces
 from midpath.lab.clean import stem
 from midpath.lab.plan import Plan
+from midpath.lab.spaces import NETNS, SINGLE, delete, enter, setting, veth
 from midpath.units import parse
 
-NETNS = "/run/netns"
 # Enough for 200 Mbps over 220 ms, twice.
 SOCKET_BYTES = 16 << 20
 _made = itertools.count()
@@ -60,7 +62,7 @@ class Network:
     def close(self) -> None:
         """Takes them away, with all devices in them."""
         while self.made:
-            subprocess.run(["ip", "netns", "delete", self.made.pop()], check=False, capture_output=True)
+            delete(self.made.pop())
 
     def space(self, node: int) -> str:
         """A node's namespace."""
@@ -78,32 +80,36 @@ class Network:
 
     def run(self, space: str, script: str) -> None:
         """Runs a shell script in a namespace."""
-        done = subprocess.run(
-            ["nsenter", f"--net={NETNS}/{space}", "sh", "-eu"],
-            input=script,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise OSError(f"cannot build the laboratory: {' '.join(done.stderr.split())}")
+        spaces.script(space, script)
 
     def batch(self, lines: list[str]) -> None:
         """Runs commands of `ip` outside of all namespaces."""
-        done = subprocess.run(
-            ["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise OSError(f"cannot build the laboratory: {' '.join(done.stderr.split())}")
+        spaces.batch(lines)
+
+    @contextmanager
+    def wires(self, midpath_lab: str) -> Iterator[None]:
+        """Lets frames pass without a run: links delay them, and do nothing else."""
+        paths = []
+        for number, link in enumerate(self.plan.links):
+            for one, other in ("ab", "ba"):
+                paths += ["--path", f"in=l{number}{one},out=l{number}{other},delay={link['delay_s'] * 1e6:.0f}us"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(enter(self.between, midpath_lab, "wire", *paths), stdin=pipe, stdout=pipe) as wire:
+            try:
+                assert wire.stdout is not None
+                if wire.stdout.readline() != b"ready\n":
+                    raise OSError("cannot start the wires")
+                yield
+            finally:
+                wire.kill()
 
     def _build(self) -> None:
-        spaces = [self.between, *(self.space(node) for node in range(len(self.plan.nodes)))]
-        for space in spaces:
+        for space in (self.between, *(self.space(node) for node in range(len(self.plan.nodes)))):
             # What is made is noted first: it is taken away whatever happens.
             self.made.append(space)
             self.batch([f"netns add {space}"])
             # IPv6 would send packets of its own, which the scenario does not have.
-            self.run(space, "".join(_write(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
+            self.run(space, "".join(setting(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
         self.batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
         self.run(self.between, "".join(f"ip link set {d} up\n" for d in self._devices()))
         routes, ends = self._routes(), self._ends()
@@ -116,12 +122,10 @@ class Network:
     def _pairs(self, number: int) -> Iterable[str]:
         link = self.plan.links[number]
         # A frame is a packet, as it would lie on a wire, unless the hosts' offloads are a part of the question.
-        single = "" if self.whole else " gso_max_segs 1"
+        more = f"mtu {link['mtu']}" if self.whole else f"mtu {link['mtu']} {SINGLE}"
         for end, node in enumerate((link["a"], link["b"])):
-            yield (
-                f"link add e{number} netns {self.space(node)} address {mac(number, end)} mtu {link['mtu']}{single} "
-                f"type veth peer name l{number}{'ab'[end]} netns {self.between} mtu {link['mtu']}"
-            )
+            one, device = self.space(node), f"e{number}"
+            yield veth(one, device, self.between, f"l{number}{'ab'[end]}", mac=mac(number, end), more=more)
 
     def _ends(self) -> dict[int, list[tuple[int, int]]]:
         """Of each node its links, with the end that it is."""
@@ -169,14 +173,10 @@ class Network:
         settings |= {f"net/ipv4/conf/e{number}/rp_filter": 0 for number, _ in ends}
         if host:
             settings |= _settings(self.plan)
-        return "\n".join(lines) + "\n" + "".join(_write(key, value) for key, value in settings.items())
+        return "\n".join(lines) + "\n" + "".join(setting(key, value) for key, value in settings.items())
 
     def _one_way(self) -> bool:
         return bool(self.plan.written.get("routing", {}).get("ecmp") == "off")
-
-
-def _write(key: str, value: object) -> str:
-    return f"echo '{value}' > /proc/sys/{key}\n"
 
 
 def _first(plan: Plan, key: str) -> Any:

@@ -25,6 +25,7 @@ from midpath.lab.clean import stem
 from midpath.lab.congestion import KERNEL
 from midpath.lab.network import Network, address
 from midpath.lab.plan import Plan
+from midpath.lab.spaces import enter
 
 # The schemes that packets with bytes go by (docs/overlay.md), but for fixed-window, which is for tests.
 SCHEMES = ("newreno", "cubic", "bbr", "dctcp", "prague", "rcp", "fcp", "inrpp")
@@ -83,8 +84,8 @@ class Nodes:
         """Starts them, and waits until all have found their neighbours."""
         for node in range(len(self.plan.nodes)):
             # A laboratory whose master is killed ends, too.
-            command = ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/run/netns/{self.network.space(node)}"]
-            command += [self.midpathd, "node", "up", str(self._file(node))]
+            words = (self.midpathd, "node", "up", str(self._file(node)))
+            command = ["setpriv", "--pdeathsig", "KILL", *enter(self.network.space(node), *words)]
             with self._file(node, "log").open("wb") as log:
                 self.processes[node] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until = time.monotonic() + PATIENCE_S

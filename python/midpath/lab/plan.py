@@ -59,6 +59,10 @@ class Plan:
         """A node's name."""
         return str(self.nodes[node]["name"])
 
+    def number(self, name: str) -> int:
+        """Of a node with this name."""
+        return next(number for number, node in enumerate(self.nodes) if node["name"] == name)
+
     def link(self, number: int) -> str:
         """A link, for people."""
         link = self.links[number]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from midpath.lab import nodes as midpath_nodes
 from midpath.lab.congestion import KERNEL, controls
 from midpath.lab.gather import result
 from midpath.lab.guest import Guest
-from midpath.lab.machine import describe_kernel, program, version
+from midpath.lab.machine import Tools, describe_kernel, program, version
 from midpath.lab.network import Network
 from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
+from midpath.lab.router import Routers, arguments, places
 from midpath.result import Result
 from midpath.run.whole import run_directory
 from midpath.scenario import Scenario
+from midpath.schemes import remember
 
 # How long after its end a run may take to say what it has measured.
 PATIENCE_S = 60
@@ -51,10 +54,25 @@ class Laboratory:
     qdisc: str | None = None
     # Midpath's nodes: for all schemes, or where the kernel has not the scenario's.
     nodes: bool = False
+    # Where it is not on the path nor built.
+    daemon: str | None = None
+
+    @classmethod
+    def of(cls, tools: Tools) -> Laboratory:
+        """In real time with these programs, at any speed: what is late is told."""
+        return cls(tools.midpath_lab, None, daemon=tools.midpathd)
+
+    @property
+    def midpathd(self) -> str:
+        """What nodes are, and RPM's routers have."""
+        return program("midpathd", self.daemon)
 
     def prepare(self, scenario: Scenario) -> Plan:
         """As the function."""
-        return prepare(scenario, self.midpath_lab, nodes=None if self.linux else self.nodes)
+        found = prepare(scenario, self.midpath_lab, nodes=None if self.linux else self.nodes)
+        if self.linux and places(found):
+            raise keys.refused(found, "deploy", "is not possible in user-mode Linux, which has no eBPF")
+        return found
 
 
 def prepare(scenario: Scenario, midpath_lab: str, *, nodes: bool | None = False) -> Plan:
@@ -65,8 +83,36 @@ def prepare(scenario: Scenario, midpath_lab: str, *, nodes: bool | None = False)
     found = plan(scenario, midpath_lab)
     by_nodes = nodes is not None and (nodes or midpath_nodes.has_to(found))
     keys.refuse(found, nodes=by_nodes)
+    for place in () if by_nodes else places(found):
+        arguments(found, place)
     budget.check_size(found)
     return replace(found, by_nodes=by_nodes)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Scenarios that are compared under a name, one for each seed; a title, where it is no scheme's own."""
+
+    name: str
+    scenario: Callable[[int], Scenario]
+    title: str | None = None
+
+    def called(self, made: Result) -> Result:
+        """A result of it under its name."""
+        if self.title is not None:
+            made.run["schemes"][self.name] = {"title": self.title}
+            made.run["scheme"] = self.name
+            remember(made.run)
+        return made
+
+
+def cases(scenario: Scenario, schemes: Sequence[str]) -> list[Case]:
+    """A scenario under several schemes."""
+
+    def under(scheme: str) -> Case:
+        return Case(scheme, lambda seed: scenario.with_(scheme=scheme, seed=seed))
+
+    return [under(scheme) for scheme in schemes]
 
 
 def run(scenario: Scenario, laboratory: Laboratory) -> Result:
@@ -96,19 +142,43 @@ def _here(found: Plan, laboratory: Laboratory) -> Ran:
     """On this machine's kernel."""
     if laboratory.budget is not None:
         budget.check_budget(found, laboratory.budget)
+    with built(found, laboratory) as lab, tempfile.TemporaryDirectory() as files:
+        ran = lab.carry_out(files)
+        more = {"midpathd": version(laboratory.midpathd)} if lab.routers.at else {}
+        return ran, {path.name: path.read_bytes() for path in Path(files).iterdir()}, more
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan's namespaces, with RPM at its ports."""
+
+    plan: Plan
+    midpath_lab: str
+    network: Network
+    routers: Routers
+    order: dict[str, Any]
+
+    def carry_out(self, files: str | None = None) -> dict[str, Any]:
+        """Runs it once."""
+        order = self.order | {"files": files, "kernel_queues": self.routers.ways}
+        return self.routers.together(carry_out(order, self.midpath_lab, self.plan.values["stop_s"]))
+
+
+@contextmanager
+def built(found: Plan, laboratory: Laboratory, more: Sequence[str] = ()) -> Iterator[Built]:
+    """A plan on this machine's kernel, until the block ends; `more` is what RPM's routers are asked for besides."""
+    midpathd = laboratory.midpathd if places(found) else ""
     with (
         controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
         Network(found, whole=laboratory.whole) as network,
-        tempfile.TemporaryDirectory() as files,
+        Routers(found, network, midpathd, more) as routers,
     ):
-        order = _order(found, names) | network.paths() | {"files": files}
-        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"])
-        return ran, {path.name: path.read_bytes() for path in Path(files).iterdir()}, {}
+        yield Built(found, laboratory.midpath_lab, network, routers, _order(found, names) | network.paths())
 
 
 def _by_nodes(found: Plan, laboratory: Laboratory) -> Ran:
     """On Midpath's nodes."""
-    midpathd = program("midpathd")
+    midpathd = laboratory.midpathd
     if laboratory.budget is not None:
         budget.check_budget(found, laboratory.budget, nodes=True)
     with Network(found, whole=laboratory.whole, nodes=True) as network, Nodes(found, network, midpathd) as nodes:
@@ -200,29 +270,27 @@ def invalid(made: Result) -> str | None:
 
 
 def compare(
-    scenario: Scenario,
-    schemes: Sequence[str],
-    seeds: int,
+    given: Sequence[Case],
+    seeds: Sequence[int],
     laboratory: Laboratory,
     *,
     out: Path | None = None,
     told: Told | None = None,
 ) -> Comparison:
     """Several schemes on the same flows, seed by seed: what the machine does meanwhile then hits all alike."""
-    if not schemes:
+    if not given:
         raise UsageError("--schemes is empty")
-    first = scenario.base_seed()
-    numbers = list(range(first, first + seeds))
     results: dict[tuple[str, int], Result] = {}
-    for seed in numbers:
-        for scheme in schemes:
-            one = run(scenario.with_(scheme=scheme, seed=seed), laboratory)
-            results[scheme, seed] = one
+    for seed in seeds:
+        for case in given:
+            one = case.called(run(case.scenario(seed), laboratory))
+            results[case.name, seed] = one
             if out is not None:
-                one.save(run_directory(out, scheme, seed))
+                one.save(run_directory(out, case.name, seed))
             if told is not None:
-                told(scheme, seed, len(results), len(numbers) * len(schemes))
-    found = Comparison(scenario.effective_text(), scenario.file_name, list(schemes), numbers, results)
+                told(case.name, seed, len(results), len(seeds) * len(given))
+    first = given[0].scenario(seeds[0])
+    found = Comparison(first.effective_text(), first.file_name, [case.name for case in given], list(seeds), results)
     if out is not None:
         found.save(out)
     return found
@@ -244,7 +312,8 @@ def footnote(found: Comparison) -> str:
     by_nodes = [one.run["nodes"]["late_us"]["p99"] or 0 for one in runs if "nodes" in one.run]
     if by_nodes:
         late_by = f"nodes woken late by {max(by_nodes)} µs (p99); {late_by}"
+    daemon = f"{machine['midpathd']}, " if "midpathd" in machine else ""
     return (
-        f"real time; kernel {machine['kernel']}, {machine['cpus']} CPUs, "
+        f"real time; kernel {machine['kernel']}, {machine['cpus']} CPUs, {daemon}"
         f"load average {min(loads):.1f}–{max(loads):.1f}; {late_by}"
     )

@@ -6,7 +6,6 @@ not repeated, so an interrupted suite resumes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,10 @@ from pathlib import Path
 from midpath.compare.comparison import MARKER, Comparison
 from midpath.compare.runs import load_comparison
 from midpath.errors import UsageError
-from midpath.lab import cost, download, simulate
-from midpath.lab.experiment import Experiment, Short, to_dict
+from midpath.lab import beside, cost, download, real
 from midpath.lab.machine import Tools
-from midpath.lab.router import Bottleneck
-from midpath.lab.runner import compare
-from midpath.lab.table import HEADS, cells, footnote, markdown
-from midpath.lab.testbed import Delays
+from midpath.lab.rpm import SEGMENT_BYTES, Bottleneck, Delays, Experiment, Short, cases
+from midpath.lab.table import HEADS, cells, markdown
 from midpath.storage import write_text
 
 MS = 1e-3
@@ -45,6 +41,10 @@ class Case:
     experiment: Experiment
     controls: tuple[str, ...] = ("cubic",)
     modes: tuple[str, ...] = THREE
+
+    def cases(self) -> list[real.Case]:
+        """Its runs of a seed."""
+        return cases(self.experiment, self.controls, self.modes)
 
 
 def behind(rtt_ms: float) -> Delays:
@@ -191,48 +191,36 @@ def _case_of(part: str, name: str) -> Case:
 
 def _case(out: Path, case: Case, tools: Tools, repeats: int) -> str:
     found = _measured(out / case.name, case, tools, repeats)
-    text = f"### {case.experiment.title}\n\n{markdown(HEADS, cells(found))}\n{footnote(found)}\n\n"
+    text = f"### {case.experiment.title}\n\n{markdown(HEADS, cells(found))}\n{real.footnote(found)}\n\n"
     return text if case.experiment.short is None else f"{text}{_sizes(found)}\n"
 
 
 def _beside(out: Path, case: Case, tools: Tools, repeats: int) -> str:
     """The same runs in the simulator, as far as it has them."""
     found = _measured(out / case.name, case, tools, repeats)
-    lines = simulate.side_by_side(case.experiment, found, case.controls, case.modes)
-    return f"### {case.experiment.title}\n\n{markdown(simulate.HEADS, simulate.cells(lines))}\n"
+    lines = beside.beside(case.cases(), found, real.Laboratory.of(tools))
+    return f"### {case.experiment.title}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n"
 
 
 def _measured(directory: Path, case: Case, tools: Tools, repeats: int) -> Comparison:
     """The runs that are there already, or new ones."""
-    found = _stored(directory, case, repeats)
-    if found is not None:
-        return found
-    return compare(case.experiment, case.controls, case.modes, repeats, tools, out=directory)
-
-
-def _stored(directory: Path, case: Case, repeats: int) -> Comparison | None:
-    """The runs of exactly this experiment, if they are there."""
-    if not (directory / MARKER).is_file():
-        return None
-    found = load_comparison(directory)
-    same = found.scenario == json.dumps(to_dict(case.experiment), indent=2) and len(found.seeds) == repeats
-    return found if same else None
+    seeds = list(range(1, repeats + 1))
+    if (directory / MARKER).is_file():
+        found = load_comparison(directory)
+        if found.scenario == case.cases()[0].scenario(1).effective_text() and found.seeds == seeds:
+            return found
+    return real.compare(case.cases(), seeds, real.Laboratory.of(tools), out=directory)
 
 
 def _sizes(found: Comparison) -> str:
     """Mean completion times by size."""
-    classes = sorted({entry["to_bytes"] for result in found.results.values() for entry in result.summary["by_size"]})
+    flows = {scheme: [flow for one in found.of(scheme) for flow in one.flows.to_pylist()] for scheme in found.schemes}
+    sizes = sorted({flow["size_bytes"] for own in flows.values() for flow in own if flow["size_bytes"]})
     lines = []
-    for scheme in found.schemes:
-        line = [scheme]
-        for size in classes:
-            entries = [e for r in found.of(scheme) for e in r.summary["by_size"] if e["to_bytes"] == size]
-            flows = sum(entry["flows"] for entry in entries)
-            mean = sum(entry["afct_s"] * entry["flows"] for entry in entries) / flows if flows else None
-            line.append("–" if mean is None else f"{mean * 1e3:.1f}")
-        lines.append(line)
-    heads = ["Mean FCT ms", *(f"{size / 1448:.0f} packets" for size in classes)]
-    return markdown(heads, lines)
+    for scheme, own in flows.items():
+        times = [[flow["fct_s"] for flow in own if flow["size_bytes"] == size and flow["completed"]] for size in sizes]
+        lines.append([scheme, *(f"{1e3 * sum(some) / len(some):.1f}" if some else "–" for some in times)])
+    return markdown(["Mean FCT ms", *(f"{size / SEGMENT_BYTES:.0f} packets" for size in sizes)], lines)
 
 
 def _join(out: Path, order: Sequence[str]) -> None:

@@ -62,18 +62,3 @@ def markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A table as it stands in a document."""
     rule = ["---", *("---:" for _ in heads[1:])]
     return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))
-
-
-def footnote(found: Comparison) -> str:
-    """What the figures are, and what they were measured on."""
-    first = found.of(found.schemes[0])[0].run
-    loads = [float(result.run["machine"]["load_average"].split()[0]) for result in found.results.values()]
-    runs = len(found.seeds)
-    what = f"medians of {runs} runs (smallest–largest)" if runs > 1 else "one run each"
-    machine = first["machine"]
-    late = first.get("wire", {}).get("late_us")
-    wire = f"; wires late by {late['p50']} µs (p50), {late['p99']} µs (p99)" if late else ""
-    return (
-        f"{what}; kernel {machine['kernel']}, {machine['cpus']} CPUs, {machine['midpathd']}, "
-        f"load average {min(loads):.1f}–{max(loads):.1f}{wire}"
-    )

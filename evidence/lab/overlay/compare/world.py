@@ -98,7 +98,7 @@ class World:
         space.sysctl("net.ipv4.tcp_rmem", f"4096 131072 {16 << 20}")
         space.sysctl("net.ipv4.tcp_wmem", f"4096 65536 {16 << 20}")
         # A place has an address of its own; what is not at the other end of a line is behind the hub.
-        space.ip.addr("add", index=1, address=self.at(name), prefixlen=32)
+        space.address("lo", self.at(name), 32)
         for other in self.places:
             if other != name:
                 via = self.address.get((other, name)) or self.address["r", name]

@@ -17,9 +17,8 @@ use midpath_core::units::Time;
 
 use crate::host::Host;
 
-/// Version 1 had a flow back that was opened when the target had answered, and said whose it was; version 2
-/// had one in any case, and version 3 with RCP.
-pub const VERSION: u8 = 4;
+/// The version that is spoken here.
+pub const VERSION: u8 = 1;
 const TARGET: u8 = 1;
 const ANSWER: u8 = 2;
 const SERVICE: u8 = 3;
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(parse(&[VERSION, 2, 200]), (Read::Answer(Status::Unreachable), 3), "a later version's status");
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
         assert!(
-            [&[1, 1][..], &[2, 2, 0], &[3, 2, 5], &[5, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0]))
+            [&[0, 1][..], &[2, 2, 0], &[3, 2, 5], &[4, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0]))
         );
     }
 
