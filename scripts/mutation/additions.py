@@ -110,8 +110,8 @@ def record(found: dict[tuple[str, str], str], text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def papers_keys(source: str, nothing: str = "") -> set[str]:
-    """The keys that `Texts::paper` names in a scheme's file, with those of a constant `NONE` in another."""
+def papers_keys(source: str, additions: str = "") -> set[str]:
+    """The keys that `Texts::paper` names in a scheme's file, with the switches of `Additions` (there, or beside)."""
     body = re.search(r"fn paper\(\) -> Value \{(.*?)\n    \}", source, re.S)
     assert body is not None
     table = re.sub(r"//[^\n]*", "", body[1])
@@ -121,14 +121,14 @@ def papers_keys(source: str, nothing: str = "") -> set[str]:
             path.append(name)
         elif not name:
             path = path[:-1]
-        elif value.strip().endswith("::NONE"):
-            keys |= {".".join([*path, name, field]) for field in none_fields(nothing)}
+        elif value.startswith("without::names"):
+            keys |= {".".join([*path, name, field]) for field in switches(additions or source)}
         else:
             keys.add(".".join([*path, name]))
     return keys
 
 
-def none_fields(source: str) -> list[str]:
-    """The fields of `NONE`."""
-    body = re.search(r"const NONE: \w+ = \w+ \{(.*?)\n    \};", source, re.S)
+def switches(source: str) -> list[str]:
+    """The fields of `Additions`."""
+    body = re.search(r"fn default\(\) -> Additions \{\s*Additions \{(.*?)\}", source, re.S)
     return re.findall(r"^\s*(\w+):", body[1], re.M) if body else []

@@ -31,7 +31,7 @@ def test_nobody_honest_is_refused_in_a_crowd(edges, number):
 @pytest.mark.parametrize("number", CROWDED)
 def test_without_a_limit_on_announcements_somebody_is(edges, number):
     text = edges.draw("joins", number).toml("fcp")
-    off = "enforcement = true\n[schemes.fcp.network.additions]\nannouncements = 0.0\n"
+    off = 'enforcement = true\n[schemes.fcp]\nwithout = ["announcements"]\n'
     assert refused(text.replace("enforcement = true", off)) > 0
 
 

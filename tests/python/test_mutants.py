@@ -169,13 +169,14 @@ def ours(mutants):
 
 def test_every_addition_to_a_paper_is_listed(ours):
     schemes = ROOT / "crates/schemes/src"
-    nothing = (schemes / "fcp/params/additions.rs").read_text(encoding="utf-8")
     files = [path for path in schemes.glob("*/params.rs") if "fn paper()" in path.read_text(encoding="utf-8")]
     assert len(files) == 4
     for path in files:
         listed = [entry.key for entry in ours.additions() if entry.scheme == path.parent.name]
         assert len(listed) == len(set(listed))
-        assert set(listed) == ours.papers_keys(path.read_text(encoding="utf-8"), nothing), path.parent.name
+        beside = path.with_name("params") / "additions.rs"
+        additions = beside.read_text(encoding="utf-8") if beside.exists() else ""
+        assert set(listed) == ours.papers_keys(path.read_text(encoding="utf-8"), additions), path.parent.name
 
 
 def test_additions_are_found_where_the_list_says(mutants, ours):
@@ -202,19 +203,23 @@ def test_a_papers_keys_are_read_with_those_of_tables_within(ours):
     fn paper() -> Value {
         json!({
             "cache": "20 s", // §1: "size"
-            "network": { "catch_up": false, "additions": Additions::NONE },
+            "without": without::names::<Additions>(),
+            "network": { "catch_up": false },
             "floor": 0.0,
         })
     }
 """
-    nothing = "pub const NONE: Additions = Additions {\n        spread: false,\n        least: 0,\n    };"
-    assert ours.papers_keys(source, nothing) == {
-        "cache",
-        "network.catch_up",
-        "network.additions.spread",
-        "network.additions.least",
-        "floor",
+    additions = """
+    fn default() -> Additions {
+        Additions {
+            spread: true,
+            // As in XCP.
+            least: true,
+        }
     }
+"""
+    every = {"cache", "without.spread", "without.least", "network.catch_up", "floor"}
+    assert ours.papers_keys(source, additions) == ours.papers_keys(source + additions) == every
 
 
 def test_found_tests_are_written_into_the_list(ours):

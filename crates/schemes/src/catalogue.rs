@@ -319,7 +319,6 @@ mod tests {
         let tables = [
             serde_json::to_value(fcp::params::GroupParams::default()),
             serde_json::to_value(fcp::params::NetworkParams::default()),
-            serde_json::to_value(fcp::params::Additions::default()),
         ];
         for (key, value) in tables.iter().flatten().filter_map(Value::as_object).flatten() {
             assert!(value.is_object() || documented(&fcp, key, value), "FCP's page lacks `{key}`");

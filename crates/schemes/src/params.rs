@@ -1,8 +1,10 @@
 //! Reading a scheme's table of parameters, with errors that name the key.
 
 use midpath_core::spec::{SpecError, in_plain_terms};
+use midpath_core::suggest::nearest;
 use midpath_core::units::Ratio;
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
@@ -47,6 +49,60 @@ pub fn read_text<P: Texts>(value: &Value) -> Result<P, SpecError> {
     let mut table = value.clone();
     lay_under(&mut table, P::paper());
     read(&table)
+}
+
+/// Our additions to a paper's scheme, a switch each: a table of parameters lists under `without` those that are off.
+///
+/// For `#[serde(rename = "without", with = "crate::params::without")]`.
+pub mod without {
+    use super::*;
+
+    /// The names of a scheme's additions.
+    pub fn names<A: Default + Serialize>() -> Vec<String> {
+        switches(&A::default()).into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn switches<A: Serialize>(additions: &A) -> Map<String, Value> {
+        match serde_json::to_value(additions) {
+            Ok(Value::Object(table)) => table,
+            _ => Map::new(),
+        }
+    }
+
+    /// Writes the names of those that are off.
+    pub fn serialize<A: Serialize, S: Serializer>(additions: &A, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_seq(switches(additions).into_iter().filter(|(_, on)| on == &Value::Bool(false)).map(|(n, _)| n))
+    }
+
+    /// Reads the names of those that are off.
+    pub fn deserialize<'de, A, D>(d: D) -> Result<A, D::Error>
+    where
+        A: Default + Serialize + DeserializeOwned,
+        D: Deserializer<'de>,
+    {
+        let mut table = switches(&A::default());
+        for name in Vec::<String>::deserialize(d)? {
+            let Some(on) = table.get_mut(&name) else { return Err(Error::custom(unknown(&name, &names::<A>()))) };
+            *on = Value::Bool(false);
+        }
+        A::deserialize(Value::Object(table)).map_err(Error::custom)
+    }
+
+    /// There may be many: all of them are on the scheme's page.
+    fn unknown(name: &str, all: &[String]) -> String {
+        let shown: String = name.chars().take(32).collect();
+        match nearest(name, all.iter().map(String::as_str)) {
+            Some(near) => format!("there is no addition `{shown}`; did you mean `{near}`?"),
+            None => format!("there is no addition `{shown}`; there are `{}`, …", all[..all.len().min(5)].join("`, `")),
+        }
+    }
+
+    /// The schema of the list.
+    #[cfg(feature = "schema")]
+    pub fn schema<A: Default + Serialize>(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "array", "items": { "type": "string", "enum": names::<A>() } })
+    }
 }
 
 /// Adds to a table what it does not have, in tables within it, too.
@@ -114,7 +170,7 @@ pub fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
     }
     match Share::deserialize(d)? {
         Share::Number(x) => Ok(x),
-        Share::Text(s) => s.parse::<Ratio>().map(Ratio::as_f64).map_err(serde::de::Error::custom),
+        Share::Text(s) => s.parse::<Ratio>().map(Ratio::as_f64).map_err(D::Error::custom),
     }
 }
 
@@ -172,6 +228,32 @@ mod tests {
         assert_eq!(read_text::<Own>(&json!({ "text": "paper" })).as_ref(), Ok(&paper));
         let one = json!({ "text": "paper", "rate": 9, "more": { "hold": true } });
         assert_eq!(read_text::<Own>(&one), Ok(Own { rate: 9, more: More { hold: true, least: 0 }, ..paper }));
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Additions {
+        hold: bool,
+        spread: bool,
+    }
+
+    impl Default for Additions {
+        fn default() -> Additions {
+            Additions { hold: true, spread: true }
+        }
+    }
+
+    #[test]
+    fn additions_are_listed_that_are_off() {
+        let read = |list: Value| without::deserialize::<Additions, _>(list).map_err(|e| e.to_string());
+        assert_eq!(read(json!([])), Ok(Additions::default()));
+        let one = Additions { hold: true, spread: false };
+        assert_eq!(without::serialize(&one, serde_json::value::Serializer).ok(), Some(json!(["spread"])));
+        assert_eq!(read(json!(["spread"])), Ok(one));
+        assert_eq!(read(json!(["spraed"])), Err("there is no addition `spraed`; did you mean `spread`?".to_owned()));
+        let far = read(json!(["x".repeat(5000)])).expect_err("there is none");
+        assert!(far.ends_with("there are `hold`, `spread`, …") && far.len() < 100, "{far}");
+        assert!(read(json!([1])).is_err() && read(json!("spread")).is_err());
+        assert_eq!(without::names::<Additions>(), ["hold", "spread"]);
     }
 
     #[test]

@@ -37,32 +37,13 @@ from scenes import log_uniform
 
 from midpath import Result
 
-# What is written into [schemes.fcp], by what the table calls it.
-WITHOUT = {
-    **{
-        name: f"network.additions.{name} = {off}"
-        for name, off in {
-            "least_income": "0.0",
-            "summed_span": "false",
-            "trust_balance": "false",
-            "least_packets": "0",
-            "half_packet": "false",
-            "packet_of_queue": "false",
-            "restart": "false",
-            "opening_budget": "false",
-            "spread": "false",
-            "keep_pace": "false",
-            "noise": "0.0",
-            "leave_unpaid": "false",
-            "patience": "1.0",
-            "announcements": "0.0",
-            "unanswered_rounds": "0.0",
-        }.items()
-    },
-    "catch_up": "network.catch_up = false",
-    "header_rtt": 'header_rtt = "round-trip"',
-    "preload_for": 'preload_for = "flow-size"',
-}
+# Our additions: names that the key `without` takes, and keys with the paper's values.
+ADDITIONS = (
+    "least_income", "summed_span", "trust_balance", "least_packets", "half_packet", "packet_of_queue", "restart",
+    "opening_budget", "spread", "keep_pace", "noise", "leave_unpaid", "patience", "announcements", "unanswered_rounds",
+    "catch_up",
+)  # fmt: skip
+KEYS = {"header_rtt": 'header_rtt = "round-trip"', "preload_for": 'preload_for = "flow-size"'}
 FAMILIES = ("crowds", "scarcity", "changes", "corruption", "steady")
 STOP = 30.0
 PACKET = 1500 * 8
@@ -179,9 +160,15 @@ def draw(family: str, number: int) -> str:
     ])  # fmt: skip
 
 
+def written(names: Sequence[str]) -> str:
+    """What is written into [schemes.fcp] to be without these."""
+    off = [name for name in names if name not in KEYS]
+    return "\n".join([f"without = {off}", *(KEYS[name] for name in names if name in KEYS)])
+
+
 def text(drawn: str, without: str, _: str) -> str:
     """The scenario without these additions, by name and with commas between."""
-    return drawn.replace("%", "\n".join(WITHOUT[name] for name in without.split(", ") if name), 1)
+    return drawn.replace("%", written([name for name in without.split(", ") if name]), 1)
 
 
 def judge(_: str, result: Result, __: str, ___: str) -> Found:
@@ -243,7 +230,7 @@ SUITE = Suite(
     Found,
     page,
     families=FAMILIES,
-    schemes=("", *WITHOUT),
+    schemes=("", *ADDITIONS, *KEYS),
     base="",
     scenarios=120,
 )

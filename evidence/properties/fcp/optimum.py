@@ -16,7 +16,7 @@ from functools import cache
 
 import networkx as nx
 import scenes
-from fcp.ablation import WITHOUT
+from fcp.ablation import ADDITIONS, KEYS, written
 from harness import Row, Suite, crashes, ended, groups
 from scenes import log_uniform
 
@@ -161,8 +161,8 @@ def seeds() -> list[int]:
 # What is written into [schemes.fcp], by what the table calls it.
 VARIANTS = {
     "all of ours": "",
-    **{f"without `{name}`": line for name, line in WITHOUT.items() if "network" in line},
-    **{f"`{line}`": line for line in WITHOUT.values() if "network" not in line},
+    **{f"without `{name}`": written([name]) for name in ADDITIONS},
+    **{f"`{line}`": line for line in KEYS.values()},
     '`text = "paper"`': 'text = "paper"',
     '`text = "paper"`, but `header_rtt = "price-age"`': 'text = "paper"\nheader_rtt = "price-age"',
 }

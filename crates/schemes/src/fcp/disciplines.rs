@@ -7,13 +7,15 @@ use midpath_core::roles::PortSpec;
 use super::enforce::Edge;
 use super::header::{Class, FcpHeader};
 use super::network::{Aggregate, Basis, Deadline, Exchange, Metro, Stability, Uniform};
-use super::params::Kind;
+use super::params::additions::LEAST_PACKETS;
+use super::params::{Additions, Kind};
 use super::port::FcpPort;
 use super::pricing::Pricing;
 use super::resolved::Resolved;
 
 /// The least window of a port, s.
-fn least_window(spec: &PortSpec, packets: u32) -> f64 {
+fn least_window(spec: &PortSpec, additions: Additions) -> f64 {
+    let packets = if additions.least_packets { LEAST_PACKETS } else { 0 };
     f64::from(packets) * f64::from(spec.link.mtu) * 8.0 / spec.link.rate.as_f64()
 }
 
@@ -30,10 +32,9 @@ pub fn port(params: &Resolved, spec: &PortSpec) -> Discipline {
 }
 
 fn uniform(params: &Resolved, basis: Basis) -> Uniform {
-    let network = &params.given.network;
     Uniform::new(basis.rule, basis.rtt)
         .at_least(basis.least)
-        .catching_up(network.catch_up)
+        .catching_up(params.additions().catch_up)
         .on_departure(basis.on_departure)
 }
 
@@ -52,7 +53,7 @@ pub fn admission(params: &Resolved, spec: &PortSpec) -> FcpPort {
 /// The rule of a port that prices like this.
 fn with<P: Pricing>(params: &Resolved, spec: &PortSpec, pricing: impl FnOnce(Basis) -> P) -> FcpPort<P> {
     let (rule, network) = (params.rule(), &params.given.network);
-    let (rtt, least) = (spec.rtt.as_secs_f64(), least_window(spec, rule.additions.least_packets));
+    let (rtt, least) = (spec.rtt.as_secs_f64(), least_window(spec, rule.additions));
     let basis = Basis { rule, rtt, least, on_departure: spec.pulled };
     FcpPort::new(spec, pricing(basis), &rule, Edge::new(params, spec))
         .perturbed(network.perturbation)

@@ -20,11 +20,12 @@ use super::equations;
 use super::header::{FcpHeader, WIRE};
 use super::host::{Account, Host};
 use super::in_flight::{InFlight, after};
+use super::params::additions::{ANNOUNCEMENTS, UNANSWERED_ROUNDS};
 use super::params::{GroupParams, HeaderRtt, PreloadFor};
 use super::resolved::Resolved;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 use deadline::Deadline;
-use pace::{FEW, MOST_STRETCH, PROBE, Pace};
+use pace::{FEW, MOST_STRETCH, Pace};
 pub use preload::{Announced, next_round};
 use silence::Silence;
 
@@ -122,7 +123,7 @@ impl Sender {
             budget: Budget::default(),
             quote: Quote::default(),
             rtt: 0.0,
-            announced: Announced::new(params.additions().noise),
+            announced: Announced::new(params.additions().unannounced()),
             opening: Opening { preload: 0.0, budget: f64::INFINITY },
             deadline: Deadline::of(params.group(flow.group)),
             pace: Pace::default(),
@@ -232,10 +233,8 @@ impl Sender {
 
     /// What the host may announce now, $/s.
     fn may_announce(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let most = match self.params.additions().announcements {
-            0.0 => f64::INFINITY,
-            budgets => budgets * self.params.budget(self.identity.host),
-        };
+        let bounded = self.params.additions().announcements;
+        let most = if bounded { ANNOUNCEMENTS * self.params.budget(self.identity.host) } else { f64::INFINITY };
         ctx.shared.get::<Host>().may_announce(most, ctx.now)
     }
 
@@ -329,9 +328,9 @@ impl CongestionController for Sender {
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {
         // A timeout has set it to one segment. The price is what limits the flow, unless nobody
         // tells it.
-        let rounds = self.params.additions().unanswered_rounds;
+        let waits = self.params.additions().unanswered_rounds;
         let least = FEW * window.mss;
-        let most = if rounds > 0.0 { (rounds * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
+        let most = if waits { (UNANSWERED_ROUNDS * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
         window.set(most.max(least));
     }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
@@ -418,7 +417,7 @@ impl NetworkAssisted for Sender {
     }
 
     fn longest_gap(&self) -> Time {
-        let waits = self.params.additions().patience > PROBE && self.pace.rate > 0.0;
+        let waits = self.params.additions().patience && self.pace.rate > 0.0;
         if waits { Time::from_secs_f64(MOST_STRETCH * self.pace.packet / self.pace.rate) } else { Time::ZERO }
     }
 

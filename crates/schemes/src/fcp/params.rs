@@ -1,6 +1,6 @@
 //! FCP's parameters, each with its origin.
 
-mod additions;
+pub mod additions;
 mod domains;
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::header::Class;
 pub use super::misbehave::Behaviour;
 use super::perturb::Perturbation;
-use crate::params::{Text, Texts, require};
+use crate::params::{Text, Texts, require, without};
 use crate::transport::TcpParams;
 use crate::transport::params::{DelayedAck, LossDetection};
 pub use additions::Additions;
@@ -44,6 +44,10 @@ pub struct FcpParams {
     pub tcp: TcpParams,
     /// `paper` turns off our additions, except keys in the table.
     pub text: Text,
+    /// Names of our additions to leave out.
+    #[serde(rename = "without", with = "without")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "without::schema::<Additions>"))]
+    pub additions: Additions,
     /// Default budget of a host, $/s. 1 is §6.1's.
     pub budget: f64,
     /// Default policy by which a host splits its budget over flows (§4.2). The paper's baseline.
@@ -80,6 +84,7 @@ impl Default for FcpParams {
                 ..TcpParams::default()
             },
             text: Text::Ours,
+            additions: Additions::default(),
             budget: 1.0,
             policy: "equal-budget".to_owned(),
             alpha: 2.0,
@@ -99,9 +104,9 @@ impl Default for FcpParams {
 impl Texts for FcpParams {
     fn paper() -> Value {
         json!({
+            "without": without::names::<Additions>(),
             "preload_for": PreloadFor::FlowSize,
             "header_rtt": HeaderRtt::RoundTrip,
-            "network": { "catch_up": false, "additions": Additions::NONE },
         })
     }
 }
@@ -230,11 +235,6 @@ pub struct NetworkParams {
     pub pricing: Kind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
-    /// What we add to the paper's pricing.
-    pub additions: Additions,
-    /// With uniform pricing: whether an overloaded link whose price is a small part of its paths'
-    /// catches up at once. Ours, on; off is the paper's equation (2) alone.
-    pub catch_up: bool,
     /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's
     /// example.
     pub metro_factor: f64,
@@ -253,8 +253,6 @@ impl Default for NetworkParams {
         NetworkParams {
             pricing: Kind::Uniform,
             enforcement: false,
-            additions: Additions::default(),
-            catch_up: true,
             metro_factor: 10.0,
             deadline_share: 0.8,
             tenants: BTreeMap::new(),
@@ -270,7 +268,6 @@ impl NetworkParams {
             require(!p.every.is_zero(), "perturbation.every", "above zero")?;
             require(self.pricing == Kind::Uniform, "perturbation", "with uniform pricing only")?;
         }
-        self.additions.check().map_err(|e| e.under("additions"))?;
         require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
         require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")?;
         require(self.tenants.len() <= MOST_GROUPS, "tenants", "at most 64 groups")?;

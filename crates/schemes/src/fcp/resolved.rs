@@ -121,9 +121,9 @@ impl Resolved {
         Rule { alpha, window, minimum, additions: self.additions() }
     }
 
-    /// What is added to the paper's pricing.
+    /// What of ours is on.
     pub fn additions(&self) -> Additions {
-        self.given.network.additions
+        self.given.additions
     }
 
     /// A host's budget, $/s.

@@ -122,7 +122,7 @@ nodes = ["r3"]
 scheme = "fcp"
 name = "dear"
 nodes = ["r4", "r5"]
-params = { minimum_price = 1e-9, network = { catch_up = false } }
+params = { minimum_price = 1e-9, without = ["catch_up"] }
 [[deploy]]
 scheme = "none"
 nodes = ["middle"]

@@ -63,7 +63,7 @@ fn a_large_budget_leaves() {
     );
     against_newreno("a large budget leaves", &text, 0.95);
     // The paper's equation (4) lets the price fall to the minimum.
-    let paper = text.replace("[schemes.fcp]\n", "[schemes.fcp]\nnetwork = { additions = { least_income = 0.0 } }\n");
+    let paper = text.replace("[schemes.fcp]\n", "[schemes.fcp]\nwithout = [\"least_income\"]\n");
     assert!(lost(&with(&paper, "fcp")) > 1000.0);
 }
 
@@ -76,7 +76,7 @@ fn a_router_restarts() {
         &format!("[[fault]]\nkind = \"restart\"\nat = \"4 s\"\nnode = \"r0\"\n{}", flows(5, 0)),
     );
     against_newreno("a router restarts", &text, 0.95);
-    let paper = text.replace("[[fault]]", "[schemes.fcp.network.additions]\ntrust_balance = false\n[[fault]]");
+    let paper = text.replace("[[fault]]", "[schemes.fcp]\nwithout = [\"trust_balance\"]\n[[fault]]");
     assert!(lost(&with(&paper, "fcp")) > 10_000.0);
 }
 
@@ -147,7 +147,7 @@ fn used_and_lost(text: &str, scheme: &str) -> (f64, f64) {
 }
 
 fn without(text: &str, addition: &str) -> String {
-    format!("{text}\n[schemes.fcp.network.additions]\n{addition}")
+    format!("{text}\n[schemes.fcp]\nwithout = [\"{addition}\"]\n")
 }
 
 /// A share of 3.5 packets a second, less than a tenth of one in a round trip. Each SYN raised the
@@ -156,7 +156,7 @@ fn without(text: &str, addition: &str) -> String {
 fn a_crowd_begins_at_once() {
     let text = dumbbell(48, "2 Mbps", "8 ms", &flows(48, 0));
     let ((used, lost), newreno) = (used_and_lost(&text, "fcp"), used_and_lost(&text, "newreno"));
-    let off = used_and_lost(&without(&text, "opening_budget = false"), "fcp");
+    let off = used_and_lost(&without(&text, "opening_budget"), "fcp");
     println!("used and lost: {used:.3}, {lost:.3}; NewReno {newreno:.3?}; without `opening_budget` {off:.3?}");
     assert!(used >= 0.9 && lost <= newreno.1 + 0.01);
     assert!(off.1 > newreno.1 + 0.01);
@@ -168,7 +168,7 @@ fn a_crowd_begins_at_once() {
 fn a_share_is_far_below_a_packet_a_second() {
     let text = dumbbell(500, "500 kbps", "8 ms", &flows(500, 10)).replace("10 s", "60 s");
     let ((used, lost), newreno) = (used_and_lost(&text, "fcp"), used_and_lost(&text, "newreno"));
-    let off = used_and_lost(&without(&text, "patience = 1.0"), "fcp");
+    let off = used_and_lost(&without(&text, "patience"), "fcp");
     println!("used and lost: {used:.3}, {lost:.3}; NewReno {newreno:.3?}; without `patience` {off:.3?}");
     // What it uses in this minute, five packets of a share, is less than NewReno's: the page says so.
     assert!(lost <= newreno.1 + 0.01 && off.1 > 1.5 * lost);
@@ -178,7 +178,7 @@ fn a_share_is_far_below_a_packet_a_second() {
 #[test]
 fn packets_of_small_shares_do_not_come_in_step() {
     let text = dumbbell(60, "20 Mbps", "6 ms", &flows(60, 0));
-    let (on, off) = (used_and_lost(&text, "fcp"), used_and_lost(&without(&text, "spread = false"), "fcp"));
+    let (on, off) = (used_and_lost(&text, "fcp"), used_and_lost(&without(&text, "spread"), "fcp"));
     println!("used and lost: {on:.3?}; without `spread` {off:.3?}");
     assert!(on.0 >= 0.95 && off.0 < on.0 - 0.02);
 }
@@ -190,7 +190,7 @@ fn a_flow_whose_last_round_the_price_has_stretched_gets_on() {
     let text = dumbbell(20, "20 Mbps", "10 ms", &flows(20, 0).replace("[[flow]]", "[[flow]]\nsize = \"60 kB\""));
     let longest =
         |text: &str| with(text, "fcp").table("flows").expect("there").f64("fct_s").iter().copied().fold(0.0, f64::max);
-    let (on, off) = (longest(&text), longest(&without(&text, "keep_pace = false")));
+    let (on, off) = (longest(&text), longest(&without(&text, "keep_pace")));
     println!("the last of twenty flows is done after {on:.3} s; without `keep_pace` {off:.3} s");
     assert!(on < 0.8 && off > 1.0);
 }
@@ -249,7 +249,7 @@ fn changes_too_small_to_matter_are_not_announced() {
     let flow = "[[flow]]\nfrom = \"s0\"\nto = \"d0\"\ngroup = \"grows\"\n";
     let text = dumbbell(1, "10 Mbps", "5 ms", &format!("{flow}{grows}")).replace("10 s", "3 s");
     let budget = |text: &str| last(&with(text, "fcp"), "flow:0", "budget");
-    let (on, off) = (budget(&text), budget(&without(&text, "noise = 0.0")));
+    let (on, off) = (budget(&text), budget(&without(&text, "noise")));
     println!("{on} $/s are announced; without `noise` {off}");
     assert!((on - 0.9995).abs() < 1e-6 && (off - 1.0).abs() < 1e-6);
 }
@@ -295,7 +295,7 @@ fn an_outage_shorter_than_a_timeout() {
         against_newreno(&format!("0.7 s without a link of {rate}, {delay}"), &text, 0.94);
         let stopped = text.replace("stop = \"10 s\"", "stop = \"4.7 s\"");
         assert_eq!(lost(&with(&stopped, "fcp")), lost(&with(&text, "fcp")), "none is lost afterwards");
-        assert!(lost(&with(&without(&text, "restart = false"), "fcp")) > lost(&with(&text, "fcp")) + 200.0);
+        assert!(lost(&with(&without(&text, "restart"), "fcp")) > lost(&with(&text, "fcp")) + 200.0);
     }
 }
 

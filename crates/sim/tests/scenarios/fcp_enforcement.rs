@@ -159,9 +159,9 @@ fn a_broken_promise_is_forgiven() {
 #[test]
 fn a_crowd_announces_no_more_than_edges_let_in() {
     const FLOWS: usize = 48;
-    let text = |additions: &str| {
+    let text = |without: &str| {
         let mut text = format!(
-            "scheme = \"fcp\"\nstop = \"3 s\"\n[queue]\nlimit = \"60 ms\"\n[schemes.fcp.network]\nenforcement = true\n{additions}\n[topology]\nlinks = [\n  {{ a = \"a\", b = \"b\", rate = \"6 Mbps\", delay = \"1 ms\" }},\n"
+            "scheme = \"fcp\"\nstop = \"3 s\"\n[queue]\nlimit = \"60 ms\"\n[schemes.fcp]\nnetwork.enforcement = true\nwithout = {without}\n[topology]\nlinks = [\n  {{ a = \"a\", b = \"b\", rate = \"6 Mbps\", delay = \"1 ms\" }},\n"
         );
         for i in 0..FLOWS {
             let delay = 300.0 * (200_000.0f64 / 300.0).powf(i as f64 / (FLOWS - 1) as f64);
@@ -172,7 +172,7 @@ fn a_crowd_announces_no_more_than_edges_let_in() {
         (0..FLOWS).for_each(|i| text += &format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\n"));
         text
     };
-    let [on, off] = ["", "additions = { announcements = 0.0 }"].map(|additions| refused(&run_plain(&text(additions))));
+    let [on, off] = ["[]", "[\"announcements\"]"].map(|without| refused(&run_plain(&text(without))));
     println!("{on} refused; without `announcements` {off}");
     assert!(on == 0 && off > 10);
 }

@@ -5,6 +5,7 @@ use midpath_core::units::Time;
 use super::Sender;
 use crate::fcp::equations::{self, at_least, at_most};
 use crate::fcp::host::Host;
+use crate::fcp::params::additions::PATIENCE_S;
 use crate::transport::cc::View;
 
 /// The least that a flow with data sends is a packet in this time, s, at first
@@ -90,7 +91,8 @@ impl Sender {
         let before = self.pace.patience;
         let waited = self.pace.longer.is_none_or(|at| now.saturating_sub(at).as_secs_f64() >= before);
         let most = if waited { 2.0 * before } else { before };
-        self.pace.patience = at_most(affords, most).clamp(PROBE, self.params.additions().patience);
+        let longest = if self.params.additions().patience { PATIENCE_S } else { PROBE };
+        self.pace.patience = at_most(affords, most).clamp(PROBE, longest);
         if self.pace.patience > before {
             self.pace.longer = Some(now);
         }

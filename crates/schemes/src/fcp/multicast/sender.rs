@@ -58,7 +58,7 @@ impl Sender {
             rtt: 0.0,
             price_rtt: 0.0,
             heard_at: Time::ZERO,
-            announced: Announced::new(params.additions().noise),
+            announced: Announced::new(params.additions().unannounced()),
             rate: 0.0,
             cap: f64::INFINITY,
             target: 0.0,

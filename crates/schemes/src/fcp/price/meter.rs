@@ -5,6 +5,7 @@ use midpath_core::units::Time;
 use super::{Load, Opening, Payment, Rule, Terms, Window};
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
+use crate::fcp::params::additions::LEAST_INCOME;
 
 /// The least share of the capacity that traffic without prices leaves to the pricing. Ours: so that
 /// a link that others fill has a high price instead of an infinite one.
@@ -224,7 +225,8 @@ impl Meter {
     #[inline]
     pub fn incoming_budget(&self, rule: &Rule, sums: &Terms, d: f64) -> f64 {
         let half = if rule.additions.half_packet { self.newest / 2.0 } else { 0.0 };
-        let (sum, least) = (sums.paid - half, rule.additions.least_income);
+        let least = if rule.additions.least_income { LEAST_INCOME } else { 0.0 };
+        let sum = sums.paid - half;
         let income = equations::income(sum, sums.preloaded, d);
         equations::at_least(equations::at_least(income, least * equations::income_paid(sum, d)), 0.0)
     }
@@ -391,9 +393,9 @@ mod tests {
             let sums = meter.sum_window(Time::from_ms(3), &rule);
             meter.incoming_budget(&rule, &sums, meter.d(&rule))
         };
-        assert!((income(0.3, -0.5) - (90.0 - 40.0)).abs() < 1e-9);
-        assert!((income(0.3, -1.0) - 27.0).abs() < 1e-9);
-        assert!((income(0.0, -1.0) - 10.0).abs() < 1e-9);
+        assert!((income(true, -0.5) - (90.0 - 40.0)).abs() < 1e-9);
+        assert!((income(true, -1.0) - 27.0).abs() < 1e-9);
+        assert!((income(false, -1.0) - 10.0).abs() < 1e-9);
     }
 
     #[test]

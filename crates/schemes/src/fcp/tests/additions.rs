@@ -9,7 +9,7 @@ use midpath_core::units::{Rate, Time};
 use super::script::{CAPACITY, close, port};
 use crate::fcp::FcpParams;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::params::NetworkParams;
+use crate::fcp::params::Additions;
 use crate::fcp::port::FcpPort;
 
 /// What the path costs, $/byte.
@@ -23,9 +23,9 @@ struct Bench {
 
 impl Bench {
     /// A port as it is by default, but for `change`.
-    fn new(change: impl FnOnce(&mut NetworkParams)) -> Bench {
+    fn new(change: impl FnOnce(&mut Additions)) -> Bench {
         let mut params = FcpParams::default();
-        change(&mut params.network);
+        change(&mut params.additions);
         Bench { port: port(params), now: Time::ZERO, queue: 0 }
     }
 
@@ -66,12 +66,12 @@ impl Bench {
 /// half times what is left.
 #[test]
 fn what_pays_nothing_makes_the_rest_dearer() {
-    let price = |change: fn(&mut NetworkParams)| {
+    let price = |change: fn(&mut Additions)| {
         let mut bench = Bench::new(change);
         bench.run(1000, 1250, 0.1, 500);
         bench.price()
     };
-    let (on, off) = (price(|_| ()), price(|n| n.additions.leave_unpaid = false));
+    let (on, off) = (price(|_| ()), price(|n| n.leave_unpaid = false));
     assert!(close(on, 2.5 * PATH, 0.05) && close(off, 1.25 * PATH, 0.05), "{on} {off}");
 }
 
@@ -79,7 +79,7 @@ fn what_pays_nothing_makes_the_rest_dearer() {
 /// one. Then twice its capacity comes: half of the path's price more would halve that.
 #[test]
 fn an_overloaded_link_that_costs_nothing_yet_catches_up() {
-    let price = |change: fn(&mut NetworkParams)| {
+    let price = |change: fn(&mut Additions)| {
         let mut bench = Bench::new(change);
         bench.run(3000, 50, 0.1, 0);
         bench.queue = 50_000;
@@ -94,7 +94,7 @@ fn an_overloaded_link_that_costs_nothing_yet_catches_up() {
 /// nothing, over 32 packets' time what they are on average.
 #[test]
 fn a_handful_of_packets_is_no_rate() {
-    let swing = |change: fn(&mut NetworkParams)| {
+    let swing = |change: fn(&mut Additions)| {
         let mut bench = Bench::new(change);
         let mut seen = Vec::new();
         for n in 0..100 {
@@ -106,6 +106,6 @@ fn a_handful_of_packets_is_no_rate() {
         }
         seen.iter().copied().fold(0.0, f64::max) / PATH
     };
-    let (on, off) = (swing(|_| ()), swing(|n| n.additions.least_packets = 0));
+    let (on, off) = (swing(|_| ()), swing(|n| n.least_packets = false));
     assert!(on < 1.7 && off > 2.5, "{on} {off}");
 }

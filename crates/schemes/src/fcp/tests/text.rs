@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::fcp::params::{Additions, FcpParams, HeaderRtt, PreloadFor};
 use crate::params::read_text;
+use crate::params::without::names;
 
 fn read(table: Value) -> FcpParams {
     read_text(&table).expect("well said")
@@ -13,17 +14,16 @@ fn read(table: Value) -> FcpParams {
 fn the_papers_text_has_none_of_our_additions() {
     let paper = read(json!({ "text": "paper" }));
     assert_eq!((paper.preload_for, paper.header_rtt), (PreloadFor::FlowSize, HeaderRtt::RoundTrip));
-    assert_eq!((paper.network.catch_up, paper.network.additions), (false, Additions::NONE));
+    assert_eq!(paper.additions, Additions::NONE);
     // Each of them is on by default.
-    let table = |additions| serde_json::to_value(additions).expect("a table");
-    let (ours, none) = (table(Additions::default()), table(Additions::NONE));
-    let same: Vec<_> = ours.as_object().expect("keys").iter().filter(|(key, value)| none[*key] == **value).collect();
-    assert!(same.is_empty(), "{same:?}");
+    assert_eq!(json!(read(json!({})))["without"], json!([]));
+    assert_eq!(json!(paper)["without"], json!(names::<Additions>()));
 }
 
 #[test]
 fn one_addition_can_be_tried_on_the_papers_text() {
-    let one = read(json!({ "text": "paper", "network": { "additions": { "restart": true } } }));
-    assert_eq!(one.network.additions, Additions { restart: true, ..Additions::NONE });
-    assert!(!one.network.catch_up);
+    let others: Vec<_> = names::<Additions>().into_iter().filter(|name| name != "restart").collect();
+    let one = read(json!({ "text": "paper", "without": others }));
+    assert_eq!(one.additions, Additions { restart: true, ..Additions::NONE });
+    assert_eq!(one.header_rtt, HeaderRtt::RoundTrip);
 }
