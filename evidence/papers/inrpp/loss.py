@@ -74,7 +74,7 @@ class Case:
         faults = [f'{down}\nat = "{at} s"\nuntil = "{to} s"' for at, to in self.outages]
         if self.restart is not None:
             faults.append(f'kind = "restart"\nnode = "r0"\nat = "{self.restart} s"')
-        repair = 'repair = "timeout"\n' if scheme == PAPER else ""
+        repair = 'without = ["repair"]\n' if scheme == PAPER else ""
         return "\n".join([
             f'scheme = "{scheme.partition(",")[0]}"\nseed = {seed}\nstop = "600 s"\n[routing]\necmp = "off"',
             f'[schemes.inrpp]\ncache = "{self.cache}"\n{repair}',

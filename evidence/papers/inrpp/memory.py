@@ -25,9 +25,9 @@ SCHEMES = ("newreno", "mircc", "inrpp")
 BESIDE = {
     "INRPP, a cache of 1 s beside 50 ms": 'cache = "1 s"',
     "INRPP, a cache of 20 s beside 50 ms": 'cache = "20 s"',
-    "INRPP, the same kept full (`standing = 1`)": 'cache = "20 s"\nstanding = 1.0',
+    "INRPP, the same kept full (without `standing`)": 'cache = "20 s"\nwithout = ["standing"]',
     "INRPP without detours": "detours = 0",
-    "INRPP without promises": "promises = false",
+    "INRPP without promises": 'without = ["promises"]',
     "INRPP, the paper's text (20 s beside 50 ms)": 'text = "paper"',
     "INRPP, the paper's text with 50 ms in all": (
         'text = "paper"\nhigh = "12.5 ms"\ncache = "25 ms"\nbuffer = "12.5 ms"\ntcp_cache = "12.5 ms"'

@@ -42,19 +42,11 @@ from midpath import Result
 from midpath.stats import estimate
 
 CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
-# Our additions, with what turns each off.
-ADDITIONS = {
-    "margin": 'margin = "link"',
-    "standing": "standing = 1.0",
-    "steer": "steer = false",
-    "promises": "promises = false",
-    "count_buffer": "count_buffer = false",
-    "count_cuts": "count_cuts = false",
-    "sparse": "sparse = false",
-    "around_outages": "around_outages = false",
-    "shuffle": "shuffle = 0.0",
-    "repair": 'repair = "timeout"',
-}
+# Our additions: names that the key `without` takes.
+ADDITIONS = (
+    "margin", "standing", "steer", "promises", "count_buffer", "count_cuts", "sparse", "around_outages", "shuffle",
+    "repair",
+)  # fmt: skip
 WITH, BASE = "ours", "newreno"
 SAME, ENOUGH = 0.02, 100
 MORE_LOSS, LATER = 0.01, 2.0
@@ -93,7 +85,7 @@ class Scene:
         if not self.may_act(variant):
             return None
         own = [f'cache = "{self.cache:.2f} s"'] if self.cache else []
-        own += [ADDITIONS[name] for name in variant.split(" and ") if name in ADDITIONS]
+        own += [f"without = {[name for name in variant.split(' and ') if name in ADDITIONS]}"]
         return "\n".join([
             f'scheme = "{BASE if variant == BASE else "inrpp"}"\nseed = {self.number}\nstop = "{self.stop:.2f} s"',
             f'[queue]\nlimit = "{self.queue:.2f} ms"\n[routing]\necmp = "off"',

@@ -181,8 +181,6 @@ impl Carried {
 /// A border port's memory of the flows that it has carried.
 #[derive(Debug, Default)]
 pub struct Border {
-    /// Whether windows are rewritten.
-    rewrites: bool,
     /// What it puts on packets, bytes, and ports further in may.
     header: u32,
     young: FxHashMap<FlowId, Carried>,
@@ -193,8 +191,8 @@ pub struct Border {
 
 impl Border {
     /// A border port that has seen nothing, of a domain whose headers take up to `header` bytes.
-    pub fn new(rewrites: bool, header: u32) -> Border {
-        Border { rewrites, header, ..Border::default() }
+    pub fn new(header: u32) -> Border {
+        Border { header, ..Border::default() }
     }
 
     /// What is known of a flow, if anything.
@@ -274,11 +272,10 @@ impl Border {
 
     /// An ACK on its way to the sender, which knows no notifications.
     fn shape(&mut self, packet: &mut Packet, option: &InrppHeader) {
-        let rewrites = self.rewrites;
         let Some(carried) = self.find(packet.flow).filter(|c| c.sender == packet.dst) else { return };
         option.nonces.iter().for_each(|n| carried.echo.add(n));
         option.cancel.into_iter().for_each(|n| carried.echo.remove(n));
-        if !rewrites || !packet.flags.has(Flags::ACK) {
+        if !packet.flags.has(Flags::ACK) {
             return;
         }
         let far = option.far_slow.map(|nonce| Slow { nonce, release: 1 });

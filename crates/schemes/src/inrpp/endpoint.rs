@@ -17,7 +17,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::header::{Direction, InrppHeader, Nonces};
 use super::note::{self, Form, Plain};
-use super::params::{Notify, Params, Repair};
+use super::params::{Additions, Notify, Params};
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits};
 use control::Control;
@@ -29,17 +29,10 @@ use trip::Trip;
 pub struct Ends {
     /// How long a sender stays in closed loop without being asked to.
     pub expiry: Time,
-    /// Whether a sender that has left closed loop doubles its rate each round trip, in place of
-    /// jumping to its share.
-    pub steer: bool,
-    /// Whether ports promise newcomers what they have room for, and open loop is bounded by it.
-    pub promises: bool,
-    /// Whether a flow may have less than a packet in a round trip.
-    pub sparse: bool,
+    /// What of ours is on.
+    pub additions: Additions,
     /// Who carries notifications.
     pub notify: Notify,
-    /// What is repeated when.
-    pub repair: Repair,
     /// Numbers of the groups whose senders ignore what they are told.
     pub non_cooperative: Vec<u32>,
 }
@@ -47,15 +40,7 @@ pub struct Ends {
 impl Ends {
     /// As these parameters have it.
     pub fn new(p: &Params) -> Ends {
-        Ends {
-            expiry: p.expiry,
-            steer: p.steer,
-            promises: p.promises,
-            sparse: p.sparse,
-            notify: p.notify,
-            repair: p.repair,
-            non_cooperative: Vec::new(),
-        }
+        Ends { expiry: p.expiry, additions: p.additions.settled(), notify: p.notify, non_cooperative: Vec::new() }
     }
 }
 
@@ -65,9 +50,7 @@ impl AssistedConfig for Ends {
         Control {
             heeds: !self.non_cooperative.contains(&flow.group),
             expiry: self.expiry,
-            steer: self.steer,
-            promises: self.steer && self.promises,
-            sparse: self.steer && self.promises && self.sparse,
+            additions: self.additions,
             halvings: 0,
             echoed: self.notify == Notify::Data,
             mss: u64::from(mss),
@@ -75,7 +58,6 @@ impl AssistedConfig for Ends {
             last_request: Time::ZERO,
             last_ack: Time::ZERO,
             round_trip: Time::ZERO,
-            repair: self.repair,
             silence: tcp.min_rto,
             echo: Nonces::default(),
             passed: Nonces::default(),
@@ -95,7 +77,7 @@ impl AssistedConfig for Ends {
             acknowledged: Some(|ack, ctx| ctx.shared.get::<HostFlows>().acknowledged(ack, ctx.now)),
             rate_based: true,
             stores: true,
-            overtaken: self.repair == Repair::Overtaken,
+            overtaken: self.additions.repair,
             own_network: true,
             ..AssistedTraits::default()
         }

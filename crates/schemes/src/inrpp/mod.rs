@@ -90,7 +90,7 @@ use midpath_core::roles::{Forwarder, Names, Network, NodeSpec, PortSpec, Scheme,
 use midpath_core::spec::SpecError;
 
 pub(crate) use describe::schemes;
-pub use params::{Margin, Notify, Params, Repair};
+pub use params::{Additions, Notify, Params};
 
 use crate::transport::Tcp;
 use detour::Adjacency;

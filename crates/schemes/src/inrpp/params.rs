@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::header::{SIZE, SIZE_ON_DATA};
-use crate::params::{Text, Texts, require, share};
+use crate::params::{Text, Texts, require, share, without};
 use crate::transport::TcpParams;
 use crate::transport::params::DelayedAck;
 
@@ -34,29 +34,78 @@ impl Notify {
     }
 }
 
-/// What S_high leaves free above it where it is not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Margin {
-    /// RTT × C, or what the router's other links bring in within two round trips with full buffers
-    /// if that is more (§IV-E); at most half of the cache. Ours.
-    #[default]
-    Inflow,
-    /// RTT × C (§II-B), however small the cache is.
-    Link,
+/// What we add to the paper, each with what happens without it. `text = "paper"` turns all of it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Additions {
+    /// An unset S_high leaves room for what the router's other links bring in within two round trips with full
+    /// buffers, where that is more than RTT × C (§IV-E), and at most half of the cache. Without: RTT × C (§II-B),
+    /// however small the cache is.
+    pub margin: bool,
+    /// An unset S_high is at most [`STANDING`] of the cache. Without: what ended flows leave drains slowly.
+    pub standing: bool,
+    /// In backpressure, steer flows towards equal shares of the cache: above S_high an ACK releases nothing for a
+    /// flow above its share, two packets for one below half of it, and new flows start in closed loop. Without: one
+    /// packet per ACK, so a cache never drains, each new flow adds an RTT of its host's rate, and a flow with few
+    /// packets in its loop keeps few.
+    pub steer: bool,
+    /// The sum of starting flows' allowances never exceeds the cache's free space, and a flow in open loop has at
+    /// most its promise plus acknowledged data in flight. Without: each starting flow gets half of the free space,
+    /// and a released flow sends at its share regardless. Needs `steer`.
+    pub promises: bool,
+    /// The buffer counts as occupancy if buffer and cache share memory. Without, S is the cache's: a memory of a few
+    /// packets is nearly all buffer, and its cache never fills beyond S_high.
+    pub count_buffer: bool,
+    /// Withhold at most (occupancy − S_high) packets per round trip; a withheld packet counts for one RTT. Without:
+    /// each ACK withholds one for a round trip, until too few are left and the link idles. Needs `promises`.
+    pub count_cuts: bool,
+    /// Shares below one packet per RTT: if equal shares of the cache are less than a packet, an ACK releases nothing
+    /// for flows with a packet here and, while the cache is nearly full, for others; a sender with nothing in flight
+    /// then doubles its packet gap. Without: the flows with a packet in their loops keep all space, and others time
+    /// out. Needs `promises`.
+    pub sparse: bool,
+    /// Packets queued for a failed link take the detour, including ACKs, and ACKs that arrive by the detour count as
+    /// if they had come over the link. Without: only data take detours, and a port with a failed link gets no
+    /// feedback.
+    pub around_outages: bool,
+    /// [`SHUFFLE`] of a link's detoured load moves between detours per interval. Without: who came late to a detour
+    /// gets no share of it.
+    pub shuffle: bool,
+    /// Senders repeat what has been overtaken by what was sent later, as SACK shows it, and restart at the RTT without
+    /// queues. Without: nothing before a timeout that follows the round trip (§III-C).
+    pub repair: bool,
 }
 
-/// What senders repeat, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Repair {
-    /// What has been overtaken by what was sent later, as SACK shows it, at any time. Ours.
-    #[default]
-    Overtaken,
-    /// Nothing before a timeout that follows the round trip (§III-C).
-    Timeout,
+/// Largest share of the cache for an unset S_high, if enough to keep the link busy: what ended flows leave drains
+/// faster than a tenth of the cache.
+pub const STANDING: f64 = 0.05;
+
+/// Share of a link's detoured load that moves between detours per interval: γ of XCP's shuffling (Katabi et al., 2002,
+/// §3.5.2).
+pub const SHUFFLE: f64 = 0.1;
+
+impl Default for Additions {
+    fn default() -> Additions {
+        Additions {
+            margin: true,
+            standing: true,
+            steer: true,
+            promises: true,
+            count_buffer: true,
+            count_cuts: true,
+            sparse: true,
+            around_outages: true,
+            shuffle: true,
+            repair: true,
+        }
+    }
+}
+
+impl Additions {
+    /// Without those that need one that is off.
+    pub fn settled(self) -> Additions {
+        let promises = self.steer && self.promises;
+        Additions { promises, count_cuts: promises && self.count_cuts, sparse: promises && self.sparse, ..self }
+    }
 }
 
 /// The parameters of `inrpp`.
@@ -64,11 +113,13 @@ pub enum Repair {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Params {
-    /// "ours", or "paper" for the paper's text alone. Then the other keys are steer =
-    /// false, promises = false, count_buffer = false, count_cuts = false, sparse =
-    /// false, around_outages = false, repair = "timeout", margin = "link", standing = 1, shuffle = 0,
-    /// cache = "20 s", buffer and tcp_cache = "50 ms".
+    /// "ours", or "paper" for the paper's text alone: without any addition, cache = "20 s", buffer and tcp_cache =
+    /// "50 ms", unless a key says otherwise.
     pub text: Text,
+    /// Names of our additions to leave out.
+    #[serde(rename = "without", with = "without")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "without::schema::<Additions>"))]
+    pub additions: Additions,
     /// Size of a port's cache: bytes, packets of 1500 bytes, or a time at the link's rate. Unset: buffer, cache and
     /// partition share the limit of the scenario's queue, as for other schemes. The authors' public code has S_high
     /// at 10 s of the link's rate and twice that size.
@@ -76,18 +127,10 @@ pub struct Params {
     /// S_high. Unset: size − RTT × C (§II-B), with the longest unloaded RTT of the run's flows, or less with a
     /// larger inflow (§IV-E).
     pub high: Option<Limit>,
-    /// Margin above an unset S_high: "inflow" (arrivals until senders have slowed down) or "link" (RTT × C, the
-    /// paper's rule).
-    pub margin: Margin,
     /// S_low as a share of S_high. Half, as in the evaluation (§II-B).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub low: f64,
-    /// Maximum share of the cache for an unset S_high, if enough to keep the link busy. 0.05: what ended flows leave
-    /// drains faster than a tenth of the cache. Ours; 1 is the paper's text.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
-    pub standing: f64,
     /// A port's buffer before its cache (§II-A.1). Unset: with a `cache`, the limit of the scenario's queue, by
     /// default 50 ms of the link's rate, as in §IV-A; else a sixteenth of it, at most 50 ms.
     pub buffer: Option<Limit>,
@@ -99,36 +142,11 @@ pub struct Params {
     pub detours: u8,
     /// Names of routers without detours: an AS's border (§V-B).
     pub no_detours_at: Vec<String>,
-    /// Carry plain TCP from ingress to egress as INRPP (§V-B). Off: it uses a separate partition (§V-A).
+    /// Carry plain TCP from ingress to egress as INRPP, slowed down at the ingress by the advertised window (§V-B).
+    /// Off: it uses a separate partition (§V-A).
     pub carry_tcp: bool,
-    /// The ingress slows down carried TCP by the advertised window (§V-B). Off: no slow-down, for comparison.
-    pub rewrite_windows: bool,
     /// Backpressure. Off: the cache alone, for comparison.
     pub backpressure: bool,
-    /// In backpressure, steer flows towards equal shares of the cache: above S_high an ACK releases nothing for a
-    /// flow above its share, two packets for one below half of it, and new flows start in closed loop. Ours: with
-    /// one packet per ACK a cache never drains, each new flow adds an RTT of its host's rate, and a flow with few
-    /// packets in its loop keeps few. Off is the paper's text.
-    pub steer: bool,
-    /// The sum of starting flows' allowances never exceeds the cache's free space, and a flow in open loop has at
-    /// most its promise plus acknowledged data in flight. Ours: without it each starting flow gets half of the free
-    /// space, and a released flow sends at its share regardless. Needs `steer`.
-    pub promises: bool,
-    /// The buffer counts as occupancy if buffer and cache share memory. Ours: a memory of a few packets is nearly
-    /// all buffer, and its cache never fills beyond S_high. Off is the paper's text: S is the cache's.
-    pub count_buffer: bool,
-    /// Withhold at most (occupancy − S_high) packets per round trip; a withheld packet counts for one RTT. Ours:
-    /// without it each ACK withholds one for a round trip, until too few are left and the link idles. Needs `promises`.
-    pub count_cuts: bool,
-    /// Shares below one packet per RTT. If equal shares of the cache are less than a packet, an ACK releases nothing
-    /// for flows with a packet here and, while the cache is nearly full, for others; a sender with nothing in flight
-    /// then doubles its packet gap. Ours: without it the flows with a packet in their loops keep all space, and
-    /// others time out. Needs `promises`.
-    pub sparse: bool,
-    /// Packets queued for a failed link take the detour, including ACKs, and ACKs that arrive by the detour count as
-    /// if they had come over the link. Ours: in the paper only data take detours, and a port with a failed link gets
-    /// no feedback.
-    pub around_outages: bool,
     /// Packets that carry slow-downs and cancellations: "acks" (symmetric paths) or "data" (asymmetric ones).
     pub notify: Notify,
     /// T_p, probing interval of detours. 10 ms (§III-A).
@@ -140,11 +158,6 @@ pub struct Params {
     /// α of equation (1), below π/(4√2) ≈ 0.555 (§III-B); β = α²√2 follows. 0.4, as in TeXCP and
     /// XCP, which the equations come from.
     pub alpha: f64,
-    /// Share of a link's detoured load moved between detours per interval, so that late ones get their share. 0.1, γ
-    /// of XCP's shuffling (Katabi et al., 2002, §3.5.2); 0 is the paper's text.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
-    pub shuffle: f64,
     /// Maximum nonces stored per port, LRU (§V-C). Ours: 1024,
     /// above any router's number of ports.
     pub nonces: usize,
@@ -172,9 +185,6 @@ pub struct Params {
     /// after it exceeded its share. Ours: §V-C names senders that ignore feedback, without a remedy. Needs `notify =
     /// "acks"`.
     pub enforcement: bool,
-    /// Retransmission rule: "overtaken" (losses shown by SACK, and a restart at the RTT without queues) or "timeout"
-    /// (the paper's text).
-    pub repair: Repair,
     /// Smallest retransmission timeout. 1 s is RFC 6298, (2.4).
     pub min_rto: Time,
     /// Retransmission timeout before the first round-trip sample. Unset: `min_rto`, 1 s at most. RFC
@@ -189,30 +199,21 @@ impl Default for Params {
     fn default() -> Params {
         Params {
             text: Text::Ours,
+            additions: Additions::default(),
             cache: None,
             high: None,
-            margin: Margin::Inflow,
             low: 0.5,
-            standing: 0.05,
             buffer: None,
             tcp_cache: None,
             detours: 1,
             no_detours_at: Vec::new(),
             carry_tcp: false,
-            rewrite_windows: true,
             backpressure: true,
-            steer: true,
-            promises: true,
-            count_buffer: true,
-            count_cuts: true,
-            sparse: true,
-            around_outages: true,
             notify: Notify::Acks,
             probe_interval: Time::from_ms(10),
             decision_interval: Time::from_ms(50),
             average: 5,
             alpha: 0.4,
-            shuffle: 0.1,
             nonces: 1024,
             expiry: Time::from_secs(1),
             linger: Time::from_ms(100),
@@ -222,7 +223,6 @@ impl Default for Params {
             delayed_ack: DelayedAck(1),
             non_cooperative: Vec::new(),
             enforcement: false,
-            repair: Repair::Overtaken,
             min_rto: Time::from_secs(1),
             initial_rto: None,
             receive_window: Bytes(1 << 30),
@@ -233,20 +233,11 @@ impl Default for Params {
 impl Texts for Params {
     fn paper() -> Value {
         json!({
+            "without": without::names::<Additions>(),
             // The authors' public code: S_high at 10 s of the link's rate, the size twice that.
             "cache": "20 s",
-            "margin": "link", // §II-B
-            "standing": 1.0,
             "buffer": "50 ms",    // §IV-A
             "tcp_cache": "50 ms", // §V-A
-            "steer": false,
-            "promises": false,
-            "count_buffer": false,
-            "count_cuts": false,
-            "sparse": false,
-            "around_outages": false,
-            "shuffle": 0.0,
-            "repair": "timeout", // §III-C
         })
     }
 }
@@ -277,8 +268,6 @@ impl Params {
         require(!self.cache.is_some_and(is_zero), "cache", "above zero: custody needs room")?;
         let above = self.high.zip(self.cache).is_some_and(|(high, cache)| exceeds(high, cache));
         require(!above, "high", "at most `cache`: S_high is a part of it (§II-B)")?;
-        require((0.0..=1.0).contains(&self.shuffle), "shuffle", "a share from 0 to 1")?;
-        require(self.standing > 0.0 && self.standing <= 1.0, "standing", "a share above 0, at most 1")?;
         require((0.0..1.0).contains(&self.low), "low", "a share from 0 to below 1")?;
         require(self.detours <= 2, "detours", "0, 1 or 2")?;
         require(self.probe_interval >= Time::from_us(1), "probe_interval", "at least 1 us")?;
@@ -341,14 +330,14 @@ mod tests {
         let ours: Params = read_text(&json!({})).unwrap();
         assert_eq!(ours, Params::default());
         let paper: Params = read_text(&json!({ "text": "paper" })).unwrap();
-        assert!(!paper.steer && !paper.promises && !paper.around_outages);
-        assert_eq!((paper.repair, paper.margin, paper.shuffle), (Repair::Timeout, Margin::Link, 0.0));
-        assert_eq!((paper.cache, paper.standing), (Some(Limit::Time(Time::from_secs(20))), 1.0));
+        assert_eq!(json!(paper)["without"], json!(without::names::<Additions>()));
+        assert_eq!(paper.cache, Some(Limit::Time(Time::from_secs(20))));
         let fifty = Some(Limit::Time(Time::from_ms(50)));
         assert_eq!((paper.buffer, paper.tcp_cache), (fifty, fifty));
         paper.check().unwrap();
-        let one: Params = read_text(&json!({ "text": "paper", "steer": true, "cache": "1 MB" })).unwrap();
-        let differs = Params { steer: true, cache: Some(Limit::Bytes(1_000_000)), ..paper };
+        let one: Params = read_text(&json!({ "text": "paper", "without": ["steer"], "cache": "1 MB" })).unwrap();
+        let additions = Additions { steer: false, ..Additions::default() };
+        let differs = Params { additions, cache: Some(Limit::Bytes(1_000_000)), ..paper };
         assert_eq!(one, differs);
     }
 }

@@ -124,7 +124,7 @@ impl InrppPort {
             peer: spec.peer,
             host: spec.host,
             peer_kind,
-            border: carries.then(|| Box::new(Border::new(config.rewrites, config.notify.header()))),
+            border: carries.then(|| Box::new(Border::new(config.notify.header()))),
             ways: adjacency.ways,
             down: false,
             given,

@@ -286,7 +286,7 @@ fn drive(port: &mut dyn Timetable, link: LinkInfo, bytes: &[u8]) {
 /// border, which takes packets of both sides: 80 bytes each, of which up to the last 72 are the
 /// header's.
 pub fn headers(bytes: &[u8]) {
-    let mut border = Border::new(true, inrpp::header::SIZE);
+    let mut border = Border::new(inrpp::header::SIZE);
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];
         chunk[..part.len()].copy_from_slice(part);

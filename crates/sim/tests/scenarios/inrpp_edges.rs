@@ -47,7 +47,7 @@ fn crowd() -> String {
 
 #[test]
 fn what_is_promised_has_room() {
-    let ours = with(&crowd(), "8 s", "cache = \"2 s\"\nstanding = 1.0");
+    let ours = with(&crowd(), "8 s", "cache = \"2 s\"\nwithout = [\"standing\"]");
     let of = |metric: &str| series(&ours, "port:r0>r1", metric);
     let (promised, room) = (of("promised_bytes"), of("room_bytes"));
     assert!(promised.iter().any(|p| p.1 > 0.0), "nothing was promised: this shows nothing");
@@ -55,7 +55,7 @@ fn what_is_promised_has_room() {
         assert!(p.1 <= r.1, "at {}: {} promised, room for {}", p.0, p.1, r.1);
     }
     assert_eq!(drops(&ours), 0);
-    let without = with(&crowd(), "8 s", "cache = \"2 s\"\nstanding = 1.0\npromises = false");
+    let without = with(&crowd(), "8 s", "cache = \"2 s\"\nwithout = [\"standing\", \"promises\"]");
     assert!(drops(&without) > 1000, "{}", drops(&without));
 }
 
@@ -66,7 +66,7 @@ fn a_hop_further_on_is_heard_beside_a_slow_down() {
     flows.extend(repeated("start = \"1 s\"\nsize = \"300 kB\"", 4));
     let text = net(&[("r0", "r1", 10.0), ("r1", "r2", 10.0)], ("r0", "r2"), "", &flows);
     assert_eq!(drops(&with(&text, "6 s", "")), 0);
-    assert!(drops(&with(&text, "6 s", "promises = false")) > 10);
+    assert!(drops(&with(&text, "6 s", "without = [\"promises\"]")) > 10);
 }
 
 /// A link with a detour fails for two seconds.
@@ -85,7 +85,7 @@ fn a_port_whose_link_is_down_hears_around_it() {
         };
         (flow(0) + flow(1)) / 15.0
     };
-    let (ours, without) = (with(&outage(), "6 s", ""), with(&outage(), "6 s", "around_outages = false"));
+    let (ours, without) = (with(&outage(), "6 s", ""), with(&outage(), "6 s", "without = [\"around_outages\"]"));
     assert!(brought(&ours) > 8e6, "of 10 Mbps: {}", brought(&ours));
     assert!(brought(&without) < 5e6, "{}", brought(&without));
     let sent = ours.summary("sent_packets").unwrap();
@@ -111,7 +111,7 @@ fn flows_that_have_gone_leave_the_link() {
         gone.map(late).sum::<f64>() / 20e6
     };
     // Three round trips of 14 ms, and a tenth of 4 s.
-    let (ours, full) = (left("cache = \"4 s\""), left("cache = \"4 s\"\nstanding = 1.0"));
+    let (ours, full) = (left("cache = \"4 s\""), left("cache = \"4 s\"\nwithout = [\"standing\"]"));
     assert!(ours < 0.1, "{ours}");
     assert!(full > 0.3, "{full}");
 }

@@ -58,7 +58,7 @@ fn loss(out: &RunOutput) -> f64 {
 #[test]
 fn a_port_takes_no_more_out_of_loops_than_it_has_too_much() {
     let core = Core { rate: 4.0, trip: 220.0, limit: 70, flows: 1, apart: 0 };
-    let (ours, without) = (core.run(""), core.run("count_cuts = false"));
+    let (ours, without) = (core.run(""), core.run("without = [\"count_cuts\"]"));
     assert!(core.used(&ours) > 0.98, "{}", core.used(&ours));
     assert!(core.used(&without) < 0.8, "{}", core.used(&without));
     assert!(loss(&ours) < loss(&without) / 3.0, "{} and {}", loss(&ours), loss(&without));
@@ -68,7 +68,7 @@ fn a_port_takes_no_more_out_of_loops_than_it_has_too_much() {
 #[test]
 fn a_memory_of_one_packet_presses() {
     let core = Core { rate: 0.54, trip: 6.0, limit: 25, flows: 2, apart: 100 };
-    let (ours, without) = (core.run(""), core.run("count_buffer = false"));
+    let (ours, without) = (core.run(""), core.run("without = [\"count_buffer\"]"));
     assert!(core.used(&ours) > 0.98, "{}", core.used(&ours));
     assert!(loss(&ours) < 0.02 && loss(&without) > 0.2, "{} and {}", loss(&ours), loss(&without));
 }
@@ -82,7 +82,7 @@ fn no_flow_is_shut_out_where_shares_are_below_a_packet() {
         let mean = all.iter().sum::<u64>() / all.len() as u64;
         all.iter().filter(|bytes| **bytes < mean / 5).count()
     };
-    let (ours, without) = (core.run(""), core.run("sparse = false"));
+    let (ours, without) = (core.run(""), core.run("without = [\"sparse\"]"));
     assert!(core.used(&ours) > 0.98, "{}", core.used(&ours));
     assert!(small(&ours) == 0 && small(&without) > 10, "{} and {}", small(&ours), small(&without));
     assert!(loss(&ours) < loss(&without), "{} and {}", loss(&ours), loss(&without));

@@ -83,8 +83,8 @@ fn it_is_no_slower_than_tcp_under_loss_and_outages() {
 fn the_papers_repair_is_a_parameter() {
     let case = Case { corruption: "1 %", megabytes: 20, ..PLAIN };
     // In the paper a cache may stand full.
-    let full = case.text().replace("cache =", "standing = 1.0\ncache =");
-    let paper = full.replace("cache =", "repair = \"timeout\"\ncache =");
+    let full = case.text().replace("cache =", "without = [\"standing\"]\ncache =");
+    let paper = full.replace("[\"standing\"]", "[\"standing\", \"repair\"]");
     let [ours, paper] = [full, paper].map(|text| run_plain(&text));
     assert_eq!(ours.summary("timeouts"), Some(0.0));
     assert!(paper.summary("timeouts").is_some_and(|n| n > 0.0));

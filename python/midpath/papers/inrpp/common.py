@@ -120,7 +120,10 @@ def _segments(data: bytes) -> list[tuple[float, int, int, int]]:
 
 
 # Beside the claims, as information: by the letter of algorithm 1, and without detours.
-WITHOUT: dict[str, dict[str, Any]] = {"literal": {"schemes.inrpp.steer": False}, "single": {"schemes.inrpp.detours": 0}}
+WITHOUT: dict[str, dict[str, Any]] = {
+    "literal": {"schemes.inrpp.without": ["steer"]},
+    "single": {"schemes.inrpp.detours": 0},
+}
 
 
 def entered(times: Numbers, values: Numbers, least: float) -> float | None:

@@ -40,10 +40,10 @@ impl Control {
         // handshake begins the loop.
         if first {
             // Hops further on may have less room than the one that asks.
-            let room = begin.filter(|_| self.promises).unwrap_or(u64::MAX);
+            let room = begin.filter(|_| self.additions.promises).unwrap_or(u64::MAX);
             return window.set((u64::from(slow.release) * self.mss).min(room));
         }
-        if self.sparse && self.is_sparse(slow.release, view) {
+        if self.additions.sparse && self.is_sparse(slow.release, view) {
             return window.set(self.mss);
         }
         let wanted = view.pipe + u64::from(slow.release) * self.mss;

@@ -9,7 +9,7 @@ use super::trip::Trip;
 use crate::inrpp::cache::START;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use crate::inrpp::note::Plain;
-use crate::inrpp::params::Repair;
+use crate::inrpp::params::Additions;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 
 /// A window that never limits.
@@ -21,9 +21,7 @@ pub struct Control {
     /// Whether it does as it is told (§V-C).
     pub(super) heeds: bool,
     pub(super) expiry: Time,
-    pub(super) steer: bool,
-    pub(super) promises: bool,
-    pub(super) sparse: bool,
+    pub(super) additions: Additions,
     /// In closed loop with one packet: how often its rate has been halved.
     pub(super) halvings: u32,
     /// Whether what receivers echo counts. Nobody signs it, so it doesn't where the network has a
@@ -37,7 +35,6 @@ pub struct Control {
     /// When the last ACK came, and the round trip then in which the rate doubles.
     pub(super) last_ack: Time,
     pub(super) round_trip: Time,
-    pub(super) repair: Repair,
     /// How long without any ACK is silence: the least RTO.
     pub(super) silence: Time,
     /// Nonces to copy to data packets: of interfaces that have asked to slow down and have not
@@ -78,7 +75,7 @@ impl CongestionController for Control {
             // As in slow start up to what the path has brought before, and with care beyond.
             let growth = if *room < self.trip.most { 1.0 } else { self.growth };
             *room = room.saturating_add((ack.delivered as f64 * growth) as u64);
-            if self.promises {
+            if self.additions.promises {
                 // What is not used does not grow (RFC 7661), nor what does not arrive.
                 *room = (*room).min(2 * self.trip.bytes().max(u64::from(START) * self.mss));
             }
@@ -98,13 +95,13 @@ impl CongestionController for Control {
         self.slowed.clear();
         self.halvings = 0;
         self.room = None;
-        if !self.steer || !self.heeds {
+        if !self.additions.steer || !self.heeds {
             return OPEN;
         }
         // Nobody knows what the network has room for: one packet asks, as in RFC 6298, and with the
         // first ACK the rate begins as a connection's.
         let window = self.start();
-        self.room = self.promises.then_some(window);
+        self.room = self.additions.promises.then_some(window);
         self.growth = 1.0;
         self.ramp = Some((window as f64 * 8.0 / self.round_trip.as_secs_f64().max(1e-6), congestion.now));
         self.version = 0; // the share is read again with the next packet
@@ -127,11 +124,11 @@ impl NetworkAssisted for Control {
     fn on_overtaken(&mut self, window: &mut Window, pipe: u64) {
         // What was dropped had no room: its part of the loop is given up, and steering will say how
         // much there is. With promises all of it: it is repeated in place of something new.
-        let left = if self.promises { pipe.max(self.mss) } else { pipe + self.mss };
-        if self.steer && self.closed() {
+        let left = if self.additions.promises { pipe.max(self.mss) } else { pipe + self.mss };
+        if self.additions.steer && self.closed() {
             window.set(window.cwnd.min(left));
         }
-        if let Some(room) = self.room.as_mut().filter(|_| self.promises) {
+        if let Some(room) = self.room.as_mut().filter(|_| self.additions.promises) {
             *room = (*room).min(left);
             window.set(*room);
         }
@@ -164,7 +161,7 @@ impl NetworkAssisted for Control {
         }
         // What waits in custody makes round trips long, but an interface that stores answers with
         // the next ACK.
-        self.round_trip = if self.repair == Repair::Overtaken { view.base_rtt } else { view.srtt };
+        self.round_trip = if self.additions.repair { view.base_rtt } else { view.srtt };
         self.climb(ctx.now);
         let (mut changed, was_closed) = (false, self.closed());
         let (far_slow, far_cancel) = if self.echoed { (option.far_slow, option.far_cancel) } else { (None, None) };

@@ -22,10 +22,10 @@ impl Control {
     pub(super) fn open(&mut self, window: &mut Window, view: &View, now: Time) {
         self.slowed.clear();
         self.halvings = 0;
-        self.ramp = self.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
+        self.ramp = self.additions.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
         // No more than what a round trip has brought, whatever is thought to be on its way.
-        self.room = self.promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss));
-        self.growth = if self.promises { CAUTIOUS } else { 1.0 };
+        self.room = self.additions.promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss));
+        self.growth = if self.additions.promises { CAUTIOUS } else { 1.0 };
         window.set(self.room.unwrap_or(OPEN));
     }
 
@@ -37,7 +37,7 @@ impl Control {
     /// What of these bytes on the wire is payload: a packet at least. Without promises at least the
     /// ten that a TCP begins with.
     pub(super) fn payload_of(&self, bytes: u64, view: &View) -> u64 {
-        if self.promises {
+        if self.additions.promises {
             return (bytes / (self.mss + view.overhead)).max(1) * self.mss;
         }
         bytes.max(self.start())

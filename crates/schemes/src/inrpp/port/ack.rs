@@ -29,7 +29,7 @@ impl InrppPort {
         self.watch.ack_came(key);
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.
-        let notification = self.notification_on_acks(ctx.now).filter(|_| self.config.steer || !first);
+        let notification = self.notification_on_acks(ctx.now).filter(|_| self.config.additions.steer || !first);
         let notified = notification.is_some() || notifies(packet);
         if !notified {
             self.slowed = None;
@@ -50,7 +50,7 @@ impl InrppPort {
             (option.slow, option.cancel) = (None, None);
         }
         // Who is slowed down from the beginning on has its promise with that.
-        if first && !(self.config.promises && notification == Some(Notification::SlowDown)) {
+        if first && !(self.config.additions.promises && notification == Some(Notification::SlowDown)) {
             self.advertise_room(key, &mut option, ctx.now);
         }
         if !notified {
@@ -134,7 +134,7 @@ impl InrppPort {
             self.revive_at = self.revive_at.min(ctx.now.saturating_add(self.config.expiry));
         }
         let (store, cache, releases) = (&mut self.store, &mut self.cache, option.releases.max(1).into());
-        let mut interface = Flow { store, cache, key, releases, sparse: self.config.sparse, now: ctx.now };
+        let mut interface = Flow { store, cache, key, releases, sparse: self.config.additions.sparse, now: ctx.now };
         algorithm1::process(&mut interface, &mut option.slow, option.cancel);
     }
 

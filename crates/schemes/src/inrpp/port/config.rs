@@ -6,27 +6,19 @@ use midpath_core::units::Time;
 use crate::inrpp::auth::Keys;
 use crate::inrpp::load::Gains;
 use crate::inrpp::machine::Lasting;
-use crate::inrpp::params::{Margin, Notify, Params};
+use crate::inrpp::params::{Additions, Notify, Params, SHUFFLE};
 
 /// Common configuration of a network's ports.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(super) cache: Option<Limit>,
     pub(super) high: Option<Limit>,
-    pub(super) margin: Margin,
     pub(super) low: f64,
-    pub(super) standing: f64,
     pub(super) buffer: Option<Limit>,
     pub(super) tcp_cache: Option<Limit>,
     pub(super) carry: bool,
-    pub(super) rewrites: bool,
     pub(super) backpressure: bool,
-    pub(super) steer: bool,
-    pub(super) promises: bool,
-    pub(super) count_buffer: bool,
-    pub(super) count_cuts: bool,
-    pub(super) sparse: bool,
-    pub(super) around_outages: bool,
+    pub(super) additions: Additions,
     pub(super) enforcement: bool,
     pub(super) notify: Notify,
     pub(super) gains: Gains,
@@ -41,27 +33,20 @@ impl Config {
     /// From parameters that have been checked.
     pub fn new(p: &Params) -> Config {
         // The usual weight of a moving average that reaches back n intervals: 2/(n+1).
+        let shuffle = if p.additions.shuffle { SHUFFLE } else { 0.0 };
         let weight = 2.0 / (f64::from(p.average) + 1.0);
         Config {
             cache: p.cache,
             high: p.high,
-            margin: p.margin,
             low: p.low,
-            standing: p.standing,
             buffer: p.buffer,
             tcp_cache: p.tcp_cache,
             carry: p.carry_tcp,
-            rewrites: p.rewrite_windows,
             backpressure: p.backpressure,
-            steer: p.steer,
-            promises: p.steer && p.promises,
-            count_buffer: p.count_buffer,
-            sparse: p.steer && p.promises && p.sparse,
-            count_cuts: p.steer && p.promises && p.count_cuts,
-            around_outages: p.around_outages,
+            additions: p.additions.settled(),
             enforcement: p.enforcement,
             notify: p.notify,
-            gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle: p.shuffle },
+            gains: Gains { alpha: p.alpha, interval: p.probe_interval, weight, shuffle },
             decision: p.decision_interval,
             nonces: p.nonces,
             expiry: p.expiry,

@@ -4,7 +4,7 @@ use midpath_core::queue::Limit;
 use midpath_core::units::{Bytes, Rate, Time};
 
 use super::config::Config;
-use crate::inrpp::params::Margin;
+use crate::inrpp::params::STANDING;
 use crate::inrpp::state::Thresholds;
 
 /// A limit in bytes on a link; packets count as full ones.
@@ -77,16 +77,17 @@ impl Limits {
         let other = part(config.tcp_cache, others.max(1) * QUARTER, of(FIFTY)).0.max(u64::from(mtu));
         let kept = if others > 0 { other } else { 0 };
         let size = config.cache.map_or(Bytes(whole.saturating_sub(kept)), of);
-        let (cache, margin) = match (config.high, config.margin) {
-            (Some(high), _) => (Thresholds::given(size, of(high), config.low), 0),
-            (None, Margin::Inflow) => {
+        let standing = if config.additions.standing { STANDING } else { 1.0 };
+        let (cache, margin) = match config.high {
+            Some(high) => (Thresholds::given(size, of(high), config.low), 0),
+            None if config.additions.margin => {
                 let wait = rate.time_for(buffer);
                 let margin = Thresholds::inflow_margin(rtt, wait, rate, inflow);
                 let busy = 2 * rate.bytes_in(rtt).0 + FEW * u64::from(mtu);
                 let cache = Thresholds::by_inflow(size, rtt, wait, rate, inflow, config.low);
-                (cache.at_most(config.standing, busy), margin)
+                (cache.at_most(standing, busy), margin)
             }
-            (None, Margin::Link) => (Thresholds::by_link(size, rtt, rate, config.low), 0),
+            None => (Thresholds::by_link(size, rtt, rate, config.low), 0),
         };
         Limits {
             cache,

@@ -14,7 +14,7 @@ impl InrppPort {
     /// buffer goes to the cache then, for detours begin there.
     pub(super) fn note_link(&mut self, ctx: &mut PortCtx<'_>) {
         let off = ctx.transmitter == Transmitter::Busy { until: None };
-        self.down = off && self.config.around_outages && !self.paths.is_empty();
+        self.down = off && self.config.additions.around_outages && !self.paths.is_empty();
         if !self.down {
             return;
         }
@@ -57,7 +57,7 @@ impl InrppPort {
         if via(&ctx.pool[pkt]).is_none() {
             return false;
         }
-        let routers = matches!(self.peer_kind, PeerKind::Neighbour) && self.config.around_outages;
+        let routers = matches!(self.peer_kind, PeerKind::Neighbour) && self.config.additions.around_outages;
         if !routers {
             set_via(&mut ctx.pool[pkt], None);
         }

@@ -30,7 +30,7 @@ impl InrppPort {
     /// halfway from S_low to S_high, so that a port cancels when there is too little to send, not
     /// when its flows have too few packets in their loops.
     pub(super) fn release(&mut self, key: Key, now: Time) -> u16 {
-        if !self.config.steer {
+        if !self.config.additions.steer {
             return 1;
         }
         let (stored, t) = (self.occupancy(), self.limits.cache);
@@ -40,9 +40,9 @@ impl InrppPort {
         }
         let (has, part) = self.cache.part(key, shrink(&t, stored));
         let least = self.cache.quantum();
-        let most = if self.config.sparse { part } else { part.max(least) };
+        let most = if self.config.additions.sparse { part } else { part.max(least) };
         let full = t.high.midpoint(t.size);
-        let scarce = self.config.sparse && self.cache.part(key, t.high).1 < least;
+        let scarce = self.config.additions.sparse && self.cache.part(key, t.high).1 < least;
         match has {
             _ if has > most && self.cuts(stored - t.high, now) => 0,
             0 if scarce && stored >= full + least && self.cuts(stored - full - least + 1, now) => 0,
@@ -61,7 +61,7 @@ impl InrppPort {
     /// Whether one packet more than what leaves may come. With promises each is one: all that are
     /// let in, in the round trip or two before they can be seen, have room below `aim`.
     fn lets_more(&mut self, aim: u64, now: Time) -> bool {
-        if !self.config.promises {
+        if !self.config.additions.promises {
             return true;
         }
         let quantum = self.cache.quantum();
@@ -75,7 +75,7 @@ impl InrppPort {
     /// Whether one packet less than what leaves may come, with so much above S_high. Those that were
     /// taken out within a round trip could not be missed yet.
     fn cuts(&mut self, above: u64, now: Time) -> bool {
-        if !self.config.count_cuts {
+        if !self.config.additions.count_cuts {
             return true;
         }
         let cuts = self.cuts.at(now).iter().sum::<u64>() < above;
@@ -100,7 +100,7 @@ impl InrppPort {
     /// time.
     pub(super) fn start(&mut self, key: Key, now: Time) -> u16 {
         let part = self.part(key, self.limits.cache.high).1;
-        if self.config.promises {
+        if self.config.additions.promises {
             return u16::try_from(self.promise(key, part, now)).unwrap_or(u16::MAX).max(1);
         }
         let packets = part.min(self.room() / 2) / self.cache.quantum();
@@ -125,11 +125,11 @@ impl InrppPort {
     /// is said where S_high leaves what the rule for it asks for, and where the scenario says what
     /// S_high is.
     pub(super) fn advertise_room(&mut self, key: Key, option: &mut InrppHeader, now: Time) {
-        if self.host || !self.limits.tight || !self.config.steer || !self.config.backpressure {
+        if self.host || !self.limits.tight || !self.config.additions.steer || !self.config.backpressure {
             return;
         }
         let mut part = (self.room() / 4).min(self.limits.cache.high) / self.starts.recent(now);
-        if self.config.promises {
+        if self.config.additions.promises {
             part = self.promise(key, part, now).max(1) * self.cache.quantum();
         }
         let part = u32::try_from(part).unwrap_or(u32::MAX);

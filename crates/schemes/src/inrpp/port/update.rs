@@ -17,7 +17,7 @@ impl InrppPort {
     #[inline]
     pub(super) fn occupancy(&self) -> u64 {
         let custody = self.cache.stored().custody;
-        if !self.config.count_buffer {
+        if !self.config.additions.count_buffer {
             return custody;
         }
         let held = self.in_custody();
@@ -36,7 +36,7 @@ impl InrppPort {
     /// The bytes of a packet that starts onto the wire, and until when they count as occupancy: where
     /// the buffer does, and no more than S_low is left beside it.
     fn wire_in_backpressure(&self, pkt: &Pkt, ctx: &PortCtx<'_>) -> Option<(u64, Time)> {
-        let counts = self.config.count_buffer && self.limits.memory.is_some();
+        let counts = self.config.additions.count_buffer && self.limits.memory.is_some();
         let short = self.in_custody() < self.limits.cache.low.max(1);
         let size = u64::from(ctx.pool[pkt].size);
         (counts && short).then(|| (size, ctx.now.saturating_add(ctx.link().rate.time_for(Bytes(size)))))

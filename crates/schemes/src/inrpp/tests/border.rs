@@ -63,7 +63,7 @@ fn told(border: &mut Border, mut p: Packet, slow: Option<u16>, stored: bool) -> 
 
 /// A flow of which `n` full packets have been seen.
 fn opened(n: u64) -> Border {
-    let mut border = Border::new(true, SIZE);
+    let mut border = Border::new(SIZE);
     border.enter(&mut syn(1), LONG);
     told(&mut border, syn_ack(1), None, false);
     (0..n).for_each(|i| border.enter(&mut data(1, i * MSS, MSS), LONG));
@@ -72,7 +72,7 @@ fn opened(n: u64) -> Border {
 
 #[test]
 fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
-    let (mut ingress, mut egress) = (Border::new(true, SIZE), Border::new(true, SIZE));
+    let (mut ingress, mut egress) = (Border::new(SIZE), Border::new(SIZE));
     for original in [syn(1), data(1, 0, MSS), data(1, MSS, MSS)] {
         let mut p = original;
         ingress.enter(&mut p, LONG);
@@ -99,7 +99,7 @@ fn what_comes_in_is_marked_and_what_goes_out_is_as_it_was() {
 
 #[test]
 fn duplicates_stand_for_one_packet_each_and_are_not_counted_twice() {
-    let mut egress = Border::new(true, SIZE);
+    let mut egress = Border::new(SIZE);
     (0..10).for_each(|i| {
         let mut p = data(1, i * MSS, MSS);
         p.set_header(&InrppHeader { carried: true, ..InrppHeader::default() });
@@ -139,7 +139,7 @@ fn a_request_moves_the_edge_by_what_is_acknowledged_or_not_at_all() {
 
 #[test]
 fn of_a_flow_that_was_not_seen_from_its_beginning_nobody_knows_what_windows_are_worth() {
-    let mut border = Border::new(true, SIZE);
+    let mut border = Border::new(SIZE);
     border.enter(&mut data(1, 1000 * MSS, MSS), LONG);
     for i in 1000..1100 {
         border.enter(&mut data(1, i * MSS, MSS), LONG);
@@ -156,7 +156,7 @@ fn of_a_flow_that_was_not_seen_from_its_beginning_nobody_knows_what_windows_are_
 
 #[test]
 fn windows_are_told_in_whole_units_and_leave_room_for_a_segment() {
-    let mut border = Border::new(true, SIZE);
+    let mut border = Border::new(SIZE);
     border.enter(&mut syn(1), LONG);
     let mut coarse = syn_ack(1);
     coarse.window_scale = 14; // units of 16 KiB, as of a receiver with a gigabyte
@@ -186,7 +186,7 @@ fn another_connection_between_the_same_ports_begins_anew() {
 
 #[test]
 fn memory_is_bounded() {
-    let mut border = Border::new(true, SIZE);
+    let mut border = Border::new(SIZE);
     (0..200_000).for_each(|flow| border.enter(&mut data(flow, 0, MSS), LONG));
     assert!(border.flows() <= 1 << 16, "{}", border.flows());
     border.clear();
@@ -233,7 +233,7 @@ proptest! {
 /// A sender whose SYN-ACK came another way has not been told of the headers' room.
 #[test]
 fn what_would_be_too_long_with_a_header_goes_beside() {
-    let mut border = Border::new(true, SIZE);
+    let mut border = Border::new(SIZE);
     border.enter(&mut syn(1), 1500);
     for (payload, carried) in [(1448, false), (1500 - 52 - SIZE as u64, true)] {
         let mut p = data(1, 0, payload);

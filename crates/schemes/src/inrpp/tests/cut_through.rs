@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::harness::{ME, RECEIVER, Router, SENDER, small};
 use crate::inrpp::header::{Control, Direction, Feedback, InrppHeader, Nonce, Nonces, Slow};
 use crate::inrpp::port::quiet::NEVER_QUIET;
-use crate::inrpp::{Notify, Params};
+use crate::inrpp::{Additions, Notify, Params};
 
 /// The forwarder, asked for each packet.
 struct AskedAlways(Box<dyn Forwarder>);
@@ -173,7 +173,8 @@ fn params() -> impl Strategy<Value = Params> {
             _ => Params { buffer: Some(Limit::Bytes(3_000)), ..Params::default() },
         };
         let notify = if on_data { Notify::Data } else { Notify::Acks };
-        Params { auth, notify, steer, detours, ..base }
+        let additions = Additions { steer, ..Additions::default() };
+        Params { auth, notify, additions, detours, ..base }
     })
 }
 

@@ -6,7 +6,7 @@ use midpath_core::roles::Drop;
 
 use super::harness::{DOWN, HOST, Router, UP, small};
 use crate::inrpp::header::{InrppHeader, Nonce, Slow};
-use crate::inrpp::{Notify, Params};
+use crate::inrpp::{Additions, Notify, Params};
 
 const PUSH: u8 = 0;
 const STORE: u8 = 1;
@@ -75,7 +75,7 @@ fn a_port_in_backpressure_steers_flows_towards_equal_parts() {
     // Below it: parts of the 4.5 packets halfway from S_low to S_high.
     assert_eq!((r.state(), r.gauge(DOWN, "cache_bytes")), (BACKPRESSURE, 6000.0));
     assert_eq!((release(&mut r, 1), release(&mut r, 2)), (Some(1), Some(2)));
-    let paper = Params { steer: false, ..small() };
+    let paper = Params { additions: Additions { steer: false, ..Additions::default() }, ..small() };
     let mut r = Router::new(paper);
     r.data(1, 10);
     assert_eq!((release(&mut r, 1), release(&mut r, 2)), (Some(1), Some(1)), "algorithm 1, line 18");
@@ -98,7 +98,7 @@ fn two_packets_for_an_ack_that_says_so_and_ten_to_begin_with() {
 #[test]
 fn a_handshake_is_told_only_if_flows_are_steered() {
     for steer in [true, false] {
-        let mut r = Router::new(Params { steer, ..small() });
+        let mut r = Router::new(Params { additions: Additions { steer, ..Additions::default() }, ..small() });
         r.data(1, 10);
         let rounded = r.syn_ack_with(2, DOWN, InrppHeader::default());
         assert_eq!(rounded.slow.is_some(), steer);
@@ -113,7 +113,11 @@ fn a_handshake_says_what_a_small_cache_has_room_for_whatever_else_it_says() {
     let cancel = InrppHeader { cancel: Some(Nonce(77)), ..InrppHeader::default() };
     for option in [InrppHeader::default(), slow(77, 10), cancel] {
         assert_eq!(tight().syn_ack_with(1, DOWN, option).begin, Some(7500), "{option:?}");
-        let mut without = Router::new(Params { high: None, promises: false, ..small() });
+        let mut without = Router::new(Params {
+            high: None,
+            additions: Additions { promises: false, ..Additions::default() },
+            ..small()
+        });
         assert_eq!(without.syn_ack_with(1, DOWN, option).begin, Some(3750), "{option:?}");
         let least = InrppHeader { begin: Some(1000), ..option };
         assert_eq!(tight().syn_ack_with(1, DOWN, least).begin, Some(1000), "another hop has less");
@@ -125,7 +129,8 @@ fn a_handshake_says_what_a_small_cache_has_room_for_whatever_else_it_says() {
 #[test]
 fn what_many_handshakes_are_told_has_room_once() {
     let start = |promises: bool| {
-        let mut r = Router::new(Params { cache: Some(Limit::Bytes(150_000)), promises, ..small() });
+        let additions = Additions { promises, ..Additions::default() };
+        let mut r = Router::new(Params { cache: Some(Limit::Bytes(150_000)), additions, ..small() });
         r.data(1, 60);
         assert_eq!(r.state(), BACKPRESSURE);
         let told = (2..30).map(|f| r.syn_ack_with(f, DOWN, InrppHeader::default()).slow.expect("pressed").release);
@@ -208,7 +213,7 @@ fn data_with_a_stored_nonce_are_stored() {
 
 #[test]
 fn what_nobody_asks_for_any_more_expires() {
-    let mut r = Router::new(Params { sparse: false, ..small() });
+    let mut r = Router::new(Params { additions: Additions { sparse: false, ..Additions::default() }, ..small() });
     r.ack_with(1, DOWN, slow(77, 0), true);
     r.data(1, 3);
     r.until(990);
@@ -259,7 +264,7 @@ fn without_authentication_a_forged_request_is_obeyed() {
 #[test]
 fn an_ack_that_releases_nothing_leaves_one_packet_to_a_loop_with_nothing_here() {
     let passed = |sparse| {
-        let mut r = Router::new(Params { sparse, ..small() });
+        let mut r = Router::new(Params { additions: Additions { sparse, ..Additions::default() }, ..small() });
         r.ack_with(1, DOWN, slow(77, 0), true);
         r.data(1, 2);
         r.until(60);
@@ -270,7 +275,8 @@ fn an_ack_that_releases_nothing_leaves_one_packet_to_a_loop_with_nothing_here() 
 
 #[test]
 fn the_nonce_store_is_bounded_and_evicted_loops_open() {
-    let mut r = Router::new(Params { auth: false, nonces: 4, sparse: false, ..small() });
+    let additions = Additions { sparse: false, ..Additions::default() };
+    let mut r = Router::new(Params { auth: false, nonces: 4, additions, ..small() });
     for n in 1..=20 {
         r.ack_with(n, DOWN, slow(n, 0), false);
     }

@@ -5,7 +5,7 @@ use midpath_core::units::{Rate, Time};
 
 use crate::inrpp::endpoint::Ends;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
-use crate::inrpp::params::{Params, Repair};
+use crate::inrpp::params::{Additions, Params};
 use crate::tcp::tests::harness::{FLOW, Fate, HOSTS, Lab, Sent, Setup};
 use crate::transport::TcpParams;
 
@@ -25,7 +25,7 @@ fn lab(params: &Params) -> Lab<Ends> {
 
 #[test]
 fn there_is_no_fast_recovery_and_a_timeout_repeats() {
-    let params = Params { repair: Repair::Timeout, ..Params::default() };
+    let params = Params { additions: Additions { repair: false, ..Additions::default() }, ..Params::default() };
     let mut lab = lab(&params);
     lab.run();
     let mut seen = std::collections::BTreeSet::new();

@@ -158,11 +158,11 @@ fn what_was_said_once_counts_once() {
         Ok(Arc::new(Parts { name: "tap".to_owned(), transport: None, network: Some(Arc::new(Tapped)) }))
     });
     let run = |auth| {
-        let text = line(auth).replace("auth =", "steer = false\nauth =");
+        let text = line(auth).replace("auth =", "without = [\"steer\"]\nauth =");
         let text = format!("{text}[[deploy]]\nscheme = \"tap\"\nnodes = [\"r1\"]\n");
         run_with(&text, Path::new("."), &RunOptions::default(), &tapped, &mut |_| true).expect("valid").expect("ran")
     };
-    let quiet = line(true).replace("auth =", "steer = false\nauth =");
+    let quiet = line(true).replace("auth =", "without = [\"steer\"]\nauth =");
     let (off, on, alone) = (run(false), run(true), run_plain(&quiet));
     let replayed = last(&on, "port:r0>r1", "replayed");
     let cache = |out: &RunOutput| most(out, "port:r2>r3", "cache_bytes");

@@ -50,17 +50,14 @@ fn show(what: &str, out: &RunOutput) {
 fn the_ingress_slows_tcp_down_before_its_cache_overflows() {
     for tcp in ["newreno", "cubic"] {
         let beside = domain(tcp, "detours = 0", "");
-        let off = domain(tcp, "detours = 0\ncarry_tcp = true\nrewrite_windows = false", "");
         let on = domain(tcp, "detours = 0\ncarry_tcp = true", "");
-        for (what, out) in [("beside", &beside), ("carried", &off), ("shaped", &on)] {
+        for (what, out) in [("beside", &beside), ("carried", &on)] {
             show(&format!("{tcp} {what}"), out);
         }
-        // Without it TCP fills the ingress's cache to the brim, and loses there what it sends
-        // beyond.
-        assert!(drops_at(&off, |n| n == "r4") > 500 && caches(&off)[1] > 1.24e6);
+        // With windows as they are TCP fills the ingress's cache to the brim, and loses there what it sends beyond.
         assert_eq!((drops_at(&on, |_| true), on.summary("retransmitted_packets")), (0, Some(0.0)));
         assert!(caches(&on).iter().all(|c| (0.9e6..1.2e6).contains(c)), "held at S_high: {:?}", caches(&on));
-        assert!(goodput(&on) >= goodput(&off) - 0.01 && goodput(&on) > 9.4);
+        assert!(goodput(&on) > 9.4);
         assert!(on.summary("jain_goodput").unwrap() > 0.999);
     }
 }

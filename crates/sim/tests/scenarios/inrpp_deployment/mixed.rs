@@ -16,7 +16,6 @@ struct Deployment {
     /// Which routers speak INRPP; none: all.
     speak: Vec<bool>,
     carry: bool,
-    rewrite: bool,
     auth: bool,
     notify: bool,
     detours: u8,
@@ -26,7 +25,7 @@ struct Deployment {
 }
 
 fn deployment() -> impl Strategy<Value = Deployment> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let faults = prop::collection::vec((0usize..3, 0usize..100, 0u64..1500, 1u64..800), 0..3);
     (
         prop::collection::vec(prop::bool::weighted(0.7), 8),
@@ -35,10 +34,9 @@ fn deployment() -> impl Strategy<Value = Deployment> {
         prop::collection::vec(any::<bool>(), 8),
         faults,
     )
-        .prop_map(|(speak, (carry, rewrite, auth, notify, lossy), detours, tcp, faults)| Deployment {
+        .prop_map(|(speak, (carry, auth, notify, lossy), detours, tcp, faults)| Deployment {
             speak,
             carry,
-            rewrite,
             auth,
             notify,
             detours,
@@ -53,10 +51,8 @@ fn scenario(mesh: &Mesh, d: &Deployment) -> String {
     let n = mesh.routers();
     let routers: Vec<String> = (0..n).filter(|i| d.speak[*i]).map(|i| format!("\"r{i}\"")).collect();
     let notify = if d.notify { "data" } else { "acks" };
-    let params = format!(
-        "detours = {}\ncarry_tcp = {}\nrewrite_windows = {}\nauth = {}\nnotify = \"{notify}\"\n",
-        d.detours, d.carry, d.rewrite, d.auth
-    );
+    let params =
+        format!("detours = {}\ncarry_tcp = {}\nauth = {}\nnotify = \"{notify}\"\n", d.detours, d.carry, d.auth);
     t = t.replace(&format!("detours = {}\n", d.detours), &params).replace("60 s", "600 s");
     if d.lossy {
         t = t.replace("delay = \"1 ms\"", "delay = \"1 ms\", corruption = \"0.5 %\"");

@@ -31,7 +31,7 @@ def measure(lab: Lab) -> Iterator[Measured]:
     yield Measured("smallest", [smallest({size: drops[size][seed] for size in sizes}) for seed in seeds])
     yield Measured("slower", list(map(ratio, last[250], last[sizes[-1]])))
     yield Measured("again", runs[250].summary("retransmitted_packets"))
-    literal = run(lab, PAPER, "literal", {"schemes.inrpp.steer": False})
+    literal = run(lab, PAPER, "literal", {"schemes.inrpp.without": ["steer"]})
     yield Measured("refused.literal", literal.values(refused), bound=0.0)
     lost = np.array([runs[size].values(custody_lost) for size in sizes])
     yield Measured("custody", lost.sum(axis=0).tolist(), bound=0.0)
