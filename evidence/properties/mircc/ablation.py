@@ -39,12 +39,11 @@ from midpath.papers.mircc import layered
 
 PAPER = 'text = "paper"'
 QUEUE, MOST_ASKED, WITHIN, ENOUGH = 40, 1.2, 0.02, 100
-# By parameter: as it is without. Where the text is silent, what is simplest.
-WITHOUT = {
-    "residual": '"printed"', "secondary_count": '"printed"', "capacity": '"link"', "cap": "0.0", "floor": "0.0",
-    "secondary_floor": "0.0", "rtt": '"average"', "min_packets": "0.0", "sparse": "false", "drain": '"round-trip"',
-    "max_interval": '"60 s"', "outstanding": '"paced"', "spread": "false", "repair": '"timeout"', "probe": '"60 s"',
-    "passing": "100", "displaced": '"none"',
+# Names that the key `without` takes, and keys with the paper's values.
+ADDITIONS = ("sparse", "drain", "max_interval", "floors", "headroom", "passing", "split", "spread", "repair", "probe")
+KEYS = {
+    "residual": '"printed"', "secondary_count": '"printed"', "capacity": '"link"', "cap": "0.0", "rtt": '"average"',
+    "min_packets": "0.0", "outstanding": '"paced"',
 }  # fmt: skip
 
 
@@ -204,7 +203,12 @@ def compared(name: str, base: Sequence[Found], without: Sequence[Found]) -> str:
     ])  # fmt: skip
 
 
-VARIANTS = {"": ""} | {name: f"{name} = {value}" for name, value in WITHOUT.items()} | {PAPER: PAPER}
+VARIANTS = {
+    "": "",
+    **{name: f"{name} = {value}" for name, value in KEYS.items()},
+    **{name: f'without = ["{name}"]' for name in ADDITIONS},
+    PAPER: PAPER,
+}
 
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:

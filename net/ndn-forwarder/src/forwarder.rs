@@ -209,7 +209,7 @@ impl Forwarder {
             edge: Edge::default(),
             asks: Asks::default(),
             lines: BTreeMap::new(),
-            shortcut: Shortcut::new(settings.mircc.known_paths),
+            shortcut: Shortcut::new(settings.mircc.known_paths()),
             node: (mix(settings.seed) >> 32) as u32,
             last_time: Time::ZERO,
             counters: Counters::default(),

@@ -7,17 +7,16 @@ use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
-use super::header::Class;
 use super::path::PathId;
 use super::round_trips::Smoothed;
 
-/// Interests on one path that keep their order; of one class, where one goes before the other.
-pub type InOrderPath = (PathId, Class);
+/// Interests on one path: they keep their order.
+pub type InOrderPath = PathId;
 
 /// What was asked for so many Interests before an answered one is lost. 3: RFC 5681, §3.2.
 pub const REORDERING: u64 = 3;
 
-/// Lines that are remembered. Ours: two classes on twice as many paths as a consumer uses.
+/// Lines that are remembered. Ours: four times as many as a consumer uses.
 const MOST: usize = 64;
 
 /// The Interests on their way in each line, in their order; what is answered stays until it is
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn the_third_after_it_says_that_an_interest_is_lost() {
         let mut lines = Lines::default();
-        let (one, other) = ((PathId(1), Class::Primary), (PathId(1), Class::Secondary));
+        let (one, other) = (PathId(1), PathId(2));
         let numbers: Vec<u64> = (0..6).map(|segment| lines.sent(one, segment)).collect();
         lines.sent(other, 9);
         lines.answered(one, numbers[2], None);
@@ -119,7 +118,7 @@ mod tests {
     fn lines_are_bounded() {
         let mut lines = Lines::default();
         for i in 0..1000 {
-            lines.sent((PathId(i), Class::Primary), 0);
+            lines.sent(PathId(i), 0);
         }
         assert_eq!(lines.lines.len(), MOST);
     }

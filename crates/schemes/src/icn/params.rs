@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::header::{Trail, Way};
 use super::path::Bloom;
-use crate::params::{require, share};
+use crate::params::require;
 
 /// How many ways a flow takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -95,33 +95,6 @@ pub enum Pacing {
     Booked,
 }
 
-/// Which of the queued Interests goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// The one that came first: the paper gives primary Interests room, not precedence (§4.2).
-    #[default]
-    Arrival,
-    /// A primary one. For comparison.
-    PrimaryFirst,
-}
-
-/// Which queued secondary Interest makes room for a primary one (§4.2: "drops queued secondary class
-/// Interests").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Displaced {
-    /// The last one, which has waited least. The paper does not say which.
-    #[default]
-    Last,
-    /// The first one.
-    First,
-    /// None: the primary one is refused. For comparison.
-    None,
-}
-
 /// How much Data may be on their way to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -142,6 +115,16 @@ pub enum Outstanding {
     Queue,
 }
 
+/// Share of both directions that may be booked: the default of Wang's public implementation for ndnSIM.
+pub const HEADROOM: f64 = 0.98;
+
+/// Interests in a port's queue that a router forwarded, shared among their paths: their Data are already due, and
+/// arrive late, beside others. Ours, with which few random networks drop Data.
+pub const PASSING: usize = 6;
+
+/// As many as there may be of any others by default.
+pub const MANY: usize = 100;
+
 /// The Interest shaper of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -151,19 +134,13 @@ pub struct ShaperParams {
     pub pacing: Pacing,
     /// "due", "booked", "paced" or "queue".
     pub outstanding: Outstanding,
-    /// "last", "first" or "none".
-    pub displaced: Displaced,
-    /// "arrival" or "primary-first".
-    pub order: Order,
-    /// Share of both directions that may be booked. 0.98: the default of Wang's
-    /// public implementation for ndnSIM.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    /// Share of both directions that may be booked. No key: the scheme's.
+    #[serde(skip)]
     pub headroom: f64,
     /// Interest queue, both classes together. 100: the same.
     pub interests: usize,
-    /// Maximum of these forwarded by a router, shared among their paths: their Data are already due, and arrive late,
-    /// beside others. Ours: 6, with which few random networks drop Data.
+    /// Maximum of these forwarded by a router, shared among their paths. No key: the scheme's.
+    #[serde(skip)]
     pub passing: usize,
     /// How far ahead of the link bookings may run. Ours: 3.5 kB, two Data and their Interests; the neighbour's Data
     /// queue must hold as much.
@@ -175,11 +152,9 @@ impl Default for ShaperParams {
         ShaperParams {
             pacing: Pacing::Wang,
             outstanding: Outstanding::Due,
-            displaced: Displaced::Last,
-            order: Order::Arrival,
-            headroom: 0.98,
-            interests: 100,
-            passing: 6,
+            headroom: HEADROOM,
+            interests: MANY,
+            passing: PASSING,
             burst: Bytes(3500),
         }
     }
@@ -188,12 +163,9 @@ impl Default for ShaperParams {
 impl ShaperParams {
     /// Whether a port can live by these.
     pub fn check(&self) -> Result<(), SpecError> {
-        let whole = |x: f64| x > 0.0 && x <= 1.0;
-        require(whole(self.headroom), "headroom", "above 0 and at most 1")?;
         let paced = self.pacing == Pacing::Wang || self.outstanding != Outstanding::Paced;
         require(paced, "outstanding", "not \"paced\" with `pacing = \"booked\"`")?;
         require((1..=1 << 20).contains(&self.interests), "interests", "from 1 to 1048576")?;
-        require((1..=1 << 20).contains(&self.passing), "passing", "from 1 to 1048576")?;
         require(self.burst <= Bytes(1 << 30), "burst", "at most 1 GiB")
     }
 }

@@ -89,7 +89,7 @@ impl Answered {
     /// Where it stood in its line when it was first asked for, if the Data came over that path.
     /// Whichever Interest was answered, those before that one are overtaken.
     fn place(&self, path: PathId) -> Option<(InOrderPath, u64)> {
-        self.0.first.filter(|(line, _)| line.0 == path)
+        self.0.first.filter(|(line, _)| *line == path)
     }
 }
 
@@ -380,7 +380,6 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::icn::header::Class;
 
     const MS: fn(u64) -> Time = Time::from_ms;
     const S: fn(u64) -> Time = Time::from_secs;
@@ -444,8 +443,7 @@ mod tests {
     #[test]
     fn later_data_of_a_path_say_what_is_lost() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let course =
-            |path| Course { path: Some(PathId(path)), steered: true, line: Some((PathId(path), Class::Primary)) };
+        let course = |path| Course { path: Some(PathId(path)), steered: true, line: Some(PathId(path)) };
         // Segments 0 to 9 by turns over two paths; 4 and 5 on none.
         for segment in 0..10 {
             let free = (4..6).contains(&segment);
@@ -478,7 +476,7 @@ mod tests {
     #[test]
     fn data_of_a_segment_that_was_asked_for_twice_tell_of_those_before_the_first_time() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let course = Course { path: Some(PathId(0)), steered: true, line: Some((PathId(0), Class::Primary)) };
+        let course = Course { path: Some(PathId(0)), steered: true, line: Some(PathId(0)) };
         (0..5).for_each(|segment| pending.sent(segment, MS(u64::from(segment)), course, second));
         assert_eq!(pending.probe(), [4]);
         pending.sent(5, MS(9), course, second);

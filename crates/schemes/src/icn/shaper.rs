@@ -21,7 +21,7 @@ use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use super::above::Via;
 use super::header::Class;
 use super::mean::Mean;
-use super::params::{Displaced, Order, Outstanding, Pacing, ShaperParams};
+use super::params::{Outstanding, Pacing, ShaperParams};
 use calendar::Calendar;
 
 mod calendar;
@@ -227,17 +227,12 @@ impl<T> Shaper<T> {
             self.push(now, interest);
             return Offer::Queued;
         }
-        // §4.2: "drops queued secondary class Interests to make room for new primary class
-        // Interests".
+        // §4.2: "drops queued secondary class Interests to make room for new primary class Interests". Ours: the last
+        // one, which has waited least.
         let mut secondary = self.queues[Class::Secondary as usize].iter();
         let in_the_way = |waiting: &Waiting<T>| !crowded || waiting.interest.passing;
-        let displaced = match self.params.displaced {
-            _ if interest.class == Class::Secondary => None,
-            Displaced::Last => secondary.rposition(in_the_way),
-            Displaced::First => secondary.position(in_the_way),
-            Displaced::None => None,
-        };
-        let displaced = displaced.and_then(|index| self.pop(Class::Secondary as usize, index));
+        let last = if interest.class == Class::Primary { secondary.rposition(in_the_way) } else { None };
+        let displaced = last.and_then(|index| self.pop(Class::Secondary as usize, index));
         let Some(Waiting { interest: displaced, .. }) = displaced else { return Offer::Refused(interest) };
         self.push(now, interest);
         Offer::Displaced(displaced)
@@ -423,9 +418,9 @@ impl<T> Shaper<T> {
             let mut waiting = self.queues[class].iter();
             waiting.position(|w| !stopped.holds(calendar, now, &w.interest)).map(|index| (class, index))
         } else {
-            let (order, mut at) = (self.params.order, [0; 2]);
+            let mut at = [0; 2];
             loop {
-                let Some(class) = next_class_from(&self.queues, order, at) else { break None };
+                let Some(class) = next_class_from(&self.queues, at) else { break None };
                 if !stopped.holds(calendar, now, &self.queues[class][at[class]].interest) {
                     break Some((class, at[class]));
                 }
@@ -442,7 +437,7 @@ impl<T> Shaper<T> {
     /// The queue whose turn it is.
     #[inline]
     fn next_class(&self) -> usize {
-        next_class_from(&self.queues, self.params.order, [0, 0]).unwrap_or(Class::Secondary as usize)
+        next_class_from(&self.queues, [0, 0]).unwrap_or(Class::Secondary as usize)
     }
 
     /// The time to the next Interest at Wang's shaping rate.
@@ -497,12 +492,12 @@ const ROUND_TRIPS: usize = 8;
 
 /// The queue whose turn it is if so many of each class are passed over; `None` if these are all.
 #[inline]
-fn next_class_from<T>(queues: &[VecDeque<Waiting<T>>; 2], order: Order, at: [usize; 2]) -> Option<usize> {
+fn next_class_from<T>(queues: &[VecDeque<Waiting<T>>; 2], at: [usize; 2]) -> Option<usize> {
     let heads = [0, 1].map(|class: usize| queues[class].get(at[class]).map(|waiting| waiting.number));
-    match (heads, order) {
-        ([Some(primary), Some(secondary)], Order::Arrival) => Some(usize::from(secondary < primary)),
-        ([Some(_), _], _) => Some(0),
-        ([None, secondary], _) => secondary.map(|_| 1),
+    match heads {
+        [Some(primary), Some(secondary)] => Some(usize::from(secondary < primary)),
+        [Some(_), None] => Some(0),
+        [None, secondary] => secondary.map(|_| 1),
     }
 }
 

@@ -15,7 +15,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::params::{MirccParams, Repair, RttSource, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
-use crate::icn::params::{Order, Paths as PathsOf, Steering};
+use crate::icn::params::{Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
 use crate::icn::pending::{Answered, Course};
 use crate::icn::round_trips::{RTO_K, RoundTrips};
@@ -100,7 +100,7 @@ impl Asking {
     /// Called at the start; the first Data have this size.
     pub fn start(&mut self, params: &MirccParams, rng: &mut Stream, size: u16) {
         // RCP's consumers are the baseline's.
-        if params.spread && params.rates.update == Update::Mircc {
+        if params.additions.spread && params.rates.update == Update::Mircc {
             self.paths.set_phase(unit(rng), size);
         }
     }
@@ -201,9 +201,8 @@ impl Asking {
         };
         let steered = steered && turn.is_some();
         let keeps_line = steered || params.paths == PathsOf::One;
-        // Where both classes wait in one queue, Data of either tell of both.
-        let queue = |class| if params.shaper.order == Order::Arrival { Class::Primary } else { class };
-        let line = turn.filter(|_| keeps_line).map(|t| (t.path, queue(t.class)));
+        // Both classes wait in one queue, so Data of either tell of both.
+        let line = turn.filter(|_| keeps_line).map(|t| t.path);
         let course = Course { path: turn.map(|t| t.path), steered, line };
         self.segments.sent(segment, now, course, self.timeout(params));
         self.last_sent = now;

@@ -59,7 +59,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
         MirccLink {
             rates: LinkRates::new(&params.rates, back, now),
             shaper: Shaper::new(&params.shaper, out, back),
-            above: due.then(|| Above::new(params.known_paths, params.pit, params.lifetime)),
+            above: due.then(|| Above::new(params.known_paths(), params.pit, params.lifetime)),
             told: params.rates.rtt != RttSource::Upstream,
             out,
             back,

@@ -7,8 +7,8 @@ use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::icn::params::{ForwarderParams, Outage, Paths, ShaperParams, Steering};
-use crate::params::{Text, Texts, require, share};
+use crate::icn::params::{ForwarderParams, HEADROOM, MANY, Outage, PASSING, Paths, ShaperParams, Steering};
+use crate::params::{Text, Texts, require, share, without};
 
 /// The equation that a link's rate follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -170,32 +170,30 @@ pub struct RateParams {
     /// to its fixed point. 0: the paper's text.
     pub secondary_packets: f64,
     /// T is at least the time between two Interests of a flow at R_p. A flow learns rates from its own Data only, so
-    /// with a share below one per RTT the loop is that long. A fixed `interval` stays. Ours; off: the paper's text.
+    /// with a share below one per RTT the loop is that long. A fixed `interval` stays. By [`Additions`].
+    #[serde(skip)]
     pub sparse: bool,
-    /// "interval" or "round-trip".
+    /// In which time queues drain. By [`Additions`].
+    #[serde(skip)]
     pub drain: Drain,
-    /// Maximum T and accepted RTT. Ours: 1 s, so that no consumer can stop a
-    /// link's clock.
+    /// Maximum T and accepted RTT. By [`Additions`].
+    #[serde(skip)]
     pub max_interval: Time,
     /// "least", "average" or "upstream".
     pub rtt: RttSource,
-    /// Weight of a packet's RTT in d(t). Ours: 1/16, about the packets of one T at the least T.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    /// Weight of a packet's RTT in d(t). No key, and ours: 1/16, about the packets of one T at the least T.
+    #[serde(skip)]
     pub rtt_weight: f64,
     /// d(t) before any reported RTT. Ours: 100 ms, as T follows it.
     pub initial_rtt: Time,
     /// Maximum R as a share of ηC. Ours: 1, the share of a single flow; figure 6's 12 + 3 needs it. 0: none but
     /// `largest_rate`, the paper's text.
     pub cap: f64,
-    /// Minimum R_p as a share of C, as zero is absorbing. Ours: 10⁻⁴, the share of ten thousand flows.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    /// Minimum R_p as a share of C. By [`Additions`].
+    #[serde(skip)]
     pub floor: f64,
-    /// Minimum R_s as a share of C. Ours: 10⁻⁶: all subflows of a full link have it, and a thousand
-    /// times 10⁻⁴ would be 10 % of the link.
-    #[serde(deserialize_with = "share")]
-    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    /// Minimum R_s as a share of C. By [`Additions`].
+    #[serde(skip)]
     pub secondary_floor: f64,
     /// The rate that producers put on Data (§3.1, *MaxRate*): above every link's. Ours: 10 Tbps.
     pub largest_rate: Rate,
@@ -226,13 +224,13 @@ impl Default for RateParams {
             secondary_packets: 0.0,
             sparse: true,
             drain: Drain::Interval,
-            max_interval: Time::from_secs(1),
+            max_interval: LONGEST,
             rtt: RttSource::Least,
             rtt_weight: 1.0 / 16.0,
             initial_rtt: Time::from_ms(100),
             cap: 1.0,
-            floor: 1e-4,
-            secondary_floor: 1e-6,
+            floor: FLOORS[0],
+            secondary_floor: FLOORS[1],
             largest_rate: Rate::from_gbps(10_000),
             residual: Reading::Corrected,
             secondary_count: Reading::Corrected,
@@ -248,7 +246,6 @@ impl RateParams {
     pub fn check(&self) -> Result<(), SpecError> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let whole = |x: f64| positive(x) && x <= 1.0;
-        let part = |x: f64| (0.0..=1.0).contains(&x);
         let time = |t: Time| (Time::from_us(1)..=Time::from_secs(60)).contains(&t);
         require(whole(self.eta), "eta", "above 0 and at most 1")?;
         require(self.beta.is_finite() && self.beta >= 0.0, "beta", "a number from 0")?;
@@ -259,13 +256,9 @@ impl RateParams {
         for (key, packets) in [("min_packets", self.min_packets), ("secondary_packets", self.secondary_packets)] {
             require((0.0..=1e6).contains(&packets), key, "from 0 to 1000000")?;
         }
-        require(time(self.max_interval), "max_interval", "from 1 us to 60 s")?;
-        require(whole(self.rtt_weight), "rtt_weight", "above 0 and at most 1")?;
         require(time(self.initial_rtt), "initial_rtt", "from 1 us to 60 s")?;
         require(self.cap.is_finite() && self.cap >= 0.0, "cap", "a share of ηC, or 0 for none")?;
-        require(self.cap == 0.0 || self.cap > self.floor, "cap", "above floor, or 0 for none")?;
-        require(part(self.floor), "floor", "a share of C, from 0 to 1")?;
-        require(part(self.secondary_floor), "secondary_floor", "a share of C, from 0 to 1")?;
+        require(self.cap == 0.0 || self.cap > FLOORS[0], "cap", "above 0.0001, or 0 for none")?;
         require(self.largest_rate.0 > 0, "largest_rate", "above zero")?;
         require(positive(self.rcp_alpha), "rcp_alpha", "a positive number")?;
         require(self.rcp_beta.is_finite() && self.rcp_beta >= 0.0, "rcp_beta", "a number from 0")
@@ -290,13 +283,70 @@ pub enum Inflation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
-    /// By later Data of the same path, as by duplicate ACKs (of the same class with `order =
-    /// "primary-first"`); where nothing is left to ask for, two round trips after the last Interest; by
-    /// timeouts otherwise. Ours.
+    /// By later Data of the same path, as by duplicate ACKs; where nothing is left to ask for, two round trips after
+    /// the last Interest; by timeouts otherwise. Ours.
     #[default]
     LaterData,
     /// By timeouts alone.
     Timeout,
+}
+
+/// What we add to the paper, each with what happens without it. `text = "paper"` turns all of it off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Additions {
+    /// T is at least the time between two Interests of a flow at R_p ([`RateParams::sparse`]). Without: R oscillates
+    /// below a packet per RTT.
+    pub sparse: bool,
+    /// The queue is drained in T where T is longer than d ([`Drain`]). Without: more is drained than waits.
+    pub drain: bool,
+    /// T is at most [`LONGEST`], and no longer RTT is believed, so that no consumer can stop a link's clock. Without:
+    /// [`BELIEVED`].
+    pub max_interval: bool,
+    /// R_p and R_s are at least [`FLOORS`]. Without: zero is absorbing.
+    pub floors: bool,
+    /// [`HEADROOM`] of both directions may be booked. Without: all, for (11) as printed leaves the secondary class so
+    /// much that both come to η + η(1 − η) of the link, more than that.
+    pub headroom: bool,
+    /// At most [`PASSING`] forwarded Interests wait at a port. Without: as many as of any others.
+    pub passing: bool,
+    /// No path carries more than its R_p with both classes. Without: "no path and no link carry more than their
+    /// stamping rate" ([`Split`]).
+    pub split: bool,
+    /// Randomise a flow's first Interest, and keep its phase when rates change. Without: each rate counts from the
+    /// last Interest, and falling rates synchronise flows, until more Interests arrive at once than a port can
+    /// queue.
+    pub spread: bool,
+    /// Data overtaken by later ones are lost ([`Repair`]). Without: what is lost is found by timeouts.
+    pub repair: bool,
+    /// Flows ask at least each [`LONGEST`] at any rate. Without: each [`BELIEVED`], for nothing happens if never.
+    pub probe: bool,
+}
+
+/// Of T, of RTTs that are believed, and between two Interests of a flow. Ours.
+pub const LONGEST: Time = Time::from_secs(1);
+
+/// The same as far off as it can be: what is believed of strangers.
+pub const BELIEVED: Time = Time::from_secs(60);
+
+/// The least R_p and R_s as shares of C: that of ten thousand flows, and, as all subflows of a full link have it, what
+/// a thousand of them are a thousandth of the link with. Ours.
+pub const FLOORS: [f64; 2] = [1e-4, 1e-6];
+
+impl Default for Additions {
+    fn default() -> Additions {
+        Additions {
+            sparse: true,
+            drain: true,
+            max_interval: true,
+            floors: true,
+            headroom: true,
+            passing: true,
+            split: true,
+            spread: true,
+            repair: true,
+            probe: true,
+        }
+    }
 }
 
 /// The parameters of `mircc`: those of links and shapers, and these.
@@ -306,6 +356,10 @@ pub enum Repair {
 pub struct MirccParams {
     /// "ours", or "paper": no additions except those set by keys.
     pub text: Text,
+    /// Names of our additions to leave out.
+    #[serde(rename = "without", with = "without")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "without::schema::<Additions>"))]
+    pub additions: Additions,
     /// Those of a link's rates.
     #[serde(flatten)]
     pub rates: RateParams,
@@ -323,12 +377,9 @@ pub struct MirccParams {
     pub outage: Outage,
     /// "dual-class", "best-subflow" or "total-per-subflow".
     pub sending: Sending,
-    /// "links" or "paths".
+    /// How primary Interests are split. By [`Additions`].
+    #[serde(skip)]
     pub split: Split,
-    /// Randomise a flow's first Interest, and keep its phase when rates change. Otherwise each rate counts from the
-    /// last Interest, and falling rates synchronise flows, until more Interests arrive at once than a port can
-    /// queue. Ours; the text does not say.
-    pub spread: bool,
     /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
     #[serde(deserialize_with = "share")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
@@ -337,30 +388,31 @@ pub struct MirccParams {
     pub interest: Bytes,
     /// "told" or "average".
     pub inflation: Inflation,
-    /// "later-data" or "timeout".
+    /// How losses are found. By [`Additions`].
+    #[serde(skip)]
     pub repair: Repair,
     /// Minimum retransmission timeout of an Interest whose loss no later Data reveal. 1 s: RFC 6298, §2.4.
     pub min_rto: Time,
-    /// Maximum time between two Interests of a flow at any rate, as only Data report better rates. Ours: 1 s.
+    /// Maximum time between two Interests of a flow at any rate, as only Data report better rates. By [`Additions`].
+    #[serde(skip)]
     pub probe: Time,
     /// Lifetime of a pending Interest at a forwarder. 4 s: NDN's packet specification,
     /// InterestLifetime.
     pub lifetime: Time,
-    /// Segments in a forwarder's PIT. Ours: 2¹⁸, 100 ms of 30 Gbps.
+    /// Segments in a forwarder's PIT; its steering remembers a quarter as many paths. Ours: 2¹⁸, 100 ms of 30 Gbps.
     pub pit: usize,
     /// Interests that a host may have pending at its router before some are answered: plus one for each answer,
     /// halved for unanswered ones. 0: no bound. Ours: 0, as an honest consumer starts at the path's full rate.
     pub unproven: u32,
     /// Bytes of Data in a router's content store (LRU). Ours: 0, none.
     pub store: Bytes,
-    /// Paths remembered by a forwarder's steering. Ours: 65,536.
-    pub known_paths: usize,
 }
 
 impl Default for MirccParams {
     fn default() -> MirccParams {
         MirccParams {
             text: Text::Ours,
+            additions: Additions::default(),
             rates: RateParams::default(),
             shaper: ShaperParams::default(),
             paths: Paths::All,
@@ -369,18 +421,16 @@ impl Default for MirccParams {
             outage: Outage::Wait,
             sending: Sending::DualClass,
             split: Split::Paths,
-            spread: true,
             hintless: 0.03,
             interest: Bytes(0),
             inflation: Inflation::Told,
             repair: Repair::LaterData,
             min_rto: Time::from_secs(1),
-            probe: Time::from_secs(1),
+            probe: LONGEST,
             lifetime: Time::from_secs(4),
             pit: 1 << 18,
             unproven: 0,
             store: Bytes(0),
-            known_paths: 1 << 16,
         }
     }
 }
@@ -390,41 +440,42 @@ impl Default for MirccParams {
 impl Texts for MirccParams {
     fn paper() -> Value {
         json!({
+            "without": without::names::<Additions>(),
             // (11), (12) and Table 1's C, as they are printed.
             "residual": "printed",
             "secondary_count": "printed",
             "capacity": "link",
             // (2)-(5), (6)-(16) have no bounds.
             "cap": 0.0,
-            "floor": 0.0,
-            "secondary_floor": 0.0,
             // §3.1.2: "the EWMA of the per-packet RTT", and T has no least number of packets.
             "rtt": "average",
             "min_packets": 0.0,
-            "sparse": false,
-            "drain": "round-trip",
-            // (11) as printed leaves the secondary class so much that both come to η + η(1 − η) of the link, more
-            // than the usual headroom.
-            "headroom": 1.0,
-            // As many as of any others.
-            "passing": 100,
             // "The Interest shaper books the reverse bandwidth for the Data message via the shaping".
             "outstanding": "paced",
-            // "no path and no link carry more than their stamping rate".
-            "split": "links",
-            // Each rate counts from the last Interest on.
-            "spread": false,
-            // What is lost is found by timeouts.
-            "repair": "timeout",
-            // Off as far as they can be: nothing happens without the first, and the second is what is
-            // believed of strangers.
-            "probe": "60 s",
-            "max_interval": "60 s",
         })
     }
 }
 
 impl MirccParams {
+    /// The same with what [`Additions`] stand for.
+    pub fn settled(mut self) -> MirccParams {
+        let (on, rates, shaper) = (self.additions, &mut self.rates, &mut self.shaper);
+        (rates.sparse, rates.drain) = (on.sparse, if on.drain { Drain::Interval } else { Drain::RoundTrip });
+        rates.max_interval = if on.max_interval { LONGEST } else { BELIEVED };
+        [rates.floor, rates.secondary_floor] = if on.floors { FLOORS } else { [0.0; 2] };
+        shaper.headroom = if on.headroom { HEADROOM } else { 1.0 };
+        shaper.passing = if on.passing { PASSING } else { MANY };
+        self.split = if on.split { Split::Paths } else { Split::Links };
+        self.repair = if on.repair { Repair::LaterData } else { Repair::Timeout };
+        self.probe = if on.probe { LONGEST } else { BELIEVED };
+        self
+    }
+
+    /// Paths that a forwarder's steering remembers. Ours: 65,536 with the usual PIT.
+    pub fn known_paths(&self) -> usize {
+        self.pit.div_ceil(4)
+    }
+
     /// Those of forwarders.
     pub fn forwarders(&self) -> ForwarderParams {
         ForwarderParams {
@@ -437,7 +488,7 @@ impl MirccParams {
             pit: self.pit,
             unproven: self.unproven,
             store: self.store,
-            known_paths: self.known_paths,
+            known_paths: self.known_paths(),
         }
     }
 
@@ -453,12 +504,10 @@ impl MirccParams {
         require((0.0..=1.0).contains(&self.hintless), "hintless", "a share from 0 to 1")?;
         require(self.interest <= Bytes(9000), "interest", "at most 9000 B")?;
         let time = |t: Time| (Time::from_ms(1)..=Time::from_secs(60)).contains(&t);
-        let times = [("min_rto", self.min_rto), ("probe", self.probe)];
-        times.into_iter().try_for_each(|(key, t)| require(time(t), key, "from 1 ms to 60 s"))?;
+        require(time(self.min_rto), "min_rto", "from 1 ms to 60 s")?;
         require(time(self.lifetime), "lifetime", "from 1 ms to 60 s")?;
         let entries = |n: usize| (1..=1 << 24).contains(&n);
-        require(entries(self.pit), "pit", "from 1 to 16777216 segments")?;
-        require(entries(self.known_paths), "known_paths", "from 1 to 16777216 paths")
+        require(entries(self.pit), "pit", "from 1 to 16777216 segments")
     }
 }
 
@@ -481,6 +530,7 @@ mod tests {
         let paper = crate::params::read_text::<MirccParams>(&json!({ "text": "paper" })).expect("allowed");
         assert_eq!(paper.check(), Ok(()));
         let ours = MirccParams::default();
+        assert_eq!(ours.settled(), ours, "the constants are the defaults");
         let rates = RateParams {
             residual: Reading::Printed,
             secondary_count: Reading::Printed,
@@ -495,21 +545,14 @@ mod tests {
             max_interval: Time::from_secs(60),
             ..ours.rates
         };
-        let text = Text::Paper;
         let shaper = ShaperParams { outstanding: Outstanding::Paced, headroom: 1.0, passing: 100, ..ours.shaper };
+        let settled = paper.settled();
+        assert_eq!((settled.rates, settled.shaper), (rates, shaper));
         assert_eq!(
-            paper,
-            MirccParams {
-                text,
-                rates,
-                shaper,
-                split: Split::Links,
-                spread: false,
-                repair: Repair::Timeout,
-                probe: Time::from_secs(60),
-                ..ours
-            }
+            (settled.split, settled.repair, settled.probe),
+            (Split::Links, Repair::Timeout, Time::from_secs(60))
         );
+        assert!(!settled.additions.spread);
         // None of these is in vain.
         let (paper, ours) = (MirccParams::paper(), serde_json::to_value(ours).expect("serialises"));
         for (key, value) in paper.as_object().expect("a table") {

@@ -22,6 +22,7 @@ use crate::icn::producer::Producer;
 
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: MirccParams) -> crate::Built {
+    let params = params.settled();
     params.check()?;
     Ok(Arc::new(Mircc { name: name.to_owned(), params: Arc::new(params), copies: Arc::default() }))
 }

@@ -69,10 +69,10 @@ fn a_full_link_leaves_the_secondary_class_nothing() {
 fn as_printed_headroom_cuts_nothing_off() {
     let links = topology(&[("r0", "r1", 10.0, 5.0), ("c", "r1", 1000.0, 0.1), ("p", "r0", 1000.0, 0.1)]);
     for outstanding in ["due", "booked"] {
-        // With `split = "paths"` both classes of a path stay within R_p. A twentieth of the link is half a packet in T:
+        // With `split` both classes of a path stay within R_p. A twentieth of the link is half a packet in T:
         // with `secondary_packets = 0` R_s falls at once, and both classes rest at 0.951.
         let params = format!(
-            "residual = \"printed\"\nsplit = \"links\"\noutstanding = \"{outstanding}\"\nheadroom = 1.0\n\
+            "residual = \"printed\"\nwithout = [\"split\", \"headroom\"]\noutstanding = \"{outstanding}\"\n\
              secondary_packets = 10.0"
         );
         let out = run_plain(&scenario(20, &params, &(links.clone() + &flow("p", "c", "count = 3"))));

@@ -170,7 +170,7 @@ fn a_flood_to_random_names_does_not_stall_honest_flows() {
 /// alone.
 #[test]
 fn forged_rates_and_paths_harm_only_who_asked_the_liar() {
-    let fct = honest_beside("liar", "known_paths = 64");
+    let fct = honest_beside("liar", "pit = 256");
     // The first guess was 10 s; 10.3 were measured.
     assert!(fct < 12.0, "{fct} s");
 }

@@ -205,7 +205,7 @@ fn no_rate_is_above_the_producers() {
     let rest = net + &flow("p", "c", "");
     let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"", &rest));
     near("both classes", data(&out, 0, 72.0, 5.0, 20.0), 1.0, 0.05);
-    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"\nsplit = \"links\"", &rest));
+    let out = run_plain(&scenario("mircc", 20, "largest_rate = \"1 Mbps\"\nwithout = [\"split\"]", &rest));
     near("each class, by the text", data(&out, 0, 72.0, 5.0, 20.0), 2.0, 0.05);
 }
 

@@ -76,7 +76,7 @@ fn no_data_are_dropped_where_they_are_awaited_within_the_queue() {
     };
     // By timeouts: where later Data tell what was dropped, less is lost by it (44 s, within 55 s).
     let [free, within] = ["booked", "queue"]
-        .map(|outstanding| over_seeds(&text(&format!("outstanding = \"{outstanding}\"\nrepair = \"timeout\"")), 3));
+        .map(|outstanding| over_seeds(&text(&format!("outstanding = \"{outstanding}\"\nwithout = [\"repair\"]")), 3));
     let dropped = |out: &RunOutput| out.table("ports").expect("there").u64("drops_queue").iter().sum::<u64>();
     assert!(free.iter().map(dropped).sum::<u64>() > 0, "else there is nothing to bound");
     within.iter().for_each(no_data_dropped);

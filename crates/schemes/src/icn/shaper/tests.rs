@@ -120,15 +120,11 @@ fn larger_data_than_expected_are_booked_late() {
 }
 
 #[test]
-fn which_secondary_one_makes_room_can_be_chosen() {
-    let room = |displaced| {
-        let mut shaper = Shaper::new(&ShaperParams { displaced, ..params() }, LINK, LINK);
-        (0..4).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Secondary)), Offer::Queued));
-        shaper.offer(Time::ZERO, interest(9, Class::Primary))
-    };
-    assert_eq!(room(Displaced::Last), Offer::Displaced(interest(3, Class::Secondary)));
-    assert_eq!(room(Displaced::First), Offer::Displaced(interest(0, Class::Secondary)));
-    assert_eq!(room(Displaced::None), Offer::Refused(interest(9, Class::Primary)));
+fn the_last_secondary_one_makes_room() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    (0..4).for_each(|i| assert_eq!(shaper.offer(Time::ZERO, interest(i, Class::Secondary)), Offer::Queued));
+    let displaced = Offer::Displaced(interest(3, Class::Secondary));
+    assert_eq!(shaper.offer(Time::ZERO, interest(9, Class::Primary)), displaced);
 }
 
 /// The other way's Data, which both shapers book, stop this one's Interests; Wang's pace knows of them
@@ -207,16 +203,15 @@ fn refusing_a_secondary_interest_keeps_those_that_wait() {
     assert_eq!(drain(&mut shaper).len(), 1);
 }
 
+/// The paper gives primary Interests room, not precedence (§4.2).
 #[test]
-fn the_order_is_that_of_arrival_or_by_class() {
-    for (order, expected) in [(Order::Arrival, [0, 1, 2]), (Order::PrimaryFirst, [1, 0, 2])] {
-        let mut shaper = Shaper::new(&ShaperParams { order, ..params() }, LINK, LINK);
-        shaper.offer(Time::ZERO, interest(0, Class::Secondary));
-        shaper.offer(Time::ZERO, interest(1, Class::Primary));
-        shaper.offer(Time::ZERO, interest(2, Class::Secondary));
-        let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
-        assert_eq!(tokens, expected);
+fn the_order_is_that_of_arrival() {
+    let mut shaper = Shaper::new(&params(), LINK, LINK);
+    for (token, class) in [(0, Class::Secondary), (1, Class::Primary), (2, Class::Secondary)] {
+        shaper.offer(Time::ZERO, interest(token, class));
     }
+    let tokens: Vec<u32> = drain(&mut shaper).into_iter().map(|(_, token)| token).collect();
+    assert_eq!(tokens, [0, 1, 2]);
 }
 
 #[test]
@@ -399,9 +394,8 @@ proptest! {
     /// The queue is bounded, first in is first out in each class, and every Interest is let go,
     /// handed back or waiting.
     #[test]
-    fn queues_are_bounded_and_in_order(steps in steps(), limit in 1..30usize, first in any::<bool>()) {
-        let order = if first { Order::PrimaryFirst } else { Order::Arrival };
-        let mut shaper = Shaper::new(&ShaperParams { interests: limit, order, ..params() }, LINK, LINK);
+    fn queues_are_bounded_and_in_order(steps in steps(), limit in 1..30usize) {
+        let mut shaper = Shaper::new(&ShaperParams { interests: limit, ..params() }, LINK, LINK);
         let (_, gone, back) = play(&mut shaper, &steps, limit);
         for class in [Class::Primary, Class::Secondary] {
             let tokens: Vec<u32> = gone.iter().filter(|g| g.1 == class).map(|g| g.0).collect();
