@@ -34,7 +34,7 @@ export CARGO_INCREMENTAL := 0
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates net python/wheel examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
-.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
+.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site web test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ docs: setup ## write the generated pages again, and build the site into target/s
 
 docs-serve: $(SITE_TOOLS) ## show the site at http://127.0.0.1:8000, and again whenever a page changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+web: ## build the simulator for a browser tab: target/web/midpath.wasm; `make site` adds it to the playground
+	$(PYTHON) scripts/web.py
 
 site: $(SITE_TOOLS) ## build the site; a link or an anchor that leads nowhere is an error
 	@# Not --quiet: with it MkDocs counts no warnings, and its strict mode lets all of them pass.

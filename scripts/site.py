@@ -5,8 +5,12 @@ about, such as the papers' results. Here each keeps its path, so that a relative
 in the repository and on the site. A file that a page links to comes along.
 """
 
+import base64
+import json
+import posixpath
 import re
 import sys
+import zlib
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -16,6 +20,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parent))
+import play_files
 from lists import pages, title
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +28,11 @@ START = ROOT / "README.md"
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 ELSEWHERE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^\"'>\s]+")
+# Whole scenarios, which can be run where they are read; and pages with something to try, below their picture.
+WHOLE = re.compile(r"^```toml(?! fragment)[^\n]*\n((?:(?!```).*\n)*?\[topology\]\n(?:(?!```).*\n)*)```\n", re.MULTILINE)
+OWN_SCHEME = re.compile(r'^scheme = "([^"]+)"', re.MULTILINE)
+TO_TRY = {f"docs/schemes/{system}.md": system for system in ("inrpp", "fcp", "mircc", "rpm")}
+PICTURE = re.compile(r"^!\[.*\)\n", re.MULTILINE)
 FRAGMENT = re.compile(r"^(\s*```\w+) fragment$", re.MULTILINE)
 
 
@@ -37,6 +47,8 @@ def contents() -> set[Path]:
     """README, everything in docs/, and what these link to, at any distance."""
     reached: set[Path] = set()
     waiting = {START, *pages()} | {path for path in (ROOT / "docs").rglob("*") if path.is_file()}
+    # What the playground's editor is bundled from.
+    waiting -= set((ROOT / "docs/play/editor").iterdir())
     while waiting:
         path = waiting.pop()
         reached.add(path)
@@ -56,12 +68,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Replaces what MkDocs found in docs/ by the whole layout; the theme's files stay."""
     theme = [file for file in files if file.src_dir != config.docs_dir]
     names = sorted(path.relative_to(ROOT).as_posix() for path in contents())
-    return Files([*theme, *(File(name, str(ROOT), config.site_dir, config.use_directory_urls) for name in names)])
+    own = [File(name, str(ROOT), config.site_dir, config.use_directory_urls) for name in names]
+    added = [File.generated(config, f"docs/play/{name}", content=content) for name, content in play_files.added()]
+    return Files([*theme, *own, *added])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """`fragment` marks code that is not whole for our tests; readers need no such mark."""
+    """`fragment` marks code that is not whole for our tests; readers need no such mark. What can be run, can be run."""
+    source = page.file.src_uri
+    if play_files.WASM.is_file():
+        play = posixpath.relpath("docs/play", posixpath.dirname(source))
+        markdown = WHOLE.sub(lambda found: f"{found[0]}\n[Run it]({play}/index.html#s={packed(found[1])})\n", markdown)
+        if system := TO_TRY.get(source):
+            frame = f'<iframe loading="lazy" title="Try it" src="{play}/explore.html#{system}"></iframe>'
+            said = "<summary>Try it: two sliders, and a run for each position</summary>"
+            tried = f'\n<details class="live">{said}{frame}</details>\n'
+            markdown = PICTURE.sub(lambda found: found[0] + tried, markdown, count=1)
     return FRAGMENT.sub(r"\1", markdown)
+
+
+def packed(text: str) -> str:
+    """A scenario in a link, as docs/play/links.js reads it."""
+    scheme = OWN_SCHEME.search(text)
+    held = {"text": text, "schemes": [scheme[1] if scheme else "newreno"], "seeds": 3}
+    squeezed = zlib.compressobj(9, wbits=-15)
+    content = squeezed.compress(json.dumps(held).encode()) + squeezed.flush()
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001

@@ -44,39 +44,12 @@ impl Pieces {
 
 /// A column as `(kind, values)`, or `("str", indices, dictionary)`.
 fn column_to_python<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyTuple>> {
-    match column {
-        Column::U64(values) => numbers(py, "uint64", values, |v| v.to_le_bytes()),
-        Column::U32(values) => numbers(py, "uint32", values, |v| v.to_le_bytes()),
-        Column::U32OrNone(values) => numbers(py, "uint32?", values, |v| v.to_le_bytes()),
-        Column::F64(values) => numbers(py, "float64", values, |v| v.to_le_bytes()),
-        Column::Bool(values) => numbers(py, "bool", values, |v| [u8::from(*v)]),
-        Column::Str { dictionary, index } => {
-            let indices = little_endian(py, index, |v| v.to_le_bytes())?;
-            ("str", indices, dictionary.as_slice()).into_pyobject(py)
-        }
-    }
-}
-
-/// A column of plain numbers.
-fn numbers<'py, T, const N: usize>(
-    py: Python<'py>,
-    kind: &str,
-    values: &[T],
-    bytes: fn(&T) -> [u8; N],
-) -> PyResult<Bound<'py, PyTuple>> {
-    (kind, little_endian(py, values, bytes)?).into_pyobject(py)
-}
-
-/// The values one after another.
-fn little_endian<'py, T, const N: usize>(
-    py: Python<'py>,
-    values: &[T],
-    bytes: fn(&T) -> [u8; N],
-) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, values.len() * N, |buffer| {
-        for (place, value) in buffer.chunks_exact_mut(N).zip(values) {
-            place.copy_from_slice(&bytes(value));
-        }
+    let values = PyBytes::new_with(py, column.bytes(), |buffer| {
+        column.write(buffer);
         Ok(())
-    })
+    })?;
+    match column {
+        Column::Str { .. } => (column.kind(), values, column.dictionary()).into_pyobject(py),
+        _ => (column.kind(), values).into_pyobject(py),
+    }
 }

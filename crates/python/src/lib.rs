@@ -106,6 +106,7 @@ pub mod _midpath {
             let mut run = || {
                 let mut take = pieces.as_mut().map(|pieces| |table| !abandoned.is_set() && pieces.take(table));
                 let mut listener = Listener {
+                    clock: &midpath_sim::wall_clock(),
                     progress: &mut report,
                     watch: &mut |_| true,
                     rows: take.as_mut().map(|take| take as &mut dyn FnMut(Table) -> bool),

@@ -34,6 +34,7 @@ pub(crate) fn measure(
             }
         };
         let mut listener = Listener {
+            clock: &midpath_sim::wall_clock(),
             progress: &mut |progress| !abandoned.is_set() && reporter.report(&progress),
             watch: &mut watch,
             // They are made as for `--out`, and dropped.

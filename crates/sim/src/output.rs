@@ -45,6 +45,47 @@ impl Column {
         self.len() == 0
     }
 
+    /// Name of its type where columns leave Rust; with "?", [`NONE`] is "no value".
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Column::U64(_) => "uint64",
+            Column::U32(_) => "uint32",
+            Column::U32OrNone(_) => "uint32?",
+            Column::F64(_) => "float64",
+            Column::Bool(_) => "bool",
+            Column::Str { .. } => "str",
+        }
+    }
+
+    /// The texts that a text column's values are numbers of; of other kinds, none.
+    pub fn dictionary(&self) -> &[String] {
+        match self {
+            Column::Str { dictionary, .. } => dictionary,
+            _ => &[],
+        }
+    }
+
+    /// Bytes that [`Column::write`] fills.
+    pub fn bytes(&self) -> usize {
+        let width = match self {
+            Column::U64(_) | Column::F64(_) => 8,
+            Column::U32(_) | Column::U32OrNone(_) | Column::Str { .. } => 4,
+            Column::Bool(_) => 1,
+        };
+        self.len() * width
+    }
+
+    /// The values one after another, little-endian.
+    pub fn write(&self, buffer: &mut [u8]) {
+        match self {
+            Column::U64(values) => fill(buffer, values, |v| v.to_le_bytes()),
+            Column::U32(values) | Column::U32OrNone(values) => fill(buffer, values, |v| v.to_le_bytes()),
+            Column::F64(values) => fill(buffer, values, |v| v.to_le_bytes()),
+            Column::Bool(values) => fill(buffer, values, |v| [u8::from(*v)]),
+            Column::Str { index, .. } => fill(buffer, index, |v| v.to_le_bytes()),
+        }
+    }
+
     /// A text column; each different text is stored once, in order of first appearance.
     pub fn texts<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Column {
         let mut known = rustc_hash::FxHashMap::<String, u32>::default();
@@ -60,6 +101,12 @@ impl Column {
             index.push(i);
         }
         Column::Str { dictionary, index }
+    }
+}
+
+fn fill<T, const N: usize>(buffer: &mut [u8], values: &[T], bytes: fn(&T) -> [u8; N]) {
+    for (place, value) in buffer.chunks_exact_mut(N).zip(values) {
+        place.copy_from_slice(&bytes(value));
     }
 }
 

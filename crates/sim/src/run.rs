@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use midpath_core::packet::NodeId;
 use midpath_core::spec::SpecError;
@@ -96,12 +96,21 @@ pub fn run_with(
     catalogue: &Catalogue,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
-    let mut listener = Listener { progress, watch: &mut |_| true, rows: None };
+    let mut listener = Listener { clock: &wall_clock(), progress, watch: &mut |_| true, rows: None };
     run_in_pieces(text, base, options, catalogue, &mut listener)
+}
+
+/// The system's clock, from now on. WebAssembly has none: there, the caller hands in its own.
+#[expect(clippy::disallowed_methods, reason = "the wall time is reported only")]
+pub fn wall_clock() -> impl Fn() -> Duration {
+    let began = std::time::Instant::now();
+    move || began.elapsed()
 }
 
 /// Who is told of a run while it is under way.
 pub struct Listener<'a> {
+    /// Time from any moment on: the result's `wall_s` is measured with it, and nothing else.
+    pub clock: &'a dyn Fn() -> Duration,
     /// Told how far it is; false ends the run.
     pub progress: &'a mut dyn FnMut(Progress) -> bool,
     /// Told when each phase begins; false ends the run.
@@ -123,13 +132,13 @@ pub fn run_in_pieces(
     catalogue: &Catalogue,
     listener: &mut Listener<'_>,
 ) -> Result<Option<RunOutput>, ScenarioError> {
-    let Listener { progress, watch, rows } = listener;
+    let Listener { clock, progress, watch, rows } = listener;
     let setup = prepare(text, base, options, catalogue)?;
     if !watch(Phase::Build) {
         return Ok(None);
     }
-    #[expect(clippy::disallowed_methods, reason = "the wall time is reported only")]
-    let began = Instant::now();
+    let began = clock();
+    let wall = || clock().saturating_sub(began).as_secs_f64();
     let finished = if setup.scenario.scheme == IDEAL {
         if options.wire {
             let message = "`ideal` is a fluid model and has no packets to encode: run it without `--wire`";
@@ -146,7 +155,7 @@ pub fn run_in_pieces(
         let search = setup.trace_search().map_err(|e| ScenarioError::locate(e, text))?;
         let Some((search, plan)) = search.zip(trace.clone()) else {
             let finished = run_packets(&setup, (network, trace), options, progress, watch);
-            return Ok(finished.and_then(|f| f.output(&setup, text, began.elapsed().as_secs_f64(), rows)));
+            return Ok(finished.and_then(|f| f.output(&setup, text, wall(), rows)));
         };
         // The same run first without what is to be found: a run is repeatable.
         let first = setup.search_plan(search, &plan);
@@ -160,7 +169,7 @@ pub fn run_in_pieces(
         let second = run_packets(&setup, (network, Some(plan)), options, progress, watch);
         second.map(|finished| Finished { found: Some(found), ..finished })
     };
-    Ok(finished.and_then(|f| f.output(&setup, text, began.elapsed().as_secs_f64(), rows)))
+    Ok(finished.and_then(|f| f.output(&setup, text, wall(), rows)))
 }
 
 /// Who takes the flows' rows, if anybody does.
@@ -453,7 +462,8 @@ mod tests {
             Some(phase) != last
         };
         let catalogue = Catalogue::standard();
-        let mut listener = Listener { progress: &mut |_| true, watch: &mut watch, rows: None };
+        let clock = || Duration::ZERO;
+        let mut listener = Listener { clock: &clock, progress: &mut |_| true, watch: &mut watch, rows: None };
         let ended = run_in_pieces(SCENARIO, Path::new("."), &options, &catalogue, &mut listener);
         (seen, ended.expect("a good scenario").is_some())
     }

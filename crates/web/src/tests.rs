@@ -1,0 +1,100 @@
+use super::*;
+
+const SCENARIO: &str = r#"
+stop = "1 ms"
+topology = { generate = "dumbbell", pairs = 1, bottleneck = { rate = "1 Gbps", delay = "1 us" }, access = { rate = "1 Gbps", delay = "1 us" } }
+flow = [{ from = "s0", to = "d0", size = "1 kB" }]
+"#;
+
+/// A page that ends runs, or lets them go on.
+struct Page(bool);
+
+impl Host for Page {
+    fn now(&self) -> Duration {
+        Duration::from_secs(7)
+    }
+    fn progress(&mut self, _: Progress) -> bool {
+        self.0
+    }
+}
+
+/// The head of an answer and what comes after it.
+fn ask(request: &Value) -> (Value, Vec<u8>) {
+    open(&answer(request.to_string().as_bytes(), &mut Page(true)))
+}
+
+fn open(answer: &[u8]) -> (Value, Vec<u8>) {
+    let (length, rest) = answer.split_at(4);
+    let length = u32::from_le_bytes(length.try_into().expect("4 bytes")) as usize;
+    assert_eq!((4 + length) % 8, 0, "buffers are aligned");
+    (serde_json::from_slice(&rest[..length]).expect("JSON"), rest[length..].to_vec())
+}
+
+fn cut<'a>(body: &'a [u8], place: &Value) -> &'a [u8] {
+    let number = |key: &str| place[key].as_u64().expect("a number") as usize;
+    &body[number("at")..number("at") + number("bytes")]
+}
+
+#[test]
+fn a_run_has_the_bytes_that_it_has_natively() {
+    let (head, body) = ask(&json!({ "ask": "run", "text": SCENARIO, "scheme": "cubic", "seed": 7 }));
+    let options = RunOptions { scheme: Some("cubic".into()), seed: Some(7), ..RunOptions::default() };
+    let native = midpath_sim::run_text(SCENARIO, Path::new(""), &options, &mut |_| true).unwrap().unwrap();
+    let run: Value = serde_json::from_slice(cut(&body, &head["run"])).unwrap();
+    assert_eq!(
+        (&run["summary"], run["wall_s"].as_f64()),
+        (&native.run["summary"], Some(0.0)),
+        "the page's clock stands"
+    );
+    for (table, (name, expected)) in head["tables"].as_array().unwrap().iter().zip(&native.tables) {
+        assert_eq!((table["name"].as_str(), table["rows"].as_u64()), (Some(&**name), Some(expected.rows() as u64)));
+        for (column, (name, values)) in table["columns"].as_array().unwrap().iter().zip(&expected.columns) {
+            let mut bytes = vec![0; values.bytes()];
+            values.write(&mut bytes);
+            assert_eq!((&column["name"], &column["kind"]), (&json!(name), &json!(values.kind())));
+            assert_eq!((cut(&body, &column["place"]), &column["dictionary"]), (&*bytes, &json!(values.dictionary())));
+        }
+    }
+}
+
+#[test]
+fn all_errors_have_line_and_key() {
+    for request in ["run", "check"] {
+        let wrong = SCENARIO.replace("1 ms", "1 m").replace("1 kB", "1 k");
+        let (head, _) = ask(&json!({ "ask": request, "text": wrong }));
+        let mut lines: Vec<_> =
+            head["errors"].as_array().unwrap().iter().map(|e| (e["line"].as_u64(), &e["key"])).collect();
+        lines.sort_by_key(|(line, _)| *line);
+        assert_eq!(lines, [(Some(2), &json!("stop")), (Some(4), &json!("flow[0].size"))], "{request}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_an_error() {
+    let large = vec![b' '; MAX_REQUEST + 1];
+    for request in [&b"\xff"[..], b"{}", br#"{"ask":"run"}"#, br#"{"ask":"run","text":"","file":1}"#, &large] {
+        let (head, body) = open(&answer(request, &mut Page(true)));
+        assert_eq!((head["errors"].as_array().map(Vec::len), body.len()), (Some(1), 0));
+    }
+}
+
+#[test]
+fn a_file_is_not_read() {
+    let text = SCENARIO.replace("generate = \"dumbbell\", pairs = 1, ", "file = \"/etc/passwd\", #");
+    let (head, _) = ask(&json!({ "ask": "run", "text": text }));
+    assert!(head["errors"][0]["message"].is_string());
+}
+
+#[test]
+fn the_page_ends_a_run() {
+    let endless = SCENARIO.replace("1 ms", "1000 s").replace("1 kB", "100 GB");
+    let request = json!({ "ask": "run", "text": endless });
+    let (head, _) = open(&answer(request.to_string().as_bytes(), &mut Page(false)));
+    assert_eq!(head["stopped"]["stop_s"], json!(1000.0));
+}
+
+#[test]
+fn schema_and_schemes_are_there() {
+    assert!(ask(&json!({ "ask": "schema" })).0["schema"]["properties"].is_object());
+    assert!(ask(&json!({ "ask": "schemes" })).0["schemes"].is_object());
+}

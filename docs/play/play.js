@@ -1,0 +1,391 @@
+// The playground's page: text in, runs in workers, table, report and replay out.
+import { escape } from "./figures.js";
+import { fetched, fetchedText } from "./files.js";
+import { asLink, fromLink } from "./links.js";
+import { replay, report, table } from "./pages.js";
+import { Pool, RUN_MS } from "./pool.js";
+import { completions } from "./schema.js";
+import { csv } from "./simulator.js";
+import { tarred } from "./tar.js";
+import { Comparison, name, use } from "./stats.js";
+
+// Two at a time: each may take a gigabyte.
+const WORKERS = Math.min(2, navigator.hardwareConcurrency || 1);
+// Ours: half of what replay.js shows well.
+const TRACE_EVENTS = 100_000;
+const $ = (id) => document.getElementById(id);
+const page = { facts: null, schema: null, assets: {}, editor: null, last: null, pool: null };
+
+const ticked = () => [...document.querySelectorAll("#schemes input:checked")].map(({ value }) => value);
+const seeds = () => Math.min(20, Math.max(1, Math.round(Number($("seeds").value)) || 1));
+
+/** What repeats it at home, with the scenario in a file. */
+function command() {
+  const schemes = ticked().filter((scheme) => scheme !== "ideal");
+  const ideal = ticked().includes("ideal") ? "" : " --no-ideal";
+  return `midpath compare scenario.toml --schemes ${schemes.join(",") || "newreno"} --seed ${firstSeed()} --seeds ${seeds()}${ideal}`;
+}
+
+function firstSeed() {
+  return Number(/^seed\s*=\s*(\d{1,9})\s*(#.*)?$/m.exec(page.editor.text.split(/^\s*\[/m)[0])?.[1] ?? 1);
+}
+
+/** Whether the scenario draws anything, as far as its text says. */
+function draws(text) {
+  const code = text.replace(/#.*$/gm, "");
+  const { keys, kinds } = page.facts.draws;
+  return (
+    kinds.some((kind) => code.includes(`"${kind}"`)) || keys.some((key) => new RegExp(`\\b${key}\\s*=`).test(code))
+  );
+}
+
+function trouble(text) {
+  $("trouble").hidden = !text;
+  $("trouble").textContent = text;
+}
+
+function showErrors(errors) {
+  page.editor.errors = errors.map(({ line, key, message }) => ({
+    line,
+    message: key ? `${key}: ${message}` : message,
+  }));
+  $("errors").replaceChildren(
+    ...errors.map(({ line, key, message }) => {
+      const button = Object.assign(document.createElement("button"), { type: "button" });
+      button.textContent = `${line ? `line ${line}: ` : ""}${key ? `${key}: ` : ""}${message}`;
+      button.onclick = () => page.editor.focus(line ?? 1);
+      const item = document.createElement("li");
+      item.append(button);
+      return item;
+    }),
+  );
+}
+
+let checking;
+function changed() {
+  clearTimeout(checking);
+  checking = setTimeout(async () => {
+    const text = page.editor.text;
+    try {
+      const found = await page.pool.ask({ ask: "check", text }, undefined, 5000);
+      if (text === page.editor.text) showErrors(found.errors ?? []);
+    } catch {
+      // A check that was ended says nothing.
+    }
+  }, 400);
+}
+
+class Refused extends Error {}
+
+/** A run, or `Refused` with what to do instead. */
+async function ran(request, progress) {
+  let found;
+  try {
+    found = await page.pool.ask(request, progress);
+  } catch (error) {
+    if (error.message === "stopped") throw error;
+    throw new Refused(`This run does not fit a tab (${error.message}). At home:\n${command()}`);
+  }
+  if (found.errors) {
+    showErrors(found.errors);
+    throw new Refused(found.errors.map(({ line, message }) => `${line ? `line ${line}: ` : ""}${message}`)[0]);
+  }
+  if (found.stopped) {
+    const { simulated_s, stop_s } = found.stopped;
+    const reached = `after ${RUN_MS / 1000} s it had simulated ${simulated_s.toPrecision(3)} s${stop_s ? ` of ${stop_s} s` : ""}`;
+    throw new Refused(`This run is too long for a tab: ${reached}. At home:\n${command()}`);
+  }
+  return found;
+}
+
+async function busy(work) {
+  for (const id of ["run", "move"]) $(id).disabled = true;
+  Object.assign($("stop"), { hidden: false });
+  Object.assign($("progress"), { hidden: false, value: 0 });
+  trouble("");
+  showErrors([]);
+  try {
+    await work();
+  } catch (error) {
+    page.pool.stop();
+    $("said").textContent = error.message === "stopped" ? "Stopped." : "";
+    if (error.message !== "stopped") trouble(error.message);
+  } finally {
+    for (const id of ["run", "move"]) $(id).disabled = false;
+    for (const id of ["stop", "progress"]) $(id).hidden = true;
+  }
+}
+
+/** Runs all, and shows the table. */
+async function compare() {
+  const schemes = ticked(),
+    text = page.editor.text,
+    began = performance.now();
+  if (!schemes.length) throw new Refused("Tick a scheme.");
+  const all = Array.from({ length: draws(text) ? seeds() : 1 }, (_, i) => firstSeed() + i);
+  const jobs = schemes.flatMap((scheme) => all.map((seed) => ({ scheme, seed, done: 0 })));
+  const show = () => {
+    $("progress").value = jobs.reduce((sum, { done }) => sum + done, 0) / jobs.length;
+    $("said").textContent = `${jobs.filter(({ done }) => done === 1).length} of ${jobs.length} runs`;
+  };
+  show();
+  const runs = await Promise.all(
+    jobs.map(async (job) => {
+      const found = await ran({ ask: "run", text, scheme: job.scheme, seed: job.seed }, ({ simulated_s, stop_s }) => {
+        job.done = stop_s ? Math.min(0.99, simulated_s / stop_s) : 0.5;
+        show();
+      });
+      job.done = 1;
+      show();
+      return found;
+    }),
+  );
+  const results = new Map(schemes.map((scheme, i) => [scheme, runs.slice(i * all.length, (i + 1) * all.length)]));
+  const comparison = new Comparison(schemes, all, results);
+  comparison.isRandom ??= draws(text);
+  const hops = runs.reduce((sum, { run }) => sum + run.packet_hops, 0),
+    wall = runs.reduce((sum, { run }) => sum + run.wall_s, 0);
+  page.last = { comparison, text, command: command() };
+  $("results").hidden = false;
+  $("verdict").textContent = comparison.sentences().join(" ");
+  $("table").innerHTML = table(comparison);
+  // What can be scrolled can be reached by the keyboard.
+  for (const region of document.querySelectorAll("#table .scroll")) region.tabIndex = 0;
+  paint();
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const speed = hops
+    ? `; ${hops.toLocaleString("en")} packet-hops, ${(hops / wall / 1e6).toFixed(1)} million a second`
+    : "";
+  $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.`;
+  document.documentElement.dataset.table = String(performance.now());
+  await frame("report", "Report of this comparison", await reportPage());
+}
+
+/** Colours of the table's schemes, which report.js gives those of its page. */
+function paint() {
+  const side = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  for (const chip of document.querySelectorAll("#table [data-scheme], #schemes [data-scheme]"))
+    chip.style.setProperty("--scheme", looks()[chip.dataset.scheme]?.[side] ?? "currentColor");
+}
+
+const looks = () => Object.fromEntries(page.facts.schemes.map(({ id, look }) => [id, look]));
+
+async function assets() {
+  for (const file of ["page.html", "report.css", "report.js", "replay.html", "replay.css", "replay.js"])
+    page.assets[file] ??= await fetchedText(file);
+  if (!page.assets.plotly) {
+    const bytes = new Uint8Array(await (await fetch("plotly-basic.min.js.gz")).arrayBuffer());
+    const packed =
+      bytes[0] === 0x1f
+        ? bytes
+        : new Uint8Array(
+            await new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer(),
+          );
+    let text = "";
+    for (let i = 0; i < packed.length; i += 8192) text += String.fromCharCode(...packed.subarray(i, i + 8192));
+    page.assets.plotly = btoa(text);
+  }
+  return page.assets;
+}
+
+async function reportPage() {
+  const { comparison, text, command } = page.last;
+  return report(comparison, {
+    assets: await assets(),
+    looks: looks(),
+    tints: page.facts.tints,
+    scenario: text,
+    command,
+  });
+}
+
+// A frame has no right but to run its own scripts: not this page, nor what it keeps, nor the network's credentials. It
+// says how high it is.
+// Browsers observe no sizes in a frame that is out of sight: so it also says it a few times at the start.
+const HEIGHT = `<script>{
+const say = () => parent.postMessage({ height: document.body.scrollHeight }, "*");
+new ResizeObserver(say).observe(document.body);
+for (const ms of [0, 300, 1000, 3000]) setTimeout(say, ms);
+}</script>`;
+
+async function frame(kind, title, html) {
+  const made = document.createElement("iframe");
+  Object.assign(made, { title, srcdoc: html.replace("</body>", `${HEIGHT}</body>`) });
+  made.sandbox.add("allow-scripts");
+  made.dataset.kind = kind;
+  document.querySelector(`#frames [data-kind="${kind}"]`)?.remove();
+  $("frames").append(made);
+}
+
+addEventListener("message", ({ data, source }) => {
+  const found = [...document.querySelectorAll("#frames iframe")].find((one) => one.contentWindow === source);
+  if (found && Number.isFinite(data?.height))
+    found.style.height = `${Math.min(20_000, Math.max(200, data.height + 4))}px`;
+});
+
+/** One run with a trace, of the first scheme that is ticked, as packets that move. */
+async function move() {
+  const scheme = ticked().find((one) => one !== "ideal");
+  if (!scheme) throw new Refused("Tick a scheme that has packets.");
+  const text = page.editor.text;
+  const traced = /^\s*\[trace\]/m.test(text) ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
+  $("said").textContent = `${name(scheme)}, with each packet recorded`;
+  const found = await ran({ ask: "run", text: traced, scheme, seed: firstSeed() }, ({ simulated_s, stop_s }) => {
+    $("progress").value = stop_s ? simulated_s / stop_s : 0.5;
+  });
+  const html = replay(found, await assets());
+  if (!html) throw new Refused("This run recorded no event.");
+  await frame("replay", `Replay of ${name(scheme)}`, html);
+  $("said").textContent = `${name(scheme)}: the replay is below.`;
+  document.querySelector('#frames [data-kind="replay"]').scrollIntoView({ block: "start" });
+}
+
+// --- Copies, files --------------------------------------------------------------------------------
+
+function load({ text, schemes, seeds: count }) {
+  page.editor.text = text;
+  for (const box of document.querySelectorAll("#schemes input")) box.checked = schemes.includes(box.value);
+  if (count) $("seeds").value = Math.min(20, Math.max(1, count));
+}
+
+async function copied(button, text) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    trouble(text);
+  }
+  setTimeout(() => {
+    button.textContent = before;
+  }, 1500);
+}
+
+function saved(file, parts, type) {
+  const link = Object.assign(document.createElement("a"), {
+    download: file,
+    href: URL.createObjectURL(new Blob(parts, { type })),
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+async function saveResults() {
+  const { comparison, text } = page.last;
+  const files = [tarred("scenario.toml", text)];
+  for (const scheme of comparison.schemes)
+    comparison.results.get(scheme).forEach((one, i) => {
+      const folder = `${scheme}-${comparison.seeds[i]}`;
+      files.push(tarred(`${folder}/run.json`, one.runText));
+      for (const [table, columns] of Object.entries(one.tables))
+        files.push(tarred(`${folder}/${table}.csv`, csv(columns)));
+      for (const [file, bytes] of Object.entries(one.files)) files.push(tarred(`${folder}/${file}`, bytes));
+    });
+  const whole = new Blob([...files.flat(), new Uint8Array(1024)]).stream().pipeThrough(new CompressionStream("gzip"));
+  saved("midpath-results.tar.gz", [await new Response(whole).arrayBuffer()], "application/gzip");
+}
+
+// --- The page -------------------------------------------------------------------------------------
+
+/** CodeMirror, or a plain text area where it cannot be loaded. */
+async function editor(text) {
+  try {
+    const source = await fetchedText("editor.min.js.gz");
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const { editor } = await import(url);
+    return editor($("editor"), { text, changed, complete: (before) => completions(page.schema, before) });
+  } catch {
+    const area = Object.assign(document.createElement("textarea"), {
+      value: text,
+      spellcheck: false,
+      oninput: changed,
+    });
+    area.setAttribute("aria-label", "Scenario in TOML");
+    $("editor").append(area);
+    return {
+      get text() {
+        return area.value;
+      },
+      set text(value) {
+        area.value = value;
+        changed();
+      },
+      set errors(_) {},
+      focus(line) {
+        const at = area.value
+          .split("\n")
+          .slice(0, line - 1)
+          .join("\n").length;
+        area.focus();
+        area.setSelectionRange(at, at);
+      },
+    };
+  }
+}
+
+function offer() {
+  const { schemes, gallery } = page.facts;
+  $("schemes").innerHTML = schemes
+    .map(
+      ({ id, name }) =>
+        `<label><input type="checkbox" value="${escape(id)}"><span class="chip" data-scheme="${escape(id)}"><i></i>${escape(name)}</span></label>`,
+    )
+    .join("");
+  $("gallery").innerHTML = gallery
+    .map(({ id, title }) => `<option value="${escape(id)}">${escape(title)}</option>`)
+    .join("");
+  $("gallery").onchange = () => load(fromGallery($("gallery").value));
+  paint();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+}
+
+function fromGallery(id) {
+  const { text, schemes } = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
+  return { text, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+}
+
+async function begin() {
+  if (location.protocol === "file:")
+    throw new Error(
+      "a browser gives a page from a folder no simulator; use a server, such as that of `make docs-serve`",
+    );
+  page.facts = JSON.parse(await fetchedText("play.json"));
+  use(page.facts);
+  offer();
+  const first = fromGallery(new URLSearchParams(location.search).get("example") ?? "dumbbell");
+  const bytes = fetched("midpath.wasm.gz");
+  page.editor = await editor(first.text);
+  load(first);
+  const hash = location.hash.slice(1);
+  if (hash.startsWith("s="))
+    await fromLink(
+      hash.slice(2),
+      page.facts.schemes.map(({ id }) => id),
+    ).then(load, (error) => trouble(`This link cannot be used: ${error.message}.`));
+  page.pool = new Pool(await WebAssembly.compile(await bytes), WORKERS);
+  ({ schema: page.schema } = await page.pool.ask({ ask: "schema" }));
+  $("said").textContent = "Ready.";
+  for (const id of ["run", "move"]) $(id).disabled = false;
+  $("run").onclick = () => busy(compare);
+  $("move").onclick = () => busy(move);
+  $("stop").onclick = () => page.pool.stop();
+  $("link").onclick = () =>
+    asLink({ text: page.editor.text, schemes: ticked(), seeds: seeds() }).then(
+      (link) => copied($("link"), link),
+      (error) => trouble(error.message),
+    );
+  $("command").onclick = () => copied($("command"), command());
+  $("save-results").onclick = saveResults;
+  $("save-report").onclick = async () => saved("midpath-report.html", [await reportPage()], "text/html");
+  changed();
+  document.documentElement.dataset.ready = String(performance.now());
+  // All that a later click needs, so that it works without a network.
+  assets().catch(() => {});
+  navigator.serviceWorker?.register("offline.js").catch(() => {});
+}
+
+begin().catch((error) => {
+  $("said").textContent = "";
+  trouble(`The simulator cannot be loaded: ${error.message}.`);
+});

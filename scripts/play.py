@@ -1,0 +1,69 @@
+"""Writes docs/play/play.json: what the playground knows beside the simulator.
+
+python scripts/play.py            # metrics, units, looks of schemes, Student's t, the gallery's scenarios
+python scripts/play.py --check    # fails if the file would change
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from gallery import ENTRIES
+
+from midpath.compare.comparison import DRAWN_KEYS, DRAWN_KINDS
+from midpath.metrics import IDEAL, METRICS
+from midpath.palette import looks, name, tints
+from midpath.scenario import parse
+from midpath.stats import student_t
+from midpath.units import SCALES
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "docs/play/play.json"
+# What can be ticked: each transport alone, the four systems, and what they are compared with most.
+SCHEMES = [
+    "newreno", "cubic", "dctcp", "bbr", "prague", "cubic+rpm", "dctcp+rpm", "fcp", "mircc", "inrpp", "rcp", "xcp",
+    "swift", "timely", "dcqcn", "hpcc", "powertcp", "bolt", "mptcp", IDEAL,
+]  # fmt: skip
+MOST_SEEDS = 20
+
+
+def gallery() -> list[dict[str, Any]]:
+    """The gallery's scenarios, but those that name files, with the schemes that their commands compare."""
+    found = []
+    for entry in ENTRIES:
+        file = ROOT / "examples" / entry.file
+        text = file.read_text(encoding="utf-8")
+        asked = re.search(r"--schemes (\S+)", entry.command)
+        schemes = [one for one in asked[1].split(",") if one in SCHEMES] if asked else []
+        if file.parent.name == "examples":
+            found.append({"id": file.stem, "title": parse(text, None)["title"], "text": text, "schemes": schemes})
+    return found
+
+
+def facts() -> dict[str, Any]:
+    """All of it."""
+    shown = looks(SCHEMES)
+    return {
+        "schemes": [{"id": scheme, "name": name(scheme), "look": shown[scheme]} for scheme in SCHEMES],
+        "tints": tints(),
+        "metrics": [vars(metric) for metric in METRICS],
+        "units": SCALES,
+        "student_t": [None, *(student_t(degrees) for degrees in range(1, MOST_SEEDS))],
+        "draws": {"keys": sorted(DRAWN_KEYS), "kinds": sorted(DRAWN_KINDS)},
+        "gallery": gallery(),
+    }
+
+
+def main() -> None:
+    """Writes the file, or compares."""
+    text = json.dumps(facts(), indent=1, ensure_ascii=False) + "\n"
+    if "--check" not in sys.argv:
+        FILE.write_text(text, encoding="utf-8")
+    elif FILE.read_text(encoding="utf-8") != text:
+        sys.exit(f"{FILE.relative_to(ROOT)} is not as scripts/play.py writes it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,307 @@
+"""The playground: what its JavaScript computes is what Python computes, and its page in a browser."""
+
+import functools
+import http.server
+import json
+import math
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import browser
+import midpath
+import script
+from conftest import ROOT
+from midpath.compare.verdict import sentences
+from midpath.metrics import METRICS
+from midpath.report.tables import _comparison
+from midpath.scenario import Scenario
+from midpath.trace.record import Trace
+from midpath.trace.replay import data as replay_data
+from midpath.units import SCALES, digits, quantity
+from test_web import BACKBONE, NODE, ONE_LINK, WASM
+
+sys.path.insert(0, str(ROOT / "evidence/lab/report-looks"))
+import look
+from chromium import Page
+
+FACTS = ROOT / "docs/play/play.json"
+RUNNER = ROOT / "tests/python/play_compare.mjs"
+
+needs_node = pytest.mark.skipif(NODE is None, reason="no node here to run JavaScript with")
+needs_wasm = pytest.mark.skipif(not WASM.is_file(), reason="no target/web/midpath.wasm: make web")
+needs_browser = pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to open the page with")
+
+# So short that not all flows end.
+UNENDED = ONE_LINK.replace('stop = "2 s"', 'stop = "1 s"')
+TRACED = ONE_LINK.replace("[measure]\nseries = true\n", '[trace]\nfrom = "100 ms"\nfor = "300 ms"\n')
+
+
+def ask(**request):
+    asked = {"facts": str(FACTS), "wasm": str(WASM) if WASM.is_file() else None, **request}
+    done = subprocess.run([NODE, str(RUNNER)], input=json.dumps(asked), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_what_it_knows_is_up_to_date():
+    made = script.load(ROOT / "scripts/play.py").facts()
+    assert json.loads(FACTS.read_text(encoding="utf-8")) == json.loads(json.dumps(made))
+
+
+@needs_node
+def test_quantities_read_the_same():
+    draw = random.Random(1)
+    values = [0.0, 1.0, 0.5, 2.5, 0.125, 999.5, 999.949, 1e-12, 123456.0, 0.0005]
+    values += [draw.uniform(1, 10) * 10 ** draw.randint(-13, 13) for _ in range(2000)]
+    assert ask(ask="digits", values=values) == [digits(value) for value in values]
+    kinds = [kind for kind in SCALES if "dollars" not in kind]
+    asked = [(kind, v, ci) for v in values for kind in (draw.choice(kinds),) for ci in (None, v * draw.random())]
+    assert ask(ask="quantities", values=asked) == [quantity(*one) for one in asked]
+
+
+@needs_node
+@needs_wasm
+@pytest.mark.parametrize(
+    ("text", "schemes", "seeds"),
+    [
+        (ONE_LINK, ["newreno", "cubic", "dctcp", "ideal"], 4),
+        (UNENDED, ["newreno", "cubic+rpm", "ideal"], 3),
+        (ONE_LINK, ["cubic", "bbr"], 1),
+        (BACKBONE, ["newreno", "fcp", "inrpp"], 2),
+    ],
+    ids=["four seeds", "flows that did not end", "one seed", "in routers"],
+)
+def test_a_comparison_has_the_figures_and_words_of_the_command(text, schemes, seeds):
+    expected = midpath.compare(text, schemes, seeds=list(range(3, 3 + seeds)), ideal="ideal" in schemes)
+    found = ask(ask="comparison", text=text, schemes=schemes, seeds=expected.seeds, random=True)
+    for row in expected.rows():
+        for metric in METRICS:
+            theirs, ours = found["rows"][row.scheme].get(metric.key), row.figures[metric.key]
+            assert (theirs is None) == (ours is None), (row.scheme, metric.key)
+            if ours is not None:
+                assert theirs["mean"] == pytest.approx(ours.mean, rel=1e-12)
+                assert (theirs["ci95"] is None) == (ours.ci95 is None)
+                assert ours.ci95 is None or math.isclose(theirs["ci95"], ours.ci95, rel_tol=1e-9, abs_tol=1e-12)
+    assert found["sentences"] == sentences(expected)
+    assert found["matching"] == expected.matching
+    assert html(found["table"]) == html(_comparison(expected))
+
+
+def html(text):
+    """As a browser reads it, whichever way characters are escaped."""
+    return text.replace("&#39;", "'").replace("&#x27;", "'")
+
+
+@needs_node
+@needs_wasm
+def test_a_replay_has_the_events_of_the_command():
+    trace = Trace(midpath.run(Scenario(TRACED).with_(scheme="cubic")))
+    expected, found = replay_data(trace, len(trace)), ask(ask="replay", text=TRACED, scheme="cubic")
+    assert len(trace) > 500
+    # Places of nodes are its own.
+    for key in ("links", "flows", "events", "map", "first"):
+        assert found[key] == expected[key], key
+    assert [node["name"] for node in found["nodes"]] == [node["name"] for node in expected["nodes"]]
+    assert len({(node["x"], node["y"]) for node in found["nodes"]}) == len(found["nodes"])
+
+
+@needs_node
+@needs_wasm
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        ("sto", {"stop"}),
+        ("[topology]\nbot", {"bottleneck"}),
+        ("[topology]\nbottleneck = { ra", {"rate"}),
+        ("[[work", {"workload"}),
+        ("[[workload]]\narrivals = { kind = ", {"poisson"}),
+        ("[measure]\nseries = ", {"true", "false"}),
+        ("# sto", set()),
+    ],
+)
+def test_completion_knows_the_schema(before, wanted):
+    found = set(ask(ask="completions", texts=[before])[0])
+    assert wanted <= found and bool(wanted) == bool(found)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The page's address, from a server as simple as can be."""
+    folder = tmp_path_factory.mktemp("play")
+    script.load(ROOT / "scripts/play_files.py").put(folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/index.html"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    with Page(tmp_path_factory.mktemp("none") / "none.html") as page:
+        yield page
+
+
+READY = "'ready' in document.documentElement.dataset"
+TROUBLE = "document.getElementById('trouble').textContent"
+SAID = "document.getElementById('said').textContent"
+
+
+def show(page, address, width=1280, theme="light"):
+    page.ask("Emulation.setDeviceMetricsOverride", width=width, height=3000, deviceScaleFactor=1, mobile=width < 640)
+    page.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+    page.ask("Page.navigate", url="about:blank")
+    page.ask("Page.navigate", url=address)
+    wait(page, READY)
+
+
+def wait(page, condition, seconds=120):
+    """Until a condition holds; a loaded machine takes its time."""
+    for _ in range(seconds * 5):
+        try:
+            if page.run(f"Boolean({condition})"):
+                return
+        except RuntimeError:
+            pass  # between two pages
+        time.sleep(0.2)
+    raise AssertionError(f"{condition}: {page.run(SAID)!r}, {page.run(TROUBLE)!r}")
+
+
+def scenario(page, text):
+    """Types a scenario in place of what is there."""
+    page.run("document.querySelector('.cm-content').focus()")
+    for kind in ("keyDown", "keyUp"):
+        page.ask("Input.dispatchKeyEvent", type=kind, key="a", code="KeyA", windowsVirtualKeyCode=65, modifiers=2)
+    page.ask("Input.insertText", text=text)
+
+
+def run(page):
+    page.run("delete document.documentElement.dataset.table; document.getElementById('run').click()")
+
+
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize(("width", "theme"), [(400, "dark"), (1280, "light")])
+def test_it_runs_and_shows_table_report_and_replay(opened, served, width, theme):
+    show(opened, served + "?example=bufferbloat", width, theme)
+    run(opened)
+    wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    rows = opened.run("[...document.querySelectorAll('#summary tbody tr')].map(row => row.cells.length)")
+    assert len(rows) == 1 and rows[0] >= 8
+    opened.run("document.getElementById('move').click()")
+    wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
+    assert opened.run("document.documentElement.scrollWidth") <= width
+    assert opened.run(look.FAULTS) == []
+
+
+@needs_browser
+@needs_wasm
+def test_an_error_stands_under_its_line_and_below(opened, served):
+    show(opened, served)
+    scenario(opened, 'stop = "1 fortnight"\n' + ONE_LINK.replace('stop = "2 s"\n', ""))
+    wait(opened, "document.querySelector('.error-line')")
+    assert opened.run("document.querySelector('.wrong').textContent") == 'stop = "1 fortnight"'
+    assert "line 1: stop" in opened.run("document.getElementById('errors').textContent")
+
+
+@needs_browser
+@needs_wasm
+def test_markup_in_names_is_text(opened, served):
+    hostile = "<img src=x onerror=document.title='taken'></script><script>document.title='taken'</script>"
+    show(opened, served)
+    scenario(opened, f'title = "{hostile}"\n' + ONE_LINK)
+    run(opened)
+    wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    assert opened.run("document.title") == "Playground · Midpath"
+    assert opened.run("document.querySelectorAll('img').length") == 0
+    source = opened.run("document.querySelector('#frames [data-kind=report]').srcdoc")
+    assert hostile not in source and "&#60;img src=x" in source
+    assert opened.run("document.querySelector('#frames iframe').sandbox.value") == "allow-scripts"
+
+
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize(
+    "link", ["#s=" + "A" * 1_000_000, "#s=%%%", "#s=bm90IGpzb24", "#s=" + "x" * 30_000], ids=["1 MB", "no", "text", "x"]
+)
+def test_a_hostile_link_is_an_error(opened, served, link):
+    show(opened, served + link)
+    assert opened.run(TROUBLE).startswith("This link cannot be used:")
+    assert opened.run(SAID) == "Ready."
+
+
+@needs_browser
+@needs_wasm
+def test_what_is_too_large_is_refused_with_the_command(opened, served):
+    show(opened, served)
+    scenario(opened, ONE_LINK.replace("pairs = 3", "pairs = 100000000"))
+    run(opened)
+    wait(opened, TROUBLE)
+    assert opened.run(READY)
+
+
+@needs_browser
+@needs_wasm
+def test_an_endless_run_can_be_stopped(opened, served):
+    show(opened, served)
+    scenario(opened, ONE_LINK.replace('"2 s"', '"100000 s"').replace('until = "1 s"', 'until = "100000 s"'))
+    run(opened)
+    wait(opened, "!document.getElementById('stop').hidden")
+    opened.run("document.getElementById('stop').click()")
+    wait(opened, f"{SAID} === 'Stopped.'")
+    # And then it runs again.
+    scenario(opened, ONE_LINK)
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+
+
+@needs_browser
+@needs_wasm
+def test_a_link_holds_the_scenario(opened, served):
+    show(opened, served)
+    opened.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    opened.run("document.getElementById('seeds').value = 7")
+    scenario(opened, ONE_LINK)
+    opened.run("document.getElementById('link').click()")
+    wait(opened, "window.copied")
+    link = opened.run("window.copied")
+    show(opened, link)
+    assert opened.run("document.querySelector('.cm-content').textContent").startswith("seed = 3")
+    assert opened.run("document.getElementById('seeds').value") == "7"
+
+
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize("system", ["inrpp", "fcp", "mircc", "rpm"])
+def test_sliders_draw_the_figure_again(opened, served, system):
+    drawn = "Number(document.documentElement.dataset.drawn)"
+    opened.ask("Emulation.setDeviceMetricsOverride", width=400, height=700, deviceScaleFactor=1, mobile=True)
+    opened.ask("Page.navigate", url="about:blank")
+    opened.ask("Page.navigate", url=served.replace("index", "explore") + "#" + system)
+    wait(opened, f"{drawn} > 0")
+    before = opened.run("document.getElementById('figure').innerHTML")
+    assert opened.run("document.querySelectorAll('#figure polyline').length") == {"inrpp": 3, "mircc": 3}.get(system, 2)
+    opened.run("{ const one = document.querySelector('input'); one.value = one.min; one.oninput(); }")
+    wait(opened, f"{drawn} > 1")
+    assert opened.run("document.getElementById('figure').innerHTML") != before
+    assert opened.run("document.documentElement.scrollWidth") <= 400
+
+
+@needs_browser
+def test_without_the_simulator_the_page_says_so(opened, tmp_path):
+    script.load(ROOT / "scripts/play_files.py").put(tmp_path, tmp_path / "none.wasm")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        opened.ask("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/index.html")
+        wait(opened, "document.getElementById('trouble').textContent")
+        assert "midpath.wasm.gz: 404" in opened.run(TROUBLE)
+        server.shutdown()
