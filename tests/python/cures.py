@@ -271,6 +271,10 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         {"topology": f'builtin = "abilen"\n{ABILENE}', "flow": BETWEEN},
         {"topology": f'builtin = "abilene"\n{ABILENE}', "flow": BETWEEN},
     ),
+    "there is no addition `{shown}`; did you mean `{near}`?": Scenario(
+        {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restrat"]'},
+        {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restart"]'},
+    ),
     "`, did you mean `{near}`? ": Scenario({"queue": 'limt = "20 ms"'}, {"queue": 'limit = "20 ms"'}),
     "did you mean `{near}`? ": Scenario({"head": 'scheme = "cubik"'}, {"head": 'scheme = "cubic"'}),
     'must be above zero; to stop a link use `kind = "link-down"`': Scenario(

@@ -27,12 +27,14 @@ from nodes import Overlay, serving
 
 CONTENT = hashlib.shake_256(b"hostile").digest(500_000)
 RATE = 100_000
+# net/link/src/datagram.rs
+VERSION = 1
 COUNTERS = ("malformed", "strangers", "repeated_hellos", "retries", "shed", "unknown", "forged", "replayed")
 
 
 def hello(public: bytes, draws: random.Random) -> bytes:
     """A handshake's first message as somebody sends it who knows the node's public key, and has none that it knows."""
-    signed = struct.pack(">BBHI", 2, 1, 0, draws.getrandbits(32)) + draws.randbytes(108)
+    signed = struct.pack(">BBHI", VERSION, 1, 0, draws.getrandbits(32)) + draws.randbytes(108)
     name = hashlib.sha256(b"midpath link mac" + public).digest()
     return signed + hmac.digest(name, signed, "sha256")[:16] + bytes(16)
 
