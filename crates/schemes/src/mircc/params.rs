@@ -377,7 +377,7 @@ pub struct MirccParams {
     pub outage: Outage,
     /// "dual-class", "best-subflow" or "total-per-subflow".
     pub sending: Sending,
-    /// How primary Interests are split. By [`Additions`].
+    /// How primary Interests are split. By `Additions`.
     #[serde(skip)]
     pub split: Split,
     /// Share of a flow's primary Interests without a hint. 3 % (§4.3.3).
@@ -388,12 +388,12 @@ pub struct MirccParams {
     pub interest: Bytes,
     /// "told" or "average".
     pub inflation: Inflation,
-    /// How losses are found. By [`Additions`].
+    /// How losses are found. By `Additions`.
     #[serde(skip)]
     pub repair: Repair,
     /// Minimum retransmission timeout of an Interest whose loss no later Data reveal. 1 s: RFC 6298, §2.4.
     pub min_rto: Time,
-    /// Maximum time between two Interests of a flow at any rate, as only Data report better rates. By [`Additions`].
+    /// Maximum time between two Interests of a flow at any rate, as only Data report better rates. By `Additions`.
     #[serde(skip)]
     pub probe: Time,
     /// Lifetime of a pending Interest at a forwarder. 4 s: NDN's packet specification,
@@ -457,7 +457,7 @@ impl Texts for MirccParams {
 }
 
 impl MirccParams {
-    /// The same with what [`Additions`] stand for.
+    /// The same with what `Additions` stand for.
     pub fn settled(mut self) -> MirccParams {
         let (on, rates, shaper) = (self.additions, &mut self.rates, &mut self.shaper);
         (rates.sparse, rates.drain) = (on.sparse, if on.drain { Drain::Interval } else { Drain::RoundTrip });
