@@ -225,5 +225,5 @@ def test_a_hundred_thousand_events_are_drawn_quickly(tmp_path):
             for (let i = 0; i < 60; i++) { replay.seek(i / 60 * 0.6); times.push(Math.min(cost(), cost())); }
             return times; })()"""
         )
-    # The bound of the issue. A machine with other work stops some draws for as long as that takes: nine of ten count.
-    assert sorted(times)[len(times) * 9 // 10] < 50, sorted(times)[-10:]
+    # The bound of the issue. Of two draws of a moment one counts: this machine may have other work during the other.
+    assert max(times) < 50, sorted(times)[-5:]
