@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from midpath import _midpath, run
 from midpath.errors import ScenarioError
-from midpath.lab import beside, budget, clean, gather, keys, nodes, real
+from midpath.lab import beside, budget, clean, gather, keys, nodes, real, router
 from midpath.lab.congestion import KERNEL
 from midpath.lab.network import _route_metrics, _settings
 from midpath.lab.plan import Plan
@@ -80,6 +80,27 @@ def plan(changes=None, **values):
 def test_a_key_that_cannot_be_real_is_named(key, value, says):
     with pytest.raises(ScenarioError) as error:
         keys.refuse(plan({key: value}))
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "queue", "says"),
+    [
+        (
+            2,
+            {"kind": "codel", "limit": "200 ms"},
+            "deploy[1]: is not possible in the laboratory: one row has all ports of RPM",
+        ),
+        (1, {"kind": "pie", "limit": "200 ms"}, "deploy[0].queue: must name one of `queues`"),
+        (1, {"kind": "codel", "limit": "100 kB"}, "queues.q: '100 kB' is not a number"),
+    ],
+)
+def test_what_rpm_at_a_port_cannot_be_is_named(rows, queue, says):
+    links = [link | {"schemes": ["rpm", None]} for link in plan().links]
+    deploy = [{"scheme": "rpm", "ports": [port], "queue": "q"} for port in ("r0>r1", "r1>d0")]
+    found = plan({"deploy": deploy[:rows], "queues": {"q": queue}}, links=links)
+    with pytest.raises(ScenarioError) as error:
+        router.arguments(found, router.places(found)[0])
     assert says in str(error.value)
 
 

@@ -87,7 +87,7 @@ RULES = (
         tuple(f"deploy.{key}" for key in ("name", "scheme", "ports", "queue", *(f"params.{p}" for p in RPM_PARAMS))),
         HONOURED,
         REFUSED,
-        "RPM, by [midpathd](rpm-on-linux.md)",
+        "one row of RPM, by [midpathd](rpm-on-linux.md)",
     ),
     _both(("deploy*",), REFUSED, "routers only forward and queue; nodes have one scheme"),
     _both(("routing.metric",), HONOURED, "static routes"),

@@ -118,12 +118,14 @@ def arguments(plan: Plan, place: Place) -> list[str]:
     """What `midpathd rpm up` is asked for at a port; `ScenarioError` where it cannot do that."""
     rate = plan.links[place.link]["rates_bps"][place.end]
     found = ["--rate", f"{rate * (PACKET_BYTES + ETHERNET_BYTES) / PACKET_BYTES:.0f}bps"]
-    row, number = next((row, n) for n, row in enumerate(plan.written["deploy"]) if row["scheme"] == SCHEME)
+    (number, row), *others = [(n, row) for n, row in enumerate(plan.written["deploy"]) if row["scheme"] == SCHEME]
     queue = plan.written.get("queues", {}).get(row.get("queue"), {})
 
     def refuse(key: str, message: str) -> ScenarioError:
         return ScenarioError(key, None, message, plan.scenario.source)
 
+    if others:
+        raise refuse(f"deploy[{others[0][0]}]", "is not possible in the laboratory: one row has all ports of RPM")
     kind = queue.get("kind", "drop-tail")
     aqm = AQMS.get((kind, queue.get("variant", "rfc8289") if kind == "codel" else ""))
     if aqm is None or "limit" not in queue:
