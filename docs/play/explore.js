@@ -1,5 +1,5 @@
 // A figure that is drawn again when one of two sliders moves: each position is a run.
-import { escape, tracks } from "./figures.js";
+import { escape, largest, tracks } from "./figures.js";
 import { fetched, fetchedText } from "./files.js";
 import { asLink } from "./links.js";
 import { Pool } from "./pool.js";
@@ -81,7 +81,7 @@ function draw() {
   BOX.width = Math.max(280, $("figure").clientWidth);
   $("figure").setAttribute("viewBox", `0 0 ${BOX.width} ${BOX.height}`);
   const end = Math.max(...drawn.map(({ time }) => time.at(-1)));
-  const top = Math.max(1e-12, ...drawn.map(({ value }) => value.reduce((most, one) => Math.max(most, one), 0)));
+  const top = Math.max(1e-12, ...drawn.map(({ value }) => largest(value)));
   const [factor, suffix] = scene.factor ? [1 / scene.factor, ""] : scale(scene.kind, top);
   const x = (t) => BOX.left + (t / end) * (BOX.width - BOX.left - BOX.right);
   const y = (v) => BOX.height - BOX.bottom - (v / (top * 1.05)) * (BOX.height - BOX.top - BOX.bottom);
@@ -106,7 +106,7 @@ function draw() {
   $("figure").innerHTML = [...grid, ...times, names, ...paths].join("");
   $("legend").innerHTML = drawn
     .map(({ label, value }, i) => {
-      const most = value.reduce((a, b) => Math.max(a, b), 0);
+      const most = largest(value);
       const said = scene.factor ? (most * scene.factor).toPrecision(3) : quantity(scene.kind, most);
       return `<span><svg width="40" height="8" aria-hidden="true"><path d="M0 4H40" ${paint(looks[i])}/></svg>${escape(label)}, at most ${said}</span>`;
     })

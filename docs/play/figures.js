@@ -76,7 +76,7 @@ function linearAxis(kind, high, title) {
   ];
 }
 
-const largest = (values) => values.reduce((most, value) => (value > most ? value : most), 0);
+export const largest = (values) => values.reduce((most, value) => (value > most ? value : most), 0);
 const pooled = (comparison, scheme, key) =>
   comparison.results.get(scheme).flatMap(({ tables }) => Array.from(numbers(tables.flows.columns[key])));
 

@@ -129,13 +129,12 @@ export class Comparison {
   constructor(schemes, seeds, results) {
     Object.assign(this, { schemes, seeds, results });
     this.common = seeds.map((_, i) => this.#endedInAll(i));
-    const first = (scheme) => JSON.stringify(metrics().map(({ key }) => results.get(scheme)[0].run.summary[key]));
-    const later = (scheme, i) => JSON.stringify(metrics().map(({ key }) => results.get(scheme)[i].run.summary[key]));
+    const summary = ({ run }) => JSON.stringify(metrics().map(({ key }) => run.summary[key]));
     // Of one seed nothing is known: then the caller says whether the scenario draws.
     this.isRandom =
       seeds.length === 1
         ? undefined
-        : schemes.some((scheme) => seeds.some((_, i) => later(scheme, i) !== first(scheme)));
+        : schemes.some((scheme) => new Set(results.get(scheme).map(summary)).size > 1);
   }
 
   #endedInAll(seed) {

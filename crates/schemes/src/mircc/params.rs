@@ -322,14 +322,14 @@ pub struct Additions {
     pub probe: bool,
 }
 
-/// Of T, of RTTs that are believed, and between two Interests of a flow. Ours.
+/// Upper bound of T, of accepted RTTs, and of the time between two Interests of a flow. Ours.
 pub const LONGEST: Time = Time::from_secs(1);
 
-/// The same as far off as it can be: what is believed of strangers.
+/// The same bound without the addition: the longest RTT that is accepted from any peer.
 pub const BELIEVED: Time = Time::from_secs(60);
 
-/// The least R_p and R_s as shares of C: that of ten thousand flows, and, as all subflows of a full link have it, what
-/// a thousand of them are a thousandth of the link with. Ours.
+/// Least R_p and R_s as shares of C. 10⁻⁴: the share of one of ten thousand flows. 10⁻⁶: on a full link each subflow
+/// has it, and a thousand of them take a thousandth of the link. Ours.
 pub const FLOORS: [f64; 2] = [1e-4, 1e-6];
 
 impl Default for Additions {

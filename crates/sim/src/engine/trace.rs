@@ -4,7 +4,7 @@
 //! first events by time and id are kept.
 
 mod event;
-mod events;
+mod node_events;
 mod record;
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 pub use event::{Event, Key, Life};
-use events::End;
-pub use events::reason;
+use node_events::End;
+pub use node_events::reason;
 pub use record::Record;
 
 /// What is to be recorded.
