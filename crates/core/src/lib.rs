@@ -6,6 +6,7 @@
 
 pub mod cache;
 pub mod fifo;
+pub mod files;
 pub mod limit;
 pub mod names;
 pub mod node;

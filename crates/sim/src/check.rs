@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use midpath_core::files::Files;
 use midpath_topo::describe;
 use midpath_topo::format::Options;
-use midpath_traffic::{EmpiricalCdf, FlowListFormat, parse_flow_list_bytes, parse_matrix_bytes, read_file};
+use midpath_traffic::{EmpiricalCdf, FlowListFormat, parse_flow_list_bytes, parse_matrix_bytes};
 use serde_json::{Value, json};
 
 use crate::run::{RunOptions, prepare};
@@ -31,9 +32,9 @@ pub struct Checked {
 /// # Errors
 ///
 /// Every error of form; if there is none, the first of what refers to other parts.
-pub fn check(
+pub fn check<'a>(
     text: &str,
-    base: &Path,
+    files: impl Into<Files<'a>>,
     options: &RunOptions,
     catalogue: &Catalogue,
 ) -> Result<Checked, Vec<ScenarioError>> {
@@ -41,7 +42,7 @@ pub fn check(
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let built = prepare(text, base, options, catalogue).and_then(|setup| match can_begin(&setup) {
+    let built = prepare(text, files, options, catalogue).and_then(|setup| match can_begin(&setup) {
         Ok(()) => Ok(setup),
         Err(e) => Err(ScenarioError::locate(e, text)),
     });
@@ -78,7 +79,8 @@ enum Kind {
 ///
 /// What is wrong with it, with its line where that is known.
 pub fn check_file(path: &Path) -> Result<Value, ScenarioError> {
-    let bytes = read_file(path, MAX_FILE).map_err(|e| ScenarioError::whole(format!("cannot be read: {e}")))?;
+    let bytes =
+        Files::from("").read(path, MAX_FILE).map_err(|e| ScenarioError::whole(format!("cannot be read: {e}")))?;
     let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
     match kind_of(&name, &bytes) {
         Kind::Topology => topology(path, &bytes),

@@ -1,9 +1,9 @@
 //! A run from text to tables.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use midpath_core::files::Files;
 use midpath_core::packet::NodeId;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -67,37 +67,42 @@ pub enum Phase {
     Collect,
 }
 
-/// Reads a scenario and builds its parts. `base` is where its file names are relative to.
-pub fn prepare(text: &str, base: &Path, options: &RunOptions, catalogue: &Catalogue) -> Result<Setup, ScenarioError> {
+/// Reads a scenario and builds its parts. `files` are those that it names.
+pub fn prepare<'a>(
+    text: &str,
+    files: impl Into<Files<'a>>,
+    options: &RunOptions,
+    catalogue: &Catalogue,
+) -> Result<Setup, ScenarioError> {
     let mut scenario = scenario::parse(text)?;
     if let Some(scheme) = &options.scheme {
         scenario.scheme.clone_from(scheme);
     }
     scenario.seed = options.seed.unwrap_or(scenario.seed);
     scenario::split_scheme(&mut scenario).map_err(|e| ScenarioError::locate(e, text))?;
-    Setup::new(scenario, base, catalogue).map_err(|e| ScenarioError::locate(e, text))
+    Setup::new(scenario, files, catalogue).map_err(|e| ScenarioError::locate(e, text))
 }
 
 /// Runs a scenario with the standard schemes. `None` if `progress` returned false on the way.
-pub fn run_text(
+pub fn run_text<'a>(
     text: &str,
-    base: &Path,
+    files: impl Into<Files<'a>>,
     options: &RunOptions,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
-    run_with(text, base, options, &Catalogue::standard(), progress)
+    run_with(text, files, options, &Catalogue::standard(), progress)
 }
 
 /// Runs a scenario with the schemes of `catalogue`.
-pub fn run_with(
+pub fn run_with<'a>(
     text: &str,
-    base: &Path,
+    files: impl Into<Files<'a>>,
     options: &RunOptions,
     catalogue: &Catalogue,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<RunOutput>, ScenarioError> {
     let mut listener = Listener { clock: &wall_clock(), progress, watch: &mut |_| true, rows: None };
-    run_in_pieces(text, base, options, catalogue, &mut listener)
+    run_in_pieces(text, files, options, catalogue, &mut listener)
 }
 
 /// The system's clock, from now on. WebAssembly has none: there, the caller hands in its own.
@@ -125,15 +130,15 @@ pub const PIECE: usize = 1 << 17;
 
 /// Runs a scenario, says when each phase begins, and may give the flows' rows away piece by piece. `None`
 /// if the listener has ended it.
-pub fn run_in_pieces(
+pub fn run_in_pieces<'a>(
     text: &str,
-    base: &Path,
+    files: impl Into<Files<'a>>,
     options: &RunOptions,
     catalogue: &Catalogue,
     listener: &mut Listener<'_>,
 ) -> Result<Option<RunOutput>, ScenarioError> {
     let Listener { clock, progress, watch, rows } = listener;
-    let setup = prepare(text, base, options, catalogue)?;
+    let setup = prepare(text, files, options, catalogue)?;
     if !watch(Phase::Build) {
         return Ok(None);
     }
@@ -464,7 +469,7 @@ mod tests {
         let catalogue = Catalogue::standard();
         let clock = || Duration::ZERO;
         let mut listener = Listener { clock: &clock, progress: &mut |_| true, watch: &mut watch, rows: None };
-        let ended = run_in_pieces(SCENARIO, Path::new("."), &options, &catalogue, &mut listener);
+        let ended = run_in_pieces(SCENARIO, ".", &options, &catalogue, &mut listener);
         (seen, ended.expect("a good scenario").is_some())
     }
 

@@ -24,9 +24,9 @@ mod vary;
 mod worth;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
+use midpath_core::files::Files;
 use midpath_core::node::{Flows, Forwarding, Node};
 use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
@@ -117,19 +117,20 @@ fn link_info(topology: &Topology, n: usize, port: usize) -> LinkInfo {
 impl Setup {
     /// Builds every part. `base` is where the scenario's file names are relative to. Keys of errors
     /// start at the scenario's root.
-    pub fn new(scenario: Scenario, base: &Path, catalogue: &Catalogue) -> Result<Setup, SpecError> {
+    pub fn new<'a>(scenario: Scenario, files: impl Into<Files<'a>>, catalogue: &Catalogue) -> Result<Setup, SpecError> {
+        let files = files.into();
         if scenario.stop.is_some_and(Time::is_zero) {
             return Err(SpecError::new("stop", "must be above zero"));
         }
         let mut topology =
-            midpath_topo::spec::build(&scenario.topology, base, scenario.seed).map_err(|e| e.under("topology"))?;
+            midpath_topo::spec::build(&scenario.topology, files, scenario.seed).map_err(|e| e.under("topology"))?;
         let mut schemes = flows::Schemes::new(&scenario, catalogue)?;
         let queues = Queues::new(&scenario)?;
         queues.check_names(&scenario.topology)?;
         measure::check(&scenario, &topology)?;
-        let varying = Variations::new(&scenario.vary, base, scenario.stop, &mut topology)?;
+        let varying = Variations::new(&scenario.vary, files, scenario.stop, &mut topology)?;
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
-        let flows = flows::draw(&scenario, base, &topology, catalogue)?;
+        let flows = flows::draw(&scenario, files, &topology, catalogue)?;
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;

@@ -11,11 +11,11 @@ use crate::objects::Objects;
 use crate::sizes::SizeSampler;
 use crate::stream::{Purpose, Stream, stream};
 use crate::workload::WorkloadSpec;
+use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use rand::Rng;
 use rand_distr::{Distribution, Exp, Pareto};
-use std::path::Path;
 use std::sync::Arc;
 
 /// What specifications refer to.
@@ -26,7 +26,7 @@ pub struct Context<'a> {
     /// Rates of its links, for loads of a link.
     pub links: &'a dyn LinkRates,
     /// Directory that file names are relative to: the scenario's.
-    pub base_dir: &'a Path,
+    pub files: Files<'a>,
     /// Seed of the run.
     pub seed: u64,
     /// When the run stops, if that is known: no generated flow starts then or later.
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
         if matches!(spec, MatrixSpec::File { .. }) && self.spec.hosts.is_some() {
             return Err(SpecError::new("hosts", "a matrix from a file names its hosts itself; leave this out"));
         }
-        let matrix = spec.draw(hosts, self.cx.hosts, self.cx.base_dir, &mut self.stream(Purpose::Matrix));
+        let matrix = spec.draw(hosts, self.cx.hosts, self.cx.files, &mut self.stream(Purpose::Matrix));
         let matrix = matrix.map_err(|e| e.under("matrix"))?;
         if let Some(note) = matrix.note() {
             self.out.note(format!("workload[{}].matrix: {note}", self.index));
@@ -205,7 +205,7 @@ impl<'a> Run<'a> {
     fn sizes(&self) -> Result<SizeSampler, SpecError> {
         let example = "required with these arrivals: { kind = \"fixed\", size = \"1 MB\" } or another distribution";
         let sizes = self.spec.sizes.as_ref().ok_or_else(|| SpecError::new("sizes", example))?;
-        sizes.sampler(self.cx.base_dir).map_err(|e| e.under("sizes"))
+        sizes.sampler(self.cx.files).map_err(|e| e.under("sizes"))
     }
 
     fn poisson(&mut self, rate: Intensity<'_>, rounds: bool, matrix: &Matrix<'_>) -> Result<(), SpecError> {
@@ -370,8 +370,7 @@ impl<'a> Run<'a> {
             return Err(SpecError::new(key, "a `list` defines this; leave it out"));
         }
         let at_file = |e: &dyn std::fmt::Display| SpecError::new("list.file", format!("{}: {e}", list.file));
-        let path = self.cx.base_dir.join(&list.file);
-        let open = || crate::file::open(&path);
+        let open = || crate::file::open(self.cx.files, &list.file);
         let mut reader = ListReader::new(list.format(&open), &open).map_err(|e| at_file(&e))?;
         let mut before: Option<(Time, u64)> = None;
         let mut in_order = true;

@@ -42,7 +42,6 @@ use midpath_core::suggest;
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use explicit::ExplicitFlow;
-pub use file::read_file;
 pub use flow::{Flow, FlowMemoryBudget, MAX_FLOWS, Terms};
 pub use flows::FlowList;
 pub use generate::{Context, generate};

@@ -4,6 +4,7 @@ use crate::hosts::{Host, HostTable};
 use crate::rates::{MAX_ENTRIES, parse_matrix_bytes};
 use crate::repetita;
 use crate::stream::Stream;
+use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Rate;
 use rand::Rng;
@@ -141,7 +142,7 @@ impl MatrixSpec {
         &self,
         members: Vec<&'a Host>,
         hosts: &'a HostTable,
-        base_dir: &Path,
+        files: Files<'_>,
         rng: &mut Stream,
     ) -> Result<Matrix<'a>, SpecError> {
         if members.len() < 2 && !matches!(self, MatrixSpec::Pairs { .. } | MatrixSpec::File { .. }) {
@@ -155,7 +156,7 @@ impl MatrixSpec {
             MatrixSpec::Random { pairs: Some(pairs), replacement } => random(*pairs, *replacement, n, rng)?,
             MatrixSpec::Pairs { pairs } => return listed(pairs, hosts),
             MatrixSpec::Gravity { weights, by } => Pairs::Weighted(Gravity::new(weights, *by, &members, hosts)?),
-            MatrixSpec::File { file, unit, direction } => return rated(file, (*unit, *direction), base_dir, hosts),
+            MatrixSpec::File { file, unit, direction } => return rated(file, (*unit, *direction), files, hosts),
         };
         Ok(Matrix { members, pairs, note: None })
     }
@@ -243,22 +244,22 @@ fn listed<'a>(pairs: &[[String; 2]], hosts: &'a HostTable) -> Result<Matrix<'a>,
 fn rated<'a>(
     file: &str,
     (unit, direction): (Option<Rate>, Option<Direction>),
-    base_dir: &Path,
+    files: Files<'_>,
     hosts: &'a HostTable,
 ) -> Result<Matrix<'a>, SpecError> {
     let at_file = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
-    let path = base_dir.join(file);
-    let bytes = crate::file::read(&path).map_err(|e| at_file(&e))?;
+    let bytes = crate::file::read(files, file).map_err(|e| at_file(&e))?;
     let mut found = parse_matrix_bytes(&bytes).map_err(|e| at_file(&e))?;
     if str::from_utf8(&bytes).is_ok_and(repetita::is_demands) {
-        let graph = repetita::graph_of(&path).ok_or_else(|| {
+        let graph = repetita::graph_of(Path::new(file)).ok_or_else(|| {
             at_file(
                 &"Repetita demands in a file with another \
             ending",
             )
         })?;
-        let text = crate::file::read_text(&graph)
-            .map_err(|e| at_file(&format!("nodes are numbers, and {} cannot be read: {e}", graph.display())))?;
+        let text = crate::file::read_text(files, &graph).map_err(|e| {
+            at_file(&format!("nodes are numbers, and {} cannot be read: {e}", files.path(&graph).display()))
+        })?;
         repetita::name(&mut found, &text).map_err(|e| at_file(&e))?;
     }
     if let Some(unit) = unit {
@@ -471,7 +472,7 @@ mod tests {
 
     fn round(spec: &MatrixSpec, n: u32, seed: u64) -> Result<Vec<(u32, u32)>, SpecError> {
         let hosts = table(n);
-        let matrix = spec.draw(members(None, &hosts)?, &hosts, Path::new("."), &mut rng(seed))?;
+        let matrix = spec.draw(members(None, &hosts)?, &hosts, ".".into(), &mut rng(seed))?;
         let pairs = (0..matrix.round_len().unwrap_or(0)).map(|k| matrix.round_pair(k));
         Ok(pairs.map(|(a, b)| (a.node, b.node)).collect())
     }
@@ -536,7 +537,7 @@ mod tests {
         let weights = [("h0", 1.0), ("h1", 2.0), ("h2", 5.0)].map(|(n, w)| (n.to_owned(), w));
         let spec = MatrixSpec::Gravity { weights: weights.into_iter().collect(), by: None };
         let all = members(None, &hosts).expect("all");
-        let matrix = spec.draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
+        let matrix = spec.draw(all, &hosts, ".".into(), &mut rng(1)).expect("valid");
         let (mut count, mut rng) = (FxHashMap::default(), rng(2));
         for _ in 0..170_000 {
             let (a, b) = matrix.pair(&mut rng);
@@ -567,7 +568,7 @@ mod tests {
         let places = [("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])];
         let hosts = table(3).with_places(places);
         let spec = MatrixSpec::File { file: "m.csv".into(), unit: None, direction };
-        let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)));
+        let found = look(spec.draw(hosts.hosts().iter().collect(), &hosts, (&folder).into(), &mut rng(1)));
         std::fs::remove_dir_all(&folder).expect("removed");
         found
     }
@@ -629,7 +630,7 @@ mod tests {
         let hosts = table(3).with_places([("Bern".to_owned(), vec![100]), ("Basel".to_owned(), vec![101, 102])]);
         let total = |file: &str, unit: Option<Rate>| {
             let spec = MatrixSpec::File { file: file.into(), unit, direction: None };
-            spec.draw(hosts.hosts().iter().collect(), &hosts, &folder, &mut rng(1)).map(|m| m.total_bps())
+            spec.draw(hosts.hosts().iter().collect(), &hosts, (&folder).into(), &mut rng(1)).map(|m| m.total_bps())
         };
         let mbps = Some(Rate::from_mbps(1));
         assert_eq!(total("m.txt", None), Ok(None));
@@ -667,7 +668,7 @@ mod tests {
         let spec = |by| MatrixSpec::Gravity { weights: BTreeMap::new(), by: Some(by) };
         for (by, weights) in [(GravityBy::Population, [4.0, 1.0, 1.0]), (GravityBy::Capacity, [10.0, 1.0, 1.0])] {
             let all = members(None, &hosts).expect("all");
-            let matrix = spec(by).draw(all, &hosts, Path::new("."), &mut rng(1)).expect("valid");
+            let matrix = spec(by).draw(all, &hosts, ".".into(), &mut rng(1)).expect("valid");
             let (mut rng, mut first) = (rng(3), 0u32);
             for _ in 0..30_000 {
                 first += u32::from(matrix.pair(&mut rng).0.node == 100);

@@ -1,13 +1,13 @@
 //! Flow sizes.
 
 use crate::cdf::EmpiricalCdf;
+use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Bytes;
 use rand::Rng;
 use rand_distr::{Distribution, Exp, LogNormal, Pareto};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// How large flows are. Drawn sizes are rounded to whole bytes, at least one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,9 +83,9 @@ enum Law {
 }
 
 impl SizeSpec {
-    /// The sampler, after checking; files are relative to `base_dir`. Keys of errors are relative
+    /// The sampler, after checking; files are looked for in `files`. Keys of errors are relative
     /// to the table.
-    pub fn sampler(&self, base_dir: &Path) -> Result<SizeSampler, SpecError> {
+    pub fn sampler(&self, files: Files<'_>) -> Result<SizeSampler, SpecError> {
         let (law, mean) = match self {
             SizeSpec::Fixed { size } => positive(*size, "size").map(|s| (Law::Fixed(s), s))?,
             SizeSpec::Pareto { mean, shape } => pareto(*mean, *shape)?,
@@ -93,7 +93,7 @@ impl SizeSpec {
             SizeSpec::Exponential { mean } => exponential(*mean)?,
             SizeSpec::LogNormal { mean, median, sigma } => log_normal(*mean, *median, *sigma)?,
             SizeSpec::Cdf { name, file, unit } => {
-                let cdf = cdf(name.as_deref(), file.as_deref(), *unit, base_dir)?;
+                let cdf = cdf(name.as_deref(), file.as_deref(), *unit, files)?;
                 let mean = cdf.mean();
                 (Law::Cdf(cdf), mean)
             }
@@ -163,7 +163,7 @@ fn cdf(
     name: Option<&str>,
     file: Option<&str>,
     unit: Option<Bytes>,
-    base_dir: &Path,
+    files: Files<'_>,
 ) -> Result<EmpiricalCdf, SpecError> {
     if unit.is_some_and(|unit| file.is_none() || unit.0 == 0) {
         return Err(SpecError::new("unit", "must be above zero"));
@@ -172,7 +172,7 @@ fn cdf(
         (Some(name), None) => EmpiricalCdf::built_in(name).map_err(|m| SpecError::new("name", m)),
         (None, Some(file)) => {
             let error = |e: &dyn std::fmt::Display| SpecError::new("file", format!("{file}: {e}"));
-            let text = crate::file::read_text(&base_dir.join(file)).map_err(|e| error(&e))?;
+            let text = crate::file::read_text(files, file).map_err(|e| error(&e))?;
             EmpiricalCdf::parse_in(&text, unit.map(|u| u.0 as f64)).map_err(|e| error(&e))
         }
         _ => Err(SpecError::new("name", "give exactly one of `name` and `file`")),

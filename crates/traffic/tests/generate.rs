@@ -22,11 +22,11 @@ impl LinkRates for OneLink {
     }
 }
 
-fn context<'a>(hosts: &'a HostTable, base_dir: &'a Path, seed: u64) -> Context<'a> {
+fn context<'a>(hosts: &'a HostTable, folder: &'a Path, seed: u64) -> Context<'a> {
     Context {
         hosts,
         links: &OneLink,
-        base_dir,
+        files: folder.into(),
         seed,
         horizon: None,
         room: FlowMemoryBudget::MAX,

@@ -4,12 +4,11 @@ use midpath_core::units::Bytes;
 use midpath_traffic::{BUILT_IN_CDFS, EmpiricalCdf, SizeSpec};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use std::path::Path;
 
 const DRAWS: usize = 100_000;
 
 fn draw(spec: &SizeSpec, seed: u64) -> Vec<f64> {
-    let sampler = spec.sampler(Path::new("")).expect("valid");
+    let sampler = spec.sampler("".into()).expect("valid");
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     (0..DRAWS).map(|_| sampler.sample(&mut rng).as_f64()).collect()
 }
@@ -37,7 +36,7 @@ fn assert_law(spec: &SizeSpec, cdf: impl Fn(f64) -> f64) {
 }
 
 fn assert_mean(spec: &SizeSpec, mean: f64, standard_deviation: f64) {
-    let stated = spec.sampler(Path::new("")).expect("valid").mean();
+    let stated = spec.sampler("".into()).expect("valid").mean();
     assert!((stated / mean - 1.0).abs() < 1e-9, "{spec:?}: {stated} stated, {mean} by formula");
     let drawn = draw(spec, 1).iter().sum::<f64>() / DRAWS as f64;
     let error = 4.0 * standard_deviation / (DRAWS as f64).sqrt();
@@ -71,7 +70,7 @@ fn bounded_pareto() {
         assert_law(&spec, |x| ((1.0 - (min / x).powf(shape)) / cut).clamp(0.0, 1.0));
         assert!(draw(&spec, 9).iter().all(|x| (min..=max).contains(x)));
         let quantile = |u: f64| min * (1.0 - u * cut).powf(-1.0 / shape);
-        let mean = spec.sampler(Path::new("")).expect("valid").mean();
+        let mean = spec.sampler("".into()).expect("valid").mean();
         assert!((mean / mean_of(quantile) - 1.0).abs() < 1e-4, "{shape}: {mean}");
         let second = mean_of(|u| quantile(u).powi(2));
         assert_mean(&spec, mean, (second - mean * mean).sqrt());

@@ -8,18 +8,21 @@
 mod abi;
 mod answer;
 
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use midpath_core::files::Files;
 use midpath_schemes::Catalogue;
 use midpath_sim::{Listener, Progress, RunOptions, ScenarioError};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use answer::Answer;
 
-/// Longest request. Ours: a hundred times the longest example.
-pub const MAX_REQUEST: usize = 1 << 20;
+/// Longest scenario. Ours: a hundred times the longest example.
+pub const MAX_SCENARIO: usize = 1 << 20;
+/// Longest request, with the files that a scenario names. Ours: the longest topology file is as long.
+pub const MAX_REQUEST: usize = 64 << 20;
 
 /// What the page asks for.
 #[derive(Debug, Deserialize)]
@@ -45,9 +48,21 @@ pub struct Scenario {
     scheme: Option<String>,
     /// Another seed.
     seed: Option<u64>,
+    /// Contents of the files that it names: what Midpath reads is text.
+    #[serde(default, deserialize_with = "contents")]
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+fn contents<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
+    let texts = BTreeMap::<String, String>::deserialize(from)?;
+    Ok(texts.into_iter().map(|(name, text)| (name, text.into_bytes())).collect())
 }
 
 impl Scenario {
+    fn given(&self) -> Files<'_> {
+        Files::Given(&self.files)
+    }
+
     fn options(&self) -> RunOptions {
         RunOptions { scheme: self.scheme.clone(), seed: self.seed, threads: 1, ..RunOptions::default() }
     }
@@ -64,11 +79,14 @@ pub trait Host {
 /// Answers a request; whatever is wrong with it is part of the answer.
 pub fn answer(request: &[u8], host: &mut impl Host) -> Vec<u8> {
     if request.len() > MAX_REQUEST {
-        return refused(format!("the scenario is larger than {} kB", MAX_REQUEST >> 10));
+        return refused(format!("the scenario and its files are larger than {} MB", MAX_REQUEST >> 20));
     }
     let catalogue = Catalogue::standard();
     match serde_json::from_slice(request) {
         Err(error) => refused(format!("not a request: {error}")),
+        Ok(Request::Run(scenario) | Request::Check(scenario)) if scenario.text.len() > MAX_SCENARIO => {
+            refused(format!("the scenario is larger than {} kB", MAX_SCENARIO >> 10))
+        }
         Ok(Request::Schema) => Answer::of(json!({ "schema": midpath_sim::schema_of(&catalogue) })).bytes(),
         Ok(Request::Schemes) => Answer::of(json!({ "schemes": midpath_sim::schemes(&catalogue) })).bytes(),
         Ok(Request::Check(scenario)) => check(&scenario, &catalogue).bytes(),
@@ -86,14 +104,14 @@ fn errors(found: &[ScenarioError]) -> Value {
 }
 
 fn check(scenario: &Scenario, catalogue: &Catalogue) -> Answer {
-    match midpath_sim::check(&scenario.text, Path::new(""), &scenario.options(), catalogue) {
+    match midpath_sim::check(&scenario.text, scenario.given(), &scenario.options(), catalogue) {
         Ok(checked) => Answer::of(json!({ "warnings": checked.warnings, "equipment": checked.equipment })),
         Err(found) => Answer::of(errors(&found)),
     }
 }
 
 fn run(scenario: &Scenario, catalogue: &Catalogue, host: &mut impl Host) -> Answer {
-    let (text, options) = (&scenario.text, scenario.options());
+    let (text, files, options) = (&scenario.text, scenario.given(), scenario.options());
     let mut reached = Progress::default();
     let host = std::cell::RefCell::new(host);
     let mut listener = Listener {
@@ -105,11 +123,11 @@ fn run(scenario: &Scenario, catalogue: &Catalogue, host: &mut impl Host) -> Answ
         watch: &mut |_| true,
         rows: None,
     };
-    match midpath_sim::run_in_pieces(text, Path::new(""), &options, catalogue, &mut listener) {
+    match midpath_sim::run_in_pieces(text, files, &options, catalogue, &mut listener) {
         Ok(Some(output)) => Answer::of_run(output),
         Ok(None) => Answer::of(json!({ "stopped": { "simulated_s": reached.simulated_s, "stop_s": reached.stop_s } })),
         // A run says the first error; of errors of form, a check says all.
-        Err(error) => match midpath_sim::check(text, Path::new(""), &options, catalogue) {
+        Err(error) => match midpath_sim::check(text, files, &options, catalogue) {
             Err(found) => Answer::of(errors(&found)),
             Ok(_) => Answer::of(errors(&[error])),
         },

@@ -39,7 +39,7 @@ fn cut<'a>(body: &'a [u8], place: &Value) -> &'a [u8] {
 fn a_run_has_the_bytes_that_it_has_natively() {
     let (head, body) = ask(&json!({ "ask": "run", "text": SCENARIO, "scheme": "cubic", "seed": 7 }));
     let options = RunOptions { scheme: Some("cubic".into()), seed: Some(7), ..RunOptions::default() };
-    let native = midpath_sim::run_text(SCENARIO, Path::new(""), &options, &mut |_| true).unwrap().unwrap();
+    let native = midpath_sim::run_text(SCENARIO, "", &options, &mut |_| true).unwrap().unwrap();
     let run: Value = serde_json::from_slice(cut(&body, &head["run"])).unwrap();
     assert_eq!(
         (&run["summary"], run["wall_s"].as_f64()),
@@ -76,13 +76,36 @@ fn what_is_no_request_is_an_error() {
         let (head, body) = open(&answer(request, &mut Page(true)));
         assert_eq!((head["errors"].as_array().map(Vec::len), body.len()), (Some(1), 0));
     }
+    let long = " ".repeat(MAX_SCENARIO + 1);
+    assert!(ask(&json!({ "ask": "check", "text": long })).0["errors"][0]["message"].is_string());
 }
 
 #[test]
-fn a_file_is_not_read() {
-    let text = SCENARIO.replace("generate = \"dumbbell\", pairs = 1, ", "file = \"/etc/passwd\", #");
-    let (head, _) = ask(&json!({ "ask": "run", "text": text }));
-    assert!(head["errors"][0]["message"].is_string());
+fn files_are_those_that_come_with_the_request() {
+    let text = "scheme = \"cubic\"\nstop = \"1 s\"\n[topology]\nfile = \"../maps/net.gml\"\ndefault_rate = \"1 Gbps\"\n\
+        default_delay = \"1 ms\"\nhosts = { per_node = 1, rate = \"1 Gbps\", delay = \"1 ms\" }\n\
+        [[workload]]\nlist = { file = \"flows.csv\" }\n";
+    let map = "graph [ node [ id 0 label \"a\" ] node [ id 1 label \"b\" ] edge [ source 0 target 1 ] ]";
+    let list = "start,src,dst,size\n0,h0,h1,10000\n";
+    let (head, _) = ask(&json!({ "ask": "check", "text": text, "files": { "net.gml": map } }));
+    let missing = head["errors"][0]["message"].as_str().expect("a message");
+    assert!(missing.contains("flows.csv") && missing.contains("not among the files"), "{missing}");
+    let given = json!({ "ask": "run", "text": text, "files": { "net.gml": map, "flows.csv": list } });
+    let (head, body) = ask(&given);
+    assert_eq!(head["errors"], Value::Null);
+    let run: Value = serde_json::from_slice(cut(&body, &head["run"])).expect("JSON");
+    assert_eq!(run["summary"]["completed"], 1);
+}
+
+#[test]
+fn a_disk_is_not_read() {
+    let here = std::env::current_dir().expect("a folder").join("Cargo.toml");
+    for file in ["/etc/passwd".to_owned(), here.display().to_string()] {
+        let text = format!("topology = {{ file = \"{file}\" }}");
+        let (head, _) = ask(&json!({ "ask": "run", "text": text }));
+        let message = head["errors"][0]["message"].as_str().expect("a message");
+        assert!(message.contains("not among the files"), "{message}");
+    }
 }
 
 #[test]

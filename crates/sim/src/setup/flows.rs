@@ -1,6 +1,6 @@
-use std::path::Path;
 use std::sync::Arc;
 
+use midpath_core::files::Files;
 use midpath_core::node::Flows;
 use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
@@ -289,7 +289,7 @@ fn host_table(topology: &Topology) -> HostTable {
 /// The flows, in order of their start.
 pub(super) fn draw(
     scenario: &Scenario,
-    base: &Path,
+    files: Files<'_>,
     topology: &Topology,
     catalogue: &Catalogue,
 ) -> Result<FlowList, SpecError> {
@@ -299,7 +299,7 @@ pub(super) fn draw(
     let context = Context {
         hosts: &hosts,
         links: &Links(topology),
-        base_dir: base,
+        files,
         seed: scenario.seed,
         horizon: scenario.stop,
         room,

@@ -3,9 +3,9 @@
 mod read;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
+use midpath_core::files::Files;
 use midpath_core::node::{OPPORTUNITY_BYTES, Opportunities};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -42,13 +42,13 @@ impl Variations {
     /// `topology`, too.
     pub fn new(
         specs: &[VarySpec],
-        base: &Path,
+        files: Files<'_>,
         stop: Option<Time>,
         topology: &mut Topology,
     ) -> Result<Variations, SpecError> {
         let mut all = Variations::default();
         for (i, spec) in specs.iter().enumerate() {
-            all.add(spec, base, stop, topology).map_err(|e| e.under(&format!("vary[{i}]")))?;
+            all.add(spec, files, stop, topology).map_err(|e| e.under(&format!("vary[{i}]")))?;
         }
         Ok(all)
     }
@@ -56,7 +56,7 @@ impl Variations {
     fn add(
         &mut self,
         spec: &VarySpec,
-        base: &Path,
+        files: Files<'_>,
         stop: Option<Time>,
         topology: &mut Topology,
     ) -> Result<(), SpecError> {
@@ -64,8 +64,8 @@ impl Variations {
         let [a, b] = &spec.link;
         let links = links_between(topology, a, b).map_err(|e| e.under("link"))?;
         let first = topology.find(a);
-        let variation = spec.variation(base)?;
-        let steps = spec.schedule(base)?;
+        let variation = spec.variation(files)?;
+        let steps = spec.schedule(files)?;
         for link in links {
             let forward = usize::from(Some(topology.links()[link].a) != first);
             let directions = if spec.one_way { vec![forward] } else { vec![0, 1] };
@@ -226,10 +226,10 @@ fn merge(into: &mut Variation, from: &Variation) -> Result<(), SpecError> {
 }
 
 impl VarySpec {
-    fn variation(&self, base: &Path) -> Result<Variation, SpecError> {
+    fn variation(&self, files: Files<'_>) -> Result<Variation, SpecError> {
         let jitter = self.jitter.as_ref().map(|j| j.build().map_err(|e| e.under("jitter"))).transpose()?;
         let opportunities = self.trace.as_ref().map(|file| {
-            let bytes = read::file(base, file, "trace")?;
+            let bytes = read::file(files, file, "trace")?;
             parse_trace(&bytes).map_err(|m| SpecError::new("trace", format!("{file}, {m}")))
         });
         Ok(Variation {
@@ -239,9 +239,9 @@ impl VarySpec {
         })
     }
 
-    fn schedule(&self, base: &Path) -> Result<Vec<StepSpec>, SpecError> {
+    fn schedule(&self, files: Files<'_>) -> Result<Vec<StepSpec>, SpecError> {
         let Some(file) = &self.file else { return Ok(self.steps.clone()) };
-        let bytes = read::file(base, file, "file")?;
+        let bytes = read::file(files, file, "file")?;
         let wrong = |m: String| SpecError::new("file", format!("{file}, {m}"));
         let steps = parse_schedule(&bytes).map_err(wrong)?;
         check_steps(&steps, self.repeat).map_err(|e| match e.key.as_str() {

@@ -1,7 +1,6 @@
 //! From the table to the topology: source, parts, kinds, classes, rates and delays, hosts, checks.
 
-use std::path::Path;
-
+use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
@@ -18,14 +17,14 @@ pub const MAX_ROUTERS: usize = 500_000;
 /// or 32,000 that all do. Each takes 1 to 4 bytes once a flow goes there.
 const MAX_WAYS: usize = 1 << 30;
 
-/// Builds the topology. Files are looked for in `base_dir`; `seed` is the scenario's.
+/// Builds the topology. `files` are those that it names; `seed` is the scenario's.
 ///
 /// An error's key is relative to the topology table: `links[3].a`. `SpecError::under("topology")`
 /// completes it.
-pub fn build(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Topology, SpecError> {
+pub fn build<'a>(spec: &TopologySpec, files: impl Into<Files<'a>>, seed: u64) -> Result<Topology, SpecError> {
     let min_delay = spec.min_delay.unwrap_or(MIN_DELAY);
     check::values(spec)?;
-    let mut draft = source::draft(spec, base_dir, seed)?;
+    let mut draft = source::draft(spec, files.into(), seed)?;
     draft.drop_self_loops();
     let edge_degree = spec.edge_degree.unwrap_or(classes::EDGE_DEGREE);
     if spec.drop_edge_links == Some(true) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Ratio;
 use rustc_hash::FxHashMap;
@@ -23,7 +24,7 @@ pub fn key(spec: &TopologySpec) -> &'static str {
 }
 
 /// The network as its source states it.
-pub fn draft(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Draft, SpecError> {
+pub fn draft(spec: &TopologySpec, files: Files<'_>, seed: u64) -> Result<Draft, SpecError> {
     check_one_source(spec)?;
     generated::check_keys(spec)?;
     check_file_keys(spec)?;
@@ -32,7 +33,7 @@ pub fn draft(spec: &TopologySpec, base_dir: &Path, seed: u64) -> Result<Draft, S
         return builtin::builtin(name).ok_or_else(unknown);
     }
     if let Some(file) = &spec.file {
-        return read_file(spec, base_dir, file);
+        return read_file(spec, files, file);
     }
     if let Some(links) = &spec.links {
         return inline(spec.nodes.as_deref().unwrap_or(&[]), links);
@@ -70,10 +71,9 @@ fn check_file_keys(spec: &TopologySpec) -> Result<(), SpecError> {
     }
 }
 
-fn read_file(spec: &TopologySpec, base_dir: &Path, file: &str) -> Result<Draft, SpecError> {
-    let path = base_dir.join(file);
+fn read_file(spec: &TopologySpec, files: Files<'_>, file: &str) -> Result<Draft, SpecError> {
     let options = Options { radius: spec.radius.unwrap_or(0), capacity_unit: spec.capacity_unit };
-    read_path(&path, spec.format, options).map_err(|e| {
+    read_named(files, Path::new(file), spec.format, options).map_err(|e| {
         let place = e.line.map(|l| format!(", line {l}")).unwrap_or_default();
         SpecError::new("file", format!("{file}{place}: {}", e.message))
     })
@@ -82,7 +82,11 @@ fn read_file(spec: &TopologySpec, base_dir: &Path, file: &str) -> Result<Draft, 
 /// Reads a topology file. Of Rocketfuel's weights and latencies, the other one is read too if it is
 /// there under the same name with the other word in it.
 pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Result<Draft, FormatError> {
-    let bytes = read_bytes(path)?;
+    read_named(Files::from(""), path, format, options)
+}
+
+fn read_named(files: Files<'_>, path: &Path, format: Option<Format>, options: Options) -> Result<Draft, FormatError> {
+    let bytes = read_bytes(files, path)?;
     let (format, guess) = match (format, format::recognise(path, &bytes)) {
         (Some(format), _) => (format, None),
         (None, Recognised::Format { format, guess }) => (format, guess),
@@ -92,10 +96,10 @@ pub fn read_path(path: &Path, format: Option<Format>, options: Options) -> Resul
     let mut draft = format::parse(format, &bytes, options)?;
     draft.unused.extend(guess.map(str::to_owned));
     let Some(other) = other_of_rocketfuel(path, format) else { return Ok(draft) };
-    if !other.0.exists() {
+    if !files.has(&other.0) {
         return Ok(draft);
     }
-    let second = format::parse(other.1, &read_bytes(&other.0)?, options)
+    let second = format::parse(other.1, &read_bytes(files, &other.0)?, options)
         .map_err(|e| FormatError { message: format!("{}: {}", other.0.display(), e.message), ..e })?;
     let latencies_first = format == Format::RocketfuelLatencies;
     let (weights, latencies) = if latencies_first { (second, draft) } else { (draft, second) };
@@ -118,19 +122,10 @@ fn other_of_rocketfuel(path: &Path, format: Format) -> Option<(PathBuf, Format)>
     name.contains(own).then(|| (path.with_file_name(name.replacen(own, other, 1)), format))
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, FormatError> {
-    use std::io::Read;
-    let unreadable = |e: std::io::Error| FormatError::whole(format!("cannot be read: {e} ({})", path.display()));
-    let mut bytes = Vec::new();
-    // One byte more than is accepted, so that the reader can tell a file that is too large.
-    // Looked at before it is opened: to open a pipe waits for its writer.
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        let what = "a folder, a pipe or a device";
-        return Err(FormatError::whole(format!("{} is {what}; name a regular file", path.display())));
-    }
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(format::MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(bytes)
+fn read_bytes(files: Files<'_>, name: &Path) -> Result<Vec<u8>, FormatError> {
+    let unreadable =
+        |e: std::io::Error| FormatError::whole(format!("cannot be read: {e} ({})", files.path(name).display()));
+    files.read(name, format::MAX_FILE_BYTES as u64).map_err(unreadable)
 }
 
 fn inline(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Draft, SpecError> {

@@ -1,12 +1,12 @@
 //! Reads schedules and traces from files.
 
-use std::path::Path;
 use std::str::FromStr;
 
+use midpath_core::files::Files;
 use midpath_core::node::Opportunities;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Time, UnitError};
-use midpath_traffic::{csv_line, read_file, whole_lines};
+use midpath_traffic::{csv_line, whole_lines};
 
 use crate::scenario::StepSpec;
 
@@ -18,10 +18,10 @@ const MAX_LINES: usize = super::MAX_STEPS;
 const MAX_MS: u64 = 1_000_000_000;
 
 /// The bytes of a file that the scenario names.
-pub fn file(base: &Path, name: &str, key: &str) -> Result<Vec<u8>, SpecError> {
-    let path = base.join(name);
+pub fn file(files: Files<'_>, name: &str, key: &str) -> Result<Vec<u8>, SpecError> {
+    let path = files.path(name);
     let unreadable = |e| SpecError::new(key, format!("{name}: cannot be read: {e} ({})", path.display()));
-    read_file(&path, MAX_BYTES).map_err(unreadable)
+    files.read(name, MAX_BYTES).map_err(unreadable)
 }
 
 /// Reads a mahimahi trace: a line for each delivery opportunity, in whole milliseconds, in order.
