@@ -27,18 +27,23 @@ SCHEMES = [
     "swift", "timely", "dcqcn", "hpcc", "powertcp", "bolt", "mptcp", IDEAL,
 ]  # fmt: skip
 MOST_SEEDS = 20
+# Keys of a scenario whose value is a file.
+NAMED = re.compile(r'^(?:file|trace) = "(.+)"', re.M)
 
 
 def gallery() -> list[dict[str, Any]]:
-    """The gallery's scenarios, but those that name files, with the schemes that their commands compare."""
+    """The gallery's scenarios, with the schemes that their commands compare, and the files that they name."""
     found = []
-    for entry in ENTRIES:
-        file = ROOT / "examples" / entry.file
+    varying = sorted((ROOT / "examples/links").glob("*.toml"))
+    for file, command in [(ROOT / "examples" / entry.file, entry.command) for entry in ENTRIES] + [
+        (v, "") for v in varying
+    ]:
         text = file.read_text(encoding="utf-8")
-        asked = re.search(r"--schemes (\S+)", entry.command)
+        asked = re.search(r"--schemes (\S+)", command)
         schemes = [one for one in asked[1].split(",") if one in SCHEMES] if asked else []
-        if file.parent.name == "examples":
-            found.append({"id": file.stem, "title": parse(text, None)["title"], "text": text, "schemes": schemes})
+        named = {one.name: one.read_text(encoding="utf-8") for one in map(file.with_name, NAMED.findall(text))}
+        about = {"id": file.stem, "title": parse(text, None)["title"], "text": text, "schemes": schemes}
+        found.append(about | ({"files": named} if named else {}))
     return found
 
 

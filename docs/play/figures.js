@@ -1,14 +1,16 @@
-// Figures of a comparison as report.js draws them: the same three as midpath/report/{flows,time}.py, and gauges by port or
+// Figures of a comparison as report.js draws them: those of midpath/report/{flows,time}.py, and gauges by port or
 // flow. A trace names its scheme; colours, grid and fonts are report.js's.
 import { numbers, texts } from "./simulator.js";
-import { name, quantity, scale } from "./stats.js";
+import { name, quantile, quantity, scale } from "./stats.js";
 
 const POINTS = 240,
   TAIL_POINTS = 60,
   GOODPUT_POINTS = 120,
   TAIL = 0.9,
   CHOICES = 6,
-  MOST_GAUGES = 24;
+  MOST_GAUGES = 24,
+  MOST_BINS = 10,
+  FLOWS_PER_BIN = 30;
 const UNITS = [
   ["_bps", "bps"],
   ["_bytes", "bytes"],
@@ -16,7 +18,7 @@ const UNITS = [
 ];
 
 export const escape = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-const compact = (values) =>
+export const compact = (values) =>
   Array.from(values, (value) => (Number.isFinite(value) ? Number(value.toPrecision(5)) : null));
 
 function line(scheme, x, y, text, more) {
@@ -33,7 +35,7 @@ function line(scheme, x, y, text, more) {
 }
 
 // Plotly reads hover texts as markup.
-function hover(head, ...pairs) {
+export function hover(head, ...pairs) {
   return [`<b>${escape(head)}</b>`, ...pairs.map(([label, kind, value]) => `${label} ${quantity(kind, value)}`)].join(
     "<br>",
   );
@@ -136,6 +138,88 @@ function completion(comparison) {
     note: ended
       ? "Share of all flows that had ended after this long. Further left is better."
       : "Share of flows that got at most this goodput. A steep curve is a fair one. No flow ended, so there is no FCT.",
+  };
+}
+
+/** The lower ends of bins: every size where there are few, else equally many flows, as many as percentiles need. */
+function edgesOf(sizes, fewest) {
+  const distinct = [...new Set(sizes)].sort((a, b) => a - b);
+  if (distinct.length <= MOST_BINS) return distinct;
+  const count = Math.min(Math.max(Math.floor(fewest / FLOWS_PER_BIN), 1), MOST_BINS);
+  const sorted = Float64Array.from(sizes).sort();
+  return [...new Set(Array.from({ length: count }, (_, i) => quantile(sorted, i / count)))];
+}
+
+function binsOf(flows, edges) {
+  const bins = edges.map(() => []);
+  for (const flow of flows) bins[Math.max(0, edges.findLastIndex((edge) => edge <= flow.size))].push(flow);
+  return bins
+    .filter((bin) => bin.length)
+    .map((bin) => {
+      const slowdowns = Float64Array.from(bin, ({ slowdown }) => slowdown).sort(),
+        sizes = bin.map(({ size }) => size);
+      return {
+        size: Math.exp(mean(sizes.map(Math.log))),
+        low: sizes.reduce((a, b) => Math.min(a, b)),
+        high: largest(sizes),
+        p50: quantile(slowdowns, 0.5),
+        p99: quantile(slowdowns, 0.99),
+        count: bin.length,
+      };
+    });
+}
+
+/** Median and 99th percentile of the slowdown, for flows of like size. */
+function bySize(comparison) {
+  const sized = comparison.schemes.map((scheme) => {
+    const [sizes, slowdowns] = ["size_bytes", "slowdown"].map((key) => pooled(comparison, scheme, key));
+    const flows = sizes.map((size, i) => ({ size, slowdown: slowdowns[i] }));
+    return [scheme, flows.filter(({ size, slowdown }) => Number.isFinite(size) && Number.isFinite(slowdown))];
+  });
+  const sizes = sized.flatMap(([, flows]) => flows.map(({ size }) => size));
+  if (new Set(sizes).size < 2) return null;
+  const counts = sized.map(([, flows]) => flows.length).filter(Boolean);
+  const edges = edgesOf(sizes, counts.reduce((a, b) => Math.min(a, b)));
+  const binned = sized.map(([scheme, flows]) => [scheme, binsOf(flows, edges)]);
+  const curve = (scheme, bins, key, label) => {
+    const text = bins.map((bin) =>
+      hover(
+        `${name(scheme)}, ${label}`,
+        ["slowdown", "times", bin[key]],
+        ["flows of", "bytes", bin.low],
+        ["to", "bytes", bin.high],
+        ["flows:", "count", bin.count],
+      ),
+    );
+    const solid = key === "p50";
+    return line(
+      scheme,
+      bins.map(({ size }) => size),
+      bins.map((bin) => bin[key]),
+      text,
+      {
+        mode: "lines+markers",
+        marker: { size: 7, symbol: solid ? "circle" : "circle-open" },
+        line: { width: solid ? 2.25 : 1.25 },
+      },
+    );
+  };
+  const means = binned.flatMap(([, bins]) => bins.map(({ size }) => size)),
+    least = means.reduce((a, b) => Math.min(a, b));
+  const highest = Math.max(2, largest(binned.flatMap(([, bins]) => bins.map(({ p99 }) => p99))));
+  const data = binned.flatMap(([scheme, bins]) => [
+    curve(scheme, bins, "p99", "99th percentile"),
+    curve(scheme, bins, "p50", "median"),
+  ]);
+  const layout = {
+    xaxis: logAxis("bytes", least, Math.max(largest(means), 2 * least), "mean size of the flows in a bin"),
+    yaxis: logAxis("times", 1, highest, "slowdown"),
+  };
+  return {
+    id: "size",
+    title: "Slowdown by flow size",
+    note: "FCT over what an empty network would give. Filled: median; hollow: 99th percentile. Lower is better.",
+    variants: { "": { data, layout } },
   };
 }
 
@@ -296,5 +380,6 @@ export function figures(comparison) {
   const recorded = new Map(comparison.schemes.map((scheme) => [scheme, tracks(comparison.results.get(scheme)[0])]));
   const nodes = comparison.first.run.topology.nodes;
   const hosts = new Set(nodes.filter(({ kind }) => kind === "host").map((node) => node.name));
-  return [completion(comparison), goodput(comparison, recorded), ...gaugeFigures(recorded, hosts)];
+  const fixed = [completion(comparison), bySize(comparison), goodput(comparison, recorded)];
+  return [...fixed.filter(Boolean), ...gaugeFigures(recorded, hosts)];
 }

@@ -1,5 +1,5 @@
 // Keeps the playground for when there is no network: what was fetched last, where nothing newer can be.
-const KEPT = "midpath-play";
+const KEPT = "midpath-play"; // play.js keeps what came before this
 
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));

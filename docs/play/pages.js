@@ -1,6 +1,7 @@
 // The report and the replay as pages of their own: the templates, styles and scripts of midpath/report and midpath/trace,
 // filled as their Python fills them. They run in frames without any right, so a name in a scenario can do nothing.
 import { escape, figures } from "./figures.js";
+import { network, places } from "./network.js";
 import { numbers, texts } from "./simulator.js";
 import { metrics, name, quantity } from "./stats.js";
 
@@ -87,14 +88,16 @@ export function table(comparison) {
   );
 }
 
-function card({ id, title, note, variants, choose, options = {} }) {
+const RAMP = '<p class="ramp"><span>0</span><i></i><span>100 %</span></p>';
+
+function card({ id, title, note, variants, choose, options = {}, height = 360 }) {
   const keys = Object.keys(variants);
   const choices = keys.map((key) => `<option value="${escape(key)}">${escape(options[key] ?? key)}</option>`).join("");
   const choice =
     keys.length > 1 ? `<label>${escape(choose)} <select data-figure="${id}">${choices}</select></label>` : "";
   return (
-    `<section class="card ${id}"><header><h2>${escape(title)}</h2>${choice}</header><p class="note">${escape(note)}</p>` +
-    `<div class="plot" id="plot-${id}" style="--height:360px"></div></section>`
+    `<section class="card ${id}"><header><h2>${escape(title)}</h2>${choice}</header><p class="note">${escape(note)}</p>${id === "network" ? RAMP : ""}` +
+    `<div class="plot" id="plot-${id}" style="--height:${height}px"></div></section>`
   );
 }
 
@@ -118,7 +121,9 @@ function warnings(comparison) {
 /** The report of a comparison as one page. `assets` are the files that the report is made of, `looks` those of schemes. */
 export function report(comparison, { assets, looks, tints, scenario, command }) {
   const { run } = comparison.first,
-    drawn = figures(comparison);
+    drawn = figures(comparison),
+    map = network(comparison),
+    all = map ? [...drawn, map] : drawn;
   const hops = comparison.schemes.reduce(
     (sum, scheme) => sum + comparison.results.get(scheme).reduce((all, one) => all + (one.run.packet_hops || 0), 0),
     0,
@@ -145,58 +150,15 @@ export function report(comparison, { assets, looks, tints, scenario, command }) 
     replays: "",
     summary: table(comparison),
     figures: drawn.map(card).join(""),
-    wide: "",
+    wide: map ? card(map) : "",
     command: escape(command),
     file: "scenario.toml",
     scenario: escape(scenario.trim()),
-    data: embedded({ figures: Object.fromEntries(drawn.map(({ id, variants }) => [id, { variants }])), looks, tints }),
+    data: embedded({ figures: Object.fromEntries(all.map(({ id, variants }) => [id, { variants }])), looks, tints }),
     style: assets["report.css"],
     script: assets["report.js"],
     plotly: assets.plotly,
   });
-}
-
-// Places for nodes that have none: springs along links, all others apart; the same each time.
-function places({ nodes, links }) {
-  const index = new Map(nodes.map((node, i) => [node.name, i]));
-  const fixed = nodes.map(({ x, y }) => (x === null || x === undefined ? null : [x, y]));
-  const own = fixed.filter(Boolean);
-  const span =
-    own.length > 1
-      ? Math.max(...[0, 1].map((k) => Math.max(...own.map((p) => p[k])) - Math.min(...own.map((p) => p[k])))) || 1
-      : 1;
-  const centre = own.length ? [0, 1].map((k) => own.reduce((sum, p) => sum + p[k], 0) / own.length) : [0, 0];
-  const at = nodes.map(
-    (_, i) =>
-      fixed[i] ??
-      [0, 1].map((k) => centre[k] + span * Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)),
-  );
-  const near = span / Math.sqrt(nodes.length || 1);
-  const rounds = nodes.length > 400 ? 20 : 300;
-  for (let round = 0; round < rounds; round++) {
-    const force = at.map(() => [0, 0]),
-      most = 0.1 * span * (1 - round / rounds);
-    const push = (i, j, size) => {
-      const [dx, dy] = [at[i][0] - at[j][0], at[i][1] - at[j][1]],
-        far = Math.hypot(dx, dy) || 1e-9;
-      const by = size(far) / far;
-      force[i] = [force[i][0] + dx * by, force[i][1] + dy * by];
-      force[j] = [force[j][0] - dx * by, force[j][1] - dy * by];
-    };
-    for (let i = 0; i < at.length; i++) for (let j = 0; j < i; j++) push(i, j, (far) => (near * near) / far);
-    for (const { a, b } of links) push(index.get(a), index.get(b), (far) => -(far * far) / near);
-    at.forEach((place, i) => {
-      if (fixed[i]) return;
-      const size = Math.hypot(...force[i]) || 1,
-        step = Math.min(size, most) / size;
-      at[i] = [place[0] + force[i][0] * step, place[1] + force[i][1] * step];
-    });
-  }
-  const isMap =
-    own.length > 1 &&
-    Math.max(...own.map(([x]) => Math.abs(x - own[0][0]))) > 2 &&
-    own.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
-  return { at, isMap };
 }
 
 /** What replay.js draws, as midpath/trace/replay.py has it; null without a trace. */

@@ -1,6 +1,7 @@
 // The playground's page: text in, runs in workers, table, report and replay out.
 import { escape } from "./figures.js";
 import { fetched, fetchedText } from "./files.js";
+import { readTexts, takesDrops } from "./given.js";
 import { asLink, fromLink } from "./links.js";
 import { replay, report, table } from "./pages.js";
 import { Pool, RUN_MS } from "./pool.js";
@@ -14,7 +15,7 @@ const WORKERS = Math.min(2, navigator.hardwareConcurrency || 1);
 // Ours: half of what replay.js shows well.
 const TRACE_EVENTS = 100_000;
 const $ = (id) => document.getElementById(id);
-const page = { facts: null, schema: null, assets: {}, editor: null, last: null, pool: null };
+const page = { files: {}, facts: null, schema: null, assets: {}, editor: null, last: null, pool: null };
 
 const ticked = () => [...document.querySelectorAll("#schemes input:checked")].map(({ value }) => value);
 const seeds = () => Math.min(20, Math.max(1, Math.round(Number($("seeds").value)) || 1));
@@ -61,13 +62,46 @@ function showErrors(errors) {
   );
 }
 
+function showFiles() {
+  $("files").replaceChildren(
+    ...Object.keys(page.files).map((name) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
+      button.setAttribute("aria-label", `Remove ${name}`);
+      button.onclick = () => {
+        delete page.files[name];
+        showFiles();
+        changed();
+      };
+      const item = document.createElement("li");
+      item.append(name, " ", button);
+      return item;
+    }),
+  );
+}
+
+/** Takes files: one scenario into the editor, all others as what it names. */
+async function take(list) {
+  try {
+    const scenario = list.find(({ name }) => name.endsWith(".toml"));
+    const texts = await readTexts(list, page.files);
+    if (scenario) page.editor.text = texts[scenario.name];
+    if (scenario) delete texts[scenario.name];
+    page.files = texts;
+    trouble("");
+    showFiles();
+    changed();
+  } catch (error) {
+    trouble(error.message);
+  }
+}
+
 let checking;
 function changed() {
   clearTimeout(checking);
   checking = setTimeout(async () => {
     const text = page.editor.text;
     try {
-      const found = await page.pool.ask({ ask: "check", text }, undefined, 5000);
+      const found = await page.pool.ask({ ask: "check", text, files: page.files }, undefined, 5000);
       if (text === page.editor.text) showErrors(found.errors ?? []);
     } catch {
       // A check that was ended says nothing.
@@ -120,6 +154,7 @@ async function busy(work) {
 async function compare() {
   const schemes = ticked(),
     text = page.editor.text,
+    files = page.files,
     began = performance.now();
   if (!schemes.length) throw new Refused("Tick a scheme.");
   const all = Array.from({ length: draws(text) ? seeds() : 1 }, (_, i) => firstSeed() + i);
@@ -131,7 +166,7 @@ async function compare() {
   show();
   const runs = await Promise.all(
     jobs.map(async (job) => {
-      const found = await ran({ ask: "run", text, scheme: job.scheme, seed: job.seed }, ({ simulated_s, stop_s }) => {
+      const found = await ran({ ask: "run", text, files, scheme: job.scheme, seed: job.seed }, ({ simulated_s, stop_s }) => {
         job.done = stop_s ? Math.min(0.99, simulated_s / stop_s) : 0.5;
         show();
       });
@@ -145,7 +180,7 @@ async function compare() {
   comparison.isRandom ??= draws(text);
   const hops = runs.reduce((sum, { run }) => sum + run.packet_hops, 0),
     wall = runs.reduce((sum, { run }) => sum + run.wall_s, 0);
-  page.last = { comparison, text, command: command() };
+  page.last = { comparison, text, files, command: command() };
   $("results").hidden = false;
   $("verdict").textContent = comparison.sentences().join(" ");
   $("table").innerHTML = table(comparison);
@@ -230,7 +265,7 @@ async function move() {
   const text = page.editor.text;
   const traced = /^\s*\[trace\]/m.test(text) ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
   $("said").textContent = `${name(scheme)}, with each packet recorded`;
-  const found = await ran({ ask: "run", text: traced, scheme, seed: firstSeed() }, ({ simulated_s, stop_s }) => {
+  const found = await ran({ ask: "run", text: traced, files: page.files, scheme, seed: firstSeed() }, ({ simulated_s, stop_s }) => {
     $("progress").value = stop_s ? simulated_s / stop_s : 0.5;
   });
   const html = replay(found, await assets());
@@ -242,7 +277,9 @@ async function move() {
 
 // --- Copies, files --------------------------------------------------------------------------------
 
-function load({ text, schemes, seeds: count }) {
+function load({ text, schemes, seeds: count, files = {} }) {
+  page.files = files;
+  showFiles();
   page.editor.text = text;
   for (const box of document.querySelectorAll("#schemes input")) box.checked = schemes.includes(box.value);
   if (count) $("seeds").value = Math.min(20, Math.max(1, count));
@@ -271,8 +308,8 @@ function saved(file, parts, type) {
 }
 
 async function saveResults() {
-  const { comparison, text } = page.last;
-  const files = [tarred("scenario.toml", text)];
+  const { comparison, text, files: named } = page.last;
+  const files = Object.entries({ "scenario.toml": text, ...named }).map((one) => tarred(...one));
   for (const scheme of comparison.schemes)
     comparison.results.get(scheme).forEach((one, i) => {
       const folder = `${scheme}-${comparison.seeds[i]}`;
@@ -340,9 +377,20 @@ function offer() {
 }
 
 function fromGallery(id) {
-  const { text, schemes } = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const { text, schemes, files } = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
   const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
-  return { text, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+  return { text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+}
+
+/** Keeps what this page has loaded: its service worker came after that. */
+async function keep() {
+  if (!navigator.serviceWorker) return;
+  await navigator.serviceWorker.register("offline.js");
+  const { scope } = await navigator.serviceWorker.ready;
+  const loaded = performance.getEntriesByType("resource").map(({ name }) => name.split("#")[0]);
+  const own = [location.href.split(/[?#]/)[0], ...loaded].filter((address) => address.startsWith(scope));
+  await (await caches.open("midpath-play")).addAll(new Set(own));
+  document.documentElement.dataset.offline = "";
 }
 
 async function begin() {
@@ -370,9 +418,14 @@ async function begin() {
   $("run").onclick = () => busy(compare);
   $("move").onclick = () => busy(move);
   $("stop").onclick = () => page.pool.stop();
+  $("choose").onchange = () => take([...$("choose").files]).finally(() => ($("choose").value = ""));
+  takesDrops($("scenario"), take);
   $("link").onclick = () =>
     asLink({ text: page.editor.text, schemes: ticked(), seeds: seeds() }).then(
-      (link) => copied($("link"), link),
+      (link) => {
+        copied($("link"), link);
+        if (Object.keys(page.files).length) $("said").textContent = "The link has the scenario without its files.";
+      },
       (error) => trouble(error.message),
     );
   $("command").onclick = () => copied($("command"), command());
@@ -381,8 +434,9 @@ async function begin() {
   changed();
   document.documentElement.dataset.ready = String(performance.now());
   // All that a later click needs, so that it works without a network.
-  assets().catch(() => {});
-  navigator.serviceWorker?.register("offline.js").catch(() => {});
+  assets()
+    .then(keep)
+    .catch(() => {});
 }
 
 begin().catch((error) => {

@@ -107,7 +107,7 @@ function ratio(values, references) {
 }
 
 // numpy's linear interpolation.
-function quantile(sorted, share) {
+export function quantile(sorted, share) {
   const at = share * (sorted.length - 1),
     low = Math.floor(at),
     t = at - low;

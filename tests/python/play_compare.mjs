@@ -1,6 +1,7 @@
 // What the playground makes of runs, in Node, for tests: requests as JSON from standard input.
 import { readFileSync } from "node:fs";
 import { replayData, table } from "../../docs/play/pages.js";
+import { network } from "../../docs/play/network.js";
 import { figures } from "../../docs/play/figures.js";
 import { completions } from "../../docs/play/schema.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
@@ -40,7 +41,7 @@ const answers = {
       matching: found.matching,
       random: found.isRandom,
       table: table(found),
-      figures: figures(found),
+      figures: Object.fromEntries([...figures(found), network(found)].map((figure) => [figure.id, figure])),
     };
   },
   async replay({ text, scheme }) {

@@ -18,6 +18,8 @@ import script
 from conftest import ROOT
 from midpath.compare.verdict import sentences
 from midpath.metrics import METRICS
+from midpath.report import flows, network
+from midpath.report.model import model_of
 from midpath.report.tables import _comparison
 from midpath.scenario import Scenario
 from midpath.trace.record import Trace
@@ -90,6 +92,31 @@ def test_a_comparison_has_the_figures_and_words_of_the_command(text, schemes, se
     assert found["sentences"] == sentences(expected)
     assert found["matching"] == expected.matching
     assert html(found["table"]) == html(_comparison(expected))
+    model = model_of(expected)
+    alike(found["figures"]["size"], flows.by_size(model), ("x", "y", "text", "marker"))
+    # Places of nodes are its own.
+    alike(found["figures"]["network"], network.drawn(model), ("hovertext", "line", "meta"))
+
+
+def alike(ours, theirs, keys):
+    """The same figure, as far as these keys of its traces go."""
+    assert (ours["title"], ours["note"], ours.get("options", {})) == (
+        theirs.title,
+        theirs.note,
+        theirs.options,
+    )
+    assert list(ours["variants"]) == list(theirs.variants)
+    for choice, expected in theirs.variants.items():
+        data = ours["variants"][choice]["data"]
+        assert len(data) == len(expected["data"])
+        for one, other in zip(data, expected["data"], strict=True):
+            for key in keys:
+                assert plain(one.get(key)) == plain(other.get(key)), (choice, key)
+
+
+def plain(value):
+    """As JSON has it, hover texts as a browser reads them."""
+    return json.loads(html(json.dumps(value)))
 
 
 def html(text):
@@ -277,6 +304,58 @@ def test_a_link_holds_the_scenario(opened, served):
     show(opened, link)
     assert opened.run("document.querySelector('.cm-content').textContent").startswith("seed = 3")
     assert opened.run("document.getElementById('seeds').value") == "7"
+
+
+MAP = """scheme = "cubic"
+topology = { file = "../maps/net.gml", default_rate = "10 Mbps", default_delay = "1 ms", hosts = { per_node = 1 } }
+[[flow]]
+from = "h0"
+to = "h1"
+size = "100 kB"
+"""
+NET = 'graph [ node [ id 0 label "a" ] node [ id 1 label "b" ] edge [ source 0 target 1 ] ]'
+DROP = """{{ const data = new DataTransfer();
+for (const [name, part] of {files})
+  data.items.add(new File([part.bytes ? Uint8Array.from(part.bytes) : part], name));
+const drop = new DragEvent('drop', {{ dataTransfer: data, bubbles: true }});
+document.querySelector('.cm-content').dispatchEvent(drop); }}"""
+
+
+@needs_browser
+@needs_wasm
+def test_files_are_dropped_onto_it(opened, served):
+    show(opened, served)
+    opened.run(DROP.format(files=json.dumps([["mine.toml", MAP]])))
+    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+    opened.run(DROP.format(files=json.dumps([["net.gml", NET]])))
+    wait(opened, "!document.getElementById('errors').textContent")
+    assert opened.run("document.getElementById('files').textContent") == "net.gml ×"
+    opened.run("for (const box of document.querySelectorAll('#schemes input')) box.checked = box.value === 'cubic'")
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run("document.querySelectorAll('#summary tbody tr').length") == 1
+    opened.run(DROP.format(files=json.dumps([["odd.csv", {"bytes": [255, 254, 0]}]])))
+    wait(opened, f"{TROUBLE} === 'odd.csv is not UTF-8 text'")
+    opened.run("document.querySelector('#files button').click()")
+    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+
+
+@needs_browser
+@needs_wasm
+def test_it_works_without_a_network_once_loaded(opened, tmp_path):
+    script.load(ROOT / "scripts/play_files.py").put(tmp_path)
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/index.html"
+        show(opened, address)
+        wait(opened, "'offline' in document.documentElement.dataset")
+        server.shutdown()
+    show(opened, address)
+    run(opened)
+    wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    opened.run("document.getElementById('move').click()")
+    wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
 
 
 @needs_browser

@@ -1,0 +1,190 @@
+// Where nodes are drawn, and the map of the load, as midpath/report/network.py has it.
+import { compact, hover } from "./figures.js";
+import { numbers, texts } from "./simulator.js";
+import { name, quantity } from "./stats.js";
+
+const STEPS = 10,
+  LABELLED_NODES = 60,
+  MARGIN = 0.1;
+
+/** Places for nodes that have none: springs along links, all others apart; the same each time. */
+export function places({ nodes, links }) {
+  const index = new Map(nodes.map((node, i) => [node.name, i]));
+  const fixed = nodes.map(({ x, y }) => (x === null || x === undefined ? null : [x, y]));
+  const own = fixed.filter(Boolean);
+  const span =
+    own.length > 1
+      ? Math.max(...[0, 1].map((k) => Math.max(...own.map((p) => p[k])) - Math.min(...own.map((p) => p[k])))) || 1
+      : 1;
+  const centre = own.length ? [0, 1].map((k) => own.reduce((sum, p) => sum + p[k], 0) / own.length) : [0, 0];
+  const at = nodes.map(
+    (_, i) =>
+      fixed[i] ??
+      [0, 1].map((k) => centre[k] + span * Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)),
+  );
+  const near = span / Math.sqrt(nodes.length || 1);
+  const rounds = nodes.length > 400 ? 20 : 300;
+  for (let round = 0; round < rounds; round++) {
+    const force = at.map(() => [0, 0]),
+      most = 0.1 * span * (1 - round / rounds);
+    const push = (i, j, size) => {
+      const [dx, dy] = [at[i][0] - at[j][0], at[i][1] - at[j][1]],
+        far = Math.hypot(dx, dy) || 1e-9;
+      const by = size(far) / far;
+      force[i] = [force[i][0] + dx * by, force[i][1] + dy * by];
+      force[j] = [force[j][0] - dx * by, force[j][1] - dy * by];
+    };
+    for (let i = 0; i < at.length; i++) for (let j = 0; j < i; j++) push(i, j, (far) => (near * near) / far);
+    for (const { a, b } of links) push(index.get(a), index.get(b), (far) => -(far * far) / near);
+    at.forEach((place, i) => {
+      if (fixed[i]) return;
+      const size = Math.hypot(...force[i]) || 1,
+        step = Math.min(size, most) / size;
+      at[i] = [place[0] + force[i][0] * step, place[1] + force[i][1] * step];
+    });
+  }
+  const isMap =
+    own.length > 1 &&
+    Math.max(...own.map(([x]) => Math.abs(x - own[0][0]))) > 2 &&
+    own.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
+  return { at, isMap };
+}
+
+const shrink = (count) => Math.min(1, Math.max(0.3, Math.sqrt(LABELLED_NODES / Math.max(count, 1))));
+const ramp = (use) => (Number.isFinite(use) ? Math.min(Math.max(Math.floor(use * STEPS), 0), STEPS - 1) : 0);
+
+/** Each direction of a link is the half that leaves its node. */
+function halves(ports, at, count) {
+  const steps = Array.from({ length: STEPS }, () => [[], []]);
+  for (const { from, to, utilisation } of ports) {
+    const [[x, y], [toX, toY]] = [at[from], at[to]];
+    const [xs, ys] = steps[ramp(utilisation)];
+    xs.push(x, (x + toX) / 2, NaN);
+    ys.push(y, (y + toY) / 2, NaN);
+  }
+  const drawn = ([x, y], step) => ({
+    type: "scatter",
+    mode: "lines",
+    x: compact(x),
+    y: compact(y),
+    hoverinfo: "skip",
+    line: { width: (1.5 + (6.5 * step) / (STEPS - 1)) * shrink(count) },
+    meta: { ramp: step / (STEPS - 1) },
+  });
+  return steps.map(drawn).filter(({ x }) => x.length);
+}
+
+/** Away from the neighbours, so that the fewest links cross the name. */
+function labelSide([x, y], neighbours) {
+  const links = neighbours.map(([toX, toY]) => Math.atan2(toY - y, toX - x));
+  const between = (a, b) => Math.abs(((a - b + 3 * Math.PI) % (2 * Math.PI)) - Math.PI);
+  const sides = { "middle right": 0, "top center": Math.PI / 2, "middle left": Math.PI, "bottom center": -Math.PI / 2 };
+  const room = ([, side]) => links.reduce((least, link) => Math.min(least, between(side, link)), Math.PI);
+  return Object.entries(sides).reduce((best, side) => (room(side) > room(best) ? side : best))[0];
+}
+
+function nodesOf({ nodes }, { at, isMap }, ports) {
+  const routers = nodes.filter(({ kind }) => kind !== "host");
+  // On a map, hosts are where their city is; in a small drawing, flows are told by their names.
+  const named = nodes.length <= LABELLED_NODES / 2 && !isMap ? nodes : routers;
+  const shown = new Set(named.length <= LABELLED_NODES ? named : []);
+  const size = 13 * shrink(nodes.length);
+  const near = nodes.map(() => []);
+  for (const { from, to } of ports) near[from].push(at[to]);
+  return {
+    type: "scatter",
+    mode: "markers+text",
+    x: compact(at.map(([x]) => x)),
+    y: compact(at.map(([, y]) => y)),
+    text: nodes.map((node) => (shown.has(node) ? node.name : "")),
+    textposition: nodes.map((_, i) => labelSide(at[i], near[i])),
+    hovertext: nodes.map((node, i) => hover(node.name).concat(`<br>${node.kind || "node"}, ${near[i].length} ports`)),
+    hoverinfo: "text",
+    marker: { size: nodes.map(({ kind }) => size * (kind === "host" ? 0.5 : 1)) },
+    cliponaxis: false,
+    meta: { nodes: true },
+  };
+}
+
+/** Invisible points on links: a line itself can only be hovered over at its ends. */
+function hovers(ports, at) {
+  const on = (k) => ports.map(({ from, to }) => at[from][k] + 0.3 * (at[to][k] - at[from][k]));
+  const text = (port) =>
+    hover(
+      port.label,
+      ["utilisation", "ratio", port.utilisation],
+      ["rate", "bps", port.rate_bps],
+      ["mean queue", "bytes", port.queue_mean_bytes],
+      ["delay p99", "seconds", port.delay_p99_s],
+    ) + `<br>drops ${quantity("count", port.drops_queue + port.drops_aqm)}`;
+  return {
+    type: "scatter",
+    mode: "markers",
+    x: compact(on(0)),
+    y: compact(on(1)),
+    hovertext: ports.map(text),
+    hoverinfo: "text",
+    marker: { size: 16, opacity: 0 },
+    meta: { hover: true },
+  };
+}
+
+const MEANS = ["utilisation", "rate_bps", "queue_mean_bytes", "delay_p99_s", "drops_queue", "drops_aqm"];
+
+/** The ports of a scheme: means over its runs. */
+function portsOf(runs, number) {
+  const { columns, rows } = runs[0].tables.ports;
+  const [node, peer, port] = [texts(columns.node), texts(columns.peer), numbers(columns.port)];
+  const found = Array.from({ length: rows }, (_, i) => ({
+    label: `${node[i]} → ${peer[i]}`,
+    from: number.get(node[i]),
+    to: number.get(peer[i]),
+  }));
+  const times = new Map();
+  for (const { label } of found) times.set(label, (times.get(label) ?? 0) + 1);
+  found.forEach((one, i) => (one.label += times.get(one.label) > 1 ? ` (port ${port[i]})` : ""));
+  for (const key of MEANS) {
+    const columns = runs.map(({ tables }) => numbers(tables.ports.columns[key]));
+    found.forEach((port, i) => (port[key] = columns.reduce((sum, values) => sum + values[i], 0) / columns.length));
+  }
+  return found;
+}
+
+function room(values) {
+  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const margin = Math.max(MARGIN * (high - low), 1e-3);
+  return [low - margin, high + margin];
+}
+
+/** Utilisation on the drawn topology, one scheme at a time; null where only the ideal ran, which has no ports. */
+export function network(comparison) {
+  const { topology } = comparison.first.run;
+  const where = places(topology),
+    { at, isMap } = where;
+  const number = new Map(topology.nodes.map((node, i) => [node.name, i]));
+  const [xs, ys] = [0, 1].map((k) => at.map((place) => place[k]));
+  const middle = (ys.reduce((a, b) => Math.min(a, b)) + ys.reduce((a, b) => Math.max(a, b))) / 2;
+  const anchor = isMap ? { scaleanchor: "x", scaleratio: 1 / Math.cos((middle * Math.PI) / 180) } : {};
+  const layout = {
+    xaxis: { visible: false, range: room(xs) },
+    yaxis: { visible: false, range: room(ys), ...anchor },
+    margin: { l: 8, r: 8, t: 8, b: 8 },
+    hovermode: "closest",
+  };
+  const ran = comparison.schemes.filter((scheme) => comparison.results.get(scheme)[0].tables.ports?.rows);
+  if (!ran.length) return null;
+  const variants = ran.map((scheme) => {
+    const ports = portsOf(comparison.results.get(scheme), number);
+    const data = [...halves(ports, at, topology.nodes.length), nodesOf(topology, where, ports), hovers(ports, at)];
+    return [scheme, { data, layout }];
+  });
+  return {
+    id: "network",
+    title: "Where the load is",
+    note: "Each half of a link is the direction that leaves the nearer node; warmer and wider is busier.",
+    variants: Object.fromEntries(variants),
+    choose: "Scheme",
+    options: Object.fromEntries(ran.map((scheme) => [scheme, name(scheme)])),
+    height: 560,
+  };
+}
