@@ -1,7 +1,7 @@
 //! Random streams: each component has its own, derived from the run's one seed and the component's
 //! name.
 
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The generator in use everywhere: xoshiro256++ (Blackman and Vigna, 2019).

@@ -2,7 +2,7 @@
 
 use crate::rates::short;
 use crate::suggest::unknown;
-use rand::Rng;
+use rand::{Rng, RngExt};
 
 /// Distributions that ship with Midpath: name, and text with its source in the first lines.
 pub const BUILT_IN_CDFS: &[(&str, &str)] = &[

@@ -6,7 +6,7 @@ use crate::generate::Context;
 use crate::stream::{Purpose, stream};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use rand::Rng;
+use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

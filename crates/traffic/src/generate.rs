@@ -14,7 +14,7 @@ use crate::workload::WorkloadSpec;
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use rand::Rng;
+use rand::RngExt;
 use rand_distr::{Distribution, Exp, Pareto};
 use std::sync::Arc;
 

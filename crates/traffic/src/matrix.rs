@@ -7,7 +7,7 @@ use crate::stream::Stream;
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Rate;
-use rand::Rng;
+use rand::RngExt;
 use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use crate::cdf::EmpiricalCdf;
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Bytes;
-use rand::Rng;
+use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp, LogNormal, Pareto};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

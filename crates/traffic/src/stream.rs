@@ -33,7 +33,7 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, index: usize) -> Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::RngCore;
+    use rand::Rng;
     use rustc_hash::FxHashSet;
 
     #[test]
