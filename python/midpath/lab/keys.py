@@ -107,7 +107,7 @@ RULES = (
         "not available for a connection",
     ),
     Rule(
-        ("flow*", "workload*"),
+        (*(f"flow.{key}" for key in ("from", "to", "size", "start", "stop", "group", "count", "jitter")), "workload*"),
         HONOURED,
         APPROXIMATED,
         "sizes, end points and times as simulated; nodes start an RTT later",
