@@ -65,26 +65,26 @@ class Reference:
         """What a directive of the template becomes."""
         definition = self.definitions[name]
         if kind == "kinds":
-            return self.kinds(name, definition)
+            return self.kinds(definition)
         if kind == "values":
             return "\n".join(f"- `{value['const']}`: {one_line(value['description'])}" for value in definition["oneOf"])
-        return self.table(name, definition)
+        return self.table(definition)
 
-    def kinds(self, name: str, definition: dict) -> str:
+    def kinds(self, definition: dict) -> str:
         """Every kind of a table that comes in kinds."""
         parts = []
         for variant in definition["oneOf"]:
             kind = variant["properties"]["kind"]["const"]
             parts.append(f'**`kind = "{kind}"`**: {one_line(variant["description"])}')
             if len(variant["properties"]) > 1:
-                parts.append(self.table(name, variant))
+                parts.append(self.table(variant))
         return "\n\n".join(parts)
 
-    def table(self, name: str, definition: dict) -> str:
+    def table(self, definition: dict) -> str:
         """A line for each key of a table: those that must be there first."""
-        return "\n".join(key.line() for key in self.keys(name, definition))
+        return "\n".join(key.line() for key in self.keys(definition))
 
-    def keys(self, name: str, definition: dict) -> Iterator[Key]:
+    def keys(self, definition: dict) -> Iterator[Key]:
         """The keys of a table: those that must be there first."""
         required = definition.get("required", [])
         keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
