@@ -224,7 +224,7 @@ def test_the_page_has_the_table_of_the_code():
         check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
     )
-    assert done.returncode == 0
+    assert done.returncode == 0, "write it again: python scripts/lab_keys.py"
 
 
 # -- what is too much for a machine --
