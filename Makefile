@@ -66,12 +66,14 @@ mutants-sample: $(DEPENDENCIES) ## a fixed sample of mutants by room, about an h
 bench: setup ## measure the simulator's speed on this machine
 	$(BIN)/midpath bench
 
-docs: setup ## write the generated pages again, and build the site into target/site
+docs: setup ## write schema and generated pages again, and build the site into target/site
+	$(BIN)/midpath schema > python/midpath/schema/scenario.schema.json
 	$(BIN)/python scripts/scenario_reference.py
 	$(BIN)/python scripts/command_reference.py
 	$(BIN)/python scripts/shell_files.py
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/lists.py
+	$(BIN)/python scripts/lab_keys.py
 	$(BIN)/python scripts/fairness_picture.py
 	$(MAKE) --no-print-directory site
 

@@ -5,7 +5,7 @@ python scripts/lists.py --check    fails if that would change one
 
 A list begins after `<!-- NAME -->` and ends before `<!-- end -->`. The site's menu has the same pages of schemes.
 
-A folder's page is the file of its name in docs/schemes, else the folder's README.md.
+The page of a folder or file of schemes is that of its name in docs/schemes, else the folder's README.md.
 """
 
 import os
@@ -26,14 +26,14 @@ NAME = re.compile(r"`([^`]+)`")
 
 
 def pages() -> list[Path]:
-    """The pages of all folders that have one: TCP's, then in order of titles."""
-    found = (page_of(folder) for folder in FOLDERS.iterdir() if folder.is_dir())
+    """The pages of all folders and files that have one: TCP's, then in order of titles."""
+    found = map(page_of, FOLDERS.iterdir())
     return sorted((page for page in found if page), key=lambda page: (page.stem != "tcp", title(page).lower()))
 
 
-def page_of(folder: Path) -> Path | None:
-    """A folder's page, if it has one."""
-    both = (ROOT / "docs" / "schemes" / f"{folder.name}.md", folder / "README.md")
+def page_of(place: Path) -> Path | None:
+    """The page of a folder or file, if it has one."""
+    both = (ROOT / "docs" / "schemes" / f"{place.stem}.md", place / "README.md")
     return next((page for page in both if page.is_file()), None)
 
 

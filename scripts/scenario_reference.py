@@ -30,122 +30,6 @@ PLAIN = {"string": "text", "boolean": "boolean", "integer": "integer", "number":
 # Types whose values the page lists right below the table.
 LISTED = {"Format": "a [format](#format)", "Generator": "a [generator](#generator)", "FaultKind": "below"}
 
-# What each key looks like, as TOML, where its type does not say it.
-EXAMPLES = {
-    "Scenario.format": "1",
-    "Scenario.title": '"Buffers on Abilene"',
-    "Scenario.scheme": '"cubic"',
-    "Scenario.schemes": "{ dctcp = { g = 0.0625 } }",
-    "Scenario.seed": "7",
-    "Scenario.host_jitter": '"12 us"',
-    "Scenario.variants": '{ "link out" = { topology.without = [["r0", "r1"]] } }',
-    "TopologySpec.builtin": '"abilene"',
-    "TopologySpec.file": '"maps/3257.r0.cch"',
-    "TopologySpec.access_delays": '["5 ms", "50 ms"]',
-    "TopologySpec.alpha": "0.2",
-    "TopologySpec.beta": "0.4",
-    "TopologySpec.edge_degree": "3",
-    "TopologySpec.k": "8",
-    "TopologySpec.n": "4",
-    "TopologySpec.pairs": "3",
-    "TopologySpec.radius": "1",
-    "TopologySpec.seed": "7",
-    "TopologySpec.size_km": "500.0",
-    "QueueTable.coupling": "2.0",
-    "DeploySpec.scheme": '"inrpp"',
-    "DeploySpec.nodes": '["hosts", "r*"]',
-    "DeploySpec.ports": '["r0>r1"]',
-    "DeploySpec.name": '"west"',
-    "DeploySpec.params": "{ alpha = 1.0 }",
-    "DeploySpec.queue": '"deep"',
-    "DeploySpec.tunnels": '"newreno"',
-    "ExplicitFlow.object": '"film"',
-    "ExplicitFlow.budget": '"gold"',
-    "WorkloadSpec.budget": '"gold"',
-    "ExplicitFlow.replicas": '["h7"]',
-    "ExplicitFlow.path": '["r0", "r3", "r2"]',
-    "ExplicitFlow.weight": "2.0",
-    "ObjectSpec.count": "100",
-    "ObjectSpec.popularity": "0.8",
-    "WorkloadSpec.objects": "{ count = 100, popularity = 0.8 }",
-    "WorkloadSpec.weight": "2.0",
-    "NodeSpec.name": '"r0"',
-    "NodeSpec.class": '"edge"',
-    "NodeSpec.population": "420e3",
-    "NodeSpec.x": "8.55",
-    "NodeSpec.y": "47.37",
-    "LinkSpec.a": '"r0"',
-    "LinkSpec.b": '"r1"',
-    "LinkSpec.mtu": "9000",
-    "LinkSpec.queue": '"deep"',
-    "LinkSpec.weight": "10.0",
-    "LinkParams.mtu": "9000",
-    "LinkParams.queue": '"deep"',
-    "RuleSpec.from": '"edge"',
-    "RuleSpec.to": '"gateway"',
-    "RuleSpec.mtu": "9000",
-    "RuleSpec.queue": '"deep"',
-    "RuleSpec.weight": "10.0",
-    "HostsSpec.homes": "2",
-    "HostsSpec.mtu": "9000",
-    "HostsSpec.on": '"edge"',
-    "HostsSpec.per_node": "1",
-    "HostsSpec.prefix": '"server"',
-    "HostsSpec.queue": '"deep"',
-    "HostsSpec.total": "100",
-    "ExplicitFlow.from": '"h0"',
-    "ExplicitFlow.to": '"h3"',
-    "ExplicitFlow.count": "10",
-    "ExplicitFlow.group": '"video"',
-    "ExplicitFlow.scheme": '"dctcp"',
-    "WorkloadSpec.flows": "1000",
-    "WorkloadSpec.group": '"web search"',
-    "WorkloadSpec.hosts": '["h0", "server*"]',
-    "WorkloadSpec.scheme": '"dctcp"',
-    "ListSpec.file": '"flows.csv"',
-    "ArrivalSpec.rate_per_s": "438.0",
-    "ArrivalSpec.load_of": '"link:r0>r1"',
-    "ArrivalSpec.hurst": "0.8",
-    "SizeSpec.shape": "1.2",
-    "SizeSpec.sigma": "1.0",
-    "SizeSpec.name": '"web-search"',
-    "SizeSpec.file": '"sizes.txt"',
-    "SizeSpec.unit": '"1460 B"',
-    "MatrixSpec.to": '"h0"',
-    "MatrixSpec.senders": "8",
-    "MatrixSpec.pairs": "16",
-    "MatrixSpec.pairs[]": '[["h0", "h1"], ["h2", "h3"]]',
-    "MatrixSpec.weights": "{ h0 = 4.0, h1 = 1.0 }",
-    "MatrixSpec.by": '"population"',
-    "MatrixSpec.unit": '"1 Mbps"',
-    "MatrixSpec.file": '"measured.csv"',
-    "PfcSpec.classes": '["ect", "not-ect"]',
-    "PfcSpec.lossless": '["ect"]',
-    "PfcSpec.weights": "[1, 3]",
-    "FaultSpec.link": '["r0", "r1"]',
-    "FaultSpec.node": '"r0"',
-    "TopologySpec.without[]": '[["r0", "r1"], ["r4", "r5"]]',
-    "VarySpec.link": '["r0", "r1"]',
-    "VarySpec.steps[]": '[{ at = "1 s", rate = "2 Mbps" }, { at = "3 s", rate = "10 Mbps", delay = "40 ms" }]',
-    "VarySpec.file": '"rates.csv"',
-    "VarySpec.trace": '"links/cellular.trace"',
-    "JitterSpec.shape": "2.5",
-    "MeasureSpec.points": "2000",
-    "MeasureSpec.ports": "4",
-    "MeasureSpec.flows": "4",
-    "TraceSpec.from": '"4.2 s"',
-    "TraceSpec.for": '"200 ms"',
-    "TraceSpec.nodes": '["r1", "r2"]',
-    "TraceSpec.flows": "[3, 7]",
-    "TraceSpec.events": "100000",
-    "TraceSpec.around": '"first drop"',
-    "TraceSpec.before": '"50 ms"',
-    "TraceSpec.slowest": '"1 %"',
-    "PcapSpec.from": '"r0"',
-    "PcapSpec.to": '"r1"',
-    "PcapSpec.packets": "1000",
-}
-
 
 @dataclass(frozen=True)
 class Key:
@@ -181,26 +65,26 @@ class Reference:
         """What a directive of the template becomes."""
         definition = self.definitions[name]
         if kind == "kinds":
-            return self.kinds(name, definition)
+            return self.kinds(definition)
         if kind == "values":
             return "\n".join(f"- `{value['const']}`: {one_line(value['description'])}" for value in definition["oneOf"])
-        return self.table(name, definition)
+        return self.table(definition)
 
-    def kinds(self, name: str, definition: dict) -> str:
+    def kinds(self, definition: dict) -> str:
         """Every kind of a table that comes in kinds."""
         parts = []
         for variant in definition["oneOf"]:
             kind = variant["properties"]["kind"]["const"]
             parts.append(f'**`kind = "{kind}"`**: {one_line(variant["description"])}')
             if len(variant["properties"]) > 1:
-                parts.append(self.table(name, variant))
+                parts.append(self.table(variant))
         return "\n\n".join(parts)
 
-    def table(self, name: str, definition: dict) -> str:
+    def table(self, definition: dict) -> str:
         """A line for each key of a table: those that must be there first."""
-        return "\n".join(key.line() for key in self.keys(name, definition))
+        return "\n".join(key.line() for key in self.keys(definition))
 
-    def keys(self, name: str, definition: dict) -> Iterator[Key]:
+    def keys(self, definition: dict) -> Iterator[Key]:
         """The keys of a table: those that must be there first."""
         required = definition.get("required", [])
         keys = [key for key in definition["properties"] if "const" not in definition["properties"][key]]
@@ -208,7 +92,7 @@ class Reference:
         for key in keys:
             value = definition["properties"][key]
             meaning, default = split_default(one_line(value.get("description", "")), value.get("default"))
-            shown = "" if self.shows_itself(value) else self.example(f"{name}.{key}", value)
+            shown = "" if self.shows_itself(value) else self.example(value)
             yield Key(key, self.type_of(value), shown, default, key in required, meaning)
 
     def type_of(self, value: dict) -> str:
@@ -245,13 +129,11 @@ class Reference:
         value = without_null(value)
         return value.get("type") == "boolean" or ("$ref" in value and not self.type_of(value).startswith("[table]"))
 
-    def example(self, path: str, value: dict) -> str:
+    def example(self, value: dict) -> str:
         """What a key may be set to, as TOML; empty for tables, whose own keys have examples."""
+        if "examples" in value:
+            return toml(value["examples"][0])
         value = without_null(value)
-        if value.get("type") == "array" and f"{path}[]" in EXAMPLES:
-            return EXAMPLES[f"{path}[]"]
-        if path in EXAMPLES:
-            return EXAMPLES[path]
         if "$ref" in value:
             definition = self.definitions[value["$ref"].rsplit("/", 1)[1]]
             if "examples" in definition:
@@ -260,6 +142,16 @@ class Reference:
             others = [one for one in values if one != value.get("default")]
             return f'"{others[0]}"' if others else ""
         return "true" if value.get("type") == "boolean" and value.get("default") is not True else ""
+
+
+def toml(value: object) -> str:
+    """A value on one line of TOML."""
+    if isinstance(value, dict):
+        keys = (key if re.fullmatch(r"[\w.-]+", key) else json.dumps(key) for key in value)
+        return f"{{ {', '.join(f'{key} = {toml(one)}' for key, one in zip(keys, value.values(), strict=True))} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value)
 
 
 def without_null(value: dict) -> dict:

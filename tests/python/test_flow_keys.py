@@ -194,9 +194,12 @@ def folder(tmp_path):
 
 
 def test_every_key_of_the_schema_has_values():
-    assert set(FLOW_VALUES) | {"scheme"} == set(SCHEMA["ExplicitFlow"]["properties"])
-    own = set(WORKLOAD_VALUES) | {"scheme", "arrivals", "list"}
-    assert own == set(SCHEMA["WorkloadSpec"]["properties"])
+    for name, values, own in (
+        ("ExplicitFlow", FLOW_VALUES, {"scheme"}),
+        ("WorkloadSpec", WORKLOAD_VALUES, {"scheme", "arrivals", "list"}),
+    ):
+        differing = set(SCHEMA[name]["properties"]) ^ (set(values) | own)
+        assert not differing, f"FLOW_VALUES or WORKLOAD_VALUES: values to try of {differing}"
     for kind in SCHEMA["ArrivalSpec"]["oneOf"]:
         keys = kind["properties"]
         assert set(ARRIVALS[keys["kind"]["const"]][1]) == set(keys) - {"kind"}

@@ -47,8 +47,8 @@ mod xcp;
 pub use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};
 pub use describe::Description;
 
-/// The folders of this crate that have schemes. A new one is a line here, and its `mod` above.
-const FOLDERS: [fn() -> Catalogue; 17] = [
+/// The folders and files of this crate that have schemes. A new one is a line here, and its `mod` above.
+const FOLDERS: &[fn() -> Catalogue] = &[
     bbr::schemes,
     bolt::schemes,
     dcqcn::schemes,
@@ -156,6 +156,24 @@ pub mod internals {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn every_folder_and_file_of_schemes_is_in_the_catalogue() {
+        let listed = include_str!("lib.rs");
+        let mut found = 0;
+        for entry in std::fs::read_dir("src").expect("this crate's folder") {
+            let path = entry.expect("readable").path();
+            let files = [path.clone(), path.join("describe.rs"), path.join("mod.rs")];
+            let mut texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
+            if texts.any(|text| text.lines().any(|line| line.ends_with("fn schemes() -> Catalogue {"))) {
+                let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+                let line = format!("\n    {name}::schemes,\n");
+                assert!(listed.contains(&line), "add `mod {name};` and `{name}::schemes` to src/lib.rs");
+                found += 1;
+            }
+        }
+        assert_eq!(found, super::FOLDERS.len());
+    }
+
     #[test]
     fn what_is_public_is_what_an_outside_crate_needs() {
         let (shown, _) = include_str!("lib.rs").split_once("mod tests {").expect("this module");

@@ -29,12 +29,14 @@ pub enum ArrivalSpec {
     Poisson {
         /// Arrivals per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = [438.0]))]
         rate_per_s: Option<f64>,
         /// Offered load instead, a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
         /// Reference of the load.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["link:r0>r1"]))]
         load_of: Option<String>,
         /// Each arrival starts a flow on every pair of the matrix (incast query).
         #[serde(default)]
@@ -46,14 +48,17 @@ pub enum ArrivalSpec {
     Ppbp {
         /// Bursts per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = [438.0]))]
         rate_per_s: Option<f64>,
         /// Offered load instead, a share of `load_of`.
         #[serde(default, deserialize_with = "load", skip_serializing_if = "Option::is_none")]
         load: Option<Ratio>,
         /// Reference of the load.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["link:r0>r1"]))]
         load_of: Option<String>,
         /// Hurst parameter of the traffic, between 0.5 and 1.
+        #[schemars(extend("examples" = [0.8]))]
         hurst: f64,
         /// Mean duration of a burst.
         mean_burst: Time,

@@ -16,8 +16,10 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields)]
 pub struct ExplicitFlow {
     /// Sender: host name, router name if it has one host, or node index as text.
+    #[schemars(extend("examples" = ["h0"]))]
     pub from: String,
     /// Receiver, likewise.
+    #[schemars(extend("examples" = ["h3"]))]
     pub to: String,
     /// Payload. Without it the flow runs until `stop`, or the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,16 +32,20 @@ pub struct ExplicitFlow {
     pub stop: Option<Time>,
     /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["dctcp"]))]
     pub scheme: Option<String>,
     /// Group in results; default "flows".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["video"]))]
     pub group: Option<String>,
     /// Budget name (`schemes.fcp.groups`). Default: its group if named there, else the host's
     /// remainder. Results are grouped by `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["gold"]))]
     pub budget: Option<String>,
     /// Number of such flows; default 1.
     #[serde(default = "one")]
+    #[schemars(extend("examples" = [10]))]
     pub count: u64,
     /// Constant rate (UDP); with a `scheme` that reads it (`midpath schemes`), the flow's maximum
     /// rate. Others refuse it.
@@ -47,6 +53,7 @@ pub struct ExplicitFlow {
     pub rate: Option<Rate>,
     /// Weight, if the scheme or the ideal has weights; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2.0]))]
     pub weight: Option<f64>,
     /// Random start delay, uniform up to this.
     #[serde(default)]
@@ -54,13 +61,16 @@ pub struct ExplicitFlow {
     /// Object name: flows with the same name move the same object, which all their senders have
     /// (named-data schemes; others move it per flow).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["film"]))]
     pub object: Option<String>,
     /// Further hosts with the object (named-data schemes).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["h7"]]))]
     pub replicas: Vec<String>,
     /// Explicit path by node names; the two hosts may be omitted. ACKs reverse it. Default, and
     /// once `routing.reconverge` finds it broken: routing. Not for schemes with their own routing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["r0", "r3", "r2"]]))]
     pub path: Vec<String>,
 }
 

@@ -13,6 +13,7 @@ use std::io::{self, BufRead, Read};
 #[serde(deny_unknown_fields)]
 pub struct ListSpec {
     /// File, relative to the scenario.
+    #[schemars(extend("examples" = ["flows.csv"]))]
     pub file: String,
     /// Default: detected from the first line, else from the name (`.csv`, `.cm`).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,15 +29,18 @@ pub enum MatrixSpec {
     /// Many to one.
     Incast {
         /// The host that receives.
+        #[schemars(extend("examples" = ["h0"]))]
         to: String,
         /// Number of senders, drawn once; default all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = [8]))]
         senders: Option<u64>,
     },
     /// Random ordered pairs.
     Random {
         /// Number of pairs, drawn once. Default: each arrival draws its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = [16]))]
         pairs: Option<u64>,
         /// Draw with replacement.
         #[serde(default)]
@@ -46,6 +49,7 @@ pub enum MatrixSpec {
     /// The given pairs.
     Pairs {
         /// Sender and receiver.
+        #[schemars(extend("examples" = [[["h0", "h1"], ["h2", "h3"]]]))]
         pairs: Vec<[String; 2]>,
     },
     /// Simple gravity model: pairs in proportion to the product of weights (Zhang, Roughan,
@@ -53,9 +57,11 @@ pub enum MatrixSpec {
     Gravity {
         /// Weight of hosts, or of routers, shared by their hosts. Zero excludes.
         #[serde(default)]
+        #[schemars(extend("examples" = [{ "h0": 4.0, "h1": 1.0 }]))]
         weights: BTreeMap<String, f64>,
         /// Default weights; default the access rate in Gbps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["population"]))]
         by: Option<GravityBy>,
     },
     /// Rates from a file; hosts of a place share them. Arrivals take pairs in proportion. `load`
@@ -65,9 +71,11 @@ pub enum MatrixSpec {
         /// line and senders in the first column, in bits per second without units; node-link JSON with
         /// `graph.demands` by id or name, as topohub's (needs `load_of` or `unit`); SNDlib's native text, XML or
         /// JSON; Repetita's demands with the `.graph` beside. Names are hosts' or routers'.
+        #[schemars(extend("examples" = ["measured.csv"]))]
         file: String,
         /// Unit of amounts without a unit, such as "1 Mbps".
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["1 Mbps"]))]
         unit: Option<Rate>,
         /// Whether demands also apply in reverse; default "both-ways" for topohub's demands, else "one-way".
         #[serde(default, skip_serializing_if = "Option::is_none")]

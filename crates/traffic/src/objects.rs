@@ -17,9 +17,11 @@ use crate::stream::Stream;
 #[serde(deny_unknown_fields)]
 pub struct ObjectSpec {
     /// Objects per sender. Sizes are drawn on first request.
+    #[schemars(extend("examples" = [100]))]
     pub count: u64,
     /// Zipf exponent of object popularity; default 0, all alike.
     #[serde(default)]
+    #[schemars(extend("examples" = [0.8]))]
     pub popularity: f64,
 }
 

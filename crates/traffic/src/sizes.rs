@@ -23,11 +23,13 @@ pub enum SizeSpec {
         /// Mean size.
         mean: Bytes,
         /// Tail index, above 1; infinite variance below 2.
+        #[schemars(extend("examples" = [1.2]))]
         shape: f64,
     },
     /// Pareto cut off at both ends: F(x) = (1 − (min/x)^shape) / (1 − (min/max)^shape).
     BoundedPareto {
         /// Tail index, above 0.
+        #[schemars(extend("examples" = [1.2]))]
         shape: f64,
         /// Smallest size.
         min: Bytes,
@@ -48,19 +50,23 @@ pub enum SizeSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         median: Option<Bytes>,
         /// Standard deviation of the logarithm, at least 0.
+        #[schemars(extend("examples" = [1.0]))]
         sigma: f64,
     },
     /// Empirical distribution, linear in size between points. Exactly one of `name` and `file`.
     Cdf {
         /// Built-in: web-search, data-mining, hadoop or ali-storage.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["web-search"]))]
         name: Option<String>,
         /// File of lines `size_bytes percent`, relative to the scenario. A mean may come first
         /// (Homa); three columns (ns-2, pFabric) need `unit`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["sizes.txt"]))]
         file: Option<String>,
         /// `file`: unit of sizes, such as "1460 B" for packets; default a byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("examples" = ["1460 B"]))]
         unit: Option<Bytes>,
     },
 }

@@ -16,15 +16,19 @@ use serde::{Deserialize, Serialize};
 pub struct WorkloadSpec {
     /// Group in results; default "workload" and its number, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["web search"]))]
     pub group: Option<String>,
     /// Budget name, as in `[[flow]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["gold"]))]
     pub budget: Option<String>,
     /// Scheme, over the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["dctcp"]))]
     pub scheme: Option<String>,
     /// Weight, if the scheme or the ideal has weights; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2.0]))]
     pub weight: Option<f64>,
     /// Flow arrivals. Exactly one of `arrivals` and `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +42,7 @@ pub struct WorkloadSpec {
     /// Hosts in the matrix: names, router names for all their hosts, or a prefix and `*`. Not with
     /// a list; default all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [["h0", "server*"]]))]
     pub hosts: Option<Vec<String>>,
     /// Flows read from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,8 +58,10 @@ pub struct WorkloadSpec {
     pub duration: Option<Time>,
     /// Maximum flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [1000]))]
     pub flows: Option<u64>,
     /// Shared objects, with `sizes`; default each its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{ "count": 100, "popularity": 0.8 }]))]
     pub objects: Option<ObjectSpec>,
 }

@@ -59,6 +59,9 @@ def _of_schemes(keys: tuple[str, ...], kernel: str, how: str) -> Rule:
     return Rule(tuple(f"{PARAMETERS}{key}" for key in keys), kernel, HONOURED, how)
 
 
+# Keys of flows; one that is not here is refused.
+_OF_FLOWS = ("from", "to", "size", "start", "stop", "group", "count", "jitter")
+
 # The first rule that has a key decides.
 RULES = (
     _both(("format", "title", "seed", "stop", "variants*"), HONOURED, "at most ten minutes without `stop`"),
@@ -107,7 +110,7 @@ RULES = (
         "not available for a connection",
     ),
     Rule(
-        ("flow*", "workload*"),
+        ("flow", *(f"flow.{key}" for key in _OF_FLOWS), "workload*"),
         HONOURED,
         APPROXIMATED,
         "sizes, end points and times as simulated; nodes start an RTT later",

@@ -100,9 +100,14 @@ impl FlowReport {
             sent: a.sent + b.sent,
             retransmitted: a.retransmitted + b.retransmitted,
             timeouts: a.timeouts + b.timeouts,
+            // Those of the end that measured.
+            rtt_min: a.rtt_min,
+            rtt_max: a.rtt_max,
+            rtt_sum: a.rtt_sum,
+            rtt_count: a.rtt_count,
+            srtt: a.srtt,
             cwnd: a.cwnd.max(b.cwnd),
             rate: a.rate.max(b.rate),
-            ..a
         }
     }
 }

@@ -21,7 +21,7 @@ use super::ecn::EcnMode;
 use super::params::TcpParams;
 
 /// What one acknowledgement has told the sender.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Ack {
     /// When it arrived.
     pub now: Time,

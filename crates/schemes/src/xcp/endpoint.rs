@@ -132,22 +132,8 @@ mod tests {
     }
 
     fn ack(acked: u64, after_rto: bool) -> Ack {
-        let (now, srtt) = (Time::ZERO, Time::from_ms(100));
-        let (una, nxt, delivered) = (acked, acked, acked);
-        Ack {
-            now,
-            acked,
-            delivered,
-            una,
-            nxt,
-            rtt: None,
-            srtt,
-            ece: false,
-            marks: 0,
-            marked: 0,
-            after_rto,
-            reordered: false,
-        }
+        let srtt = Time::from_ms(100);
+        Ack { acked, delivered: acked, una: acked, nxt: acked, srtt, after_rto, ..Ack::default() }
     }
 
     /// §3.3: the network's word moves the window; TCP's slow start only repairs a timeout.

@@ -51,16 +51,32 @@ impl Kept {
 
     fn of(report: &FlowReport) -> Option<Kept> {
         let small = |number: u64| u32::try_from(number).ok();
+        // No `..`: a field that reports gain is kept, or named here.
+        let &FlowReport {
+            delivered,
+            completed,
+            rtt_min,
+            rtt_max,
+            rtt_sum,
+            rtt_count,
+            sent,
+            retransmitted,
+            timeouts,
+            arrived: _,
+            cwnd: _,
+            srtt: _,
+            rate: _,
+        } = report;
         let kept = Kept {
-            delivered: report.delivered,
-            completed: report.completed.map_or(Some(0), |at| at.0.checked_add(1))?,
-            rtt_min: report.rtt_min,
-            rtt_max: report.rtt_max,
-            rtt_sum: u64::try_from(report.rtt_sum).ok()?,
-            rtt_count: small(report.rtt_count)?,
-            sent: small(report.sent)?,
-            retransmitted: small(report.retransmitted)?,
-            timeouts: small(report.timeouts)?,
+            delivered,
+            completed: completed.map_or(Some(0), |at| at.0.checked_add(1))?,
+            rtt_min,
+            rtt_max,
+            rtt_sum: u64::try_from(rtt_sum).ok()?,
+            rtt_count: small(rtt_count)?,
+            sent: small(sent)?,
+            retransmitted: small(retransmitted)?,
+            timeouts: small(timeouts)?,
         };
         (kept != Kept::LARGE).then_some(kept)
     }

@@ -30,9 +30,11 @@ pub struct FaultSpec {
     pub kind: FaultKind,
     /// The link by its ends, both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [["r0", "r1"]]))]
     pub link: Option<[String; 2]>,
     /// The node, for `restart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["r0"]))]
     pub node: Option<String>,
     /// The new rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,12 +38,15 @@ pub struct PfcSpec {
     /// Classes with their own queue, in order of service: default `["all"]`, `["ect",
     /// "not-ect"]` or `["not-ect", "ect"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["ect", "not-ect"]]))]
     pub classes: Vec<TrafficClass>,
     /// Lossless, pausable classes; others have the queue's `limit`; default all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["ect"]]))]
     pub lossless: Vec<TrafficClass>,
     /// Rate shares of `classes`; default: strict priority in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [[1, 3]]))]
     pub weights: Vec<u32>,
     /// Memory per router for lossless classes, split equally over its ports; default: what `xoff`
     /// needs, or the sum of its ports' `limit`.

@@ -152,6 +152,7 @@ pub struct QueueTable {
     pub derandomize: Option<bool>,
     /// `dualpi2`: coupling factor (`k`); default 2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2.0]))]
     pub coupling: Option<f64>,
     /// `dualpi2`: L4S marking threshold (`minTh`); default 1 ms.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,12 +18,15 @@ pub struct Scenario {
     /// 2; default 1.
     #[serde(default = "format", deserialize_with = "known_format", skip_serializing_if = "is_present_format")]
     #[schemars(range(min = 1, max = 1))]
+    #[schemars(extend("examples" = [1]))]
     pub format: u32,
     /// Title of reports.
     #[serde(default)]
+    #[schemars(extend("examples" = ["Buffers on Abilene"]))]
     pub title: String,
     /// Seed of all random streams.
     #[serde(default = "one")]
+    #[schemars(extend("examples" = [7]))]
     pub seed: u64,
     /// Latest end; default: the last flow's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +34,7 @@ pub struct Scenario {
     /// Default scheme of flows. `cubic+rpm` is CUBIC over a network that runs RPM, `cubic@fq_codel`
     /// CUBIC over that queue.
     #[serde(default = "default_scheme")]
+    #[schemars(extend("examples" = ["cubic"]))]
     pub scheme: String,
     /// What the run is called where that is not its scheme: of `cubic+rpm@pie` the scheme is `cubic`.
     #[serde(skip)]
@@ -49,6 +53,7 @@ pub struct Scenario {
     /// Random delay of each packet that a host sends, up to this, in order. A tenth of a packet
     /// time breaks phase effects. Links with `[[vary]]` `jitter` keep that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["12 us"]))]
     pub host_jitter: Option<Time>,
     /// Lossless classes by priority-based flow control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +64,7 @@ pub struct Scenario {
     /// Scheme parameters. A `queue` table replaces `[queue]` where the scheme runs in the network.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    #[schemars(extend("examples" = [{ "dctcp": { "g": 0.0625 } }]))]
     pub schemes: BTreeMap<String, serde_json::Value>,
     /// Which scheme runs where in the network; default the run's everywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,6 +89,7 @@ pub struct Scenario {
     pub trace: Option<TraceSpec>,
     /// Named tables of changed keys, for `midpath compare` and `midpath run --variant`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("examples" = [{ "link out": { "topology.without": [["r0", "r1"]] } }]))]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
@@ -140,10 +147,13 @@ pub struct MeasureSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Maximum points per series; default 1000.
+    #[schemars(extend("examples" = [2000]))]
     pub points: u32,
     /// Ports with series, the busiest; default 16.
+    #[schemars(extend("examples" = [4]))]
     pub ports: u32,
     /// Flows with series, the first ones; default 16.
+    #[schemars(extend("examples" = [4]))]
     pub flows: u32,
     /// Packet captures (pcapng).
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,11 +171,14 @@ impl Default for MeasureSpec {
 #[serde(deny_unknown_fields)]
 pub struct PcapSpec {
     /// Sending node.
+    #[schemars(extend("examples" = ["r0"]))]
     pub from: String,
     /// Receiving neighbour.
+    #[schemars(extend("examples" = ["r1"]))]
     pub to: String,
     /// Maximum packets; default 100,000.
     #[serde(default = "hundred_thousand")]
+    #[schemars(extend("examples" = [1000]))]
     pub packets: u32,
     /// Include dropped packets, with the reason as comment; default false.
     #[serde(default)]

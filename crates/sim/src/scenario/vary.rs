@@ -10,6 +10,7 @@ use crate::engine::{Bursts, Jitter, Law};
 #[serde(deny_unknown_fields)]
 pub struct VarySpec {
     /// The link by its ends, with parallel ones.
+    #[schemars(extend("examples" = [["r0", "r1"]]))]
     pub link: [String; 2],
     /// Only from the first end to the second; default false.
     #[serde(default)]
@@ -17,10 +18,14 @@ pub struct VarySpec {
     /// Scheduled rates and delays, in order of time. The packet in transmission is unaffected; no
     /// overtaking.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [[
+        { "at": "1 s", "rate": "2 Mbps" }, { "at": "3 s", "rate": "10 Mbps", "delay": "40 ms" }
+    ]]))]
     pub steps: Vec<StepSpec>,
     /// Schedule as CSV, relative to the scenario: columns `at` and `rate`, `delay` or both. Plain
     /// numbers are seconds or bits per second; "5 ms" works. Empty cells change nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["rates.csv"]))]
     pub file: Option<String>,
     /// Period; needs `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,6 +33,7 @@ pub struct VarySpec {
     /// mahimahi trace replacing the rate, relative to the scenario: a line per delivery opportunity
     /// of 1500 bytes, in milliseconds, repeated; needs `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["links/cellular.trace"]))]
     pub trace: Option<String>,
     /// Random delay per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +74,7 @@ pub struct JitterSpec {
     pub sd: Option<Time>,
     /// `pareto`: shape, above 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2.5]))]
     pub shape: Option<f64>,
     /// Allow overtaking, as over parallel channels.
     #[serde(default)]

@@ -23,10 +23,12 @@ pub struct LinkParams {
     /// Propagation delay. Waxman networks may take it from the distance.
     pub delay: Option<Time>,
     /// MTU in bytes; default 1500.
+    #[schemars(extend("examples" = [9000]))]
     pub mtu: Option<u32>,
     /// Loss probability on the wire; default 0.
     pub corruption: Option<Ratio>,
     /// Named queue of its ports.
+    #[schemars(extend("examples" = ["deep"]))]
     pub queue: Option<String>,
 }
 

@@ -26,10 +26,12 @@ use crate::graph::NodeKind;
 #[serde(deny_unknown_fields, default)]
 pub struct TopologySpec {
     /// Built-in network: `abilene`, `geant` or `nobel-germany`.
+    #[schemars(extend("examples" = ["abilene"]))]
     pub builtin: Option<String>,
     /// Generator. Errors list its parameters.
     pub generate: Option<Generator>,
     /// Topology file, relative to the scenario.
+    #[schemars(extend("examples" = ["maps/3257.r0.cch"]))]
     pub file: Option<String>,
     /// File format; default detected.
     pub format: Option<Format>,
@@ -42,11 +44,14 @@ pub struct TopologySpec {
     pub nodes: Option<Vec<NodeSpec>>,
 
     /// `generate`: host pairs of a dumbbell, hosts per end of a chain; default 1.
+    #[schemars(extend("examples" = [3]))]
     pub pairs: Option<usize>,
     /// `generate`: routers of a chain, ring, waxman, or dumbbell (default 2); hosts of a star;
     /// bottlenecks of a parking-lot.
+    #[schemars(extend("examples" = [4]))]
     pub n: Option<usize>,
     /// `generate = "fat-tree"`: switch ports, even; k³/4 hosts.
+    #[schemars(extend("examples" = [8]))]
     pub k: Option<usize>,
     /// `generate`: router–router links (dumbbell: except the bottleneck; default: `access`).
     pub link: Option<LinkParams>,
@@ -55,16 +60,21 @@ pub struct TopologySpec {
     /// `generate = "dumbbell"`: bottleneck link.
     pub bottleneck: Option<LinkParams>,
     /// `generate = "dumbbell"`: delays of the senders' access links, in turn.
+    #[schemars(extend("examples" = [["5 ms", "50 ms"]]))]
     pub access_delays: Option<Vec<Time>>,
     /// `generate = "waxman"`: link reach as a share of the largest distance; default 0.1.
+    #[schemars(extend("examples" = [0.2]))]
     pub alpha: Option<f64>,
     /// `generate = "waxman"`: link density; default 0.4.
+    #[schemars(extend("examples" = [0.4]))]
     pub beta: Option<f64>,
     /// `generate = "waxman"`: side in km; default 1000.
+    #[schemars(extend("examples" = [500.0]))]
     pub size_km: Option<f64>,
     /// `generate = "waxman"`: join separate parts; default true.
     pub connected: Option<bool>,
     /// `generate = "waxman"`: seed; default the scenario's.
+    #[schemars(extend("examples" = [7]))]
     pub seed: Option<u64>,
 
     /// Rate of every link, over the file's. Rules have precedence.
@@ -83,6 +93,7 @@ pub struct TopologySpec {
     pub rules: Vec<RuleSpec>,
     /// Classifies routers: `edge` with fewer router links than this, else `gateway` if linked to an
     /// edge router, else `backbone`; default 3, as in the INRPP paper, §IV-D.
+    #[schemars(extend("examples" = [3]))]
     pub edge_degree: Option<usize>,
     /// Remove links between edge routers, as ndnSIM's Rocketfuel reader; `component = "largest"`
     /// removes what they alone connect; default false.
@@ -90,11 +101,13 @@ pub struct TopologySpec {
     /// What to keep of a disconnected network.
     pub component: Option<Component>,
     /// Rocketfuel: maximum distance from the ISP (`r0`, `r1`, …); default 0, its own.
+    #[schemars(extend("examples" = [1]))]
     pub radius: Option<u32>,
     /// Hosts to attach; by default, one per router if there are none.
     pub hosts: Option<HostsSpec>,
     /// Links to remove, by their ends, with parallel ones. Drawn flows stay the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [[["r0", "r1"], ["r4", "r5"]]]))]
     pub without: Vec<[String; 2]>,
 }
 
@@ -138,16 +151,21 @@ pub enum Component {
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
     /// Unique name.
+    #[schemars(extend("examples" = ["r0"]))]
     pub name: String,
     /// Default: host if it has one link, else router.
     pub kind: Option<NodeKind>,
     /// Class for rules.
+    #[schemars(extend("examples" = ["edge"]))]
     pub class: Option<String>,
     /// Longitude in degrees, or x.
+    #[schemars(extend("examples" = [8.55]))]
     pub x: Option<f64>,
     /// Latitude in degrees, or y.
+    #[schemars(extend("examples" = [47.37]))]
     pub y: Option<f64>,
     /// Population for gravity traffic; a file's node attribute `population`.
+    #[schemars(extend("examples" = [420000.0]))]
     pub population: Option<f64>,
 }
 
@@ -156,8 +174,10 @@ pub struct NodeSpec {
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// Name of one end.
+    #[schemars(extend("examples" = ["r0"]))]
     pub a: String,
     /// Name of the other end.
+    #[schemars(extend("examples" = ["r1"]))]
     pub b: String,
     /// Rate from `a` to `b`, and back unless `rate_back` is given.
     pub rate: Option<Rate>,
@@ -166,12 +186,15 @@ pub struct LinkSpec {
     /// Propagation delay: a time, or "distance".
     pub delay: Option<DelaySpec>,
     /// MTU in bytes; default 1500.
+    #[schemars(extend("examples" = [9000]))]
     pub mtu: Option<u32>,
     /// Routing weight; default 1.
+    #[schemars(extend("examples" = [10.0]))]
     pub weight: Option<f64>,
     /// Loss probability on the wire; default 0.
     pub corruption: Option<Ratio>,
     /// Named queue of its ports.
+    #[schemars(extend("examples" = ["deep"]))]
     pub queue: Option<String>,
 }
 
@@ -181,21 +204,26 @@ pub struct LinkSpec {
 pub struct RuleSpec {
     /// A class, `host`, `router`, or `*` (any; default).
     #[serde(default = "any_class")]
+    #[schemars(extend("examples" = ["edge"]))]
     pub from: String,
     /// A class, `host`, `router`, or `*` (any; default).
     #[serde(default = "any_class")]
+    #[schemars(extend("examples" = ["gateway"]))]
     pub to: String,
     /// Rate.
     pub rate: Option<Rate>,
     /// Delay: a time, or "distance".
     pub delay: Option<DelaySpec>,
     /// Routing weight.
+    #[schemars(extend("examples" = [10.0]))]
     pub weight: Option<f64>,
     /// MTU.
+    #[schemars(extend("examples" = [9000]))]
     pub mtu: Option<u32>,
     /// Loss on the wire.
     pub corruption: Option<Ratio>,
     /// Named queue of its ports.
+    #[schemars(extend("examples" = ["deep"]))]
     pub queue: Option<String>,
 }
 
@@ -208,22 +236,29 @@ fn any_class() -> String {
 #[serde(deny_unknown_fields, default)]
 pub struct HostsSpec {
     /// Hosts per router; default 1 without `total`; 0 for none.
+    #[schemars(extend("examples" = [1]))]
     pub per_node: Option<usize>,
     /// Total hosts, assigned to routers in turn.
+    #[schemars(extend("examples" = [100]))]
     pub total: Option<usize>,
     /// Routers: `all` (default) or a class (`edge`, `gateway`, …).
+    #[schemars(extend("examples" = ["edge"]))]
     pub on: Option<String>,
     /// Access rate; default that of the fastest link in the network.
     pub rate: Option<Rate>,
     /// Delay of the access links; default `min_delay`.
     pub delay: Option<Time>,
     /// Routers per host: the first in turn, others at random; default 1.
+    #[schemars(extend("examples" = [2]))]
     pub homes: Option<usize>,
     /// Name prefix, followed by a number from 0; default `h`.
+    #[schemars(extend("examples" = ["server"]))]
     pub prefix: Option<String>,
     /// Access MTU in bytes; default 1500.
+    #[schemars(extend("examples" = [9000]))]
     pub mtu: Option<u32>,
     /// Named queue of the access links.
+    #[schemars(extend("examples" = ["deep"]))]
     pub queue: Option<String>,
 }
 

@@ -79,20 +79,7 @@ impl Told {
         let bytes = segments * MSS;
         let (now, srtt) = (self.now, MS(40));
         let (una, nxt) = (sample.total, sample.total + sample.pipe);
-        let ack = Ack {
-            now,
-            acked: bytes,
-            delivered: bytes,
-            una,
-            nxt,
-            rtt: sample.rtt,
-            srtt,
-            ece: false,
-            marks: 0,
-            marked: 0,
-            after_rto: false,
-            reordered: false,
-        };
+        let ack = Ack { now, acked: bytes, delivered: bytes, una, nxt, rtt: sample.rtt, srtt, ..Ack::default() };
         self.bbr.on_sample(&mut self.window, &ack, &sample);
     }
 

@@ -130,20 +130,7 @@ mod tests {
     /// An ACK `at` ms that has measured `rtt` ms and belongs to the round that ends at 1000.
     fn ack(at: f64, rtt: f64) -> Ack {
         let (now, rtt) = (ms(at), ms(rtt));
-        Ack {
-            now,
-            acked: MSS,
-            delivered: MSS,
-            una: 1,
-            nxt: 1000,
-            rtt: Some(rtt),
-            srtt: rtt,
-            ece: false,
-            marks: 0,
-            marked: 0,
-            after_rto: false,
-            reordered: false,
-        }
+        Ack { now, acked: MSS, delivered: MSS, una: 1, nxt: 1000, rtt: Some(rtt), srtt: rtt, ..Ack::default() }
     }
 
     fn window(segments: u32) -> Window {
