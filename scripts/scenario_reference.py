@@ -59,6 +59,7 @@ EXAMPLES = {
     "DeploySpec.params": "{ alpha = 1.0 }",
     "DeploySpec.queue": '"deep"',
     "DeploySpec.tunnels": '"newreno"',
+    "ExplicitFlow.after": '["ask", "load"]',
     "ExplicitFlow.object": '"film"',
     "ExplicitFlow.budget": '"gold"',
     "WorkloadSpec.budget": '"gold"',

@@ -25,8 +25,9 @@ pub struct ExplicitFlow {
     /// Start time, or with `after` the time after that; default at once.
     #[serde(default)]
     pub start: Time,
-    /// Groups whose flows must all have ended before this one starts. A flow ends with the delivery of its last
-    /// byte; another host hears of it the least propagation delay from there later.
+    /// Groups whose flows must all have ended before this one starts. A flow ends when its receiver has all of
+    /// it and TCP's FIN (MPTCP's may come a round trip later); another host hears of it the least propagation delay
+    /// from there later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// End time.

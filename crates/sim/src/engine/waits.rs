@@ -1,6 +1,6 @@
 //! Flows that start when others have ended.
 //!
-//! A flow has ended where its last byte was delivered. A host hears of it the least propagation delay from there
+//! A flow has ended where its receiver has all of it and, with TCP, the FIN. A host hears of it the least propagation delay from there
 //! later, which is zero at the receiver itself: never sooner than a packet could bring the news, so that what
 //! nodes may run ahead, and parts, holds for it too.
 
@@ -78,7 +78,7 @@ impl Waiting {
         self.place[self.waits.all[wait as usize].node.0 as usize]
     }
 
-    /// Called when the last byte of a flow was delivered at a node of this part.
+    /// Called when all of a flow has come to a node of this part.
     pub fn ended(&mut self, flow: FlowId, node: u32, now: Time) {
         let from = self.ids[node as usize];
         for &wait in (self.waits.of)(flow, from).iter() {
