@@ -304,6 +304,23 @@ mod tests {
         assert!(timers.pop_due(Time(9)).is_some() && timers.is_resting() && timers.next() == Time::MAX);
     }
 
+    /// Flows that waited start in the order of time and number, whenever they were asked for, behind those whose
+    /// time was known and before what else is due then.
+    #[test]
+    fn released_flows_start_in_an_order_that_does_not_depend_on_when_they_were_released() {
+        for order in [[4, 2, 3], [2, 3, 4], [3, 4, 2]] {
+            let mut timers = Timers::default();
+            timers.start(Box::new([(Time(5), FlowId(9))].into_iter()));
+            timers.push(Time(5), Wake::Driver(1));
+            order.iter().for_each(|flow| timers.release(Time(if *flow == 4 { 4 } else { 5 }), FlowId(*flow)));
+            assert_eq!(timers.next(), Time(4));
+            let found: Vec<_> = std::iter::from_fn(|| timers.pop_due(Time(5))).map(|(_, wake)| wake).collect();
+            let start = |flow| Wake::Start(FlowId(flow));
+            assert_eq!(found, [start(4), start(9), start(2), start(3), Wake::Driver(1)]);
+            assert!(timers.is_resting() && timers.next() == Time::MAX);
+        }
+    }
+
     #[test]
     fn a_run_does_not_end_before_its_last_flow_has_begun() {
         let mut timers = Timers::default();

@@ -52,7 +52,7 @@ fn check(text: &str, flows: &[Drawn], way_s: f64) {
         let at = row(&out, i);
         assert!(took[at] > 0.0, "flow {i} has ended");
         let ends = flow.after.iter().map(|other| row(&out, *other)).map(|other| start[other] + took[other]);
-        let heard = ends.fold(0.0, f64::max) + flow.delay_us as f64 / 1e6;
+        let earliest = ends.fold(0.0, f64::max) + flow.delay_us as f64 / 1e6;
         // A DATA_FIN may come later than the last byte, which is when a flow has ended in the table.
         let exact = flow.after.iter().all(|other| flows[*other].scheme != "mptcp");
         let most = if !exact {
@@ -62,10 +62,14 @@ fn check(text: &str, flows: &[Drawn], way_s: f64) {
         } else {
             way_s
         };
-        assert!((heard - 1e-12..=heard + most + 1e-12).contains(&start[at]), "{i}: {} after {heard}", start[at]);
+        assert!(
+            (earliest - 1e-12..=earliest + most + 1e-12).contains(&start[at]),
+            "{i}: {} after {earliest}",
+            start[at]
+        );
         // The receiver of all of them knows at once.
         if exact && !flow.after.is_empty() && flow.after.iter().all(|a| flows[*a].to == flow.from) {
-            assert!((start[at] - heard).abs() < 1e-12, "{i}: {} at {heard}", start[at]);
+            assert!((start[at] - earliest).abs() < 1e-12, "{i}: {} at {earliest}", start[at]);
         }
     }
 }
