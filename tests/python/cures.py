@@ -292,7 +292,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
             '[[deploy]]\nscheme = "rpm"\nname = "other"\nnodes = ["a"]\nparams = { size = 128 }'
         ),
     ),
-    "is a time of the run, and with `after` nobody knows when the flow starts; leave it out and give a `size`": Scenario(
+    "is a time of the run, and `after` leaves the start open; leave it out and give a `size`": Scenario(
         more('[[flow]]\nfrom = "a"\nto = "b"\nstop = "1 s"\nafter = ["flows"]\ngroup = "then"'),
         more('[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]\ngroup = "then"'),
     ),

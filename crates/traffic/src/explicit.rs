@@ -152,10 +152,8 @@ impl ExplicitFlow {
             return Err(SpecError::new("count", "at least 1"));
         }
         if self.stop.is_some() && !self.after.is_empty() {
-            return Err(SpecError::new(
-                "stop",
-                "is a time of the run, and with `after` nobody knows when the flow starts; leave it out and give a `size`",
-            ));
+            let message = "is a time of the run, and `after` leaves the start open; leave it out and give a `size`";
+            return Err(SpecError::new("stop", message));
         }
         if self.stop.is_some_and(|stop| stop <= latest) {
             return Err(SpecError::new("stop", format!("must be later than the last start, {latest}")));
