@@ -196,6 +196,7 @@ class Begins(midpath.Controller):
 
 DEFINES = type("Defines", (midpath.Controller,), {"window": 10.0})
 SETS = [SimpleNamespace(id=f"set-up-{k}") for k in (64, 128)]
+THEN = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]\ngroup = "then"'
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
 OFTEN = '{ kind = "poisson", rate_per_s = 100.0 }'
@@ -290,6 +291,20 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
             '[[deploy]]\nscheme = "rpm"\nnodes = ["r"]\nparams = { size = 64 }\n'
             '[[deploy]]\nscheme = "rpm"\nname = "other"\nnodes = ["a"]\nparams = { size = 128 }'
         ),
+    ),
+    "is a time of the run, and `after` leaves the start open; leave it out and give a `size`": Scenario(
+        more('[[flow]]\nfrom = "a"\nto = "b"\nstop = "1 s"\nafter = ["flows"]\ngroup = "then"'),
+        more('[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]\ngroup = "then"'),
+    ),
+    "a flow of `{group}` has no end to wait for; give it a `size`": Scenario(
+        {"flow": 'from = "a"\nto = "b"\nstop = "1 s"', **more(THEN)}, more(THEN)
+    ),
+    "would wait for itself: {}; give the flows that wait a `group` of their own, and end the circle": Scenario(
+        more('[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]'), more(THEN)
+    ),
+    "{why}; give it a `start` in its place": Scenario(
+        {"head": 'scheme = "ideal"', **more(THEN)},
+        {"head": 'scheme = "ideal"', **more(THEN.replace('after = ["flows"]', 'start = "1 s"'))},
     ),
     "`{name}` runs in the network and carries no flows; give each flow another `scheme`": Scenario(
         {"head": 'scheme = "rpm"'}, {"head": 'scheme = "rpm"', "flow": f'{cases.FLOW}\nscheme = "cubic"'}

@@ -202,6 +202,12 @@ impl Node {
         self.timers.start(Box::new(flows));
     }
 
+    /// Asks that `flow`, which has waited for others, starts here at `at`: before other wishes for that time,
+    /// and behind flows of lower numbers, whenever each was asked for.
+    pub fn release_flow(&mut self, at: Time, flow: FlowId) {
+        self.timers.release(at, flow);
+    }
+
     /// Asks that `flow` starts here at `at`.
     pub fn start_flow(&mut self, at: Time, flow: FlowId) {
         self.timers.push(at, Wake::Start(flow));

@@ -19,6 +19,7 @@ pub use crate::limit::Backlog;
 pub use application::{Application, Ended, Half, Supply};
 pub use bench::PortBench;
 pub use discipline::Discipline;
+pub(crate) use endpoint::Outcome;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};
 pub(crate) use forwarder::WakeAt;
 pub use forwarder::{Ecmp, Face, ForwardCtx, Forwarder, Route, Routes, ShortestPath, Way};

@@ -55,7 +55,7 @@ fn can_begin(setup: &Setup) -> Result<(), midpath_core::spec::SpecError> {
     // Comparisons add the ideal.
     ideal::allocation(setup)?;
     if setup.scenario.scheme == IDEAL {
-        return Ok(());
+        return setup.refuse_waits(ideal::AT_TIMES);
     }
     setup.network()?;
     setup.trace_plan()?;

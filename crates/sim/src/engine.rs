@@ -20,6 +20,7 @@ mod rings;
 mod sched;
 mod tally;
 mod trace;
+mod waits;
 mod wire;
 
 pub use assemble::{Crew, Engine, IsWorth};
@@ -31,6 +32,7 @@ pub use passage::{Fate, Passage};
 pub use reports::Reports;
 pub use tally::{FlowFate, Tally};
 pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason};
+pub use waits::{Wait, Waits};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, Packet, PortId};

@@ -149,6 +149,7 @@ pub fn run_in_pieces<'a>(
             let message = "`ideal` is a fluid model and has no packets to encode: run it without `--wire`";
             return Err(ScenarioError::locate(SpecError::new("scheme", message), text));
         }
+        setup.refuse_waits(ideal::AT_TIMES).map_err(|e| ScenarioError::locate(e, text))?;
         if !watch(Phase::Simulate) {
             return Ok(None);
         }

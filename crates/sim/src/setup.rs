@@ -21,6 +21,7 @@ mod starts;
 mod trace;
 mod tunnels;
 mod vary;
+mod waits;
 mod worth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,6 +136,7 @@ impl Setup {
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
+        waits::check(&scenario, &flows)?;
         let groups = Arc::new(Groups::new(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
         let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
@@ -259,6 +261,16 @@ impl Setup {
         self.tunnels.along(&nodes).map(|(n, p)| (n, p.0, link_info(&self.topology, n, usize::from(p.0)).rate)).collect()
     }
 
+    /// Refuses flows that wait for others, where nothing can make them start.
+    pub fn refuse_waits(&self, why: &str) -> Result<(), SpecError> {
+        match self.scenario.flow.iter().position(|flow| !flow.after.is_empty()) {
+            Some(i) => {
+                Err(SpecError::new(format!("flow[{i}].after"), format!("{why}; give it a `start` in its place")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What runs where, for the result.
     pub fn deployed(&self) -> serde_json::Value {
         self.deployment.json(&self.topology)
@@ -370,6 +382,7 @@ impl Setup {
 
     /// The same for a driver that asks ports for each packet ([`PortSpec::pulled`]).
     pub fn pulled_network(&self) -> Result<Network, SpecError> {
+        self.refuse_waits("on real packets each flow starts at its time")?;
         self.network_for(true)
     }
 
@@ -393,7 +406,9 @@ impl Setup {
         for (node, flow) in self.tunnels.openers() {
             nodes[node].start_flow(Time::ZERO, flow);
         }
-        Ok(Network { nodes, links: self.links(), events: self.events(), seed: self.scenario.seed, pipes, buffers })
+        let links = self.links();
+        let waits = waits::waits(&self.scenario, &self.flows, &links, nodes.len());
+        Ok(Network { nodes, links, events: self.events(), seed: self.scenario.seed, pipes, buffers, waits })
     }
 
     /// What carries flows of the run's scheme, for programs that open flows of their own between

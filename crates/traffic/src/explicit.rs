@@ -24,9 +24,15 @@ pub struct ExplicitFlow {
     /// Payload. Without it the flow runs until `stop`, or the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Start time; default at once.
+    /// Start time, or with `after` the time after that; default at once.
     #[serde(default)]
     pub start: Time,
+    /// Groups whose flows must all have ended before this one starts. A flow ends when its receiver has all of
+    /// it and TCP's FIN (MPTCP's may come a round trip later); another host hears of it the least propagation delay
+    /// from there later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["ask", "load"]]))]
+    pub after: Vec<String>,
     /// End time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
@@ -117,6 +123,7 @@ impl ExplicitFlow {
             object: self.object.as_deref().map(Arc::from),
             replicas: self.replicas(cx, dst)?,
             path: (!self.path.is_empty()).then_some(index as u32),
+            after: (!self.after.is_empty()).then_some(index as u32),
         };
         Ok((src, dst, terms))
     }
@@ -154,6 +161,10 @@ impl ExplicitFlow {
         }
         if self.count == 0 {
             return Err(SpecError::new("count", "at least 1"));
+        }
+        if self.stop.is_some() && !self.after.is_empty() {
+            let message = "is a time of the run, and `after` leaves the start open; leave it out and give a `size`";
+            return Err(SpecError::new("stop", message));
         }
         if self.stop.is_some_and(|stop| stop <= latest) {
             return Err(SpecError::new("stop", format!("must be later than the last start, {latest}")));

@@ -48,6 +48,8 @@ pub struct Terms {
     pub replicas: Option<Arc<[u32]>>,
     /// The `[[flow]]` whose `path` it takes, by number; `None` goes as routing does.
     pub path: Option<u32>,
+    /// The `[[flow]]`, by number, that says which flows must have ended: `start` counts from then.
+    pub after: Option<u32>,
 }
 
 impl Deref for Flow<'_> {
@@ -69,6 +71,7 @@ impl Terms {
             object: None,
             replicas: None,
             path: None,
+            after: None,
         }
     }
 }

@@ -31,7 +31,10 @@ impl Asked {
     /// Reads and checks it.
     pub fn setup(&self) -> Result<Setup, String> {
         let options = RunOptions { scheme: self.scheme.clone(), seed: self.seed, ..RunOptions::default() };
-        prepare(&self.text, Path::new(&self.base), &options, &Catalogue::standard()).map_err(|error| error.to_string())
+        let setup = prepare(&self.text, Path::new(&self.base), &options, &Catalogue::standard());
+        let setup = setup.map_err(|error| error.to_string())?;
+        setup.refuse_waits("the laboratory starts each flow at its time").map_err(|error| error.to_string())?;
+        Ok(setup)
     }
 }
 

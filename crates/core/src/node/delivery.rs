@@ -5,7 +5,7 @@ use super::timers::Wake;
 use super::{Driver, EndId, Node};
 use crate::packet::{FlowId, NodeId, Packet, PacketId, Pkt, Pool};
 use crate::rng::secret;
-use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Half, Way};
+use crate::roles::{Accept, Application, Drop, Ended, Endpoint, EndpointCtx, Outcome, Way};
 use crate::units::Time;
 
 impl Node {
@@ -101,7 +101,7 @@ impl Node {
         });
         // Before any of them draws a number: whenever it is drawn, it is the same.
         let secret = *self.secret.get_or_insert_with(|| secret(&self.streams.endpoints));
-        let (mut finished, mut successor) = (false, None);
+        let (mut outcome, mut successor) = (Outcome::default(), None);
         let first = self.out.len();
         let mut ctx = EndpointCtx {
             now,
@@ -116,7 +116,7 @@ impl Node {
             pokes: &mut self.pokes,
             actions: &mut self.actions,
             timer: &mut seat.timer.deadline,
-            finished: &mut finished,
+            outcome: &mut outcome,
             successor: Some(&mut successor),
             application: application.as_mut(),
         };
@@ -125,13 +125,20 @@ impl Node {
             seat.endpoint = successor;
         }
         if let Some(application) = application {
-            Node::tell(seat.end, application, pool, driver);
+            Node::tell(seat.end, application, outcome, pool, driver);
         }
         if D::TRACES {
             Node::trace_notes(pool, driver);
             Node::trace_call(seat, self.out.range(first..), pool, driver);
         }
-        if finished {
+        let end = seat.end;
+        if !D::BYTES && !outcome.is_empty() {
+            outcome.halves().for_each(|half| driver.completed(end, half));
+            while let Some((at, flow)) = driver.released() {
+                self.timers.release(at, flow);
+            }
+        }
+        if outcome.has(Outcome::FINISHED) {
             if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {
                 driver.finished(end.flow, end.active, endpoint.report());
                 driver.gone(end);
@@ -145,17 +152,12 @@ impl Node {
     }
 
     /// Tells the driver what a call to an endpoint has done.
-    fn tell<D: Driver>(end: EndId, application: Application, pool: &Pool, driver: &mut D) {
-        let Application { made, arrived, acknowledged, sent, received, ended, .. } = application;
+    fn tell<D: Driver>(end: EndId, application: Application, outcome: Outcome, pool: &Pool, driver: &mut D) {
+        let Application { made, arrived, acknowledged, ended, .. } = application;
         made.into_iter().for_each(|(id, at)| driver.made(end, id, pool.peek(id), at));
         arrived.into_iter().for_each(|at| driver.arrived(end, at));
         acknowledged.into_iter().for_each(|up_to| driver.acknowledged(end, up_to));
-        if sent {
-            driver.completed(end, Half::Sending);
-        }
-        if received {
-            driver.completed(end, Half::Receiving);
-        }
+        outcome.halves().for_each(|half| driver.completed(end, half));
         ended.into_iter().for_each(|why| driver.ended(end, why));
     }
 

@@ -116,8 +116,14 @@ pub trait Driver {
     fn arrived(&mut self, _end: EndId, _at: u64) {}
     /// Called when all below the offset `up_to` is known to have arrived at the other end.
     fn acknowledged(&mut self, _end: EndId, _up_to: u64) {}
-    /// Called when one direction of the flow is complete. Where data go one way, that is the flow.
+    /// Called when one direction of the flow is complete, also by drivers without bytes. Where data go one
+    /// way, that is the flow.
     fn completed(&mut self, _end: EndId, _half: Half) {}
+    /// Called after it until there is none left: a flow that starts here because of it, and when. Without bytes
+    /// only.
+    fn released(&mut self) -> Option<(Time, FlowId)> {
+        None
+    }
     /// Called when the flow is over for the application before it was complete. The endpoint may go
     /// on for some time.
     fn ended(&mut self, _end: EndId, _why: Ended) {}

@@ -54,15 +54,39 @@ struct Others {
     background: usize,
 }
 
-/// Starts of flows in order of time, of which the first has been asked for.
+/// Starts of flows: those in order of time, of which the first has been asked for, and those that have waited
+/// for other flows. The latter are ordered by time and number, not by when they were asked for: a flow that
+/// ended in another part of the network is heard of earlier or later.
 struct Starts {
-    first: (Time, FlowId),
+    first: Option<(Time, FlowId)>,
     others: Box<dyn Iterator<Item = (Time, FlowId)> + Send>,
+    released: BinaryHeap<Reverse<(Time, FlowId)>>,
 }
 
 impl Starts {
     fn of(mut all: Box<dyn Iterator<Item = (Time, FlowId)> + Send>) -> Option<Starts> {
-        all.next().map(|first| Starts { first, others: all })
+        let first = all.next()?;
+        Some(Starts { first: Some(first), others: all, released: BinaryHeap::new() })
+    }
+
+    fn first(&self) -> Option<(Time, FlowId)> {
+        let released = self.released.peek().map(|start| start.0);
+        // Of two for one time the one without a condition goes first.
+        match (self.first, released) {
+            (Some(fixed), Some(released)) if released.0 < fixed.0 => Some(released),
+            (fixed, released) => fixed.or(released),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(Time, FlowId)> {
+        let due = self.first()?;
+        if self.first == Some(due) {
+            self.first = self.others.next();
+            debug_assert!(self.first.is_none_or(|next| next.0 >= due.0), "starts are in order");
+        } else {
+            self.released.pop();
+        }
+        Some(due)
     }
 }
 
@@ -94,7 +118,19 @@ impl Timers {
     pub fn start(&mut self, flows: Box<dyn Iterator<Item = (Time, FlowId)> + Send>) {
         debug_assert!(self.starts.is_none(), "starts are given once");
         self.starts = Starts::of(flows).map(Box::new);
-        self.next = self.starts.as_ref().map_or(self.next, |starts| starts.first.0.min(self.next));
+        self.next = self.first_start().min(self.next);
+    }
+
+    /// Has a flow start that has waited for others.
+    pub fn release(&mut self, at: Time, flow: FlowId) {
+        let none =
+            || Box::new(Starts { first: None, others: Box::new(std::iter::empty()), released: BinaryHeap::new() });
+        self.starts.get_or_insert_with(none).released.push(Reverse((at, flow)));
+        self.next = self.next.min(at);
+    }
+
+    fn first_start(&self) -> Time {
+        self.starts.as_ref().and_then(|starts| starts.first()).map_or(Time::MAX, |start| start.0)
     }
 
     pub fn push(&mut self, at: Time, wake: Wake) {
@@ -136,21 +172,16 @@ impl Timers {
     /// The same while flows are still to start.
     fn pop_with_starts(&mut self) -> Option<(Time, Wake)> {
         let starts = self.starts.as_mut()?;
-        let due = if starts.first.0 == self.next {
-            let (at, flow) = starts.first;
-            match starts.others.next() {
-                Some(first) => {
-                    debug_assert!(first.0 >= at, "starts are in order");
-                    starts.first = first;
-                }
-                None => self.starts = None,
+        let due = if starts.first().is_some_and(|start| start.0 == self.next) {
+            let start = starts.pop();
+            if starts.first().is_none() {
+                self.starts = None;
             }
-            Some((at, Wake::Start(flow)))
+            start.map(|(at, flow)| (at, Wake::Start(flow)))
         } else {
             self.pop()
         };
-        let start = self.starts.as_ref().map_or(Time::MAX, |starts| starts.first.0);
-        self.next = start.min(self.first_wish());
+        self.next = self.first_start().min(self.first_wish());
         due
     }
 
@@ -271,6 +302,23 @@ mod tests {
         assert_eq!(found, due);
         assert_eq!(timers.next(), Time(9));
         assert!(timers.pop_due(Time(9)).is_some() && timers.is_resting() && timers.next() == Time::MAX);
+    }
+
+    /// Flows that waited start in the order of time and number, whenever they were asked for, behind those whose
+    /// time was known and before what else is due then.
+    #[test]
+    fn released_flows_start_in_an_order_that_does_not_depend_on_when_they_were_released() {
+        for order in [[4, 2, 3], [2, 3, 4], [3, 4, 2]] {
+            let mut timers = Timers::default();
+            timers.start(Box::new([(Time(5), FlowId(9))].into_iter()));
+            timers.push(Time(5), Wake::Driver(1));
+            order.iter().for_each(|flow| timers.release(Time(if *flow == 4 { 4 } else { 5 }), FlowId(*flow)));
+            assert_eq!(timers.next(), Time(4));
+            let found: Vec<_> = std::iter::from_fn(|| timers.pop_due(Time(5))).map(|(_, wake)| wake).collect();
+            let start = |flow| Wake::Start(FlowId(flow));
+            assert_eq!(found, [start(4), start(9), start(2), start(3), Wake::Driver(1)]);
+            assert!(timers.is_resting() && timers.next() == Time::MAX);
+        }
     }
 
     #[test]

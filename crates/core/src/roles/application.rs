@@ -52,9 +52,6 @@ pub struct Application {
     pub(crate) arrived: Option<u64>,
     /// Bytes below this have been acknowledged.
     pub(crate) acknowledged: Option<u64>,
-    /// All that is to be sent has been acknowledged; all that there is to receive has come.
-    pub(crate) sent: bool,
-    pub(crate) received: bool,
     pub(crate) ended: Option<Ended>,
 }
 

@@ -146,6 +146,34 @@ pub struct Wishes {
     pub finished: bool,
 }
 
+/// What a call to an endpoint has ended. One byte, for it is looked at after each call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Outcome(u8);
+
+impl Outcome {
+    pub const FINISHED: Outcome = Outcome(1);
+
+    const fn of(half: Half) -> Outcome {
+        Outcome(match half {
+            Half::Sending => 2,
+            Half::Receiving => 4,
+        })
+    }
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    pub const fn has(self, what: Outcome) -> bool {
+        self.0 & what.0 != 0
+    }
+    pub fn halves(self) -> impl Iterator<Item = Half> {
+        [Half::Sending, Half::Receiving].into_iter().filter(move |half| self.has(Outcome::of(*half)))
+    }
+    fn add(&mut self, what: Outcome) {
+        self.0 |= what.0;
+    }
+}
+
 /// What an endpoint may reach during a call.
 pub struct EndpointCtx<'a> {
     /// The time of this call.
@@ -167,7 +195,7 @@ pub struct EndpointCtx<'a> {
     pub(crate) pokes: &'a mut Vec<FlowId>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
-    pub(crate) finished: &'a mut bool,
+    pub(crate) outcome: &'a mut Outcome,
     /// Where the driver carries bytes: the application.
     pub(crate) application: Option<&'a mut Application>,
     /// What takes its place; `None` where it lives inside another one, which knows it by its type.
@@ -243,12 +271,7 @@ impl EndpointCtx<'_> {
     }
     /// Says that one direction of the flow is complete: nothing of it is left to be sent, or to come.
     pub fn completed(&mut self, half: Half) {
-        if let Some(application) = &mut self.application {
-            match half {
-                Half::Sending => application.sent = true,
-                Half::Receiving => application.received = true,
-            }
-        }
+        self.outcome.add(Outcome::of(half));
     }
     /// Says that the flow is over for the application before it is complete, and why. The first
     /// reason counts.
@@ -291,7 +314,7 @@ impl EndpointCtx<'_> {
     }
     /// Says that this endpoint needs no more calls; it is removed after this one.
     pub fn finish(&mut self) {
-        *self.finished = true;
+        self.outcome.add(Outcome::FINISHED);
     }
     /// Says that another endpoint, which needs less memory, may take this one's place after this
     /// call, with the timer as it is then. Where that is impossible this one stays.
@@ -334,7 +357,9 @@ impl EndpointCtx<'_> {
         application: Option<&mut Application>,
         call: impl FnOnce(&mut EndpointCtx<'_>) -> R,
     ) -> R {
-        call(&mut EndpointCtx {
+        // What is complete of one inside another is not the flow: that one says when it is.
+        let mut outcome = Outcome::default();
+        let result = call(&mut EndpointCtx {
             now: self.now,
             node: self.node,
             flow: self.flow,
@@ -347,9 +372,11 @@ impl EndpointCtx<'_> {
             pokes: self.pokes,
             actions: self.actions,
             timer: &mut wishes.timer,
-            finished: &mut wishes.finished,
+            outcome: &mut outcome,
             successor: None,
             application,
-        })
+        });
+        wishes.finished |= outcome.has(Outcome::FINISHED);
+        result
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet};
 use midpath_core::rng::below;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::{Bytes, Time};
 
 use super::asking::{Ask, Asking};
@@ -110,6 +110,7 @@ impl Fetch {
         self.report.delivered += u64::from(data.payload);
         if self.asking.segments().complete() {
             self.report.completed = Some(ctx.now);
+            ctx.completed(Half::Receiving);
             ctx.finish();
         }
     }

@@ -5,7 +5,7 @@ mod stream;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Header, Kind, Packet, PortId, body_of};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Wishes};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Half, Wishes};
 use midpath_core::units::Time;
 
 pub use stream::{Stream, Taken};
@@ -74,6 +74,8 @@ pub struct Receiver {
     stream: Stream,
     delivered_at: Time,
     linger_at: Time,
+    /// That all has come was said.
+    told: bool,
     stats: FlowReport,
 }
 
@@ -93,6 +95,7 @@ impl Receiver {
             stream: Stream::default(),
             delivered_at: Time::ZERO,
             linger_at: Time::MAX,
+            told: false,
             stats: FlowReport::default(),
         }
     }
@@ -273,6 +276,10 @@ impl Receiver {
 
     /// Finishes when all is done, or asks to be woken when the first subflow needs it.
     fn finish_or_sleep(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.stream.complete() && !self.told {
+            self.told = true;
+            ctx.completed(Half::Receiving);
+        }
         // Who has proved nothing and is gone leaves no trace.
         self.subflows.retain(|s| s.proved || !s.wishes.finished);
         let first = self.subflows.iter().filter(|s| !s.wishes.finished).map(|s| s.wishes.timer).min();

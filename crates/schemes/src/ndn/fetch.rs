@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Ecn, Kind, Packet};
 use midpath_core::rng::below;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::Time;
 
 use super::params::NdnParams;
@@ -115,6 +115,7 @@ impl WindowFetch {
         self.report.delivered += u64::from(data.payload);
         if self.segments.complete() {
             self.report.completed = Some(ctx.now);
+            ctx.completed(Half::Receiving);
             ctx.finish();
         }
     }

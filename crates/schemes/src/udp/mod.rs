@@ -9,7 +9,7 @@ mod describe;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, NodeId, Packet};
-use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Parts, Transport};
+use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half, Parts, Transport};
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,7 @@ impl Endpoint for Receiver {
         self.received += u64::from(packet.payload);
         if self.size.is_some_and(|size| self.received >= size) {
             self.completed = Some(ctx.now);
+            ctx.completed(Half::Receiving);
             ctx.finish();
         }
     }

@@ -14,6 +14,7 @@ use super::partition::{cut_window, partition, pays};
 use super::reports::{AllReports, Reports};
 use super::rings::Rings;
 use super::trace::{Record, Trace, TracePlan};
+use super::waits::Waiting;
 use super::wire::{Target, Wire};
 use super::{Event, FlowFate, Probe, Progress, Tally};
 
@@ -75,7 +76,13 @@ impl Engine {
         });
         let mut parts: Vec<Part> = built.collect();
         let reports = AllReports::default();
-        parts.iter_mut().for_each(|part| part.reports = reports.clone());
+        let waits = network.waits.map(|waits| (waits, place.clone().into()));
+        for (p, part) in (0..).zip(&mut parts) {
+            part.reports = reports.clone();
+            let waiting =
+                |(waits, place): &(_, Arc<[_]>)| Waiting::new(Arc::clone(waits), place.clone(), p, reports.clone());
+            part.waiting = waits.as_ref().map(waiting).map(Box::new);
+        }
         Engine { parts, place, nodes_of_rings, reports, window, threads, survey: Survey::default() }
     }
 

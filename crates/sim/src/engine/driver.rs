@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, EndId, Step};
 use midpath_core::packet::{FlowId, Note, Packet, PacketId, Pkt, Pool, PortId};
-use midpath_core::roles::{Drop, Endpoint, FlowReport, Transmitter};
+use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
@@ -16,6 +16,7 @@ use super::rings::{Entry, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
 use super::trace::{At, Life, Trace, reason};
+use super::waits::Waiting;
 use super::wire::{Target, Wire};
 use super::{Event, Probe};
 
@@ -61,6 +62,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub probe: &'a mut dyn Probe,
     pub observed: bool,
     pub bytes: Option<&'a mut Vec<u8>>,
+    pub waiting: Option<&'a mut Waiting>,
     pub tracing: T,
 }
 
@@ -244,6 +246,16 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         if let Some(trace) = self.tracing.trace() {
             trace.gone(at, flow, active);
         }
+    }
+
+    fn completed(&mut self, end: EndId, half: Half) {
+        if let (Some(waiting), Half::Receiving) = (&mut self.waiting, half) {
+            waiting.ended(end.flow, self.node, self.now);
+        }
+    }
+
+    fn released(&mut self) -> Option<(Time, FlowId)> {
+        self.waiting.as_mut()?.released.pop_front()
     }
 
     #[inline]

@@ -4,6 +4,7 @@ use midpath_core::packet::{Packet, Pkt, Pool};
 use midpath_core::units::Time;
 
 use super::trace::Life;
+use super::waits::News;
 
 /// Where a packet that leaves its part arrives, and when.
 pub(crate) struct Address {
@@ -20,22 +21,24 @@ pub(crate) struct Mail {
     addresses: Vec<Address>,
     /// As many as there are addresses, and places of earlier ones.
     packets: Vec<Packet>,
+    /// Ends of flows for which others wait there.
+    news: Vec<News>,
     /// When the first of them arrives.
     first: Time,
 }
 
 impl Default for Mail {
     fn default() -> Mail {
-        Mail { addresses: Vec::new(), packets: Vec::new(), first: Time::MAX }
+        Mail { addresses: Vec::new(), packets: Vec::new(), news: Vec::new(), first: Time::MAX }
     }
 }
 
 impl Mail {
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
+        self.addresses.is_empty() && self.news.is_empty()
     }
 
-    /// When the first packet arrives; [`Time::MAX`] if there is none.
+    /// When the first of it arrives; [`Time::MAX`] if there is none.
     pub fn first(&self) -> Time {
         self.first
     }
@@ -49,7 +52,17 @@ impl Mail {
         self.addresses.push(address);
     }
 
-    /// Takes everything out, in the order in which it was put in.
+    pub fn tell(&mut self, news: News) {
+        self.first = self.first.min(news.at);
+        self.news.push(news);
+    }
+
+    /// Takes out the ends of flows.
+    pub fn take_news(&mut self) -> impl Iterator<Item = News> {
+        self.news.drain(..)
+    }
+
+    /// Takes all packets out, in the order in which it was put in.
     pub fn take(&mut self) -> impl Iterator<Item = (Address, &Packet)> {
         self.first = Time::MAX;
         self.addresses.drain(..).zip(&self.packets)

@@ -11,6 +11,7 @@ use midpath_schemes::tunnel::SharedPipe;
 
 use super::Event;
 use super::chance::{Bursts, Chain, Jitter};
+use super::waits::Waits;
 use super::wire::{Changes, Hazards, Loss};
 
 /// One direction of a link.
@@ -73,11 +74,13 @@ pub struct Network {
     pub pipes: Vec<SharedPipe>,
     /// What nodes hold in lossless classes, by node; empty where there are none.
     pub buffers: Vec<SharedBuffer>,
+    /// Flows that start when others have ended, if there are any.
+    pub waits: Option<Arc<Waits>>,
 }
 
 impl NetLink {
     /// The smallest delay that it has during the run.
-    pub(super) fn shortest(&self) -> Time {
+    pub(crate) fn shortest(&self) -> Time {
         let delays = self.course.iter().flat_map(|course| &course.delays);
         delays.map(|d| d.1).fold(self.delay, Time::min)
     }

@@ -20,6 +20,7 @@ use super::rings::{Entry, Load, Rings};
 use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
 use super::trace::Trace;
+use super::waits::{News, Waiting};
 use super::wire::Wire;
 use super::{Event, Probe};
 
@@ -88,6 +89,8 @@ pub(crate) struct Part {
     bytes: Option<Vec<u8>>,
     /// Of a traced run: its record.
     trace: Option<Box<Trace>>,
+    /// Flows that wait for others, if any do.
+    pub waiting: Option<Box<Waiting>>,
     /// Nodes whose lookahead is smaller than a bucket, and when they have something to do in the
     /// bucket at hand.
     tight: BinaryHeap<Reverse<(Time, u32)>>,
@@ -130,6 +133,7 @@ impl Part {
             observed: false,
             bytes: None,
             trace: None,
+            waiting: None,
             probe,
             tight: BinaryHeap::new(),
             bucket_end: Time::ZERO,
@@ -182,6 +186,7 @@ impl Part {
 
     /// Takes in what came from another part.
     pub fn import(&mut self, mail: &mut Mail, node_of_ring: &[u32]) {
+        mail.take_news().for_each(|news| self.hear(news));
         for (to, packet) in mail.take() {
             self.tally.imported += 1;
             let pkt = self.pool.insert_copy(packet);
@@ -190,6 +195,30 @@ impl Part {
             }
             if self.rings.insert(to.ring, to.at, Entry::new(pkt, to.corrupt, &self.pool)) {
                 self.calendar.note(node_of_ring[to.ring as usize], to.at);
+            }
+        }
+    }
+
+    /// Passes on what nodes elsewhere hear of ended flows.
+    #[cold]
+    fn spread_news(&mut self, news: Vec<News>) {
+        for news in news {
+            let Some(waiting) = &self.waiting else { return };
+            match waiting.place(news.wait).0 {
+                part if part == waiting.part() => self.hear(news),
+                part => self.outbox[part as usize].tell(news),
+            }
+        }
+    }
+
+    /// A node here hears that a flow has ended.
+    fn hear(&mut self, news: News) {
+        let Some(waiting) = &mut self.waiting else { return };
+        let node = waiting.place(news.wait).1;
+        for (at, flow) in waiting.hear(news) {
+            self.nodes[node as usize].release_flow(at, flow);
+            if self.calendar.note(node, at) && at < self.bucket_end {
+                self.tight.push(Reverse((at, node)));
             }
         }
     }
@@ -278,10 +307,17 @@ impl Part {
             observed: self.observed,
             bytes: self.bytes.as_mut(),
             probe: self.probe.as_mut(),
+            waiting: self.waiting.as_deref_mut(),
             tracing,
         };
         let next = driver.run(node, &mut self.pool, first, last, horizon, &mut self.heap);
         self.calendar.renew(n, next);
+        if let Some(waiting) = &mut self.waiting
+            && !waiting.news.is_empty()
+        {
+            let news = std::mem::take(&mut waiting.news);
+            self.spread_news(news);
+        }
     }
 
     /// How far it has come: the end of the bucket at hand.

@@ -18,6 +18,8 @@ pub struct Reports {
     pages: Vec<Option<Box<[Kept]>>>,
     /// Those whose numbers have no room in [`Kept`].
     large: FxHashMap<FlowId, FlowReport>,
+    /// When flows started that had waited for others.
+    started: FxHashMap<FlowId, Time>,
 }
 
 /// What a result has of a flow, in 56 bytes: no window or rate, which are of the moment.
@@ -113,6 +115,11 @@ impl AllReports {
         self.lock().add(flow, report);
     }
 
+    /// Notes when a flow starts that has waited for others.
+    pub fn started(&self, flow: FlowId, at: Time) {
+        self.lock().started.insert(flow, at);
+    }
+
     /// Hands over all.
     pub fn take(&self) -> Reports {
         std::mem::take(&mut *self.lock())
@@ -137,6 +144,11 @@ impl Reports {
         if *kept == Kept::LARGE {
             self.large.insert(flow, report);
         }
+    }
+
+    /// When a flow started that had waited for others; `None` if it has not.
+    pub fn start_of(&self, flow: FlowId) -> Option<Time> {
+        self.started.get(&flow).copied()
     }
 
     /// What a flow's ends have reported so far.

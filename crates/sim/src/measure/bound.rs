@@ -40,7 +40,11 @@ fn bound_flow(setup: &Setup, row: &FlowRow, i: usize, bridges: &[bool]) -> Bound
         before_s += delay;
         crossing
     });
-    BoundFlow { start_s: info.flow.start.as_secs_f64(), bits: bytes as f64 * 8.0, links: links.collect() }
+    BoundFlow {
+        start_s: row.start.unwrap_or(Time::MAX).as_secs_f64(),
+        bits: bytes as f64 * 8.0,
+        links: links.collect(),
+    }
 }
 
 /// Which links are bridges: without them the network falls apart (Tarjan, 1974, without recursion).

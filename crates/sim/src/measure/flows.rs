@@ -14,6 +14,8 @@ use crate::setup::{FlowInfo, Setup};
 /// What became of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FlowRow {
+    /// When it started; `None` where it waited for others that have not ended.
+    pub start: Option<Time>,
     /// From start to the last byte's delivery; `None` if it isn't complete.
     pub fct: Option<Time>,
     /// What both ends reported.
@@ -62,11 +64,13 @@ impl<'a> FlowRows<'a> {
 
     fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
         let report = self.reports.of(id);
-        let fct = report.completed.map(|t| t.saturating_sub(flow.start));
-        let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(flow.start);
+        let start = if flow.after.is_none() { Some(flow.start) } else { self.reports.start_of(id) };
+        let from = start.unwrap_or(self.end);
+        let fct = report.completed.map(|t| t.saturating_sub(from));
+        let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(from);
         let took = fct.unwrap_or(had).as_secs_f64();
         let goodput = if took > 0.0 { report.delivered as f64 * 8.0 / took } else { 0.0 };
-        FlowRow { fct, report, fate: self.fates.get(&id).copied().unwrap_or_default(), goodput }
+        FlowRow { start, fct, report, fate: self.fates.get(&id).copied().unwrap_or_default(), goodput }
     }
 }
 
@@ -130,7 +134,7 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
             "payload to move; null for a flow without end",
             F64(|at| at.flow().flow.size.map_or(f64::NAN, |b| b.as_f64())),
         ),
-        ("start_s", "start time", F64(|at| at.flow().flow.start.as_secs_f64())),
+        ("start_s", "start time; null where it waited (`after`) until the end", F64(|at| seconds(at.row().start))),
         (
             "fct_s",
             "completion time, from start to delivery of the last byte, with handshake",

@@ -50,7 +50,12 @@ pub fn phase_effects(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow]) -> V
     for (flow, row) in rows.iter().enumerate() {
         for kind in kinds_of(setup, ports, flow, &row) {
             let info = &setup.flows.get(flow);
-            kinds.entry(kind).or_default().push(Candidate { flow, rtt: info.rtt, start: info.flow.start, row });
+            kinds.entry(kind).or_default().push(Candidate {
+                flow,
+                rtt: info.rtt,
+                start: row.start.unwrap_or(Time::MAX),
+                row,
+            });
         }
     }
     // The ports that hit most come first: flows that share several are named with one.

@@ -139,7 +139,7 @@ fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Tim
         return None;
     }
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
-    let whole = spells.within((info.flow.start, until));
+    let whole = spells.within((row.start?, until));
     let served = spells.served.get(&FlowId(i as u32)).into_iter().flatten().copied();
     let slow = without((whole.from < whole.to).then_some(whole).into_iter().collect(), served);
     if slow.is_empty() {

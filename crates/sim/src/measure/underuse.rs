@@ -82,12 +82,12 @@ fn half_of_path(setup: &Setup, i: usize) -> f64 {
 
 /// Round trips in which a flow had data, and from when to when, if those are enough and nothing else bounds it.
 fn backlogged(setup: &Setup, i: usize, row: &FlowRow, end: Time) -> Option<(u64, (Time, Time))> {
-    let info = setup.flows.get(i);
+    let (info, start) = (setup.flows.get(i), row.start?);
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
-    let round_trips = until.saturating_sub(info.flow.start).0 / stalls::round_trip(setup, i, row).0.max(1);
+    let round_trips = until.saturating_sub(start).0 / stalls::round_trip(setup, i, row).0.max(1);
     let shared = info.flow.object.is_some() || info.flow.replicas.is_some();
     let skipped = info.flow.rate.is_some() || shared || timeouts::is_explained(setup, i, row);
-    (round_trips >= ROUND_TRIPS && !skipped).then_some((round_trips, (info.flow.start, until)))
+    (round_trips >= ROUND_TRIPS && !skipped).then_some((round_trips, (start, until)))
 }
 
 /// A bound on the share of a link that was used during a time: what it sent in the whole run.

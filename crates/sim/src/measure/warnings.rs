@@ -168,8 +168,10 @@ fn overload(setup: &Setup) -> Option<Warning> {
 fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warning> {
     let sized = setup.flows.iter().zip(rows.iter()).filter(|(info, _)| info.flow.size.is_some());
     let open = sized.clone().filter(|(_, row)| row.fct.is_none());
-    let late = |start| setup.scenario.stop.is_some_and(|stop| start >= stop);
-    let never = open.clone().filter(|(info, _)| late(info.flow.start)).count();
+    let late = |start: Option<midpath_core::units::Time>| {
+        start.is_none_or(|start| setup.scenario.stop.is_some_and(|stop| start >= stop))
+    };
+    let never = open.clone().filter(|(_, row)| late(row.start)).count();
     let (all, open) = (sized.count(), open.count() - never);
     let open = (open > 0).then(|| {
         format!(
@@ -177,6 +179,6 @@ fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warnin
                 look better than they are"
         )
     });
-    let never = (never > 0).then(|| format!("{never} of {all} flows would start only after `stop`"));
+    let never = (never > 0).then(|| format!("{never} of {all} flows did not start before the end"));
     open.into_iter().chain(never).map(Warning::of_run)
 }

@@ -7,7 +7,7 @@ use midpath_core::units::Time;
 
 use super::AllFlows;
 
-/// The flows that each node starts, in order of their start.
+/// The flows that each node starts at times that are known, in order of these.
 pub(super) struct Starts {
     flows: Arc<AllFlows>,
     /// Numbers of flows, of one node after the other.
@@ -18,13 +18,14 @@ pub(super) struct Starts {
 
 impl Starts {
     pub fn of(flows: &Arc<AllFlows>, nodes: usize) -> Starts {
+        let fixed = || flows.iter().enumerate().filter(|(_, info)| info.flow.after.is_none());
         let mut first = vec![0u32; nodes + 1];
-        flows.iter().for_each(|info| first[info.ends().0.0 as usize + 1] += 1);
+        fixed().for_each(|(_, info)| first[info.ends().0.0 as usize + 1] += 1);
         for n in 0..nodes {
             first[n + 1] += first[n];
         }
-        let (mut next, mut numbers) = (first.clone(), vec![0; flows.len()]);
-        for (i, info) in flows.iter().enumerate() {
+        let (mut next, mut numbers) = (first.clone(), vec![0; first[nodes] as usize]);
+        for (i, info) in fixed() {
             let place = &mut next[info.ends().0.0 as usize];
             numbers[*place as usize] = i as u32;
             *place += 1;

@@ -55,6 +55,7 @@ mod short_paths;
 mod stalls;
 mod symmetric;
 mod vary;
+mod waits;
 mod wire;
 mod without;
 mod xcp;

@@ -1,7 +1,7 @@
 //! A receiver of a multicast flow: it counts and echoes packets.
 
 use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
+use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::Time;
 
 use crate::fcp::header::FcpHeader;
@@ -41,6 +41,9 @@ impl Endpoint for Receiver {
         self.received += u64::from(packet.payload);
         if self.completed.is_none() && self.size.is_some_and(|size| self.received >= size) {
             self.completed = Some(ctx.now);
+            if self.measured {
+                ctx.completed(Half::Receiving);
+            }
         }
         // §4.2: "receivers echo back the price information".
         let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, IP_HEADER + UDP_HEADER);

@@ -1,0 +1,188 @@
+//! Flows that start when others have ended (`after`).
+
+use std::fmt::Write;
+
+use midpath_sim::{RunOptions, RunOutput};
+use proptest::prelude::*;
+
+use crate::common::reads::texts;
+use crate::common::{cases, refused, run_plain, same_with_threads_and_as_bytes};
+
+/// What is said of one flow: who, whom, size, transport, and which flows before it must have ended.
+#[derive(Debug, Clone)]
+struct Drawn {
+    from: usize,
+    to: usize,
+    kb: u64,
+    scheme: &'static str,
+    delay_us: u64,
+    after: Vec<usize>,
+}
+
+fn text_of(network: &str, host: impl Fn(usize) -> String, flows: &[Drawn]) -> String {
+    let mut text = network.to_owned();
+    for (i, flow) in flows.iter().enumerate() {
+        let (from, to) = (host(flow.from), host(flow.to));
+        let rate = if flow.scheme == "udp" { "rate = \"5 Mbps\"\n" } else { "" };
+        let (kb, scheme, delay) = (flow.kb, flow.scheme, flow.delay_us);
+        write!(text, "[[flow]]\ngroup = \"g{i}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{kb} kB\"\n").unwrap();
+        write!(text, "scheme = \"{scheme}\"\nstart = \"{delay} us\"\n{rate}").unwrap();
+        if !flow.after.is_empty() {
+            let names: Vec<String> = flow.after.iter().map(|i| format!("\"g{i}\"")).collect();
+            writeln!(text, "after = [{}]", names.join(", ")).unwrap();
+        }
+    }
+    text
+}
+
+/// Rows are looked up by group, for flows are not numbered as they are written.
+fn row(out: &RunOutput, group: usize) -> usize {
+    texts(out, "flows", "group").iter().position(|name| *name == format!("g{group}")).unwrap()
+}
+
+/// All end; each starts after the last end by its `start` and the way of the news, no sooner and, with a least
+/// propagation delay of at most `way_s` in the network, no later.
+fn check(text: &str, flows: &[Drawn], way_s: f64) {
+    let out = same_with_threads_and_as_bytes(text, 3);
+    same_with_threads_and_as_bytes(text, 2);
+    assert_eq!(out.run["invariants"]["conserved"], true);
+    let table = out.table("flows").unwrap();
+    let (start, took) = (table.f64("start_s"), table.f64("fct_s"));
+    for (i, flow) in flows.iter().enumerate() {
+        let at = row(&out, i);
+        assert!(took[at] > 0.0, "flow {i} has ended");
+        let ends = flow.after.iter().map(|other| row(&out, *other)).map(|other| start[other] + took[other]);
+        let earliest = ends.fold(0.0, f64::max) + flow.delay_us as f64 / 1e6;
+        // A DATA_FIN may come later than the last byte, which is when a flow has ended in the table.
+        let exact = flow.after.iter().all(|other| flows[*other].scheme != "mptcp");
+        let most = if !exact {
+            f64::INFINITY
+        } else if flow.after.is_empty() {
+            0.0
+        } else {
+            way_s
+        };
+        assert!(
+            (earliest - 1e-12..=earliest + most + 1e-12).contains(&start[at]),
+            "{i}: {} after {earliest}",
+            start[at]
+        );
+        // The receiver of all of them knows at once.
+        if exact && !flow.after.is_empty() && flow.after.iter().all(|a| flows[*a].to == flow.from) {
+            assert!((start[at] - earliest).abs() < 1e-12, "{i}: {} at {earliest}", start[at]);
+        }
+    }
+}
+
+fn drawn(hosts: usize, i: usize, most: usize, tree: bool) -> impl Strategy<Value = Drawn> {
+    let others = if i == 0 { Just(Vec::new()).boxed() } else { prop::collection::vec(0..i, 0..=most.min(i)).boxed() };
+    let scheme = prop::sample::select(vec!["newreno", "cubic", "bbr", "udp", "mptcp"]);
+    let delay = prop::sample::select(vec![0u64, 0, 1, 700, 20_000]);
+    (0..hosts, 1..hosts, 1u64..60, scheme, delay, others).prop_map(
+        move |(from, apart, kb, scheme, delay_us, mut after)| {
+            after.sort_unstable();
+            after.dedup();
+            if tree && i > 0 {
+                after = vec![(i - 1) / 2];
+            }
+            Drawn { from, to: (from + apart) % hosts, kb, scheme, delay_us, after }
+        },
+    )
+}
+
+fn all(hosts: usize, flows: usize, most: usize, tree: bool) -> impl Strategy<Value = Vec<Drawn>> {
+    (0..flows).map(|i| drawn(hosts, i, most, tree).boxed()).collect::<Vec<_>>()
+}
+
+const FABRIC: &str = "[topology]\ngenerate = \"fat-tree\"\nk = 4\nlink = { rate = \"100 Mbps\", delay = \"5 us\" }\n";
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    /// Chains and trees across the hosts of a fabric, where all links are alike and much is at one time.
+    #[test]
+    fn trees_on_a_fabric_are_the_same_on_any_number_of_threads(flows in all(16, 20, 1, true)) {
+        check(&text_of(FABRIC, |h| format!("h{h}"), &flows), &flows, 30e-6);
+    }
+
+    /// Webs on a wide network of unlike links.
+    #[test]
+    fn webs_on_a_wide_network_are_the_same_on_any_number_of_threads(
+        flows in all(6, 14, 3, false), delays in prop::collection::vec(1u32..40, 12),
+    ) {
+        let mut network = String::from("[topology]\nlinks = [\n");
+        for (i, d) in delays.iter().enumerate() {
+            let (a, b) = if i < 6 { (format!("r{i}"), format!("r{}", (i + 1) % 6)) } else { (format!("c{}", i - 6), format!("r{}", i - 6)) };
+            writeln!(network, "{{ a = \"{a}\", b = \"{b}\", rate = \"{} Mbps\", delay = \"{d} ms\" }},", 5 + d).unwrap();
+        }
+        network += "]\n";
+        check(&text_of(&network, |h| format!("c{h}"), &flows), &flows, delays.iter().map(|d| f64::from(*d) / 1e3).sum());
+    }
+}
+
+const LINE: &str = "[topology]\nlinks = [{ a = \"a\", b = \"r\", rate = \"10 Mbps\", delay = \"2 ms\" }, { a = \"r\", b = \"b\", \
+    rate = \"10 Mbps\", delay = \"3 ms\" }, { a = \"r\", b = \"c\", rate = \"10 Mbps\", delay = \"7 ms\" }]\n";
+
+fn pair(from: &str, more: &str) -> String {
+    let request = "[[flow]]\ngroup = \"ask\"\nfrom = \"a\"\nto = \"b\"\nsize = \"2 kB\"\n";
+    let answer = format!("[[flow]]\ngroup = \"answer\"\nfrom = \"{from}\"\nto = \"a\"\nsize = \"9 kB\"\n{more}");
+    format!("{LINE}{request}{answer}")
+}
+
+#[test]
+fn the_receiver_knows_at_once_and_others_hear_at_the_speed_of_the_links() {
+    for (from, news) in [("b", 0.0), ("c", 0.010)] {
+        let out = run_plain(&pair(from, "after = [\"ask\"]\nstart = \"1 ms\"\n"));
+        let flows = out.table("flows").unwrap();
+        let (start, took) = (flows.f64("start_s"), flows.f64("fct_s"));
+        let at = (0..2).find(|i| start[*i] > 0.0).unwrap();
+        assert!((start[at] - took[1 - at] - 0.001 - news).abs() < 1e-12, "{from}: {start:?} {took:?}");
+        assert_eq!(out.summary("completed"), Some(2.0));
+    }
+}
+
+#[test]
+fn a_flow_whose_predecessor_does_not_end_never_starts() {
+    let out = run_plain(&format!("stop = \"3 ms\"\n{}", pair("b", "after = [\"ask\"]\n")));
+    let flows = out.table("flows").unwrap();
+    assert_eq!(flows.f64("start_s").iter().filter(|s| s.is_nan()).count(), 1);
+    assert!(out.run["warnings"].to_string().contains("did not start before the end"), "{}", out.run["warnings"]);
+}
+
+#[test]
+fn what_cannot_come_true_is_refused_by_its_key() {
+    let unknown = refused(&pair("b", "after = [\"asks\"]\n"));
+    assert!(unknown.contains("after") && unknown.contains("did you mean `ask`?"), "{unknown}");
+    let own = refused(&pair("b", "after = [\"answer\"]\n"));
+    assert!(own.contains("would wait for itself: `answer` after `answer`"), "{own}");
+    let circle = refused(&pair("b", "after = [\"ask\"]\n").replacen(
+        "size = \"2 kB\"",
+        "size = \"2 kB\"\nafter = [\"answer\"]",
+        1,
+    ));
+    assert!(circle.contains("`answer` after `ask` after `answer`"), "{circle}");
+    let endless =
+        refused(&format!("stop = \"1 s\"\n{}", pair("b", "after = [\"ask\"]\n").replacen("size = \"2 kB\"\n", "", 1)));
+    assert!(endless.contains("a flow of `ask` has no end to wait for; give it a `size`"), "{endless}");
+    let stop = refused(&pair("b", "after = [\"ask\"]\nstop = \"1 s\"\n"));
+    assert!(stop.contains("stop") && stop.contains("leave it out"), "{stop}");
+    let ideal = refused(&format!("scheme = \"ideal\"\n{}", pair("b", "after = [\"ask\"]\n")));
+    assert!(ideal.contains("after") && ideal.contains("give it a `start` in its place"), "{ideal}");
+}
+
+/// A ring of requests and answers takes the sum of its flows: nothing waits longer than it must.
+#[test]
+fn a_chain_takes_the_sum_of_its_flows() {
+    let mut text = LINE.to_owned();
+    for i in 0..20 {
+        let (from, to) = if i % 2 == 0 { ("a", "b") } else { ("b", "a") };
+        let after = if i == 0 { String::new() } else { format!("after = [\"g{}\"]\n", i - 1) };
+        write!(text, "[[flow]]\ngroup = \"g{i}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"3 kB\"\n{after}").unwrap();
+    }
+    let out = midpath_sim::run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true);
+    let out = out.expect("a good scenario").expect("not cancelled");
+    let flows = out.table("flows").unwrap();
+    let sum: f64 = flows.f64("fct_s").iter().sum();
+    let last = flows.f64("start_s").iter().zip(flows.f64("fct_s")).map(|(s, t)| s + t).fold(0.0, f64::max);
+    assert!((sum - last).abs() < 1e-11, "{sum} {last}");
+}
