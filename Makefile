@@ -182,9 +182,11 @@ $(EXTENSION): $(DEPENDENCIES) $(RUST)
 	touch $@
 
 # The whole workspace at once: with fewer packages dependencies have other features, and are built once more.
-$(BUILT): $(DEPENDENCIES) $(RUST)
+# Python's packages are fetched while the compiler works.
+$(BUILT): pyproject.toml scripts/dependencies.py $(RUST)
 	@echo "building the simulator, the daemons and their tests (minutes the first time, seconds after that)"
-	cargo build --quiet --workspace --lib --bins --examples
+	$(MAKE) --no-print-directory $(DEPENDENCIES) & packages=$$!; \
+	cargo build --quiet --workspace --lib --bins --examples; built=$$?; wait $$packages && exit $$built
 	$(BIN)/python scripts/editable.py
 	rm -f $(EXTENSION)
 	touch $@

@@ -148,7 +148,7 @@ CURE = re.compile(r"\b(say|give|use|set|try|install|did you mean)\b")
 # Strings of the sources that are no messages: what is run, written into files, or drawn.
 NOT_SAID = re.compile(
     r"python/midpath/(?:added|analysis|new|matrix/text|report/flows|lab/(?:network|spaces)|benchmark/(?:picture|suite:set-up))"
-    r"|net/(?:judge|p4)/|net/lab/src/budget"
+    r"|net/(?:tcp-interop|p4)/|net/lab/src/budget"
 )
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 

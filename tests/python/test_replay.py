@@ -1,4 +1,4 @@
-"""The replay in a browser: it loads nothing, moves, steps, chooses, and draws quickly; names are text."""
+"""The replay in a browser: it loads nothing, moves, steps, chooses, and draws in few calls; names are text."""
 
 import json
 import sys
@@ -22,6 +22,8 @@ pytestmark = pytest.mark.nightly("python/midpath/report/", "python/midpath/trace
 needs_browser = pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
 EVIL = "</script><b>r0"
 TRACE = "\n[trace]\n"
+# 6,131 at most when this was counted.
+MOST_CALLS = 7000
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +212,24 @@ def test_it_fits_phones_and_dark_pages(page, tmp_path, width, theme):
     page.show(1200, "light")
 
 
+# Calls of a canvas and new nodes of the page, by draw. Seconds depend on the machine and what else it does.
+COUNTED = """(() => {
+const counts = {calls: 0};
+for (const kind of [CanvasRenderingContext2D.prototype, Node.prototype, Element.prototype])
+  for (const name of Object.getOwnPropertyNames(kind)) {
+    const call = Object.getOwnPropertyDescriptor(kind, name).value;
+    const counted = kind === CanvasRenderingContext2D.prototype || /^(append|insert|replace)/.test(name);
+    if (typeof call === 'function' && name !== 'constructor' && counted)
+      kind[name] = function (...all) { counts.calls++; return call.apply(this, all); };
+  }
+const cost = () => { const before = counts.calls; replay.draw(); return counts.calls - before; };
+replay.draw(); // what is drawn once for a flow
+return Array.from({length: 60}, (_, i) => (replay.seek(i / 60 * 0.6), cost()));
+})()"""
+
+
 @needs_browser
-def test_a_hundred_thousand_events_are_drawn_quickly(tmp_path):
+def test_a_moment_of_a_hundred_thousand_events_is_drawn_in_few_calls(tmp_path):
     text = scenario(more="[trace]\nevents = 100000\n").replace("5 Mbps", "60 Mbps").replace("600 kB", "60 MB")
     trace = Trace(midpath.run(text.replace("300 kB", "60 MB").replace("20 packets", "200 packets")))
     assert len(trace) == 100_000
@@ -219,11 +237,5 @@ def test_a_hundred_thousand_events_are_drawn_quickly(tmp_path):
     with Page(file) as page:
         page.show(1200, "light")
         page.run("replay.setFlow(0)")
-        times = page.run(
-            """(() => { const times = [];
-            const cost = () => { const began = performance.now(); replay.draw(); return performance.now() - began; };
-            for (let i = 0; i < 60; i++) { replay.seek(i / 60 * 0.6); times.push(Math.min(cost(), cost())); }
-            return times; })()"""
-        )
-    # The bound of the issue. Of two draws of a moment one counts: this machine may have other work during the other.
-    assert max(times) < 50, sorted(times)[-5:]
+        calls = page.run(COUNTED)
+    assert 0 < max(calls) <= MOST_CALLS, sorted(calls)[-5:]

@@ -30,7 +30,7 @@ ALLOWED = {
     "python/midpath/commands/cost.py": "INRPP's calculation of its cache",
     "crates/topo/src/format/mod.rs": "a file format: that of HPCC's simulator",
     "net/node/src/overlay.rs": "what a link goes over, which is no flow of a scheme",
-    "net/node/src/station.rs": "datagrams, which are no flows of a scheme",
+    "net/node/src/event_loop.rs": "datagrams, which are no flows of a scheme",
     "crates/python/src/policy.rs": "FCP's endpoint policies, written in Python",
 }
 CRATES = ("crates/core", "crates/sim", "crates/topo", "crates/traffic", "crates/ideal", "net/node", "crates/python")

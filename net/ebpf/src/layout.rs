@@ -163,7 +163,7 @@ pub struct Config {
 
 impl Config {
     /// Programs that were loaded by another version of this crate may keep other structures.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 1;
 
     /// The device's name as text.
     pub fn device_name(&self) -> String {

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_filter_is_by_part() {
         let filter = parse("warn,midpathd::ndn=debug").expect("it is right");
-        assert!(filter.would_enable("midpathd::ndn::station", &Level::DEBUG));
+        assert!(filter.would_enable("midpathd::ndn::event_loop", &Level::DEBUG));
         assert!(!filter.would_enable("midpathd::node", &Level::INFO));
         assert!(parse("midpathd=loud").expect_err("there is none").to_string().starts_with("RUST_LOG: "));
     }

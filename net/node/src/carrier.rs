@@ -6,7 +6,7 @@ use midpath_core::units::Time;
 use midpath_link::LinkId;
 use rustix::event::{PollFd, PollFlags};
 
-use crate::station::Links;
+use crate::event_loop::Links;
 use crate::udp::{Outbox, Udp};
 
 /// Takes a datagram that has come: when, by which link, and its bytes.

@@ -1,7 +1,7 @@
 //! Drivers for [`midpath_core::node::Node`] besides the simulator's: they own the clock and the
 //! wires, the nodes are the same.
 //!
-//! A [`station`] is one node of an overlay: its links are datagrams or connections to other machines, and local
+//! An [`event_loop`] runs one node of an overlay: its links are datagrams or connections to other machines, and local
 //! applications hand bytes to it ([`gateway`]). Drivers that only tests have are in `midpath-testing`.
 
 pub mod bytes;
@@ -9,6 +9,8 @@ pub mod bytes;
 pub mod carrier;
 #[cfg(target_os = "linux")]
 pub mod commands;
+#[cfg(target_os = "linux")]
+pub mod event_loop;
 #[cfg(target_os = "linux")]
 mod gate;
 #[cfg(target_os = "linux")]
@@ -25,8 +27,6 @@ pub mod schedule;
 #[cfg(target_os = "linux")]
 pub mod seldom;
 pub mod served;
-#[cfg(target_os = "linux")]
-pub mod station;
 #[cfg(target_os = "linux")]
 pub mod streams;
 pub mod udp;

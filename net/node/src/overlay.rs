@@ -13,9 +13,9 @@ use midpath_link::{
 };
 use serde::Deserialize;
 
+use crate::event_loop::Links;
 use crate::gate::Gate;
 use crate::seldom::Seldom;
-use crate::station::Links;
 use crate::udp::Outbox;
 
 /// IPv4 and UDP, and what IPv6 has more.

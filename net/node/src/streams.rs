@@ -19,8 +19,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt;
 
 use crate::carrier::{Carrier, Each};
+use crate::event_loop::Links;
 use crate::gateway::connect;
-use crate::station::Links;
 use crate::udp::Outbox;
 
 /// What the kernel may keep of a stream that it has not sent once: `TCP_NOTSENT_LOWAT`, as in the

@@ -254,6 +254,8 @@ impl Sender {
         if self.group.behaviour.obeys(change) {
             self.budget.spending = equations::budget(self.budget.spending, change);
         }
+        debug_assert!(self.quote.price > 0.0 && self.quote.price.is_finite(), "price {}", self.quote.price);
+        debug_assert!(self.budget.spending >= 0.0 && self.budget.spending.is_finite(), "{} $/s", self.budget.spending);
         // The host's link may have another rate since the flow began.
         self.pace.cap = carries(ctx);
         let (price, rtt, spending, cap) = (self.quote.price, self.rtt, self.budget.spending, self.pace.cap);
@@ -332,6 +334,7 @@ impl CongestionController for Sender {
         let least = FEW * window.mss;
         let most = if waits { (UNANSWERED_ROUNDS * self.pace.rate * self.rtt) as u64 } else { u64::MAX };
         window.set(most.max(least));
+        debug_assert!(window.cwnd >= window.mss, "a window of {} with segments of {}", window.cwnd, window.mss);
     }
     fn on_loss(&mut self, window: &Window, _congestion: &Congestion) -> u64 {
         window.cwnd

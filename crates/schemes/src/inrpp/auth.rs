@@ -132,7 +132,7 @@ impl Kept {
 
 /// What a port has signed and seen on its link.
 #[derive(Debug, Clone, Default)]
-pub struct Line {
+pub struct LinkMac {
     sent: u64,
     seen: u64,
     out: Kept,
@@ -143,7 +143,7 @@ pub struct Line {
     pub replayed: u64,
 }
 
-impl Line {
+impl LinkMac {
     /// The next number. It is at least the time, in ns, after where this run's numbers begin: so a node
     /// that restarts goes on above what it has sent, and whoever runs it knows an upper bound of that
     /// without being told (no node signs a packet each nanosecond).
@@ -184,7 +184,7 @@ impl Line {
         })
     }
 
-    /// As [`Line::verify`], of a note with these words and this signature.
+    /// As [`LinkMac::verify`], of a note with these words and this signature.
     pub fn verify_words(
         &mut self,
         keys: &Keys,

@@ -83,9 +83,9 @@ impl Load {
     }
 }
 
-/// What a port says of itself.
+/// Load that a port publishes to the other ports of its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct PublishedLoad {
     /// Whether it is in Push.
     pub push: bool,
     /// Routers (and ports of this one) that contend for it.
@@ -97,8 +97,8 @@ pub struct Said {
 /// What its siblings know of a port.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PortLoad {
-    /// What it has last said.
-    pub said: Said,
+    /// As last published.
+    pub published: PublishedLoad,
     /// What it sends.
     pub load: Load,
     /// What it sends for others that detour through it.
@@ -133,13 +133,13 @@ impl PortLoad {
         let (load, detoured) = (self.load.mean(now, gains), self.detoured.mean(now, gains));
         // RB: capacity minus load, in bytes per second.
         let residual = rate.as_f64() / 8.0 - load / interval;
-        let spare = equations::spare_capacity(gains.alpha, interval, residual, self.said.queue.into());
+        let spare = equations::spare_capacity(gains.alpha, interval, residual, self.published.queue.into());
         let moved = (gains.shuffle * detoured - spare.abs()).max(0.0);
-        let contenders = f64::from(self.said.contenders.max(1));
+        let contenders = f64::from(self.published.contenders.max(1));
         // In the bytes per second that equation (3) adds.
         let up = equations::delta_plus(spare.max(0.0) + moved, contenders) / interval;
         let back = equations::delta_minus(spare, load);
         let shuffled = if detoured > 0.0 { moved / detoured } else { 0.0 };
-        Feedback { push: self.said.push, up, down: (back + shuffled).min(1.0) }
+        Feedback { push: self.published.push, up, down: (back + shuffled).min(1.0) }
     }
 }

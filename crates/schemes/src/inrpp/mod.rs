@@ -24,7 +24,7 @@
 //! | `port/limits.rs` | limits of a port's memory |
 //! | `port/memory.rs` | occupancy, and admission of packets |
 //! | `port/update.rs` | its state after each call, and what siblings read |
-//! | `port/quiet.rs` | packets that an idle port may skip (fast path) |
+//! | `port/idle.rs` | packets that an idle port may skip (fast path) |
 //! | `port/gates.rs` | flows in closed loop there |
 //! | `port/report.rs` | gauges and warnings |
 //! | `port/ack.rs` | what happens to an ACK, step by step |

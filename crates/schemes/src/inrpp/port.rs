@@ -5,10 +5,10 @@ mod ack;
 mod config;
 mod detours;
 mod gates;
+pub(super) mod idle;
 mod limits;
 mod memory;
 mod outage;
-pub(super) mod quiet;
 mod report;
 mod steering;
 mod trust;
@@ -22,14 +22,14 @@ use midpath_core::queue::Limit;
 use midpath_core::roles::{Backlog, CutThrough, Drop, HopCtx, Inbound, Port, PortCtx, PortSpec};
 use midpath_core::units::Time;
 
-use super::auth::{Far, Line};
+use super::auth::{Far, LinkMac};
 use super::back::Ways;
 use super::border::Border;
 use super::cache::Cache;
 use super::detour::{Adjacency, DetourPath};
 use super::header::{Nonce, hop_fields, is_ack, is_carried, is_inrpp};
 use super::intervals::Intervals;
-use super::load::Said;
+use super::load::PublishedLoad;
 use super::machine::Machine;
 use super::nonces::Store;
 use super::overdue::Overdue;
@@ -41,9 +41,9 @@ use super::starts::Starts;
 use super::state::State;
 use super::unheard::Watch;
 pub use config::Config;
+use idle::Idle;
 use limits::{Given, Limits};
 use memory::Fifo;
-use quiet::Quiet;
 use report::Counts;
 
 /// One interface, both directions.
@@ -69,7 +69,7 @@ pub struct InrppPort {
     on_wire: Option<(u64, Time)>,
     nonce: Nonce,
     store: Store,
-    line: Line,
+    link_mac: LinkMac,
     far: Far,
     watch: Watch,
     starts: Starts,
@@ -81,8 +81,8 @@ pub struct InrppPort {
     cuts: Intervals<5>,
     /// How long a flow may send here before an ACK of it must have come back.
     patience: Time,
-    /// What siblings know of it.
-    said: Said,
+    /// What it last published to the other ports.
+    last_published: PublishedLoad,
     /// Who has probed for this port lately, and when.
     contenders: BTreeMap<Contender, Time>,
     paths: Vec<DetourPath>,
@@ -97,7 +97,7 @@ pub struct InrppPort {
     counts: Counts,
     /// Nothing has changed since the port last said when it wants to be woken, and what it is like.
     published: bool,
-    quiet: Quiet,
+    idle: Idle,
     /// It has no border, and its neighbour takes notes alone for signed.
     signs_notes_alone: bool,
     /// The state that was noted last, for who traces the run.
@@ -136,7 +136,7 @@ impl InrppPort {
             on_wire: None,
             nonce: Nonce(config.keys.alias(spec.node, spec.port.0, 0)),
             store: Store::new(config.nonces, config.expiry),
-            line: Line::default(),
+            link_mac: LinkMac::default(),
             far: Far::default(),
             watch: Watch::default(),
             starts: Starts::new(spec.rtt),
@@ -146,7 +146,7 @@ impl InrppPort {
             cuts: Intervals::new(Time(spec.rtt.0 / 4)),
             // As long as a slow-down holds, or four round trips without queues. Ours.
             patience: config.expiry.max(Time(spec.rtt.0.saturating_mul(4))),
-            said: Said::default(),
+            last_published: PublishedLoad::default(),
             contenders: BTreeMap::new(),
             paths: adjacency.interfaces.into_iter().map(DetourPath::new).collect(),
             second: adjacency.second,
@@ -156,7 +156,7 @@ impl InrppPort {
             slowed: None,
             counts: Counts::default(),
             published: false,
-            quiet: Quiet::default(),
+            idle: Idle::default(),
             signs_notes_alone,
             noted: State::Push,
             config,
@@ -192,15 +192,15 @@ impl InrppPort {
 
     /// The same, and all that could be said or asked for is published: it changes the port's load alone.
     #[inline]
-    fn is_quiet_for(&self, packet: &Packet, hop: &HopCtx<'_>) -> bool {
+    fn is_idle_for(&self, packet: &Packet, hop: &HopCtx<'_>) -> bool {
         let plain = packet.kind != Kind::Control && !packet.flags.has(Flags::SYN) && is_inrpp(packet);
-        let quiet = self.quiet.on && plain && u64::from(packet.size) <= self.limits.buffer;
-        quiet && !hop.shared::<Siblings>().has_letter(hop.me)
+        let idle = self.idle.on && plain && u64::from(packet.size) <= self.limits.buffer;
+        idle && !hop.shared::<Siblings>().has_message(hop.me)
     }
 
-    /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a letter waits.
+    /// A packet leaves: it is counted, and what it says to the neighbour is signed. Whether a message waits.
     #[inline]
-    fn seal(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
+    fn finish_departure(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
         let (me, now) = (hop.me, hop.now);
         let sizes = self.sign(&mut hop.pool[pkt], now);
         hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains)
@@ -247,7 +247,7 @@ impl InrppPort {
 
 impl Port for InrppPort {
     fn outbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) {
-        (self.published, self.quiet) = (false, Quiet::default());
+        (self.published, self.idle) = (false, Idle::default());
         let packet = &ctx.pool[&pkt];
         if packet.kind == Kind::Control {
             return self.urgent_in(pkt, ctx);
@@ -289,13 +289,13 @@ impl Port for InrppPort {
         if self.has_nothing_to_do(ctx) {
             return None;
         }
-        self.read_letters(ctx);
+        self.read_messages(ctx);
         let pkt = match self.urgent_out(ctx) {
             Some(pkt) => Some(pkt),
             None => self.buffer_out(ctx).or_else(|| self.fetch(ctx)),
         };
         if let Some(pkt) = &pkt {
-            self.seal(pkt, &mut ctx.hop());
+            self.finish_departure(pkt, &mut ctx.hop());
         }
         self.note_wire(&pkt, ctx);
         self.update_and_publish(ctx);
@@ -303,7 +303,7 @@ impl Port for InrppPort {
     }
 
     fn inbound(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        self.quiet = Quiet::default();
+        self.idle = Idle::default();
         if ctx.pool[&pkt].kind == Kind::Control {
             return self.on_control(pkt, ctx);
         }
@@ -324,13 +324,13 @@ impl Port for InrppPort {
     }
 
     fn handed_over(&mut self, pkt: Pkt, ctx: &mut PortCtx<'_>) -> Inbound {
-        self.quiet = Quiet::default();
+        self.idle = Idle::default();
         self.on_ack(&pkt, ctx, true);
         Inbound::Forward(pkt)
     }
 
     fn on_timer(&mut self, ctx: &mut PortCtx<'_>) {
-        self.read_letters(ctx);
+        self.read_messages(ctx);
         self.promises.lapse(ctx.now);
         while let Some(nonce) = self.store.expire(ctx.now) {
             self.cache.open(nonce);
@@ -373,7 +373,7 @@ impl Port for InrppPort {
         self.more.clear();
         self.cuts.clear();
         self.border.iter_mut().for_each(|b| b.clear());
-        self.line.reset();
+        self.link_mac.reset();
         let me = ctx.me;
         ctx.state::<Siblings>().forget_load(me);
         self.contenders.clear();
@@ -394,8 +394,8 @@ impl Port for InrppPort {
 impl CutThrough for InrppPort {
     fn cut_through(&mut self, pkt: &Pkt, hop: &mut HopCtx<'_>) -> bool {
         let packet = &hop.pool[pkt];
-        if self.is_quiet_for(packet, hop) {
-            debug_assert!(self.is_empty_for(packet) && self.promises.is_empty(), "a quiet port holds nothing");
+        if self.is_idle_for(packet, hop) {
+            debug_assert!(self.is_empty_for(packet) && self.promises.is_empty(), "an idle port holds nothing");
             let (me, now, packet) = (hop.me, hop.now, &mut hop.pool[pkt]);
             let sizes = if self.signs_nothing(packet) { (packet.size, 0) } else { self.sign(packet, now) };
             hop.state::<Siblings>().sent(me, sizes, now, &self.config.gains);
@@ -407,7 +407,7 @@ impl CutThrough for InrppPort {
         if !self.promises.is_empty() {
             self.promises.keep((packet.flow, packet.src), packet);
         }
-        if self.seal(pkt, hop) || !self.contenders.is_empty() {
+        if self.finish_departure(pkt, hop) || !self.contenders.is_empty() {
             self.read_waiting(hop);
         }
         self.publish_in_push(hop);
@@ -419,6 +419,6 @@ impl CutThrough for InrppPort {
         if self.border.is_some() || packet.kind == Kind::Control {
             return false;
         }
-        !is_ack(packet) || self.quiet.deaf && self.ignores_ack(pkt, hop)
+        !is_ack(packet) || self.idle.silent && self.ignores_ack(pkt, hop)
     }
 }

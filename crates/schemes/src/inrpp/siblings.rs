@@ -6,11 +6,11 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::units::Time;
 
 use super::header::Feedback;
-use super::load::{Gains, PortLoad, Said};
+use super::load::{Gains, PortLoad, PublishedLoad};
 
-/// Letters that wait for one interface at most; the oldest goes for a new one. An interface looks
+/// Messages that wait for one interface at most; the oldest goes for a new one. An interface looks
 /// every few milliseconds. Ours.
-const MAX_LETTERS: usize = 256;
+const MAX_MESSAGES: usize = 256;
 
 /// Who detours through an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub enum Contender {
 
 /// What one interface tells another, which finds it when it next looks: nobody is called.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Letter {
+pub enum PortMessage {
     /// Somebody wants to detour through you.
     Contends(Contender),
     /// The answer to your probe, from the detour that begins with this interface.
@@ -32,73 +32,73 @@ pub enum Letter {
 
 /// The interfaces of one router.
 #[derive(Debug)]
-pub struct Siblings(Vec<Sibling>);
+pub struct Siblings(Vec<PortMailbox>);
 
 /// What one of them says, and what it is told. Each packet reads and writes both: they lie beside
 /// each other.
 #[derive(Debug, Clone, Default)]
-struct Sibling {
-    letters: VecDeque<Letter>,
+struct PortMailbox {
+    messages: VecDeque<PortMessage>,
     load: PortLoad,
 }
 
 impl Siblings {
     /// Of a router with this many ports.
     pub fn new(ports: usize) -> Siblings {
-        Siblings(vec![Sibling::default(); ports])
+        Siblings(vec![PortMailbox::default(); ports])
     }
 
-    /// What an interface has last said of itself, rounded as it is told to others.
+    /// Load that an interface last published, rounded as in headers.
     #[inline]
     pub fn load_of(&self, port: PortId) -> PortLoad {
         self.0[usize::from(port.0)].load.rounded()
     }
 
-    /// Whether an interface was in Push when it last said so.
+    /// Whether an interface was in Push when it last published.
     #[inline]
     pub fn is_in_push(&self, port: PortId) -> bool {
-        self.0[usize::from(port.0)].load.said.push
+        self.0[usize::from(port.0)].load.published.push
     }
 
-    /// Whether a letter waits for an interface.
+    /// Whether a message waits for an interface.
     #[inline]
-    pub fn has_letter(&self, port: PortId) -> bool {
-        !self.0[usize::from(port.0)].letters.is_empty()
+    pub fn has_message(&self, port: PortId) -> bool {
+        !self.0[usize::from(port.0)].messages.is_empty()
     }
 
-    /// Says what an interface is like now.
+    /// Publishes the load of an interface.
     #[inline]
-    pub fn publish(&mut self, port: PortId, said: Said) {
-        self.0[usize::from(port.0)].load.said = said;
+    pub fn publish(&mut self, port: PortId, published: PublishedLoad) {
+        self.0[usize::from(port.0)].load.published = published;
     }
 
     /// A packet has begun to leave an interface, with so many bytes for others that detour through it. Whether a
-    /// letter waits there.
+    /// message waits there.
     #[inline]
     pub fn sent(&mut self, port: PortId, (size, detoured): (u32, u32), now: Time, gains: &Gains) -> bool {
-        let Sibling { letters, load } = &mut self.0[usize::from(port.0)];
+        let PortMailbox { messages, load } = &mut self.0[usize::from(port.0)];
         load.sent(size, detoured, now, gains);
-        !letters.is_empty()
+        !messages.is_empty()
     }
 
     /// Forgets what has left an interface.
     pub fn forget_load(&mut self, port: PortId) {
         let load = &mut self.0[usize::from(port.0)].load;
-        *load = PortLoad { said: load.said, ..PortLoad::default() };
+        *load = PortLoad { published: load.published, ..PortLoad::default() };
     }
 
-    /// Leaves a letter for an interface, if there is such a one.
-    pub fn post(&mut self, port: PortId, letter: Letter) {
-        let Some(Sibling { letters, .. }) = self.0.get_mut(usize::from(port.0)) else { return };
-        if letters.len() == MAX_LETTERS {
-            letters.pop_front();
+    /// Leaves a message for an interface, if there is such a one.
+    pub fn post(&mut self, port: PortId, message: PortMessage) {
+        let Some(PortMailbox { messages, .. }) = self.0.get_mut(usize::from(port.0)) else { return };
+        if messages.len() == MAX_MESSAGES {
+            messages.pop_front();
         }
-        letters.push_back(letter);
+        messages.push_back(message);
     }
 
-    /// The next letter to an interface, oldest first.
-    pub fn take(&mut self, port: PortId) -> Option<Letter> {
-        self.0[usize::from(port.0)].letters.pop_front()
+    /// The next message to an interface, oldest first.
+    pub fn take(&mut self, port: PortId) -> Option<PortMessage> {
+        self.0[usize::from(port.0)].messages.pop_front()
     }
 }
 
@@ -107,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_arrive_in_order_and_are_bounded() {
+    fn messages_arrive_in_order_and_are_bounded() {
         let mut siblings = Siblings::new(2);
-        let letter = |i: u32| Letter::Contends(Contender::Router(NodeId(i)));
-        (0..300).for_each(|i| siblings.post(PortId(1), letter(i)));
-        siblings.post(PortId(9), letter(0));
+        let message = |i: u32| PortMessage::Contends(Contender::Router(NodeId(i)));
+        (0..300).for_each(|i| siblings.post(PortId(1), message(i)));
+        siblings.post(PortId(9), message(0));
         assert_eq!(siblings.take(PortId(0)), None);
-        let got: Vec<Letter> = std::iter::from_fn(|| siblings.take(PortId(1))).collect();
-        assert_eq!(got, (44..300).map(letter).collect::<Vec<_>>());
+        let got: Vec<PortMessage> = std::iter::from_fn(|| siblings.take(PortId(1))).collect();
+        assert_eq!(got, (44..300).map(message).collect::<Vec<_>>());
     }
 }

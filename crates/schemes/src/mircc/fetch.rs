@@ -85,6 +85,7 @@ impl Fetch {
         }
         let (params, object) = (self.params.clone(), self.object);
         self.asking.on_time(&params, ctx.now);
+        debug_assert!(self.asking.rates().iter().all(|r| *r >= 0.0 && r.is_finite()), "{:?}", self.asking.rates());
         loop {
             let expected = self.expected();
             let size = |segment| expected.unwrap_or_else(|| object.data_size(segment));

@@ -6,14 +6,14 @@
 
 use super::FormatError;
 use super::attributes::Builder;
-use super::lines::Line;
+use super::lines::Record;
 use crate::draft::Draft;
 
 /// Reads a topology.
 pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut builder = Builder::new(false);
     let mut seen = rustc_hash::FxHashSet::default();
-    for line in Line::all(text, &['|']) {
+    for line in Record::all(text, &['|']) {
         let (a, b): (u32, u32) = (line.parse(0, "AS number")?, line.parse(1, "AS number")?);
         if !matches!(line.word(2, "relation, -1 or 0")?, "-1" | "0" | "1" | "2") {
             return Err(

@@ -7,7 +7,7 @@
 
 use super::FormatError;
 use super::attributes::Builder;
-use super::lines::{Line, delay, rate};
+use super::lines::{Record, delay, rate};
 use crate::draft::{Draft, DraftLink};
 
 /// Reads a topology.
@@ -15,7 +15,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let directed = text.lines().any(|l| l.trim_end().ends_with(" D") || l.trim_end().ends_with("\tD"));
     let mut builder = Builder::new(directed);
     let mut section = "";
-    for line in Line::all(text, &[]) {
+    for line in Record::all(text, &[]) {
         match (section, line.words[0]) {
             (_, "Nodes:") => section = "nodes",
             (_, "Edges:") => section = "edges",

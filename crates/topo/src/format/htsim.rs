@@ -13,7 +13,7 @@ use midpath_core::units::{Rate, Time};
 use rustc_hash::FxHashMap;
 
 use super::FormatError;
-use super::lines::Line;
+use super::lines::Record;
 use crate::draft::{Draft, DraftLink};
 use crate::graph::NodeKind::{Host, Router};
 use crate::suggest;
@@ -66,7 +66,7 @@ impl File {
     fn read(text: &str) -> Result<File, FormatError> {
         let mut file = File::default();
         let mut tier = None;
-        for line in Line::all(text, &[]) {
+        for line in Record::all(text, &[]) {
             let key = line.words[0].to_ascii_lowercase();
             let number: u64 = line.parse(1, "whole number")?;
             if number > MAX_NUMBER {

@@ -9,19 +9,19 @@ use super::FormatError;
 use super::attributes::short;
 
 /// The fields of one line, with its number.
-pub(super) struct Line<'a> {
+pub(super) struct Record<'a> {
     pub number: usize,
     pub words: Vec<&'a str>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Record<'a> {
     /// The lines that are neither empty nor comments. `also` are further letters that are apart.
-    pub fn all(text: &'a str, also: &'a [char]) -> impl Iterator<Item = Line<'a>> {
+    pub fn all(text: &'a str, also: &'a [char]) -> impl Iterator<Item = Record<'a>> {
         let fields = move |l: &'a str| l.split(move |c: char| c.is_whitespace() || also.contains(&c));
         text.lines()
             .enumerate()
             .filter(|(_, l)| !l.trim().is_empty() && !l.trim_start().starts_with('#'))
-            .map(move |(i, l)| Line { number: i + 1, words: fields(l).filter(|w| !w.is_empty()).collect() })
+            .map(move |(i, l)| Record { number: i + 1, words: fields(l).filter(|w| !w.is_empty()).collect() })
     }
 
     pub fn word(&self, i: usize, what: &str) -> Result<&'a str, FormatError> {

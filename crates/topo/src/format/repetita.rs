@@ -7,7 +7,7 @@
 
 use super::FormatError;
 use super::attributes::Builder;
-use super::lines::{Line, delay, rate};
+use super::lines::{Record, delay, rate};
 use crate::draft::Draft;
 
 /// Reads a topology.
@@ -15,7 +15,7 @@ pub fn parse(text: &str) -> Result<Draft, FormatError> {
     let mut builder = Builder::new(true);
     let mut edges = false;
     let mut nodes = 0;
-    for line in Line::all(text, &[]) {
+    for line in Record::all(text, &[]) {
         match line.words[0] {
             "NODES" => edges = false,
             "EDGES" => edges = true,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::FormatError;
 use super::attributes::{Attribute, Builder};
-use super::lines::{Line, at, child, is, rate, required, text_of, xml};
+use super::lines::{Record, at, child, is, rate, required, text_of, xml};
 use crate::draft::{Draft, DraftLink};
 
 /// Reads native text.
@@ -22,7 +22,7 @@ pub fn parse_native(text: &str, unit: Option<Rate>) -> Result<Draft, FormatError
     let mut links = Capacities::new(unit.or_else(|| stated_unit(text)));
     let mut builder = Builder::new(false);
     let mut section = String::new();
-    for line in Line::all(text, &['(', ')']) {
+    for line in Record::all(text, &['(', ')']) {
         let words = &line.words[..];
         let opens = |name: &str| words == [name];
         match section.as_str() {
@@ -46,7 +46,7 @@ fn stated_unit(text: &str) -> Option<Rate> {
     Rate::of_unit(&word)
 }
 
-fn native_node(builder: &mut Builder, line: &Line<'_>) -> Result<(), FormatError> {
+fn native_node(builder: &mut Builder, line: &Record<'_>) -> Result<(), FormatError> {
     let id = line.word(0, "id of a node")?;
     let attributes: Vec<Attribute<'_>> = match line.words[1..] {
         [x, y] => vec![("x", x), ("y", y)],
@@ -56,7 +56,7 @@ fn native_node(builder: &mut Builder, line: &Line<'_>) -> Result<(), FormatError
 }
 
 /// `id ( source target ) installed cost routing setup ( {capacity cost}… )`
-fn native_link(builder: &mut Builder, links: &mut Capacities, line: &Line<'_>) -> Result<(), FormatError> {
+fn native_link(builder: &mut Builder, links: &mut Capacities, line: &Record<'_>) -> Result<(), FormatError> {
     let (source, target) = (line.word(1, "source")?, line.word(2, "target")?);
     let installed = if line.words.len() > 3 { line.parse::<f64>(3, "capacity")? } else { 0.0 };
     let modules = (7..line.words.len()).step_by(2).map(|i| line.parse::<f64>(i, "capacity of a module"));

@@ -13,13 +13,13 @@ use midpath_core::node::Limits;
 use midpath_core::packet::NodeId;
 use midpath_core::units::Rate;
 use midpath_node::bytes::Windows;
+use midpath_node::event_loop::{EventLoop, Links};
 use midpath_node::gateway::Gateway;
 use midpath_node::gateway::exit::Allowed;
 use midpath_node::host::{Host, Settings};
 use midpath_node::lateness::Lateness;
 use midpath_node::overlay;
 use midpath_node::priority::used;
-use midpath_node::station::{Links, Station};
 use midpath_node::udp::{Calls, Udp};
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
@@ -170,25 +170,25 @@ fn route<L: Links>(
     let segments = router.offload().sends;
     let inherited = priority::is_real_time();
     let gateway = Gateway::new(Vec::new(), Allowed::default())?;
-    let mut station = Station::new(host, links, gateway, router, None)?;
+    let mut event_loop = EventLoop::new(host, links, gateway, router, None)?;
     if case.real_time && !inherited {
-        station = station.with_priority(Box::new(priority::change));
+        event_loop = event_loop.with_priority(Box::new(priority::change));
     }
-    station.run_for(if case.crypto { SESSION_UP } else { WARM_UP })?;
-    let (cpu_before, calls, counted, late) = (cpu(), station.calls(), station.counters(), station.lateness());
+    event_loop.run_for(if case.crypto { SESSION_UP } else { WARM_UP })?;
+    let (cpu_before, calls, counted, late) = (cpu(), event_loop.calls(), event_loop.counters(), event_loop.lateness());
     let (came, began) = (arrived(), Instant::now());
-    station.run_for(time)?;
+    event_loop.run_for(time)?;
     let (came, took) = (arrived() - came, began.elapsed());
     Ok(Hop {
         case,
-        real_time: station.real_time(),
+        real_time: event_loop.real_time(),
         inherited,
         cpu: cpu() - cpu_before,
         time: took,
         arrived: came,
-        forwarded: station.counters().sent - counted.sent,
-        calls: station.calls().since(calls),
-        late: station.lateness().since(&late),
+        forwarded: event_loop.counters().sent - counted.sent,
+        calls: event_loop.calls().since(calls),
+        late: event_loop.lateness().since(&late),
         segments,
     })
 }

@@ -1,10 +1,10 @@
 //! `midpathd ndn`: an NDN forwarder.
 
 mod config;
+mod event_loop;
 mod fetch;
 mod metrics;
 mod output;
-mod station;
 mod stream;
 mod udp;
 mod up;

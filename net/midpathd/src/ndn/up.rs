@@ -9,7 +9,7 @@ use midpath_node::gateway::raise_limit;
 
 use super::Config;
 use super::config::KIND;
-use super::station::{Listener, Station};
+use super::event_loop::{EventLoop, Listener};
 use super::udp::Udp;
 use crate::control;
 use crate::error::{Error, Tried};
@@ -35,8 +35,8 @@ pub fn up(config: &Config) -> Result<(), Error> {
     sockets.say();
     let listener = commands.listener.try_clone().tried(|| "the control socket failed".into())?;
     let Sockets { listeners, udp, unix } = sockets;
-    let station = Station::new(forwarder, config, listeners, udp, Some(listener));
-    let ended = station.and_then(|mut station| station.run(&stop)).tried(|| "the forwarder stopped".into());
+    let event_loop = EventLoop::new(forwarder, config, listeners, udp, Some(listener));
+    let ended = event_loop.and_then(|mut event_loop| event_loop.run(&stop)).tried(|| "the forwarder stopped".into());
     drop(unix);
     ended
 }

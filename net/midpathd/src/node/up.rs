@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use midpath_core::node::Limits;
 use midpath_core::rng::Streams;
 use midpath_core::units::Time;
+use midpath_node::event_loop::{Configured, EventLoop};
 use midpath_node::gateway::Gateway;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{OVERHEAD, Overlay};
-use midpath_node::station::{Configured, Station};
 use midpath_node::streams;
 use midpath_node::udp::{Outbox, Udp};
 use midpath_schemes::Catalogue;
@@ -58,21 +58,21 @@ pub fn up(config: Config, path: &Path) -> Result<(), Error> {
     }
     gateway.listens().zip(&config.entrances).for_each(|(at, entrance)| tracing::info!("{:?} at {at}", entrance.kind));
     let listener = commands.listener.try_clone().tried(|| "the control socket failed".into())?;
-    let station = Station::new(host, links, gateway, udp, Some(listener));
-    let station = station.tried(|| "cannot set up the event loop".into())?;
-    let mut station = station.with_bell(hangups()?).tried(|| "cannot set up the event loop".into())?;
-    station = station.with_streams(streams).with_stop(stop);
+    let event_loop = EventLoop::new(host, links, gateway, udp, Some(listener));
+    let event_loop = event_loop.tried(|| "cannot set up the event loop".into())?;
+    let mut event_loop = event_loop.with_bell(hangups()?).tried(|| "cannot set up the event loop".into())?;
+    event_loop = event_loop.with_streams(streams).with_stop(stop);
     // Whoever has begun it by `chrt` has decided already.
     if config.real_time && !priority::is_real_time() {
-        station = station.with_priority(Box::new(priority::change));
-        if station.real_time().is_none() {
+        event_loop = event_loop.with_priority(Box::new(priority::change));
+        if event_loop.real_time().is_none() {
             tracing::warn!(
                 "real-time priority is not permitted (needs root, CAP_SYS_NICE or an rtprio limit): the node \
                     wakes late on a busy machine"
             );
         }
     }
-    station.with_configuration(Box::new(file)).run().tried(|| "the node stopped".into())
+    event_loop.with_configuration(Box::new(file)).run().tried(|| "the node stopped".into())
 }
 
 /// Connections to neighbours whose link goes over one, and from them.

@@ -92,7 +92,7 @@ fn options_and_the_environment_choose_what_is_logged() {
     let more = folder.life(&["-v"], "");
     assert!(more.contains("DEBUG") && more.contains("command: status"), "{more}");
     assert_eq!(folder.life(&[], "error"), "");
-    let part = folder.life(&[], "error,midpathd::ndn::station=debug");
+    let part = folder.life(&[], "error,midpathd::ndn::event_loop=debug");
     assert!(part.contains("command: down") && !part.contains("INFO"), "{part}");
     let mut wrong = folder.start(&[], "midpathd=loud", &["ndn", "up", &folder.config()]);
     assert_eq!(wrong.wait().expect("it ends").code(), Some(2));

@@ -13,9 +13,9 @@ use midpath_core::rng::{Stream, below};
 use midpath_core::units::{Rate, Time};
 use midpath_link::SecretKey;
 use midpath_node::bytes::Windows;
+use midpath_node::event_loop::Links;
 use midpath_node::host::{Host, Settings};
 use midpath_node::overlay::{Kind, MTU, Neighbour, OVERHEAD, Overlay};
-use midpath_node::station::Links;
 use midpath_node::udp::Outbox;
 use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
@@ -145,7 +145,7 @@ impl World {
         from.min(to)
     }
 
-    /// As a station does.
+    /// As an event loop does.
     fn serve(&mut self, at: usize) {
         let (now, mut out) = (self.now, Outbox::default());
         let Node { host, links } = &mut self.nodes[at];

@@ -214,7 +214,7 @@ impl Driver for Lines {
 }
 
 /// A node with its thread's clock.
-struct Station {
+struct NodeThread {
     node: Node,
     lines: Lines,
     pool: Pool,
@@ -228,14 +228,14 @@ pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcom
 
 /// The same with bytes in the packets.
 pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io::Result<Outcome> {
-    let stations = stations(network, load)?;
+    let nodes = node_threads(network, load)?;
     let ended = AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
         let ended = &ended;
-        let spawn = |(mut s, mut udp): (Station, Udp)| {
+        let spawn = |(mut s, mut udp): (NodeThread, Udp)| {
             scope.spawn(move || s.run(&mut udp, ended, flows, limit).map(|()| s.finish(udp.calls())))
         };
-        let threads: Vec<_> = stations.into_iter().map(spawn).collect();
+        let threads: Vec<_> = nodes.into_iter().map(spawn).collect();
         threads.into_iter().map(|t| t.join().expect("a node's thread ends")).collect::<io::Result<Vec<_>>>()
     })?;
     let mut all = Outcome::default();
@@ -252,7 +252,7 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
 }
 
 /// Binds a socket for each node, and connects ports with sockets.
-fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
+fn node_threads(network: Network, load: &Load) -> io::Result<Vec<(NodeThread, Udp)>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         wait::room(&socket);
@@ -281,7 +281,7 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
     let began = Instant::now();
-    let station = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<LoopbackLink>>)| {
+    let node = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<LoopbackLink>>)| {
         let bytes = load.bytes();
         let lines = Lines {
             of: lines.into_iter().map(|l| l.expect("each port has a link")).collect(),
@@ -294,12 +294,12 @@ fn stations(network: Network, load: &Load) -> io::Result<Vec<(Station, Udp)>> {
             rng: stream(1, Purpose::Fault, node.id().0.into()),
         };
         let node = node.without_timetables().with_limits(Limits::default());
-        Ok((Station { node, lines, pool: Pool::new(), began }, Udp::new(socket)?))
+        Ok((NodeThread { node, lines, pool: Pool::new(), began }, Udp::new(socket)?))
     };
-    network.nodes.into_iter().zip(sockets).zip(lines).map(station).collect()
+    network.nodes.into_iter().zip(sockets).zip(lines).map(node).collect()
 }
 
-impl Station {
+impl NodeThread {
     fn now(&self) -> Time {
         Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

@@ -7,7 +7,7 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::header::{Control, Feedback, Signed, set_via};
 use crate::inrpp::overlay::PeerKind;
-use crate::inrpp::siblings::{Contender, Letter, Siblings};
+use crate::inrpp::siblings::{Contender, PortMessage, Siblings};
 use crate::inrpp::state::State;
 
 /// Contenders that a port remembers. Ours: above any router's number of ports.
@@ -115,7 +115,7 @@ impl InrppPort {
             let through = self.paths[i].through;
             let control =
                 Control::Probe { origin: self.me.0, port: self.me.1.0, target: self.peer, more: u8::from(through.two) };
-            let me = Letter::Contends(Contender::Sibling(self.me.1));
+            let me = PortMessage::Contends(Contender::Sibling(self.me.1));
             ctx.state::<Siblings>().post(through.port, me);
             self.send_control(control, through.port, ctx);
         }
@@ -133,7 +133,7 @@ impl InrppPort {
     /// Signs a control packet that leaves through this port.
     pub(super) fn sign_control(&mut self, packet: &mut Packet, now: Time) {
         if let Some(signed) = packet.header::<Signed>().filter(|_| !self.host) {
-            let signed = self.line.sign_control(&self.config.keys, now, self.me.0, self.peer, signed.control);
+            let signed = self.link_mac.sign_control(&self.config.keys, now, self.me.0, self.peer, signed.control);
             packet.set_header(&signed);
         }
     }
@@ -143,10 +143,10 @@ impl InrppPort {
         let Some(signed) = ctx.pool[&pkt].header::<Signed>() else { return Inbound::Drop(pkt, Drop::Policy) };
         if self.config.keys.on() && !matches!(self.peer_kind, PeerKind::Neighbour) {
             // §V-C: hosts and plain routers have no key, and no detours to ask for.
-            self.line.refuse();
+            self.link_mac.refuse();
             return Inbound::Drop(pkt, Drop::Policy);
         }
-        if !self.line.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
+        if !self.link_mac.verify_control(&self.config.keys, self.peer, self.me.0, &signed) {
             return Inbound::Drop(pkt, Drop::Policy);
         }
         match signed.control {
@@ -164,7 +164,7 @@ impl InrppPort {
         let behind =
             |n: NodeId, ctx: &PortCtx<'_>| ctx.links.iter().position(|l| l.peer == n).map(|i| PortId(i as u16));
         if let Some(to) = behind(target, ctx) {
-            ctx.state::<Siblings>().post(to, Letter::Contends(Contender::Router(origin)));
+            ctx.state::<Siblings>().post(to, PortMessage::Contends(Contender::Router(origin)));
             ctx.kick(to);
             let feedback = self.feedback_of(to, ctx);
             return self.send_control(Control::Feedback { origin, port, target, feedback }, ctx.me, ctx);
@@ -173,7 +173,7 @@ impl InrppPort {
             return;
         }
         let Some(on) = self.second.get(&target).copied() else { return };
-        ctx.state::<Siblings>().post(on, Letter::Contends(Contender::Router(origin)));
+        ctx.state::<Siblings>().post(on, PortMessage::Contends(Contender::Router(origin)));
         self.send_control(Control::Probe { origin, port, target, more: 0 }, on, ctx);
     }
 
@@ -187,7 +187,7 @@ impl InrppPort {
     fn pass_feedback(&mut self, origin: NodeId, port: u16, target: NodeId, feedback: Feedback, ctx: &mut PortCtx<'_>) {
         if origin == self.me.0 {
             if usize::from(port) < ctx.links.len() && ctx.links[usize::from(port)].peer == target {
-                ctx.state::<Siblings>().post(PortId(port), Letter::Answer(self.me.1, feedback));
+                ctx.state::<Siblings>().post(PortId(port), PortMessage::Answer(self.me.1, feedback));
             }
         } else if let Some(back) = ctx.links.iter().position(|l| l.peer == origin) {
             let both = feedback.and(self.feedback_of(ctx.me, ctx));
@@ -208,8 +208,8 @@ impl InrppPort {
 
     /// Reads what siblings have left.
     #[inline]
-    pub(super) fn read_letters(&mut self, ctx: &mut PortCtx<'_>) {
-        if !self.contenders.is_empty() || ctx.shared::<Siblings>().has_letter(ctx.me) {
+    pub(super) fn read_messages(&mut self, ctx: &mut PortCtx<'_>) {
+        if !self.contenders.is_empty() || ctx.shared::<Siblings>().has_message(ctx.me) {
             self.read_waiting(&mut ctx.hop());
         }
     }
@@ -217,13 +217,13 @@ impl InrppPort {
     #[inline(never)]
     pub(super) fn read_waiting(&mut self, hop: &mut HopCtx<'_>) {
         let (me, now) = (hop.me, hop.now);
-        while let Some(letter) = hop.state::<Siblings>().take(me) {
-            match letter {
-                Letter::Contends(who) if self.contenders.len() < MAX_CONTENDERS => {
+        while let Some(message) = hop.state::<Siblings>().take(me) {
+            match message {
+                PortMessage::Contends(who) if self.contenders.len() < MAX_CONTENDERS => {
                     self.contenders.insert(who, now);
                 }
-                Letter::Contends(_) => {}
-                Letter::Answer(through, feedback) => self.store_feedback(through, feedback, now),
+                PortMessage::Contends(_) => {}
+                PortMessage::Answer(through, feedback) => self.store_feedback(through, feedback, now),
             }
         }
         // N of equation (2): who has probed within the last interval of decisions.

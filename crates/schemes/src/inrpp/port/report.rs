@@ -35,8 +35,8 @@ impl InrppPort {
         out.push(("backpressures", c.pressed as f64));
         out.push(("cache_refused", c.refused as f64));
         out.push(("nonces", self.store.len() as f64));
-        out.push(("forged", self.line.forged as f64));
-        out.push(("replayed", self.line.replayed as f64));
+        out.push(("forged", self.link_mac.forged as f64));
+        out.push(("replayed", self.link_mac.replayed as f64));
         out.push(("unheard", self.watch.unheard() as f64));
         if let Some(border) = &self.border {
             out.push(("carried", border.flows() as f64));

@@ -28,10 +28,10 @@ impl InrppPort {
         let good = match &self.peer_kind {
             PeerKind::Plain(plain_region) => {
                 let from = plain_region.signers(packet);
-                self.line.verify_far(&mut self.far, &self.config.keys, from, self.me.0, packet, &option)
+                self.link_mac.verify_far(&mut self.far, &self.config.keys, from, self.me.0, packet, &option)
             }
             PeerKind::Host | PeerKind::Neighbour => {
-                self.line.refuse();
+                self.link_mac.refuse();
                 false
             }
         };
@@ -50,7 +50,7 @@ impl InrppPort {
         let ends = (self.me.0, to);
         if !self.host
             && let Some((number, mac)) =
-                self.line.sign_words(&self.config.keys, now, ends, |number| note::words(packet, number))
+                self.link_mac.sign_words(&self.config.keys, now, ends, |number| note::words(packet, number))
         {
             note::sign(packet, number, mac);
         }
@@ -62,7 +62,7 @@ impl InrppPort {
         match self.peer_kind {
             PeerKind::Neighbour => {
                 let words = note::words(packet, signature.0);
-                self.line.verify_words(&self.config.keys, (self.peer, self.me.0), words, signature)
+                self.link_mac.verify_words(&self.config.keys, (self.peer, self.me.0), words, signature)
             }
             PeerKind::Host | PeerKind::Plain(_) => true,
         }
@@ -71,7 +71,7 @@ impl InrppPort {
     /// Whether a notification is the neighbour's.
     pub(super) fn is_authentic(&mut self, packet: &Packet, option: &InrppHeader) -> bool {
         match self.peer_kind {
-            PeerKind::Neighbour => self.line.verify(&self.config.keys, self.peer, self.me.0, packet, option),
+            PeerKind::Neighbour => self.link_mac.verify(&self.config.keys, self.peer, self.me.0, packet, option),
             // What was not has been taken off.
             PeerKind::Host | PeerKind::Plain(_) => true,
         }
@@ -95,7 +95,7 @@ impl InrppPort {
             && let Some(to) = to
             && !self.host
         {
-            self.line.sign(&self.config.keys, now, self.me.0, to, packet, &mut option);
+            self.link_mac.sign(&self.config.keys, now, self.me.0, to, packet, &mut option);
             packet.set_header(&option);
         }
     }

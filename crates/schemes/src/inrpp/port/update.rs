@@ -7,7 +7,7 @@ use midpath_core::units::{Bytes, Time};
 
 use super::InrppPort;
 use crate::inrpp::describe::STATES;
-use crate::inrpp::load::Said;
+use crate::inrpp::load::PublishedLoad;
 use crate::inrpp::siblings::Siblings;
 use crate::inrpp::state::State;
 
@@ -85,7 +85,7 @@ impl InrppPort {
             self.noted = state;
             ctx.note(STATES[state as usize].name, self.occupancy() as f64, None);
         }
-        self.note_quiet(ctx.now);
+        self.note_idle(ctx.now);
     }
 
     /// The same after a packet that went straight through: Push stays, and nothing waits that would
@@ -96,7 +96,7 @@ impl InrppPort {
         hop.wake_at(self.revive_at.min(self.promises.lapse_at()));
         self.publish(hop);
         self.published = true;
-        self.note_quiet(hop.now);
+        self.note_idle(hop.now);
     }
 
     /// Whether there is nothing to send, to read, or to say.
@@ -107,20 +107,20 @@ impl InrppPort {
             && self.machine.state() == State::Push
             && self.waiting_packets() == 0
             && self.contenders.is_empty()
-            && !ctx.shared::<Siblings>().has_letter(ctx.me)
+            && !ctx.shared::<Siblings>().has_message(ctx.me)
     }
 
     #[inline]
     fn publish(&mut self, hop: &mut HopCtx<'_>) {
-        let said = Said {
+        let load = PublishedLoad {
             push: self.machine.state() == State::Push,
             contenders: self.contenders.len() as u32,
             queue: u32::try_from(self.buffer.bytes).unwrap_or(u32::MAX),
         };
-        if self.said != said {
-            self.said = said;
+        if self.last_published != load {
+            self.last_published = load;
             let me = hop.me;
-            hop.state::<Siblings>().publish(me, said);
+            hop.state::<Siblings>().publish(me, load);
         }
     }
 }

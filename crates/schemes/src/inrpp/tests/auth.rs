@@ -4,7 +4,7 @@ use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::units::Time;
 use siphasher::sip::SipHasher24;
 
-use crate::inrpp::auth::{Keys, Line, of_note, words_of};
+use crate::inrpp::auth::{Keys, LinkMac, of_note, words_of};
 use crate::inrpp::header::{Control, InrppHeader, Nonce, Slow};
 
 const A: NodeId = NodeId(1);
@@ -22,7 +22,7 @@ fn slow(nonce: u32) -> InrppHeader {
 }
 
 /// What A has signed for B.
-fn signed(keys: &Keys, line: &mut Line, now: Time) -> InrppHeader {
+fn signed(keys: &Keys, line: &mut LinkMac, now: Time) -> InrppHeader {
     let mut option = slow(5);
     line.sign(keys, now, A, B, &ack(), &mut option);
     option
@@ -31,7 +31,7 @@ fn signed(keys: &Keys, line: &mut Line, now: Time) -> InrppHeader {
 #[test]
 fn what_the_neighbour_says_is_accepted_once() {
     let keys = Keys::new(true, "secret");
-    let (mut at_a, mut at_b) = (Line::default(), Line::default());
+    let (mut at_a, mut at_b) = (LinkMac::default(), LinkMac::default());
     let first = signed(&keys, &mut at_a, Time::ZERO);
     let second = signed(&keys, &mut at_a, Time::ZERO);
     assert!(at_b.verify(&keys, A, B, &ack(), &first));
@@ -56,8 +56,8 @@ fn a_mac_is_that_of_its_words() {
 #[test]
 fn forgeries_are_refused_and_counted() {
     let keys = Keys::new(true, "secret");
-    let good = signed(&keys, &mut Line::default(), Time::from_ms(1));
-    let mut line = Line::default();
+    let good = signed(&keys, &mut LinkMac::default(), Time::from_ms(1));
+    let mut line = LinkMac::default();
     let (mut other_ack, mut other_flow) = (ack(), ack());
     other_ack.ack = 2000;
     other_flow.flow = FlowId(8);
@@ -84,7 +84,7 @@ fn forgeries_are_refused_and_counted() {
 #[test]
 fn a_restarted_neighbour_is_still_heard() {
     let keys = Keys::new(true, "secret");
-    let (mut at_a, mut at_b) = (Line::default(), Line::default());
+    let (mut at_a, mut at_b) = (LinkMac::default(), LinkMac::default());
     assert!((0..100).all(|_| at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, Time::from_ms(5)))));
     at_a.reset();
     assert!(at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, Time::from_ms(6))));
@@ -96,20 +96,20 @@ fn a_restarted_neighbour_is_still_heard() {
 fn a_neighbour_whose_clock_begins_again_goes_on_above_its_numbers() {
     let keys = Keys::new(true, "secret");
     let hour = Time::from_secs(3600);
-    let (mut at_a, mut at_b) = (Line::default(), Line::default());
+    let (mut at_a, mut at_b) = (LinkMac::default(), LinkMac::default());
     assert!(at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, hour)));
     let early = Time::from_ms(1);
-    assert!(!at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut Line::default(), early)), "as before");
+    assert!(!at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut LinkMac::default(), early)), "as before");
     let later = keys.beginning_at(hour.as_ns() + 1);
-    assert!(at_b.verify(&keys, A, B, &ack(), &signed(&later, &mut Line::default(), early)));
+    assert!(at_b.verify(&keys, A, B, &ack(), &signed(&later, &mut LinkMac::default(), early)));
     // A bound that nobody could have left does no harm but to wrap nowhere.
-    assert_eq!(signed(&keys.beginning_at(u64::MAX), &mut Line::default(), hour).number, u64::MAX);
+    assert_eq!(signed(&keys.beginning_at(u64::MAX), &mut LinkMac::default(), hour).number, u64::MAX);
 }
 
 #[test]
 fn control_packets_are_signed_too() {
     let keys = Keys::new(true, "secret");
-    let (mut at_a, mut at_b) = (Line::default(), Line::default());
+    let (mut at_a, mut at_b) = (LinkMac::default(), LinkMac::default());
     let probe = |port| Control::Probe { origin: A, port, target: C, more: 0 };
     let good = at_a.sign_control(&keys, Time::ZERO, A, B, probe(1));
     let mut bad = good;
@@ -123,7 +123,7 @@ fn control_packets_are_signed_too() {
 #[test]
 fn without_authentication_anything_goes() {
     let keys = Keys::new(false, "");
-    let mut line = Line::default();
+    let mut line = LinkMac::default();
     assert!(line.verify(&keys, A, B, &ack(), &slow(1)) && line.verify(&keys, A, B, &ack(), &slow(1)));
     let mut option = slow(1);
     line.sign(&keys, Time::ZERO, A, B, &ack(), &mut option);

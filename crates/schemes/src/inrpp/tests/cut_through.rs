@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::harness::{ME, RECEIVER, Router, SENDER, small};
 use crate::inrpp::header::{Control, Direction, Feedback, InrppHeader, Nonce, Nonces, Slow};
-use crate::inrpp::port::quiet::NEVER_QUIET;
+use crate::inrpp::port::idle::NEVER_IDLE;
 use crate::inrpp::{Additions, Notify, Params};
 
 /// The forwarder, asked for each packet.
@@ -183,22 +183,22 @@ proptest! {
 
     #[test]
     fn cut_through_changes_nothing(host: bool, params in params(), events in prop::collection::vec(events(), 1..120)) {
-        NEVER_QUIET.set(false);
+        NEVER_IDLE.set(false);
         let mut short = Router::among(&Triangle, host, params.clone(), |forwarder| forwarder);
         let mut plain = Router::among(&Triangle, host, params, |forwarder| Box::new(AskedAlways(forwarder)));
         for event in &events {
             short.happens(event);
-            NEVER_QUIET.set(true);
+            NEVER_IDLE.set(true);
             plain.happens(event);
-            NEVER_QUIET.set(false);
+            NEVER_IDLE.set(false);
             prop_assert_eq!(short.gauges(), plain.gauges(), "after {:?}", event);
             prop_assert_eq!(short.node.next_wake(), plain.node.next_wake(), "after {:?}", event);
         }
         for r in [&mut short, &mut plain] {
             r.run_to(r.now + Time::from_secs(2));
-            NEVER_QUIET.set(true);
+            NEVER_IDLE.set(true);
         }
-        NEVER_QUIET.set(false);
+        NEVER_IDLE.set(false);
         prop_assert_eq!(&short.log.sent, &plain.log.sent);
         prop_assert_eq!(&short.log.dropped, &plain.log.dropped);
         let counted = |r: &Router| (0..3).map(|port| format!("{:?}", r.node.counters(PortId(port)))).collect::<Vec<_>>();

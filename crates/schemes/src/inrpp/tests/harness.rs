@@ -12,7 +12,7 @@ use midpath_core::roles::{
 };
 use midpath_core::units::{Bytes, Rate, Time};
 
-use crate::inrpp::auth::{Keys, Line};
+use crate::inrpp::auth::{Keys, LinkMac};
 use crate::inrpp::header::{Direction, InrppHeader};
 use crate::inrpp::{Params, build};
 
@@ -74,7 +74,7 @@ pub struct Router {
     pub log: Log,
     pub now: Time,
     pub keys: Keys,
-    pub lines: [Line; 3],
+    pub lines: [LinkMac; 3],
 }
 
 /// A cache of ten full packets above a buffer of two, S_high six and S_low three packets; links of
@@ -127,7 +127,7 @@ impl Router {
             &[UP, DOWN, HOST],
             None,
         );
-        let lines: [Line; 3] = Default::default();
+        let lines: [LinkMac; 3] = Default::default();
         let transmitters = links.iter().map(|l| Transmits::new(l.rate)).collect();
         let log = Log { transmitters, ..Log::default() };
         Router { node, pool: Pool::new(), log, now: Time::ZERO, keys, lines }
@@ -219,6 +219,6 @@ impl Router {
     /// Whether the MAC of what has been sent upstream is the one that the neighbour expects.
     pub fn verifies(&self, packet: &Packet) -> bool {
         let option: InrppHeader = packet.header().expect("an option");
-        Line::default().verify(&self.keys, ME, NodeId(0), packet, &option)
+        LinkMac::default().verify(&self.keys, ME, NodeId(0), packet, &option)
     }
 }

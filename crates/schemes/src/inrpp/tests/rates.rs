@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::inrpp::detour::{DetourInterface, DetourPath};
 use crate::inrpp::equations;
 use crate::inrpp::header::Feedback;
-use crate::inrpp::load::{Gains, Load, PortLoad, Said};
+use crate::inrpp::load::{Gains, Load, PortLoad, PublishedLoad};
 
 const GAINS: Gains = Gains { alpha: 0.4, interval: Time::from_ms(10), weight: 1.0 / 3.0, shuffle: 0.1 };
 const RATE: Rate = Rate::from_mbps(10);
@@ -30,12 +30,16 @@ fn the_gains_are_the_papers() {
 
 #[test]
 fn an_idle_interface_offers_alpha_of_its_capacity() {
-    let said = Said { push: true, contenders: 1, queue: 0 };
-    let port = PortLoad { said, ..PortLoad::default() };
+    let said = PublishedLoad { push: true, contenders: 1, queue: 0 };
+    let port = PortLoad { published: said, ..PortLoad::default() };
     let f = port.feedback(RATE, Time::from_secs(1), &GAINS);
     // (1): SC = 0.4 · 10 ms · 1.25 MB/s = 5000 B; (2): by 1 router, per interval of 10 ms.
     assert!((f.up - 500_000.0).abs() < 1e-6 && f.down == 0.0 && f.push);
-    let two = PortLoad { said: Said { contenders: 2, ..said }, ..port }.feedback(RATE, Time::from_secs(1), &GAINS);
+    let two = PortLoad { published: PublishedLoad { contenders: 2, ..said }, ..port }.feedback(
+        RATE,
+        Time::from_secs(1),
+        &GAINS,
+    );
     assert!((two.up - 250_000.0).abs() < 1e-6);
 }
 
@@ -43,8 +47,12 @@ fn an_idle_interface_offers_alpha_of_its_capacity() {
 fn a_queue_and_a_full_link_call_for_less() {
     let (load, now) = steady(12_500);
     assert!((load.mean(now, &GAINS) - 12_500.0).abs() < 1.0);
-    let f = PortLoad { said: Said { push: true, contenders: 1, queue: 5000 }, load, detoured: Load::default() }
-        .feedback(RATE, now, &GAINS);
+    let f = PortLoad {
+        published: PublishedLoad { push: true, contenders: 1, queue: 5000 },
+        load,
+        detoured: Load::default(),
+    }
+    .feedback(RATE, now, &GAINS);
     // SC = −β·5000 B = −1131 B; Δ⁻ = 1131/12500.
     assert!(f.up == 0.0 && (f.down - equations::beta(GAINS.alpha) * 5000.0 / 12_500.0).abs() < 1e-3, "{f:?}");
 }
@@ -112,7 +120,7 @@ proptest! {
                 now += Time::from_ms(10);
             }
             let (contenders, load, detoured) = (rates.len() as u32, load.rounded(), detoured.rounded());
-            let port = PortLoad { said: Said { push: true, contenders, queue: queue as u32 }, load, detoured };
+            let port = PortLoad { published: PublishedLoad { push: true, contenders, queue: queue as u32 }, load, detoured };
             let f = port.feedback(RATE, now, &GAINS);
             rates.iter_mut().for_each(|r| *r = (*r + f.up - *r * f.down).max(0.0));
         }

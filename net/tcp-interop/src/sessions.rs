@@ -19,7 +19,7 @@ pub fn main() -> ExitCode {
         return enter(&args);
     }
     match prepare() {
-        Ok(tun) => judge(tun, runs, seed),
+        Ok(tun) => run_sessions(tun, runs, seed),
         Err(why) => {
             println!("skipped: {why}");
             ExitCode::from(77)
@@ -50,8 +50,8 @@ fn enter(args: &[String]) -> ExitCode {
 }
 
 fn prepare() -> Result<Tun, String> {
-    let tun = Tun::new("judge").map_err(|e| format!("no TUN device: {e}"))?;
-    for line in ["link set lo up", "addr add 10.0.0.16/8 dev judge", "link set judge up mtu 1500"] {
+    let tun = Tun::new("interop").map_err(|e| format!("no TUN device: {e}"))?;
+    for line in ["link set lo up", "addr add 10.0.0.16/8 dev interop", "link set interop up mtu 1500"] {
         let done = Command::new("ip").args(line.split(' ')).status().map_err(|e| format!("ip: {e}"))?;
         if !done.success() {
             return Err(format!("ip {line} failed"));
@@ -60,7 +60,7 @@ fn prepare() -> Result<Tun, String> {
     Ok(tun)
 }
 
-fn judge(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
+fn run_sessions(mut tun: Tun, runs: u64, seed: u64) -> ExitCode {
     let (mut failed, mut drawn, begin) = (0, Drawn::default(), Instant::now());
     let mut seen = Seen::default();
     for group in 0..runs.div_ceil(GROUP) {

@@ -12,24 +12,24 @@ use crate::inrpp::state::State;
 
 /// What a port is like until it is called next.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Quiet {
+pub(super) struct Idle {
     /// In Push, without packets, promises, nonces or contenders, and all of that is published: a packet
     /// that leaves changes its load alone.
     pub(super) on: bool,
     /// And it has nothing to say on ACKs: one that brings nothing changes nothing.
-    pub(super) deaf: bool,
+    pub(super) silent: bool,
 }
 
-// Tests compare with ports that are never quiet.
+// Tests compare with ports that are never idle.
 #[cfg(test)]
 thread_local! {
-    pub(in crate::inrpp) static NEVER_QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    pub(in crate::inrpp) static NEVER_IDLE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 impl InrppPort {
     /// Called when all is published.
     #[inline]
-    pub(super) fn note_quiet(&mut self, now: Time) {
+    pub(super) fn note_idle(&mut self, now: Time) {
         let on = self.machine.state() == State::Push
             && self.on_wire.is_none()
             && self.waiting_packets() == 0
@@ -38,16 +38,16 @@ impl InrppPort {
             && self.contenders.is_empty()
             && self.promises.is_empty();
         #[cfg(test)]
-        let on = on && !NEVER_QUIET.get();
-        self.quiet = Quiet { on, deaf: on && self.slowed.is_none() && self.machine.notification(now).is_none() };
+        let on = on && !NEVER_IDLE.get();
+        self.idle = Idle { on, silent: on && self.slowed.is_none() && self.machine.notification(now).is_none() };
     }
 
-    /// Whether an ACK brings nothing to a port that is deaf.
+    /// Whether an ACK brings nothing to a port that is silent.
     pub(super) fn ignores_ack(&self, pkt: &Pkt, hop: &HopCtx<'_>) -> bool {
         let packet = &hop.pool[pkt];
         let trusted = matches!(self.peer_kind, PeerKind::Neighbour) || !self.config.keys.on();
         let bare = if trusted { says_nothing(packet) } else { is_bare(packet) };
-        // A letter would be read with it.
-        bare && !packet.flags.has(Flags::SYN) && !hop.shared::<Siblings>().has_letter(hop.me)
+        // A message would be read with it.
+        bare && !packet.flags.has(Flags::SYN) && !hop.shared::<Siblings>().has_message(hop.me)
     }
 }

@@ -103,7 +103,7 @@ struct Ready {
 }
 
 /// A node's event loop.
-pub struct Station<L> {
+pub struct EventLoop<L> {
     host: Host,
     links: L,
     gateway: Gateway,
@@ -124,7 +124,7 @@ pub struct Station<L> {
     stopped: bool,
 }
 
-impl<L: Links> Station<L> {
+impl<L: Links> EventLoop<L> {
     /// A node with its links over `udp`, and its applications. Commands are taken at `commands`.
     pub fn new(
         host: Host,
@@ -132,9 +132,9 @@ impl<L: Links> Station<L> {
         gateway: Gateway,
         udp: Udp,
         commands: Option<UnixListener>,
-    ) -> io::Result<Station<L>> {
+    ) -> io::Result<EventLoop<L>> {
         let commands = commands.map(|listener| CommandLines::new(listener, None)).transpose()?;
-        Ok(Station {
+        Ok(EventLoop {
             host,
             links,
             gateway,
@@ -156,33 +156,33 @@ impl<L: Links> Station<L> {
 
     /// Has streams to neighbours, and takes theirs.
     #[must_use]
-    pub fn with_streams(mut self, streams: Streams) -> Station<L> {
+    pub fn with_streams(mut self, streams: Streams) -> EventLoop<L> {
         self.streams = streams;
         self
     }
 
     /// What `reload` does, and `configuration` says.
-    pub fn with_configuration(mut self, configured: Box<dyn Configured<L>>) -> Station<L> {
+    pub fn with_configuration(mut self, configured: Box<dyn Configured<L>>) -> EventLoop<L> {
         self.configured = Some(configured);
         self
     }
 
     /// Reloads when something can be read from `bell`, too, and logs what came of it.
-    pub fn with_bell(mut self, bell: UnixStream) -> io::Result<Station<L>> {
+    pub fn with_bell(mut self, bell: UnixStream) -> io::Result<EventLoop<L>> {
         bell.set_nonblocking(true)?;
         self.bell = Some(bell);
         Ok(self)
     }
 
     /// Stops as by `down` once this is so, within a tick; a signal that has made it so wakes the loop.
-    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> Station<L> {
+    pub fn with_stop(mut self, stop: Arc<AtomicBool>) -> EventLoop<L> {
         self.stop = stop;
         self
     }
 
     /// Runs at real-time priority, within a budget, where that is allowed: to be said by the thread that
     /// will run it.
-    pub fn with_priority(mut self, set: Set) -> Station<L> {
+    pub fn with_priority(mut self, set: Set) -> EventLoop<L> {
         self.priority = Some(Guard::new(set, self.now()));
         self
     }

@@ -12,7 +12,7 @@ use midpath_ndn_forwarder::management::{Reach, uri};
 use midpath_ndn_forwarder::{FaceId, FaceSpec, Persistency, Scope};
 use midpath_node::poller::{Ready, Wants};
 
-use super::{DATAGRAMS, LISTENER, Link, Listener, REASONS, Station};
+use super::{DATAGRAMS, EventLoop, LISTENER, Link, Listener, REASONS};
 use crate::ndn::stream::{Reason, Socket, Stream};
 use crate::ndn::udp::BATCH;
 
@@ -29,7 +29,7 @@ const STRANGERS: usize = 2;
 /// Reasons that are logged in a minute. Ours.
 pub(super) const LOGGED: u32 = 20;
 
-impl Station {
+impl EventLoop {
     /// Takes connections.
     pub(super) fn accept(&mut self, place: usize, now: Time) {
         for _ in 0..ACCEPTED {

@@ -8,7 +8,7 @@ const FIRST: &str = "32";
 const SKIPPED: i32 = 77;
 
 fn linux_understands_our_tcp_and_we_understand_its() {
-    let output = Command::new(env!("CARGO_BIN_EXE_midpath-judge")).args(["32", FIRST]).output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_midpath-tcp-interop")).args(["32", FIRST]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(SKIPPED) {
         midpath_testing::ignore(said.trim());

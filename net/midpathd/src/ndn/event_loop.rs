@@ -75,7 +75,7 @@ struct Counters {
 }
 
 /// The event loop.
-pub struct Station {
+pub struct EventLoop {
     forwarder: Forwarder,
     poller: Poller,
     listeners: Vec<Listener>,
@@ -111,7 +111,7 @@ pub struct Station {
     stopped: bool,
 }
 
-impl Station {
+impl EventLoop {
     /// A forwarder with its sockets.
     pub fn new(
         forwarder: Forwarder,
@@ -119,7 +119,7 @@ impl Station {
         listeners: Vec<Listener>,
         udp: Vec<Udp>,
         control: Option<UnixListener>,
-    ) -> io::Result<Station> {
+    ) -> io::Result<EventLoop> {
         let poller = Poller::new()?;
         for (place, listener) in listeners.iter().enumerate() {
             let token = LISTENER | place as u64;
@@ -142,7 +142,7 @@ impl Station {
             poller.add(control, CONTROL, Wants::Read)?;
         }
         let known = config.peers.iter().cloned().map(|peer: Peer| Known::new(peer)).collect();
-        Ok(Station {
+        Ok(EventLoop {
             forwarder,
             poller,
             listeners,

@@ -13,7 +13,7 @@ use midpath_node::poller::Wants;
 use rustix::net::sockopt;
 
 use super::faces::scope;
-use super::{CONNECTING, DATAGRAMS, Station};
+use super::{CONNECTING, DATAGRAMS, EventLoop};
 use crate::ndn::config::Peer;
 use crate::ndn::stream::Socket;
 use crate::ndn::udp::Udp;
@@ -68,7 +68,7 @@ pub struct Connecting {
     until: Time,
 }
 
-impl Station {
+impl EventLoop {
     /// Does what management wants done.
     pub(super) fn act(&mut self, action: Action, now: Time) {
         match action {

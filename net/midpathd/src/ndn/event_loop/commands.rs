@@ -9,14 +9,14 @@ use midpath_ndn_forwarder::faces::{Face, Traffic};
 use midpath_node::commands::Waits;
 use serde_json::{Value, json};
 
-use super::{Link, Station};
+use super::{EventLoop, Link};
 
 /// Who connects says its line at once: a command of ours does. A status of many faces is long.
 pub(super) const WAITS: Waits = Waits { line: Duration::from_millis(20), answer: Duration::from_millis(100) };
 /// Faces that `status` tells of, the first ones.
 const FACES: usize = 1000;
 
-impl Station {
+impl EventLoop {
     pub(super) fn take_commands(&mut self, now: Time) {
         for (asking, line) in self.control.as_mut().map(|control| control.take(now)).unwrap_or_default() {
             let answer = self.command(&line, now);

@@ -1,7 +1,7 @@
 //! Interoperability test of our TCP with Linux's: random sessions between the two, over a TUN device in a network
 //! namespace. Each side must read what the other wrote, or get an error.
 //!
-//! `midpath-judge RUNS SEED` runs that many, from that seed on. Exit codes: 0 passed, 1 failed, 77 no permission for
+//! `midpath-tcp-interop RUNS SEED` runs that many, from that seed on. Exit codes: 0 passed, 1 failed, 77 no permission for
 //! namespaces or devices.
 
 #![cfg_attr(target_os = "linux", expect(clippy::disallowed_methods, reason = "Linux's TCP lives in real time"))]
