@@ -86,6 +86,12 @@ impl Answered {
         self.0.course.path.filter(|steered| self.is_sure() && self.0.course.steered && *steered != path)
     }
 
+    /// The path whose turn it was, if its Interest had no hint, Data came over another, and it is sure which one was
+    /// answered.
+    pub fn instead_of(&self, path: PathId) -> Option<PathId> {
+        self.0.course.path.filter(|turn| self.is_sure() && !self.0.course.steered && *turn != path)
+    }
+
     /// Where it stood in its line when it was first asked for, if the Data came over that path.
     /// Whichever Interest was answered, those before that one are overtaken.
     fn place(&self, path: PathId) -> Option<(InOrderPath, u64)> {

@@ -13,7 +13,7 @@ mod tests;
 use midpath_core::rng::{Stream, below, unit};
 use midpath_core::units::{Rate, Time};
 
-use super::params::{MirccParams, Repair, RttSource, Update};
+use super::params::{MirccParams, Repair, RttSource, Split, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::params::{Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
@@ -311,6 +311,11 @@ impl Asking {
         // Where two Interests in one segment meet, one's value goes back over the other's path.
         if answered.is_sure() || !matches!(header.trail, Trail::Value(_)) {
             self.paths.data(path, header.trail, header.stamps(), now);
+        }
+        if params.split == Split::Paths
+            && let Some(turn) = answered.instead_of(path)
+        {
+            self.paths.swapped(turn, path);
         }
         self.silences = 0;
         self.find_lost(params, &answered, path, now);

@@ -166,8 +166,8 @@ pub struct RateParams {
     /// 10, with which R deviates by less than 5 % in the model (2: by 70 %).
     pub min_packets: f64,
     /// Lower bound on the Data per T used to update R_s; limits the step caused by one Interest to alpha/N. Steps up
-    /// and down are equal, by the minimum queue of T if the primary class is limited elsewhere. 10, ours, brings R_s
-    /// to its fixed point. 0: the paper's text.
+    /// and down are equal, and both classes drain the minimum queue of T. 10, ours, brings R_s to its fixed point. 0: the
+    /// paper's text.
     pub secondary_packets: f64,
     /// T is at least the time between two Interests of a flow at R_p. A flow learns rates from its own Data only, so
     /// with a share below one per RTT the loop is that long. A fixed `interval` stays. By [`Additions`].

@@ -84,8 +84,6 @@ struct Seen {
     c: f64,
     q: f64,
     d: f64,
-    /// The least q of the interval: what stands, without what only passes.
-    least_q: f64,
 }
 
 /// [t−T, t).
@@ -97,8 +95,8 @@ struct Running {
 }
 
 /// What is kept for a primary class that R_p limits, as a share of C: its own steps leave a little of ηC. Ours:
-/// R_p is .6 % low on random networks.
-const LEFT_TO_STEPS: f64 = 0.01;
+/// R_p is up to 2 % low on random networks.
+const LEFT_TO_STEPS: f64 = 0.015;
 
 /// R_p limits nobody from here on, as a share of ηC: without a limit it is at its cap. Less than 1 for rounding.
 const UNLIMITED: f64 = 1.0 - 1e-6;
@@ -287,11 +285,15 @@ impl LinkRates {
             self.secondary.set(0.0);
             return;
         }
+        // Ours: with `secondary_packets` β drains what stands, not what only passes. The primary class would leave
+        // β q/d of that for the secondary one to take.
+        let q = if p.secondary_packets > 0.0 { least_q } else { q };
+        let load = |y: f64| Load { y, q, d };
         // (6)–(10)
         let r_p = self.primary.rate();
         let n = eq::full_rate_flows(c, y[0], r_p);
         self.primary.update(link, load(y[0]), n, p.beta, self.weight(period));
-        self.update_secondary(period, Seen { y, c, q, d, least_q }, r_p);
+        self.update_secondary(period, Seen { y, c, q, d }, r_p);
     }
 
     /// α of footnote 3.
@@ -311,7 +313,7 @@ impl LinkRates {
         if p.secondary_packets > 0.0 {
             return self.steady_secondary(period, seen, r_p);
         }
-        let Seen { y, c, q, d, .. } = seen;
+        let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
         // (11)
         let c_s = match p.residual {
@@ -332,13 +334,10 @@ impl LinkRates {
     /// The same, ours, for a class that has one Interest in an interval, or none.
     fn steady_secondary(&mut self, period: Time, seen: Seen, r_p: f64) {
         let p = self.params;
-        let Seen { y, c, q, d, least_q } = seen;
+        let Seen { y, c, q, d } = seen;
         let link = Target { eta: p.eta, capacity: c };
-        // Where R_p is what limits the primary class, that leaves β q/d of ηC, and this class has to, too. Else
-        // Interests that pass would take from this class alone what q/d is worth. By (11) as printed it has a part of
-        // every full link.
+        // By (11) as printed this class has a part of every full link.
         let limited = p.residual == Reading::Corrected && r_p < UNLIMITED * link.full();
-        let q = if limited { q } else { least_q };
         // (11), below zero where the primary class was above its share: cut off there, the mean is too large.
         let (left, kept) = match p.residual {
             Reading::Printed => (p.eta * (c - y[0]), 0.0),

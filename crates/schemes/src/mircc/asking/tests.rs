@@ -167,3 +167,31 @@ fn a_path_whose_interests_stray_has_no_more_than_where_they_go() {
     near(&mut paths);
     assert_eq!(paths.rates()[0], 100e6);
 }
+
+/// Of Interests without a hint all go over the thinner path, as if it had the bandwidth: §4.3's shares hold.
+#[test]
+fn interests_without_a_hint_count_on_the_path_they_took() {
+    let carried = |split: Split| {
+        let params = MirccParams { hintless: 0.2, split, ..MirccParams::default() };
+        let mut rng = stream(1, Purpose::Endpoints, 0);
+        let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
+        let ids = [PathId(1), PathId(2)];
+        for (id, rate) in ids.into_iter().zip([12e6, 6e6]) {
+            asking.paths.data(id, Trail::None, stamps(rate, 0.0), Time::ZERO);
+        }
+        let mut counts = [0_u32; 2];
+        for _ in 0..3000 {
+            let now = asking.paths.next_turn();
+            let ask = asking.poll(&params, now, &mut rng, |_| 1500).expect("due");
+            let path = usize::from(ask.way != Way::Path(ids[0]));
+            counts[path] += 1;
+            let primary = [12_000_000, 6_000_000][path];
+            let header = Stamped { primary, secondary: 0, path: ids[path], trail: Trail::None };
+            asking.on_data(&params, now, ask.segment, header);
+        }
+        f64::from(counts[0]) / f64::from(counts[1])
+    };
+    let (ours, text) = (carried(Split::Paths), carried(Split::Links));
+    assert!((1.9..2.1).contains(&ours), "{ours}");
+    assert!(text < 1.3, "{text}");
+}
