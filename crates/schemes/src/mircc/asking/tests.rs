@@ -7,7 +7,7 @@ use super::paths::SURE;
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::icn::segments::Segments;
-use crate::mircc::params::{MirccParams, Sending, Split};
+use crate::mircc::params::{MirccParams, RateParams, Sending, Split};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 const S: fn(u64) -> Time = Time::from_secs;
@@ -171,8 +171,9 @@ fn a_path_whose_interests_stray_has_no_more_than_where_they_go() {
 /// Of Interests without a hint all go over the thinner path, as if it had the bandwidth: §4.3's shares hold.
 #[test]
 fn interests_without_a_hint_count_on_the_path_they_took() {
-    let carried = |split: Split| {
-        let params = MirccParams { hintless: 0.2, split, ..MirccParams::default() };
+    let carried = |split: Split, secondary_packets: f64| {
+        let rates = RateParams { secondary_packets, ..RateParams::default() };
+        let params = MirccParams { hintless: 0.2, split, rates, ..MirccParams::default() };
         let mut rng = stream(1, Purpose::Endpoints, 0);
         let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
         let ids = [PathId(1), PathId(2)];
@@ -191,7 +192,9 @@ fn interests_without_a_hint_count_on_the_path_they_took() {
         }
         f64::from(counts[0]) / f64::from(counts[1])
     };
-    let (ours, text) = (carried(Split::Paths), carried(Split::Links));
+    let ours = carried(Split::Paths, 10.0);
     assert!((1.9..2.1).contains(&ours), "{ours}");
-    assert!(text < 1.3, "{text}");
+    for without in [carried(Split::Links, 10.0), carried(Split::Paths, 0.0)] {
+        assert!(without < 1.3, "{without}");
+    }
 }
