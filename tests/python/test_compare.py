@@ -194,3 +194,22 @@ def test_processes_give_what_threads_give():
     assert here.to_json() == there.to_json()
     for pair, result in here.results.items():
         assert result.flows.equals(there.results[pair].flows)
+
+
+def test_flows_that_wait_are_compared_without_the_ideal():
+    waits = """
+    scheme = "cubic"
+    topology = { generate = "dumbbell", pairs = 1, bottleneck = { rate = "10 Mbps", delay = "1 ms" }, access = { rate = "1 Gbps", delay = "1 us" } }
+    flow = [
+        { from = "s0", to = "d0", size = "10 kB", group = "ask" },
+        { from = "d0", to = "s0", size = "90 kB", after = ["ask"], start = "5 ms" },
+    ]
+    """  # noqa: E501
+    found = midpath.compare(waits, ["cubic", "newreno"])
+    assert found.schemes == ["cubic", "newreno"]
+    assert found.warnings[0].startswith("no ideal: some flows start `after` others")
+    ask, answer = found.of("cubic")[0].flows.to_pylist()
+    # The receiver of the question sends the answer.
+    assert answer["start_s"] == pytest.approx(ask["start_s"] + ask["fct_s"] + 0.005)
+    with pytest.raises(midpath.ScenarioError, match="ideal"):
+        midpath.compare(waits, ["cubic", "ideal"])

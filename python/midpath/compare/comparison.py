@@ -34,6 +34,8 @@ Pair = tuple[str, int]
 
 MARKER = "compare.json"
 # Warnings that differ in these alone say the same.
+# Said in place of the ideal.
+WAITS = "no ideal: some flows start `after` others, and the fluid model starts flows at their times"
 NUMBER = re.compile(r"\d[\d.,]*")
 
 
@@ -164,7 +166,8 @@ class Comparison:
         shared = [text for text in packets[0] if text in everywhere]
         own = _likewise({s: [text for text in found if text not in everywhere] for s, found in of_runs.items()})
         memory = unequal(self.equipment)
-        return [*([memory] if memory else []), *self._same(), *shared, *own]
+        waits = [WAITS] if flows_wait(parse(self.scenario, self.source)) else []
+        return [*waits, *([memory] if memory else []), *self._same(), *shared, *own]
 
     def _same(self) -> list[str]:
         """Schemes that made no difference to each other."""
@@ -240,6 +243,11 @@ class Comparison:
     def report(self, path: str | Path) -> Path:
         """Writes the HTML report of this comparison."""
         return write_report(self, path)
+
+
+def flows_wait(scenario: Mapping[str, Any]) -> bool:
+    """Whether a flow of a scenario, read from TOML, starts when others have ended."""
+    return any(flow.get("after") for flow in scenario.get("flow", []))
 
 
 def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:
