@@ -124,7 +124,7 @@ def test_unlike_memory_is_warned_of():
     found = midpath.compare(stored, ["cubic", "inrpp"], ideal=False)
     assert found.equipment[1].store_bytes[1] == 20 * 40e6 / 8  # of a router's fastest port
     assert "schemes have different memory" in found.warnings[0]
-    assert "3 of 3 flows would start only after `stop`" in found.warnings
+    assert "3 of 3 flows did not start before the end" in found.warnings
     assert "different memory" not in "".join(midpath.compare(scenario, ["cubic", "newreno"], ideal=False).warnings)
 
 

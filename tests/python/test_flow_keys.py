@@ -48,10 +48,16 @@ size = "60 kB"
 from = "a"
 to = "b"
 size = "60 kB"
+start = "32 ms" # when a flow may start that waits for the short one
+[[flow]]
+from = "a"
+to = "b"
+size = "60 kB"
 [[flow]]
 from = "e"
 to = "b"
-size = "60 kB"
+size = "5 kB"
+group = "others"
 """
 SHARES = {"fcp": 'budget = "calls"\n', "ndn": 'object = "film"\n', "mircc": 'object = "film"\n'}
 FLOW = {"from": "a", "to": "b", "size": "60 kB"}
@@ -70,6 +76,7 @@ FLOW_VALUES = {
     "object": ["film"],
     "replicas": [["c"]],
     "path": [["r", "t", "s"]],
+    "after": [["others"]],
 }
 WORKLOAD_VALUES = {
     "group": ["x"],
@@ -133,7 +140,7 @@ class Runs:
     def __init__(self, folder, scheme, named, made):
         self.file, self.scheme, self.made, self.known = folder / "s.toml", scheme, made, {}
         self.named = {"scheme": scheme} if named else {}
-        self.beside = BESIDE.replace('size = "60 kB"\n', 'size = "60 kB"\n' + SHARES.get(scheme, ""), 1)
+        self.beside = BESIDE.replace('size = "60 kB"\n', 'size = "60 kB"\n' + SHARES.get(scheme, ""), 2)
 
     def outcome(self, **keys):
         """What flows came to and what the run warned of; or why it was refused."""
