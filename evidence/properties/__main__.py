@@ -38,7 +38,7 @@ SUITES = {
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
     "mircc-networks": ("mircc.networks", "mircc/NETWORKS.md"),
-    "mircc-ablation": ("mircc.ablation", "mircc/RESULTS.md"),
+    "mircc-ablation": ("mircc.ablation", "mircc/ABLATION.md"),
     "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
     "rpm-falls": ("rpm.falls", "rpm/FALLS.md"),
 }
