@@ -185,7 +185,7 @@ $(EXTENSION): $(DEPENDENCIES) $(RUST)
 # Python's packages are fetched while the compiler works.
 $(BUILT): pyproject.toml scripts/dependencies.py $(RUST)
 	@echo "building the simulator, the daemons and their tests (minutes the first time, seconds after that)"
-	$(MAKE) --no-print-directory $(DEPENDENCIES) & packages=$$!; \
+	$(MAKE) --no-print-directory $(DEPENDENCIES) $(SITE_TOOLS) & packages=$$!; \
 	cargo build --quiet --workspace --lib --bins --examples; built=$$?; wait $$packages && exit $$built
 	$(BIN)/python scripts/editable.py
 	rm -f $(EXTENSION)

@@ -2,7 +2,8 @@
 //!
 //! Two drivers use it: the simulator in virtual time, and the node daemon on real packets. Read downward: [`units`],
 //! [`packet`], [`limit`] and [`queue_spec`] are plain values; [`roles`] are the three parts of a scheme; [`queue`]
-//! composes ports; [`node::Node`] holds all of them.
+//! composes ports; [`node::Node`] holds all of them. None of these does I/O; [`files`] is what set-up reads files
+//! through.
 
 pub mod cache;
 pub mod fifo;

@@ -62,7 +62,7 @@ impl Mail {
         self.news.drain(..)
     }
 
-    /// Takes all packets out, in the order in which it was put in.
+    /// Takes all packets out, in the order in which they were put in.
     pub fn take(&mut self) -> impl Iterator<Item = (Address, &Packet)> {
         self.first = Time::MAX;
         self.addresses.drain(..).zip(&self.packets)

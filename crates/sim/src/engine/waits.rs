@@ -1,8 +1,8 @@
 //! Flows that start when others have ended.
 //!
-//! A flow has ended where its receiver has all of it and, with TCP, the FIN. A host hears of it the least propagation delay from there
-//! later, which is zero at the receiver itself: never sooner than a packet could bring the news, so that what
-//! nodes may run ahead, and parts, holds for it too.
+//! A flow has ended when its receiver has all of it and, with TCP, the FIN. Another host hears of it the least
+//! propagation delay later, the receiver's host at once. No packet could bring the news sooner, so the lookahead of
+//! nodes and parts holds for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
