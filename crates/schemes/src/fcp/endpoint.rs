@@ -11,7 +11,7 @@ mod silence;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Packet, UDP_HEADER};
+use midpath_core::packet::{Flags, FlowKey, IP_HEADER, Kind, NodeId, Packet, UDP_HEADER};
 use midpath_core::rng;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
@@ -29,6 +29,9 @@ use pace::{FEW, MOST_STRETCH, Pace};
 pub use preload::{Announced, next_round};
 use silence::Silence;
 
+/// Headers alone that ask for a first price are at least this far apart. Ours.
+const ASK_INTERVAL: Time = Time::from_ms(50);
+
 /// Whether the flow has an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -42,9 +45,8 @@ enum State {
 
 /// Which flow it is, and whose budget it spends.
 struct Identity {
-    flow: FlowId,
+    flow: FlowKey,
     host: NodeId,
-    to: NodeId,
     group: u32,
     weight: f64,
     /// When it stops, where that is known.
@@ -54,7 +56,7 @@ struct Identity {
 impl Identity {
     fn of(flow: &FlowSpec) -> Identity {
         let stop = flow.stop.unwrap_or(Time::MAX);
-        Identity { flow: flow.id, host: flow.src, to: flow.dst, group: flow.group, weight: flow.weight, stop }
+        Identity { flow: (flow.id, flow.dst), host: flow.src, group: flow.group, weight: flow.weight, stop }
     }
 }
 
@@ -199,12 +201,15 @@ impl Sender {
         packets * full / on_wire(packet)
     }
 
-    /// What a SYN says that the flow may spend: its part of the host's budget. Infinity where it says
-    /// nothing.
+    /// What a SYN says that the flow may spend: its part of the host's budget, or all of that where it has no part yet.
+    /// Infinity where it says nothing.
     fn opens_with(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let account =
-            ctx.shared.get::<Host>().account(self.identity.flow).filter(|_| self.params.additions().opening_budget);
-        account.map_or(f64::INFINITY, |a| a.target * self.group.ramp.map_or(1.0, |r| r.share(ctx.now)))
+        if !self.params.additions().opening_budget {
+            return f64::INFINITY;
+        }
+        let account = ctx.shared.get::<Host>().account(self.identity.flow);
+        let part = account.map_or_else(|| self.params.budget(self.identity.host), |a| a.target);
+        part * self.group.ramp.map_or(1.0, |r| r.share(ctx.now))
     }
 
     /// What this packet preloads, in multiples of what it pays.
@@ -274,7 +279,7 @@ impl Sender {
             false => self.group.behaviour.claims() * self.quote.price,
         };
         FcpHeader {
-            rtt: if syn { 0.0 } else { self.age(now) as f32 },
+            rtt: if self.quote.price == 0.0 { 0.0 } else { self.age(now) as f32 },
             preload: preload as f32,
             balance: balance as f32,
             exchange: 1.0,
@@ -291,7 +296,8 @@ impl Sender {
         if self.ends || self.rtt <= 0.0 || self.quote.price <= 0.0 {
             return;
         }
-        let mut packet = Packet::new(self.identity.flow, ctx.node, self.identity.to, IP_HEADER + UDP_HEADER);
+        let (flow, to) = self.identity.flow;
+        let mut packet = Packet::new(flow, ctx.node, to, IP_HEADER + UDP_HEADER);
         packet.kind = Kind::Datagram;
         self.nonce = self.nonce.wrapping_add(1);
         packet.set_header(&self.header(false, -1.0, ctx.now));
@@ -360,7 +366,10 @@ impl CongestionController for Sender {
 
 impl NetworkAssisted for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
-        self.join(ctx);
+        // Whoever has sent a SYN may be nobody: a SYN-ACK takes nothing of the budget.
+        if !packet.flags.has(Flags::SYN.with(Flags::ACK)) {
+            self.join(ctx);
+        }
         self.nonce = self.nonce.wrapping_add(1);
         self.in_flight.sent(self.nonce, ctx.now);
         let syn = packet.flags.has(Flags::SYN);
@@ -388,7 +397,9 @@ impl NetworkAssisted for Sender {
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
-        if packet.flags.has(Flags::SYN) && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+        // The answer to a SYN, or to what asks in its place.
+        if header.rtt <= 0.0 && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+            self.join(ctx);
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
             let paid = equations::paid(self.quote.price, packet.size.into());
@@ -417,6 +428,15 @@ impl NetworkAssisted for Sender {
             self.state = State::Closed;
             ctx.shared.get::<Host>().close(self.identity.flow, self.identity.host, &self.params, ctx.now);
         }
+    }
+
+    fn is_told(&self) -> bool {
+        self.quote.price > 0.0
+    }
+
+    /// The answer to the SYN was lost.
+    fn asks_after(&self, view: &View) -> Option<Time> {
+        (!self.is_told()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn longest_gap(&self) -> Time {

@@ -231,14 +231,16 @@ impl Receiver {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
         let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now);
-        self.reflect(&mut p);
+        if !self.answers_apart() {
+            self.reflect(&mut p);
+        }
         ctx.send(p);
         self.syn_ack_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        if self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
+        if self.answers_apart() || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
-            // a round trip for it.
+            // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
             let mut p = self.ack(ctx.now);
             self.reflect(&mut p);
             ctx.send(p);

@@ -71,6 +71,10 @@ pub trait NetworkAssisted: CongestionController {
     fn waits(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) -> Time {
         Time::ZERO
     }
+    /// Whether the network has said what a flow may send to begin with. Where data go both ways none are sent before.
+    fn is_told(&self) -> bool {
+        true
+    }
     /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
     #[inline]
     fn asks_after(&self, _view: &View) -> Option<Time> {
@@ -154,7 +158,7 @@ impl<C: CongestionController> CongestionController for Alone<C> {
 impl<C: CongestionController> NetworkAssisted for Alone<C> {}
 
 /// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
-/// an acknowledgement. With [`AssistedTraits::both_ways`] that may have a header which asks itself.
+/// an acknowledgement. With [`AssistedTraits::asks_and_answers`] that may have a header which asks itself.
 pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
@@ -190,9 +194,12 @@ pub struct AssistedTraits {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
-    /// Whether one header asks for its own direction and answers for the other, so that data may go both ways in one
-    /// connection. To answer twice must be the same as once.
-    pub both_ways: bool,
+    /// Whether one header asks for its own direction and answers for the other, so that data bring acknowledgements where
+    /// they go both ways. To answer twice must be the same as once. Else ACKs go apart from data, and a SYN-ACK asks as a
+    /// SYN does: an ACK behind it is the answer.
+    pub asks_and_answers: bool,
+    /// What such an ACK carries in place of what `reflect` makes, where the SYN-ACK is known by its flag.
+    pub reflect_apart: Option<Reflect>,
     /// Who is told of receivers' ACKs.
     pub acknowledged: Option<Acknowledged>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender
