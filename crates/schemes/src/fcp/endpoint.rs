@@ -18,7 +18,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations;
 use super::header::{FcpHeader, WIRE};
-use super::host::{Account, Host};
+use super::host::{Account, Host, IDLE};
 use super::in_flight::{InFlight, after};
 use super::params::additions::{ANNOUNCEMENTS, UNANSWERED_ROUNDS};
 use super::params::{GroupParams, HeaderRtt, PreloadFor};
@@ -140,11 +140,12 @@ impl Sender {
 
     /// The flow's account is opened with its first SYN, so that the host's other flows make room
     /// during the handshake.
-    fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
+    fn join(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         if self.state != State::New {
             return;
         }
         self.state = State::Open;
+        self.idle = is_idle(view);
         self.pace.cap = carries(ctx);
         let account = Account {
             group: self.identity.group,
@@ -154,7 +155,7 @@ impl Sender {
             price: 0.0,
             rtt: 0.0,
             cap: self.pace.cap,
-            idle: false,
+            idle: self.idle,
         };
         ctx.shared.get::<Host>().open(self.identity.flow, account, self.identity.host, &self.params, ctx.now);
     }
@@ -201,14 +202,14 @@ impl Sender {
         packets * full / on_wire(packet)
     }
 
-    /// What a SYN says that the flow may spend: its part of the host's budget, or all of that where it has no part yet.
-    /// Infinity where it says nothing.
+    /// What a SYN says that the flow may spend: its part of the host's budget, on a SYN-ACK what an idle flow has of all
+    /// of that. Infinity where it says nothing.
     fn opens_with(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
         if !self.params.additions().opening_budget {
             return f64::INFINITY;
         }
         let account = ctx.shared.get::<Host>().account(self.identity.flow);
-        let part = account.map_or_else(|| self.params.budget(self.identity.host), |a| a.target);
+        let part = account.map_or_else(|| IDLE * self.params.budget(self.identity.host), |a| a.target);
         part * self.group.ramp.map_or(1.0, |r| r.share(ctx.now))
     }
 
@@ -313,6 +314,11 @@ impl Sender {
     }
 }
 
+/// Whether the flow's application has nothing to say, and has not said that it never will.
+fn is_idle(view: &View) -> bool {
+    view.unsent == u64::MAX && view.at_hand == 0
+}
+
 /// What the fastest of the host's links carries now, bytes per second.
 fn carries(ctx: &EndpointCtx<'_>) -> f64 {
     ctx.links.iter().map(|l| l.rate).max().map_or(0.0, |rate| rate.as_f64() / 8.0)
@@ -368,7 +374,7 @@ impl NetworkAssisted for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
         // Whoever has sent a SYN may be nobody: a SYN-ACK takes nothing of the budget.
         if !packet.flags.has(Flags::SYN.with(Flags::ACK)) {
-            self.join(ctx);
+            self.join(view, ctx);
         }
         self.nonce = self.nonce.wrapping_add(1);
         self.in_flight.sent(self.nonce, ctx.now);
@@ -391,7 +397,7 @@ impl NetworkAssisted for Sender {
         if syn || packet.payload > 0 {
             // Until it has something to say. Later silences are not told of: each would have all
             // the host's flows announce another budget.
-            self.rest(syn && view.unsent == u64::MAX && view.at_hand == 0, ctx);
+            self.rest(syn && is_idle(view), ctx);
         }
     }
 
@@ -399,7 +405,7 @@ impl NetworkAssisted for Sender {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
         // The answer to a SYN, or to what asks in its place.
         if header.rtt <= 0.0 && self.quote.price == 0.0 && view.srtt > Time::ZERO {
-            self.join(ctx);
+            self.join(view, ctx);
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
             let paid = equations::paid(self.quote.price, packet.size.into());

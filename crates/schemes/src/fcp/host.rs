@@ -37,7 +37,7 @@ pub struct Account {
 }
 
 /// What a flow weighs whose application has said nothing yet. Ours: others have its budget meanwhile.
-const IDLE: f64 = 1e-3;
+pub const IDLE: f64 = 1e-3;
 
 impl Account {
     /// Whether no sum of money, time or rate is negative or no number.
