@@ -436,13 +436,13 @@ impl NetworkAssisted for Sender {
         }
     }
 
-    fn is_told(&self) -> bool {
+    fn is_admitted(&self) -> bool {
         self.quote.price > 0.0
     }
 
     /// The answer to the SYN was lost.
     fn asks_after(&self, view: &View) -> Option<Time> {
-        (!self.is_told()).then(|| view.srtt.max(ASK_INTERVAL))
+        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn longest_gap(&self) -> Time {

@@ -16,7 +16,7 @@ const APART: [&str; 4] = ["xcp", "fcp", "inrpp", "bolt"];
 /// (geometric mean), and in no turn it sends more packets. Single turns differ by chance: of the first 64, which were
 /// bounded one by one, two missed 1.05 (46 kB, for which FCP took 24 % longer, and XCP 10 %).
 const LONGER: f64 = 1.05;
-const SEEDS: [u64; 4] = [82_001, 82_002, 82_003, 82_004];
+const SEEDS: [u64; 2] = [82_001, 82_002];
 
 /// A conversation: `ask` bytes there, and `answer` bytes back once all of them have come (or at once).
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +83,7 @@ fn a_connection_is_no_slower_than_two_flows_and_sends_no_more_packets() {
             }
         }
         let means = ratios.map(|of| (of.iter().map(|ratio| ratio.ln()).sum::<f64>() / of.len() as f64).exp());
+        println!("R {scheme} {means:?}");
         assert!(means.iter().all(|mean| *mean <= LONGER), "{scheme}: answers, and bulk both ways: {means:?}");
     }
 }
@@ -113,5 +114,33 @@ fn flows_of_two_peers_may_have_one_number() {
         }
         // 3 MB at 20 Mbps with headers: 1.26 s; half as much again for the start.
         assert!(took.iter().all(|took| *took < Time::from_ms(1_900)), "{scheme}: {took:?}");
+    }
+}
+
+/// Edges know an answer to a SYN from what it brings, and let no honest end's packets go.
+#[test]
+fn edges_that_enforce_let_connections_pass() {
+    for (scheme, keys) in [("fcp", "network.enforcement = true"), ("inrpp", "enforcement = true")] {
+        for turn in turns(82_011) {
+            let run = |keys| run(&mut World::under(scheme, keys, Windows::ample(), 0.0, 82_011, true), turn).0;
+            let (guarded, free) = (run(keys), run(""));
+            assert!(guarded.as_secs_f64() <= LONGER * free.as_secs_f64(), "{scheme}, {turn:?}: {guarded:?}, {free:?}");
+        }
+    }
+}
+
+/// The second packet that comes to a host answers its SYN, or its SYN-ACK: a header alone asks for what that would tell.
+#[test]
+fn an_answer_that_is_lost_is_asked_for_again() {
+    for scheme in APART {
+        for victim in [A, B] {
+            let mut world = World::with(scheme, Windows::ample(), 0.0, 5, true);
+            world.spares = Some((victim, 1));
+            let turn = Turn { ask: 2_000, answer: 100_000, at_once: false };
+            let took = run(&mut world, turn).0;
+            assert!(world.spares.is_none(), "{scheme}: something was lost");
+            // As without a loss, and a second's timeout for what else was lost.
+            assert!(took < Time::from_ms(1_500), "{scheme}, to {victim}: {took:?}");
+        }
     }
 }

@@ -130,15 +130,8 @@ mod tests {
     /// Flows at a price of 1 $/byte, spending and given 1 $/s each.
     pub(super) fn flows(n: u32) -> Vec<FlowView> {
         let flow = |i| (FlowId(i), NodeId(1));
-        let one = |i| FlowView {
-            flow: flow(i),
-            weight: 1.0,
-            target: 1.0,
-            spending: 1.0,
-            price: 1.0,
-            rtt: 0.1,
-            cap: 1e9,
-        };
+        let one =
+            |i| FlowView { flow: flow(i), weight: 1.0, target: 1.0, spending: 1.0, price: 1.0, rtt: 0.1, cap: 1e9 };
         (0..n).map(one).collect()
     }
 

@@ -158,7 +158,7 @@ impl NetworkAssisted for Control {
         if option.direction != Direction::Ack {
             return;
         }
-        let first = !self.is_told();
+        let first = !self.is_admitted();
         self.last_ack = ctx.now;
         if !self.heeds {
             window.set(OPEN);
@@ -203,13 +203,13 @@ impl NetworkAssisted for Control {
         self.claim(view, window.cwnd, ctx);
     }
 
-    fn is_told(&self) -> bool {
+    fn is_admitted(&self) -> bool {
         self.last_ack > Time::ZERO
     }
 
     /// The answer to the SYN was lost.
     fn asks_after(&self, view: &View) -> Option<Time> {
-        (!self.is_told()).then(|| view.srtt.max(ASK_INTERVAL))
+        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {

@@ -71,8 +71,9 @@ pub trait NetworkAssisted: CongestionController {
     fn waits(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) -> Time {
         Time::ZERO
     }
-    /// Whether the network has said what a flow may send to begin with. Where data go both ways none are sent before.
-    fn is_told(&self) -> bool {
+    /// Whether the network has admitted the flow: said what it may send to begin with. Where data go both ways none are
+    /// sent before.
+    fn is_admitted(&self) -> bool {
         true
     }
     /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.

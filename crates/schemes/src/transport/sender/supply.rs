@@ -96,26 +96,26 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// Sends nothing that an application hands over before the network has told what may be sent.
-    /// Says whether it has to be told.
+    /// Sends nothing that an application hands over before the network has admitted the flow. Says whether that is to
+    /// be waited for.
     pub(in crate::transport) fn hold(&mut self) -> bool {
-        let held = !self.control.is_told();
+        let held = !self.control.is_admitted();
         if held {
             self.supply = Some(Box::new(Supply { applied: true, held, ..Supply::default() }));
         }
         held
     }
 
-    /// Lets go what was held if the network has told; says whether it has.
+    /// Lets go what was held if the network has admitted the flow; says whether it has.
     pub(in crate::transport) fn let_go(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
-        let told = self.state == State::Open && self.control.is_told();
-        if told && let Some(supply) = &mut self.supply {
+        let admitted = self.state == State::Open && self.control.is_admitted();
+        if admitted && let Some(supply) = &mut self.supply {
             supply.held = false;
             let view = self.view();
             self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
             self.pace_at = self.paced.0;
         }
-        told
+        admitted
     }
 
     /// One past the last byte that an application has handed over; without one there is no end to it.
