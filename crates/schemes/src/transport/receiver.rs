@@ -238,7 +238,8 @@ impl Receiver {
         self.syn_ack_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        if self.answers_apart() || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
+        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|syn| syn.has_headers());
+        if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
             // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
             let mut p = self.ack(ctx.now);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::world::{A, B, World, file, other};
 
 /// Schemes whose packets have room for data and for what they answer.
-const BOTH: [&str; 7] = ["newreno", "cubic", "rcp", "xcp", "fcp", "inrpp", "bolt"];
+const BOTH: [&str; 9] = ["newreno", "cubic", "rcp", "xcp", "fcp", "inrpp", "bolt", "hpcc", "powertcp"];
 
 fn world(scheme: &str, harm: f64, seed: u64) -> World {
     World::with(scheme, Windows::new(1 << 20, 1 << 18), harm, seed, true)

@@ -10,7 +10,7 @@ use midpath_node::bytes::Windows;
 use super::world::{A, B, World, file, other};
 
 /// Schemes whose header asks for one direction or answers for the other, not both.
-const APART: [&str; 4] = ["xcp", "fcp", "inrpp", "bolt"];
+const APART: [&str; 6] = ["xcp", "fcp", "inrpp", "bolt", "hpcc", "powertcp"];
 
 /// Fixed before the first run of these seeds: over the turns of a family one flow takes at most so much longer than two
 /// (geometric mean), and in no turn it sends more packets. Single turns differ by chance: of the first 64, which were
