@@ -29,8 +29,8 @@ pub use endpoints::Limits;
 pub use forwarding::Forwarding;
 pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
-pub use slot::Begun;
 use slot::Slot;
+pub use slot::Transmitted;
 use timers::{Lazy, Timers, Wake};
 pub use trace::Step;
 

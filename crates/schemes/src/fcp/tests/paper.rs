@@ -15,7 +15,7 @@ use crate::fcp::price::Load;
 use crate::fcp::pricing::{Arrival, Pricing};
 use crate::fcp::resolved::Resolved;
 use crate::fcp::{Config, policy};
-use crate::tcp::tests::harness::{HOSTS, Lab, Setup};
+use crate::tcp::tests::harness::{HOSTS, Lab, LabOf, Setup};
 
 /// The scripted link's pricing, without what we add.
 fn uniform() -> Uniform {
@@ -55,7 +55,7 @@ fn each_packet_moves_the_price() {
 }
 
 /// A flow of the group with these parameters through a link of 20 Mbps; 100 ms are a round trip.
-fn lab(group: GroupParams) -> Lab<Config> {
+fn lab(group: GroupParams) -> LabOf<Config> {
     let params = FcpParams { groups: [("own".to_owned(), group)].into(), ..FcpParams::default() };
     let bound = params.clone().resolve(CustomPolicies::default()).and_then(|p| p.bind(&OwnGroup)).expect("valid");
     let setup = Setup { size: None, rate: Rate::from_mbps(20), ..Setup::default() };
