@@ -34,6 +34,8 @@ from midpath.result import Result
 from midpath.result.series import MissingSeriesError
 from midpath.tables import SERIES
 
+pytestmark = pytest.mark.nightly("python/midpath/analysis/", "python/midpath/result/")
+
 MODELS = ("paper", "self-clocked")
 # What takes milliseconds, and what takes tens of them; a busy machine is no failure.
 often = settings(max_examples=60, deadline=None)

@@ -29,13 +29,13 @@ pub use endpoints::Limits;
 pub use forwarding::Forwarding;
 pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
-pub use slot::Begun;
 use slot::Slot;
+pub use slot::Transmitted;
 use timers::{Lazy, Timers, Wake};
 pub use trace::Step;
 
 use crate::cache::fetch;
-use crate::packet::{FlowId, Kind, NodeId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, FlowKey, Kind, NodeId, Pkt, Pool, PortId};
 use crate::rng::Streams;
 use crate::roles::{Action, Discipline, Drop, Inbound, LinkInfo, Shared, Way};
 use crate::units::{Rate, Time};
@@ -57,7 +57,7 @@ pub struct Node {
     forwarding: Forwarding,
     streams: Streams,
     endpoints: Endpoints,
-    pokes: Vec<FlowId>,
+    pokes: Vec<FlowKey>,
     flows: Arc<dyn Flows>,
     links: Box<[LinkInfo]>,
     shared: Shared,
@@ -419,8 +419,7 @@ impl Node {
                 Node::consume(pkt, pool, driver);
             }
             Action::Poke(flow) => {
-                self.pokes.push(flow);
-                self.poke(now);
+                self.endpoints.find_own(flow).into_iter().for_each(|index| self.wake(index, now));
             }
             Action::Arrived(port, pkt) if usize::from(port.0) < self.slots.len() => {
                 self.arrived(now, port, pkt, pool, driver);

@@ -32,6 +32,10 @@ pub struct PortId(pub u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FlowId(pub u32);
 
+/// A flow as one of its hosts tells it from others: its number, and the node at the other end. Two peers may give flows
+/// of theirs the same number.
+pub type FlowKey = (FlowId, NodeId);
+
 impl FlowId {
     /// No conversation at all: what neighbours say to each other.
     pub const NONE: FlowId = FlowId(u32::MAX);

@@ -6,6 +6,7 @@
 
 mod application;
 mod bench;
+mod delivery;
 mod discipline;
 mod endpoint;
 mod forwarder;
@@ -18,6 +19,7 @@ mod walk;
 pub use crate::limit::Backlog;
 pub use application::{Application, Ended, Half, Supply};
 pub use bench::PortBench;
+pub use delivery::Delivery;
 pub use discipline::Discipline;
 pub(crate) use endpoint::Outcome;
 pub use endpoint::{Endpoint, EndpointCtx, FlowReport, Shared, Wishes};

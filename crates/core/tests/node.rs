@@ -636,7 +636,7 @@ impl Endpoint for Script {
         match packet.window {
             SET_TIMER => ctx.set_timer(Time::from_us(packet.seq.into())),
             CANCEL => ctx.cancel_timer(),
-            POKE => ctx.poke(FlowId(packet.seq)),
+            POKE => ctx.poke((FlowId(packet.seq), NodeId(PEERS))),
             FINISH => {
                 ctx.set_timer(ctx.now + MS);
                 ctx.send_via(PortId(1), Packet::new(ctx.flow, ctx.node, NodeId(PEERS + 1), 40));

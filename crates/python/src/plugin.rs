@@ -11,7 +11,8 @@ use midpath_core::roles::{FlowSpec, Parts};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::controller::{
-    self, Codepoints, CongestionController, ControllerConfig, ControllerTraits, Echo, EcnMode, Tcp, TcpParams, Window,
+    self, Codepoints, CongestionController, ControllerConfig, ControllerTraits, Echo, EcnMode, NetworkAssisted, Tcp,
+    TcpParams, Window,
 };
 use midpath_schemes::describe::{Gauge, Unit};
 use midpath_schemes::{Built, Catalogue, Description, params};
@@ -330,6 +331,8 @@ impl<const SAMPLES: bool, const OWN_WINDOW: bool> InPython<SAMPLES, OWN_WINDOW> 
         asked.map_or(otherwise, |bytes| bytes as u64)
     }
 }
+
+impl<const SAMPLES: bool, const OWN_WINDOW: bool> NetworkAssisted for InPython<SAMPLES, OWN_WINDOW> {}
 
 impl<const SAMPLES: bool, const OWN_WINDOW: bool> CongestionController for InPython<SAMPLES, OWN_WINDOW> {
     const SAMPLES: bool = SAMPLES;

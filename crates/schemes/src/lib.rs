@@ -96,7 +96,7 @@ pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath
 /// [`AssistedConfig`](controller::AssistedConfig).
 pub mod controller {
     pub use crate::transport::cc::{
-        Ack, Acknowledged, Alone, AssistedConfig, AssistedTraits, Codepoints, Congestion, CongestionController,
+        Ack, Acknowledged, AssistedConfig, AssistedTraits, Codepoints, Congestion, CongestionController,
         ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Pause, Reflect, Sample, View, Window,
     };
     pub use crate::transport::ecn::EcnMode;

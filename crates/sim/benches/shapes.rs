@@ -10,11 +10,11 @@
 //! All three compute every packet's times, and must agree on their sum. Results:
 //! evidence/bench/README.md.
 
+mod timing;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::black_box;
-
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const HOPS: usize = 8;
 /// Picoseconds to send 1500 bytes at 10 Gbps, and to cross a link.
@@ -125,21 +125,14 @@ fn windows(chains: usize) -> Checksum {
     sum
 }
 
-fn shapes(c: &mut Criterion) {
-    let mut group = c.benchmark_group("shape");
+fn main() {
     for chains in [16usize, 128, 1024] {
-        assert_eq!(two_events(chains), one_event(chains));
-        assert_eq!(two_events(chains), windows(chains));
-        group.throughput(Throughput::Elements((chains * HOPS) as u64 * PACKETS));
-        group.sample_size(20);
         let ways: [(&str, Way); 3] =
             [("heap, two events", two_events), ("heap, one event", one_event), ("windows", windows)];
         for (name, way) in ways {
-            group.bench_with_input(BenchmarkId::new(name, chains), &chains, |b, n| b.iter(|| way(black_box(*n))));
+            assert_eq!(way(chains), two_events(chains), "{name}");
+            let hops = (chains * HOPS) as u64 * PACKETS;
+            timing::time(&format!("{name}, {chains} chains"), hops, || way(black_box(chains)));
         }
     }
-    group.finish();
 }
-
-criterion_group!(benches, shapes);
-criterion_main!(benches);

@@ -6,7 +6,7 @@ use midpath_core::roles::FlowSpec;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::controller::{self, Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits};
-use midpath_schemes::controller::{Opening, Sample, TcpParams, TcpTable, Window};
+use midpath_schemes::controller::{NetworkAssisted, Opening, Sample, TcpParams, TcpTable, Window};
 use midpath_schemes::describe::{Gauge, Unit};
 use midpath_schemes::params::require;
 use midpath_schemes::{Catalogue, Description};
@@ -32,6 +32,8 @@ fn next_rate(delivered: f64, queueing: Time, rtt: Time, mss: f64, params: &Pacer
     let step = params.increase * mss / rtt.as_secs_f64();
     if queueing < params.target { delivered + step } else { delivered * params.decrease }
 }
+
+impl NetworkAssisted for Pacer {}
 
 impl CongestionController for Pacer {
     const SAMPLES: bool = true;

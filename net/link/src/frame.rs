@@ -17,9 +17,9 @@ use super::rate_controller::Report;
 /// Bytes of a packet's frame besides the packet.
 pub const PACKET: usize = 5;
 /// Bytes of a part's frame besides the part.
-pub const PART: usize = 7;
+pub const FRAGMENT: usize = 7;
 /// The most parts of a packet. Ours: 9,000 B over a path of 576 B are 19.
-pub const PARTS: usize = 20;
+pub const FRAGMENTS: usize = 20;
 
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,12 @@ pub enum Frame<'a> {
         packet: &'a [u8],
     },
     /// Part of a packet that the path does not carry whole.
-    Part {
+    Fragment {
         /// The lower half of its number.
         number: u32,
         /// Its place, from 0.
         index: u8,
-        /// How many there are: 2 to [`PARTS`].
+        /// How many there are: 2 to [`FRAGMENTS`].
         count: u8,
         /// Its bytes.
         bytes: &'a [u8],
@@ -69,8 +69,8 @@ impl Frame<'_> {
                 Some(Frame::Report(Report { next, packets, bytes, clock, largest }))
             }
             (3, 4..) => Some(Frame::Probe(word()?)),
-            (5, PART..) if rest[4] < rest[5] && (2..=PARTS).contains(&rest[5].into()) => {
-                Some(Frame::Part { number: word()?, index: rest[4], count: rest[5], bytes: &rest[6..] })
+            (5, FRAGMENT..) if rest[4] < rest[5] && (2..=FRAGMENTS).contains(&rest[5].into()) => {
+                Some(Frame::Fragment { number: word()?, index: rest[4], count: rest[5], bytes: &rest[6..] })
             }
             (4, 6) => Some(Frame::Probed { number: word()?, size: u16::from_be_bytes([rest[4], rest[5]]) }),
             _ => None,
@@ -85,7 +85,7 @@ impl Frame<'_> {
                 out.extend(number.to_be_bytes());
                 out.extend(*packet);
             }
-            Frame::Part { number, index, count, bytes } => {
+            Frame::Fragment { number, index, count, bytes } => {
                 out.push(5);
                 out.extend(number.to_be_bytes());
                 out.extend([*index, *count]);
@@ -123,7 +123,7 @@ mod tests {
         let report = Report { next: 9, packets: 8, bytes: 1 << 40, clock: 7, largest: 1400 };
         let frames = [
             Frame::Packet { number: 3, packet: b"abc" },
-            Frame::Part { number: 3, index: 1, count: 2, bytes: b"abc" },
+            Frame::Fragment { number: 3, index: 1, count: 2, bytes: b"abc" },
             Frame::Report(report),
             Frame::Probe(7),
             Frame::Probed { number: 7, size: 1400 },

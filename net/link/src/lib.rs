@@ -14,7 +14,7 @@
 //! | [`replay`] | each datagram counts once | RFC 6479 |
 //! | [`rate_controller`] | how fast we may send | RFC 8085 §3.1, RFC 8084 |
 //! | [`mtu`] | the largest datagram | RFC 8899 |
-//! | [`parts`] | fragmentation of larger packets | ours, as RFC 8200 §4.5 and NDNLPv2 have it |
+//! | [`fragments`] | fragmentation of larger packets | ours, as RFC 8200 §4.5 and NDNLPv2 have it |
 //! | [`unconfirmed`] | packets that may have been too large | ours |
 //! | [`LinkId`] | a way to a neighbour: UDP, or a connection | ours |
 //! | [`stream`] | datagrams over TCP connections | RFC 4571 |
@@ -25,11 +25,11 @@
 pub mod datagram;
 mod due;
 pub mod endpoint;
+pub mod fragments;
 pub mod frame;
 pub mod key;
 mod link_id;
 pub mod mtu;
-pub mod parts;
 pub mod rate_controller;
 pub mod replay;
 mod session;
@@ -38,10 +38,10 @@ pub mod unconfirmed;
 
 pub use due::Due;
 pub use endpoint::{Counters, Endpoint, Event, NotUp, Output, PeerId, PeerSpec};
+pub use fragments::Reassembly;
 pub use frame::Frame;
 pub use key::{KeyError, PublicKey, SecretKey};
 pub use link_id::LinkId;
 pub use mtu::MtuSearch;
-pub use parts::Reassembly;
 pub use rate_controller::{Arrivals, LinkRateController, Report};
 pub use unconfirmed::Unconfirmed;

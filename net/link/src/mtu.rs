@@ -1,5 +1,5 @@
 //! The largest datagram that a path carries (RFC 8899, datagram packetization layer path MTU discovery):
-//! the neighbour answers probes. Packets are never probes: larger packets are [fragmented](crate::parts).
+//! the neighbour answers probes. Packets are never probes: larger packets are [fragmented](crate::fragments).
 //!
 //! | | RFC 8899 | here |
 //! |---|---|---|
@@ -198,7 +198,7 @@ impl MtuSearch {
     }
 
     /// Called when a packet goes in parts: a larger size would be used.
-    pub fn on_parts(&mut self, now: Time) {
+    pub fn on_fragmented(&mut self, now: Time) {
         if self.size < self.most {
             self.raise_at = self.raise_at.min(now.saturating_add(RAISE_IN_USE));
             if self.round.is_empty() {
@@ -255,7 +255,7 @@ mod tests {
                 if self.search.size() > self.carries {
                     self.search.suspect(now);
                 } else if self.search.size() < self.search.most {
-                    self.search.on_parts(now);
+                    self.search.on_fragmented(now);
                 }
                 while let Some(probe) = self.search.poll(now) {
                     self.sent.push(probe.size);

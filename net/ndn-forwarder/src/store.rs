@@ -137,7 +137,7 @@ impl Store {
             self.evicted += 1;
         }
         let id = names.hold(data.name.bytes());
-        let stale_at = now.saturating_add(crate::millis(data.freshness.unwrap_or(0)));
+        let stale_at = now.saturating_add(crate::millis(data.freshness_period.unwrap_or(0)));
         let entry = Entry { name: id, wire: data.wire.into(), stale_at, before: None, after: None };
         let place = self.free.pop().unwrap_or(self.entries.len() as u32);
         match self.entries.get_mut(place as usize) {
@@ -148,6 +148,8 @@ impl Store {
         self.by_name.insert(id, place);
         self.ordered.insert(names.name(id).clone(), place);
         self.link(place);
+        debug_assert!(self.bytes <= self.limit, "{} B in a store of {}", self.bytes, self.limit);
+        debug_assert_eq!(self.by_name.len(), self.ordered.len(), "each name is in order");
     }
 
     /// Called with each Interest: Data that answer it.

@@ -72,7 +72,7 @@ fn show(p: &LpPacket) -> String {
         }
         Network::Data(d) => {
             field("kind", Some("data".into()));
-            field("freshness", text(d.freshness()));
+            field("freshness", text(d.freshness_period()));
             field("content", d.content.as_deref().map(hex));
             field("signature_type", text(d.signature_type()));
             field("signature", Some(hex(&d.signature)));

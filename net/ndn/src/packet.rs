@@ -83,8 +83,8 @@ impl Data {
     }
 
     /// How long it is fresh, ms.
-    pub fn freshness(&self) -> Option<u64> {
-        Meta::of(self.meta.as_deref()?).ok()?.freshness
+    pub fn freshness_period(&self) -> Option<u64> {
+        Meta::of(self.meta.as_deref()?).ok()?.freshness_period
     }
 
     /// The kind of signature.

@@ -223,7 +223,7 @@ pub struct DataView<'a> {
     /// What kind of content; 0, bytes of applications, unless said.
     pub content_type: Option<u64>,
     /// How long it is fresh, ms.
-    pub freshness: Option<u64>,
+    pub freshness_period: Option<u64>,
     /// The last component of the last segment's name, where it is known.
     pub final_block: Option<Element<'a>>,
     /// The content.
@@ -258,7 +258,7 @@ impl<'a> DataView<'a> {
             name,
             meta,
             content_type: said.content_type,
-            freshness: said.freshness,
+            freshness_period: said.freshness_period,
             final_block: said.final_block,
             content,
             signature_info,
@@ -308,7 +308,7 @@ fn hints(hint: Element<'_>) -> Result<&[u8], Error> {
 #[derive(Default)]
 pub(crate) struct Meta<'a> {
     content_type: Option<u64>,
-    pub(crate) freshness: Option<u64>,
+    pub(crate) freshness_period: Option<u64>,
     final_block: Option<Element<'a>>,
 }
 
@@ -319,7 +319,7 @@ impl<'a> Meta<'a> {
         while let Some(element) = elements.next_known()? {
             match element.kind {
                 CONTENT_TYPE => meta.content_type = Some(element.number()?),
-                FRESHNESS => meta.freshness = Some(element.number()?),
+                FRESHNESS => meta.freshness_period = Some(element.number()?),
                 _ => {
                     let component = Reader::only(element.value)?;
                     check_component(component)?;
@@ -433,7 +433,7 @@ mod tests {
         let info: &[u8] = &[0x16, 3, 0x1B, 1, 0];
         let wire = packet(6, &[&NAME_A, meta, &[0x15, 1, 5], info, &[0x17, 1, 6]]);
         let Ok(View::Data(data)) = View::of(&wire) else { panic!("it is Data") };
-        assert_eq!((data.content_type, data.freshness, data.signature_type), (Some(0), Some(7), 0));
+        assert_eq!((data.content_type, data.freshness_period, data.signature_type), (Some(0), Some(7), 0));
         assert_eq!(data.final_block, Some(Element { kind: 0x32, value: &[9] }));
         assert_eq!(data.signed, &wire[2..wire.len() - 3]);
         let digest = [&[8, 1, b'a', 1, 32][..], &Sha256::digest(&wire)].concat();

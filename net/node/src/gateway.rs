@@ -1,13 +1,11 @@
 //! TCP connections of local applications, carried by flows: the node as seen by unmodified clients and servers.
 //!
 //! An accepted connection becomes a proxy session with another node, its *exit*, which connects to the target. This
-//! node opens a flow whose first bytes name the target ([`greeting`]); the first bytes back report the result. They
-//! return on the same flow if flows are bidirectional, else on one that the exit opens, so every scheme works. Each
+//! node opens a flow whose first bytes name the target ([`greeting`]); the first bytes back report the result. Each
 //! direction closes independently, and a failed flow resets the connection: an application sees the end of a stream
 //! only after all of it.
 //!
-//! The exit opens the return flow as soon as it sees the first one, and while connections arrive, flows are opened
-//! in advance (`warm`): the first byte takes one round trip.
+//! While connections arrive, flows are opened in advance (`warm`): the first byte takes one round trip.
 //!
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
@@ -113,8 +111,8 @@ pub struct Gateway {
     sessions: BTreeMap<u64, ProxySession>,
     /// Which session an end belongs to.
     of_end: BTreeMap<EndId, u64>,
-    /// Flows of other nodes that have not said what they are for: since when, and which flow answers.
-    unclaimed: BTreeMap<EndId, (Time, Option<EndId>)>,
+    /// Flows of other nodes that have not said what they are for, and since when.
+    unclaimed: BTreeMap<EndId, Time>,
     /// Flows to exits that have not been told what they are for.
     warm: WarmFlows,
     connector: Connector,
@@ -283,12 +281,10 @@ impl Gateway {
 
     /// Gives up what takes too long: a look at all that there is.
     fn give_up(&mut self, host: &mut Host, now: Time) {
-        let late = |(_, (since, _)): &(&EndId, &(Time, _))| now >= since.saturating_add(PATIENCE);
+        let late = |(_, since): &(&EndId, &Time)| now >= since.saturating_add(PATIENCE);
         let late: Vec<EndId> = self.unclaimed.iter().filter(late).map(|s| *s.0).collect();
         late.into_iter().for_each(|end| self.turn_away(end, host, now));
-        for spare in self.warm.old(now) {
-            spare.ends().for_each(|end| host.abort(end, now));
-        }
+        self.warm.old(now).into_iter().for_each(|flow| host.abort(flow, now));
         self.services.give_up(now.saturating_sub(PATIENCE));
         let late = |c: &&ProxySession| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
         let late: Vec<u64> = self.sessions.values().filter(late).map(ProxySession::id).collect();
@@ -372,9 +368,7 @@ impl Gateway {
                     let peer = names.get(session.peer().0 as usize).map_or("", String::as_str);
                     session.say(services::from(peer));
                     session.renumber(id);
-                    session.ends().into_iter().for_each(|end| {
-                        self.of_end.insert(end, id);
-                    });
+                    self.of_end.extend(session.flow().map(|flow| (flow, id)));
                     self.sessions.insert(id, session);
                     self.connected(id, Ok(tcp), host, now);
                 }
@@ -387,16 +381,9 @@ impl Gateway {
         }
     }
 
-    /// A flow of another node's that no session knows: it answers one of ours, or says what it is
-    /// for.
+    /// A flow of another node's that no session knows says what it is for.
     fn on_stranger(&mut self, end: EndId, host: &mut Host, now: Time) {
-        if let Some(upstream) = greeting::answered_by(end) {
-            return self.on_answer(upstream, end, host, now);
-        }
-        if !self.unclaimed.contains_key(&end) {
-            let answer = self.begin_answer(end, host, now);
-            self.unclaimed.insert(end, (now, answer));
-        }
+        self.unclaimed.entry(end).or_insert(now);
         match greeting::read(end, host, now) {
             greeting::Read::Unfinished => {}
             greeting::Read::Nonsense | greeting::Read::Answer(_) => self.turn_away(end, host, now),
@@ -408,46 +395,17 @@ impl Gateway {
         }
     }
 
-    /// Opens the flow that answers another node's, before that has said what it is for. Not where there
-    /// are so many that they could not all become sessions, nor where that answers itself.
-    fn begin_answer(&self, end: EndId, host: &mut Host, now: Time) -> Option<EndId> {
-        if host.goes_both_ways() {
-            return None;
-        }
-        let answer = greeting::answer_to(end);
-        let room = self.unclaimed.len() + self.sessions.len() < self.most(host);
-        (room && host.connect_as(answer, now)).then_some(answer)
-    }
-
     fn turn_away(&mut self, end: EndId, host: &mut Host, now: Time) {
-        let answer = self.unclaimed.remove(&end).and_then(|(_, answer)| answer);
-        answer.into_iter().chain([end]).for_each(|end| host.abort(end, now));
-    }
-
-    /// An exit answers a flow of ours.
-    fn on_answer(&mut self, upstream: EndId, downstream: EndId, host: &mut Host, now: Time) {
-        let id = self.of_end.get(&upstream).copied();
-        match id.filter(|id| self.sessions.get_mut(id).is_some_and(|c| c.answered_by(downstream))) {
-            Some(id) => {
-                self.of_end.insert(downstream, id);
-                self.pump(id, host, now);
-            }
-            None if self.warm.answered_by(upstream, downstream) => {}
-            None => host.abort(downstream, now),
-        }
+        self.unclaimed.remove(&end);
+        host.abort(end, now);
     }
 
     /// A node asks for a connection to a target, or for something that we don't understand.
     fn leave_to(&mut self, end: EndId, wish: Result<Target, greeting::Status>, host: &mut Host, now: Time) {
-        let early = self.unclaimed.remove(&end).and_then(|(_, answer)| answer);
-        let same = host.goes_both_ways();
-        let answer = if same { end } else { greeting::answer_to(end) };
-        if !same && early.is_none() && !host.connect_as(answer, now) {
-            return host.abort(end, now);
-        }
+        self.unclaimed.remove(&end);
         let id = self.number();
-        self.of_end.extend([(end, id), (answer, id)]);
-        self.sessions.insert(id, ProxySession::leaving(id, end, answer, now));
+        self.of_end.insert(end, id);
+        self.sessions.insert(id, ProxySession::leaving(id, end, now));
         if self.sessions.len() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
@@ -504,13 +462,11 @@ impl Gateway {
         }
         let outcome = session.pump(&mut self.piece, host, now);
         let spare = session.give_back();
-        spare.into_iter().for_each(|pair| self.warm.put(pair));
-        if asks && session.upstream().is_some() {
+        spare.into_iter().for_each(|flow| self.warm.put(flow));
+        if asks && session.flow().is_some() {
             self.warm.refill(session.peer(), host, now);
         }
-        session.ends().into_iter().for_each(|end| {
-            self.of_end.insert(end, id);
-        });
+        self.of_end.extend(session.flow().map(|flow| (flow, id)));
         if session.is_starved() {
             self.starved.insert(id);
         }
@@ -529,7 +485,7 @@ impl Gateway {
 
     fn remove(&mut self, id: u64, host: &mut Host, end: Result<(), greeting::Status>, now: Time) {
         let Some(session) = self.sessions.remove(&id) else { return };
-        for flow in session.ends() {
+        if let Some(flow) = session.flow() {
             self.of_end.remove(&flow);
             if end.is_ok() { host.forget(flow, now) } else { host.abort(flow, now) }
         }

@@ -432,14 +432,13 @@ impl Host {
         std::mem::take(&mut self.wires.frames)
     }
 
-    /// Opens a flow to `peer`. Bytes may be written at once. Its number is even in its second bit, so
-    /// that one with an odd one can answer it ([`Host::connect_as`]).
+    /// Opens a flow to `peer`. Bytes may be written at once.
     pub fn connect(&mut self, peer: NodeId, now: Time) -> EndId {
         loop {
             // Of two nodes the one with the higher number has the odd ones, so that both may open
             // flows to each other.
-            self.next_flow = (self.next_flow + 1) % (MAX_FLOWS as u32 / 4);
-            let flow = FlowId(4 * self.next_flow + u32::from(self.id() > peer));
+            self.next_flow = (self.next_flow + 1) % (MAX_FLOWS as u32 / 2);
+            let flow = FlowId(2 * self.next_flow + u32::from(self.id() > peer));
             let end = EndId { flow, peer, active: true };
             if self.connect_as(end, now) {
                 return end;
@@ -448,7 +447,7 @@ impl Host {
     }
 
     /// Opens the flow of this end; false if the node knows one of this number already.
-    pub fn connect_as(&mut self, end: EndId, now: Time) -> bool {
+    fn connect_as(&mut self, end: EndId, now: Time) -> bool {
         self.wires.bytes.send_from(end, OUTGOING);
         let spec = FlowSpec { mtu: self.settings.mtu, ..FlowSpec::new(end.flow, self.id(), end.peer) };
         let endpoint = self.settings.transport.open(&spec);

@@ -9,7 +9,7 @@ use midpath_core::packet::PortId;
 use midpath_core::units::{Rate, Time};
 use midpath_link::{
     Arrivals, Counters, Due, Endpoint, Event, Frame, KeyError, LinkId, LinkRateController, MtuSearch, Output, PeerId,
-    PeerSpec, PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, frame, mtu, parts, stream,
+    PeerSpec, PublicKey, Reassembly, SecretKey, Unconfirmed, datagram, fragments, frame, mtu, stream,
 };
 use serde::Deserialize;
 
@@ -123,6 +123,23 @@ struct Datagrams {
 enum Below {
     Datagrams(Box<Datagrams>),
     Connection(Gate),
+}
+
+impl Below {
+    fn gate(&self) -> Option<&Gate> {
+        match self {
+            Below::Connection(gate) => Some(gate),
+            Below::Datagrams(_) => None,
+        }
+    }
+
+    /// The largest datagram that it carries.
+    fn largest(&self) -> u16 {
+        match self {
+            Below::Datagrams(below) => below.mtu.size(),
+            Below::Connection(_) => most(None),
+        }
+    }
 }
 
 /// One port's link.
@@ -269,25 +286,17 @@ impl Link {
         }
     }
 
-    /// The largest datagram that it carries.
-    fn largest(&self) -> u16 {
-        match &self.below {
-            Below::Datagrams(below) => below.mtu.size(),
-            Below::Connection(_) => most(None),
-        }
-    }
-
     /// How many datagrams a packet takes; `None` if it is too large for the link.
     fn count(&self, packet: usize) -> Option<usize> {
-        let count = parts::count(packet, usize::from(self.largest()) - datagram::OVERHEAD);
+        let count = fragments::count(packet, usize::from(self.below.largest()) - datagram::OVERHEAD);
         // What goes over a connection has no numbers by which parts could be put together.
-        let most = if matches!(self.below, Below::Datagrams(_)) { frame::PARTS } else { 1 };
+        let most = if self.below.gate().is_some() { 1 } else { frame::FRAGMENTS };
         (count <= most).then_some(count)
     }
 
     /// The largest packet that goes whole.
     fn whole(&self) -> usize {
-        usize::from(self.largest()) - datagram::OVERHEAD - frame::PACKET
+        usize::from(self.below.largest()) - datagram::OVERHEAD - frame::PACKET
     }
 
     /// A packet went in a frame of this size, or the first of its parts did. If every path carries that it needs no
@@ -302,10 +311,10 @@ impl Link {
     }
 
     /// A packet goes in parts.
-    fn on_parts(&mut self, now: Time) {
+    fn on_fragmented(&mut self, now: Time) {
         if let Below::Datagrams(below) = &mut self.below {
             below.in_parts += 1;
-            below.mtu.on_parts(now);
+            below.mtu.on_fragmented(now);
         }
     }
 
@@ -458,7 +467,7 @@ impl Overlay {
         below.rate_controller.heard(now);
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         match frame {
-            Frame::Packet { number, .. } | Frame::Part { number, .. } => {
+            Frame::Packet { number, .. } | Frame::Fragment { number, .. } => {
                 below.arrivals.came(now, number, (size, u64::from(size) + u64::from(outside(from))));
             }
             Frame::Report(report) => {
@@ -499,7 +508,7 @@ impl Links for Overlay {
         self.on_frame(port, (from, bytes.len()), now, out)?;
         let packet = match (Frame::read(&self.inside)?, &mut self.links[port].below) {
             (Frame::Packet { packet, .. }, _) => packet,
-            (Frame::Part { number, index, count, bytes }, Below::Datagrams(below)) => {
+            (Frame::Fragment { number, index, count, bytes }, Below::Datagrams(below)) => {
                 self.whole = below.reassembly.on_part(number, (index, count), bytes)?;
                 &self.whole
             }
@@ -523,14 +532,14 @@ impl Links for Overlay {
             return;
         };
         if count > 1 {
-            link.on_parts(now);
-            for (index, bytes) in parts::cut(packet, count) {
+            link.on_fragmented(now);
+            for (index, bytes) in fragments::split(packet, count) {
                 let link = &mut self.links[at];
-                let number = link.number(now, frame::PART + bytes.len(), outside);
+                let number = link.number(now, frame::FRAGMENT + bytes.len(), outside);
                 if index == 0 {
-                    link.on_sent(now, number, frame::PART + bytes.len(), packet);
+                    link.on_sent(now, number, frame::FRAGMENT + bytes.len(), packet);
                 }
-                self.seal(now, at, Frame::Part { number, index, count: count as u8, bytes }, 0, out);
+                self.seal(now, at, Frame::Fragment { number, index, count: count as u8, bytes }, 0, out);
             }
         } else {
             let number = link.number(now, frame::PACKET + packet.len(), outside);
@@ -563,10 +572,7 @@ impl Links for Overlay {
     }
 
     fn served(&self, port: PortId) -> Option<Rate> {
-        match &self.links[usize::from(port.0)].below {
-            Below::Connection(gate) => Some(gate.rate()),
-            Below::Datagrams(_) => None,
-        }
+        self.links[usize::from(port.0)].below.gate().map(Gate::rate)
     }
 
     fn whole(&self, port: PortId) -> Option<u32> {
@@ -574,15 +580,11 @@ impl Links for Overlay {
     }
 
     fn has_room(&self, port: PortId) -> bool {
-        !matches!(&self.links[usize::from(port.0)].below, Below::Connection(gate) if !gate.has_room())
+        self.links[usize::from(port.0)].below.gate().is_none_or(Gate::has_room)
     }
 
     fn leads_to(&self, stream: LinkId) -> Option<SocketAddr> {
-        let link = self.links.get(stream.opened_to()? as usize)?;
-        match &link.below {
-            Below::Connection(gate) => gate.leads_to,
-            Below::Datagrams(_) => None,
-        }
+        self.links.get(stream.opened_to()? as usize)?.below.gate()?.leads_to
     }
 
     fn is_neighbour_at(&self, stream: LinkId) -> bool {
@@ -610,7 +612,7 @@ impl Links for Overlay {
             "address": self.endpoint.link(peer).map(|by| self.leads_to(by).map_or_else(|| by.to_string(), |at| at.to_string())),
             "configured_bps": link.configured.0,
             "largest_packet": link.whole(),
-            "path_mtu": u32::from(link.largest()) + self.endpoint.link(peer).map_or(OUTSIDE, outside),
+            "path_mtu": u32::from(link.below.largest()) + self.endpoint.link(peer).map_or(OUTSIDE, outside),
             "ups": link.ups, "restarts": link.restarts, "too_large": link.too_large, "not_up": link.not_up,
             "versions": link.versions,
         });

@@ -15,7 +15,7 @@ use midpath_core::units::Time;
 use midpath_sim::{RunOptions, run_text};
 use midpath_testing::drivers::hostile::carry;
 use midpath_testing::drivers::hostile::{FaultModel, Outcome, run};
-use midpath_testing::drivers::{Load, LossModel, realtime};
+use midpath_testing::drivers::{LossModel, Transfers, realtime};
 use network::network;
 
 const BYTES: u64 = 2_000_000;
@@ -177,7 +177,7 @@ fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
         let text = scenario_of(scheme, SHORT);
         for seed in 0..3 {
             let malice = FaultModel { late: Time::from_us(500), burst: Time::from_us(300), refuse: 0.1, seed };
-            let load = Load { files: files(SHORT), chaos: CHAOS };
+            let load = Transfers { files: files(SHORT), chaos: CHAOS };
             let (out, delivered) = carry(network(&text), malice, load.clone(), Time::from_secs(1000));
             assert!(out.conserved(), "{out:?}");
             assert!(out.dropped > 20, "{scheme}: only {} lost", out.dropped);
@@ -191,7 +191,7 @@ fn files_are_carried_byte_for_byte_however_badly_driver_and_wires_behave() {
 fn files_are_carried_byte_for_byte_over_sockets() {
     at_once(&CARRY, |scheme| {
         for chaos in [LossModel::default(), CHAOS] {
-            let load = Load { files: files(SHORT), chaos };
+            let load = Transfers { files: files(SHORT), chaos };
             let limit = Duration::from_secs(120);
             let out =
                 realtime::carry(network(&scenario_of(scheme, SHORT)), 2, &load, limit).expect("the loopback interface");

@@ -6,7 +6,7 @@
 //! [`realtime`] runs it in real time on one machine: a thread for each node, and datagrams over the loopback interface
 //! for links.
 //!
-//! Both carry files ([`Load`]), byte for byte: [`midpath_node::bytes`].
+//! Both carry files ([`Transfers`]), byte for byte: [`midpath_node::bytes`].
 
 pub mod hostile;
 pub mod realtime;
@@ -81,14 +81,14 @@ impl LossModel {
 
 /// What flows carry, and what happens to it on the way.
 #[derive(Debug, Clone, Default)]
-pub struct Load {
+pub struct Transfers {
     /// The bytes of each flow, by its number.
     pub files: BTreeMap<FlowId, Vec<u8>>,
     /// What wires do to packets.
     pub chaos: LossModel,
 }
 
-impl Load {
+impl Transfers {
     /// The table for it: every file is handed over whole, to the end that will send it.
     fn bytes(&self) -> Bytes {
         let mut bytes = Bytes::default();

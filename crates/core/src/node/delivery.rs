@@ -207,13 +207,17 @@ impl Node {
 
     /// Sets the timers of poked endpoints to now.
     pub(super) fn poke(&mut self, now: Time) {
-        while let Some(flow) = self.pokes.pop() {
-            let Some(index) = self.endpoints.find_own(flow) else { continue };
-            let Some(seat) = self.endpoints.seat(index) else { continue };
-            seat.timer.deadline = now;
-            if let Some(at) = seat.timer.arm(now) {
-                self.timers.push(at, Wake::Endpoint(index));
-            }
+        while let Some((flow, peer)) = self.pokes.pop() {
+            self.endpoints.find(flow, peer).into_iter().for_each(|index| self.wake(index, now));
+        }
+    }
+
+    /// Sets an endpoint's timer to now.
+    pub(super) fn wake(&mut self, index: u32, now: Time) {
+        let Some(seat) = self.endpoints.seat(index) else { return };
+        seat.timer.deadline = now;
+        if let Some(at) = seat.timer.arm(now) {
+            self.timers.push(at, Wake::Endpoint(index));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::forwarding::Chain;
-use super::slot::{Begun, Slot};
+use super::slot::{Slot, Transmitted};
 use crate::packet::{FlowId, PortId};
 use crate::roles::{Backlog, Endpoint, FlowReport};
 use crate::stats::PortCounters;
@@ -31,8 +31,8 @@ impl Node {
 
     /// What a port has put onto its wire by `now`. (Its counters have what waits on a timetable,
     /// too.)
-    pub fn begun(&self, port: PortId, now: Time) -> Begun {
-        self.slots[usize::from(port.0)].begun(now, self.links[usize::from(port.0)].rate)
+    pub fn transmitted(&self, port: PortId, now: Time) -> Transmitted {
+        self.slots[usize::from(port.0)].transmitted(now, self.links[usize::from(port.0)].rate)
     }
 
     /// A port's counters as they are at `until`, the end of the run. The delays are handed over, and

@@ -14,7 +14,7 @@ use crate::units::{Rate, Time, TxClock};
 
 /// What a port has put onto its wire by some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Begun {
+pub struct Transmitted {
     /// Packets whose transmission has begun.
     pub packets: u64,
     /// Their bytes.
@@ -493,7 +493,7 @@ impl Slot {
 
     /// What has been put onto the wire, whose rate is `rate`, by `now`. (The counters have what
     /// waits on a timetable, too.)
-    pub fn begun(&self, now: Time, rate: Rate) -> Begun {
+    pub fn transmitted(&self, now: Time, rate: Rate) -> Transmitted {
         let (mut packets, mut bytes, mut end) = (self.packets, self.sent, self.free_at);
         for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {
             (packets, bytes, end) = (packets - 1, bytes - u64::from(size), start);
@@ -502,7 +502,7 @@ impl Slot {
         let (last, rate) = held.map_or((u32::MAX, rate), |cold| (cold.last, cold.rate));
         let left = u128::from(end.saturating_sub(now).0) * u128::from(rate.0);
         let left = (left.div_ceil(u128::from(Time::from_secs(1).0)) as u64).min(8 * u64::from(last));
-        Begun { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
+        Transmitted { packets, bytes, bits: (8 * bytes).saturating_sub(left) }
     }
 
     /// The counters, with what has a place on the timetable.
@@ -534,7 +534,7 @@ impl Slot {
     /// handed over, for they may be large: none are left here.
     pub fn measured(&mut self, until: Time, rate: Rate) -> PortCounters {
         let mut counters = PortCounters { delay: std::mem::take(&mut self.delay), ..self.counters() };
-        let begun = self.begun(until, rate);
+        let begun = self.transmitted(until, rate);
         (counters.packets, counters.bytes) = (begun.packets, begun.bytes);
         if let Some(cold) = &self.cold {
             let mut level = cold.level;

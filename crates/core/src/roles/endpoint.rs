@@ -1,7 +1,7 @@
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 
-use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, FlowKey, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::{Action, Application, Ended, Half, LinkInfo, Supply, Way};
 use crate::units::Time;
@@ -192,7 +192,7 @@ pub struct EndpointCtx<'a> {
     pub links: &'a [LinkInfo],
     pub(crate) pool: &'a mut Pool,
     pub(crate) out: &'a mut VecDeque<(Way, Pkt)>,
-    pub(crate) pokes: &'a mut Vec<FlowId>,
+    pub(crate) pokes: &'a mut Vec<FlowKey>,
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
     pub(crate) outcome: &'a mut Outcome,
@@ -299,7 +299,7 @@ impl EndpointCtx<'_> {
     }
     /// Asks that another flow's endpoint on this node gets `on_timer` now, because what they share
     /// has changed.
-    pub fn poke(&mut self, flow: FlowId) {
+    pub fn poke(&mut self, flow: FlowKey) {
         self.pokes.push(flow);
     }
     /// Has a port asked for a packet, because what it waited for has changed: a tunnel whose end this
@@ -315,6 +315,10 @@ impl EndpointCtx<'_> {
     /// Says that this endpoint needs no more calls; it is removed after this one.
     pub fn finish(&mut self) {
         self.outcome.add(Outcome::FINISHED);
+    }
+    /// Whether it has said so in this call.
+    pub fn is_finished(&self) -> bool {
+        self.outcome.has(Outcome::FINISHED)
     }
     /// Says that another endpoint, which needs less memory, may take this one's place after this
     /// call, with the timer as it is then. Where that is impossible this one stays.

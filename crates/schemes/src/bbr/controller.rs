@@ -8,7 +8,9 @@ use super::filter::MaxFilter;
 use super::losses::Undo;
 use super::phases::Phase;
 use super::probing::AckPhase;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Lost, Opening, Pause, Sample, Window};
+use crate::transport::cc::{
+    Ack, Congestion, CongestionController, Lost, NetworkAssisted, Opening, Pause, Sample, Window,
+};
 
 /// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
 /// second.
@@ -225,6 +227,8 @@ impl Bbr {
         self.bound_bw_for_model();
     }
 }
+
+impl NetworkAssisted for Bbr {}
 
 impl CongestionController for Bbr {
     const SAMPLES: bool = true;

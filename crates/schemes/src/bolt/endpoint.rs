@@ -5,7 +5,7 @@ use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, State, said};
-use super::header::{self, BoltHeader, Marks, Notice};
+use super::header::{self, BoltFlags, BoltHeader, Notice};
 use super::params::BoltParams;
 use crate::transport::TcpParams;
 use crate::transport::cc::{
@@ -137,7 +137,7 @@ impl NetworkAssisted for Bolt {
     /// `HandleAck`, `HandleNack`.
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, _ctx: &mut EndpointCtx<'_>) {
         self.state.window = window.cwnd;
-        let Some(header) = packet.header::<BoltHeader>().filter(|h| h.marks.has(Marks::RETURNS)) else { return };
+        let Some(header) = packet.header::<BoltHeader>().filter(|h| h.marks.has(BoltFlags::RETURNS)) else { return };
         // The packet that is sent next tells of the next round trip.
         let additive = self.round.is_none_or(|sent| packet.ack.wrapping_sub(sent).cast_signed() > 0);
         if additive {

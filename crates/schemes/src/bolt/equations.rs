@@ -1,7 +1,7 @@
 //! The sender's reaction to ACKs, notices and losses: `BoltOutboundMsg` of the artefact, whose names are above the
 //! lines. Windows are whole bytes, times nanoseconds.
 
-use super::header::{Marks, Notice};
+use super::header::{BoltFlags, Notice};
 
 /// What the law is told of the flow and its path.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +29,11 @@ pub(crate) struct State {
 
 impl State {
     /// `UpdateCwndAsBolt` and `UpdateCwnd`: a packet more in a round trip (AI), and one for each that says so.
-    pub fn acknowledge(&mut self, marks: Marks, additive: bool, path: &Path) {
+    pub fn acknowledge(&mut self, marks: BoltFlags, additive: bool, path: &Path) {
         if additive {
             self.window += path.mss;
         }
-        if marks.has(Marks::INC) && !marks.has(Marks::DEC) {
+        if marks.has(BoltFlags::INC) && !marks.has(BoltFlags::DEC) {
             self.window += path.mss;
         }
         self.window = self.window.min(path.most).max(path.least);
@@ -71,13 +71,13 @@ fn halved(window: u64) -> u64 {
 }
 
 /// `SendDownOnePacket`: what a packet with `payload` bytes says, where `left` are to be sent, itself included.
-pub(crate) fn said(first: bool, payload: u64, left: u64, window: u64) -> Marks {
+pub(crate) fn said(first: bool, payload: u64, left: u64, window: u64) -> BoltFlags {
     let fits = left <= window;
-    let mut marks = Marks::default();
+    let mut marks = BoltFlags::default();
     if first {
-        marks = marks.with(Marks::FIRST);
+        marks = marks.with(BoltFlags::FIRST);
     } else if !fits {
-        marks = marks.with(Marks::INC);
+        marks = marks.with(BoltFlags::INC);
     }
-    if fits || left <= payload { marks.with(Marks::LAST) } else { marks }
+    if fits || left <= payload { marks.with(BoltFlags::LAST) } else { marks }
 }

@@ -9,34 +9,34 @@ const BODY: usize = 5;
 
 /// What is said of a packet, bit by bit (the artefact's `BoltHeader::Flags_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks(pub u8);
+pub struct BoltFlags(pub u8);
 
-impl Marks {
+impl BoltFlags {
     /// Of a flow that has not seen an ACK of data yet.
-    pub const FIRST: Marks = Marks(1);
+    pub const FIRST: BoltFlags = BoltFlags(1);
     /// Of a flow's last window: its ACK brings no packet after it.
-    pub const LAST: Marks = Marks(2);
+    pub const LAST: BoltFlags = BoltFlags(2);
     /// Its ACK may raise the window. Ports take it off.
-    pub const INC: Marks = Marks(4);
+    pub const INC: BoltFlags = BoltFlags(4);
     /// A port on the way was congested, and has said so.
-    pub const DEC: Marks = Marks(8);
+    pub const DEC: BoltFlags = BoltFlags(8);
     /// On ACKs.
-    pub const RETURNS: Marks = Marks(16);
+    pub const RETURNS: BoltFlags = BoltFlags(16);
     const ALL: u8 = 31;
 
     /// Whether all of `other` are there.
-    pub const fn has(self, other: Marks) -> bool {
+    pub const fn has(self, other: BoltFlags) -> bool {
         self.0 & other.0 == other.0
     }
     /// These and `other`.
     #[must_use]
-    pub const fn with(self, other: Marks) -> Marks {
-        Marks(self.0 | other.0)
+    pub const fn with(self, other: BoltFlags) -> BoltFlags {
+        BoltFlags(self.0 | other.0)
     }
     /// These without `other`.
     #[must_use]
-    pub const fn without(self, other: Marks) -> Marks {
-        Marks(self.0 & !other.0)
+    pub const fn without(self, other: BoltFlags) -> BoltFlags {
+        BoltFlags(self.0 & !other.0)
     }
 }
 
@@ -44,7 +44,7 @@ impl Marks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BoltHeader {
     /// What is said of it.
-    pub marks: Marks,
+    pub marks: BoltFlags,
     /// When it was sent, in nanoseconds modulo 2³².
     pub sent: u32,
 }
@@ -61,7 +61,7 @@ impl Header for BoltHeader {
     }
     fn get(body: &[u8]) -> Option<BoltHeader> {
         let [marks, sent @ ..]: [u8; BODY] = body.try_into().ok()?;
-        (marks <= Marks::ALL).then(|| BoltHeader { marks: Marks(marks), sent: u32::from_be_bytes(sent) })
+        (marks <= BoltFlags::ALL).then(|| BoltHeader { marks: BoltFlags(marks), sent: u32::from_be_bytes(sent) })
     }
 }
 
@@ -102,6 +102,6 @@ impl Header for Notice {
 /// What a receiver puts on an ACK: what is said of the packet that it acknowledges.
 pub fn reflect(seen: &Packet, ack: &mut Packet) {
     if let Some(header) = seen.header::<BoltHeader>() {
-        ack.set_header(&BoltHeader { marks: header.marks.with(Marks::RETURNS), ..header });
+        ack.set_header(&BoltHeader { marks: header.marks.with(BoltFlags::RETURNS), ..header });
     }
 }

@@ -4,7 +4,7 @@ use midpath_core::packet::{HOP_LIMIT, IP_HEADER, Kind, Packet, Pkt, UDP_HEADER};
 use midpath_core::queue::{Bound, Classes, Room, Scheduler, Share};
 use midpath_core::roles::{Backlog, CutThrough, Drop, HopCtx, LinkInfo, Port, PortCtx};
 
-use super::header::{BoltHeader, Marks, Notice};
+use super::header::{BoltFlags, BoltHeader, Notice};
 use super::params::BoltParams;
 use super::switch::{Link, Switch};
 
@@ -25,7 +25,7 @@ pub(crate) struct BoltPort {
 
 /// ACKs and notices go first, as in the artefact's queue.
 fn lane(packet: &Packet) -> usize {
-    let returns = || packet.header::<BoltHeader>().is_some_and(|header| header.marks.has(Marks::RETURNS));
+    let returns = || packet.header::<BoltHeader>().is_some_and(|header| header.marks.has(BoltFlags::RETURNS));
     usize::from(!(packet.payload == 0 && (packet.carries::<Notice>() || returns())))
 }
 

@@ -3,7 +3,7 @@
 
 use midpath_core::units::{Rate, Time};
 
-use super::header::Marks;
+use super::header::BoltFlags;
 
 /// Most packets that PRU promises: the artefact's `MaxNumPruTokens`.
 const MOST_PROMISED: u16 = 256;
@@ -44,24 +44,24 @@ impl Switch {
 
     /// What becomes of what is said of a packet with data where `waiting` bytes wait, and whether its sender is
     /// to be told at once. `first` ports are those of the packet's own host.
-    pub fn decide(&mut self, marks: Marks, waiting: u64, first: bool, link: &Link) -> (Marks, bool) {
+    pub fn decide(&mut self, marks: BoltFlags, waiting: u64, first: bool, link: &Link) -> (BoltFlags, bool) {
         // SRC: by the first congested port alone.
         if waiting >= link.threshold {
-            return (marks.without(Marks::INC).with(Marks::DEC), !marks.has(Marks::DEC));
+            return (marks.without(BoltFlags::INC).with(BoltFlags::DEC), !marks.has(BoltFlags::DEC));
         }
         let mtu = f64::from(link.mtu);
-        if link.pru && marks.has(Marks::LAST) {
+        if link.pru && marks.has(BoltFlags::LAST) {
             // PRU: a flow that has less than a window in all never had the rate for longer than that.
-            if !marks.has(Marks::FIRST) {
+            if !marks.has(BoltFlags::FIRST) {
                 self.promised = (self.promised + 1).min(MOST_PROMISED);
             }
-        } else if link.pru && marks.has(Marks::INC) && self.promised > 0 {
+        } else if link.pru && marks.has(BoltFlags::INC) && self.promised > 0 {
             self.promised -= 1;
-        } else if link.sm && marks.has(Marks::INC) && self.supply >= mtu {
+        } else if link.sm && marks.has(BoltFlags::INC) && self.supply >= mtu {
             self.supply -= mtu;
         } else if link.sm || !first {
             // Without SM a host's port would take all that PRU could raise further on.
-            return (marks.without(Marks::INC), false);
+            return (marks.without(BoltFlags::INC), false);
         }
         (marks, false)
     }

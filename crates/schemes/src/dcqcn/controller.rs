@@ -5,7 +5,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Gains, Round, State};
 use super::params::DcqcnParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
+use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, Opening, Window, shortest};
 
 /// N, T and K of the paper: §3.1, table 14.
 const CNP_INTERVAL: Time = Time::from_us(50);
@@ -132,6 +132,8 @@ impl Dcqcn {
         (bytes as u64).max(window.mss)
     }
 }
+
+impl NetworkAssisted for Dcqcn {}
 
 impl CongestionController for Dcqcn {
     const OWN_WINDOW: bool = true;

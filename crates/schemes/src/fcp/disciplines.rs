@@ -8,7 +8,7 @@ use super::enforce::Edge;
 use super::header::{Class, FcpHeader};
 use super::network::{Aggregate, Basis, Deadline, Exchange, Metro, Stability, Uniform};
 use super::params::additions::LEAST_PACKETS;
-use super::params::{Additions, Kind};
+use super::params::{Additions, PricingKind};
 use super::port::FcpPort;
 use super::pricing::Pricing;
 use super::resolved::Resolved;
@@ -21,11 +21,11 @@ fn least_window(spec: &PortSpec, additions: Additions) -> f64 {
 
 /// The discipline of a port.
 pub fn port(params: &Resolved, spec: &PortSpec) -> Discipline {
-    if params.given.network.pricing == Kind::Metro {
+    if params.given.network.pricing == PricingKind::Metro {
         return metro(spec, |all| admission(params, all));
     }
     // What most ports do is compiled together.
-    if params.given.network.pricing == Kind::Uniform {
+    if params.given.network.pricing == PricingKind::Uniform {
         return Queue::of(with(params, spec, |basis| uniform(params, basis))).discipline();
     }
     Queue::of(admission(params, spec)).discipline()
@@ -42,11 +42,11 @@ fn uniform(params: &Resolved, basis: Basis) -> Uniform {
 pub fn admission(params: &Resolved, spec: &PortSpec) -> FcpPort {
     let network = &params.given.network;
     with(params, spec, |basis| match network.pricing {
-        Kind::Uniform => Box::new(uniform(params, basis)) as Box<dyn Pricing>,
-        Kind::Stability => Box::new(Stability::new(basis)),
-        Kind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
-        Kind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
-        Kind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
+        PricingKind::Uniform => Box::new(uniform(params, basis)) as Box<dyn Pricing>,
+        PricingKind::Stability => Box::new(Stability::new(basis)),
+        PricingKind::Deadline => Box::new(Deadline::new(basis, network.deadline_share)),
+        PricingKind::Aggregate => Box::new(Aggregate::new(basis, &network.tenants)),
+        PricingKind::Metro => Box::new(Metro::new(basis, network.metro_factor)),
     })
 }
 

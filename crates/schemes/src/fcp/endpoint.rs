@@ -11,14 +11,14 @@ mod silence;
 
 use std::sync::Arc;
 
-use midpath_core::packet::{Flags, FlowId, IP_HEADER, Kind, NodeId, Packet, UDP_HEADER};
+use midpath_core::packet::{Flags, FlowKey, IP_HEADER, Kind, NodeId, Packet, UDP_HEADER};
 use midpath_core::rng;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::{Rate, Time};
 
 use super::equations;
 use super::header::{FcpHeader, WIRE};
-use super::host::{Account, Host};
+use super::host::{Account, Host, IDLE};
 use super::in_flight::{InFlight, after};
 use super::params::additions::{ANNOUNCEMENTS, UNANSWERED_ROUNDS};
 use super::params::{GroupParams, HeaderRtt, PreloadFor};
@@ -28,6 +28,9 @@ use deadline::Deadline;
 use pace::{FEW, MOST_STRETCH, Pace};
 pub use preload::{Announced, next_round};
 use silence::Silence;
+
+/// Headers alone that ask for a first price are at least this far apart. Ours.
+const ASK_INTERVAL: Time = Time::from_ms(50);
 
 /// Whether the flow has an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +45,8 @@ enum State {
 
 /// Which flow it is, and whose budget it spends.
 struct Identity {
-    flow: FlowId,
+    flow: FlowKey,
     host: NodeId,
-    to: NodeId,
     group: u32,
     weight: f64,
     /// When it stops, where that is known.
@@ -54,7 +56,7 @@ struct Identity {
 impl Identity {
     fn of(flow: &FlowSpec) -> Identity {
         let stop = flow.stop.unwrap_or(Time::MAX);
-        Identity { flow: flow.id, host: flow.src, to: flow.dst, group: flow.group, weight: flow.weight, stop }
+        Identity { flow: (flow.id, flow.dst), host: flow.src, group: flow.group, weight: flow.weight, stop }
     }
 }
 
@@ -138,11 +140,12 @@ impl Sender {
 
     /// The flow's account is opened with its first SYN, so that the host's other flows make room
     /// during the handshake.
-    fn join(&mut self, ctx: &mut EndpointCtx<'_>) {
+    fn join(&mut self, view: &View, ctx: &mut EndpointCtx<'_>) {
         if self.state != State::New {
             return;
         }
         self.state = State::Open;
+        self.idle = is_idle(view);
         self.pace.cap = carries(ctx);
         let account = Account {
             group: self.identity.group,
@@ -152,7 +155,7 @@ impl Sender {
             price: 0.0,
             rtt: 0.0,
             cap: self.pace.cap,
-            idle: false,
+            idle: self.idle,
         };
         ctx.shared.get::<Host>().open(self.identity.flow, account, self.identity.host, &self.params, ctx.now);
     }
@@ -199,12 +202,15 @@ impl Sender {
         packets * full / on_wire(packet)
     }
 
-    /// What a SYN says that the flow may spend: its part of the host's budget. Infinity where it says
-    /// nothing.
+    /// What a SYN says that the flow may spend: its part of the host's budget, on a SYN-ACK what an idle flow has of all
+    /// of that. Infinity where it says nothing.
     fn opens_with(&self, ctx: &mut EndpointCtx<'_>) -> f64 {
-        let account =
-            ctx.shared.get::<Host>().account(self.identity.flow).filter(|_| self.params.additions().opening_budget);
-        account.map_or(f64::INFINITY, |a| a.target * self.group.ramp.map_or(1.0, |r| r.share(ctx.now)))
+        if !self.params.additions().opening_budget {
+            return f64::INFINITY;
+        }
+        let account = ctx.shared.get::<Host>().account(self.identity.flow);
+        let part = account.map_or_else(|| IDLE * self.params.budget(self.identity.host), |a| a.target);
+        part * self.group.ramp.map_or(1.0, |r| r.share(ctx.now))
     }
 
     /// What this packet preloads, in multiples of what it pays.
@@ -274,7 +280,7 @@ impl Sender {
             false => self.group.behaviour.claims() * self.quote.price,
         };
         FcpHeader {
-            rtt: if syn { 0.0 } else { self.age(now) as f32 },
+            rtt: if self.quote.price == 0.0 { 0.0 } else { self.age(now) as f32 },
             preload: preload as f32,
             balance: balance as f32,
             exchange: 1.0,
@@ -291,7 +297,8 @@ impl Sender {
         if self.ends || self.rtt <= 0.0 || self.quote.price <= 0.0 {
             return;
         }
-        let mut packet = Packet::new(self.identity.flow, ctx.node, self.identity.to, IP_HEADER + UDP_HEADER);
+        let (flow, to) = self.identity.flow;
+        let mut packet = Packet::new(flow, ctx.node, to, IP_HEADER + UDP_HEADER);
         packet.kind = Kind::Datagram;
         self.nonce = self.nonce.wrapping_add(1);
         packet.set_header(&self.header(false, -1.0, ctx.now));
@@ -305,6 +312,11 @@ impl Sender {
             ctx.shared.get::<Host>().rest(self.identity.flow, idle, self.identity.host, &self.params, ctx.now);
         }
     }
+}
+
+/// Whether the flow's application has nothing to say, and has not said that it never will.
+fn is_idle(view: &View) -> bool {
+    view.unsent == u64::MAX && view.at_hand == 0
 }
 
 /// What the fastest of the host's links carries now, bytes per second.
@@ -360,7 +372,10 @@ impl CongestionController for Sender {
 
 impl NetworkAssisted for Sender {
     fn on_send(&mut self, packet: &mut Packet, view: &View, ctx: &mut EndpointCtx<'_>) {
-        self.join(ctx);
+        // Whoever has sent a SYN may be nobody: a SYN-ACK takes nothing of the budget.
+        if !packet.flags.has(Flags::SYN.with(Flags::ACK)) {
+            self.join(view, ctx);
+        }
         self.nonce = self.nonce.wrapping_add(1);
         self.in_flight.sent(self.nonce, ctx.now);
         let syn = packet.flags.has(Flags::SYN);
@@ -382,13 +397,15 @@ impl NetworkAssisted for Sender {
         if syn || packet.payload > 0 {
             // Until it has something to say. Later silences are not told of: each would have all
             // the host's flows announce another budget.
-            self.rest(syn && view.unsent == u64::MAX && view.at_hand == 0, ctx);
+            self.rest(syn && is_idle(view), ctx);
         }
     }
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
-        if packet.flags.has(Flags::SYN) && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+        // The answer to a SYN, or to what asks in its place.
+        if header.rtt <= 0.0 && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+            self.join(view, ctx);
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
             let paid = equations::paid(self.quote.price, packet.size.into());
@@ -417,6 +434,15 @@ impl NetworkAssisted for Sender {
             self.state = State::Closed;
             ctx.shared.get::<Host>().close(self.identity.flow, self.identity.host, &self.params, ctx.now);
         }
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.quote.price > 0.0
+    }
+
+    /// The answer to the SYN was lost.
+    fn asks_after(&self, view: &View) -> Option<Time> {
+        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn longest_gap(&self) -> Time {

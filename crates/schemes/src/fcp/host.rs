@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::packet::{FlowKey, NodeId};
 use midpath_core::units::Time;
 
 use super::equations;
@@ -37,7 +37,7 @@ pub struct Account {
 }
 
 /// What a flow weighs whose application has said nothing yet. Ours: others have its budget meanwhile.
-const IDLE: f64 = 1e-3;
+pub const IDLE: f64 = 1e-3;
 
 impl Account {
     /// Whether no sum of money, time or rate is negative or no number.
@@ -45,7 +45,7 @@ impl Account {
         [self.weight, self.target, self.spending, self.price, self.rtt, self.cap].iter().all(|value| *value >= 0.0)
     }
 
-    fn view(&self, flow: FlowId) -> FlowView {
+    fn view(&self, flow: FlowKey) -> FlowView {
         let Account { target, spending, price, rtt, cap, .. } = *self;
         let weight = self.weight * if self.idle { IDLE } else { 1.0 };
         FlowView { flow, weight, target, spending, price, rtt, cap }
@@ -55,7 +55,7 @@ impl Account {
 /// One host's accounts. Lives in what the host's endpoints share.
 #[derive(Default)]
 pub struct Host {
-    accounts: BTreeMap<FlowId, Account>,
+    accounts: BTreeMap<FlowKey, Account>,
     groups: BTreeMap<u32, GroupBudget>,
     /// Σ w over the open flows, $/s.
     spending: f64,
@@ -66,7 +66,7 @@ pub struct Host {
 /// One group's part of a host's budget.
 struct GroupBudget {
     policy: Box<dyn Policy>,
-    flows: Vec<FlowId>,
+    flows: Vec<FlowKey>,
     /// What it has by weight, what its policy demands instead, and what it gets, $/s.
     fair: f64,
     demand: Option<f64>,
@@ -77,7 +77,7 @@ struct GroupBudget {
 
 impl Host {
     /// A flow opens.
-    pub fn open(&mut self, flow: FlowId, account: Account, host: NodeId, params: &Resolved, now: Time) {
+    pub fn open(&mut self, flow: FlowKey, account: Account, host: NodeId, params: &Resolved, now: Time) {
         let part = self.groups.entry(account.group).or_insert_with(|| GroupBudget {
             policy: policy::build(params.policy(host, account.group), &params.custom),
             flows: Vec::new(),
@@ -93,7 +93,7 @@ impl Host {
     }
 
     /// A flow is over: its budget is the others'.
-    pub fn close(&mut self, flow: FlowId, host: NodeId, params: &Resolved, now: Time) {
+    pub fn close(&mut self, flow: FlowKey, host: NodeId, params: &Resolved, now: Time) {
         let Some(account) = self.accounts.remove(&flow) else { return };
         self.sum_up();
         if let Some(part) = self.groups.get_mut(&account.group) {
@@ -107,7 +107,7 @@ impl Host {
 
     /// A flow's application has said nothing yet, or begins: its budget is the others' until then, and
     /// what it could spend counts for nothing.
-    pub fn rest(&mut self, flow: FlowId, idle: bool, host: NodeId, params: &Resolved, now: Time) {
+    pub fn rest(&mut self, flow: FlowKey, idle: bool, host: NodeId, params: &Resolved, now: Time) {
         let Some(account) = self.accounts.get_mut(&flow).filter(|account| account.idle != idle) else { return };
         account.idle = idle;
         let group = account.group;
@@ -122,7 +122,7 @@ impl Host {
 
     /// What a flow has.
     #[inline]
-    pub fn account(&self, flow: FlowId) -> Option<&Account> {
+    pub fn account(&self, flow: FlowKey) -> Option<&Account> {
         self.accounts.get(&flow)
     }
 
@@ -130,7 +130,7 @@ impl Host {
     /// together would spend more than the budget. That is invariant (1), whatever the policies and
     /// round-trip times.
     #[inline]
-    pub fn allowance(&self, flow: FlowId, budget: f64) -> f64 {
+    pub fn allowance(&self, flow: FlowKey, budget: f64) -> f64 {
         let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
         equations::within_budget(spending, self.spending, budget)
     }
@@ -149,7 +149,7 @@ impl Host {
     /// trips have passed (§6.2: "reassign every 2 average RTTs").
     pub fn on_feedback(
         &mut self,
-        flow: FlowId,
+        flow: FlowKey,
         change: impl FnOnce(&mut Account),
         host: NodeId,
         params: &Resolved,
@@ -265,7 +265,7 @@ impl Snapshot {
 }
 
 impl GroupBudget {
-    fn snapshot(&self, accounts: &BTreeMap<FlowId, Account>, now: Time, changed: bool) -> Snapshot {
+    fn snapshot(&self, accounts: &BTreeMap<FlowKey, Account>, now: Time, changed: bool) -> Snapshot {
         let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts[f].view(*f)).collect();
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
@@ -274,7 +274,7 @@ impl GroupBudget {
 
     /// The group's budget was `before`, and that is all that has changed: its flows' parts of it stay.
     /// A policy that demands has said what its flows need; that is bounded only.
-    fn follow(&self, before: f64, accounts: &mut BTreeMap<FlowId, Account>) {
+    fn follow(&self, before: f64, accounts: &mut BTreeMap<FlowKey, Account>) {
         let mut targets: Vec<f64> = self.flows.iter().map(|f| accounts[f].target).collect();
         if self.demand.is_none() && before > 0.0 {
             targets.iter_mut().for_each(|target| *target *= self.budget / before);
@@ -286,7 +286,7 @@ impl GroupBudget {
     }
 
     /// Splits the group's budget.
-    fn assign(&mut self, accounts: &mut BTreeMap<FlowId, Account>, snapshot: &Snapshot) {
+    fn assign(&mut self, accounts: &mut BTreeMap<FlowKey, Account>, snapshot: &Snapshot) {
         let mut targets: Vec<f64> = snapshot.flows.iter().map(|f| f.target).collect();
         self.policy.assign(&snapshot.of(self.budget), &mut targets);
         policy::within(self.budget, &mut targets);
@@ -298,6 +298,8 @@ impl GroupBudget {
 
 #[cfg(test)]
 mod tests {
+    use midpath_core::packet::FlowId;
+
     use super::*;
     use crate::fcp::FcpParams;
     use crate::fcp::policy::CustomPolicies;
@@ -319,15 +321,15 @@ mod tests {
             idle: false,
         };
         let mut all = Host::default();
-        (0..3).for_each(|flow| all.open(FlowId(flow), account, host, &params, now));
-        let targets = |all: &Host| [0, 1, 2].map(|flow| all.account(FlowId(flow)).expect("open").target);
+        (0..3).for_each(|flow| all.open((FlowId(flow), NodeId(1)), account, host, &params, now));
+        let targets = |all: &Host| [0, 1, 2].map(|flow| all.account((FlowId(flow), NodeId(1))).expect("open").target);
         assert_eq!(targets(&all), [3.0; 3]);
-        [1, 2].iter().for_each(|flow| all.rest(FlowId(*flow), true, host, &params, now));
+        [1, 2].iter().for_each(|flow| all.rest((FlowId(*flow), NodeId(1)), true, host, &params, now));
         let [busy, silent, _] = targets(&all);
         assert!(busy > 8.98 && silent < 0.01, "{busy} {silent}");
         // What the silent ones could spend takes nothing from what it may: 2 of 9 $/s, and not 2 of 6.
-        assert_eq!(all.allowance(FlowId(0), 2.0), 2.0);
-        all.rest(FlowId(1), false, host, &params, now);
+        assert_eq!(all.allowance((FlowId(0), NodeId(1)), 2.0), 2.0);
+        all.rest((FlowId(1), NodeId(1)), false, host, &params, now);
         let [first, second, silent] = targets(&all);
         assert!(first == second && first > 4.49 && silent < 0.01, "{first} {second} {silent}");
     }

@@ -80,7 +80,7 @@ impl AssistedConfig for Config {
     type Controller = Sender;
 
     fn build(&self, _tcp: &TcpParams, _mss: u32, flow: &FlowSpec) -> Sender {
-        Sender::new(self.params.clone(), flow)
+        Sender::new(self.params.clone(), &FlowSpec { group: self.params.group_of(flow), ..*flow })
     }
     fn traits(&self) -> AssistedTraits {
         AssistedTraits {

@@ -232,7 +232,7 @@ impl Ramp {
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkParams {
     /// How links price.
-    pub pricing: Kind,
+    pub pricing: PricingKind,
     /// Whether edge routers check balances and budgets (§5).
     pub enforcement: bool,
     /// With `metro`: the priority queue's price in multiples of the standard price. 10 is §4.2's
@@ -251,7 +251,7 @@ pub struct NetworkParams {
 impl Default for NetworkParams {
     fn default() -> NetworkParams {
         NetworkParams {
-            pricing: Kind::Uniform,
+            pricing: PricingKind::Uniform,
             enforcement: false,
             metro_factor: 10.0,
             deadline_share: 0.8,
@@ -266,7 +266,7 @@ impl NetworkParams {
         if let Some(p) = &self.perturbation {
             require(p.size >= 0.0 && p.size < 1.0, "perturbation.size", "at least 0 and below 1")?;
             require(!p.every.is_zero(), "perturbation.every", "above zero")?;
-            require(self.pricing == Kind::Uniform, "perturbation", "with uniform pricing only")?;
+            require(self.pricing == PricingKind::Uniform, "perturbation", "with uniform pricing only")?;
         }
         require((1.0..=1e6).contains(&self.metro_factor), "metro_factor", "from 1 to 1e6")?;
         require((0.0..1.0).contains(&self.deadline_share), "deadline_share", "at least 0 and below 1")?;
@@ -279,7 +279,7 @@ impl NetworkParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum PricingKind {
     /// One price for all (§4.1).
     #[default]
     Uniform,

@@ -74,6 +74,9 @@ impl Transport for Ends {
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         self.tcp.refuse(packet)
     }
+    fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
+        self.tcp.both_ways(window)
+    }
     fn needs(&self) -> Option<&str> {
         self.tcp.needs()
     }

@@ -74,6 +74,8 @@ impl Store {
         {
             self.bytes -= u64::from(slot.size);
         }
+        debug_assert!(self.bytes <= self.limit, "{} B in a store of {}", self.bytes, self.limit);
+        debug_assert_eq!(self.slots.len(), self.order.len(), "each segment has its turn");
     }
 
     /// Forgets everything.

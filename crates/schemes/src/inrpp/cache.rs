@@ -239,7 +239,9 @@ impl Cache {
     pub fn share_of_others(&self, now: Time) -> Option<f64> {
         let there = self.stored.other > 0 || self.crowds[OTHER].present(now);
         let [inrpp, others] = self.crowds.each_ref().map(|c| c.size().max(1) as f64);
-        there.then_some(others / (inrpp + others))
+        let share = others / (inrpp + others);
+        debug_assert!(0.0 < share && share < 1.0, "both partitions have a part: {share}");
+        there.then_some(share)
     }
 
     /// The next packet. The partitions share the link in proportion to their flows, and within
@@ -330,7 +332,7 @@ impl Cache {
     }
 
     /// Whether a flow is in closed loop.
-    pub fn is_gated(&self, key: Key) -> bool {
+    pub fn is_closed_loop(&self, key: Key) -> bool {
         self.lanes.get(&key).is_some_and(|l| l.gate.is_some())
     }
 

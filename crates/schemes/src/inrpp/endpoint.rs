@@ -48,6 +48,7 @@ impl AssistedConfig for Ends {
     type Controller = Control;
     fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Control {
         Control {
+            flow: (flow.id, flow.dst),
             heeds: !self.non_cooperative.contains(&flow.group),
             expiry: self.expiry,
             additions: self.additions,
@@ -74,6 +75,7 @@ impl AssistedConfig for Ends {
         AssistedTraits {
             header: self.notify.header(),
             reflect: Some(reflect),
+            reflect_apart: Some(reflect_apart),
             acknowledged: Some(|ack, ctx| ctx.shared.get::<HostFlows>().acknowledged(ack, ctx.now)),
             rate_based: true,
             stores: true,
@@ -100,6 +102,15 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
             far_cancel: data.far_cancel,
             ..InrppHeader::default()
         });
+    }
+}
+
+/// The same where a SYN is answered by an ACK that follows the SYN-ACK: ports know it by what it tells.
+fn reflect_apart(seen: &Packet, ack: &mut Packet) {
+    if seen.flags.has(Flags::SYN) {
+        ack.set_header(&InrppHeader { direction: Direction::Ack, begin: Some(u32::MAX), ..InrppHeader::default() });
+    } else {
+        reflect(seen, ack);
     }
 }
 

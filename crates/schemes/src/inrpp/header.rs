@@ -114,7 +114,7 @@ pub struct InrppHeader {
     /// delayed. Zero is one.
     pub releases: u8,
     /// On the answer to a SYN: how many bytes the flow may have on its way to begin with, the least
-    /// of all hops. Ours: see [`super::port`] on steering.
+    /// of all hops. Ours: see [`super::port`] on steering. An answer without the SYN flag begins with all that can be told.
     pub begin: Option<u32>,
     /// The second answer to a SYN, which tells a large window and acknowledges nothing: no port has
     /// anything to say on it.
@@ -300,6 +300,12 @@ pub fn is_idle(packet: &Packet) -> bool {
     flagged(packet, IDLE)
 }
 
+/// Whether an ACK tells how a flow may begin: see [`InrppHeader::begin`].
+#[inline]
+pub fn begins(packet: &Packet) -> bool {
+    flagged(packet, BEGINS)
+}
+
 /// Whether a packet belongs to an INRPP flow: the protocol field of §V-A.
 #[inline]
 pub fn is_inrpp(packet: &Packet) -> bool {
@@ -328,7 +334,7 @@ pub fn echoes(packet: &Packet) -> bool {
 /// no original next hop, nothing of a border's.
 #[inline]
 pub fn says_nothing(packet: &Packet) -> bool {
-    body(packet).is_some_and(|b| b[0] & (SAYS | CARRIED) == 0 && get(b, FIXED - 4) == NOWHERE)
+    body(packet).is_some_and(|b| b[0] & (SAYS | CARRIED | BEGINS) == 0 && get(b, FIXED - 4) == NOWHERE)
 }
 
 /// The same where nonces and echoes are taken off, too, for nobody has signed them.

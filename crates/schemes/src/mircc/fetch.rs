@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet};
 use midpath_core::rng::below;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
+use midpath_core::roles::{Delivery, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::{Bytes, Time};
 
 use super::asking::{Ask, Asking};
@@ -28,6 +28,7 @@ pub struct Fetch {
     last: u32,
     largest: u16,
     stop: Time,
+    delivery: Delivery,
     report: FlowReport,
 }
 
@@ -47,6 +48,7 @@ impl Fetch {
             last: 0,
             largest: u16::try_from(flow.mtu).unwrap_or(u16::MAX),
             stop: flow.stop.unwrap_or(Time::MAX),
+            delivery: Delivery::default(),
             report: FlowReport::default(),
             params,
         }
@@ -108,9 +110,9 @@ impl Fetch {
         if let Some(factor) = &mut self.factor {
             factor.on_data(Bytes(u64::from(data.size)));
         }
-        self.report.delivered += u64::from(data.payload);
+        self.delivery.on_bytes(data.payload.into(), ctx.now);
         if self.asking.segments().complete() {
-            self.report.completed = Some(ctx.now);
+            self.delivery.on_complete(ctx.now);
             ctx.completed(Half::Receiving);
             ctx.finish();
         }
@@ -139,7 +141,7 @@ impl Endpoint for Fetch {
             Kind::Nack => self.nack(packet, ctx),
             _ => return,
         }
-        if self.report.completed.is_none() {
+        if !self.delivery.is_complete() {
             self.pump(ctx);
         }
     }
@@ -151,7 +153,7 @@ impl Endpoint for Fetch {
     fn report(&self) -> FlowReport {
         let rate = self.asking.rates().iter().sum::<f64>() as u64;
         let srtt = self.asking.smoothed().unwrap_or(Time::ZERO);
-        FlowReport { rate, srtt, timeouts: self.asking.timeouts, ..self.report }
+        FlowReport { rate, srtt, timeouts: self.asking.timeouts, ..self.delivery.report(self.report) }
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

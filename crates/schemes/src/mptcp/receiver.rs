@@ -5,7 +5,7 @@ mod stream;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Header, Kind, Packet, PortId, body_of};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, Half, Wishes};
+use midpath_core::roles::{Delivery, Endpoint, EndpointCtx, FlowReport, Half, Wishes};
 use midpath_core::units::Time;
 
 pub use stream::{Stream, Taken};
@@ -72,11 +72,10 @@ pub struct Receiver {
     /// How long until an address is told again, and how often at most: as SYNs are.
     repeats: (Time, u32),
     stream: Stream,
-    delivered_at: Time,
     linger_at: Time,
     /// That all has come was said.
     told: bool,
-    stats: FlowReport,
+    delivery: Delivery,
 }
 
 impl Receiver {
@@ -93,10 +92,9 @@ impl Receiver {
             news: Announcements::default(),
             repeats: (params.tcp.initial_rto, params.tcp.syn_retries + 1),
             stream: Stream::default(),
-            delivered_at: Time::ZERO,
             linger_at: Time::MAX,
             told: false,
-            stats: FlowReport::default(),
+            delivery: Delivery::default(),
         }
     }
 
@@ -252,13 +250,8 @@ impl Receiver {
     /// Puts data where they belong.
     fn put(&mut self, place: &Place, now: Time) -> Option<Taken> {
         let taken = self.stream.take(place, self.buffer)?;
-        if taken.delivered {
-            (self.stats.delivered, self.delivered_at) = (self.stream.delivered(), now);
-        }
-        if self.stream.complete() && self.stats.completed.is_none() {
-            // A DATA_FIN that comes alone brings nothing: the last byte came before, unless there
-            // was none.
-            self.stats.completed = Some(if self.stats.delivered == 0 { now } else { self.delivered_at });
+        self.delivery.on_bytes(taken.delivered, now);
+        if self.stream.complete() && self.delivery.on_complete(now) {
             self.linger_at = now.saturating_add(LINGER);
         }
         Some(taken)
@@ -351,7 +344,8 @@ impl Endpoint for Receiver {
     }
 
     fn report(&self) -> FlowReport {
-        FlowReport { arrived: self.stats.delivered + self.stream.held(), ..self.stats }
+        let arrived = self.delivery.bytes() + self.stream.held();
+        self.delivery.report(FlowReport { arrived, ..FlowReport::default() })
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Ecn, Kind, Packet};
 use midpath_core::rng::below;
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
+use midpath_core::roles::{Delivery, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 use midpath_core::units::Time;
 
 use super::params::NdnParams;
@@ -26,6 +26,7 @@ pub struct WindowFetch {
     rtts: RoundTrips,
     /// The window shrinks again only for segments above this one: once per round trip.
     recovery: Option<u64>,
+    delivery: Delivery,
     report: FlowReport,
 }
 
@@ -41,6 +42,7 @@ impl WindowFetch {
             flying: 0,
             rtts: RoundTrips::new(params.min_rto, params.rto_k),
             recovery: None,
+            delivery: Delivery::default(),
             report: FlowReport::default(),
             params,
         }
@@ -112,9 +114,9 @@ impl WindowFetch {
             true => self.congested(u64::from(segment), ctx.now),
             false => self.window.grow(ctx.now, self.rtts.smoothed()),
         }
-        self.report.delivered += u64::from(data.payload);
+        self.delivery.on_bytes(data.payload.into(), ctx.now);
         if self.segments.complete() {
-            self.report.completed = Some(ctx.now);
+            self.delivery.on_complete(ctx.now);
             ctx.completed(Half::Receiving);
             ctx.finish();
         }
@@ -143,7 +145,7 @@ impl Endpoint for WindowFetch {
             Kind::Nack => self.nack(packet, ctx.now),
             _ => return,
         }
-        if self.report.completed.is_none() {
+        if !self.delivery.is_complete() {
             self.pump(ctx);
         }
     }
@@ -154,6 +156,10 @@ impl Endpoint for WindowFetch {
 
     fn report(&self) -> FlowReport {
         let cwnd = self.window.size() * f64::from(self.object.data_size(0));
-        FlowReport { cwnd: cwnd as u64, srtt: self.rtts.smoothed().unwrap_or(Time::ZERO), ..self.report }
+        FlowReport {
+            cwnd: cwnd as u64,
+            srtt: self.rtts.smoothed().unwrap_or(Time::ZERO),
+            ..self.delivery.report(self.report)
+        }
     }
 }

@@ -30,7 +30,7 @@ impl AssistedConfig for RcpConfig {
         AssistedTraits {
             header: header::SIZE,
             reflect: Some(header::reflect),
-            both_ways: true,
+            asks_and_answers: true,
             rate_based: true,
             own_network: true,
             ..AssistedTraits::default()

@@ -4,7 +4,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, Scaling, State};
 use super::params::SwiftParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
+use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, Opening, Window, shortest};
 
 /// The target and its range, in shortest round trips, where none is given.
 const TARGET: f64 = 2.0;
@@ -47,6 +47,8 @@ impl Swift {
         (self.state.cwnd * window.mss as f64) as u64
     }
 }
+
+impl NetworkAssisted for Swift {}
 
 impl CongestionController for Swift {
     const OWN_WINDOW: bool = true;

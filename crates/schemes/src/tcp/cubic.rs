@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::equations;
 use crate::params::{require, share};
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Pause, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, NetworkAssisted, Pause, Window};
 use crate::transport::growth::Growth;
 use crate::transport::params::{HyStartRule, TcpParams};
 
@@ -185,6 +185,8 @@ impl Cubic {
         (flight as f64 * self.config.beta) as u64
     }
 }
+
+impl NetworkAssisted for Cubic {}
 
 impl CongestionController for Cubic {
     const DONE_WITH_DATA: bool = true;

@@ -12,7 +12,9 @@ use super::marked::MarkedShare;
 use crate::marking::{half, marking_everywhere};
 use crate::params::share;
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, Window};
+use crate::transport::cc::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Echo, NetworkAssisted, Window,
+};
 use crate::transport::ecn::EcnMode;
 use crate::transport::growth::Growth;
 use crate::transport::params::{HyStartRule, TcpParams};
@@ -96,6 +98,8 @@ impl Dctcp {
         self.share.alpha()
     }
 }
+
+impl NetworkAssisted for Dctcp {}
 
 impl CongestionController for Dctcp {
     const DONE_WITH_DATA: bool = true;

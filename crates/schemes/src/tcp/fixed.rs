@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::params::require;
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Window};
+use crate::transport::cc::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, NetworkAssisted, Window,
+};
 use crate::transport::params::TcpParams;
 
 /// The parameters of `fixed-window`.
@@ -57,6 +59,8 @@ impl ControllerConfig for FixedWindow {
         ControllerTraits { initial_window: Some(self.segments), ..ControllerTraits::default() }
     }
 }
+
+impl NetworkAssisted for FixedWindow {}
 
 impl CongestionController for FixedWindow {
     fn on_ack(&mut self, window: &mut Window, _ack: &Ack) {

@@ -5,7 +5,7 @@ use midpath_core::spec::SpecError;
 use serde::{Deserialize, Serialize};
 
 use crate::transport::TcpTable;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, Window};
+use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, NetworkAssisted, Window};
 use crate::transport::growth::Growth;
 use crate::transport::params::{HyStartRule, TcpParams};
 
@@ -42,6 +42,8 @@ impl ControllerConfig for NewRenoConfig {
 pub struct NewReno {
     growth: Growth,
 }
+
+impl NetworkAssisted for NewReno {}
 
 impl CongestionController for NewReno {
     const DONE_WITH_DATA: bool = true;

@@ -18,7 +18,8 @@ use crate::marking::{half, marking};
 use crate::params::{require, share};
 use crate::transport::TcpTable;
 use crate::transport::cc::{
-    Ack, Codepoints, Congestion, CongestionController, ControllerConfig, ControllerTraits, Opening, Window,
+    Ack, Codepoints, Congestion, CongestionController, ControllerConfig, ControllerTraits, NetworkAssisted, Opening,
+    Window,
 };
 use crate::transport::ecn::EcnMode;
 use crate::transport::growth::Growth;
@@ -134,6 +135,8 @@ impl Prague {
         self.share.alpha()
     }
 }
+
+impl NetworkAssisted for Prague {}
 
 impl CongestionController for Prague {
     const DONE_WITH_DATA: bool = true;

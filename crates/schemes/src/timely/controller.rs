@@ -4,7 +4,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Path, State};
 use super::params::TimelyParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, Opening, Window, shortest};
+use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, Opening, Window, shortest};
 
 /// The paper's δ and thresholds, in shortest round trips and packets of its 20 us and 10 Gbps.
 const DELTA_PACKETS: f64 = 1.0 / 60.0;
@@ -53,6 +53,8 @@ impl Timely {
         (ROUND_TRIPS * self.state.rate * srtt.max(self.min_rtt).as_secs_f64()) as u64
     }
 }
+
+impl NetworkAssisted for Timely {}
 
 impl CongestionController for Timely {
     const OWN_WINDOW: bool = true;

@@ -2,7 +2,7 @@
 //!
 //! [`CongestionController`] is all that most schemes need: a [`Window`], a rate, what an ACK, a loss
 //! and a timeout mean. One that also talks with routers, with its receiver or with other flows of its
-//! host implements [`NetworkAssisted`] on top. [`Alone`] makes the second of the first.
+//! host implements methods of [`NetworkAssisted`], too; the others have that trait with nothing in it.
 
 mod assisted;
 mod sample;
@@ -13,7 +13,7 @@ use midpath_core::rng::Stream;
 use midpath_core::roles::FlowSpec;
 use midpath_core::units::{Rate, Time};
 
-pub use assisted::{Acknowledged, Alone, AssistedConfig, AssistedTraits, NetworkAssisted, Reflect, View};
+pub use assisted::{Acknowledged, AssistedConfig, AssistedTraits, NetworkAssisted, Reflect, View};
 pub use sample::{Lost, Sample};
 pub use window::Window;
 
@@ -215,7 +215,7 @@ impl Default for Codepoints {
 /// TCP.
 pub trait ControllerConfig: Send + Sync + 'static {
     /// What it builds.
-    type Controller: CongestionController;
+    type Controller: NetworkAssisted;
     /// Called once per connection.
     fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller;
     /// What its connections are like; by default as TCP's are.

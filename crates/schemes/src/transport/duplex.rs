@@ -5,6 +5,10 @@
 //! sends gets the sender's number. What arrives is shown to both: to the receiver as it is, to the
 //! sender as the bare acknowledgement that it takes. Only drivers that carry bytes make such ends;
 //! the simulator's flows have a half each.
+//!
+//! A header that asks the network for its own direction has no room for the answer to the other one, unless the scheme
+//! says so. ACKs then go apart from data, so that ports see two flows with one handshake: the SYN asks, the SYN-ACK asks,
+//! and each is answered by an ACK. No data go before a sender has its answer.
 
 use std::sync::Arc;
 
@@ -22,29 +26,28 @@ use super::sender::{Opened, Sender};
 pub struct BothWays<K>(Tcp<K>);
 
 impl<K: AssistedConfig> BothWays<K> {
-    /// The same scheme, with windows of at most `window` bytes. `None` where packets have a header of
-    /// the scheme's that asks or answers, but not both at once.
-    pub(super) fn of(tcp: &Tcp<K>, window: u64) -> Option<BothWays<K>> {
-        let settings = *tcp.settings;
-        let asks = settings.header > 0 || settings.reflect.is_some();
-        if asks && !settings.asks_and_answers || settings.acknowledged.is_some() {
-            return None;
-        }
-        let mut settings = settings;
+    /// The same scheme, with windows of at most `window` bytes.
+    pub(super) fn of(tcp: &Tcp<K>, window: u64) -> BothWays<K> {
+        let mut settings = *tcp.settings;
         settings.tcp.receive_window = Bytes(window.min(settings.tcp.receive_window.0));
-        Some(BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() }))
+        if settings.answers_apart() {
+            settings.reflect = settings.reflect_apart.or(settings.reflect);
+        }
+        BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() })
     }
 
     fn active(&self, flow: &FlowSpec) -> Duplex<K::Controller> {
-        let sender = self.0.sender(flow);
+        let mut sender = self.0.sender(flow);
+        let held = sender.hold();
         let receiver = Receiver::of_active(*sender.ends(), self.0.settings.clone());
-        Duplex { sender, receiver, active: true, open: false, answers: false, until: Time::MAX }
+        Duplex { sender, receiver, active: true, held, open: false, answers: false, until: Time::MAX }
     }
 
     fn passive(&self, syn: &Packet) -> Duplex<K::Controller> {
         let spec = FlowSpec { mtu: largest(syn), ..FlowSpec::new(syn.flow, syn.dst, syn.src) };
-        let (sender, receiver) = (self.0.sender(&spec), self.0.receiver(syn).into_half());
-        Duplex { sender, receiver, active: false, open: false, answers: false, until: Time::MAX }
+        let (mut sender, receiver) = (self.0.sender(&spec), self.0.receiver(syn).into_half());
+        let held = sender.hold();
+        Duplex { sender, receiver, active: false, held, open: false, answers: false, until: Time::MAX }
     }
 }
 
@@ -77,6 +80,8 @@ struct Duplex<C> {
     sender: Sender<C>,
     receiver: Receiver,
     active: bool,
+    /// The sender waits for the network's first word.
+    held: bool,
     /// Both halves have the connection's numbers.
     open: bool,
     /// The peer has closed its side first: its FIN came before ours was sent.
@@ -91,19 +96,43 @@ impl<C: NetworkAssisted> Duplex<C> {
         let (mark, opening) = (ctx.mark(), !self.open);
         call(&mut self.sender, ctx);
         self.complete(mark, opening, ctx);
+        self.let_go(ctx);
     }
 
     fn complete(&mut self, mark: usize, opening: bool, ctx: &mut EndpointCtx<'_>) {
         let (receiver, (next, una), open) = (&self.receiver, self.sender.numbers(), self.open);
+        let (apart, mut acknowledged) = (receiver.answers_apart(), false);
         let each = |p: &mut Packet| {
-            receiver.speak_on(p, opening);
+            if p.kind != Kind::Segment {
+                return;
+            }
             let asks = p.seq == una.wrapping_sub(1); // the network, by a header alone
-            if open && !asks && p.payload == 0 && !p.flags.has(Flags::FIN) && !p.flags.has(Flags::RST) {
+            let bare = !asks && p.payload == 0 && !p.flags.has(Flags::FIN) && !p.flags.has(Flags::RST);
+            let acknowledges = bare || !apart;
+            receiver.speak_on(p, opening, acknowledges);
+            acknowledged |= acknowledges;
+            if open && bare {
                 p.seq = next;
             }
         };
-        if ctx.change_since(mark, each) > 0 && self.open {
+        ctx.change_since(mark, each);
+        if acknowledged && open {
             self.receiver.has_spoken();
+        }
+    }
+
+    /// What waits for the network's first word goes when that has come.
+    fn let_go(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.held && self.sender.let_go(ctx) {
+            self.held = false;
+            self.send(ctx, |sender, ctx| sender.on_application(ctx));
+        }
+    }
+
+    /// The end may go by what its receiver has heard: the sender's share of what the host has goes with it.
+    fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.is_finished() {
+            self.sender.close_account(ctx);
         }
     }
 
@@ -138,6 +167,7 @@ impl<C: NetworkAssisted> Duplex<C> {
             self.open = true;
         }
         self.complete(mark, true, ctx);
+        self.let_go(ctx);
     }
 
     /// A packet for a passive end that is not open: the sender goes on where the receiver has opened.
@@ -201,7 +231,7 @@ impl<C: NetworkAssisted> Duplex<C> {
 
     /// TIME-WAIT needs a fraction of both halves, and a server that closes first has many such ends.
     fn leave_little(&self, ctx: &mut EndpointCtx<'_>) {
-        let Some(nxt) = self.sender.leaves_only() else { return };
+        let nxt = self.sender.end_of_numbers();
         let times = (self.until, self.sender.time_wait());
         ctx.leave(|| Box::new(self.receiver.time_wait(nxt, times, self.report())));
     }
@@ -246,11 +276,13 @@ impl<C: NetworkAssisted> Endpoint for Duplex<C> {
             self.receive(ctx, |receiver, ctx| receiver.on_timer(ctx));
         }
         self.settle(packet.flags.has(Flags::FIN), ctx);
+        self.leave(ctx);
     }
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
         if ctx.now >= self.until {
-            return ctx.finish();
+            ctx.finish();
+            return self.leave(ctx);
         }
         self.receiver.look_for_room(ctx);
         let receiver = ctx.now >= self.receiver.wants();
@@ -261,6 +293,7 @@ impl<C: NetworkAssisted> Endpoint for Duplex<C> {
             self.receive(ctx, |receiver, ctx| receiver.on_timer(ctx));
         }
         self.arm(ctx);
+        self.leave(ctx);
     }
 
     /// Data that can be sent now tell of the room, too.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) use half::largest;
 use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
-use midpath_core::roles::{Ended, Endpoint, EndpointCtx, FlowReport, Half};
+use midpath_core::roles::{Delivery, Ended, Endpoint, EndpointCtx, FlowReport, Half};
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
@@ -59,7 +59,7 @@ pub struct Receiver {
     /// for; and what of it was told last. `u64::MAX` where nobody does.
     edge: u64,
     told_edge: u64,
-    delivered_at: Time,
+    delivery: Delivery,
     /// When a delayed ACK must go.
     delack_at: Time,
     /// When the SYN-ACK or FIN is repeated.
@@ -96,7 +96,6 @@ pub struct Receiver {
     challenged: Option<Time>,
     /// A half of an end whose other half sends data.
     half: bool,
-    stats: FlowReport,
 }
 
 impl Receiver {
@@ -135,9 +134,8 @@ impl Receiver {
             unreported: 0,
             marked: false,
             echo: false,
-            delivered_at: Time::ZERO,
+            delivery: Delivery::default(),
             seen: None,
-            stats: FlowReport::default(),
             settings,
         }
     }
@@ -231,14 +229,17 @@ impl Receiver {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
         let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now);
-        self.reflect(&mut p);
+        if !self.answers_apart() {
+            self.reflect(&mut p);
+        }
         ctx.send(p);
         self.syn_ack_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        if self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
+        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|syn| syn.has_headers());
+        if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
-            // a round trip for it.
+            // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
             let mut p = self.ack(ctx.now);
             self.reflect(&mut p);
             ctx.send(p);
@@ -361,9 +362,7 @@ impl Receiver {
 
     #[inline]
     fn deliver(&mut self, to: u64, now: Time) {
-        if to.min(self.fin) > self.next {
-            self.delivered_at = now;
-        }
+        self.delivery.on_bytes(to.min(self.fin).saturating_sub(self.next), now);
         self.next = to;
         self.keep_to_edge();
     }
@@ -373,8 +372,7 @@ impl Receiver {
         if !matches!(self.state, State::LastAck | State::CloseWait) {
             self.state = if self.half { State::CloseWait } else { State::LastAck };
             ctx.completed(Half::Receiving);
-            // A flow of no bytes is complete with its FIN.
-            self.stats.completed = Some(if self.fin == 0 { ctx.now } else { self.delivered_at });
+            self.delivery.on_complete(ctx.now);
             self.rto_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt.rto()) };
         }
         self.acknowledge(ctx);
@@ -491,9 +489,9 @@ impl Endpoint for Receiver {
     }
 
     fn report(&self) -> FlowReport {
-        let delivered = self.next.min(self.fin);
         // The FIN has a number and is no byte.
         let fin = u64::from(self.held.containing(self.fin).is_some());
-        FlowReport { delivered, arrived: delivered + self.held.bytes() - fin, ..self.stats }
+        let arrived = self.delivery.bytes() + self.held.bytes() - fin;
+        self.delivery.report(FlowReport { arrived, ..FlowReport::default() })
     }
 }

@@ -57,7 +57,8 @@ impl<K: AssistedConfig> Tcp<K> {
             initial_window: window.unwrap_or(tcp.initial_window),
             header: traits.header,
             reflect: traits.reflect,
-            asks_and_answers: traits.both_ways,
+            reflect_apart: traits.reflect_apart,
+            asks_and_answers: traits.asks_and_answers,
             acknowledged: traits.acknowledged,
             stores: traits.stores,
             overtaken: traits.overtaken,
@@ -98,7 +99,7 @@ impl<K: AssistedConfig> Transport for Tcp<K> {
         reset(packet)
     }
     fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
-        BothWays::of(self, window).map(|both| Arc::new(both) as Arc<dyn Transport>)
+        Some(Arc::new(BothWays::of(self, window)))
     }
     fn needs(&self) -> Option<&str> {
         self.needs.as_deref()

@@ -263,6 +263,11 @@ impl<C: NetworkAssisted> Sender<C> {
         debug_assert!(self.board.is_consistent(self.una, self.nxt), "{:?}", self.board);
         debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
         debug_assert!(self.phase == Phase::Open || self.una < self.recover, "nothing is left to repair");
+        debug_assert!(
+            C::OWN_WINDOW || self.window.ssthresh >= self.window.mss,
+            "less than a segment: {:?}",
+            self.window
+        );
     }
 
     fn sack_on(&self) -> bool {

@@ -21,6 +21,8 @@ pub struct Settings {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
+    /// The same where ACKs go apart from data.
+    pub reflect_apart: Option<Reflect>,
     /// Whether that header asks and answers at once.
     pub asks_and_answers: bool,
     /// Who is told of receivers' ACKs.
@@ -32,6 +34,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether ACKs go apart from data that go the same way.
+    pub fn answers_apart(&self) -> bool {
+        self.reflect.is_some() && !self.asks_and_answers
+    }
+
     /// Bytes of headers on every packet but a SYN.
     pub fn overhead(&self) -> u32 {
         self.tcp.overhead() + self.header

@@ -9,7 +9,7 @@ mod describe;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, NodeId, Packet};
-use midpath_core::roles::{Accept, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half, Parts, Transport};
+use midpath_core::roles::{Accept, Delivery, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half, Parts, Transport};
 use midpath_core::units::{Bytes, Rate, Time, TxClock};
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ impl Transport for Udp {
             return Accept::Ignore;
         }
         let size = expected.and_then(|flow| flow.size).map(|s| s.0);
-        Accept::Take(Box::new(Receiver { size, received: 0, completed: None }))
+        Accept::Take(Box::new(Receiver { size, delivery: Delivery::default() }))
     }
 }
 
@@ -133,8 +133,7 @@ impl Endpoint for Sender {
 #[derive(Debug)]
 struct Receiver {
     size: Option<u64>,
-    received: u64,
-    completed: Option<Time>,
+    delivery: Delivery,
 }
 
 impl Endpoint for Receiver {
@@ -143,15 +142,15 @@ impl Endpoint for Receiver {
         if packet.kind != Kind::Datagram {
             return;
         }
-        self.received += u64::from(packet.payload);
-        if self.size.is_some_and(|size| self.received >= size) {
-            self.completed = Some(ctx.now);
+        self.delivery.on_bytes(packet.payload.into(), ctx.now);
+        if self.size.is_some_and(|size| self.delivery.bytes() >= size) {
+            self.delivery.on_complete(ctx.now);
             ctx.completed(Half::Receiving);
             ctx.finish();
         }
     }
     fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
     fn report(&self) -> FlowReport {
-        FlowReport { delivered: self.received, completed: self.completed, ..FlowReport::default() }
+        self.delivery.report(FlowReport::default())
     }
 }

@@ -37,7 +37,7 @@ impl PortRow {
                 let back = topology.port_of_link(at.peer as usize, at.link as usize).unwrap_or(0);
                 let node = engine.node_mut(id);
                 let span = setup.scenario.stop.unwrap_or_else(|| span.max(node.free_at(port)));
-                let sent = node.begun(port, span).bits as f64;
+                let sent = node.transmitted(port, span).bits as f64;
                 rows.push(PortRow {
                     place: (n as u32, p as u16, at.peer),
                     counters: node.measured(port, span),

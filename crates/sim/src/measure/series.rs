@@ -121,7 +121,7 @@ impl Recorder {
         for (port, capacity, seen) in &mut ports {
             let entity = Entity::Port(id, *port);
             // A packet in transmission counts in both intervals, as far as it has got.
-            let bits = node.begun(*port, now).bits;
+            let bits = node.transmitted(*port, now).bits;
             let sent = (bits - *seen) as f64;
             *seen = bits;
             self.add(entity, "queue_bytes", node.backlog(*port, now).bytes as f64);

@@ -157,7 +157,7 @@ impl Watch {
             Some(capacity) => capacity.bits(from, now),
             None => node.rate(port.1).as_f64() * (now - from).as_secs_f64(),
         };
-        let bits = node.begun(port.1, now).bits;
+        let bits = node.transmitted(port.1, now).bits;
         let before = std::mem::replace(&mut known.bits, bits);
         let quiet = ((bits - before) as f64) < NEXT_TO_NOTHING * could;
         match known.since {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use midpath_core::packet::FlowId;
 use midpath_core::rng::{Purpose, below, stream};
 use midpath_sim::{RunOptions, run_text};
-use midpath_testing::drivers::{Load, LossModel, realtime};
+use midpath_testing::drivers::{LossModel, Transfers, realtime};
 
 use crate::busy::Meter;
 use crate::network::network;
@@ -118,7 +118,7 @@ pub fn simulated(case: &Case) -> Run {
 pub fn real(case: &Case) -> Run {
     let file = |i: usize| (0..case.sizes[i]).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
     let files: BTreeMap<FlowId, Vec<u8>> = (0..2).map(|i| (FlowId(i as u32), file(i))).collect();
-    let load = Load { files, chaos: LossModel::default() };
+    let load = Transfers { files, chaos: LossModel::default() };
     let meter = Meter::start();
     let out = realtime::carry(network(&case.text), 2, &load, Duration::from_secs(60)).expect("the loopback interface");
     let reports = [0, 1].map(|i| out.flow(FlowId(i)));

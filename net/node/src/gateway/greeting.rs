@@ -1,4 +1,4 @@
-//! The first bytes of a proxy session's flows.
+//! The first bytes of a proxy session's flow, there and back.
 //!
 //! | | bytes |
 //! |---|---|
@@ -6,13 +6,10 @@
 //! | there, for an application | version (1), 3, length (2), the service's name |
 //! | back | version (1), 2, status (1) |
 //!
-//! Where flows carry data both ways, the flow there is the flow back. Elsewhere the number of that follows
-//! from the other's ([`answer_to`]), so it is known whose it is before it has said anything. Whoever is
-//! greeted in another version answers so ([`Status::OtherVersion`]): the first three bytes back stay as
-//! they are.
+//! Whoever is greeted in another version answers so ([`Status::OtherVersion`]): the first three bytes back stay
+//! as they are.
 
 use midpath_core::node::EndId;
-use midpath_core::packet::FlowId;
 use midpath_core::units::Time;
 
 use crate::host::Host;
@@ -86,23 +83,9 @@ pub fn request(target: &Target) -> Vec<u8> {
     [&[VERSION, kind][..], &length, name.as_bytes()].concat()
 }
 
-/// The first bytes of the flow back.
+/// The first bytes back.
 pub fn answer(status: Status) -> [u8; 3] {
     [VERSION, ANSWER, status as u8]
-}
-
-/// Which of its flow's numbers say that a flow answers another one.
-const ANSWERS: u32 = 2;
-
-/// The end of the flow that answers this one, at the same node.
-pub fn answer_to(upstream: EndId) -> EndId {
-    EndId { flow: FlowId(upstream.flow.0 | ANSWERS), active: !upstream.active, ..upstream }
-}
-
-/// The end of the flow that this one answers, if it is an answer.
-pub fn answered_by(downstream: EndId) -> Option<EndId> {
-    let upstream = EndId { flow: FlowId(downstream.flow.0 & !ANSWERS), active: !downstream.active, ..downstream };
-    (downstream.flow.0 & ANSWERS != 0).then_some(upstream)
 }
 
 /// What a flow says that it is for.
@@ -188,16 +171,5 @@ mod tests {
         assert!(
             [&[0, 1][..], &[2, 2, 0], &[3, 2, 5], &[4, 2, 5]].iter().all(|b| parse(b).0 == Read::OtherVersion(b[0]))
         );
-    }
-
-    #[test]
-    fn whose_a_flow_back_is_follows_from_its_number() {
-        let upstream = EndId { flow: FlowId(4 * 77 + 1), peer: midpath_core::packet::NodeId(3), active: true };
-        let downstream = answer_to(upstream);
-        assert_eq!(
-            (downstream.active, downstream.peer, answered_by(downstream)),
-            (false, upstream.peer, Some(upstream))
-        );
-        assert_eq!(answered_by(upstream), None);
     }
 }

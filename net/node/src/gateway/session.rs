@@ -1,4 +1,4 @@
-//! One proxy session: a TCP connection here, and a flow that carries data both ways, or one in each direction.
+//! One proxy session: a TCP connection here, and a flow that carries its data both ways.
 
 use std::io::{ErrorKind, Read as _, Write};
 use std::net::TcpStream;
@@ -45,7 +45,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// A connection of an application, or to a target, and the flows that carry its bytes.
+/// A connection of an application, or to a target, and the flow that carries its bytes.
 #[derive(Debug)]
 pub struct ProxySession {
     id: u64,
@@ -54,19 +54,17 @@ pub struct ProxySession {
     since: Time,
     tcp: Option<TcpStream>,
     ready: Ready,
-    /// The flow that this node sends by, and the one that it receives by: the same where data go both ways.
-    upstream: Option<EndId>,
-    downstream: Option<EndId>,
+    flow: Option<EndId>,
     /// What is to be written to the connection, and how much of it has been.
     pending: Vec<u8>,
     written: usize,
     /// The connection's two directions have ended.
     read_all: bool,
     written_all: bool,
-    /// What the flow upstream had no room for; it goes before anything else.
+    /// What the flow had no room for; it goes before anything else.
     unsent: Vec<u8>,
-    /// A pair of flows to the exit that is open and has said nothing yet.
-    spare: Option<Pair>,
+    /// A flow to the exit that is open and has said nothing yet.
+    spare: Option<Spare>,
     /// The application has said more than where to.
     early: bool,
     /// There was no room for what the application says.
@@ -78,28 +76,13 @@ pub struct ProxySession {
 /// A step of moving bytes: nothing more to do, or it has broken off.
 struct Broken;
 
-/// A flow that this node has opened and that has said nothing yet, and the one back.
+/// A flow to an exit that this node has opened and that has said nothing yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Pair {
+pub struct Spare {
     /// It.
-    pub upstream: EndId,
-    /// The one that answers it, if that has come: itself where data go both ways.
-    pub downstream: Option<EndId>,
+    pub flow: EndId,
     /// When it was opened.
     pub since: Time,
-}
-
-impl Pair {
-    /// Opens a flow to this exit.
-    pub fn open(exit: NodeId, host: &mut Host, now: Time) -> Pair {
-        let upstream = host.connect(exit, now);
-        Pair { upstream, downstream: host.goes_both_ways().then_some(upstream), since: now }
-    }
-
-    /// Both, each once.
-    pub fn ends(self) -> impl Iterator<Item = EndId> {
-        [Some(self.upstream), self.downstream.filter(|downstream| *downstream != self.upstream)].into_iter().flatten()
-    }
 }
 
 impl ProxySession {
@@ -111,8 +94,7 @@ impl ProxySession {
             since,
             tcp: None,
             ready: Ready { readable: true, writable: true, over: false },
-            upstream: None,
-            downstream: None,
+            flow: None,
             pending: Vec::new(),
             written: 0,
             read_all: false,
@@ -130,30 +112,29 @@ impl ProxySession {
         ProxySession { tcp: Some(tcp), ..ProxySession::new(id, exit, Stage::Asking(front, said), now) }
     }
 
-    /// Another node has asked for a connection by this flow, and is answered by that one, or by the same.
-    pub fn leaving(id: u64, flow: EndId, answer: EndId, now: Time) -> ProxySession {
-        let (upstream, downstream) = (Some(answer), Some(flow));
-        ProxySession { upstream, downstream, ..ProxySession::new(id, flow.peer, Stage::Connecting, now) }
+    /// Another node has asked for a connection by this flow.
+    pub fn leaving(id: u64, flow: EndId, now: Time) -> ProxySession {
+        ProxySession { flow: Some(flow), ..ProxySession::new(id, flow.peer, Stage::Connecting, now) }
     }
 
-    /// Whether it will need a pair of flows.
+    /// Whether it will need a flow.
     pub fn is_asking(&self) -> bool {
         matches!(self.stage, Stage::Asking(..))
     }
 
-    /// It may take this pair when it needs one.
-    pub fn lend(&mut self, spare: Option<Pair>) {
+    /// It may take this flow when it needs one.
+    pub fn lend(&mut self, spare: Option<Spare>) {
         self.spare = spare;
     }
 
-    /// The pair that it has not taken.
-    pub fn give_back(&mut self) -> Option<Pair> {
+    /// The flow that it has not taken.
+    pub fn give_back(&mut self) -> Option<Spare> {
         self.spare.take()
     }
 
-    /// The flow that this node has opened for it.
-    pub fn upstream(&self) -> Option<EndId> {
-        self.upstream
+    /// The flow that carries its bytes, once there is one.
+    pub fn flow(&self) -> Option<EndId> {
+        self.flow
     }
 
     /// The node at its other end.
@@ -191,33 +172,16 @@ impl ProxySession {
         self.starved
     }
 
-    /// Its flows.
-    pub fn ends(&self) -> Vec<EndId> {
-        self.upstream
-            .into_iter()
-            .chain(self.downstream.filter(|downstream| Some(*downstream) != self.upstream))
-            .collect()
-    }
-
     /// The connection can do something that it couldn't before.
     pub fn ready(&mut self, ready: Ready) {
         self.ready.readable |= ready.readable;
         self.ready.writable |= ready.writable;
     }
 
-    /// The exit answers by this flow, and not by the one there. False if it has another one.
-    pub fn answered_by(&mut self, downstream: EndId) -> bool {
-        let free = self.downstream.is_none() || self.downstream == self.upstream;
-        if free {
-            self.downstream = Some(downstream);
-        }
-        free
-    }
-
     /// Reads what the exit says of the connection. `None`: nothing yet.
     fn answer(&mut self, host: &mut Host, now: Time) -> Result<Option<Status>, Broken> {
-        let (Stage::Asked(front), Some(downstream)) = (&self.stage, self.downstream) else { return Ok(None) };
-        let status = match greeting::read(downstream, host, now) {
+        let (Stage::Asked(front), Some(flow)) = (&self.stage, self.flow) else { return Ok(None) };
+        let status = match greeting::read(flow, host, now) {
             Read::Unfinished => return Ok(None),
             Read::Answer(status) => status,
             Read::OtherVersion(_) => Status::OtherVersion,
@@ -270,7 +234,7 @@ impl ProxySession {
             stage => {
                 let refuses = matches!(stage, Stage::Refused) && self.tcp.is_none();
                 if self.flush(host, now) && refuses {
-                    self.upstream.into_iter().for_each(|end| host.close(end, now));
+                    self.flow.into_iter().for_each(|flow| host.close(flow, now));
                 }
             }
         }
@@ -295,8 +259,8 @@ impl ProxySession {
     /// A flow that has ended otherwise than it should breaks the session.
     fn check(&self, host: &Host) -> Result<(), Broken> {
         let broken = |why: Option<Ended>| why.is_some_and(|why| why != Ended::Complete);
-        let sends = self.upstream.and_then(|end| host.outgoing(end)).and_then(|o| o.ended());
-        let receives = self.downstream.and_then(|end| host.incoming(end)).and_then(|i| i.ended());
+        let sends = self.flow.and_then(|flow| host.outgoing(flow)).and_then(|o| o.ended());
+        let receives = self.flow.and_then(|flow| host.incoming(flow)).and_then(|i| i.ended());
         if self.unspoken || broken(sends) || broken(receives) { Err(Broken) } else { Ok(()) }
     }
 
@@ -321,9 +285,8 @@ impl ProxySession {
                 Next::Open(target, read) => {
                     let early = said.split_off(read);
                     self.early = !early.is_empty();
-                    let spare = self.spare.take();
-                    let pair = spare.unwrap_or_else(|| Pair::open(self.peer, host, now));
-                    (self.upstream, self.downstream) = (Some(pair.upstream), pair.downstream);
+                    let spare = self.spare.take().map(|spare| spare.flow);
+                    self.flow = Some(spare.unwrap_or_else(|| host.connect(self.peer, now)));
                     self.unsent = [greeting::request(&target), early].concat();
                     self.flush(host, now);
                     let asking = std::mem::replace(&mut self.stage, Stage::Refused);
@@ -341,8 +304,8 @@ impl ProxySession {
 
     /// Hands on what is unsent, as far as there is room; says whether that was all.
     fn flush(&mut self, host: &mut Host, now: Time) -> bool {
-        if let Some(end) = self.upstream.filter(|_| !self.unsent.is_empty()) {
-            let written = host.write(end, &self.unsent, now);
+        if let Some(flow) = self.flow.filter(|_| !self.unsent.is_empty()) {
+            let written = host.write(flow, &self.unsent, now);
             self.unsent.drain(..written);
         }
         self.starved = !self.unsent.is_empty();
@@ -354,9 +317,9 @@ impl ProxySession {
         if !self.flush(host, now) {
             return Ok(());
         }
-        let (Some(tcp), Some(end)) = (&mut self.tcp, self.upstream) else { return Ok(()) };
+        let (Some(tcp), Some(flow)) = (&mut self.tcp, self.flow) else { return Ok(()) };
         while self.ready.readable && !self.read_all {
-            let room = host.room_to_write(end).min(piece.len());
+            let room = host.room_to_write(flow).min(piece.len());
             self.starved = room == 0;
             if self.starved {
                 return Ok(());
@@ -364,10 +327,10 @@ impl ProxySession {
             match read(tcp, &mut piece[..room], &mut self.ready)? {
                 Some(0) => {
                     self.read_all = true;
-                    host.close(end, now);
+                    host.close(flow, now);
                 }
                 Some(n) => {
-                    host.write(end, &piece[..n], now);
+                    host.write(flow, &piece[..n], now);
                 }
                 None => {}
             }
@@ -383,8 +346,8 @@ impl ProxySession {
                 self.pending.clear();
                 self.written = 0;
                 let open = matches!(self.stage, Stage::Open);
-                if let Some(end) = self.downstream.filter(|_| open) {
-                    host.read(end, PIECE, &mut self.pending, now);
+                if let Some(flow) = self.flow.filter(|_| open) {
+                    host.read(flow, PIECE, &mut self.pending, now);
                 }
             }
             if self.pending.is_empty() {
@@ -402,7 +365,7 @@ impl ProxySession {
                 Err(_) => return Err(Broken),
             }
         }
-        let said = self.downstream.and_then(|end| host.incoming(end)).is_some_and(|incoming| incoming.is_done());
+        let said = self.flow.and_then(|flow| host.incoming(flow)).is_some_and(|incoming| incoming.is_done());
         if said && self.pending.is_empty() && !self.written_all {
             self.written_all = true;
             // Of a connection that the other side has reset meanwhile the next read says so.
@@ -412,11 +375,11 @@ impl ProxySession {
     }
 
     fn is_over(&self, host: &Host) -> bool {
-        let sent = |end: EndId| host.outgoing(end).is_none_or(|o| o.ended() == Some(Ended::Complete));
+        let sent = |flow: EndId| host.outgoing(flow).is_none_or(|o| o.ended() == Some(Ended::Complete));
         match self.stage {
             // The application has been told; of the exit, the other node has.
-            Stage::Refused => self.pending.is_empty() && (self.tcp.is_some() || self.upstream.is_none_or(sent)),
-            Stage::Open => self.read_all && self.written_all && self.upstream.is_some_and(sent),
+            Stage::Refused => self.pending.is_empty() && (self.tcp.is_some() || self.flow.is_none_or(sent)),
+            Stage::Open => self.read_all && self.written_all && self.flow.is_some_and(sent),
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! Flows to exits and back, opened in advance, so that a connection waits for no handshake.
+//! Flows to exits, opened in advance, so that a connection waits for no handshake.
 //!
 //! Their number follows the recent connection rate.
 
@@ -8,7 +8,7 @@ use midpath_core::node::EndId;
 use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 
-use super::session::Pair;
+use super::session::Spare;
 use crate::host::Host;
 
 /// So many for an exit, at most. Ours: what a browser opens at once.
@@ -20,7 +20,7 @@ const KEPT: Time = Time::from_secs(3);
 /// Those of one exit.
 #[derive(Default)]
 struct Of {
-    pairs: Vec<Pair>,
+    spares: Vec<Spare>,
     /// When connections have come lately.
     came: Vec<Time>,
 }
@@ -29,23 +29,23 @@ struct Of {
 #[derive(Default)]
 pub struct WarmFlows(BTreeMap<NodeId, Of>);
 
-/// Whether both flows are open, as far as they have been opened.
-fn is_sound(pair: &Pair, host: &Host) -> bool {
-    let sends = host.outgoing(pair.upstream).is_some_and(|o| o.ended().is_none());
-    sends && pair.downstream.is_none_or(|downstream| host.incoming(downstream).is_some_and(|i| i.ended().is_none()))
+/// Whether a flow is open both ways.
+fn is_sound(flow: EndId, host: &Host) -> bool {
+    let sends = host.outgoing(flow).is_some_and(|o| o.ended().is_none());
+    sends && host.incoming(flow).is_some_and(|i| i.ended().is_none())
 }
 
 impl WarmFlows {
     /// One for a connection to this exit, the oldest that is sound.
-    pub fn take(&mut self, exit: NodeId, host: &Host, now: Time) -> Option<Pair> {
-        let pairs = &mut self.0.get_mut(&exit)?.pairs;
-        let at = pairs.iter().position(|pair| now < pair.since.saturating_add(KEPT) && is_sound(pair, host))?;
-        Some(pairs.remove(at))
+    pub fn take(&mut self, exit: NodeId, host: &Host, now: Time) -> Option<Spare> {
+        let spares = &mut self.0.get_mut(&exit)?.spares;
+        let at = spares.iter().position(|s| now < s.since.saturating_add(KEPT) && is_sound(s.flow, host))?;
+        Some(spares.remove(at))
     }
 
     /// It was not needed yet.
-    pub fn put(&mut self, pair: Pair) {
-        self.0.entry(pair.upstream.peer).or_default().pairs.insert(0, pair);
+    pub fn put(&mut self, spare: Spare) {
+        self.0.entry(spare.flow.peer).or_default().spares.insert(0, spare);
     }
 
     /// A connection to this exit has come: there are as many as have lately.
@@ -55,22 +55,14 @@ impl WarmFlows {
         of.came.push(now);
         let wanted = of.came.len().min(MOST);
         of.came.drain(..of.came.len() - wanted);
-        while of.pairs.len() < wanted {
-            of.pairs.push(Pair::open(exit, host, now));
+        while of.spares.len() < wanted {
+            of.spares.push(Spare { flow: host.connect(exit, now), since: now });
         }
     }
 
-    /// An exit answers a flow of ours; false if it is none of these.
-    pub fn answered_by(&mut self, upstream: EndId, downstream: EndId) -> bool {
-        let mut pairs = self.0.get_mut(&upstream.peer).into_iter().flat_map(|of| &mut of.pairs);
-        let is_new = |pair: &Pair| pair.downstream.is_none_or(|known| known == downstream || known == upstream);
-        let found = pairs.find(|pair| pair.upstream == upstream && is_new(pair));
-        found.map(|pair| pair.downstream = Some(downstream)).is_some()
-    }
-
     /// Those that are to be given up.
-    pub fn old(&mut self, now: Time) -> Vec<Pair> {
-        let old = |pair: &mut Pair| now >= pair.since.saturating_add(KEPT);
-        self.0.values_mut().flat_map(|of| of.pairs.extract_if(.., old).collect::<Vec<_>>()).collect()
+    pub fn old(&mut self, now: Time) -> Vec<EndId> {
+        let old = |spare: &mut Spare| now >= spare.since.saturating_add(KEPT);
+        self.0.values_mut().flat_map(|of| of.spares.extract_if(.., old).collect::<Vec<_>>()).map(|s| s.flow).collect()
     }
 }

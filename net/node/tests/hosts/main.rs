@@ -3,6 +3,7 @@
 //! What comes out is what went in, or the application is told that it isn't.
 
 mod both_ways;
+mod one_connection;
 mod world;
 
 use midpath_core::packet::{NodeId, PortId};

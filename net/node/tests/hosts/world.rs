@@ -15,8 +15,8 @@ use midpath_schemes::Catalogue;
 use midpath_sim::RunOptions;
 
 /// Two hosts with a router between them: `a` is node 0, `b` node 2. A window of this many bytes sets
-/// the scale that windows are told with.
-fn scenario(scheme: &str, window: u64) -> String {
+/// the scale that windows are told with; `keys` are others of the scheme's.
+fn scenario(scheme: &str, window: u64, keys: &str) -> String {
     format!(
         r#"
 scheme = "{scheme}"
@@ -28,6 +28,7 @@ links = [
 ]
 [schemes.{scheme}]
 receive_window = "{window} B"
+{keys}
 [[flow]]
 from = "a"
 to = "b"
@@ -52,6 +53,8 @@ pub struct World {
     pub rng: Stream,
     /// How often a frame is lost, comes twice, is late, or has a byte changed; each as often.
     harm: f64,
+    /// The host that loses one frame, after so many that come to it.
+    pub spares: Option<(usize, usize)>,
     /// Frames that have come to a host, if they are kept.
     pub seen: Option<Vec<(usize, u16, Vec<u8>)>>,
 }
@@ -64,7 +67,12 @@ impl World {
 
     /// Whose flows carry data both ways, if `both_ways`.
     pub fn with(scheme: &str, windows: Windows, harm: f64, seed: u64, both_ways: bool) -> World {
-        let (text, options) = (scenario(scheme, windows.most()), RunOptions::default());
+        World::under(scheme, "", windows, harm, seed, both_ways)
+    }
+
+    /// The same with these keys of the scheme's.
+    pub fn under(scheme: &str, keys: &str, windows: Windows, harm: f64, seed: u64, both_ways: bool) -> World {
+        let (text, options) = (scenario(scheme, windows.most(), keys), RunOptions::default());
         let setup = midpath_sim::prepare(&text, Path::new("."), &options, &Catalogue::standard()).expect("a scenario");
         let transport = setup.transport().expect("it carries flows");
         let network = setup.pulled_network().expect("its ports can be built");
@@ -83,7 +91,7 @@ impl World {
             hosts[from.0 as usize].set_rate(port, Some(link.rate), Time::ZERO);
         }
         let rng = stream(seed, Purpose::Fault, 0);
-        World { hosts, links, flying: BinaryHeap::new(), made: 0, now: Time::ZERO, rng, harm, seen: None }
+        World { hosts, links, flying: BinaryHeap::new(), made: 0, now: Time::ZERO, rng, harm, spares: None, seen: None }
     }
 
     fn happens(&mut self) -> bool {
@@ -132,6 +140,9 @@ impl World {
         self.now = next;
         if arrives <= wakes {
             let Some(Reverse((_, _, to, port, bytes))) = self.flying.pop() else { return false };
+            if self.is_lost(to) {
+                return true;
+            }
             self.seen.iter_mut().for_each(|seen| seen.push((to, port, bytes.clone())));
             // Bytes that are no packet are counted and forgotten.
             let _ = self.hosts[to].on_frame(PortId(port), &bytes, next);
@@ -142,6 +153,16 @@ impl World {
             let now = self.now;
             self.hosts.iter_mut().for_each(|host| host.on_time(now));
         }
+        true
+    }
+
+    fn is_lost(&mut self, to: usize) -> bool {
+        let Some((_, left)) = self.spares.as_mut().filter(|(victim, _)| *victim == to) else { return false };
+        if *left > 0 {
+            *left -= 1;
+            return false;
+        }
+        self.spares = None;
         true
     }
 

@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 use midpath_node::bytes::Bytes;
 use midpath_node::carry_bytes;
 
-use super::{Delivered, Link, Load, LossModel, Network};
+use super::{Delivered, Link, LossModel, Network, Transfers};
 
 /// How badly the driver behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -256,11 +256,11 @@ struct World {
 
 /// Runs a network until nothing but housekeeping happens any more, or until `stop`.
 pub fn run(network: Network, malice: FaultModel, stop: Time) -> Outcome {
-    carry(network, malice, Load::default(), stop).0
+    carry(network, malice, Transfers::default(), stop).0
 }
 
 /// The same with bytes in the packets.
-pub fn carry(network: Network, malice: FaultModel, load: Load, stop: Time) -> (Outcome, Delivered) {
+pub fn carry(network: Network, malice: FaultModel, load: Transfers, stop: Time) -> (Outcome, Delivered) {
     let mut world = World::new(network, malice, load);
     while let Some(Reverse((at, made, event))) = world.wires.events.pop() {
         if at > stop {
@@ -279,7 +279,7 @@ pub fn carry(network: Network, malice: FaultModel, load: Load, stop: Time) -> (O
 }
 
 impl World {
-    fn new(network: Network, malice: FaultModel, load: Load) -> World {
+    fn new(network: Network, malice: FaultModel, load: Transfers) -> World {
         let bytes = load.bytes();
         let nodes: Vec<Node> = network.nodes.into_iter().map(Node::without_timetables).collect();
         let mut of: Vec<Vec<Option<Wire>>> = nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();

@@ -33,7 +33,7 @@ use midpath_node::schedule::{CREDIT, Schedule};
 use midpath_node::served::Served;
 use midpath_node::udp::{Calls, Outbox, Udp};
 
-use super::{Delivered, Load, LossModel, Network};
+use super::{Delivered, LossModel, Network, Transfers};
 
 /// A datagram is the number of the port that it is for, and the packet.
 const PORT: usize = 2;
@@ -223,11 +223,11 @@ struct NodeThread {
 
 /// Runs a network until `flows` active ends have finished, or for `limit`.
 pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcome> {
-    carry(network, flows, &Load::default(), limit)
+    carry(network, flows, &Transfers::default(), limit)
 }
 
 /// The same with bytes in the packets.
-pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io::Result<Outcome> {
+pub fn carry(network: Network, flows: usize, load: &Transfers, limit: Duration) -> io::Result<Outcome> {
     let nodes = node_threads(network, load)?;
     let ended = AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
@@ -252,7 +252,7 @@ pub fn carry(network: Network, flows: usize, load: &Load, limit: Duration) -> io
 }
 
 /// Binds a socket for each node, and connects ports with sockets.
-fn node_threads(network: Network, load: &Load) -> io::Result<Vec<(NodeThread, Udp)>> {
+fn node_threads(network: Network, load: &Transfers) -> io::Result<Vec<(NodeThread, Udp)>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         wait::room(&socket);

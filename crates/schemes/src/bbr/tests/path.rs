@@ -8,13 +8,13 @@ use crate::bbr::constants as c;
 use crate::bbr::controller::Bbr;
 use crate::bbr::params::{BbrConfig, BbrParams};
 use crate::bbr::phases::Phase;
-use crate::tcp::tests::harness::{Fate, Lab, MSS, Setup};
+use crate::tcp::tests::harness::{Fate, Lab, LabOf, MSS, Setup};
 use crate::transport::{TcpParams, TcpTable};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
 /// A bulk flow over so many Mbps, with a round trip of so many milliseconds and so many of queue.
-fn lab(mbps: u64, rtt: u64, queue: u64) -> Lab<BbrConfig> {
+fn lab(mbps: u64, rtt: u64, queue: u64) -> LabOf<BbrConfig> {
     let queue = QueueSpec::fifo(Limit::Time(MS(queue)));
     let setup =
         Setup { size: None, rate: Rate::from_mbps(mbps), delay: Time(MS(rtt).0 / 2), queue, ..Setup::default() };
@@ -22,12 +22,12 @@ fn lab(mbps: u64, rtt: u64, queue: u64) -> Lab<BbrConfig> {
     Lab::new(setup, tcp, config).without_log()
 }
 
-fn with<T>(lab: &Lab<BbrConfig>, see: impl Fn(&Bbr) -> T) -> T {
-    see(&lab.sender().control().0)
+fn with<T>(lab: &LabOf<BbrConfig>, see: impl Fn(&Bbr) -> T) -> T {
+    see(lab.sender().control())
 }
 
 /// Runs until then; the phases that BBR goes through, and when each begins.
-fn phases(lab: &mut Lab<BbrConfig>, until: Time) -> Vec<(Time, Phase)> {
+fn phases(lab: &mut LabOf<BbrConfig>, until: Time) -> Vec<(Time, Phase)> {
     let mut seen: Vec<(Time, Phase)> = Vec::new();
     while lab.step(until) {
         let phase = with(lab, |b| b.phase);

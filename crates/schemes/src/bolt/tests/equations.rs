@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::bolt::equations::{Path, State, said};
-use crate::bolt::header::{Marks, Notice};
+use crate::bolt::header::{BoltFlags, Notice};
 
 /// Packets of 1,000 bytes, 1,050 on the wire, from hosts at 10 Gbps.
 const PATH: Path = Path { mss: 1000, mtu: 1050, line: 10e9, least: 10, most: 50_000 };
@@ -24,14 +24,14 @@ fn an_ack_adds_a_packet_if_it_says_so_and_one_per_round_trip() {
         flow.acknowledge(marks, additive, &PATH);
         flow.window
     };
-    assert_eq!(after(Marks::default(), false), 20_000);
-    assert_eq!(after(Marks::INC, false), 21_000);
-    assert_eq!(after(Marks::default(), true), 21_000);
-    assert_eq!(after(Marks::INC, true), 22_000);
+    assert_eq!(after(BoltFlags::default(), false), 20_000);
+    assert_eq!(after(BoltFlags::INC, false), 21_000);
+    assert_eq!(after(BoltFlags::default(), true), 21_000);
+    assert_eq!(after(BoltFlags::INC, true), 22_000);
     // A congested port on the way: no more than the packet per round trip.
-    assert_eq!((after(Marks::INC.with(Marks::DEC), true), after(Marks::DEC, false)), (21_000, 20_000));
+    assert_eq!((after(BoltFlags::INC.with(BoltFlags::DEC), true), after(BoltFlags::DEC, false)), (21_000, 20_000));
     let mut full = state(49_500);
-    full.acknowledge(Marks::INC, true, &PATH);
+    full.acknowledge(BoltFlags::INC, true, &PATH);
     assert_eq!(full.window, 50_000);
 }
 
@@ -85,12 +85,12 @@ fn a_loss_halves_it_once_in_a_round_trip_and_not_right_after_a_notice() {
 #[test]
 fn packets_say_whether_others_follow_on_their_acks() {
     let window = 10_000;
-    assert_eq!(said(true, 1000, 50_000, window), Marks::FIRST);
-    assert_eq!(said(true, 1000, 10_000, window), Marks::FIRST.with(Marks::LAST));
-    assert_eq!(said(false, 1000, 10_001, window), Marks::INC);
-    assert_eq!(said(false, 1000, 10_000, window), Marks::LAST);
+    assert_eq!(said(true, 1000, 50_000, window), BoltFlags::FIRST);
+    assert_eq!(said(true, 1000, 10_000, window), BoltFlags::FIRST.with(BoltFlags::LAST));
+    assert_eq!(said(false, 1000, 10_001, window), BoltFlags::INC);
+    assert_eq!(said(false, 1000, 10_000, window), BoltFlags::LAST);
     // The last packet of all, of a window below it.
-    assert_eq!(said(false, 1000, 1000, 300), Marks::INC.with(Marks::LAST));
+    assert_eq!(said(false, 1000, 1000, 300), BoltFlags::INC.with(BoltFlags::LAST));
 }
 
 proptest! {
@@ -104,7 +104,7 @@ proptest! {
         for (marks, additive, queue, rate, after, rtt, what) in heard {
             now += u64::from(after) / 7;
             match what {
-                0 => flow.acknowledge(Marks(marks), additive, &PATH),
+                0 => flow.acknowledge(BoltFlags(marks), additive, &PATH),
                 1 => flow.tell(&Notice { queue, rate, sent: 0 }, after.into(), rtt, now, &PATH),
                 _ => flow.lose(rtt, now, &PATH),
             }

@@ -3,7 +3,7 @@ use midpath_core::queue::Limit;
 use midpath_core::roles::{Action, CutThrough, Drop, LinkInfo, Port, PortBench};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use crate::bolt::header::{BoltHeader, Marks, Notice};
+use crate::bolt::header::{BoltFlags, BoltHeader, Notice};
 use crate::bolt::params::BoltParams;
 use crate::bolt::port::BoltPort;
 
@@ -20,7 +20,7 @@ fn port(threshold: Option<u64>, packets: u64) -> BoltPort {
 }
 
 /// From node 3 to node 4: data, or what returns.
-fn packet(payload: u16, marks: Marks) -> Packet {
+fn packet(payload: u16, marks: BoltFlags) -> Packet {
     let mut p = Packet::new(FlowId(7), NodeId(3), NodeId(4), 40 + u32::from(payload));
     p.payload = payload;
     p.set_interfaces(Interfaces::between(PortId(0), PortId(1)));
@@ -57,7 +57,7 @@ fn told(bench: &mut PortBench) -> Vec<Packet> {
 #[test]
 fn a_port_with_two_packets_waiting_tells_the_sender_of_the_third() {
     let (mut port, mut bench) = (port(None, 100), bench());
-    let data = packet(1460, Marks::INC);
+    let data = packet(1460, BoltFlags::INC);
     assert_eq!(data.size, 1512, "12 bytes for the header");
     bring(&mut port, &mut bench, &[data; 2]);
     assert!(told(&mut bench).is_empty());
@@ -69,18 +69,18 @@ fn a_port_with_two_packets_waiting_tells_the_sender_of_the_third() {
     assert_eq!((notice.size, notice.key), (notice.wire_size(), data.key));
     assert_eq!(notice.interfaces, data.interfaces.reversed());
     assert_eq!(notice.header(), Some(Notice { queue: 3024, rate: 8e9, sent: 4711 }));
-    let marks: Vec<Marks> =
+    let marks: Vec<BoltFlags> =
         leave(&mut port, &mut bench).iter().map(|p| p.header::<BoltHeader>().expect("it has one").marks).collect();
     // The first takes what supply there is: none at time zero.
-    assert_eq!(marks, [Marks::default(), Marks::default(), Marks::DEC]);
+    assert_eq!(marks, [BoltFlags::default(), BoltFlags::default(), BoltFlags::DEC]);
 }
 
 #[test]
 fn a_threshold_is_as_given() {
     let (mut port, mut bench) = (port(Some(1000), 100), bench());
-    bring(&mut port, &mut bench, &[packet(940, Marks::INC); 2]);
+    bring(&mut port, &mut bench, &[packet(940, BoltFlags::INC); 2]);
     assert_eq!(told(&mut bench).len(), 0, "992 bytes wait");
-    bring(&mut port, &mut bench, &[packet(940, Marks::INC)]);
+    bring(&mut port, &mut bench, &[packet(940, BoltFlags::INC)]);
     assert_eq!(told(&mut bench).len(), 1);
 }
 
@@ -90,10 +90,10 @@ fn acks_and_notices_go_before_data() {
     let mut notice = Packet::new(FlowId(8), NodeId(4), NodeId(3), 28);
     notice.kind = Kind::Datagram;
     notice.set_header(&Notice { queue: 1, rate: 1e9, sent: 1 });
-    let ack = packet(0, Marks::INC.with(Marks::RETURNS));
-    let mut plain = packet(0, Marks::default());
+    let ack = packet(0, BoltFlags::INC.with(BoltFlags::RETURNS));
+    let mut plain = packet(0, BoltFlags::default());
     plain.take_header::<BoltHeader>();
-    bring(&mut port, &mut bench, &[packet(100, Marks::INC), plain, ack, notice]);
+    bring(&mut port, &mut bench, &[packet(100, BoltFlags::INC), plain, ack, notice]);
     assert!(told(&mut bench).is_empty());
     let left = leave(&mut port, &mut bench);
     let what: Vec<(u16, bool, bool)> =
@@ -106,7 +106,7 @@ fn acks_and_notices_go_before_data() {
 #[test]
 fn a_full_port_refuses_and_tells_all_the_same() {
     let (mut port, mut bench) = (port(None, 2), bench());
-    bring(&mut port, &mut bench, &[packet(1460, Marks::INC); 3]);
+    bring(&mut port, &mut bench, &[packet(1460, BoltFlags::INC); 3]);
     let dropped = |action: &Action| matches!(action, Action::Drop(_, _, Drop::Queue));
     assert_eq!(bench.actions.iter().filter(|a| dropped(a)).count(), 1);
     assert_eq!(told(&mut bench).len(), 1);
@@ -116,7 +116,9 @@ fn a_full_port_refuses_and_tells_all_the_same() {
 #[test]
 fn a_packet_that_finds_nothing_waiting_goes_straight_with_the_same_marks() {
     let (mut kept, mut straight, mut bench) = (port(None, 9), port(None, 9), bench());
-    for (at, marks) in [(5_000, Marks::INC), (5_100, Marks::INC), (9_000, Marks::LAST), (9_100, Marks::INC)] {
+    for (at, marks) in
+        [(5_000, BoltFlags::INC), (5_100, BoltFlags::INC), (9_000, BoltFlags::LAST), (9_100, BoltFlags::INC)]
+    {
         bench.now = Time::from_ns(at);
         bring(&mut kept, &mut bench, &[packet(1460, marks)]);
         let by_queue = leave(&mut kept, &mut bench);
@@ -131,15 +133,15 @@ fn a_packet_that_finds_nothing_waiting_goes_straight_with_the_same_marks() {
         out
     };
     assert_eq!(read(&kept), read(&straight));
-    bring(&mut straight, &mut bench, &[packet(10, Marks::INC)]);
-    let pkt = bench.pool.insert(packet(10, Marks::INC));
+    bring(&mut straight, &mut bench, &[packet(10, BoltFlags::INC)]);
+    let pkt = bench.pool.insert(packet(10, BoltFlags::INC));
     assert!(!straight.cut_through(&pkt, &mut bench.ctx().hop()), "another one waits");
 }
 
 #[test]
 fn a_restart_forgets_all() {
     let (mut port, mut bench) = (port(None, 9), bench());
-    bring(&mut port, &mut bench, &[packet(1460, Marks::LAST); 2]);
+    bring(&mut port, &mut bench, &[packet(1460, BoltFlags::LAST); 2]);
     port.reset(&mut bench.ctx());
     assert_eq!((port.backlog().packets, bench.actions.len()), (0, 2));
     let mut out = Vec::new();

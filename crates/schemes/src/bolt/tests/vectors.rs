@@ -3,7 +3,7 @@
 use midpath_core::units::{Rate, Time};
 
 use crate::bolt::equations::{Path, State, said};
-use crate::bolt::header::{Marks, Notice};
+use crate::bolt::header::{BoltFlags, Notice};
 use crate::bolt::switch::{Link, Switch};
 
 /// The rows of a table of numbers.
@@ -27,10 +27,10 @@ fn a_port_does_what_the_authors_does() {
     {
         switch.count(size as u32 - BYTE_LESS, Time::from_ns(now as u64), &link);
         let found = match ack {
-            0 => switch.decide(Marks(marks as u8), waiting as u64, false, &link),
-            _ => (Marks(marks as u8), false),
+            0 => switch.decide(BoltFlags(marks as u8), waiting as u64, false, &link),
+            _ => (BoltFlags(marks as u8), false),
         };
-        assert_eq!((found, switch.promised), ((Marks(after as u8), tells == 1), promised as u16), "at {now}");
+        assert_eq!((found, switch.promised), ((BoltFlags(after as u8), tells == 1), promised as u16), "at {now}");
         assert!((switch.supply - supply as f64).abs() <= ROUNDING, "at {now}: {} and not {supply}", switch.supply);
         let kinds = [tells == 1, promised > 0, after & 4 != 0, marks & 4 != 0 && after & 4 == 0];
         kinds.iter().zip(&mut seen).for_each(|(is, count)| *count += i32::from(*is));
@@ -50,7 +50,7 @@ fn windows_are_those_of_the_authors_sender() {
             numbers[..].try_into().expect("ten numbers");
         let mut flow = State { window, fell };
         match what {
-            "ack" => flow.acknowledge(Marks(marks as u8), additive == 1, &path),
+            "ack" => flow.acknowledge(BoltFlags(marks as u8), additive == 1, &path),
             "notice" => flow.tell(&Notice { queue: queue as u32, rate: 1e11, sent: 0 }, after, rtt, now, &path),
             _ => flow.lose(rtt, now, &path),
         }
@@ -68,7 +68,7 @@ fn packets_say_what_the_authors_say() {
     let mut seen = 0;
     for [first, payload, left, window, marks] in rows(include_str!("../../../../../tests/vectors/bolt/sends.csv")) {
         let found = said(first == 1, payload as u64, left as u64, window as u64);
-        assert_eq!(found, Marks(marks as u8), "{first} {payload} {left} {window}");
+        assert_eq!(found, BoltFlags(marks as u8), "{first} {payload} {left} {window}");
         seen |= 1 << marks;
     }
     // First, last, both, INC, and INC and last where the window is below the packet.

@@ -1,7 +1,7 @@
 use midpath_core::packet::{FlowId, Header, NodeId, Packet};
 use proptest::prelude::*;
 
-use crate::bolt::header::{BoltHeader, Marks, Notice, SIZE, reflect};
+use crate::bolt::header::{BoltFlags, BoltHeader, Notice, SIZE, reflect};
 
 fn written(header: &impl Header) -> Vec<u8> {
     let mut body = vec![0; header.body_len()];
@@ -12,7 +12,7 @@ fn written(header: &impl Header) -> Vec<u8> {
 proptest! {
     #[test]
     fn headers_come_back_and_other_lengths_do_not(marks in 0u8..32, sent: u32, queue: u32, rate in 1f32..=f32::MAX) {
-        let header = BoltHeader { marks: Marks(marks), sent };
+        let header = BoltHeader { marks: BoltFlags(marks), sent };
         let notice = Notice { queue, rate, sent };
         let (a, b) = (written(&header), written(&notice));
         prop_assert_eq!((BoltHeader::get(&a), Notice::get(&b)), (Some(header), Some(notice)));
@@ -36,8 +36,8 @@ fn an_ack_returns_what_is_said_of_its_packet() {
     let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
     reflect(&data, &mut ack);
     assert!(!ack.has_headers());
-    data.set_header(&BoltHeader { marks: Marks::INC, sent: 5 });
+    data.set_header(&BoltHeader { marks: BoltFlags::INC, sent: 5 });
     reflect(&data, &mut ack);
-    assert_eq!(ack.header(), Some(BoltHeader { marks: Marks::INC.with(Marks::RETURNS), sent: 5 }));
+    assert_eq!(ack.header(), Some(BoltHeader { marks: BoltFlags::INC.with(BoltFlags::RETURNS), sent: 5 }));
     assert_eq!(ack.size, 40 + SIZE);
 }

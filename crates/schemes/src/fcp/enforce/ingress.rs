@@ -147,7 +147,8 @@ impl Ingress {
         let quoted = f64::from(header.price);
         // An average over about 16 echoes. Ours.
         self.price += (quoted - self.price) / 16.0;
-        if packet.flags.has(Flags::SYN) {
+        // An echo has the round-trip time of the packet that it answers: a SYN has none.
+        if header.rtt <= 0.0 && packet.kind == Kind::Segment {
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
             self.opening.answer(packet.key, now, quoted * f64::from(packet.size) * f64::from(header.preload));
         }

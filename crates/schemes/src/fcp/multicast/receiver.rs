@@ -1,8 +1,7 @@
 //! A receiver of a multicast flow: it counts and echoes packets.
 
 use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
-use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
-use midpath_core::units::Time;
+use midpath_core::roles::{Delivery, Endpoint, EndpointCtx, FlowReport, FlowSpec, Half};
 
 use crate::fcp::header::FcpHeader;
 
@@ -21,15 +20,14 @@ fn tree_header(packet: &Packet) -> Option<FcpHeader> {
 pub struct Receiver {
     size: Option<u64>,
     measured: bool,
-    received: u64,
-    completed: Option<Time>,
+    delivery: Delivery,
 }
 
 impl Receiver {
     /// A receiver of the flow that is expected here, or of a stranger's.
     pub fn new(expected: Option<&FlowSpec>) -> Receiver {
         let size = expected.and_then(|flow| flow.size).map(|s| s.0);
-        Receiver { size, measured: expected.is_some(), received: 0, completed: None }
+        Receiver { size, measured: expected.is_some(), delivery: Delivery::default() }
     }
 }
 
@@ -38,12 +36,10 @@ impl Endpoint for Receiver {
 
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = tree_header(packet) else { return };
-        self.received += u64::from(packet.payload);
-        if self.completed.is_none() && self.size.is_some_and(|size| self.received >= size) {
-            self.completed = Some(ctx.now);
-            if self.measured {
-                ctx.completed(Half::Receiving);
-            }
+        self.delivery.on_bytes(packet.payload.into(), ctx.now);
+        let whole = self.size.is_some_and(|size| self.delivery.bytes() >= size);
+        if whole && self.delivery.on_complete(ctx.now) && self.measured {
+            ctx.completed(Half::Receiving);
         }
         // §4.2: "receivers echo back the price information".
         let mut echo = Packet::new(ctx.flow, ctx.node, packet.src, IP_HEADER + UDP_HEADER);
@@ -60,7 +56,7 @@ impl Endpoint for Receiver {
 
     fn report(&self) -> FlowReport {
         match self.measured {
-            true => FlowReport { delivered: self.received, completed: self.completed, ..FlowReport::default() },
+            true => self.delivery.report(FlowReport::default()),
             false => FlowReport::default(),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::packet::{IP_HEADER, Kind, Packet, UDP_HEADER};
+use midpath_core::packet::{FlowKey, IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
@@ -69,6 +69,10 @@ impl Sender {
         }
     }
 
+    fn key(&self) -> FlowKey {
+        (self.flow.id, self.flow.dst)
+    }
+
     fn mss(&self) -> u32 {
         self.flow.mtu.saturating_sub(OVERHEAD).clamp(1, 65_000)
     }
@@ -81,7 +85,7 @@ impl Sender {
     /// gives it, or what it needs.
     fn wanted(&mut self, ctx: &mut EndpointCtx<'_>) -> f64 {
         let group = self.params.group(self.flow.group);
-        let assigned = ctx.shared.get::<Host>().account(self.flow.id).map_or(0.0, |a| a.target);
+        let assigned = ctx.shared.get::<Host>().account(self.key()).map_or(0.0, |a| a.target);
         self.target = assigned * group.ramp.map_or(1.0, |r| r.share(ctx.now));
         let until_stop = self.target * next_round(self.stop_at(), ctx.now, self.rtt);
         if self.left == u64::MAX {
@@ -142,7 +146,7 @@ impl Sender {
     /// The rate, where w is what the host may spend on this flow now.
     fn pace(&mut self, ctx: &mut EndpointCtx<'_>) {
         if self.price > 0.0 {
-            let allowed = ctx.shared.get::<Host>().allowance(self.flow.id, self.params.budget(self.flow.src));
+            let allowed = ctx.shared.get::<Host>().allowance(self.key(), self.params.budget(self.flow.src));
             self.rate = equations::rate(allowed, self.price).min(self.cap);
         }
         if ctx.now.saturating_sub(self.heard_at) > SILENCE.saturating_add(Time::from_secs_f64(4.0 * self.rtt)) {
@@ -155,7 +159,7 @@ impl Sender {
 
     fn close(&mut self, ctx: &mut EndpointCtx<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
-            ctx.shared.get::<Host>().close(self.flow.id, self.flow.src, &self.params, ctx.now);
+            ctx.shared.get::<Host>().close(self.key(), self.flow.src, &self.params, ctx.now);
         }
         ctx.finish();
     }
@@ -174,7 +178,7 @@ impl Endpoint for Sender {
             cap: self.cap,
             idle: false,
         };
-        ctx.shared.get::<Host>().open(self.flow.id, account, self.flow.src, &self.params, ctx.now);
+        ctx.shared.get::<Host>().open(self.key(), account, self.flow.src, &self.params, ctx.now);
         self.heard_at = ctx.now;
         self.on_timer(ctx);
     }
@@ -197,7 +201,7 @@ impl Endpoint for Sender {
         self.spending = equations::budget(self.spending, self.announced.answered_until(header.nonce));
         let (price, rtt, spending) = (self.price, self.rtt, self.spending);
         let update = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, rtt, spending);
-        ctx.shared.get::<Host>().on_feedback(self.flow.id, update, self.flow.src, &self.params, ctx.now);
+        ctx.shared.get::<Host>().on_feedback(self.key(), update, self.flow.src, &self.params, ctx.now);
         self.pace(ctx);
         ctx.set_timer(self.next_at().min(self.stop_at()));
     }

@@ -1,6 +1,6 @@
 //! Max throughput (§4.2, §6.2): more budget for cheap paths, found by gradient ascent.
 
-use midpath_core::packet::FlowId;
+use midpath_core::packet::FlowKey;
 
 use super::{GroupView, Policy};
 
@@ -42,7 +42,7 @@ pub struct MaxThroughput {
     /// Experiments in a row that changed (almost) nothing.
     idle: usize,
     /// The prices at which the ascent ended.
-    rest: Option<Vec<(FlowId, f64)>>,
+    rest: Option<Vec<(FlowKey, f64)>>,
 }
 
 impl MaxThroughput {

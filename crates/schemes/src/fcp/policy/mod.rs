@@ -5,7 +5,7 @@ mod equal_throughput;
 mod max_throughput;
 mod stable;
 
-use midpath_core::packet::FlowId;
+use midpath_core::packet::FlowKey;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 
@@ -36,7 +36,7 @@ pub const MOST: f64 = 0.9;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowView {
     /// The flow.
-    pub flow: FlowId,
+    pub flow: FlowKey,
     /// Its weight.
     pub weight: f64,
     /// What it was given last, $/s.
@@ -123,12 +123,15 @@ pub fn within(budget: f64, targets: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
+    use midpath_core::packet::{FlowId, NodeId};
+
     use super::*;
 
     /// Flows at a price of 1 $/byte, spending and given 1 $/s each.
     pub(super) fn flows(n: u32) -> Vec<FlowView> {
+        let flow = |i| (FlowId(i), NodeId(1));
         let one =
-            |i| FlowView { flow: FlowId(i), weight: 1.0, target: 1.0, spending: 1.0, price: 1.0, rtt: 0.1, cap: 1e9 };
+            |i| FlowView { flow: flow(i), weight: 1.0, target: 1.0, spending: 1.0, price: 1.0, rtt: 0.1, cap: 1e9 };
         (0..n).map(one).collect()
     }
 

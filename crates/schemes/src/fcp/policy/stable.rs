@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use midpath_core::packet::FlowId;
+use midpath_core::packet::FlowKey;
 
 use super::{GroupView, Policy};
 
@@ -25,7 +25,7 @@ const REACHED: f64 = 0.9;
 #[derive(Debug, Default)]
 pub struct Stable {
     /// The rate that each flow is held at, bytes per second.
-    held: BTreeMap<FlowId, f64>,
+    held: BTreeMap<FlowKey, f64>,
 }
 
 impl Policy for Stable {

@@ -12,7 +12,7 @@ use midpath_core::units::{Rate, Time};
 use super::script::{CAPACITY, port_of};
 use crate::fcp::FcpParams;
 use crate::fcp::header::{Class, FcpHeader};
-use crate::fcp::params::Kind;
+use crate::fcp::params::PricingKind;
 use crate::fcp::port::FcpPort;
 
 const SIZE: u32 = 1000;
@@ -60,11 +60,11 @@ impl Bench {
 #[test]
 fn what_was_told_is_what_is_charged_however_long_packets_wait() {
     for (pricing, other) in [
-        (Kind::Uniform, Class::Normal),
-        (Kind::Stability, Class::Stability),
-        (Kind::Deadline, Class::Normal),
-        (Kind::Aggregate, Class::Normal),
-        (Kind::Metro, Class::Priority),
+        (PricingKind::Uniform, Class::Normal),
+        (PricingKind::Stability, Class::Stability),
+        (PricingKind::Deadline, Class::Normal),
+        (PricingKind::Aggregate, Class::Normal),
+        (PricingKind::Metro, Class::Priority),
     ] {
         let mut params = FcpParams::default();
         params.network.pricing = pricing;

@@ -6,14 +6,14 @@ use midpath_core::units::{Rate, Time};
 use crate::fcp::header::FcpHeader;
 use crate::fcp::policy::CustomPolicies;
 use crate::fcp::{Config, FcpParams};
-use crate::tcp::tests::harness::{FLOW, HOSTS, Lab, MSS, Sent, Setup};
+use crate::tcp::tests::harness::{FLOW, HOSTS, Lab, LabOf, MSS, Sent, Setup};
 
 /// When all but `size` end.
 pub const END: Time = Time::from_secs(2);
 /// The round trip.
 pub const ROUND: Time = Time::from_ms(100);
 
-fn lab(size: Option<u64>, stop: Option<Time>) -> Lab<Config> {
+fn lab(size: Option<u64>, stop: Option<Time>) -> LabOf<Config> {
     // No link here has a price: at the minimum of 10^-18 $/byte, a megabyte a second.
     let params = FcpParams { budget: 1e-12, ..FcpParams::default() };
     let config = Config::new(params.clone().resolve(CustomPolicies::default()).expect("valid"));
@@ -23,7 +23,7 @@ fn lab(size: Option<u64>, stop: Option<Time>) -> Lab<Config> {
 
 /// What each packet of the sender announces, with its time, and by when; in units of what a byte a
 /// second costs, for no link here has a price.
-fn announced(lab: &Lab<Config>) -> Vec<(Time, f64)> {
+fn announced(lab: &LabOf<Config>) -> Vec<(Time, f64)> {
     let own = lab.log().iter().filter(|sent| sent.from == 0);
     let change = |sent: &Sent| {
         let header = sent.packet.header::<FcpHeader>()?;
@@ -34,7 +34,7 @@ fn announced(lab: &Lab<Config>) -> Vec<(Time, f64)> {
 }
 
 /// Who knows when it ends has taken back nine tenths by then, in its last two round trips.
-fn takes_all_back(lab: &Lab<Config>, end: Time) {
+fn takes_all_back(lab: &LabOf<Config>, end: Time) {
     let (mut sum, mut most, mut before) = (0.0, 0.0f64, 0.0);
     for (at, change) in announced(lab) {
         sum += change;
@@ -45,7 +45,7 @@ fn takes_all_back(lab: &Lab<Config>, end: Time) {
 }
 
 /// Who ends on a sudden says so with its last packet, and no more than that one pays.
-fn says_so(lab: &Lab<Config>) {
+fn says_so(lab: &LabOf<Config>) {
     let last = lab.log().iter().rfind(|sent| sent.from == 0 && sent.packet.header::<FcpHeader>().is_some());
     let (at, header) = last.map(|sent| (sent.at, sent.packet.header::<FcpHeader>())).expect("it has sent");
     assert!(at >= END && header.is_some_and(|header| header.preload == -1.0 && header.rtt > 0.0), "{at:?}: {header:?}");

@@ -12,6 +12,7 @@ use crate::fcp::resolved::Resolved;
 use midpath_core::roles::Names;
 
 const HOST: NodeId = NodeId(0);
+pub(super) const PEER: NodeId = NodeId(1);
 /// Flows of the group that is looked at, and the price of each one's path.
 const OWN: [(u32, f64); 3] = [(0, 1.0), (1, 3.0), (2, 0.5)];
 /// The groups' numbers.
@@ -56,13 +57,13 @@ pub fn account(group: u32) -> Account {
 fn hear(host: &mut Host, params: &Resolved, now: Time) {
     for (flow, price) in OWN {
         let heard = |a: &mut Account| (a.price, a.rtt, a.spending) = (price, 0.01, a.target);
-        host.on_feedback(FlowId(flow), heard, HOST, params, now);
+        host.on_feedback((FlowId(flow), PEER), heard, HOST, params, now);
     }
 }
 
 /// The flows' parts of what their group has.
 fn parts(host: &Host) -> Vec<f64> {
-    let targets = OWN.map(|(flow, _)| host.account(FlowId(flow)).expect("open").target);
+    let targets = OWN.map(|(flow, _)| host.account((FlowId(flow), PEER)).expect("open").target);
     targets.iter().map(|target| target / targets.iter().sum::<f64>()).collect()
 }
 
@@ -78,7 +79,7 @@ proptest! {
         let params = params([NAMES[own], NAMES[other]]);
         let (mut beside, mut alone) = (Host::default(), Host::default());
         let open = |host: &mut Host| {
-            OWN.iter().for_each(|(flow, _)| host.open(FlowId(*flow), account(0), HOST, &params, Time::ZERO));
+            OWN.iter().for_each(|(flow, _)| host.open((FlowId(*flow), PEER), account(0), HOST, &params, Time::ZERO));
         };
         open(&mut beside);
         open(&mut alone);
@@ -90,7 +91,7 @@ proptest! {
                 hear(&mut alone, &params, at);
             }
             for (n, (what, flow, price)) in events.iter().enumerate() {
-                let (flow, now) = (FlowId(*flow), now + Time::from_ms(n as u64));
+                let (flow, now) = ((FlowId(*flow), PEER), now + Time::from_ms(n as u64));
                 match what {
                     0 if beside.account(flow).is_none() => beside.open(flow, account(1), HOST, &params, now),
                     1 => beside.close(flow, HOST, &params, now),

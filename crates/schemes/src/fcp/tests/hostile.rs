@@ -10,13 +10,13 @@ use proptest::prelude::*;
 use super::script::{CAPACITY, RTT, port};
 use crate::fcp::FcpParams;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::params::Kind;
+use crate::fcp::params::PricingKind;
 use crate::fcp::port::FcpPort;
 
 const TICK: Time = Time::from_ms(1);
 const SIZE: u32 = 1000;
 
-fn with_pricing(pricing: Kind) -> FcpParams {
+fn with_pricing(pricing: PricingKind) -> FcpParams {
     let mut params = FcpParams::default();
     params.network.pricing = pricing;
     params
@@ -33,7 +33,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(pricing: Kind) -> Bench {
+    fn new(pricing: PricingKind) -> Bench {
         let quoted = std::iter::repeat_n(1e-6, (RTT.0 / TICK.0) as usize).collect();
         Bench { port: port(with_pricing(pricing)), now: Time::from_secs(1), backlog: 0.0, owed: 0.0, quoted }
     }
@@ -125,7 +125,7 @@ fn packet(rtts: f32) -> impl Strategy<Value = (Packet, u8, u8)> {
 }
 
 /// How long a port with `pricing` takes to recover from `packets`, s.
-fn recovery(pricing: Kind, packets: &[(Packet, u8, u8)], most: f64) -> Option<f64> {
+fn recovery(pricing: PricingKind, packets: &[(Packet, u8, u8)], most: f64) -> Option<f64> {
     let mut bench = Bench::new(pricing);
     (0..500).for_each(|_| bench.tick());
     for (packet, times, later) in packets {
@@ -151,10 +151,10 @@ proptest! {
         packets in prop::collection::vec(packet(1.0), 1..40),
         long in prop::collection::vec(packet(60.0), 1..40),
     ) {
-        for pricing in [Kind::Uniform, Kind::Stability, Kind::Deadline, Kind::Aggregate] {
+        for pricing in [PricingKind::Uniform, PricingKind::Stability, PricingKind::Deadline, PricingKind::Aggregate] {
             prop_assert!(recovery(pricing, &packets, SHORT).is_some(), "{:?}", pricing);
         }
-        prop_assert!(recovery(Kind::Uniform, &long, LONG).is_some());
+        prop_assert!(recovery(PricingKind::Uniform, &long, LONG).is_some());
     }
 }
 
@@ -162,7 +162,7 @@ proptest! {
 /// does not.
 #[test]
 fn an_attack_is_felt() {
-    let mut bench = Bench::new(Kind::Uniform);
+    let mut bench = Bench::new(PricingKind::Uniform);
     (0..3000).for_each(|_| bench.tick());
     assert!((bench.price() * CAPACITY - 1.0).abs() < 0.05, "{}", bench.price());
     let mut packet = Packet::new(FlowId(9), NodeId(3), NodeId(1), 1000);
@@ -170,7 +170,7 @@ fn an_attack_is_felt() {
     bench.admit(&mut packet);
     assert!(bench.price() * CAPACITY > 100.0, "{}", bench.price());
     // Negative announcements are bounded by what is paid: one packet's.
-    let mut bench = Bench::new(Kind::Uniform);
+    let mut bench = Bench::new(PricingKind::Uniform);
     (0..3000).for_each(|_| bench.tick());
     packet.set_header(&FcpHeader { rtt: 0.1, balance: 1.0, preload: -1.0, exchange: 1.0, ..FcpHeader::default() });
     bench.admit(&mut packet);

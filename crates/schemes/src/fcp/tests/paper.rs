@@ -4,7 +4,7 @@ use midpath_core::packet::FlowId;
 use midpath_core::units::{Rate, Time};
 
 use super::ends::{END, ROUND};
-use super::groups::{OwnGroup, account};
+use super::groups::{OwnGroup, PEER, account};
 use super::script::{CAPACITY, RTT, Scripted, basis, close, gauge, play};
 use crate::fcp::header::{Class, FcpHeader};
 use crate::fcp::host::Host;
@@ -15,7 +15,7 @@ use crate::fcp::price::Load;
 use crate::fcp::pricing::{Arrival, Pricing};
 use crate::fcp::resolved::Resolved;
 use crate::fcp::{Config, policy};
-use crate::tcp::tests::harness::{HOSTS, Lab, Setup};
+use crate::tcp::tests::harness::{HOSTS, Lab, LabOf, Setup};
 
 /// The scripted link's pricing, without what we add.
 fn uniform() -> Uniform {
@@ -55,7 +55,7 @@ fn each_packet_moves_the_price() {
 }
 
 /// A flow of the group with these parameters through a link of 20 Mbps; 100 ms are a round trip.
-fn lab(group: GroupParams) -> Lab<Config> {
+fn lab(group: GroupParams) -> LabOf<Config> {
     let params = FcpParams { groups: [("own".to_owned(), group)].into(), ..FcpParams::default() };
     let bound = params.clone().resolve(CustomPolicies::default()).and_then(|p| p.bind(&OwnGroup)).expect("valid");
     let setup = Setup { size: None, rate: Rate::from_mbps(20), ..Setup::default() };
@@ -93,9 +93,9 @@ fn background_flows_have_next_to_nothing() {
     let params: Resolved = params.resolve(CustomPolicies::default()).and_then(|p| p.bind(&OwnGroup)).expect("valid");
     let mut host = Host::default();
     [(0, 0), (1, 7)].iter().for_each(|(flow, group)| {
-        host.open(FlowId(*flow), account(*group), HOSTS[0], &params, Time::ZERO);
+        host.open((FlowId(*flow), PEER), account(*group), HOSTS[0], &params, Time::ZERO);
     });
-    let target = |flow| host.account(FlowId(flow)).expect("open").target;
+    let target = |flow| host.account((FlowId(flow), PEER)).expect("open").target;
     assert!(close(target(0), 2e-4, 1e-9) && close(target(1), 2.0 - 2e-4, 1e-9), "{} {}", target(0), target(1));
 }
 
@@ -115,13 +115,13 @@ fn groups_are_told_the_price_at_their_exchange_rates() {
 fn all_flows_of_a_host_spend_its_budget_at_most() {
     let params = FcpParams::default().resolve(CustomPolicies::default()).expect("valid");
     let mut host = Host::default();
-    (0..5).for_each(|flow| host.open(FlowId(flow), account(0), HOSTS[0], &params, Time::ZERO));
+    (0..5).for_each(|flow| host.open((FlowId(flow), PEER), account(0), HOSTS[0], &params, Time::ZERO));
     for (flow, spends) in [0.9, 0.0, 0.7, 0.1, 2.0].into_iter().enumerate() {
-        host.on_feedback(FlowId(flow as u32), |a| a.spending = spends, HOSTS[0], &params, Time::ZERO);
+        host.on_feedback((FlowId(flow as u32), PEER), |a| a.spending = spends, HOSTS[0], &params, Time::ZERO);
     }
-    let all: f64 = (0..5).map(|flow| host.allowance(FlowId(flow), 1.0)).sum();
+    let all: f64 = (0..5).map(|flow| host.allowance((FlowId(flow), PEER), 1.0)).sum();
     assert!(close(all, 1.0, 1e-12), "{all}");
-    host.on_feedback(FlowId(4), |a| a.spending = 0.0, HOSTS[0], &params, Time::ZERO);
-    host.on_feedback(FlowId(0), |a| a.spending = 0.1, HOSTS[0], &params, Time::ZERO);
-    assert_eq!(host.allowance(FlowId(2), 1.0), 0.7, "less than all is spent");
+    host.on_feedback((FlowId(4), PEER), |a| a.spending = 0.0, HOSTS[0], &params, Time::ZERO);
+    host.on_feedback((FlowId(0), PEER), |a| a.spending = 0.1, HOSTS[0], &params, Time::ZERO);
+    assert_eq!(host.allowance((FlowId(2), PEER), 1.0), 0.7, "less than all is spent");
 }

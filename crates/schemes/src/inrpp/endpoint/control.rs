@@ -1,6 +1,6 @@
 //! The sender's rate control, as TCP's sender calls it.
 
-use midpath_core::packet::{Flags, Packet};
+use midpath_core::packet::{FlowKey, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Rate, Time};
 
@@ -12,12 +12,16 @@ use crate::inrpp::note::Plain;
 use crate::inrpp::params::Additions;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 
+/// Headers alone that ask how a flow may begin are at least this far apart. Ours.
+const ASK_INTERVAL: Time = Time::from_ms(50);
+
 /// A window that never limits.
 pub(super) const OPEN: u64 = 1 << 40;
 
 /// The sender's rate control.
 #[derive(Debug, Clone)]
 pub struct Control {
+    pub(super) flow: FlowKey,
     /// Whether it does as it is told (§V-C).
     pub(super) heeds: bool,
     pub(super) expiry: Time,
@@ -154,6 +158,7 @@ impl NetworkAssisted for Control {
         if option.direction != Direction::Ack {
             return;
         }
+        let first = !self.is_admitted();
         self.last_ack = ctx.now;
         if !self.heeds {
             window.set(OPEN);
@@ -172,11 +177,11 @@ impl NetworkAssisted for Control {
             }
         }
         self.store(&option.nonces);
-        let begin = option.begin.map(|bytes| self.payload_of(bytes.into(), view));
+        let begin = option.begin.filter(|bytes| *bytes < u32::MAX).map(|bytes| self.payload_of(bytes.into(), view));
         let slow = option.slow.or(far_slow.map(|nonce| Slow { nonce, release: 1 }));
         match slow {
             Some(slow) => {
-                self.slow_down(slow, packet.flags.has(Flags::SYN), begin, window, view, ctx.now);
+                self.slow_down(slow, first, begin, window, view, ctx.now);
                 changed |= ctx.shared.get::<HostFlows>().press(slow.nonce, ctx.now);
             }
             // The cancellation may have been lost: nobody asks any more.
@@ -187,15 +192,24 @@ impl NetworkAssisted for Control {
             None => {}
         }
         if changed {
-            poke_others(ctx);
+            poke_others(self.flow, ctx);
         }
-        if packet.flags.has(Flags::SYN) && !self.closed() {
+        if first && !self.closed() {
             self.room = begin;
         }
         if !self.closed() {
             window.set(self.room.unwrap_or(OPEN));
         }
         self.claim(view, window.cwnd, ctx);
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.last_ack > Time::ZERO
+    }
+
+    /// The answer to the SYN was lost.
+    fn asks_after(&self, view: &View) -> Option<Time> {
+        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {

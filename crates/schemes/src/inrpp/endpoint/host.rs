@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use midpath_core::packet::{FlowId, Packet};
+use midpath_core::packet::{FlowKey, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::{Rate, Time};
 
@@ -43,7 +43,7 @@ impl AckLoad {
 #[derive(Debug, Default)]
 pub struct HostFlows {
     /// Each flow's rate in closed loop in bits per second; `None` in open loop.
-    claims: BTreeMap<FlowId, Option<f64>>,
+    claims: BTreeMap<FlowKey, Option<f64>>,
     open: usize,
     /// Sum of the closed-loop rates.
     closed_bps: f64,
@@ -55,7 +55,7 @@ pub struct HostFlows {
 }
 
 impl HostFlows {
-    pub(super) fn set(&mut self, flow: FlowId, claim: Option<f64>) -> bool {
+    pub(super) fn set(&mut self, flow: FlowKey, claim: Option<f64>) -> bool {
         let mut changed = true;
         if let Some(place) = self.claims.get_mut(&flow) {
             let before = std::mem::replace(place, claim);
@@ -73,7 +73,7 @@ impl HostFlows {
         changed
     }
 
-    pub(super) fn remove(&mut self, flow: FlowId) -> Option<Option<f64>> {
+    pub(super) fn remove(&mut self, flow: FlowKey) -> Option<Option<f64>> {
         let claim = self.claims.remove(&flow)?;
         self.take_away(claim, self.claims.len());
         Some(claim)
@@ -129,7 +129,7 @@ impl HostFlows {
     }
 
     /// The flows whose rate has changed because `me`'s has; none where there are too many to wake.
-    pub(super) fn others(&self, me: FlowId) -> Vec<FlowId> {
+    pub(super) fn others(&self, me: FlowKey) -> Vec<FlowKey> {
         if self.claims.len() > MAX_POKES {
             return Vec::new();
         }
@@ -138,8 +138,8 @@ impl HostFlows {
 }
 
 /// Wakes the host's other flows in open loop, because their share has changed.
-pub(super) fn poke_others(ctx: &mut EndpointCtx<'_>) {
-    let others = ctx.shared.get::<HostFlows>().others(ctx.flow);
+pub(super) fn poke_others(me: FlowKey, ctx: &mut EndpointCtx<'_>) {
+    let others = ctx.shared.get::<HostFlows>().others(me);
     others.into_iter().for_each(|f| ctx.poke(f));
 }
 
@@ -151,7 +151,7 @@ pub(super) fn line(ctx: &EndpointCtx<'_>) -> Rate {
 
 #[cfg(test)]
 mod tests {
-    use midpath_core::packet::NodeId;
+    use midpath_core::packet::{FlowId, NodeId};
     use proptest::prelude::*;
 
     use super::*;
@@ -164,7 +164,7 @@ mod tests {
         ) {
             let (mut host, mut plain) = (HostFlows::default(), HostFlows::default());
             for (flow, claim) in steps {
-                let flow = FlowId(flow);
+                let flow = (FlowId(flow), NodeId(1));
                 let before = plain.remove(flow);
                 if let Some(claim) = claim {
                     plain.set(flow, claim);
@@ -184,8 +184,8 @@ mod tests {
     fn open_flows_share_what_acks_leave() {
         let mut host = HostFlows::default();
         let (line, ack) = (Rate::from_mbps(10), Packet::new(FlowId(3), NodeId(0), NodeId(1), 100));
-        host.set(FlowId(0), None);
-        host.set(FlowId(1), None);
+        host.set((FlowId(0), NodeId(1)), None);
+        host.set((FlowId(1), NodeId(1)), None);
         assert_eq!(host.share(line, Time::ZERO), Rate::from_mbps(5));
         // 1,000 ACKs of 100 bytes a second are 800 kbps.
         (0..500).for_each(|i| host.acknowledged(&ack, Time::from_ms(i)));

@@ -57,8 +57,8 @@ impl Control {
         let line = line(ctx);
         let closed = self.closed().then(|| ack_rate(cwnd, view).min(line.as_f64()));
         let flows = ctx.shared.get::<HostFlows>();
-        if self.sending && flows.set(ctx.flow, closed) {
-            poke_others(ctx);
+        if self.sending && flows.set(self.flow, closed) {
+            poke_others(self.flow, ctx);
         }
         self.read_share(view, ctx);
     }
@@ -99,8 +99,8 @@ impl Control {
 
     pub(super) fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.sending = false;
-        if ctx.shared.get::<HostFlows>().remove(ctx.flow).is_some() {
-            poke_others(ctx);
+        if ctx.shared.get::<HostFlows>().remove(self.flow).is_some() {
+            poke_others(self.flow, ctx);
         }
     }
 }

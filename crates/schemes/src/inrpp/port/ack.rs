@@ -8,7 +8,7 @@ use midpath_core::units::Time;
 use super::InrppPort;
 use crate::inrpp::algorithm1;
 use crate::inrpp::cache::{Cache, Key};
-use crate::inrpp::header::{InrppHeader, Nonce, Slow, is_carried, is_idle, notifies};
+use crate::inrpp::header::{InrppHeader, Nonce, Slow, begins, is_carried, is_idle, notifies};
 use crate::inrpp::nonces::Store;
 use crate::inrpp::note::{self, Form};
 use crate::inrpp::params::Notify;
@@ -25,7 +25,7 @@ impl InrppPort {
         }
         let packet = &ctx.pool[pkt];
         // The lane of the data that this ACK is about.
-        let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN));
+        let (key, first) = ((packet.flow, packet.dst), packet.flags.has(Flags::SYN) || begins(packet));
         self.watch.ack_came(key);
         // The handshake is no ACK of data: "new flows enter the system in open-loop mode" (§II-B),
         // unless flows are steered.

@@ -17,7 +17,7 @@ impl InrppPort {
     /// A packet of a closed-loop flow that has not been heard of here yet carries a stored nonce:
     /// "downstream nodes cache packets with the nonce".
     pub(super) fn gate_by_nonce(&mut self, key: Key, packet: &Packet, now: Time) {
-        if self.host || self.store.is_empty() || packet.payload == 0 || self.cache.is_gated(key) {
+        if self.host || self.store.is_empty() || packet.payload == 0 || self.cache.is_closed_loop(key) {
             return;
         }
         // ACKs of what is on a detour don't come back this way: nothing would open the gate.

@@ -31,7 +31,7 @@ impl InrppPort {
     pub(super) fn cuts_through(&self, key: Key, packet: &Packet) -> bool {
         let room = self.buffer.bytes + u64::from(packet.size) <= self.limits.buffer;
         // Packets without payload belong to no loop: the sender's own ACKs must not wait for it.
-        let free = packet.payload == 0 || !self.cache.is_gated(key);
+        let free = packet.payload == 0 || !self.cache.is_closed_loop(key);
         room && free && !self.cache.ready() && !self.down
     }
 

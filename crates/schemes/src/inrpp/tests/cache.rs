@@ -78,7 +78,7 @@ fn a_gated_flow_sends_one_packet_for_one_credit() {
     let mut b = Bench::new();
     b.fill(5, &[1]);
     b.cache.gate(key(1), Nonce(9), Time::ZERO);
-    assert!(b.cache.is_gated(key(1)) && !b.cache.ready() && b.pop().is_none());
+    assert!(b.cache.is_closed_loop(key(1)) && !b.cache.ready() && b.pop().is_none());
     b.cache.grant(key(1), 1, 1);
     assert_eq!(b.flows(9), [1]);
     b.cache.grant(key(1), 2, 1);
@@ -130,7 +130,11 @@ fn a_flow_without_acks_begins_its_loop_anew() {
     assert!(b.pop().is_none());
     b.cache.revive(Time::from_secs(1), Time::from_secs(2));
     assert_eq!(b.flows(40).len(), 10);
-    assert_eq!((b.cache.is_gated(key(1)), b.cache.is_gated(key(2))), (true, false), "the empty lane is forgotten");
+    assert_eq!(
+        (b.cache.is_closed_loop(key(1)), b.cache.is_closed_loop(key(2))),
+        (true, false),
+        "the empty lane is forgotten"
+    );
     b.cache.revive(Time::from_secs(1), Time::from_ms(3999));
     assert!(b.pop().is_none(), "looked after at 2 s, it is given twice the time");
     b.cache.revive(Time::from_secs(1), Time::from_secs(4));

@@ -6,14 +6,14 @@ use midpath_core::units::{Rate, Time};
 use crate::inrpp::endpoint::Ends;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use crate::inrpp::params::{Additions, Params};
-use crate::tcp::tests::harness::{FLOW, Fate, HOSTS, Lab, Sent, Setup};
+use crate::tcp::tests::harness::{FLOW, Fate, HOSTS, Lab, LabOf, Sent, Setup};
 use crate::transport::TcpParams;
 
 /// Payload of a full packet.
 const FULL: u64 = 1424;
 
 /// A round trip of 100 ms, forty packets; the fourth is lost once.
-fn lab(params: &Params) -> Lab<Ends> {
+fn lab(params: &Params) -> LabOf<Ends> {
     let mut data = 0;
     let lose = move |sent: &Sent| {
         data += u32::from(sent.is_data());
@@ -44,7 +44,7 @@ fn any_tcp_receives() {
 }
 
 /// An ACK that acknowledges nothing more comes back to the sender, and says this.
-fn hears(lab: &mut Lab<Ends>, says: InrppHeader) {
+fn hears(lab: &mut LabOf<Ends>, says: InrppHeader) {
     let mut p = Packet::new(FLOW, HOSTS[1], HOSTS[0], 76);
     let acknowledged = {
         let sender = lab.sender();

@@ -22,8 +22,8 @@ pub struct Stream {
 pub struct Taken {
     /// It delivered more than itself, or it was the last: worth telling at once.
     pub urgent: bool,
-    /// It delivered something.
-    pub delivered: bool,
+    /// Bytes that it delivered.
+    pub delivered: u64,
 }
 
 impl Stream {
@@ -76,6 +76,6 @@ impl Stream {
             self.next = to;
         }
         let urgent = self.next > place.to.max(before) || (self.complete() && !was_complete);
-        Some(Taken { urgent, delivered: self.next > before })
+        Some(Taken { urgent, delivered: self.next - before })
     }
 }

@@ -208,7 +208,7 @@ fn a_subflow_that_is_reset_leaves_its_data_to_the_other() {
     let mut reset =
         midpath_core::packet::Packet::new(super::harness::FLOW, super::harness::HOSTS[1], super::harness::HOSTS[0], 40);
     (reset.flags, reset.interfaces) = (Flags::RST, crate::mptcp::address::Pair::new(1, 1).interfaces());
-    lab.inject(0, 1, reset);
+    lab.arrive(0, 1, reset);
     lab.run();
     assert_eq!(lab.report().delivered, 2000 * MSS);
     assert!(lab.report().completed.expect("complete") < Time::from_secs(2), "no timeout is waited for");

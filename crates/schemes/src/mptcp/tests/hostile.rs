@@ -108,7 +108,7 @@ fn attack(lab: &mut Lab, to: usize, (mut p, option, near): (Packet, Option30, bo
     }
     p.src = HOSTS[1 - to];
     option.put_on(&mut p, &if to == 1 { keys } else { Keys { own: keys.peer, peer: keys.own } });
-    lab.inject(to, link_of(&p), p);
+    lab.arrive(to, link_of(&p), p);
 }
 
 /// The link that a packet comes over.

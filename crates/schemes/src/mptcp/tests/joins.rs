@@ -92,7 +92,7 @@ fn a_join_proves_itself_both_ways() {
 fn a_join_with_a_wrong_token_is_refused() {
     let mut lab = open();
     let now = lab.now;
-    lab.inject(1, 1, syn((1, 1), keys(&lab).peer.token ^ 1));
+    lab.arrive(1, 1, syn((1, 1), keys(&lab).peer.token ^ 1));
     lab.run_until(now + Time::from_ms(100));
     assert!(is_refused(&answers(&lab, now, (1, 1))));
     assert_eq!(lab.receiver().places(), 1);
@@ -102,7 +102,7 @@ fn a_join_with_a_wrong_token_is_refused() {
 fn a_join_with_a_wrong_proof_is_refused_and_leaves_no_trace() {
     let mut lab = open();
     let now = lab.now;
-    lab.inject(1, 1, syn((1, 1), keys(&lab).peer.token));
+    lab.arrive(1, 1, syn((1, 1), keys(&lab).peer.token));
     lab.run_until(now + Time::from_ms(1));
     let [answer] = answers(&lab, now, (1, 1))[..] else { panic!("a SYN-ACK") };
     assert!(matches!(answer.header::<Hello>(), Some(Hello::Joined { .. })) && lab.receiver().places() == 2);
@@ -110,15 +110,15 @@ fn a_join_with_a_wrong_proof_is_refused_and_leaves_no_trace() {
     // Who has not the numbers cannot end it; who says nothing of the keys is not heard.
     let mut blind = third(Hello::Proof([0; 20]));
     blind.ack = blind.ack.wrapping_add(1000);
-    lab.inject(1, 1, blind);
+    lab.arrive(1, 1, blind);
     let mut data = third(Hello::Capable);
     data.take_header::<Hello>();
     (data.payload, data.size) = (100, 140);
-    lab.inject(1, 1, data);
+    lab.arrive(1, 1, data);
     lab.run_until(now + Time::from_ms(2));
     assert_eq!(lab.receiver().places(), 2);
     let later = lab.now;
-    lab.inject(1, 1, third(Hello::Proof([0; 20])));
+    lab.arrive(1, 1, third(Hello::Proof([0; 20])));
     lab.run_until(later + Time::from_ms(1));
     assert!(is_refused(&answers(&lab, later, (1, 1))));
     assert_eq!(lab.receiver().places(), 1);
@@ -130,7 +130,7 @@ fn half_open_joins_take_few_places_and_not_for_ever() {
     let token = keys(&lab).peer.token;
     for from in 0..15 {
         for to in 0..2 {
-            lab.inject(1, 1, syn((from, to), token));
+            lab.arrive(1, 1, syn((from, to), token));
         }
     }
     lab.run_until(lab.now + Time::from_ms(1));
@@ -151,7 +151,7 @@ fn an_honest_join_takes_the_place_of_one_that_proved_nothing() {
         if late { Fate::Late(Time::from_ms(20)) } else { Fate::Pass }
     });
     lab.run_until(Time::from_ms(95));
-    lab.inject(1, 1, syn((1, 1), keys(&lab).peer.token));
+    lab.arrive(1, 1, syn((1, 1), keys(&lab).peer.token));
     lab.run_until(Time::from_ms(100));
     assert_eq!(lab.receiver().places(), 2);
     lab.run_until(Time::from_ms(800));
@@ -169,7 +169,7 @@ fn a_listener_that_proves_nothing_is_refused() {
     proof[7] ^= 1;
     let mut wrong = answer;
     wrong.set_header(&Hello::Joined { address, proof, nonce });
-    lab.inject(0, 1, wrong);
+    lab.arrive(0, 1, wrong);
     lab.run();
     assert!(lab.log().iter().any(|s| s.from == 0 && s.link == 1 && s.packet.flags.has(Flags::RST)));
     assert_eq!((lab.gauge("subflow2_bytes"), lab.report().delivered), (0.0, 3000 * MSS));
@@ -230,7 +230,7 @@ fn an_address_that_the_peer_does_not_vouch_for_is_none() {
             <AddAddr as midpath_core::packet::Header>::TAG,
             &midpath_core::packet::body_of(&AddAddr { id: 2, address, proof }),
         );
-        lab.inject(0, 0, p);
+        lab.arrive(0, 0, p);
         lab.run_until(lab.now + Time::from_ms(1));
     };
     let mut wrong = listener.vouch(2, address);

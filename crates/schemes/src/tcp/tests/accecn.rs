@@ -5,7 +5,7 @@ use midpath_core::packet::{Ecn, Flags};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
-use super::harness::{Fate, Lab, MSS, Sent, Setup, cases};
+use super::harness::{Fate, Lab, LabOf, MSS, Sent, Setup, cases};
 use crate::tcp::FixedWindowParams;
 use crate::tcp::dctcp::{DctcpConfig, DctcpParams};
 use crate::tcp::newreno::NewRenoConfig;
@@ -18,7 +18,7 @@ fn with(ecn: EcnMode) -> TcpParams {
     TcpParams { ecn: Some(ecn), ..TcpParams::default() }
 }
 
-fn lab(segments: u64, tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+fn lab(segments: u64, tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
     let setup = Setup { size: Some(segments * MSS), ..Setup::default() };
     Lab::new(setup, tcp, NewRenoConfig).treat(treat)
 }
@@ -170,12 +170,12 @@ fn alpha_converges_to_the_marked_share() {
             ..TcpParams::default()
         };
         let (tcp, control) = DctcpParams { tcp, ..DctcpParams::default() }.split().expect("valid");
-        let mut lab: Lab<DctcpConfig> = Lab::new(setup, tcp, control).without_log().treat(move |s| {
+        let mut lab: LabOf<DctcpConfig> = Lab::new(setup, tcp, control).without_log().treat(move |s| {
             n += u64::from(s.is_data());
             if s.is_data() && n.is_multiple_of(10) { Fate::Mark } else { Fate::Pass }
         });
         lab.run();
-        let alpha = lab.sender().control().0.alpha();
+        let alpha = lab.sender().control().alpha();
         assert!((alpha - 0.1).abs() < 0.02, "{delayed}: {alpha}");
     }
 }

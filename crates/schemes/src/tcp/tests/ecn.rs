@@ -6,7 +6,7 @@ use midpath_core::queue::{AqmSpec, Limit, QueueSpec};
 use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments};
+use super::harness::{Fate, Lab, LabOf, MSS, Sent, Setup, lose_segments};
 use crate::tcp::dctcp::{DctcpConfig, DctcpParams, threshold};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
@@ -18,13 +18,13 @@ fn ecn_on() -> TcpParams {
     TcpParams { ecn: Some(EcnMode::Classic), ..TcpParams::default() }
 }
 
-fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
     let mut lab = Lab::new(Setup { size: Some(400 * MSS), ..Setup::default() }, tcp, NewRenoConfig).treat(treat);
     lab.run();
     lab
 }
 
-fn dctcp(tcp: TcpParams, setup: Setup) -> Lab<DctcpConfig> {
+fn dctcp(tcp: TcpParams, setup: Setup) -> LabOf<DctcpConfig> {
     let (tcp, control) = DctcpParams { tcp, ..DctcpParams::default() }.split().expect("valid");
     Lab::new(setup, tcp, control)
 }
@@ -129,7 +129,7 @@ fn alpha_converges_to_the_marked_share() {
             if s.is_data() && n.is_multiple_of(10) { Fate::Mark } else { Fate::Pass }
         });
         lab.run();
-        let alpha = lab.sender().control().0.alpha();
+        let alpha = lab.sender().control().alpha();
         assert!((alpha - 0.1).abs() < 0.02, "{delayed_ack:?}: {alpha}");
     }
 }
@@ -156,7 +156,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
     assert!(highest < packets(44) && lowest > packets(20), "between {lowest} and {highest} B");
     assert_eq!((lab.drops(), lab.report().timeouts), (0, 0));
     let w_star = (rate.bytes_in(Time::from_us(500)).0 + packets(40)) as f64 / 1500.0;
-    let (alpha, expected) = (lab.sender().control().0.alpha(), (2.0 / w_star).sqrt());
+    let (alpha, expected) = (lab.sender().control().alpha(), (2.0 / w_star).sqrt());
     assert!((alpha / expected - 1.0).abs() < 0.35, "alpha {alpha} against {expected}");
 }
 

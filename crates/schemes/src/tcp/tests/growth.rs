@@ -6,27 +6,27 @@ use midpath_core::rng::{Purpose, below, stream};
 use midpath_core::roles::{LinkInfo, PortSpec};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Setup, lose_segments};
+use super::harness::{Fate, Lab, LabOf, MSS, Setup, lose_segments};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::dctcp::threshold;
 use crate::tcp::fixed::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
-use crate::transport::cc::{AssistedConfig, Window};
+use crate::transport::cc::{AssistedConfig, NetworkAssisted, Window};
 use crate::transport::growth::Growth;
 use crate::transport::params::{DelayedAck, GrowthRule, HyStartRule, Recovery};
 
 const RTT: Time = Time::from_ms(100);
 
 /// Full segments sent in each round trip after the handshake.
-fn rounds<K: AssistedConfig>(lab: &Lab<K>, n: usize) -> Vec<u64> {
+fn rounds<C: NetworkAssisted + 'static>(lab: &Lab<C>, n: usize) -> Vec<u64> {
     let start = lab.data().next().expect("data were sent").at;
     let round = |at: Time| (at - start).0 / RTT.0;
     (0..n as u64).map(|r| lab.data().filter(|s| round(s.at) == r).count() as u64).collect()
 }
 
-fn newreno(tcp: TcpParams, size: u64) -> Lab<NewRenoConfig> {
+fn newreno(tcp: TcpParams, size: u64) -> LabOf<NewRenoConfig> {
     let mut lab = Lab::new(Setup { size: Some(size * MSS), ..Setup::default() }, tcp, NewRenoConfig);
     lab.run();
     lab

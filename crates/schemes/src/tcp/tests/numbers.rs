@@ -4,18 +4,18 @@
 use midpath_core::packet::{Flags, Options, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Sent, Setup};
+use super::harness::{FLOW, Fate, HOSTS, Lab, LabOf, MSS, Sent, Setup};
 use crate::tcp::FixedWindowParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::TcpTable;
 use crate::transport::segment::MAX_RECEIVE_WINDOW;
 
-fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
+fn lab(setup: Setup, tcp: TcpParams) -> LabOf<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)
 }
 
-fn first(lab: &Lab<NewRenoConfig>, from: usize, flags: Flags) -> Packet {
+fn first(lab: &LabOf<NewRenoConfig>, from: usize, flags: Flags) -> Packet {
     lab.log().iter().find(|s| s.from == from && s.packet.flags.has(flags)).expect("it was sent").packet
 }
 
@@ -108,7 +108,7 @@ fn old_duplicates_are_told_by_their_clock() {
     let mut old = newest.packet;
     (old.seq, old.ack) = ((newest.seq + 50 * MSS) as u32, 0);
     old.ts_val = old.ts_val.wrapping_sub(1_900_000);
-    let answers = |lab: &Lab<NewRenoConfig>| lab.log().iter().filter(|s| s.from == 1).count();
+    let answers = |lab: &LabOf<NewRenoConfig>| lab.log().iter().filter(|s| s.from == 1).count();
     let before = answers(&lab);
     lab.inject(1, old);
     lab.step(Time::MAX);

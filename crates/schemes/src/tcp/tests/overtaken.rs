@@ -4,7 +4,7 @@ use midpath_core::roles::FlowSpec;
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
-use super::harness::{Fate, Lab, MSS, Setup, cases, lose_segments, repeats};
+use super::harness::{Fate, Lab, LabOf, MSS, Setup, cases, lose_segments, repeats};
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Window};
 use crate::transport::params::DelayedAck;
@@ -42,7 +42,7 @@ impl CongestionController for Steady {
 impl NetworkAssisted for Steady {}
 
 /// A round trip of 100 ms, and a segment each 1.2 ms.
-fn lab(segments: u64) -> Lab<Steady> {
+fn lab(segments: u64) -> LabOf<Steady> {
     let setup = Setup { size: Some(segments * MSS), ..Setup::default() };
     let tcp = TcpParams { dup_thresh: u32::MAX, delayed_ack: DelayedAck(1), ..TcpParams::default() };
     Lab::new(setup, tcp, Steady(Rate::from_mbps(10)))

@@ -5,7 +5,9 @@ use midpath_core::units::Time;
 
 use super::harness::{Lab, MSS, Setup, lose_segments, repeats, rfc6675};
 use crate::transport::TcpParams;
-use crate::transport::cc::{Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Window};
+use crate::transport::cc::{
+    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, NetworkAssisted, Window,
+};
 use crate::transport::params::DelayedAck;
 
 const MS: fn(u64) -> Time = Time::from_ms;
@@ -23,6 +25,8 @@ impl ControllerConfig for Narrow {
         ControllerTraits { paced: true, initial_window: Some(1), ..ControllerTraits::default() }
     }
 }
+
+impl NetworkAssisted for Narrow {}
 
 impl CongestionController for Narrow {
     const OWN_WINDOW: bool = true;
@@ -63,6 +67,8 @@ impl ControllerConfig for Told {
     }
 }
 
+impl NetworkAssisted for Told {}
+
 impl CongestionController for Told {
     const SAMPLES: bool = true;
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
@@ -89,7 +95,7 @@ fn each_packet_that_is_lost_is_told_of_once() {
             let tcp = TcpParams { sack, ..rfc6675() };
             let mut lab = Lab::new(Setup::default(), tcp, Told::default()).treat(lose_segments(lost));
             lab.run();
-            let told = lab.sender().control().0.0.clone();
+            let told = lab.sender().control().0.clone();
             let bytes: u64 = told.iter().map(|l| l.bytes).sum();
             let again = repeats(&lab).len() as u64;
             // The FIN goes with the last segment. Without SACK more may be taken for lost than is.

@@ -4,7 +4,7 @@
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
-use super::harness::{Lab, MSS, Setup, lose_segments};
+use super::harness::{Lab, LabOf, MSS, Setup, lose_segments};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::dctcp::DctcpParams;
 use crate::tcp::fixed::FixedWindowParams;
@@ -16,7 +16,7 @@ use crate::transport::{TcpParams, TcpTable};
 const MS: fn(u64) -> Time = Time::from_ms;
 
 /// A connection with an application that hands over a million segments and more.
-fn lab<T: TcpTable>(table: T) -> Lab<T::Config>
+fn lab<T: TcpTable>(table: T) -> LabOf<T::Config>
 where
     T::Config: AssistedConfig,
 {

@@ -3,13 +3,13 @@
 use midpath_core::packet::Ecn;
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Setup};
+use super::harness::{Fate, Lab, LabOf, MSS, Setup};
 use crate::tcp::prague::{PragueConfig, PragueParams};
 use crate::transport::cc::CongestionController;
 use crate::transport::ecn::EcnMode;
 use crate::transport::{TcpParams, TcpTable};
 
-fn prague(setup: Setup) -> Lab<PragueConfig> {
+fn prague(setup: Setup) -> LabOf<PragueConfig> {
     let (tcp, config) = PragueParams::default().split().expect("defaults are valid");
     Lab::new(setup, tcp, config)
 }
@@ -48,7 +48,7 @@ fn alpha_is_the_share_of_marked_packets() {
     });
     lab.run();
     let sender = lab.sender();
-    let (prague, window) = (&sender.control().0, sender.window());
+    let (prague, window) = (sender.control(), sender.window());
     assert!((prague.alpha() - 0.1).abs() < 0.03, "{}", prague.alpha());
     // It paces at the window per round trip, headers counted.
     let rate = prague.pacing_rate(window, Time::from_ms(30)).expect("a rate").as_f64();

@@ -4,7 +4,7 @@ use midpath_core::packet::SackBlock;
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats, rfc6675};
+use super::harness::{Fate, Lab, LabOf, MSS, Sent, Setup, lose_segments, repeats, rfc6675};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
@@ -14,7 +14,7 @@ use crate::transport::params::{DelayedAck, HyStartRule, Recovery};
 
 const RTT: Time = Time::from_ms(100);
 
-fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
     let setup = Setup { size: Some(400 * MSS), ..Setup::default() };
     let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(treat);
     lab.run();
@@ -26,7 +26,7 @@ fn no_sack() -> TcpParams {
 }
 
 /// When the first repeat was sent, and when the last.
-fn repair_times(lab: &Lab<NewRenoConfig>) -> (Time, Time) {
+fn repair_times(lab: &LabOf<NewRenoConfig>) -> (Time, Time) {
     let mut seen = rustc_hash::FxHashSet::default();
     let at: Vec<Time> = lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.at).collect();
     (at[0], at[at.len() - 1])

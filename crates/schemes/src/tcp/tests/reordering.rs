@@ -5,7 +5,7 @@ use midpath_core::packet::{Flags, Packet, SackBlock};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Sent, Setup, lose_segments, repeats, rfc6675};
+use super::harness::{FLOW, Fate, HOSTS, Lab, LabOf, MSS, Sent, Setup, lose_segments, repeats, rfc6675};
 use crate::tcp::cubic::{CubicConfig, CubicParams};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::params::{DelayedAck, LossDetection};
@@ -17,7 +17,7 @@ fn cubic() -> (TcpParams, CubicConfig) {
     CubicParams::default().split().expect("valid")
 }
 
-fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
     let mtu = if tcp.timestamps { 1500 } else { 1488 };
     let mut lab = Lab::new(Setup { size: Some(400 * MSS), mtu, ..Setup::default() }, tcp, NewRenoConfig).treat(treat);
     lab.run();
@@ -32,7 +32,7 @@ fn delay_segments(segments: &[u64], by: Time) -> impl FnMut(&Sent) -> Fate + 'st
 }
 
 /// The blocks of ACKs that report a duplicate, as offsets.
-fn duplicates(lab: &Lab<NewRenoConfig>) -> Vec<(u64, u64)> {
+fn duplicates(lab: &LabOf<NewRenoConfig>) -> Vec<(u64, u64)> {
     let isn = lab.log().iter().find(|s| s.from == 0).expect("a SYN").packet.seq;
     let offset = |wire: u32| u64::from(wire.wrapping_sub(isn.wrapping_add(1)));
     let first = |s: &Sent| s.packet.sack_blocks().first().map(|b: &SackBlock| (offset(b.from), offset(b.to), s.ack));

@@ -2,7 +2,7 @@
 
 use midpath_core::units::{Bytes, Time};
 
-use super::harness::{Fate, Lab, MSS, Sent, Setup, lose_segments, repeats};
+use super::harness::{Fate, Lab, LabOf, MSS, Sent, Setup, lose_segments, repeats};
 use crate::tcp::cubic::CubicParams;
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
@@ -16,19 +16,19 @@ fn params(loss_detection: LossDetection) -> TcpParams {
     TcpParams { loss_detection, delayed_ack: DelayedAck(1), ..TcpParams::default() }
 }
 
-fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> Lab<NewRenoConfig> {
+fn lab(tcp: TcpParams, treat: impl FnMut(&Sent) -> Fate + 'static) -> LabOf<NewRenoConfig> {
     let mut lab = Lab::new(Setup::default(), tcp, NewRenoConfig).treat(treat);
     lab.run();
     lab
 }
 
 /// When each repeat left, in ms.
-fn repeated_at(lab: &Lab<NewRenoConfig>) -> Vec<u64> {
+fn repeated_at(lab: &LabOf<NewRenoConfig>) -> Vec<u64> {
     let mut seen = rustc_hash::FxHashSet::default();
     lab.data().filter(|s| !seen.insert(s.seq)).map(|s| s.at.as_ns() / 1_000_000).collect()
 }
 
-fn completed(lab: &Lab<NewRenoConfig>) -> u64 {
+fn completed(lab: &LabOf<NewRenoConfig>) -> u64 {
     lab.report().completed.expect("it is delivered").as_ns() / 1_000_000
 }
 
@@ -114,7 +114,7 @@ fn there_is_one_probe_and_then_the_timer() {
 }
 
 /// Eight segments fill the receiver's window, and seven of them are not acknowledged at once.
-fn full_window(treat: impl FnMut(&Sent) -> Fate + 'static) -> (bool, Lab<NewRenoConfig>) {
+fn full_window(treat: impl FnMut(&Sent) -> Fate + 'static) -> (bool, LabOf<NewRenoConfig>) {
     let tcp = TcpParams {
         delayed_ack: DelayedAck(8),
         delack_timeout: MS(500),

@@ -4,13 +4,13 @@ use midpath_core::packet::{Flags, Packet};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::units::{Rate, Time};
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup, lose_segments, repeats, rfc6675};
+use super::harness::{FLOW, Fate, HOSTS, Lab, LabOf, MSS, Setup, lose_segments, repeats, rfc6675};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::params::{DelayedAck, GrowthRule};
 use crate::transport::sender::Phase;
 
-fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
+fn lab(setup: Setup, tcp: TcpParams) -> LabOf<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)
 }
 
@@ -186,7 +186,7 @@ fn duplicates_at_the_recovery_point_start_nothing() {
     let tcp = TcpParams { sack: false, delayed_ack: DelayedAck(1), ..TcpParams::default() };
     let mut lab = lab(Setup { size: None, ..Setup::default() }, tcp)
         .treat(|s| if s.is_data() && s.at < Time::from_ms(900) { Fate::Lose } else { Fate::Pass });
-    let three_duplicates = |lab: &mut Lab<NewRenoConfig>| {
+    let three_duplicates = |lab: &mut LabOf<NewRenoConfig>| {
         let sender = lab.sender();
         let una = sender.progress() - sender.flight();
         drop(sender);

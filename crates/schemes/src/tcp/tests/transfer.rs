@@ -3,12 +3,12 @@
 use midpath_core::packet::{Flags, Kind, Packet};
 use midpath_core::units::{Bytes, Rate, Time};
 
-use super::harness::{FLOW, Fate, HOSTS, Lab, MSS, Setup};
+use super::harness::{FLOW, Fate, HOSTS, Lab, LabOf, MSS, Setup};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::sender::State;
 
-fn lab(setup: Setup, tcp: TcpParams) -> Lab<NewRenoConfig> {
+fn lab(setup: Setup, tcp: TcpParams) -> LabOf<NewRenoConfig> {
     Lab::new(setup, tcp, NewRenoConfig)
 }
 

@@ -3,11 +3,9 @@
 
 use midpath_core::packet::Packet;
 use midpath_core::roles::{EndpointCtx, FlowSpec};
-use midpath_core::units::{Rate, Time};
+use midpath_core::units::Time;
 
-use super::{
-    Ack, Congestion, CongestionController, ControllerConfig, ControllerTraits, Lost, Opening, Pause, Sample, Window,
-};
+use super::{CongestionController, ControllerConfig, ControllerTraits, Window};
 use crate::transport::params::TcpParams;
 
 /// What a controller that talks with the network may know of its sender.
@@ -43,7 +41,7 @@ impl View {
 }
 
 /// A controller that the network assists. Each method has a default that does nothing: write the ones
-/// that the scheme needs.
+/// that the scheme needs, none for a controller that no network assists.
 pub trait NetworkAssisted: CongestionController {
     /// Called just before any packet of the active end leaves (SYN, data, repeat, pure ACK): the
     /// place to put a header on it.
@@ -71,6 +69,11 @@ pub trait NetworkAssisted: CongestionController {
     fn waits(&mut self, _view: &View, _ctx: &mut EndpointCtx<'_>) -> Time {
         Time::ZERO
     }
+    /// Whether the network has admitted the flow: said what it may send to begin with. Where data go both ways none are
+    /// sent before.
+    fn is_admitted(&self) -> bool {
+        true
+    }
     /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
     #[inline]
     fn asks_after(&self, _view: &View) -> Option<Time> {
@@ -78,83 +81,8 @@ pub trait NetworkAssisted: CongestionController {
     }
 }
 
-/// A controller that no network assists, as one that it might.
-#[derive(Debug, Clone, Copy)]
-pub struct Alone<C>(pub C);
-
-impl<C: CongestionController> CongestionController for Alone<C> {
-    const SAMPLES: bool = C::SAMPLES;
-    const OWN_WINDOW: bool = C::OWN_WINDOW;
-    const DONE_WITH_DATA: bool = C::DONE_WITH_DATA;
-    #[inline]
-    fn on_open(&mut self, window: &mut Window, opening: &mut Opening<'_>) {
-        self.0.on_open(window, opening);
-    }
-    #[inline]
-    fn on_delivery(&mut self, window: &mut Window, ack: &Ack) {
-        self.0.on_delivery(window, ack);
-    }
-    #[inline]
-    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        self.0.on_ack(window, ack);
-    }
-    #[inline]
-    fn on_unlimited_ack(&mut self, ack: &Ack) {
-        self.0.on_unlimited_ack(ack);
-    }
-    #[inline]
-    fn on_loss(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.0.on_loss(window, congestion)
-    }
-    #[inline]
-    fn on_rto(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.0.on_rto(window, congestion)
-    }
-    #[inline]
-    fn on_ecn(&mut self, window: &Window, congestion: &Congestion) -> u64 {
-        self.0.on_ecn(window, congestion)
-    }
-    #[inline]
-    fn on_undo(&mut self, window: &mut Window) {
-        self.0.on_undo(window);
-    }
-    #[inline]
-    fn on_recovered(&mut self, window: &mut Window, now: Time) {
-        self.0.on_recovered(window, now);
-    }
-    #[inline]
-    fn on_sample(&mut self, window: &mut Window, ack: &Ack, sample: &Sample) {
-        self.0.on_sample(window, ack, sample);
-    }
-    #[inline]
-    fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
-        self.0.on_lost(window, lost);
-    }
-    #[inline]
-    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
-        self.0.on_restart(window, pause);
-    }
-    #[inline]
-    fn pacing_rate(&self, window: &Window, srtt: Time) -> Option<Rate> {
-        self.0.pacing_rate(window, srtt)
-    }
-    #[inline]
-    fn send_quantum(&self) -> u64 {
-        self.0.send_quantum()
-    }
-    fn phase(&self, window: &Window) -> &'static str {
-        self.0.phase(window)
-    }
-    #[inline]
-    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        self.0.gauges(out);
-    }
-}
-
-impl<C: CongestionController> NetworkAssisted for Alone<C> {}
-
 /// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
-/// an acknowledgement. With [`AssistedTraits::both_ways`] that may have a header which asks itself.
+/// an acknowledgement. With [`AssistedTraits::asks_and_answers`] that may have a header which asks itself.
 pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
 
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
@@ -172,9 +100,9 @@ pub trait AssistedConfig: Send + Sync + 'static {
 }
 
 impl<K: ControllerConfig> AssistedConfig for K {
-    type Controller = Alone<K::Controller>;
+    type Controller = K::Controller;
     fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Self::Controller {
-        Alone(ControllerConfig::build(self, tcp, mss, flow))
+        ControllerConfig::build(self, tcp, mss, flow)
     }
     fn traits(&self) -> AssistedTraits {
         AssistedTraits { controller: ControllerConfig::traits(self), ..AssistedTraits::default() }
@@ -190,9 +118,12 @@ pub struct AssistedTraits {
     pub header: u32,
     /// How receivers reflect that header.
     pub reflect: Option<Reflect>,
-    /// Whether one header asks for its own direction and answers for the other, so that data may go both ways in one
-    /// connection. To answer twice must be the same as once.
-    pub both_ways: bool,
+    /// Whether one header asks for its own direction and answers for the other, so that data bring acknowledgements where
+    /// they go both ways. To answer twice must be the same as once. Else ACKs go apart from data, and a SYN-ACK asks as a
+    /// SYN does: an ACK behind it is the answer.
+    pub asks_and_answers: bool,
+    /// What such an ACK carries in place of what `reflect` makes, where the SYN-ACK is known by its flag.
+    pub reflect_apart: Option<Reflect>,
     /// Who is told of receivers' ACKs.
     pub acknowledged: Option<Acknowledged>,
     /// Whether the network tells the rate: packets are paced at it, and no window limits the sender

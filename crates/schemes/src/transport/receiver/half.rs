@@ -100,8 +100,9 @@ impl Receiver {
     }
 
     /// Makes a packet of the other half say what this one has to say: what it expects, its window,
-    /// the peer's clock, marks, and what has come out of order as far as there is room.
-    pub(in crate::transport) fn speak_on(&self, p: &mut Packet, opening: bool) {
+    /// the peer's clock, marks, and what has come out of order as far as there is room. Where ACKs go apart (the packet
+    /// doesn't `acknowledge`), nothing that no ACK has said.
+    pub(in crate::transport) fn speak_on(&self, p: &mut Packet, opening: bool, acknowledge: bool) {
         if p.flags.has(Flags::RST) {
             return;
         }
@@ -110,15 +111,24 @@ impl Receiver {
             return;
         }
         let model = self.ends.packet(0, Time::ZERO);
-        (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(self.next), model.window, model.ts_ecr);
+        let acknowledged = if acknowledge { self.next } else { self.last_ack };
+        (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(acknowledged), model.window, model.ts_ecr);
         // What goes with the handshake says how that arrived, not how many marks there were.
         if !opening {
             let accurate = if self.ecn == Agreed::Accurate { ecn::flags(7) } else { Flags(0) };
             p.flags = Flags(p.flags.0 & !accurate.0).with(self.ecn_flags());
         }
+        if !acknowledge {
+            return;
+        }
         self.reflect(p);
         let room = self.ends.mtu.saturating_sub(p.size + SACK) / BLOCK;
         self.put_blocks(p, MAX_SACK.min(room as usize));
+    }
+
+    /// Whether ACKs go apart from the other half's data.
+    pub(in crate::transport) fn answers_apart(&self) -> bool {
+        self.half && self.settings.answers_apart()
     }
 
     /// An ACK must go now: with the other half's data, if it has any to send in this call.

@@ -72,9 +72,9 @@ impl<C: NetworkAssisted> Sender<C> {
         Time(self.rtt.rto().0.saturating_mul(1 << REPEATS)).min(LONGEST)
     }
 
-    /// Whether nothing of it is needed in TIME-WAIT but where its numbers end: that.
-    pub(in crate::transport) fn leaves_only(&self) -> Option<u64> {
-        (C::DONE_WITH_DATA && self.overtaken.is_none()).then_some(self.nxt)
+    /// Where its numbers end, which is all of it that TIME-WAIT needs.
+    pub(in crate::transport) fn end_of_numbers(&self) -> u64 {
+        self.nxt
     }
 
     /// The other half has opened the connection: data may be sent.
@@ -88,6 +88,11 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.agree(opened);
         (self.paced, self.pace_at) = ((opened.now, 0), opened.now);
+    }
+
+    /// The end goes: what it has in common with the host's other flows is given back.
+    pub(in crate::transport) fn close_account(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.control.on_close(ctx);
     }
 
     /// Puts the controller's header on a packet of the other half's.

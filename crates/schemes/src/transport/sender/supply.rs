@@ -30,6 +30,8 @@ pub(super) struct Supply {
     dry: bool,
     /// It comes from an application, and not from another endpoint.
     applied: bool,
+    /// Nothing is sent of it yet.
+    held: bool,
 }
 
 impl Supply {
@@ -92,6 +94,28 @@ impl<C: NetworkAssisted> Sender<C> {
         if application.closed {
             self.end = self.end.min(application.given);
         }
+    }
+
+    /// Sends nothing that an application hands over before the network has admitted the flow. Says whether that is to
+    /// be waited for.
+    pub(in crate::transport) fn hold(&mut self) -> bool {
+        let held = !self.control.is_admitted();
+        if held {
+            self.supply = Some(Box::new(Supply { applied: true, held, ..Supply::default() }));
+        }
+        held
+    }
+
+    /// Lets go what was held if the network has admitted the flow; says whether it has.
+    pub(in crate::transport) fn let_go(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
+        let admitted = self.state == State::Open && self.control.is_admitted();
+        if admitted && let Some(supply) = &mut self.supply {
+            supply.held = false;
+            let view = self.view();
+            self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
+            self.pace_at = self.paced.0;
+        }
+        admitted
     }
 
     /// One past the last byte that an application has handed over; without one there is no end to it.
@@ -215,9 +239,9 @@ impl<C: NetworkAssisted> Sender<C> {
         }
     }
 
-    /// Whether all that was handed over has been sent, and the end has not been said.
+    /// Whether all that was handed over has been sent, and the end has not been said; or all is held back.
     pub(super) fn needs_data(&self) -> bool {
-        self.supply.as_ref().is_some_and(|s| self.nxt >= s.given && s.given < self.end)
+        self.supply.as_ref().is_some_and(|s| s.held || self.nxt >= s.given && s.given < self.end)
     }
 
     /// Whether the supplier could have more for this very moment.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use midpath_core::units::Time;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -63,11 +64,19 @@ pub fn examples() -> Vec<Case> {
     cases.collect()
 }
 
-/// The beginnings of the papers' scenarios.
-pub fn papers() -> Vec<Case> {
+/// Where a scenario says that it ends.
+fn end_of(text: &str) -> Option<&str> {
+    text.lines().take_while(|l| !l.starts_with('[')).find_map(|l| l.strip_prefix("stop = \"")?.split('"').next())
+}
+
+/// The papers' scenarios up to `stop`, or to their own end: those of data centres are of milliseconds.
+pub fn papers(stop: &str) -> Vec<Case> {
+    let time = |text: &str| text.parse::<Time>().expect("a time");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/midpath/papers");
     let cases = scenarios(&folder).into_iter().map(|file| {
-        let (name, text, base) = read(&file, "1 s");
+        let whole = std::fs::read_to_string(&file).expect("readable");
+        let own = end_of(&whole).filter(|own| time(own) < time(stop));
+        let (name, text, base) = read(&file, own.unwrap_or(stop));
         let figure = base.strip_prefix(&folder).expect("below").display().to_string();
         Case { name: format!("{figure}/{name}"), text, base, scheme: None }
     });

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{PACKET, PART, PARTS};
+use super::frame::{FRAGMENT, FRAGMENTS, PACKET};
 
 /// The largest packet that is put together. Ours: Ethernet's jumbo frames.
 pub const LARGEST: usize = 9_000;
@@ -14,12 +14,12 @@ const WAITING: usize = 32;
 
 /// How many frames of at most `room` bytes a packet takes: one if it fits whole.
 pub fn count(packet: usize, room: usize) -> usize {
-    if packet + PACKET <= room { 1 } else { packet.div_ceil(room.saturating_sub(PART).max(1)) }
+    if packet + PACKET <= room { 1 } else { packet.div_ceil(room.saturating_sub(FRAGMENT).max(1)) }
 }
 
-/// A packet in so many parts of nearly one size, at most [`PARTS`]; none if they were more.
-pub fn cut(packet: &[u8], count: usize) -> impl Iterator<Item = (u8, &[u8])> {
-    let count = if count <= PARTS { count } else { 0 };
+/// A packet in so many parts of nearly one size, at most [`FRAGMENTS`]; none if they were more.
+pub fn split(packet: &[u8], count: usize) -> impl Iterator<Item = (u8, &[u8])> {
+    let count = if count <= FRAGMENTS { count } else { 0 };
     (0..).zip(packet.chunks(packet.len().div_ceil(count.max(1)).max(1))).take(count)
 }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_packet_that_fits_is_whole_and_one_byte_more_is_two_parts() {
         assert_eq!((count(100, 105), count(101, 105), count(196, 105), count(197, 105)), (1, 2, 2, 3));
-        assert!(cut(&[0; LARGEST], PARTS + 1).next().is_none());
+        assert!(split(&[0; LARGEST], FRAGMENTS + 1).next().is_none());
     }
 
     proptest! {
@@ -94,8 +94,8 @@ mod tests {
                 sizes.iter().enumerate().map(|(i, size)| (0..*size).map(|at| (at + 7 * i) as u8).collect()).collect();
             for (which, packet) in packets.iter().enumerate() {
                 let count = count(packet.len(), room).max(2);
-                for (index, part) in cut(packet, count) {
-                    prop_assert!(part.len() + PART <= room);
+                for (index, part) in split(packet, count) {
+                    prop_assert!(part.len() + FRAGMENT <= room);
                     sent.push((which, number, (index, count as u8), part));
                     number = number.wrapping_add(1);
                 }
