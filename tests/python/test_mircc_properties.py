@@ -61,3 +61,16 @@ def test_multipath_networks_drop_no_data_where_few_interests_wait_at_routers(fam
     assert not suite.failures(None, suite.played(family, number))
     if family != "beside":
         assert suite.played(family, number, params='without = ["passing"]').drops > 0, "these are draws that it takes"
+
+
+@pytest.mark.parametrize("number", [61005, 61009, 61023])
+def test_both_classes_have_their_shares_where_a_link_is_just_full(number):
+    found = script.suite("mircc.secondary").SUITE.played("layers", number)
+    assert abs(found.furthest) < 0.05
+    assert max(map(abs, found.primary)) < 0.01
+
+
+def test_the_page_of_the_secondary_class_is_of_all_networks():
+    suite = script.suite("mircc.secondary").SUITE
+    page = (FOLDER / "SECONDARY.md").read_text(encoding="utf-8")
+    assert all(f"of {suite.most.get(family, 100)} |" in page and f"| {family} |" in page for family in suite.families)
