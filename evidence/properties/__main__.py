@@ -37,6 +37,7 @@ SUITES = {
     "mircc": ("mircc.properties", "mircc/PROPERTIES.md"),
     "mircc-spread": ("mircc.spread", "mircc/SPREAD.md"),
     "mircc-losses": ("mircc.losses", "mircc/LOSSES.md"),
+    "mircc-secondary": ("mircc.secondary", "mircc/SECONDARY.md"),
     "mircc-networks": ("mircc.networks", "mircc/NETWORKS.md"),
     "mircc-ablation": ("mircc.ablation", "mircc/ABLATION.md"),
     "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),

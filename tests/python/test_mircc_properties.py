@@ -1,5 +1,6 @@
 """A sample of evidence/properties/mircc/properties.py, which PROPERTIES.md is of, and what it counts."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,11 @@ def test_a_hundred_joins_take_little_longer_than_a_full_link_and_lose_nothing(pr
 
 def test_the_page_counts_what_misses_a_bound(properties):
     spread, losses = properties.spread.Found, properties.losses.Found
+    network = partial(properties.Network, primary=[0.0], drops=0.0, asked=1.0)
     found = {("spread", n): spread(drops=n % 2, asked=1.0, goodput=1.0, time=1.0) for n in range(4)}
     found |= {("losses", n): losses(time=1.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
-    found |= {("secondary", n): properties.Network([0.0, -0.06 * (n < 2)], [False, True]) for n in range(4)}
-    found |= {("secondary, ours", n): properties.Network([-0.1], [True]) for n in range(4)}
+    found |= {("secondary", n): network([0.0, -0.06 * (n < 2)], [False, True]) for n in range(4)}
+    found |= {("secondary, ours", n): network([-0.1], [True]) for n in range(4)}
     found |= {("losses, ours", n): losses(time=2.0, asked=0.0, timeouts=0, lost=0.01, few=0.1) for n in range(4)}
     found |= {("joins", 0): properties.Joins(nacks=700.0, data=7000.0, dropped=0.0, time=1.1)}
     rows = [script.suite("harness").row_of(properties.SUITE, family, n, "", one) for (family, n), one in found.items()]
@@ -59,3 +61,16 @@ def test_multipath_networks_drop_no_data_where_few_interests_wait_at_routers(fam
     assert not suite.failures(None, suite.played(family, number))
     if family != "beside":
         assert suite.played(family, number, params='without = ["passing"]').drops > 0, "these are draws that it takes"
+
+
+@pytest.mark.parametrize("number", [61005, 61009, 61023])
+def test_both_classes_have_their_shares_where_a_link_is_just_full(number):
+    found = script.suite("mircc.secondary").SUITE.played("layers", number)
+    assert abs(found.furthest) < 0.05
+    assert max(map(abs, found.primary)) < 0.01
+
+
+def test_the_page_of_the_secondary_class_is_of_all_networks():
+    suite = script.suite("mircc.secondary").SUITE
+    page = (FOLDER / "SECONDARY.md").read_text(encoding="utf-8")
+    assert all(f"of {suite.most.get(family, 100)} |" in page and f"| {family} |" in page for family in suite.families)

@@ -80,7 +80,7 @@ def layers(number: int) -> Scene:
     return Scene(f"layers {number}", number, links, hosts, [(p, c, 0.0, None) for p, c in found.flows], 10 + paths)
 
 
-def paths(links: Iterable[tuple[str, str]], a: str, b: str) -> int:
+def paths(links: Iterable[tuple[str, str]], a: str, b: str) -> list[list[str]]:
     """Ways from a to b within the stretch, in hops, hosts' links counted."""
     near: dict[str, set[str]] = {}
     for x, y in links:
@@ -90,10 +90,11 @@ def paths(links: Iterable[tuple[str, str]], a: str, b: str) -> int:
     while open_:
         way = open_.pop()
         if way[-1] == b:
-            found.append(len(way) + 1)
+            found.append(way)
         else:
             open_ += [[*way, after] for after in sorted(near[way[-1]]) if after not in way]
-    return sum(hops <= STRETCH * min(found) for hops in found)
+    least = min(map(len, found)) + 1
+    return [way for way in found if len(way) + 1 <= STRETCH * least]
 
 
 def webs(number: int, rng: random.Random) -> Scene:
@@ -111,7 +112,7 @@ def webs(number: int, rng: random.Random) -> Scene:
         for i in range(rng.randint(2, 5)):
             p, c = rng.sample(names, 2)
             hosts |= {f"p{i}": (p, scenes.log_uniform(rng, 0.01, 10)), f"c{i}": (c, 0.01)}
-            ways.append(paths(links, c, p))
+            ways.append(len(paths(links, c, p)))
             start = 0.0 if rng.random() < 0.5 else round(rng.uniform(0.5, 4), 3)
             size = round(scenes.log_uniform(rng, 30e3, 1e6)) if rng.random() < 0.3 else None
             flows.append((f"p{i}", f"c{i}", start, size))

@@ -93,9 +93,15 @@ class Found:
     """Of the flows without end, which delivered nothing when settled."""
 
 
-def judge(scene: Scene, result: Result, scheme: str, _: str) -> Found:
+def text(scene: Scene, scheme: str, params: str, stop: float | None = None) -> str:
+    """The scenario's text, up to `stop` where that is said; the base is as it stands."""
+    section = f"\n[schemes.{scheme}]\n{params}" if params and scheme != BASE else ""
+    return scene.toml(scheme, stop) + section
+
+
+def judge(scene: Scene, result: Result, scheme: str, params: str) -> Found:
     """Counts of the settled time are the whole run's less those of a run that stops where it begins."""
-    until = midpath.run(scene.toml(scheme, scene.settled))
+    until = midpath.run(text(scene, scheme, params, scene.settled))
     series = result.series.to_pandas()
     throughput = series[series.metric == "throughput_bps"]
     core = throughput[(throughput.entity == "port:r0>r1") & (throughput.time_s > scene.settled)]
@@ -183,7 +189,7 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
 SUITE = Suite(
     "Transients: random scenarios with every scheme at equal memory",
     lambda of, number: CLASSES[of](number),
-    lambda scene, scheme, _: scene.toml(scheme),
+    text,
     judge,
     Found,
     page,
@@ -192,4 +198,5 @@ SUITE = Suite(
     schemes=SCHEMES,
     base=BASE,
     scenarios=500,
+    params=True,
 )

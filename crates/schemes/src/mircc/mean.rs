@@ -7,6 +7,9 @@ use crate::icn::mean::Mean;
 /// Weight of a packet in the means of [`InflationFactor`]. Ours; the paper says "EWMA".
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
 
+/// Weight of a packet's RTT in d(t). Ours: 1/16, about the packets of one T at the least T.
+const RTT_WEIGHT: f64 = 1.0 / 16.0;
+
 /// The inflation factor of a link, or of a consumer (§3.1.1): how much larger Data are than the Interests that
 /// ask for them.
 ///
@@ -68,9 +71,9 @@ impl Rtts {
     /// networks have.
     const WINDOW: Time = Time::from_secs(2);
 
-    /// RTTs above `longest` count as `longest`; a packet weighs `weight` in d(t).
-    pub fn new(weight: f64, longest: Time, now: Time) -> Rtts {
-        Rtts { mean: Mean::new(weight), longest, largest: [Time::ZERO; 2], window: now }
+    /// RTTs above `longest` count as `longest`.
+    pub fn new(longest: Time, now: Time) -> Rtts {
+        Rtts { mean: Mean::new(RTT_WEIGHT), longest, largest: [Time::ZERO; 2], window: now }
     }
 
     /// Called when a packet has told, or shown, an RTT.
@@ -122,11 +125,12 @@ mod tests {
 
     #[test]
     fn rtts_are_bounded_averaged_and_the_largest_forgotten_in_time() {
-        let mut rtts = Rtts::new(0.5, Time::from_secs(1), Time::ZERO);
+        let mut rtts = Rtts::new(Time::from_secs(1), Time::ZERO);
         assert_eq!((rtts.mean(), rtts.largest()), (None, None));
         rtts.add(Time::ZERO, Time::from_secs(100));
         rtts.add(Time::ZERO, Time::ZERO);
-        assert_eq!(rtts.mean(), Some(Time::from_secs_f64(0.500_000_5)));
+        // 15/16 of a second and 1/16 of a microsecond.
+        assert_eq!(rtts.mean(), Some(Time::from_secs_f64(0.937_500_062_5)));
         assert_eq!(rtts.largest(), Some(Time::from_secs(1)));
         // In the next window the large one is still known, in the one after it is not.
         for s in [2, 4] {

@@ -181,9 +181,6 @@ pub struct RateParams {
     pub max_interval: Time,
     /// "least", "average" or "upstream".
     pub rtt: RttSource,
-    /// Weight of a packet's RTT in d(t). No key, and ours: 1/16, about the packets of one T at the least T.
-    #[serde(skip)]
-    pub rtt_weight: f64,
     /// d(t) before any reported RTT. Ours: 100 ms, as T follows it.
     pub initial_rtt: Time,
     /// Maximum R as a share of ηC. Ours: 1, the share of a single flow; figure 6's 12 + 3 needs it. 0: none but
@@ -226,7 +223,6 @@ impl Default for RateParams {
             drain: Drain::Interval,
             max_interval: LONGEST,
             rtt: RttSource::Least,
-            rtt_weight: 1.0 / 16.0,
             initial_rtt: Time::from_ms(100),
             cap: 1.0,
             floor: FLOORS[0],
@@ -457,17 +453,35 @@ impl Texts for MirccParams {
 }
 
 impl MirccParams {
-    /// The same with what `Additions` stand for.
+    /// The same without the additions that `without` names; the defaults are with all.
     pub fn settled(mut self) -> MirccParams {
-        let (on, rates, shaper) = (self.additions, &mut self.rates, &mut self.shaper);
-        (rates.sparse, rates.drain) = (on.sparse, if on.drain { Drain::Interval } else { Drain::RoundTrip });
-        rates.max_interval = if on.max_interval { LONGEST } else { BELIEVED };
-        [rates.floor, rates.secondary_floor] = if on.floors { FLOORS } else { [0.0; 2] };
-        shaper.headroom = if on.headroom { HEADROOM } else { 1.0 };
-        shaper.passing = if on.passing { PASSING } else { MANY };
-        self.split = if on.split { Split::Paths } else { Split::Links };
-        self.repair = if on.repair { Repair::LaterData } else { Repair::Timeout };
-        self.probe = if on.probe { LONGEST } else { BELIEVED };
+        let Additions { sparse, drain, max_interval, floors, headroom, passing, split, spread: _, repair, probe } =
+            self.additions;
+        self.rates.sparse &= sparse;
+        if !drain {
+            self.rates.drain = Drain::RoundTrip;
+        }
+        if !max_interval {
+            self.rates.max_interval = BELIEVED;
+        }
+        if !floors {
+            [self.rates.floor, self.rates.secondary_floor] = [0.0; 2];
+        }
+        if !headroom {
+            self.shaper.headroom = 1.0;
+        }
+        if !passing {
+            self.shaper.passing = MANY;
+        }
+        if !split {
+            self.split = Split::Links;
+        }
+        if !repair {
+            self.repair = Repair::Timeout;
+        }
+        if !probe {
+            self.probe = BELIEVED;
+        }
         self
     }
 

@@ -98,8 +98,12 @@ struct Running {
 /// R_p is up to 2 % low on random networks.
 const LEFT_TO_STEPS: f64 = 0.015;
 
-/// R_p limits nobody from here on, as a share of ηC: without a limit it is at its cap. Less than 1 for rounding.
-const UNLIMITED: f64 = 1.0 - 1e-6;
+/// With `secondary_packets`, how far above its cap (5) may take a rate, while the cap is stamped. Ours, a Data in ten:
+/// flows that fill a link at its cap ask for one more or less in T, and R cut off there rests 1 to 2 % below it.
+const ABOVE_CAP: f64 = 1.1;
+
+/// R_p limits nobody from here on, as a share of ηC: the middle of where R_p of a link that is just full moves.
+const UNLIMITED: f64 = 1.05;
 
 /// Weight of an Interest in the mean size of Data, which only the least T depends on. Ours.
 const SIZE_WEIGHT: f64 = 1.0 / 16.0;
@@ -116,7 +120,7 @@ impl LinkRates {
             whole: [0; 2],
             offered: [0; 2],
             opposite: 0,
-            rtts: Rtts::new(params.rtt_weight, params.max_interval, now),
+            rtts: Rtts::new(params.max_interval, now),
             size: Mean::new(SIZE_WEIGHT),
             least_queue: u64::MAX,
             running: None,
@@ -357,20 +361,21 @@ impl LinkRates {
         self.secondary.set(eq::even_step(rate, spare / room * (r / rate.max(1e-9)), self.weight(period)));
     }
 
-    /// Holds both rates between their floors and the cap.
+    /// Holds both rates between their floors and what the cap allows.
     fn bound(&mut self) {
         let p = &self.params;
         let largest = p.largest_rate.as_f64();
         let cap = if p.cap > 0.0 { (p.cap * p.eta * self.capacity).min(largest) } else { largest };
+        let above = if p.update == Update::Mircc && p.secondary_packets > 0.0 { ABOVE_CAP } else { 1.0 };
         let capacity = self.capacity;
         for (class, floor) in [(&mut self.primary, p.floor), (&mut self.secondary, p.secondary_floor)] {
             let rate = class.rate();
-            let held = eq::bounded(rate, floor * capacity, cap);
+            let held = eq::bounded(rate, floor * capacity, above * cap);
             if held.to_bits() != rate.to_bits() {
                 class.set(held);
             }
         }
-        self.stamps = Stamps { primary: self.primary.rate(), secondary: self.secondary.rate() };
+        self.stamps = Stamps { primary: self.primary.rate().min(cap), secondary: self.secondary.rate().min(cap) };
         self.whole = self.stamps.whole();
     }
 }
@@ -393,7 +398,6 @@ mod tests {
             sparse: false,
             drain: Drain::RoundTrip,
             rtt: RttSource::Average,
-            rtt_weight: 1.0,
             residual: Reading::Printed,
             capacity: Capacity::Link,
             ..RateParams::default()
@@ -612,6 +616,34 @@ mod tests {
         assert!((text - 1.0).abs() > 0.05, "else there is nothing to mend: {text}");
     }
 
+    /// The mean of R_p over what a flow that is alone can have, which asks for 13 or 14 Data in T.
+    fn share_of_a_flow_alone(secondary_packets: f64) -> f64 {
+        let params = RateParams { secondary_packets, interval: Interval::Fixed(MS(15)), ..printed() };
+        let mut link = LinkRates::new(&RateParams { cap: 1.0, ..params }, C, Time::ZERO);
+        link.on_rtt(Time::ZERO, MS(15));
+        let (mut credit, mut sum) = (0.0, 0.0);
+        for now in (0..20_000).map(MS) {
+            while link.next_tick().is_some_and(|at| at <= now) {
+                link.tick(link.next_tick().unwrap_or(now), Bytes::ZERO);
+            }
+            let r_p = link.stamps().primary;
+            credit += r_p * 1e-3;
+            while credit >= 1e4 {
+                credit -= 1e4;
+                link.on_interest(now, Class::Primary, Bytes(1250));
+            }
+            sum += if now >= MS(5000) { r_p } else { 0.0 };
+        }
+        sum / 15_000.0 / 9e6
+    }
+
+    #[test]
+    fn a_flow_that_fills_a_link_at_its_cap_has_all_of_it() {
+        let [text, ours] = [0.0, 10.0].map(share_of_a_flow_alone);
+        assert!((0.998..=1.0).contains(&ours), "{ours}");
+        assert!(text < 0.995, "else there is nothing to mend: {text}");
+    }
+
     /// T of sparse flows is their gap; T that is given as a time is that.
     #[test]
     fn the_interval_is_a_sparse_flows_gap_unless_it_is_given() {
@@ -640,7 +672,8 @@ mod tests {
             link.on_rtt(Time::ZERO, MS(20));
             link.interval()
         };
-        assert_eq!(interval(RttOf::Mean, 0.0), MS(20));
+        // 15/16 of 30 ms and 1/16 of 20.
+        assert_eq!(interval(RttOf::Mean, 0.0), Time::from_us(29_375));
         assert_eq!(interval(RttOf::Largest, 0.0), MS(30));
         // 50 Data of 1250 B take 50 ms.
         assert_eq!(interval(RttOf::Mean, 50.0), MS(50));
