@@ -74,6 +74,9 @@ impl Transport for Ends {
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         self.tcp.refuse(packet)
     }
+    fn takes_writes(&self, flow: &FlowSpec) -> bool {
+        self.params.receivers(self.params.group_of(flow)).is_empty()
+    }
     fn needs(&self) -> Option<&str> {
         self.tcp.needs()
     }

@@ -100,6 +100,9 @@ impl<K: AssistedConfig> Transport for Tcp<K> {
     fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
         BothWays::of(self, window).map(|both| Arc::new(both) as Arc<dyn Transport>)
     }
+    fn takes_writes(&self, _flow: &FlowSpec) -> bool {
+        true
+    }
     fn needs(&self) -> Option<&str> {
         self.needs.as_deref()
     }

@@ -9,8 +9,10 @@ mod bbr;
 mod bolt;
 mod bound;
 mod causality;
+
 mod closed_forms;
 mod common;
+mod datagrams;
 mod deploy;
 mod determinism;
 mod faults;
@@ -53,6 +55,7 @@ mod rpm_transients;
 mod said;
 mod short_paths;
 mod stalls;
+mod supply;
 mod symmetric;
 mod vary;
 mod waits;
