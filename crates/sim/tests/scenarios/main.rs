@@ -44,6 +44,7 @@ mod outside;
 mod paths;
 mod pfc;
 mod phase;
+mod policer;
 mod queue_kinds;
 mod queues_ns3;
 mod rack;
