@@ -141,6 +141,20 @@ ENTRIES = [
         "midpath compare {file} --schemes cubic",
     ),
     Entry(
+        "call_and_backup.toml",
+        over_time(
+            "delay_s",
+            [
+                Line("flow:0", "drop-tail"),
+                Line("flow:0", "FQ-CoDel", changes={"queue.kind": "codel", "queue.scheduler": "fq"}),
+            ],
+            unit=1e-3,
+            ylabel="one-way delay of voice (ms)",
+        ),
+        "Behind a plain queue, voice waits for the backup (5 to 20 s).",
+        "midpath compare {file} --schemes cubic",
+    ),
+    Entry(
         "buffers.toml",
         completion(["cubic", "dctcp", "ideal"]),
         "One seed of one point. Further left is better.",

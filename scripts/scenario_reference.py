@@ -28,7 +28,12 @@ QUANTITIES = {"Time", "Rate", "Bytes", "Ratio", "Limit", "Delay"}
 PLAIN = {"string": "text", "boolean": "boolean", "integer": "integer", "number": "number"}
 
 # Types whose values the page lists right below the table.
-LISTED = {"Format": "a [format](#format)", "Generator": "a [generator](#generator)", "FaultKind": "below"}
+LISTED = {
+    "Format": "a [format](#format)",
+    "Generator": "a [generator](#generator)",
+    "FaultKind": "below",
+    "TimeSpec": "[table](#sizespec)",
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,8 @@ class Reference:
         value = without_null(value)
         if "$ref" in value:
             return self.type_of_definition(value["$ref"].rsplit("/", 1)[1])
+        if "anyOf" in value:
+            return " or ".join(map(self.type_of, value["anyOf"]))
         kind = value.get("type")
         if kind == "array":
             length = f"{value['minItems']} " if value.get("minItems") else ""
@@ -157,7 +164,8 @@ def toml(value: object) -> str:
 def without_null(value: dict) -> dict:
     """The schema of a value that may be left out, without the null that stands for that."""
     if "anyOf" in value:
-        value = next(one for one in value["anyOf"] if one.get("type") != "null") | {"default": value.get("default")}
+        some = [one for one in value["anyOf"] if one.get("type") != "null"]
+        value = (some[0] if len(some) == 1 else {"anyOf": some}) | {"default": value.get("default")}
     if isinstance(value.get("type"), list):
         value = value | {"type": next(one for one in value["type"] if one != "null")}
     return value

@@ -197,6 +197,7 @@ class Begins(midpath.Controller):
 DEFINES = type("Defines", (midpath.Controller,), {"window": 10.0})
 SETS = [SimpleNamespace(id=f"set-up-{k}") for k in (64, 128)]
 THEN = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]\ngroup = "then"'
+WRITING = f'{cases.FLOW}\nwrite = "1 kB"\ninterval = "1 ms"\n'
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
 OFTEN = '{ kind = "poisson", rate_per_s = 100.0 }'
@@ -305,6 +306,15 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "{why}; give it a `start` in its place": Scenario(
         {"head": 'scheme = "ideal"', **more(THEN)},
         {"head": 'scheme = "ideal"', **more(THEN.replace('after = ["flows"]', 'start = "1 s"'))},
+    ),
+    "applies to an application that writes; give `write` and `interval`, too": Scenario(
+        {"flow": cases.FLOW + '\non = "1 ms"\noff = "1 ms"'}, {"flow": WRITING + 'on = "1 ms"\noff = "1 ms"'}
+    ),
+    "flows of `{name}` have all their data at the start; leave it out, or give the flow another `scheme`": Scenario(
+        {"head": 'scheme = "ndn"', "flow": WRITING}, {"head": 'scheme = "ndn"', "flow": WRITING + 'scheme = "udp"'}
+    ),
+    "`ideal` is a fluid model whose flows have all their data at the start; leave it out and give a `size`": Scenario(
+        {"head": 'scheme = "ideal"', "flow": WRITING}, {"head": 'scheme = "ideal"', "flow": cases.FLOW}
     ),
     "`{name}` runs in the network and carries no flows; give each flow another `scheme`": Scenario(
         {"head": 'scheme = "rpm"'}, {"head": 'scheme = "rpm"', "flow": f'{cases.FLOW}\nscheme = "cubic"'}

@@ -77,6 +77,11 @@ FLOW_VALUES = {
     "replicas": [["c"]],
     "path": [["r", "t", "s"]],
     "after": [["others"]],
+    "write": ["3 kB"],
+    "interval": ["7 ms"],
+    "on": ["20 ms"],
+    "off": [{"kind": "exponential", "mean": "30 ms"}],
+    "late_after": ["4 ms", "60 ms"],
 }
 WORKLOAD_VALUES = {
     "group": ["x"],
@@ -149,7 +154,8 @@ class Runs:
             self.file.write_text(f'scheme = "{self.scheme}"\n{NET}{self.made(keys, self.named)}{self.beside}')
             try:
                 found = midpath.run(midpath.Scenario.from_toml(self.file))
-                self.known[known] = (str(found.flows.to_pydict()), " ".join(found.warnings))
+                tables = [found.tables[name].to_pydict() for name in ("flows", "datagrams") if name in found.tables]
+                self.known[known] = (str(tables), " ".join(found.warnings))
             except ScenarioError as error:
                 self.known[known] = (None, str(error))
         return self.known[known]

@@ -222,7 +222,7 @@ pub struct Head {
     /// that an Interest or Data names.
     pub ack: u32,
     /// With timestamps: the sender's clock when it was sent (RFC 7323, TSval). Or an Interest's
-    /// nonce.
+    /// nonce. Of a datagram with timestamps see [`Packet::stamp`].
     pub ts_val: u32,
     /// With timestamps: the TSval that it echoes (RFC 7323, TSecr).
     pub ts_ecr: u32,
@@ -287,6 +287,23 @@ impl DerefMut for Packet {
     #[inline]
     fn deref_mut(&mut self) -> &mut Head {
         &mut self.head
+    }
+}
+
+/// What an application writes into a datagram's payload, as RTP does (RFC 3550, §5.1): the network's headers do not
+/// have it.
+impl Packet {
+    /// The application numbers this datagram, and says when it sends it.
+    #[inline]
+    pub fn stamp(&mut self, number: u32, now: Time) {
+        (self.seq, self.ts_val, self.ts_ecr) = (number, (now.0 >> 32) as u32, now.0 as u32);
+        self.options = Options::TIMESTAMPS;
+    }
+    /// When a datagram was sent, if its application has said so.
+    #[inline]
+    pub fn stamped(&self) -> Option<Time> {
+        let has_stamp = self.kind == Kind::Datagram && self.options.has(Options::TIMESTAMPS);
+        has_stamp.then(|| Time(u64::from(self.ts_val) << 32 | u64::from(self.ts_ecr)))
     }
 }
 

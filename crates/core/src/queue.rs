@@ -6,6 +6,7 @@
 //! | [`NoAqm`] | – | – |
 //! | [`Step`] | on arrival, by the port's backlog | go on |
 //! | [`DelayStep`] | as packets leave, by how long each has waited | go on |
+//! | [`Policer`] | on arrival, what exceeds a rate: dropped | |
 //! | [`Red`] | on arrival, by the port's average backlog | are dropped |
 //! | [`DualPi2`] | as packets leave two coupled queues ([`Classes`]) | are dropped |
 //! | [`Pie`] | on arrival, by the delay of what leaves; per port or per flow | are dropped |
@@ -23,8 +24,8 @@ mod signal;
 mod testing;
 
 pub use aqm::{
-    Aqm, Codel, CodelDataPlane, DelayStep, DualPi2, NoAqm, PerFlow, Pie, Red, Standing, Step, Unsignalled, Verdict,
-    View, l4s_class,
+    Aqm, Codel, CodelDataPlane, DelayStep, DualPi2, NoAqm, PerFlow, Pie, Policer, Red, Standing, Step, Unsignalled,
+    Verdict, View, l4s_class,
 };
 pub use compose::Queue;
 pub use scheduler::{Classes, Drr, Fifo, Fq, Room, Round, Scheduler, Share};

@@ -2,7 +2,7 @@
 
 use crate::limit::Limit;
 use crate::spec::SpecError;
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 /// Which packets are told of congestion before the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +18,13 @@ pub enum AqmSpec {
     DelayStep {
         /// Packets that waited longer are chosen.
         threshold: Time,
+    },
+    /// What exceeds a rate is dropped on arrival.
+    Policer {
+        /// The rate.
+        rate: Rate,
+        /// What may come at once after a pause; a time is that much at the rate.
+        burst: Limit,
     },
     /// Random early detection.
     Red(RedParams),
@@ -90,6 +97,7 @@ impl QueueSpec {
             (AqmSpec::DropTail, SchedulerSpec::Fq { .. }) => "fq",
             (AqmSpec::Step { .. }, _) => "step",
             (AqmSpec::DelayStep { .. }, _) => "delay-step",
+            (AqmSpec::Policer { .. }, _) => "policer",
             (AqmSpec::Red(_), _) => "red",
             (AqmSpec::Pie(_), _) => "pie",
             (AqmSpec::DualPi2(_), _) => "dualpi2",

@@ -21,7 +21,7 @@ pub struct Description {
     pub hosts: &'static str,
     /// What routers must run. Empty: any queues.
     pub routers: &'static str,
-    /// Which of `rate`, `weight`, `budget`, `object` and `replicas` its flows read. Beside a scheme that a flow names
+    /// Which of `rate`, `late_after`, `weight`, `budget`, `object` and `replicas` its flows read. Beside a scheme that a flow names
     /// others are refused.
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub reads: &'static [&'static str],

@@ -55,7 +55,7 @@ fn can_begin(setup: &Setup) -> Result<(), midpath_core::spec::SpecError> {
     // Comparisons add the ideal.
     ideal::allocation(setup)?;
     if setup.scenario.scheme == IDEAL {
-        return setup.refuse_waits(ideal::AT_TIMES);
+        return setup.refuse_unlike_fluid();
     }
     setup.network()?;
     setup.trace_plan()?;

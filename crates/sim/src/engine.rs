@@ -6,6 +6,7 @@
 mod arrival_heap;
 mod assemble;
 mod chance;
+mod delays;
 mod driver;
 mod event_loops;
 mod mail;
@@ -25,6 +26,7 @@ mod wire;
 
 pub use assemble::{Crew, Engine, IsWorth};
 pub use chance::{Bursts, Jitter, Law};
+pub use delays::Delays;
 pub use network::{Course, NetLink, Network, Variation};
 pub use parallel::Survey;
 pub(crate) use partition::END;

@@ -16,9 +16,6 @@ use crate::engine::Reports;
 use crate::measure::{Capacity, Entity, PortRow, Recording};
 use crate::setup::{FlowInfo, IDEAL, Setup};
 
-/// Why no flow of the ideal waits for another.
-pub const AT_TIMES: &str = "`ideal` is a fluid model whose flows start at their times";
-
 /// What the ideal comes to, as a packet run has it.
 pub(crate) struct IdealRun {
     pub reports: Reports,

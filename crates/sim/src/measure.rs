@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod columns;
+mod datagrams;
 mod flows;
 mod no_effect;
 mod pauses;
@@ -23,6 +24,7 @@ mod watch;
 pub use bound::afct_bound;
 pub use capacity::Capacity;
 pub use columns::columns;
+pub use datagrams::Datagrams;
 pub use flows::{FlowRow, FlowRows, flow_table};
 pub use no_effect::without_effect;
 pub use pauses::Pauses;

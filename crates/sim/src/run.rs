@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run, phase_effects,
-    port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked, untraced_ideal, warnings,
-    without_effect,
+    Datagrams, Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run,
+    phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked, untraced_ideal,
+    warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -149,7 +149,7 @@ pub fn run_in_pieces<'a>(
             let message = "`ideal` is a fluid model and has no packets to encode: run it without `--wire`";
             return Err(ScenarioError::locate(SpecError::new("scheme", message), text));
         }
-        setup.refuse_waits(ideal::AT_TIMES).map_err(|e| ScenarioError::locate(e, text))?;
+        setup.refuse_unlike_fluid().map_err(|e| ScenarioError::locate(e, text))?;
         if !watch(Phase::Simulate) {
             return Ok(None);
         }
@@ -194,6 +194,7 @@ struct Finished<'a> {
     warnings: Vec<Warning>,
     tunnels: Option<Value>,
     pauses: Option<Pauses>,
+    datagrams: Option<Datagrams>,
     traced: Option<Traced>,
     /// What a first run has found for the trace.
     found: Option<Found>,
@@ -261,6 +262,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
         tunnels: None,
         pauses: None,
+        datagrams: None,
         traced: None,
         found: None,
     })
@@ -304,7 +306,7 @@ fn run_packets<'a>(
         return None;
     }
     let last = engine.tally().last_arrival;
-    let (reports, fates) = (engine.take_reports(), engine.take_fates());
+    let (reports, fates, delays) = (engine.take_reports(), engine.take_fates(), engine.take_delays());
     let rows = FlowRows::new(setup, reports, fates, setup.scenario.stop.unwrap_or(last));
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &mut engine, span);
@@ -329,6 +331,7 @@ fn run_packets<'a>(
     warnings.extend(timeouts(setup, &rows));
     warnings.extend(unmarked(setup, &rows, &ports));
     let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));
+    let datagrams = Datagrams::collect(setup, delays);
     warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup, &ports)));
     Some(Finished {
         rows,
@@ -342,6 +345,7 @@ fn run_packets<'a>(
         warnings,
         tunnels,
         pauses,
+        datagrams,
         traced,
         found: None,
     })
@@ -421,6 +425,10 @@ impl Finished<'_> {
         }
         if let Some(pauses) = &self.pauses {
             tables.push(("pauses".to_owned(), pauses.table(setup)));
+        }
+        if let Some(datagrams) = &self.datagrams {
+            tables.push(("datagrams".to_owned(), datagrams.table(setup, &self.rows)));
+            run["summary"]["datagrams"] = datagrams.summary();
         }
         if let Some(traced) = &self.traced {
             tables.push(("trace".to_owned(), traced.table(setup)));

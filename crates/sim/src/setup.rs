@@ -23,6 +23,7 @@ mod tunnels;
 mod vary;
 mod waits;
 mod worth;
+mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -143,6 +144,7 @@ impl Setup {
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
+        writer::check(&scenario, &flows, &groups, &schemes)?;
         let (tunnels, topology) = Tunnels::build(&scenario, &deployment, &schemes, &routes, (topology, flows.len()))?;
         let tunnels = Arc::new(tunnels);
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
@@ -271,6 +273,18 @@ impl Setup {
         }
     }
 
+    /// Refuses under the ideal what a fluid of sizes and start times has not.
+    pub fn refuse_unlike_fluid(&self) -> Result<(), SpecError> {
+        self.refuse_waits("`ideal` is a fluid model whose flows start at their times")?;
+        match self.scenario.flow.iter().position(|flow| flow.write.is_some()) {
+            Some(i) => Err(SpecError::new(
+                format!("flow[{i}].write"),
+                "`ideal` is a fluid model whose flows have all their data at the start; leave it out and give a `size`",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// What runs where, for the result.
     pub fn deployed(&self) -> serde_json::Value {
         self.deployment.json(&self.topology)
@@ -388,7 +402,8 @@ impl Setup {
 
     fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
         let run = Terms { rtt: self.longest_rtt(), pulled };
-        let table = Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes));
+        let table =
+            Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes, self.scenario.seed));
         let pipes = self.tunnels.pipes();
         let buffers = self.lossless.as_ref().map_or_else(Vec::new, |lossless| lossless.buffers(&self.topology));
         let table: Arc<dyn Flows> = if self.tunnels.is_empty() {
@@ -408,7 +423,9 @@ impl Setup {
         }
         let links = self.links();
         let waits = waits::waits(&self.scenario, &self.flows, &links, nodes.len());
-        Ok(Network { nodes, links, events: self.events(), seed: self.scenario.seed, pipes, buffers, waits })
+        let late_after = Arc::new(writer::late_after(&self.flows));
+        let (events, seed) = (self.events(), self.scenario.seed);
+        Ok(Network { nodes, links, events, seed, pipes, buffers, waits, late_after })
     }
 
     /// What carries flows of the run's scheme, for programs that open flows of their own between

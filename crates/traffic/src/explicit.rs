@@ -4,6 +4,7 @@ use crate::flow::{ArrivalPattern, Budget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
+use crate::writes::{Duration, WriteLaws, WriteSize};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use rand::RngExt;
@@ -53,10 +54,29 @@ pub struct ExplicitFlow {
     #[serde(default = "one")]
     #[schemars(extend("examples" = [10]))]
     pub count: u64,
-    /// Constant rate (UDP); with a `scheme` that reads it (`midpath schemes`), the flow's maximum
+    /// Constant rate (UDP); with a `scheme` that reads it (`midpath schemes`), or with `write`, the flow's maximum
     /// rate. Others refuse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Bytes of each write of the application; default: all at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["160 B"]))]
+    pub write: Option<WriteSize>,
+    /// Time between writes; tables `exponential`, `pareto`, `log-normal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["20 ms"]))]
+    pub interval: Option<Duration>,
+    /// With `off`: period of writes, from one on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{"kind": "exponential", "mean": "1 s"}]))]
+    pub on: Option<Duration>,
+    /// Time between on periods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1.5 s"]))]
+    pub off: Option<Duration>,
+    /// One-way delay above which a datagram is late (UDP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_after: Option<Time>,
     /// Weight, if the scheme or the ideal has weights; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [2.0]))]
@@ -124,14 +144,21 @@ impl ExplicitFlow {
             replicas: self.replicas(cx, dst)?,
             path: (!self.path.is_empty()).then_some(index as u32),
             after: (!self.after.is_empty()).then_some(index as u32),
+            writes: WriteLaws::of(self.write.as_ref(), self.times(), cx.files)?,
+            late_after: self.late_after,
         };
         Ok((src, dst, terms))
     }
 
+    fn times(&self) -> [Option<&Duration>; 3] {
+        [self.interval.as_ref(), self.on.as_ref(), self.off.as_ref()]
+    }
+
     /// What only some schemes' flows read, and whether it is given.
-    pub fn may_be_unread(&self) -> [(&'static str, bool); 5] {
+    pub fn may_be_unread(&self) -> [(&'static str, bool); 6] {
         [
             ("rate", self.rate.is_some()),
+            ("late_after", self.late_after.is_some()),
             ("weight", self.weight.is_some()),
             ("budget", self.budget.is_some()),
             ("object", self.object.is_some()),

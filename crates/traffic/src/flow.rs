@@ -1,5 +1,6 @@
 //! What a workload comes to: flows.
 
+use crate::writes::WriteLaws;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use std::ops::Deref;
@@ -50,6 +51,10 @@ pub struct Terms {
     pub path: Option<u32>,
     /// The `[[flow]]`, by number, that says which flows must have ended: `start` counts from then.
     pub after: Option<u32>,
+    /// What its application writes, where that is not all at its start.
+    pub writes: Option<Arc<WriteLaws>>,
+    /// Datagrams that take longer are late.
+    pub late_after: Option<Time>,
 }
 
 impl Deref for Flow<'_> {
@@ -72,6 +77,8 @@ impl Terms {
             replicas: None,
             path: None,
             after: None,
+            writes: None,
+            late_after: None,
         }
     }
 }

@@ -36,6 +36,7 @@ mod sizes;
 mod sndlib;
 mod stream;
 mod workload;
+mod writes;
 
 use midpath_core::suggest;
 
@@ -52,3 +53,4 @@ pub use objects::ObjectSpec;
 pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};
 pub use workload::WorkloadSpec;
+pub use writes::{Drawn, TimeSpec, WriteLaws, Writes};

@@ -78,8 +78,9 @@ pub struct SizeSampler {
     mean: f64,
 }
 
+/// A distribution of positive numbers.
 #[derive(Debug, Clone)]
-enum Law {
+pub(crate) enum Law {
     Fixed(f64),
     Pareto(Pareto<f64>),
     BoundedPareto { shape: f64, min: f64, max: f64 },
@@ -94,10 +95,13 @@ impl SizeSpec {
     pub fn sampler(&self, files: Files<'_>) -> Result<SizeSampler, SpecError> {
         let (law, mean) = match self {
             SizeSpec::Fixed { size } => positive(*size, "size").map(|s| (Law::Fixed(s), s))?,
-            SizeSpec::Pareto { mean, shape } => pareto(*mean, *shape)?,
+            SizeSpec::Pareto { mean, shape } => pareto(positive(*mean, "mean")?, *shape)?,
             SizeSpec::BoundedPareto { shape, min, max } => bounded_pareto(*shape, *min, *max)?,
-            SizeSpec::Exponential { mean } => exponential(*mean)?,
-            SizeSpec::LogNormal { mean, median, sigma } => log_normal(*mean, *median, *sigma)?,
+            SizeSpec::Exponential { mean } => exponential(positive(*mean, "mean")?)?,
+            SizeSpec::LogNormal { mean, median, sigma } => {
+                let [mean, median] = [(mean, "mean"), (median, "median")].map(|(s, key)| s.map(|s| positive(s, key)));
+                log_normal(mean.transpose()?, median.transpose()?, *sigma)?
+            }
             SizeSpec::Cdf { name, file, unit } => {
                 let cdf = cdf(name.as_deref(), file.as_deref(), *unit, files)?;
                 let mean = cdf.mean();
@@ -124,8 +128,9 @@ fn refused(error: impl std::fmt::Display) -> SpecError {
     SpecError::new("", error.to_string())
 }
 
-fn pareto(mean: Bytes, shape: f64) -> Result<(Law, f64), SpecError> {
-    let (mean, shape) = (positive(mean, "mean")?, above(shape, 1.0, "shape")?);
+/// The law, and its mean.
+pub(crate) fn pareto(mean: f64, shape: f64) -> Result<(Law, f64), SpecError> {
+    let shape = above(shape, 1.0, "shape")?;
     let smallest = mean * (shape - 1.0) / shape;
     Ok((Law::Pareto(Pareto::new(smallest, shape).map_err(refused)?), mean))
 }
@@ -146,20 +151,21 @@ fn bounded_pareto(shape: f64, min: Bytes, max: Bytes) -> Result<(Law, f64), Spec
     Ok((Law::BoundedPareto { shape, min, max }, mean))
 }
 
-fn exponential(mean: Bytes) -> Result<(Law, f64), SpecError> {
-    let mean = positive(mean, "mean")?;
+/// The law, and its mean.
+pub(crate) fn exponential(mean: f64) -> Result<(Law, f64), SpecError> {
     Ok((Law::Exponential(Exp::new(1.0 / mean).map_err(refused)?), mean))
 }
 
-fn log_normal(mean: Option<Bytes>, median: Option<Bytes>, sigma: f64) -> Result<(Law, f64), SpecError> {
+/// The law, and its mean.
+pub(crate) fn log_normal(mean: Option<f64>, median: Option<f64>, sigma: f64) -> Result<(Law, f64), SpecError> {
     // Our bound: at 10 one deviation is a factor of 22,000 in size; more is a slip.
     if !(0.0..=10.0).contains(&sigma) {
         return Err(SpecError::new("sigma", format!("{sigma} is not from 0 to 10")));
     }
     let half_variance = sigma * sigma / 2.0;
     let mu = match (mean, median) {
-        (Some(mean), None) => positive(mean, "mean")?.ln() - half_variance,
-        (None, Some(median)) => positive(median, "median")?.ln(),
+        (Some(mean), None) => mean.ln() - half_variance,
+        (None, Some(median)) => median.ln(),
         _ => return Err(SpecError::new("mean", "give exactly one of `mean` and `median`")),
     };
     Ok((Law::LogNormal(LogNormal::new(mu, sigma).map_err(refused)?), (mu + half_variance).exp()))
@@ -193,15 +199,20 @@ impl SizeSampler {
 
     /// Draws a size: the nearest whole number of bytes, at least one.
     pub fn sample(&self, rng: &mut impl Rng) -> Bytes {
-        let size = match &self.law {
-            Law::Fixed(size) => *size,
+        Bytes((self.law.sample(rng).round() as u64).max(1))
+    }
+}
+
+impl Law {
+    pub(crate) fn sample(&self, rng: &mut impl Rng) -> f64 {
+        match self {
+            Law::Fixed(value) => *value,
             Law::Pareto(law) => law.sample(rng),
             Law::BoundedPareto { shape, min, max } => bounded_quantile(rng.random(), *shape, *min, *max),
             Law::Exponential(law) => law.sample(rng),
             Law::LogNormal(law) => law.sample(rng),
             Law::Cdf(cdf) => cdf.sample(rng),
-        };
-        Bytes((size.round() as u64).max(1))
+        }
     }
 }
 

@@ -22,6 +22,10 @@ pub(crate) enum Purpose {
     Pairs = 5,
     /// Which object of its sender a flow moves.
     Objects = 6,
+    /// Bytes of the writes of a flow's application.
+    WriteSizes = 7,
+    /// Times between them, and its on and off periods.
+    WriteTimes = 8,
 }
 
 /// The stream of entry `index` for `purpose` under the run's `seed`.
@@ -41,7 +45,7 @@ mod tests {
         let mut seen = FxHashSet::default();
         for seed in 0..20 {
             let five = [Purpose::FlowJitter, Purpose::Arrivals, Purpose::Sizes, Purpose::Matrix, Purpose::Pairs];
-            for purpose in five.into_iter().chain([Purpose::Objects]) {
+            for purpose in five.into_iter().chain([Purpose::Objects, Purpose::WriteSizes, Purpose::WriteTimes]) {
                 for index in 0..20 {
                     assert!(seen.insert(stream(seed, purpose, index).next_u64()));
                 }

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from midpath import equipment
 from midpath.commands.progress import hops as packet_hops
-from midpath.compare import groups
+from midpath.compare import datagrams, groups
 from midpath.compare.comparison import Comparison, Row
+from midpath.compare.datagrams import DatagramRow, datagram_rows
 from midpath.compare.groups import GroupRow
 from midpath.compare.variants import VariantRow, Variants
 from midpath.compare.verdict import sentences
@@ -75,6 +76,7 @@ def print_result(result: Result) -> None:
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
     )
 
+    _print_datagrams(datagram_rows({result.scheme: [result]}), is_random=False)
     if found := equipment_of(result):
         print_table(equipment.HEADS, [found.cells()], words=True)
     for line in _deployed(run.get("deployment") or []):
@@ -115,6 +117,7 @@ def print_comparison(comparison: Comparison) -> None:
         console().print(note, style="dim", soft_wrap=True)
     if comparison.groups:
         print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups])
+    _print_datagrams(comparison.datagrams, is_random=comparison.is_random)
     if comparison.equipment:
         print_table(equipment.HEADS, [row.cells() for row in comparison.equipment], words=True)
     for sentence in sentences(comparison):
@@ -132,6 +135,7 @@ def print_variants(found: Variants) -> None:
     for variant, comparison in found.matched.items():
         if comparison.groups:
             print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups], variant)
+        _print_datagrams(comparison.datagrams, variant, is_random=comparison.is_random)
     if found.equipment:
         rows = [(variant, *row.cells()) for variant, row in found.equipment]
         print_table(("Variant", *equipment.HEADS), rows, words=True)
@@ -169,6 +173,11 @@ def _ended(row: Row | GroupRow) -> str:
 def _group_row(row: GroupRow, is_random: bool) -> list[str | Text]:
     figures = (("seconds", row.afct_s), ("seconds", row.fct_p99_s), ("bps", row.goodput_bps))
     return [row.group, name(row.scheme), _ended(row), *(_shown(*figure, is_random) for figure in figures)]
+
+
+def _print_datagrams(rows: Sequence[DatagramRow], title: str | None = None, *, is_random: bool) -> None:
+    if rows:
+        print_table(datagrams.HEADS, [[row.group, name(row.scheme), *row.cells(is_random)] for row in rows], title)
 
 
 def _row(row: Row, with_ideal: bool, is_random: bool) -> list[str | Text]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from midpath import matched
 from midpath.compare import same
+from midpath.compare.datagrams import DatagramRow, datagram_rows
 from midpath.compare.groups import GroupRow, group_rows
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError
@@ -34,8 +35,11 @@ Pair = tuple[str, int]
 
 MARKER = "compare.json"
 # Warnings that differ in these alone say the same.
-# Said in place of the ideal.
-WAITS = "no ideal: some flows start `after` others, and the fluid model starts flows at their times"
+# Said in place of the ideal, by the key of flows that it lacks.
+NO_IDEAL = {
+    "after": "no ideal: some flows start `after` others, and the fluid model starts flows at their times",
+    "write": "no ideal: some applications `write` now and then, and the fluid model has all data at the start",
+}
 NUMBER = re.compile(r"\d[\d.,]*")
 
 
@@ -156,6 +160,11 @@ class Comparison:
         """A row per scheme and group of flows; none where all flows are of one group."""
         return group_rows({scheme: self.of(scheme) for scheme in self.schemes}, list(self.common.values()))
 
+    @functools.cached_property
+    def datagrams(self) -> list[DatagramRow]:
+        """A row per scheme and group of flows of datagrams."""
+        return datagram_rows({scheme: self.of(scheme) for scheme in self.schemes})
+
     @property
     def warnings(self) -> list[str]:
         """What is to be known beside the figures: unlike equipment, and what runs warn of, scheme by scheme."""
@@ -166,9 +175,10 @@ class Comparison:
         shared = [text for text in packets[0] if text in everywhere]
         own = _likewise({s: [text for text in found if text not in everywhere] for s, found in of_runs.items()})
         memory = unequal(self.equipment)
-        # A long list of flows takes as long to parse as to run: first the word.
-        waits = [WAITS] if "after" in self.scenario and flows_wait(parse(self.scenario, self.source)) else []
-        return [*waits, *([memory] if memory else []), *self._same(), *shared, *own]
+        # A long list of flows takes as long to parse as to run: first the words.
+        words = any(word in self.scenario for word in NO_IDEAL)
+        lacking = no_ideal(parse(self.scenario, self.source)) if words else None
+        return [*([lacking] if lacking else []), *([memory] if memory else []), *self._same(), *shared, *own]
 
     def _same(self) -> list[str]:
         """Schemes that made no difference to each other."""
@@ -227,6 +237,7 @@ class Comparison:
             "seeds": self.seeds,
             "rows": [row.to_json() for row in self.rows()],
             "groups": [row.to_json() for row in self.groups],
+            "datagrams": [row.to_json() for row in self.datagrams],
             "equipment": [row.to_json() for row in self.equipment],
             "times_over": self.matching or "All flows",
             "warnings": self.warnings,
@@ -246,9 +257,9 @@ class Comparison:
         return write_report(self, path)
 
 
-def flows_wait(scenario: Mapping[str, Any]) -> bool:
-    """Whether a flow of a scenario, read from TOML, starts when others have ended."""
-    return any(flow.get("after") for flow in scenario.get("flow", []))
+def no_ideal(scenario: Mapping[str, Any]) -> str | None:
+    """Why a scenario, read from TOML, has no ideal, if it has none."""
+    return next((why for key, why in NO_IDEAL.items() if any(flow.get(key) for flow in scenario.get("flow", []))), None)
 
 
 def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from midpath import stats
-from midpath.compare.comparison import MARKER, Comparison, flows_wait, require_comparison
+from midpath.compare.comparison import MARKER, Comparison, no_ideal, require_comparison
 from midpath.controller import Controllers
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
@@ -60,7 +60,7 @@ def planned(
 ) -> Plan:
     """The comparisons of several scenarios as one plan with a point for each, all of which can be run."""
     # The fluid model starts flows at times, not after others; the comparison says so (`Comparison.warnings`).
-    ideal = ideal and not any(flows_wait(one.to_dict()) for one in scenarios)
+    ideal = ideal and not any(no_ideal(one.to_dict()) for one in scenarios)
     wanted = list(dict.fromkeys([*as_names(schemes), *([IDEAL] if ideal else [])]))
     points = [Point(one, {}) for one in scenarios]
     # All of them before the first runs: an error in the last should not come after an hour.

@@ -101,6 +101,12 @@ RULES = (
     ),
     _both(("routing.reconverge", "flow.path"), REFUSED, "routes are static"),
     _both(("flow.after",), REFUSED, "flows start at times known before the run"),
+    _both(
+        ("flow.write*", "flow.interval*", "flow.on*", "flow.off*"),
+        REFUSED,
+        "applications have all data at the start",
+    ),
+    _both(("flow.late_after",), REFUSED, "no datagrams"),
     _both(("flow.rate", "workload.arrivals.burst_rate"), REFUSED, "flows are TCP's or a node's"),
     _both(
         (

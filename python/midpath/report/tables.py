@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from midpath import equipment
-from midpath.compare import groups
+from midpath.compare import datagrams, groups
 from midpath.compare.comparison import Comparison, Row
+from midpath.compare.datagrams import DatagramRow, datagram_rows
 from midpath.equipment import Equipment, equipment_of
 from midpath.metrics import IDEAL, METRICS, Metric
 from midpath.palette import name
@@ -28,8 +29,17 @@ def summary(model: Model) -> str:
     """Schemes as rows; for one run, its figures as tiles."""
     if model.comparison is None:
         had = equipment_of(model.first)
-        return _tiles(model.first.summary) + equipment_table([had] if had else [])
-    return _comparison(model.comparison) + group_table(model.comparison) + equipment_table(model.comparison.equipment)
+        delays = datagram_table(datagram_rows(model.runs), is_random=False)
+        return _tiles(model.first.summary) + delays + equipment_table([had] if had else [])
+    found = model.comparison
+    delays = datagram_table(found.datagrams, is_random=found.is_random)
+    return _comparison(found) + group_table(found) + delays + equipment_table(found.equipment)
+
+
+def datagram_table(rows: list[DatagramRow], *, is_random: bool) -> str:
+    """Delays of datagrams, group by group, where there are any."""
+    cells = [[escape(row.group), chip(row.scheme), *row.cells(is_random)] for row in rows]
+    return f"<h3>Datagrams</h3>{_table('datagrams', datagrams.HEADS, cells)}" if rows else ""
 
 
 def group_table(comparison: Comparison) -> str:

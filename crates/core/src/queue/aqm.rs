@@ -5,6 +5,7 @@ mod dataplane;
 mod dualpi2;
 mod flows;
 mod pie;
+mod policer;
 mod red;
 mod step;
 mod updates;
@@ -14,6 +15,7 @@ pub use dataplane::CodelDataPlane;
 pub use dualpi2::{DualPi2, l4s_class};
 pub use flows::PerFlow;
 pub use pie::Pie;
+pub use policer::Policer;
 pub use red::Red;
 pub use step::{DelayStep, Step};
 

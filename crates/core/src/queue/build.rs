@@ -1,8 +1,8 @@
 //! Builds queues from their specifications.
 
 use super::{
-    Aqm, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Queue, Red,
-    Room, Share, Signal, Step, l4s_class,
+    Aqm, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Policer,
+    Queue, Red, Room, Share, Signal, Step, l4s_class,
 };
 use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
 use crate::roles::Discipline;
@@ -30,6 +30,7 @@ impl QueueSpec {
             AqmSpec::DropTail => self.scheduled(NoAqm, signal, rate),
             AqmSpec::Step { threshold } => self.scheduled(Step::new(threshold.bound(rate)), signal, rate),
             AqmSpec::DelayStep { threshold } => self.scheduled(DelayStep::new(threshold), signal, rate),
+            AqmSpec::Policer { rate, burst } => self.scheduled(Policer::new(rate, burst), signal, rate),
             AqmSpec::Red(params) => self.scheduled(Red::new(params, rate), signal, rate),
             AqmSpec::DualPi2(params) => {
                 let room = Room::Shared(self.limit.bound(rate));

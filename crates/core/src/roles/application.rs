@@ -1,7 +1,7 @@
 //! The application behind an endpoint, if any: data to send, receive room, notifications.
 //!
-//! Endpoints count offsets; the bytes are the driver's. The simulator has neither bytes nor
-//! applications: there `Nobody` answers every call.
+//! Endpoints count offsets; the bytes are the driver's. The simulator has no bytes; an application there is an
+//! endpoint that another one lives inside.
 
 use crate::packet::PacketId;
 
@@ -57,8 +57,8 @@ pub struct Application {
 
 impl Application {
     /// What is to be sent, for an endpoint that is another one's application.
-    pub fn supplying(given: u64) -> Application {
-        Application { supply: Some(Supply { given, closed: false }), ..Application::default() }
+    pub fn supplying(supply: Supply) -> Application {
+        Application { supply: Some(supply), ..Application::default() }
     }
     /// What has been acknowledged during the call, if anything has.
     pub fn acknowledged(&self) -> Option<u64> {

@@ -74,6 +74,12 @@ pub trait Transport: Send + Sync {
     fn needs(&self) -> Option<&str> {
         None
     }
+    /// Whether this flow's active end goes by what its application has written so far
+    /// ([`EndpointCtx::supply`](super::EndpointCtx::supply)). A scenario in which others have such an application is
+    /// refused.
+    fn takes_writes(&self, _flow: &FlowSpec) -> bool {
+        false
+    }
     /// Whether its flows find their own ways, so that a scenario can't give them a path.
     fn finds_paths(&self) -> bool {
         false

@@ -211,8 +211,8 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     }
 }
 
-/// Sends a packet over a link of bytes: it comes out as its bytes say. Only when it came to the
-/// port, which no byte says, is kept. `bytes` is where it is written.
+/// Sends a packet over a link of bytes: it comes out as its bytes say. Only what no header says is kept: when it
+/// came to the port, and what its application has stamped into the payload. `bytes` is where it is written.
 ///
 /// # Panics
 /// If a packet cannot be read back, or is not as long as its bytes: such packets are a mistake of
@@ -225,6 +225,9 @@ pub fn cross(packet: &mut Packet, bytes: &mut Vec<u8>) {
     match decode(bytes) {
         Ok(mut read) => {
             read.queued = packet.queued;
+            if let Some(sent) = packet.stamped() {
+                read.stamp(packet.seq, sent);
+            }
             *packet = read;
         }
         Err(error) => panic!("a packet's bytes cannot be read back: {error}: {packet:?}"),

@@ -262,11 +262,12 @@ impl CongestionController for Bbr {
         self.handle_lost_packet(lost, window);
     }
 
-    /// HandleRestartFromIdle.
+    /// HandleRestartFromIdle. The draft leaves what was acknowledged before the pause in the sum, so that an application
+    /// of many pauses makes it, and with it the window, grow for ever; Linux's `bbr_cwnd_event` begins anew.
     fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
         let now = pause.now;
         self.idle_restart = true;
-        self.extra_acked_interval_start = now;
+        (self.extra_acked_interval_start, self.extra_acked_delivered) = (now, 0.0);
         if self.phase.is_probe_bw() {
             self.set_pacing_rate(1.0);
         } else if self.phase == Phase::ProbeRtt {

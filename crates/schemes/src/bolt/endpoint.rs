@@ -144,6 +144,10 @@ impl NetworkAssisted for Bolt {
             self.round = Some(packet.ack.wrapping_add(view.flight as u32));
         }
         self.state.acknowledge(header.marks, additive, &self.path(view.mss));
+        // RFC 7661, §4.4.1 (ours here): a window that is not used does not grow.
+        if view.is_app_limited(window) {
+            self.state.window = self.state.window.min(window.cwnd);
+        }
         window.set(self.state.window);
     }
 

@@ -77,6 +77,9 @@ impl Transport for Ends {
     fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
         self.tcp.both_ways(window)
     }
+    fn takes_writes(&self, flow: &FlowSpec) -> bool {
+        self.params.receivers(self.params.group_of(flow)).is_empty()
+    }
     fn needs(&self) -> Option<&str> {
         self.tcp.needs()
     }

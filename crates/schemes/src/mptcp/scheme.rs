@@ -75,6 +75,9 @@ impl Transport for Ends {
         Refused::explain(&mut reset, packet);
         Some(reset)
     }
+    fn takes_writes(&self, _flow: &FlowSpec) -> bool {
+        true
+    }
     fn finds_paths(&self) -> bool {
         true
     }

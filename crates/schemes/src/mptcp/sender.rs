@@ -150,6 +150,13 @@ impl Connection {
         }
     }
 
+    /// Takes over what the application has handed over, where there is one.
+    fn take_supply(&mut self, ctx: &EndpointCtx<'_>) {
+        if let Some(supply) = ctx.supply() {
+            self.data.supply(supply);
+        }
+    }
+
     /// What follows from whatever has happened.
     fn go_on(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.look_after_losses();
@@ -172,11 +179,18 @@ impl Endpoint for Connection {
         if ctx.now >= self.stop_at {
             return ctx.finish();
         }
+        self.take_supply(ctx);
         self.open(self.first, ctx);
         self.go_on(ctx);
     }
 
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
+        self.go_on(ctx);
+    }
+
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
         let pair = Pair::of(packet).map(Pair::reversed);
         match self.subflows.iter().position(|s| Some(s.pair) == pair && s.is_alive()) {
             None => refuse(packet, ctx),
@@ -186,6 +200,7 @@ impl Endpoint for Connection {
     }
 
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
         if ctx.now >= self.stop_at {
             self.stop();
         }

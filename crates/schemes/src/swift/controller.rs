@@ -64,7 +64,8 @@ impl CongestionController for Swift {
         self.srtt = ack.srtt;
         let Some(rtt) = ack.rtt else { return };
         self.min_rtt = shortest(self.min_rtt, rtt);
-        let packets = ack.acked as f64 / window.mss as f64;
+        // RFC 7661, §4.4.1 (ours here): a window that is not used does not grow.
+        let packets = if ack.app_limited { 0.0 } else { ack.acked as f64 / window.mss as f64 };
         let (now, srtt) = (ack.now.as_secs_f64(), ack.srtt.as_secs_f64());
         self.state.acknowledge(&self.path(), rtt.as_secs_f64(), packets, now, srtt);
         window.set(self.bytes(window));

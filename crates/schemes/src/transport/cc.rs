@@ -49,6 +49,8 @@ pub struct Ack {
     /// Whether packets or ACKs of this connection overtake each other: an ACK then may be of far more than the receiver
     /// has waited for.
     pub reordered: bool,
+    /// Whether the application had no more to send, and the window had room.
+    pub app_limited: bool,
 }
 
 /// The shortest round trip, of those before (zero: there was none) and a new one.

@@ -101,6 +101,9 @@ impl<K: AssistedConfig> Transport for Tcp<K> {
     fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
         Some(Arc::new(BothWays::of(self, window)))
     }
+    fn takes_writes(&self, _flow: &FlowSpec) -> bool {
+        true
+    }
     fn needs(&self) -> Option<&str> {
         self.needs.as_deref()
     }

@@ -2,7 +2,7 @@
 //! their application.
 
 use midpath_core::packet::{Flags, Packet, PortId, Sequence};
-use midpath_core::roles::{Application, Endpoint, EndpointCtx, FlowReport, Wishes};
+use midpath_core::roles::{Application, Endpoint, EndpointCtx, FlowReport, Supply, Wishes};
 use midpath_core::units::Time;
 
 use super::pipe::SharedPipe;
@@ -31,7 +31,7 @@ impl Entrance {
 
     fn call(&mut self, ctx: &mut EndpointCtx<'_>, call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>)) {
         self.told = self.pipe.get().taken();
-        let (mark, mut application) = (ctx.mark(), Application::supplying(self.told));
+        let (mark, mut application) = (ctx.mark(), Application::supplying(Supply { given: self.told, closed: false }));
         let inner = self.inner.as_mut();
         ctx.supplied(&mut self.wishes, Some(&mut application), |ctx| call(inner, ctx));
         ctx.change_since(mark, |packet| {

@@ -1,8 +1,8 @@
 //! Description of datagrams at a constant rate: title, costs, gauges.
 
-use super::{UdpParams, build};
+use super::{DELAY, UdpParams, build};
 use crate::Catalogue;
-use crate::describe::Description;
+use crate::describe::{Description, Gauge, Unit};
 
 /// What the catalogue has of this folder.
 pub fn schemes() -> Catalogue {
@@ -17,7 +17,8 @@ fn udp() -> Description {
         source: "RFC 768",
         bibtex: include_str!("sources.bib"),
         hosts: "UDP",
-        reads: &["rate"],
+        reads: &["rate", "late_after"],
+        flows: vec![Gauge::new(DELAY, Unit::Seconds, "One-way delay of the last datagram")],
         ..Description::default()
     }
 }

@@ -19,6 +19,9 @@ pub(crate) use describe::schemes;
 #[cfg(test)]
 mod tests;
 
+/// The gauge of the receiver.
+const DELAY: &str = "delay_s";
+
 /// IPv4 (20) and UDP (8).
 const OVERHEAD: u32 = 28;
 
@@ -66,18 +69,28 @@ impl Transport for Udp {
             return Accept::Ignore;
         }
         let size = expected.and_then(|flow| flow.size).map(|s| s.0);
-        Accept::Take(Box::new(Receiver { size, delivery: Delivery::default() }))
+        Accept::Take(Box::new(Receiver { size, delivery: Delivery::default(), delay: None }))
+    }
+    fn takes_writes(&self, _flow: &FlowSpec) -> bool {
+        true
     }
 }
 
-/// Sends a full packet whenever the last one would have left a link of the flow's rate.
+/// Sends a full packet whenever the last one would have left a link of the flow's rate. What an application writes
+/// leaves at once, unless the flow has a rate of its own.
 #[derive(Debug)]
 struct Sender {
     to: NodeId,
     rate: Rate,
     clock: TxClock,
+    /// Whether the flow has a rate of its own.
+    own_rate: bool,
     mss: u32,
-    left: u64,
+    /// Payload sent so far, and in the end.
+    progress: u64,
+    end: u64,
+    /// It waits for the application.
+    dry: bool,
     next_at: Time,
     stop_at: Time,
     sent: u64,
@@ -85,44 +98,75 @@ struct Sender {
 
 impl Sender {
     fn new(flow: &FlowSpec, params: &UdpParams) -> Sender {
-        let rate = flow.rate.filter(|r| r.0 > 0).unwrap_or(params.rate);
+        let own_rate = flow.rate.filter(|r| r.0 > 0);
+        let rate = own_rate.unwrap_or(params.rate);
         let size = u32::try_from(params.packet.0).unwrap_or(u32::MAX).min(flow.mtu);
         Sender {
             to: flow.dst,
             rate,
             clock: TxClock::new(rate),
+            own_rate: own_rate.is_some(),
             mss: size.saturating_sub(OVERHEAD).clamp(1, 65_507),
-            left: flow.size.map_or(u64::MAX, |s| s.0),
+            progress: 0,
+            end: flow.size.map_or(u64::MAX, |s| s.0),
+            dry: false,
             next_at: Time::ZERO,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             sent: 0,
         }
+    }
+
+    /// Sends what its time has come for.
+    fn go_on(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let supply = ctx.supply();
+        let given = supply.map_or(self.end, |supply| supply.given.min(self.end));
+        if supply.is_some_and(|supply| supply.closed) {
+            self.end = given;
+        }
+        let paced = supply.is_none() || self.own_rate;
+        loop {
+            if self.progress >= self.end || ctx.now >= self.stop_at {
+                return ctx.finish();
+            }
+            if self.progress >= given {
+                self.dry = true;
+                return ctx.set_timer(self.stop_at);
+            }
+            if std::mem::take(&mut self.dry) {
+                self.next_at = self.next_at.max(ctx.now);
+            }
+            if paced && ctx.now < self.next_at {
+                return ctx.set_timer(self.next_at.min(self.stop_at));
+            }
+            let payload = u64::from(self.mss).min(given - self.progress) as u32;
+            self.emit(payload, ctx);
+        }
+    }
+
+    fn emit(&mut self, payload: u32, ctx: &mut EndpointCtx<'_>) {
+        let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
+        p.kind = Kind::Datagram;
+        p.payload = payload as u16;
+        p.stamp(self.sent as u32, ctx.now);
+        // From the plan, not from the clock: no drift.
+        self.next_at = self.next_at.saturating_add(self.clock.time(p.size));
+        ctx.send(p);
+        self.progress += u64::from(payload);
+        self.sent += 1;
     }
 }
 
 impl Endpoint for Sender {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.next_at = ctx.now;
-        self.on_timer(ctx);
+        self.go_on(ctx);
     }
     fn on_packet(&mut self, _packet: &Packet, _ctx: &mut EndpointCtx<'_>) {}
     fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.left == 0 || ctx.now >= self.stop_at {
-            return ctx.finish();
-        }
-        let payload = u64::from(self.mss).min(self.left) as u32;
-        let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
-        p.kind = Kind::Datagram;
-        p.payload = payload as u16;
-        // From the plan, not from the clock: no drift.
-        self.next_at = self.next_at.saturating_add(self.clock.time(p.size));
-        ctx.send(p);
-        self.left -= u64::from(payload);
-        self.sent += 1;
-        ctx.set_timer(self.next_at.min(self.stop_at));
-        if self.left == 0 {
-            ctx.finish();
-        }
+        self.go_on(ctx);
+    }
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.go_on(ctx);
     }
     fn report(&self) -> FlowReport {
         FlowReport { sent: self.sent, rate: self.rate.0, ..FlowReport::default() }
@@ -134,6 +178,8 @@ impl Endpoint for Sender {
 struct Receiver {
     size: Option<u64>,
     delivery: Delivery,
+    /// One-way delay of the last datagram.
+    delay: Option<Time>,
 }
 
 impl Endpoint for Receiver {
@@ -143,6 +189,7 @@ impl Endpoint for Receiver {
             return;
         }
         self.delivery.on_bytes(packet.payload.into(), ctx.now);
+        self.delay = packet.stamped().map(|sent| ctx.now.saturating_sub(sent));
         if self.size.is_some_and(|size| self.delivery.bytes() >= size) {
             self.delivery.on_complete(ctx.now);
             ctx.completed(Half::Receiving);
@@ -152,5 +199,8 @@ impl Endpoint for Receiver {
     fn on_timer(&mut self, _ctx: &mut EndpointCtx<'_>) {}
     fn report(&self) -> FlowReport {
         self.delivery.report(FlowReport::default())
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        out.extend(self.delay.map(|delay| (DELAY, delay.as_secs_f64())));
     }
 }

@@ -21,7 +21,7 @@ fn packets_fit_the_path_and_the_flow_names_the_rate() {
         ..FlowSpec::new(FlowId(0), NodeId(0), NodeId(1))
     };
     let sender = Sender::new(&flow, &UdpParams::default());
-    assert_eq!((sender.mss, sender.left), (972, 10_000));
+    assert_eq!((sender.mss, sender.end), (972, 10_000));
     // 1000 B at 8 Mbps.
     assert_eq!(sender.clock.time(sender.mss + OVERHEAD), Time::from_ms(1));
 }

@@ -8,7 +8,7 @@ use super::equations;
 use super::header::{self, XcpHeader};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
+    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, Pause, View, Window,
 };
 
 /// Builds senders.
@@ -49,8 +49,8 @@ impl Xcp {
     /// The change of throughput that a packet asks for (§3.2: the sender's demand is spread over
     /// the packets of a round trip). Nothing, if the answer would come after the last byte is out:
     /// as the authors' first simulator.
-    fn request(&self, throughput: f64, rtt: f64, size: f64, unsent: u64) -> f32 {
-        if unsent as f64 <= self.window {
+    fn request(&self, throughput: f64, rtt: f64, size: f64, at_hand: u64) -> f32 {
+        if at_hand as f64 <= self.window {
             return 0.0;
         }
         let change = (self.demand - throughput) * size / (throughput * rtt);
@@ -83,6 +83,12 @@ impl CongestionController for Xcp {
     fn on_recovered(&mut self, window: &mut Window, _now: Time) {
         (self.window, self.repairing) = (window.cwnd as f64, false);
     }
+    fn on_restart(&mut self, window: &mut Window, pause: &Pause) {
+        if pause.idle > pause.rto {
+            window.restart(pause.initial);
+            self.window = window.cwnd as f64;
+        }
+    }
 }
 
 impl NetworkAssisted for Xcp {
@@ -94,7 +100,7 @@ impl NetworkAssisted for Xcp {
         let (rtt, size) = (view.srtt.as_secs_f64(), f64::from(packet.size + header::SIZE));
         // On the wire, as ports count.
         let throughput = self.window * (view.mss + view.overhead) as f64 / view.mss as f64 / rtt;
-        let delta = self.request(throughput, rtt, size, view.unsent);
+        let delta = self.request(throughput, rtt, size, view.at_hand);
         packet.set_header(&XcpHeader { rtt: rtt as f32, throughput: throughput as f32, delta, echo: 0.0 });
     }
 

@@ -1,5 +1,6 @@
 //! Builds an engine from a network: assignment of nodes, wiring, lookahead.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::node::Node;
@@ -7,6 +8,7 @@ use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
+use super::delays::Delays;
 use super::network::{NetLink, Network};
 use super::parallel::{Plan, Survey, run_alone, run_together};
 use super::part::{Part, Span};
@@ -79,6 +81,7 @@ impl Engine {
         let waits = network.waits.map(|waits| (waits, place.clone().into()));
         for (p, part) in (0..).zip(&mut parts) {
             part.reports = reports.clone();
+            part.delays.late_after = network.late_after.clone();
             let waiting =
                 |(waits, place): &(_, Arc<[_]>)| Waiting::new(Arc::clone(waits), place.clone(), p, reports.clone());
             part.waiting = waits.as_ref().map(waiting).map(Box::new);
@@ -211,6 +214,11 @@ impl Engine {
             sum.marked += fate.marked;
         }
         all
+    }
+
+    /// One-way delays of flows of datagrams, in order of flows; they are handed over.
+    pub fn take_delays(&mut self) -> BTreeMap<FlowId, Box<Delays>> {
+        self.parts.iter_mut().flat_map(|part| std::mem::take(&mut part.delays.of)).collect()
     }
 
     /// What every flow's ends have reported, those that are gone and those that are still here. The

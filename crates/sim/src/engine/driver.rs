@@ -10,6 +10,7 @@ use midpath_core::units::Time;
 use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
+use super::delays::AllDelays;
 use super::mail::{Address, Mail};
 use super::reports::AllReports;
 use super::rings::{Entry, Rings};
@@ -57,6 +58,7 @@ pub(super) struct NodeDriver<'a, T> {
     pub bucket_end: Time,
     pub tally: &'a mut Tally,
     pub fates: &'a mut FxHashMap<FlowId, FlowFate>,
+    pub delays: &'a mut AllDelays,
     pub reports: &'a AllReports,
     pub outbox: &'a mut [Mail],
     pub probe: &'a mut dyn Probe,
@@ -261,6 +263,9 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     #[inline]
     fn delivered(&mut self, id: PacketId, packet: &Packet) {
         self.tally.delivered += 1;
+        if let Some(sent) = packet.stamped() {
+            self.delays.arrived(packet, sent, self.now);
+        }
         let at = self.at(None);
         if let Some(trace) = self.tracing.trace() {
             trace.delivered(at, id, packet);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use midpath_core::node::{LinkTransmitter, Node, Opportunities};
-use midpath_core::packet::{NodeId, PortId};
+use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::rng::{Purpose, stream};
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::tunnel::SharedPipe;
+use rustc_hash::FxHashMap;
 
 use super::Event;
 use super::chance::{Bursts, Chain, Jitter};
@@ -76,6 +77,8 @@ pub struct Network {
     pub buffers: Vec<SharedBuffer>,
     /// Flows that start when others have ended, if there are any.
     pub waits: Option<Arc<Waits>>,
+    /// Of flows that say so: datagrams that take longer are late.
+    pub late_after: Arc<FxHashMap<FlowId, Time>>,
 }
 
 impl NetLink {

@@ -12,6 +12,7 @@ use prefetch::{LARGE, Prefetched};
 use rustc_hash::FxHashMap;
 
 use super::arrival_heap::ArrivalHeap;
+use super::delays::AllDelays;
 use super::driver::{NodeDriver, Tracing, Untraced};
 use super::mail::Mail;
 use super::next_arrivals;
@@ -76,6 +77,7 @@ pub(crate) struct Part {
     pub pool: Pool,
     pub tally: Tally,
     pub fates: FxHashMap<FlowId, FlowFate>,
+    pub delays: AllDelays,
     /// All parts' together.
     pub reports: AllReports,
     /// What leaves for each part.
@@ -127,6 +129,7 @@ impl Part {
             pool: Pool::new(),
             tally: Tally::default(),
             fates: FxHashMap::default(),
+            delays: AllDelays::default(),
             reports: AllReports::default(),
             outbox: (0..parts).map(|_| Mail::default()).collect(),
             events,
@@ -302,6 +305,7 @@ impl Part {
             bucket_end: self.bucket_end,
             tally: &mut self.tally,
             fates: &mut self.fates,
+            delays: &mut self.delays,
             reports: &self.reports,
             outbox: &mut self.outbox,
             observed: self.observed,

@@ -3,7 +3,7 @@ use midpath_core::queue::{
     SignalSpec,
 };
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Bytes, Ratio, Time};
+use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
 /// Which packets are chosen, to tell their senders of congestion.
@@ -32,6 +32,8 @@ pub enum QueueKind {
     /// Controlled delay. Those that can't be signalled are dropped. With `drr` or `fq`, each flow
     /// has a CoDel of its own; `fq` makes it FQ-CoDel (RFC 8290).
     Codel,
+    /// A token bucket: what exceeds `rate` and `burst` is dropped on arrival.
+    Policer,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
     Drr,
 }
@@ -81,6 +83,7 @@ impl QueueKind {
             QueueKind::Pie => "pie",
             QueueKind::DualPi2 => "dualpi2",
             QueueKind::Codel => "codel",
+            QueueKind::Policer => "policer",
             QueueKind::Drr => "drr",
         }
     }
@@ -95,6 +98,7 @@ impl QueueKind {
             QueueKind::Pie => &["scheduler", "signal", "target", "burst", "mark_below", "derandomize"],
             QueueKind::DualPi2 => &["target", "interval", "coupling", "step", "ramp"],
             QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
+            QueueKind::Policer => &["scheduler", "rate", "burst"],
             QueueKind::Drr => &[],
         }
     }
@@ -141,9 +145,12 @@ pub struct QueueTable {
     /// `codel`, `dualpi2`: about the longest usual RTT (`RTT_max`); default 100 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// `pie`: allowed burst (`MAX_BURST`); default 150 ms.
+    /// `policer`: rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub burst: Option<Time>,
+    pub rate: Option<Rate>,
+    /// `pie`: allowed burst (`MAX_BURST`), a time. `policer`: bucket; a packet is 1500 B. Default 150 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Limit>,
     /// `pie`: above this probability ECN packets are dropped, too (`mark_ecnth`); default 10 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_below: Option<Ratio>,
@@ -197,6 +204,7 @@ impl QueueTable {
             QueueKind::DualPi2 => AqmSpec::DualPi2(self.dualpi2()?),
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
+            QueueKind::Policer => self.policer()?,
         };
         let scheduler = match (self.kind, self.scheduler) {
             (_, Some(SchedulerKind::Fq)) => SchedulerSpec::Fq { quantum: self.quantum()? },
@@ -205,6 +213,8 @@ impl QueueTable {
         };
         let signal = match self.signal {
             Some(SignalKind::Drop) => SignalSpec::Drop,
+            // It marks nothing.
+            None if self.kind == QueueKind::Policer => SignalSpec::Drop,
             Some(SignalKind::Ce) | None => SignalSpec::Ce,
         };
         Ok(QueueSpec { limit, aqm, scheduler, signal })
@@ -222,7 +232,7 @@ impl QueueTable {
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 18] {
+    fn given(&self) -> [(&'static str, bool); 19] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -234,6 +244,7 @@ impl QueueTable {
             ("gentle", self.gentle.is_some()),
             ("target", self.target.is_some()),
             ("interval", self.interval.is_some()),
+            ("rate", self.rate.is_some()),
             ("burst", self.burst.is_some()),
             ("mark_below", self.mark_below.is_some()),
             ("derandomize", self.derandomize.is_some()),
@@ -305,7 +316,11 @@ impl QueueTable {
         }
         Ok(PieParams {
             target,
-            burst: self.burst.unwrap_or(default.burst),
+            burst: match self.burst {
+                None => default.burst,
+                Some(Limit::Time(time)) => time,
+                Some(_) => return Err(SpecError::new("burst", "of a pie queue is a time; RFC 8033 has 150 ms")),
+            },
             mark_below: match self.mark_below.map_or(default.mark_below, Ratio::as_f64) {
                 share if (0.0..=1.0).contains(&share) => share,
                 _ => return Err(SpecError::new("mark_below", "must be between 0 and 1; RFC 8033 has 10 %")),
@@ -353,6 +368,19 @@ impl QueueTable {
         }
     }
 
+    fn policer(&self) -> Result<AqmSpec, SpecError> {
+        let rate = self.rate.filter(|rate| *rate > Rate::ZERO);
+        let rate = rate.ok_or_else(|| SpecError::new("rate", "of a policer must be above zero; write \"10 Mbps\""))?;
+        let burst = match self.burst {
+            Some(Limit::Packets(n)) => Limit::Bytes(n.saturating_mul(1500)),
+            burst => burst.unwrap_or(Limit::Time(PieParams::default().burst)),
+        };
+        if burst.bound(rate).bytes < 1500 {
+            return Err(SpecError::new("burst", "must have room for a packet: at least 1500 B"));
+        }
+        Ok(AqmSpec::Policer { rate, burst })
+    }
+
     fn quantum(&self) -> Result<u32, SpecError> {
         match self.quantum.map_or(1500, |b| b.0) {
             0 => Err(SpecError::new("quantum", "must be above zero")),
@@ -394,6 +422,8 @@ mod tests {
         assert_eq!(l4s.aqm, AqmSpec::DualPi2(DualPi2Params { step, ramp, ..DualPi2Params::default() }));
         let switch = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"20 ms\"").expect("valid");
         assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
+        let policer = build("kind = \"policer\"\nrate = \"2 Mbps\"\nburst = \"20 packets\"").expect("valid");
+        assert_eq!(policer.aqm, AqmSpec::Policer { rate: Rate::from_mbps(2), burst: Limit::Bytes(30_000) });
         let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
         assert_eq!(late.aqm, AqmSpec::DelayStep { threshold: Time::from_ms(1) });
         let step = build("kind = \"step\"\nthreshold = \"9 packets\"\nscheduler = \"fifo\"").expect("valid");
@@ -420,6 +450,10 @@ mod tests {
         assert!(e.contains("at most 2 s"), "{e}");
         assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("does not apply to a drr queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
+        assert!(build("kind = \"policer\"").unwrap_err().contains("rate: of a policer must be above zero"));
+        let e = build("kind = \"policer\"\nrate = \"1 Mbps\"\nburst = \"1 ms\"").unwrap_err();
+        assert!(e.contains("burst: must have room for a packet"), "{e}");
+        assert!(build("kind = \"pie\"\nburst = \"9 kB\"").unwrap_err().contains("burst: of a pie queue is a time"));
         assert!(build("kind = \"red\"\nmin = \"9 kB\"\nmax = \"8 kB\"").unwrap_err().contains("above `min`"));
         assert!(build("limit = \"0 packets\"").unwrap_err().contains("limit: must be above zero"));
     }

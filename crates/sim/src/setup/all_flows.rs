@@ -159,9 +159,10 @@ impl FlowInfo<'_> {
     }
 
     /// From its start to its last byte's arrival on an unloaded path, without handshake: packets of
-    /// the path's MTU sent back to back, stored and forwarded at each hop.
+    /// the path's MTU sent back to back, stored and forwarded at each hop. `None` also where an application writes now
+    /// and then: the path is not what its time is of.
     pub fn unloaded(&self) -> Option<Time> {
-        self.flow.size.map(|size| self.way.unloaded(size))
+        self.flow.size.filter(|_| self.flow.writes.is_none()).map(|size| self.way.unloaded(size))
     }
 
     /// Bytes on the wire for the whole flow.

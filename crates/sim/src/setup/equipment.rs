@@ -174,6 +174,7 @@ fn aqm(queue: &QueueSpec) -> String {
         AqmSpec::DropTail => "drop-tail".to_owned(),
         AqmSpec::Step { threshold } => format!("step at {threshold}"),
         AqmSpec::DelayStep { threshold } => format!("step at {threshold} of delay"),
+        AqmSpec::Policer { rate, burst } => format!("policer of {rate}, burst {burst}"),
         AqmSpec::Red(_) => "RED".to_owned(),
         AqmSpec::DualPi2(params) => format!("DualPI2 of {}", params.target),
         AqmSpec::Pie(params) => format!("PIE of {}", params.target),

@@ -10,11 +10,12 @@ use midpath_core::units::Rate;
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates};
+use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, Writes};
 use rustc_hash::FxHashMap;
 
 use super::all_flows::{AllFlows, Ways};
 use super::deploy::{Deployment, NONE};
+use super::writer::Writer;
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::{Scenario, column};
@@ -197,6 +198,8 @@ pub struct FlowTable {
     /// That of flows which name none.
     default: Option<Arc<dyn Transport>>,
     objects: Arc<Objects>,
+    /// The run's.
+    seed: u64,
 }
 
 impl FlowTable {
@@ -205,6 +208,7 @@ impl FlowTable {
         groups: &Arc<Groups>,
         objects: &Arc<Objects>,
         schemes: &Schemes,
+        seed: u64,
     ) -> FlowTable {
         let numbers = flows.terms().iter().map(|terms| {
             let named = terms.scheme.as_deref().and_then(|s| schemes.find(s));
@@ -214,7 +218,7 @@ impl FlowTable {
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
         let (flows, groups, objects) = (flows.clone(), groups.clone(), objects.clone());
-        FlowTable { flows, groups, schemes: numbers, transports, default, objects }
+        FlowTable { flows, groups, schemes: numbers, transports, default, objects, seed }
     }
 
     /// What an end is told of its flow.
@@ -234,7 +238,10 @@ impl FlowTable {
 
 impl Flows for FlowTable {
     fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
-        Some(self.transport(flow)?.open(&self.spec(flow)?))
+        let (transport, spec) = (self.transport(flow)?, self.spec(flow)?);
+        let Some(laws) = &self.flows.find(flow)?.flow.writes else { return Some(transport.open(&spec)) };
+        let writes = Writes::new(laws.clone(), self.seed, flow.0);
+        Some(Box::new(Writer::new(&spec, writes, |spec| transport.open(spec))))
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         match (self.transport(first.flow), self.spec(first.flow)) {

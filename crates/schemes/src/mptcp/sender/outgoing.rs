@@ -1,6 +1,8 @@
 //! The data stream as the sender has it: RFC 8684, §3.3. Bytes count from 0; packets have the
 //! initial data sequence number added.
 
+use midpath_core::roles::Supply;
+
 /// The stream's numbers; the DATA_FIN takes the one after the last byte (§3.3.3).
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
@@ -12,12 +14,23 @@ pub struct Outgoing {
     edge: u64,
     /// The length of the stream; `u64::MAX` while nobody knows.
     end: u64,
+    /// One past the last byte that the application has handed over.
+    given: u64,
 }
 
 impl Outgoing {
     /// A stream of `size` bytes, or one without end.
     pub fn new(size: Option<u64>) -> Outgoing {
-        Outgoing { una: 0, next: 0, edge: 0, end: size.map_or(u64::MAX, |s| s.min(u64::MAX / 2)) }
+        let end = size.map_or(u64::MAX, |s| s.min(u64::MAX / 2));
+        Outgoing { una: 0, next: 0, edge: 0, end, given: u64::MAX }
+    }
+
+    /// The application has handed over so much.
+    pub fn supply(&mut self, supply: Supply) {
+        self.given = supply.given;
+        if supply.closed {
+            self.end = self.end.min(supply.given);
+        }
     }
 
     /// The first byte that the receiver lacks.
@@ -38,7 +51,7 @@ impl Outgoing {
     }
     /// Whether there are data that no subflow has had.
     pub fn has_more(&self) -> bool {
-        self.next < self.end
+        self.next < self.end.min(self.given)
     }
 
     /// A SYN-ACK: the window counts from the first byte.
@@ -67,7 +80,7 @@ impl Outgoing {
     /// last, or (RFC 9293, §3.8.6.2.1) what the window has room for when nothing is out that would
     /// open it.
     pub fn segment(&self, mss: u64) -> u64 {
-        let wanted = mss.min(self.end - self.next);
+        let wanted = mss.min(self.end.min(self.given) - self.next);
         let room = self.edge.saturating_sub(self.next);
         if room >= wanted {
             wanted

@@ -38,6 +38,11 @@ impl View {
     pub const fn to_send(&self) -> u64 {
         self.unsent.saturating_add(self.lost)
     }
+
+    /// Whether all that an application has written is sent, and the window has room for more.
+    pub const fn is_app_limited(&self, window: &Window) -> bool {
+        self.unsent == u64::MAX && self.at_hand == 0 && self.pipe + self.mss <= window.cwnd
+    }
 }
 
 /// A controller that the network assists. Each method has a default that does nothing: write the ones

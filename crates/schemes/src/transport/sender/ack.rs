@@ -279,6 +279,7 @@ impl<C: NetworkAssisted> Sender<C> {
             _ => (0, 0),
         };
         Ack {
+            app_limited: self.paused && !self.limited,
             now: news.now,
             acked: news.acked,
             delivered: news.delivered,

@@ -54,7 +54,10 @@ impl<C: NetworkAssisted> Sender<C> {
             }
             if self.settings.tcp.pacing && ctx.now < self.pace_at && !self.within_quantum(&segment) {
                 self.pacing = true;
-                break true;
+                // An application that has written less than the window has room for is what limits the sender, however
+                // far apart packets leave.
+                let at_hand = self.handed_over().saturating_sub(self.nxt);
+                break at_hand.saturating_add(pipe + self.window.mss) > budget;
             }
             self.emit(segment, ctx);
             pipe += segment.len();

@@ -1,0 +1,142 @@
+//! Flows whose application writes now and then: a sender that may run out of data.
+
+use midpath_core::packet::{FlowId, Packet};
+use midpath_core::roles::{Application, Endpoint, EndpointCtx, FlowReport, FlowSpec, Supply, Wishes};
+use midpath_core::spec::SpecError;
+use midpath_core::units::{Bytes, Time};
+use midpath_traffic::Writes;
+use rustc_hash::FxHashMap;
+
+use super::flows::Schemes;
+use super::{AllFlows, Groups};
+use crate::scenario::Scenario;
+
+/// Whether what carries these flows goes by what an application writes.
+pub(super) fn check(
+    scenario: &Scenario,
+    flows: &AllFlows,
+    groups: &Groups,
+    schemes: &Schemes,
+) -> Result<(), SpecError> {
+    // No two entries share the terms of their writes, which stand in the order of entries.
+    let entries = scenario.flow.iter().enumerate().filter(|(_, flow)| flow.write.is_some()).map(|(i, _)| i);
+    let terms = flows.terms().iter().enumerate().filter(|(_, terms)| terms.writes.is_some()).map(|(n, _)| n);
+    for (entry, terms) in entries.zip(terms) {
+        let found = flows.iter().enumerate().find(|(_, info)| info.flow.terms_number as usize == terms);
+        let Some((i, info)) = found else { continue };
+        let Some(transport) = schemes.transport(info.flow.scheme.as_deref())? else { return Ok(()) };
+        let (group, budget) = groups.of(&info.flow);
+        if !transport.takes_writes(&info.spec(FlowId(i as u32), group, budget)) {
+            let name = info.flow.scheme.as_deref().unwrap_or(&scenario.scheme);
+            let message = format!(
+                "flows of `{name}` have all their data at the start; leave it out, or give the flow another `scheme`"
+            );
+            return Err(SpecError::new(format!("flow[{entry}].write"), message));
+        }
+    }
+    Ok(())
+}
+
+/// What is late, of flows that say so.
+pub(super) fn late_after(flows: &AllFlows) -> FxHashMap<FlowId, Time> {
+    let all = flows.iter().enumerate();
+    all.filter_map(|(i, info)| Some((FlowId(i as u32), info.flow.late_after?))).collect()
+}
+
+/// An active end that lives behind an application. What the application has written, and whether that is all, is all
+/// that the end is told.
+pub(super) struct Writer {
+    inner: Box<dyn Endpoint>,
+    wishes: Wishes,
+    /// Its writes, in times from the start on.
+    writes: Writes,
+    start: Time,
+    /// The next write.
+    next: (Time, Bytes),
+    given: u64,
+    size: u64,
+    stop: Time,
+}
+
+impl Writer {
+    /// `open` makes the end, which is not told the flow's size.
+    pub fn new(flow: &FlowSpec, writes: Writes, open: impl FnOnce(&FlowSpec) -> Box<dyn Endpoint>) -> Writer {
+        Writer {
+            inner: open(&FlowSpec { size: None, ..*flow }),
+            wishes: Wishes { timer: Time::MAX, finished: false },
+            writes,
+            start: Time::ZERO,
+            next: (Time::MAX, Bytes::ZERO),
+            given: 0,
+            size: flow.size.map_or(u64::MAX, |size| size.0),
+            stop: flow.stop.unwrap_or(Time::MAX),
+        }
+    }
+
+    /// Makes the writes whose time has come; whether there were any.
+    fn write(&mut self, now: Time) -> bool {
+        let before = self.given;
+        while self.next.0 <= now {
+            self.given = self.given.saturating_add(self.next.1.0).min(self.size);
+            self.plan();
+        }
+        self.given > before
+    }
+
+    fn plan(&mut self) {
+        let next = self.writes.next().filter(|_| self.given < self.size);
+        let next = next.map(|(after, size)| (self.start.saturating_add(after), size));
+        self.next = next.filter(|(at, _)| *at < self.stop).unwrap_or((Time::MAX, Bytes::ZERO));
+    }
+
+    fn call(&mut self, ctx: &mut EndpointCtx<'_>, call: impl FnOnce(&mut dyn Endpoint, &mut EndpointCtx<'_>)) {
+        if self.wishes.finished {
+            return;
+        }
+        let supply = Supply { given: self.given, closed: self.given >= self.size };
+        let (mut application, inner) = (Application::supplying(supply), self.inner.as_mut());
+        ctx.supplied(&mut self.wishes, Some(&mut application), |ctx| call(inner, ctx));
+        if self.wishes.finished {
+            return ctx.finish();
+        }
+        ctx.set_timer(self.wishes.timer.min(self.next.0));
+    }
+}
+
+impl Endpoint for Writer {
+    fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.start = ctx.now;
+        self.plan();
+        self.write(ctx.now);
+        self.call(ctx, |inner, ctx| inner.on_start(ctx));
+    }
+    fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
+        self.call(ctx, |inner, ctx| inner.on_packet(packet, ctx));
+    }
+    /// A write, the end's own timer, or a poke by another flow of the host.
+    fn on_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let written = self.write(ctx.now);
+        if written {
+            self.call(ctx, |inner, ctx| inner.on_application(ctx));
+        }
+        if !written || self.wishes.timer <= ctx.now {
+            self.wishes.timer = Time::MAX;
+            self.call(ctx, |inner, ctx| inner.on_timer(ctx));
+        }
+    }
+    fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.call(ctx, |inner, ctx| inner.on_abort(ctx));
+    }
+    fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.call(ctx, |inner, ctx| inner.on_probe(ctx));
+    }
+    fn report(&self) -> FlowReport {
+        self.inner.report()
+    }
+    fn phase(&self) -> &'static str {
+        self.inner.phase()
+    }
+    fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
+        self.inner.gauges(out);
+    }
+}
