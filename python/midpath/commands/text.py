@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from midpath import equipment
+from midpath.applications import application_tables
 from midpath.commands.progress import hops as packet_hops
 from midpath.compare import groups
 from midpath.compare.comparison import Comparison, Row
@@ -75,11 +76,17 @@ def print_result(result: Result) -> None:
         f"{quantity('seconds', run['simulated_s'])} simulated in {quantity('seconds', wall)}{speed}"
     )
 
+    _print_applications({result.scheme: [result]})
     if found := equipment_of(result):
         print_table(equipment.HEADS, [found.cells()], words=True)
     for line in _deployed(run.get("deployment") or []):
         console().print(line, style="dim")
     print_warnings(result.warnings)
+
+
+def _print_applications(runs: Mapping[str, Sequence[Result]]) -> None:
+    for table in application_tables(runs):
+        print_table(table.heads, table.rows)
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
@@ -115,6 +122,7 @@ def print_comparison(comparison: Comparison) -> None:
         console().print(note, style="dim", soft_wrap=True)
     if comparison.groups:
         print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups])
+    _print_applications({scheme: comparison.of(scheme) for scheme in comparison.schemes})
     if comparison.equipment:
         print_table(equipment.HEADS, [row.cells() for row in comparison.equipment], words=True)
     for sentence in sentences(comparison):

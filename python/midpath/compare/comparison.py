@@ -36,6 +36,7 @@ MARKER = "compare.json"
 # Warnings that differ in these alone say the same.
 # Said in place of the ideal.
 WAITS = "no ideal: some flows start `after` others, and the fluid model starts flows at their times"
+WAITING = ("after", "client", "job")
 NUMBER = re.compile(r"\d[\d.,]*")
 
 
@@ -167,7 +168,8 @@ class Comparison:
         own = _likewise({s: [text for text in found if text not in everywhere] for s, found in of_runs.items()})
         memory = unequal(self.equipment)
         # A long list of flows takes as long to parse as to run: first the word.
-        waits = [WAITS] if "after" in self.scenario and flows_wait(parse(self.scenario, self.source)) else []
+        words = any(word in self.scenario for word in WAITING)
+        waits = [WAITS] if words and flows_wait(parse(self.scenario, self.source)) else []
         return [*waits, *([memory] if memory else []), *self._same(), *shared, *own]
 
     def _same(self) -> list[str]:
@@ -247,8 +249,9 @@ class Comparison:
 
 
 def flows_wait(scenario: Mapping[str, Any]) -> bool:
-    """Whether a flow of a scenario, read from TOML, starts when others have ended."""
-    return any(flow.get("after") for flow in scenario.get("flow", []))
+    """Whether a flow of a scenario, read from TOML, starts when others have ended. Lines of lists are not read."""
+    listed = [*scenario.get("flow", []), *scenario.get("workload", [])]
+    return any(one.get("after") for one in listed) or any(scenario.get(key) for key in ("client", "job"))
 
 
 def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:

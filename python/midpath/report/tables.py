@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from midpath import equipment
+from midpath.applications import application_tables
 from midpath.compare import groups
 from midpath.compare.comparison import Comparison, Row
 from midpath.equipment import Equipment, equipment_of
@@ -28,8 +29,18 @@ def summary(model: Model) -> str:
     """Schemes as rows; for one run, its figures as tiles."""
     if model.comparison is None:
         had = equipment_of(model.first)
-        return _tiles(model.first.summary) + equipment_table([had] if had else [])
-    return _comparison(model.comparison) + group_table(model.comparison) + equipment_table(model.comparison.equipment)
+        return _tiles(model.first.summary) + applications(model) + equipment_table([had] if had else [])
+    groups_of_flows = group_table(model.comparison) + applications(model)
+    return _comparison(model.comparison) + groups_of_flows + equipment_table(model.comparison.equipment)
+
+
+def applications(model: Model) -> str:
+    """Requests of clients and iterations of jobs, a row per scheme."""
+    return "".join(
+        f"<h3>{escape(table.title)}</h3>"
+        + _table(table.title.lower(), table.heads, [[escape(cell) for cell in row] for row in table.rows])
+        for table in application_tables(model.runs)
+    )
 
 
 def group_table(comparison: Comparison) -> str:
