@@ -70,6 +70,33 @@ def completion(schemes: Sequence[str]) -> Draw:
     return draw
 
 
+def requests(schemes: Sequence[str]) -> Draw:
+    """Draws the share of requests that are complete after so much time, a line per scheme."""
+
+    def draw(axes: Axes, file: Path) -> None:
+        found = looks(schemes)
+        for scheme in schemes:
+            asked = midpath.run(file, scheme=scheme).tables["requests"].to_pandas()
+            times = np.sort(asked.completion_s.dropna())
+            shown = np.unique(np.linspace(0, len(times) - 1, POINTS).astype(int))
+            style = {"color": found[scheme]["light"], "ls": strokes(found[scheme]["dash"])}
+            axes.plot(times[shown] * 1000, 100 * (1 - (shown + 1) / (len(asked) + 1)), label=name(scheme), **style)
+        axes.set(xlabel="request completion time (ms)", ylabel="not yet complete (%)", xscale="log", yscale="log")
+
+    return draw
+
+
+def iterations(axes: Axes, file: Path) -> None:
+    """Draws a job's timeline: how long each iteration takes, and its straggler."""
+    found = midpath.run(file).tables["iterations"].to_pandas()
+    bars = axes.barh(found.iteration, found.completion_s * 1e3, left=found.start_s * 1e3)
+    links = found.link_from.astype(str) + ">" + found.link_to.astype(str)
+    axes.bar_label(bars, labels=links.where(found.completion_s > 1.5 * found.completion_s.min(), ""), padding=3)
+    axes.set(xlabel="time (ms)", ylabel="iteration")
+    axes.margins(x=0.12)
+    axes.invert_yaxis()
+
+
 @dataclass(frozen=True)
 class Line:
     """One line of a figure over time: what of whom, under which scheme and changes."""
@@ -177,6 +204,17 @@ ENTRIES = [
         ),
         "The queue from core switch c0 to a0.0 during the long transfers. NewReno fills its 300 kB, DCTCP does not.",
         "midpath compare {file} --schemes newreno,dctcp",
+    ),
+    Entry(
+        "rpc_fan_out.toml",
+        requests(["newreno", "dctcp"]),
+        "A request ends with the last of eight replies. NewReno's wait behind the bulk transfer's queue.",
+        "midpath compare {file} --schemes newreno,dctcp",
+    ),
+    Entry(
+        "all_reduce.toml",
+        iterations,
+        "A ring is as slow as its slowest link. Iterations that take half as long again name their straggler's.",
     ),
     Entry(
         "link_failure.toml",

@@ -19,7 +19,7 @@ from midpath.schemes import shipped
 from midpath.tables import columns
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / "index.md", ROOT / "docs" / "results.md"]
+PAGES = [ROOT / "docs" / name for name in ("index.md", "results.md", "workloads.md")]
 FOLDERS = ROOT / "crates" / "schemes" / "src"
 LIST = re.compile(r"(<!-- (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`")
@@ -66,7 +66,8 @@ def of_table(table: str) -> Iterator[str]:
             names = []
 
 
-LISTS = {"schemes": schemes, "flows": partial(of_table, "flows"), "ports": partial(of_table, "ports")}
+TABLES = ("flows", "ports", "requests", "iterations")
+LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in TABLES}
 
 
 def written(page: Path) -> str:

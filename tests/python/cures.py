@@ -198,6 +198,13 @@ DEFINES = type("Defines", (midpath.Controller,), {"window": 10.0})
 SETS = [SimpleNamespace(id=f"set-up-{k}") for k in (64, 128)]
 THEN = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "1 kB"\nafter = ["flows"]\ngroup = "then"'
 WRITING = f'{cases.FLOW}\nwrite = "1 kB"\ninterval = "1 ms"\n'
+RANKS = '[[job]]\ncollective = "all-gather"\nhosts = ["a", "b"]\nsize = "10 kB"'
+ASKS = """[[client]]
+from = ["a"]
+to = ["b"]
+requests = 3
+request_sizes = { kind = "fixed", size = "1 kB" }
+reply_sizes = { kind = "fixed", size = "2 kB" }"""
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
 OFTEN = '{ kind = "poisson", rate_per_s = 100.0 }'
@@ -316,6 +323,14 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "`ideal` is a fluid model whose flows have all their data at the start; leave it out and give a `size`": Scenario(
         {"head": 'scheme = "ideal"', "flow": WRITING}, {"head": 'scheme = "ideal"', "flow": cases.FLOW}
     ),
+    "is a time of the run, and `after` leaves the start open; give a `duration` in its place": Scenario(
+        more(cases.workload(after='["flows"]', until='"1 s"')),
+        more(cases.workload(after='["flows"]', duration='"1 s"', until="")),
+    ),
+    "receivers open this scheme's flows, and only the sender knows when to; give it another `scheme`": Scenario(
+        more(f'{RANKS}\nscheme = "ndn"'), more(f'{RANKS}\nscheme = "cubic"')
+    ),
+    "names no host; give at least one": Scenario(more(ASKS.replace('["a"]', "[]")), more(ASKS)),
     "`{name}` runs in the network and carries no flows; give each flow another `scheme`": Scenario(
         {"head": 'scheme = "rpm"'}, {"head": 'scheme = "rpm"', "flow": f'{cases.FLOW}\nscheme = "cubic"'}
     ),

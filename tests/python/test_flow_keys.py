@@ -92,6 +92,7 @@ WORKLOAD_VALUES = {
     "until": ["11 ms", "25 ms", "50 ms", "90 ms"],
     "duration": ["8 ms", "25 ms", "80 ms"],
     "flows": [1, 4, 15],
+    "after": [["others"]],
     "objects": [{"count": 1}, {"count": 9, "popularity": 2.0}],
     "sizes": [{"kind": "fixed", "size": "30 kB"}, {"kind": "cdf", "name": "web-search"}],
     "matrix": [
@@ -119,6 +120,7 @@ COLUMNS = {
     "group": ["x"],
     "stop": ["0.02", "0.3"],
     "rate": ["2 Mbps", "400 kbps"],
+    "after": ["others"],
 }
 SCHEMA = json.loads(_midpath.schema())["$defs"]
 CARRIERS = sorted(name for name in json.loads(_midpath.schemes()) if name != "rpm")

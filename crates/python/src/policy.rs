@@ -56,8 +56,11 @@ struct InPython {
 impl InPython {
     fn ask(&self, py: Python<'_>, group: &GroupView<'_>) -> PyResult<Vec<f64>> {
         let Some(policy) = &self.policy else { return Ok(vec![0.0; group.flows.len()]) };
-        let flows: Vec<_> =
-            group.flows.iter().map(|f| (f.flow.0, f.weight, f.target, f.spending, f.price, f.rtt, f.rate())).collect();
+        let flows: Vec<_> = group
+            .flows
+            .iter()
+            .map(|f| (f.flow.0.0, f.weight, f.target, f.spending, f.price, f.rtt, f.rate()))
+            .collect();
         let answer = policy.call1(py, (group.now.as_secs_f64(), group.budget, group.rtt, group.changed, flows))?;
         let targets: Vec<f64> = answer.extract(py)?;
         if targets.len() == group.flows.len() {

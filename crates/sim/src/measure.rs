@@ -1,5 +1,6 @@
 //! Measurement: tables of flows and ports, time series, and the summary.
 
+mod applications;
 mod bound;
 mod capacity;
 mod columns;
@@ -21,6 +22,7 @@ mod unmarked;
 mod warnings;
 mod watch;
 
+pub use applications::Applications;
 pub use bound::afct_bound;
 pub use capacity::Capacity;
 pub use columns::columns;

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Datagrams, Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table, found, of_run,
-    phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked, untraced_ideal,
-    warnings, without_effect,
+    Applications, Datagrams, Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table,
+    found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked,
+    untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -383,6 +383,11 @@ impl Finished<'_> {
             "invariants": self.counts.json(),
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
         });
+        let applications = Applications::new(setup, &self.rows, &self.ports);
+        let (clients, jobs) = (applications.clients(setup), applications.jobs(setup));
+        for (key, all) in [("clients", clients), ("jobs", jobs)].into_iter().filter(|(_, all)| !all.is_empty()) {
+            run[key] = all.into();
+        }
         if setup.scenario.routing.reconverge.is_some() {
             run["rerouting"] = json!({
                 "at_s": setup.reroutes().map(Time::as_secs_f64).collect::<Vec<_>>(),
@@ -415,6 +420,7 @@ impl Finished<'_> {
             }
         }
         tables.push(("ports".to_owned(), port_table(setup, &self.ports)));
+        tables.extend(applications.tables());
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
         // Parts know theirs in order; the whole order is the scenario's, whatever the parts.

@@ -137,7 +137,8 @@ impl Setup {
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
-        waits::check(&scenario, &flows)?;
+        waits::check(&flows)?;
+        waits::check_openers(&flows)?;
         let groups = Arc::new(Groups::new(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
         let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
@@ -265,10 +266,12 @@ impl Setup {
 
     /// Refuses flows that wait for others, where nothing can make them start.
     pub fn refuse_waits(&self, why: &str) -> Result<(), SpecError> {
-        match self.scenario.flow.iter().position(|flow| !flow.after.is_empty()) {
-            Some(i) => {
-                Err(SpecError::new(format!("flow[{i}].after"), format!("{why}; give it a `start` in its place")))
-            }
+        if let Some(after) = self.flows.afters().first() {
+            return Err(after.refuse_all(format!("{why}; give it a `start` in its place")));
+        }
+        let Scenario { client, job, .. } = &self.scenario;
+        match [("client", client.len()), ("job", job.len())].into_iter().find(|(_, number)| *number > 0) {
+            Some((key, _)) => Err(SpecError::new(format!("{key}[0]"), format!("{why}; leave this out"))),
             None => Ok(()),
         }
     }
@@ -422,7 +425,7 @@ impl Setup {
             nodes[node].start_flow(Time::ZERO, flow);
         }
         let links = self.links();
-        let waits = waits::waits(&self.scenario, &self.flows, &links, nodes.len());
+        let waits = waits::waits(&self.flows, &links, nodes.len());
         let late_after = Arc::new(writer::late_after(&self.flows));
         let (events, seed) = (self.events(), self.scenario.seed);
         Ok(Network { nodes, links, events, seed, pipes, buffers, waits, late_after })

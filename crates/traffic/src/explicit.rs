@@ -1,5 +1,6 @@
 //! `[[flow]]`: flows written out one by one.
 
+use crate::after::{After, WaitFor};
 use crate::flow::{ArrivalPattern, Budget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::generate::Context;
@@ -117,7 +118,9 @@ impl ExplicitFlow {
         budget.take(self.count, ArrivalPattern::Simultaneous, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
         let terms = out.number(terms);
-        let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, terms };
+        let after = After::of(&self.after, format!("flow[{index}].after"), None);
+        let wait = after.map(|after| WaitFor::Groups(out.after(after)));
+        let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, wait, terms };
         for _ in 0..self.count {
             let later = if self.jitter.is_zero() { 0 } else { rng.random_range(0..=self.jitter.0) };
             out.push(NewFlow { start: flow.start.saturating_add(Time(later)), ..flow });
@@ -143,7 +146,6 @@ impl ExplicitFlow {
             object: self.object.as_deref().map(Arc::from),
             replicas: self.replicas(cx, dst)?,
             path: (!self.path.is_empty()).then_some(index as u32),
-            after: (!self.after.is_empty()).then_some(index as u32),
             writes: WriteLaws::of(self.write.as_ref(), self.times(), cx.files)?,
             late_after: self.late_after,
         };

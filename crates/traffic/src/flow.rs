@@ -1,5 +1,6 @@
 //! What a workload comes to: flows.
 
+use crate::after::WaitFor;
 use crate::writes::WriteLaws;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
@@ -20,8 +21,10 @@ pub struct Flow<'a> {
     pub dst: u32,
     /// Payload to move, at least one byte; `None` runs until `stop`, or until the run ends.
     pub size: Option<Bytes>,
-    /// When the sender has its data.
+    /// When the sender has its data; how long after what it waits for.
     pub start: Time,
+    /// What it waits for before.
+    pub wait: Option<WaitFor>,
     /// When the sender gives up, done or not; always after `start`.
     pub stop: Option<Time>,
     /// On what terms. A million flows of a workload share theirs.
@@ -49,8 +52,6 @@ pub struct Terms {
     pub replicas: Option<Arc<[u32]>>,
     /// The `[[flow]]` whose `path` it takes, by number; `None` goes as routing does.
     pub path: Option<u32>,
-    /// The `[[flow]]`, by number, that says which flows must have ended: `start` counts from then.
-    pub after: Option<u32>,
     /// What its application writes, where that is not all at its start.
     pub writes: Option<Arc<WriteLaws>>,
     /// Datagrams that take longer are late.
@@ -76,7 +77,6 @@ impl Terms {
             object: None,
             replicas: None,
             path: None,
-            after: None,
             writes: None,
             late_after: None,
         }

@@ -1,6 +1,9 @@
 //! All flows of a run, in as few bytes as they take.
 
+use crate::after::{After, Step, WaitFor};
+use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
+use crate::job::JobFlows;
 use midpath_core::units::{Bytes, Time};
 
 /// Terms that are compared with those of a new flow. Ours: a list may have flows of some groups by
@@ -15,6 +18,7 @@ pub(crate) struct NewFlow {
     pub size: Option<Bytes>,
     pub start: Time,
     pub stop: Option<Time>,
+    pub wait: Option<WaitFor>,
     pub terms: u32,
 }
 
@@ -27,6 +31,7 @@ struct Row {
     src: u32,
     dst: u32,
     terms: u32,
+    wait: u32,
 }
 
 /// Flows by number, 40 bytes each.
@@ -35,6 +40,26 @@ pub struct FlowList {
     rows: Vec<Row>,
     terms: Vec<Terms>,
     notes: Vec<String>,
+    afters: Vec<After>,
+    steps: Vec<Step>,
+    /// The first flow of clients and jobs, and for which steps the end of each counts.
+    first_of_steps: usize,
+    counts_for: Vec<[u32; 2]>,
+    clients: Vec<ClientFlows>,
+    jobs: Vec<JobFlows>,
+}
+
+/// No step.
+const NONE: u32 = u32::MAX;
+
+/// The steps for which the end of a flow counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts(pub [Option<u32>; 2]);
+
+impl Counts {
+    pub const fn one(step: Option<u32>) -> Counts {
+        Counts([step, None])
+    }
 }
 
 impl FlowList {
@@ -82,12 +107,75 @@ impl FlowList {
         &mut self.terms
     }
 
+    /// What `after`s there are, by number.
+    pub fn afters(&self) -> &[After] {
+        &self.afters
+    }
+
+    /// The steps of clients and jobs, by number.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The steps for which the end of flow `i` counts.
+    pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
+        let steps = i.checked_sub(self.first_of_steps).and_then(|i| self.counts_for.get(i));
+        steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE)
+    }
+
+    /// Where the flows of each client are.
+    pub fn clients(&self) -> &[ClientFlows] {
+        &self.clients
+    }
+
+    /// Where the flows of each job are.
+    pub fn jobs(&self) -> &[JobFlows] {
+        &self.jobs
+    }
+
+    pub(crate) fn add_client(&mut self, client: ClientFlows) {
+        self.clients.push(client);
+    }
+
+    pub(crate) fn add_job(&mut self, job: JobFlows) {
+        self.jobs.push(job);
+    }
+
+    /// The number of a new step.
+    pub(crate) fn step(&mut self, step: Step) -> u32 {
+        self.steps.push(step);
+        self.steps.len() as u32 - 1
+    }
+
+    /// Has a step count for another one of the same node, which is `later`.
+    pub(crate) fn then(&mut self, step: u32, next: u32, later: Time) {
+        self.steps[step as usize].then = Some((next, later));
+    }
+
+    /// Adds a flow of a client or a job, behind all others.
+    pub(crate) fn push_step(&mut self, flow: NewFlow, counts: Counts) {
+        if self.counts_for.is_empty() {
+            self.first_of_steps = self.rows.len();
+        }
+        self.counts_for.push(counts.0.map(|step| step.unwrap_or(NONE)));
+        self.push(flow);
+    }
+
+    /// The number of such an `after`: that of the same, if it was the last.
+    pub(crate) fn after(&mut self, after: After) -> u32 {
+        if !self.afters.last().is_some_and(|last| last.is_same(&after)) {
+            self.afters.push(after);
+        }
+        self.afters.len() as u32 - 1
+    }
+
     fn flow(&self, row: &Row) -> Flow<'_> {
         Flow {
             src: row.src,
             dst: row.dst,
             size: (row.size > 0).then_some(Bytes(row.size)),
             start: row.start,
+            wait: WaitFor::unpack(row.wait),
             stop: (row.stop > 0).then_some(Time(row.stop)),
             terms: &self.terms[row.terms as usize],
             terms_number: row.terms,
@@ -113,6 +201,7 @@ impl FlowList {
             src: flow.src,
             dst: flow.dst,
             terms: flow.terms,
+            wait: WaitFor::pack(flow.wait),
         });
     }
 
@@ -136,7 +225,7 @@ mod tests {
         let mut list = FlowList::default();
         let [a, b, again] = ["a", "b", "a"].map(|group| list.number(Terms::of(group)));
         assert_eq!((a, b, again), (0, 1, 0));
-        let whole = NewFlow { src: 1, dst: 2, size: Some(Bytes(7)), start: Time(5), stop: None, terms: a };
+        let whole = NewFlow { src: 1, dst: 2, size: Some(Bytes(7)), start: Time(5), stop: None, wait: None, terms: a };
         list.push(whole);
         list.push(NewFlow { size: None, start: Time(3), stop: Some(Time(9)), terms: b, ..whole });
         list.push(NewFlow { src: 8, ..whole });

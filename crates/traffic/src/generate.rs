@@ -1,10 +1,13 @@
 //! From specifications to flows.
 
+use crate::after::{After, WaitFor};
 use crate::arrivals::{ArrivalSpec, Intensity};
+use crate::client::ClientSpec;
 use crate::explicit::ExplicitFlow;
 use crate::flow::{ArrivalPattern, Budget, FlowMemoryBudget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::hosts::{Host, HostTable, LinkRates};
+use crate::job::JobSpec;
 use crate::list::{ListReader, ListSpec, ListedFlow};
 use crate::matrix::{Matrix, MatrixSpec, members};
 use crate::objects::Objects;
@@ -45,6 +48,20 @@ impl Context<'_> {
         named.or(has_rate.then_some(self.constant_rate))
     }
 
+    /// The terms of flows of a client or a job.
+    pub(crate) fn terms_of(
+        &self,
+        group: Arc<str>,
+        scheme: Option<&str>,
+        rate: Option<Rate>,
+    ) -> Result<Terms, SpecError> {
+        if rate == Some(Rate::ZERO) {
+            return Err(SpecError::new("rate", "must be above zero; leave `rate` out for flows of a scheme"));
+        }
+        self.check_read(self.own_scheme(scheme, rate.is_some()), [("rate", rate.is_some())])?;
+        Ok(Terms { scheme: scheme.map(Arc::from), rate, ..Terms::of(group) })
+    }
+
     /// Refuses the first key that is given and that flows of `scheme` do not read. Those of the run's scheme may have
     /// any: another run of the scenario has a scheme that reads it.
     pub(crate) fn check_read<'k>(
@@ -58,25 +75,40 @@ impl Context<'_> {
     }
 }
 
+/// The traffic of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Specs<'a> {
+    /// Its single flows.
+    pub flow: &'a [ExplicitFlow],
+    /// Its workloads.
+    pub workload: &'a [WorkloadSpec],
+    /// Its clients.
+    pub client: &'a [ClientSpec],
+    /// Its jobs.
+    pub job: &'a [JobSpec],
+}
+
 /// All flows of a run, in order of their start. Flows that start together keep the order in which
 /// they are specified: explicit flows first, then workload by workload, each in the order in which
-/// it draws (or lists) them.
+/// it draws (or lists) them. Then those of clients and of jobs, in the order of their requests and iterations.
 ///
 /// Keys of errors start with `flow[2]` or `workload[0]`.
-pub fn generate(
-    explicit: &[ExplicitFlow],
-    workloads: &[WorkloadSpec],
-    cx: &Context<'_>,
-) -> Result<FlowList, SpecError> {
+pub fn generate(specs: &Specs<'_>, cx: &Context<'_>) -> Result<FlowList, SpecError> {
     let (mut flows, mut budget) = (FlowList::default(), Budget::new(cx.room));
-    for (i, flow) in explicit.iter().enumerate() {
+    for (i, flow) in specs.flow.iter().enumerate() {
         flow.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("flow[{i}]")))?;
     }
-    for (i, workload) in workloads.iter().enumerate() {
+    for (i, workload) in specs.workload.iter().enumerate() {
         let mut run = Run::new(workload, i, cx, &mut budget, &mut flows);
         run.push().map_err(|e| e.under(&format!("workload[{i}]")))?;
     }
     flows.sort();
+    for (i, client) in specs.client.iter().enumerate() {
+        client.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("client[{i}]")))?;
+    }
+    for (i, job) in specs.job.iter().enumerate() {
+        job.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("job[{i}]")))?;
+    }
     Ok(flows)
 }
 
@@ -98,6 +130,8 @@ struct Run<'a> {
     end: Time,
     objects: Option<Objects>,
     pattern: ArrivalPattern,
+    /// What all flows wait for.
+    wait: Option<WaitFor>,
 }
 
 impl<'a> Run<'a> {
@@ -125,6 +159,7 @@ impl<'a> Run<'a> {
             end: Time::MAX,
             objects: None,
             pattern: ArrivalPattern::Spaced,
+            wait: None,
         }
     }
 
@@ -134,6 +169,8 @@ impl<'a> Run<'a> {
         let has_rate = matches!(self.spec.arrivals, Some(ArrivalSpec::Ppbp { .. }));
         self.check_read(self.cx.own_scheme(self.spec.scheme.as_deref(), has_rate))?;
         self.objects = self.objects()?;
+        let after = After::of(&self.spec.after, format!("workload[{}].after", self.index), None);
+        self.wait = after.map(|after| WaitFor::Groups(self.out.after(after)));
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
             (None, Some(list)) => self.list(list),
@@ -159,9 +196,13 @@ impl<'a> Run<'a> {
     fn end(&self) -> Result<Time, SpecError> {
         let (key, end) = match (self.spec.until, self.spec.duration) {
             (Some(_), Some(_)) => return Err(SpecError::new("duration", "give only one of `until` and `duration`")),
+            (Some(_), None) if !self.spec.after.is_empty() => {
+                let message = "is a time of the run, and `after` leaves the start open; give a `duration` in its place";
+                return Err(SpecError::new("until", message));
+            }
             (Some(until), None) => ("until", until),
             (None, Some(duration)) => ("duration", self.spec.start.saturating_add(duration)),
-            (None, None) => return Ok(self.cx.horizon.unwrap_or(Time::MAX)),
+            (None, None) => return Ok(self.cx.horizon.filter(|_| self.spec.after.is_empty()).unwrap_or(Time::MAX)),
         };
         if end <= self.spec.start {
             return Err(SpecError::new(key, "ends before the workload starts"));
@@ -350,7 +391,7 @@ impl<'a> Run<'a> {
             None => (None, size),
         };
         let terms = self.out.number(Terms { rate, object, ..self.terms.clone() });
-        self.add(NewFlow { src, dst, size: Some(size), start: at, stop: None, terms })
+        self.add(NewFlow { src, dst, size: Some(size), start: at, stop: None, wait: self.wait, terms })
     }
 
     fn add(&mut self, flow: NewFlow) -> Result<(), SpecError> {
@@ -376,9 +417,11 @@ impl<'a> Run<'a> {
         let mut in_order = true;
         while let Some(listed) = reader.next().map_err(|e| at_file(&e))? {
             let flow = self
-                .listed(&listed, reader.counts_hosts())
+                .listed(&listed, reader.counts_hosts(), &list.file)
                 .map_err(|m| at_file(&format!("line {}: {m}", listed.line)))?;
-            if let Some((start, line)) = before.filter(|(start, _)| in_order && flow.start < *start) {
+            if let Some((start, line)) =
+                before.filter(|(start, _)| in_order && flow.wait.is_none() && flow.start < *start)
+            {
                 in_order = false;
                 self.out.note(format!(
                     "workload[{}].list: {}: line {} starts at {}, before line {line} at {start}: the list is \
@@ -386,7 +429,9 @@ impl<'a> Run<'a> {
                     self.index, list.file, listed.line, flow.start
                 ));
             }
-            before = Some((flow.start, listed.line));
+            if flow.wait.is_none() || before.is_none() {
+                before = Some((flow.start, listed.line));
+            }
             self.add(flow)?;
         }
         match before {
@@ -396,7 +441,7 @@ impl<'a> Run<'a> {
     }
 
     /// The flow of a line; `counted` where its hosts are numbers in the network's order.
-    fn listed(&mut self, listed: &ListedFlow, counted: bool) -> Result<NewFlow, String> {
+    fn listed(&mut self, listed: &ListedFlow, counted: bool, file: &str) -> Result<NewFlow, String> {
         let hosts = self.cx.hosts;
         let host = |name: &str| if counted { hosts.nth(name) } else { hosts.find(name) };
         let (src, dst) = (host(&listed.src)?.node, host(&listed.dst)?.node);
@@ -417,7 +462,20 @@ impl<'a> Run<'a> {
             ..self.terms.clone()
         };
         let terms = self.out.number(terms);
-        Ok(NewFlow { src, dst, size: listed.size, start: later(listed.start), stop: listed.stop.map(later), terms })
+        let after = || {
+            let place = format!("{}: line {}", file, listed.line);
+            After::of(&listed.after, format!("workload[{}].list.file", self.index), Some(place))
+        };
+        let own = (!listed.after.is_empty()).then(after).flatten();
+        if own.is_some() && self.wait.is_some() {
+            return Err("after: the workload has an `after`, too; leave one out".to_owned());
+        }
+        let wait = own.map(|after| WaitFor::Groups(self.out.after(after))).or(self.wait);
+        if listed.stop.is_some() && wait.is_some() {
+            return Err("stop: is a time of the run, and `after` leaves the start open; leave it out".to_owned());
+        }
+        let (start, stop) = (later(listed.start), listed.stop.map(later));
+        Ok(NewFlow { src, dst, size: listed.size, start, stop, wait, terms })
     }
 }
 

@@ -5,28 +5,33 @@
 //! |---|---|
 //! | [`ExplicitFlow`] | `[[flow]]`: one flow, or `count` like it |
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
-//! | [`generate`] | both, as a [`FlowList`] in order of their start |
+//! | [`ClientSpec`], [`JobSpec`] | `[[client]]`, `[[job]]`: flows that wait for flows |
+//! | [`generate`] | all, as a [`FlowList`] |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV, the HPCC flow text format, htsim's connection matrices |
 //! | [`parse_matrix_bytes`] | traffic matrices: CSV, and demands of topohub, SNDlib and Repetita |
 //!
 //! # Randomness
 //!
-//! Each entry of `[[flow]]` and `[[workload]]` has random streams of its own, derived from the seed
+//! Each entry of `[[flow]]`, `[[workload]]`, `[[client]]` and `[[job]]` has random streams of its own, derived from the seed
 //! and the entry's index (xoshiro256++ seeded through SplitMix64). So adding a workload behind the
 //! others doesn't change what they draw. Within a workload, arrivals, sizes and pairs draw from
 //! separate streams: another size distribution with the same mean arrives at the same times between
 //! the same hosts.
 
+mod after;
 mod arrivals;
 mod cdf;
+mod client;
 mod connections;
 mod demands;
+mod durations;
 mod explicit;
 mod file;
 mod flow;
 mod flows;
 mod generate;
 mod hosts;
+mod job;
 mod list;
 mod matrix;
 mod objects;
@@ -40,13 +45,17 @@ mod writes;
 
 use midpath_core::suggest;
 
+pub use after::{After, Step, WaitFor};
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
+pub use client::{ClientFlows, ClientSpec};
+pub use durations::DurationSpec;
 pub use explicit::ExplicitFlow;
 pub use flow::{Flow, FlowMemoryBudget, MAX_FLOWS, Terms};
 pub use flows::FlowList;
-pub use generate::{Context, generate};
+pub use generate::{Context, Specs, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
+pub use job::{Collective, JobFlows, JobSpec};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};
 pub use matrix::{Direction, GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;

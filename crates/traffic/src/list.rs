@@ -34,8 +34,8 @@ impl ListSpec {
 #[serde(rename_all = "kebab-case")]
 pub enum FlowListFormat {
     /// A header and a line per flow. Columns src, dst, size, start are required; scheme, group,
-    /// stop, rate optional. Plain numbers are bytes, seconds or bits per second; "10 MB", "5 ms"
-    /// work. An empty size is endless.
+    /// stop, rate, after optional. Plain numbers are bytes, seconds or bits per second; "10 MB", "5 ms"
+    /// work. An empty size is endless. `after`: groups, separated by `;`.
     Csv,
     /// The number of flows, then a line `src dst priority port size_bytes start_s` each. Further
     /// lines, priority and port are ignored, as in the HPCC simulator.
@@ -92,6 +92,8 @@ pub struct ListedFlow {
     pub scheme: Option<String>,
     /// Group.
     pub group: Option<String>,
+    /// Groups that must have ended.
+    pub after: Vec<String>,
     /// Its line in the file, counted from 1.
     pub line: u64,
 }
@@ -258,13 +260,13 @@ fn hpcc_flow(line: u64, text: &str) -> Result<ListedFlow, ListError> {
     })
 }
 
-const COLUMNS: [&str; 8] = ["src", "dst", "size", "start", "scheme", "group", "stop", "rate"];
+const COLUMNS: [&str; 9] = ["src", "dst", "size", "start", "scheme", "group", "stop", "rate", "after"];
 
 /// A CSV file.
 pub(crate) struct CsvList<'a> {
     records: csv::Reader<Box<dyn Read + 'a>>,
     record: csv::StringRecord,
-    columns: [Option<usize>; 8],
+    columns: [Option<usize>; 9],
     /// The same file again: the reader of records says where a record stands, not on which line.
     places: Places<'a>,
     read: u64,
@@ -353,8 +355,8 @@ pub fn csv_line(text: &str, record: &csv::StringRecord) -> u64 {
 }
 
 /// Where each of [`COLUMNS`] stands.
-fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 8], ListError> {
-    let mut at = [None; 8];
+fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 9], ListError> {
+    let mut at = [None; 9];
     for (i, name) in header.iter().enumerate() {
         let known = COLUMNS.iter().position(|c| *c == name);
         let column = known.ok_or_else(|| error(1, unknown("column", name, COLUMNS)))?;
@@ -366,7 +368,7 @@ fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 8], ListErr
         Some(missing) => Err(error(
             1,
             format!(
-                "no column `{}`; the header is src,dst,size,start and optionally scheme,group,stop,rate",
+                "no column `{}`; the header is src,dst,size,start and optionally scheme,group,stop,rate,after",
                 COLUMNS[missing]
             ),
         )),
@@ -374,7 +376,7 @@ fn csv_columns(header: &csv::StringRecord) -> Result<[Option<usize>; 8], ListErr
     }
 }
 
-fn csv_flow(record: &csv::StringRecord, columns: &[Option<usize>; 8], line: u64) -> Result<ListedFlow, ListError> {
+fn csv_flow(record: &csv::StringRecord, columns: &[Option<usize>; 9], line: u64) -> Result<ListedFlow, ListError> {
     let field = |column: usize| columns[column].and_then(|i| record.get(i)).filter(|s| !s.is_empty());
     let needed = |column: usize| field(column).ok_or_else(|| error(line, format!("{} is empty", COLUMNS[column])));
     let size: Option<Bytes> = field(2).map(|t| quantity(t, "B", "size", line)).transpose()?;
@@ -396,6 +398,13 @@ fn csv_flow(record: &csv::StringRecord, columns: &[Option<usize>; 8], line: u64)
         rate,
         scheme: field(4).map(str::to_owned),
         group: field(5).map(str::to_owned),
+        after: field(8)
+            .unwrap_or_default()
+            .split(';')
+            .map(str::trim)
+            .filter(|g| !g.is_empty())
+            .map(str::to_owned)
+            .collect(),
         line,
     })
 }

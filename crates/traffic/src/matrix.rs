@@ -9,7 +9,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::Rate;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -454,14 +454,18 @@ impl<'a> Matrix<'a> {
 /// patterns.
 pub(crate) fn members<'a>(patterns: Option<&[String]>, hosts: &'a HostTable) -> Result<Vec<&'a Host>, SpecError> {
     let Some(patterns) = patterns else { return Ok(hosts.hosts().iter().collect()) };
-    let mut chosen = vec![false; hosts.hosts().len()];
-    let position: FxHashMap<u32, usize> = hosts.hosts().iter().enumerate().map(|(i, h)| (h.node, i)).collect();
+    let chosen: FxHashSet<u32> = in_order(patterns, "hosts", hosts)?.iter().map(|host| host.node).collect();
+    Ok(hosts.hosts().iter().filter(|host| chosen.contains(&host.node)).collect())
+}
+
+/// The hosts that the patterns of `key` name, each once and in the patterns' order.
+pub(crate) fn in_order<'a>(patterns: &[String], key: &str, hosts: &'a HostTable) -> Result<Vec<&'a Host>, SpecError> {
+    let (mut seen, mut chosen) = (FxHashSet::default(), Vec::new());
     for (i, pattern) in patterns.iter().enumerate() {
-        for host in hosts.matching(pattern).map_err(|m| SpecError::new(format!("hosts[{i}]"), m))? {
-            chosen[position[&host.node]] = true;
-        }
+        let found = hosts.matching(pattern).map_err(|m| SpecError::new(format!("{key}[{i}]"), m))?;
+        chosen.extend(found.into_iter().filter(|host| seen.insert(host.node)));
     }
-    Ok(hosts.hosts().iter().zip(chosen).filter(|(_, c)| *c).map(|(h, _)| h).collect())
+    Ok(chosen)
 }
 
 #[cfg(test)]

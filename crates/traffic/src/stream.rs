@@ -22,10 +22,24 @@ pub(crate) enum Purpose {
     Pairs = 5,
     /// Which object of its sender a flow moves.
     Objects = 6,
+    /// Sizes of a `[[client]]`'s requests.
+    RequestSizes = 7,
+    /// Sizes of its replies.
+    ReplySizes = 8,
+    /// How long it thinks.
+    ThinkTimes = 9,
+    /// How long its servers take.
+    ServiceTimes = 10,
+    /// Which servers it asks.
+    Servers = 11,
+    /// When its loops begin.
+    ClientJitter = 12,
+    /// How long ranks of a `[[job]]` compute.
+    ComputeTimes = 13,
     /// Bytes of the writes of a flow's application.
-    WriteSizes = 7,
+    WriteSizes = 14,
     /// Times between them, and its on and off periods.
-    WriteTimes = 8,
+    WriteTimes = 15,
 }
 
 /// The stream of entry `index` for `purpose` under the run's `seed`.

@@ -50,6 +50,10 @@ pub struct WorkloadSpec {
     /// Start of arrivals, and zero of a list's times; default at once.
     #[serde(default)]
     pub start: Time,
+    /// As in `[[flow]]`: all times count from then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["load"]]))]
+    pub after: Vec<String>,
     /// End of arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,

@@ -1,13 +1,17 @@
 //! From scenario text to flows.
 
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_traffic::{
-    Context, ExplicitFlow, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, MAX_FLOWS, WorkloadSpec,
-    generate,
+    Context, ExplicitFlow, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, MAX_FLOWS, Specs, WorkloadSpec,
 };
 use proptest::prelude::*;
 use serde_json::json;
 use std::path::Path;
+
+fn generate(flow: &[ExplicitFlow], workload: &[WorkloadSpec], cx: &Context<'_>) -> Result<FlowList, SpecError> {
+    midpath_traffic::generate(&Specs { flow, workload, ..Specs::default() }, cx)
+}
 
 /// Hosts h0, h1, … at nodes 10, 11, …, with 1 Gbps each.
 fn hosts(n: u32) -> HostTable {

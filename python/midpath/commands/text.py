@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from midpath import equipment
+from midpath.applications import application_tables
 from midpath.commands.progress import hops as packet_hops
 from midpath.compare import datagrams, groups
 from midpath.compare.comparison import Comparison, Row
@@ -77,11 +78,17 @@ def print_result(result: Result) -> None:
     )
 
     _print_datagrams(datagram_rows({result.scheme: [result]}), is_random=False)
+    _print_applications({result.scheme: [result]})
     if found := equipment_of(result):
         print_table(equipment.HEADS, [found.cells()], words=True)
     for line in _deployed(run.get("deployment") or []):
         console().print(line, style="dim")
     print_warnings(result.warnings)
+
+
+def _print_applications(runs: Mapping[str, Sequence[Result]]) -> None:
+    for table in application_tables(runs):
+        print_table(table.heads, table.rows)
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
@@ -118,6 +125,7 @@ def print_comparison(comparison: Comparison) -> None:
     if comparison.groups:
         print_table(groups.HEADS, [_group_row(row, comparison.is_random) for row in comparison.groups])
     _print_datagrams(comparison.datagrams, is_random=comparison.is_random)
+    _print_applications({scheme: comparison.of(scheme) for scheme in comparison.schemes})
     if comparison.equipment:
         print_table(equipment.HEADS, [row.cells() for row in comparison.equipment], words=True)
     for sentence in sentences(comparison):

@@ -35,7 +35,7 @@ Pair = tuple[str, int]
 
 MARKER = "compare.json"
 # Warnings that differ in these alone say the same.
-# Said in place of the ideal, by the key of flows that it lacks.
+# Said in place of the ideal, by the key that it lacks.
 NO_IDEAL = {
     "after": "no ideal: some flows start `after` others, and the fluid model starts flows at their times",
     "write": "no ideal: some applications `write` now and then, and the fluid model has all data at the start",
@@ -176,7 +176,7 @@ class Comparison:
         own = _likewise({s: [text for text in found if text not in everywhere] for s, found in of_runs.items()})
         memory = unequal(self.equipment)
         # A long list of flows takes as long to parse as to run: first the words.
-        words = any(word in self.scenario for word in NO_IDEAL)
+        words = any(word in self.scenario for word in (*NO_IDEAL, "client", "job"))
         lacking = no_ideal(parse(self.scenario, self.source)) if words else None
         return [*([lacking] if lacking else []), *([memory] if memory else []), *self._same(), *shared, *own]
 
@@ -258,8 +258,12 @@ class Comparison:
 
 
 def no_ideal(scenario: Mapping[str, Any]) -> str | None:
-    """Why a scenario, read from TOML, has no ideal, if it has none."""
-    return next((why for key, why in NO_IDEAL.items() if any(flow.get(key) for flow in scenario.get("flow", []))), None)
+    """Why a scenario, read from TOML, has no ideal, if it has none. Lines of lists are not read."""
+    waits = any(scenario.get(key) for key in ("client", "job"))
+    listed = [*scenario.get("flow", []), *scenario.get("workload", [])]
+    if waits or any(one.get("after") for one in listed):
+        return NO_IDEAL["after"]
+    return next((NO_IDEAL["write"] for flow in scenario.get("flow", []) if flow.get("write")), None)
 
 
 def _likewise(found: Mapping[str, Sequence[str]]) -> list[str]:

@@ -82,7 +82,7 @@ def require_drawn(scenario: Scenario) -> None:
 
 
 def _unlike(given: dict[str, Any]) -> Iterator[str]:
-    yield from (f"{key} is there" for key in ("fault", "vary", "flow") if given.get(key))
+    yield from (f"{key} is there" for key in ("fault", "vary", "flow", "client", "job") if given.get(key))
     loads = given.get("workload", [])
     if not loads:
         yield "no workload is there"

@@ -100,7 +100,7 @@ RULES = (
         "own hash; `packet`, `symmetric` refused",
     ),
     _both(("routing.reconverge", "flow.path"), REFUSED, "routes are static"),
-    _both(("flow.after",), REFUSED, "flows start at times known before the run"),
+    _both(("flow.after", "workload.after", "client*", "job*"), REFUSED, "flows start at times known before the run"),
     _both(
         ("flow.write*", "flow.interval*", "flow.on*", "flow.off*"),
         REFUSED,

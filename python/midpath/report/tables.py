@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from midpath import equipment
+from midpath.applications import application_tables
 from midpath.compare import datagrams, groups
 from midpath.compare.comparison import Comparison, Row
 from midpath.compare.datagrams import DatagramRow, datagram_rows
@@ -30,10 +31,20 @@ def summary(model: Model) -> str:
     if model.comparison is None:
         had = equipment_of(model.first)
         delays = datagram_table(datagram_rows(model.runs), is_random=False)
-        return _tiles(model.first.summary) + delays + equipment_table([had] if had else [])
+        more = applications(model) + delays
+        return _tiles(model.first.summary) + more + equipment_table([had] if had else [])
     found = model.comparison
     delays = datagram_table(found.datagrams, is_random=found.is_random)
-    return _comparison(found) + group_table(found) + delays + equipment_table(found.equipment)
+    return _comparison(found) + group_table(found) + applications(model) + delays + equipment_table(found.equipment)
+
+
+def applications(model: Model) -> str:
+    """Requests of clients and iterations of jobs, a row per scheme."""
+    return "".join(
+        f"<h3>{escape(table.title)}</h3>"
+        + _table(table.title.lower(), table.heads, [[escape(cell) for cell in row] for row in table.rows])
+        for table in application_tables(model.runs)
+    )
 
 
 def datagram_table(rows: list[DatagramRow], *, is_random: bool) -> str:

@@ -7,7 +7,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::icn::params::{ForwarderParams, HEADROOM, MANY, Outage, PASSING, Paths, ShaperParams, Steering};
+use crate::icn::params::{ForwarderParams, MANY, Outage, Paths, ShaperParams, Steering};
 use crate::params::{Text, Texts, require, share, without};
 
 /// The equation that a link's rate follows.
@@ -300,10 +300,10 @@ pub struct Additions {
     pub max_interval: bool,
     /// R_p and R_s are at least [`FLOORS`]. Without: zero is absorbing.
     pub floors: bool,
-    /// [`HEADROOM`] of both directions may be booked. Without: all, for (11) as printed leaves the secondary class so
+    /// [`HEADROOM`](crate::icn::params::HEADROOM) of both directions may be booked. Without: all, for (11) as printed leaves the secondary class so
     /// much that both come to η + η(1 − η) of the link, more than that.
     pub headroom: bool,
-    /// At most [`PASSING`] forwarded Interests wait at a port. Without: as many as of any others.
+    /// At most [`PASSING`](crate::icn::params::PASSING) forwarded Interests wait at a port. Without: as many as of any others.
     pub passing: bool,
     /// No path carries more than its R_p with both classes. Without: "no path and no link carry more than their
     /// stamping rate" ([`Split`]).

@@ -5,6 +5,7 @@
 //! nodes and parts holds for it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId};
@@ -13,26 +14,30 @@ use rustc_hash::FxHashMap;
 
 use super::reports::AllReports;
 
-/// Flows of one node that wait for the same others.
-#[derive(Debug, Default)]
+/// What waits at a node for the same ends.
+#[derive(Debug, Clone, Default)]
 pub struct Wait {
-    /// Where they start.
+    /// Where.
     pub node: NodeId,
-    /// The flows, and how long after the last end each starts.
-    pub flows: Vec<(Time, FlowId)>,
-    /// How many flows must have ended.
+    /// How many flows must have ended, or waits that count for it be over.
     pub ends: u64,
-    /// How long news takes from each node where one of these ends.
-    pub delays: FxHashMap<NodeId, Time>,
+    /// Its flows in [`Waits::flows`].
+    pub flows: Range<usize>,
+    /// The wait of the same node for which it counts when it is over, and how much later.
+    pub then: Option<(u32, Time)>,
 }
 
-/// Which waits the end of a flow at a node is for: none unless all of the flow goes to that node.
-pub type Followers = dyn Fn(FlowId, NodeId) -> Arc<[u32]> + Send + Sync;
+/// Calls back with each wait that the end of a flow at a node is for: none unless all of the flow goes to that node.
+pub type Followers = dyn Fn(FlowId, NodeId, &mut dyn FnMut(u32)) + Send + Sync;
 
 /// All waits of a network.
 pub struct Waits {
     /// The waits.
     pub all: Vec<Wait>,
+    /// Flows that wait, and how long after the last end each starts.
+    pub flows: Vec<(Time, FlowId)>,
+    /// How long news takes from where a flow ends to another node that waits for it.
+    pub delays: FxHashMap<(NodeId, NodeId), Time>,
     /// Which of them a flow's end is for.
     pub of: Box<Followers>,
 }
@@ -52,8 +57,8 @@ pub(crate) struct Waiting {
     part: u32,
     /// The nodes of this part.
     ids: Vec<NodeId>,
-    /// Ends that are still to come, by wait, and when the node hears of the latest.
-    left: Vec<(u64, Time)>,
+    /// Of waits that have begun and are not over: ends that are still to come, and when the node hears of the latest.
+    left: FxHashMap<u32, (u64, Time)>,
     reports: AllReports,
     /// Flows that start at the node at hand.
     pub released: VecDeque<(Time, FlowId)>,
@@ -63,9 +68,9 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub fn new(waits: Arc<Waits>, place: Arc<[(u32, u32)]>, part: u32, reports: AllReports) -> Waiting {
-        let left = waits.all.iter().map(|wait| (wait.ends, Time::ZERO)).collect();
         let here = place.iter().zip((0..).map(NodeId)).filter(|(place, _)| place.0 == part);
         let ids = here.map(|(_, id)| id).collect();
+        let left = FxHashMap::default();
         Waiting { waits, place, part, ids, left, reports, released: VecDeque::new(), news: Vec::new() }
     }
 
@@ -80,29 +85,38 @@ impl Waiting {
 
     /// Called when all of a flow has come to a node of this part.
     pub fn ended(&mut self, flow: FlowId, node: u32, now: Time) {
-        let from = self.ids[node as usize];
-        for &wait in (self.waits.of)(flow, from).iter() {
-            let Wait { node, delays, .. } = &self.waits.all[wait as usize];
-            if *node == from {
+        let (from, waits) = (self.ids[node as usize], self.waits.clone());
+        (waits.of)(flow, from, &mut |wait| {
+            let node = waits.all[wait as usize].node;
+            if node == from {
                 let released = self.hear(News { wait, at: now });
                 self.released.extend(released);
             } else {
-                self.news.push(News { wait, at: now.saturating_add(delays[&from]) });
+                self.news.push(News { wait, at: now.saturating_add(waits.delays[&(from, node)]) });
             }
-        }
+        });
     }
 
     /// Counts an end; gives the flows that start because it was the last.
-    pub fn hear(&mut self, News { wait, at }: News) -> Vec<(Time, FlowId)> {
-        let (left, latest) = &mut self.left[wait as usize];
-        (*left, *latest) = (*left - 1, at.max(*latest));
-        if *left > 0 {
-            return Vec::new();
+    pub fn hear(&mut self, mut news: News) -> Vec<(Time, FlowId)> {
+        let mut starts = Vec::new();
+        loop {
+            let News { wait: number, at } = news;
+            let wait = &self.waits.all[number as usize];
+            let (left, latest) = self.left.entry(number).or_insert((wait.ends, Time::ZERO));
+            (*left, *latest) = (*left - 1, at.max(*latest));
+            if *left > 0 {
+                return starts;
+            }
+            let latest = *latest;
+            self.left.remove(&number);
+            for (after, flow) in &self.waits.flows[wait.flows.clone()] {
+                let start = latest.saturating_add(*after);
+                self.reports.started(*flow, start);
+                starts.push((start, *flow));
+            }
+            let Some((next, later)) = wait.then else { return starts };
+            news = News { wait: next, at: latest.saturating_add(later) };
         }
-        let latest = *latest;
-        let start = |(after, flow): &(Time, FlowId)| (latest.saturating_add(*after), *flow);
-        let starts: Vec<_> = self.waits.all[wait as usize].flows.iter().map(start).collect();
-        starts.iter().for_each(|(at, flow)| self.reports.started(*flow, *at));
-        starts
     }
 }

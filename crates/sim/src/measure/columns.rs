@@ -1,8 +1,9 @@
-//! Columns of the tables `flows` and `ports`, each said once: its name, its meaning and its values. Python's laboratory
+//! Columns of the tables `flows`, `ports`, `requests` and `iterations`, each said once: its name, its meaning and its values. Python's laboratory
 //! has the same schema, and `docs/results.md` the same words.
 
 use serde_json::{Value, json};
 
+use super::applications::{Iteration, Request, iteration_columns, request_columns};
 use super::flows::{FlowAt, flow_columns};
 use super::ports::{PortAt, port_columns};
 use crate::output::{Column, Table};
@@ -36,10 +37,12 @@ pub(super) fn table<'a, R, I: Iterator<Item = R>>(columns: Columns<'a, R>, rows:
     columns.iter().fold(Table::default(), |table, (name, _, values)| table.with(name, values.of(rows())))
 }
 
-/// The columns of both tables as `{table: [[name, type, meaning], …]}`, types as Arrow names them.
+/// The columns of these tables as `{table: [[name, type, meaning], …]}`, types as Arrow names them.
 pub fn columns() -> Value {
     json!({ "flows": said(flow_columns as fn() -> Columns<'static, FlowAt<'static>>),
-            "ports": said(port_columns as fn() -> Columns<'static, PortAt<'static>>) })
+            "ports": said(port_columns as fn() -> Columns<'static, PortAt<'static>>),
+            "requests": said(request_columns as fn() -> Columns<'static, Request<'static>>),
+            "iterations": said(iteration_columns as fn() -> Columns<'static, Iteration<'static>>) })
 }
 
 fn said<R>(columns: fn() -> Columns<'static, R>) -> Value {

@@ -57,6 +57,12 @@ impl<'a> FlowRows<'a> {
         self.row(FlowId(i as u32), &self.setup.flows.get(i).flow)
     }
 
+    /// Whether flow `i` is of a client that had no time for it: it asks as often as it can until `stop`.
+    pub fn is_unasked(&self, i: usize) -> bool {
+        let of_client = self.setup.flows.clients().iter().any(|client| client.flows_in_all().contains(&i));
+        of_client && self.get(i).start.is_none_or(|start| self.setup.scenario.stop.is_some_and(|stop| start >= stop))
+    }
+
     /// The end of the run.
     pub const fn end(&self) -> Time {
         self.end
@@ -64,7 +70,7 @@ impl<'a> FlowRows<'a> {
 
     fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
         let report = self.reports.of(id);
-        let start = if flow.after.is_none() { Some(flow.start) } else { self.reports.start_of(id) };
+        let start = if flow.wait.is_none() { Some(flow.start) } else { self.reports.start_of(id) };
         let from = start.unwrap_or(self.end);
         let fct = report.completed.map(|t| t.saturating_sub(from));
         let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(from);

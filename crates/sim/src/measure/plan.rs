@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::units::Time;
+use midpath_traffic::WaitFor;
 
 use super::{Capacity, SeriesPlan};
 use crate::pcap::Capture;
@@ -51,7 +52,9 @@ impl Setup {
             let steady = info.flow.rate.map(|rate| rate.as_f64() * until.saturating_sub(info.flow.start).as_secs_f64());
             let whole = info.wire_bytes().map(|bytes| 8.0 * bytes as f64);
             let bits = steady.into_iter().chain(whole).reduce(f64::min).unwrap_or(0.0);
-            (info.flow.start < stop).then_some(bits)
+            // A closed loop offers as much as is carried.
+            let closed = matches!(info.flow.wait, Some(WaitFor::Step(_)));
+            (info.flow.start < stop && !closed).then_some(bits)
         };
         let bits = self.along_paths(offered);
         let share = |((n, p), bits): ((usize, u16), f64)| {

@@ -6,17 +6,17 @@ use super::{FlowRow, FlowRows, PortRow, afct_bound};
 use crate::setup::{FlowInfo, Setup};
 
 /// A finite number, or null.
-fn number(v: f64) -> Value {
+pub(super) fn number(v: f64) -> Value {
     if v.is_finite() { json!(v) } else { Value::Null }
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The `q`-quantile by linear interpolation between order statistics (Hyndman and Fan's type 7,
 /// NumPy's default). `sorted` must be.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
     if sorted.is_empty() {
         return f64::NAN;
     }
@@ -59,7 +59,7 @@ fn by_size(setup: &Setup, rows: &FlowRows<'_>) -> Value {
     let classes = SIZE_CLASSES.iter().filter_map(|&to| {
         let low = std::mem::replace(&mut from, to);
         let within = |f: &FlowInfo<'_>| f.flow.size.is_some_and(|s| s.0 > low && s.0 <= to);
-        let flows = setup.flows.iter().filter(|f| within(f)).count();
+        let flows = (0..setup.flows.len()).filter(|i| within(&setup.flows.get(*i)) && !rows.is_unasked(*i)).count();
         (flows > 0).then(|| {
             let all = rows.iter().zip(setup.flows.iter());
             let done = Completed::of(all.filter(|(_, f)| within(f)).map(|(r, f)| (r, f.unloaded())));
@@ -96,7 +96,9 @@ fn queue_max(setup: &Setup, ports: &[PortRow]) -> Option<u64> {
 pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Time, packets: u64) -> Value {
     // One after another: each takes memory for all flows.
     let bound = afct_bound(setup, rows);
-    let fairness = jain(&rows.iter().map(|r| r.goodput).collect::<Vec<f64>>());
+    let asked = |i: &usize| !rows.is_unasked(*i);
+    let begun = rows.iter().enumerate().filter(|(i, _)| asked(i));
+    let fairness = jain(&begun.map(|(_, r)| r.goodput).collect::<Vec<f64>>());
     let by_size = by_size(setup, rows);
     let done = Completed::of(rows.iter().zip(setup.flows.iter()).map(|(r, f)| (r, f.unloaded())));
     let delivered: u64 = rows.iter().map(|r| r.report.delivered).sum();
@@ -106,7 +108,7 @@ pub fn summarise(setup: &Setup, rows: &FlowRows<'_>, ports: &[PortRow], span: Ti
     ports.iter().for_each(|p| delay.merge(&p.counters.delay));
     let (utilisation_max, utilisation_mean) = utilisations(ports);
     json!({
-        "flows": setup.flows.len(),
+        "flows": (0..setup.flows.len()).filter(asked).count(),
         "completed": done.fct.len(),
         "afct_s": number(mean(&done.fct)),
         "afct_bound_s": bound,

@@ -166,13 +166,16 @@ fn overload(setup: &Setup) -> Option<Warning> {
 
 /// Flows with a size that did not end.
 fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warning> {
-    let sized = setup.flows.iter().zip(rows.iter()).filter(|(info, _)| info.flow.size.is_some());
-    let open = sized.clone().filter(|(_, row)| row.fct.is_none());
+    let all = setup.flows.iter().zip(rows.iter()).enumerate().map(|(i, (info, row))| (i, info, row));
+    let sized = all.filter(|(_, info, _)| info.flow.size.is_some());
+    let open = sized.clone().filter(|(_, _, row)| row.fct.is_none());
     let late = |start: Option<midpath_core::units::Time>| {
         start.is_none_or(|start| setup.scenario.stop.is_some_and(|stop| start >= stop))
     };
-    let never = open.clone().filter(|(_, row)| late(row.start)).count();
-    let (all, open) = (sized.count(), open.count() - never);
+    let (unasked, never): (Vec<_>, Vec<_>) =
+        open.clone().filter(|(_, _, row)| late(row.start)).partition(|(i, ..)| rows.is_unasked(*i));
+    let (unasked, never) = (unasked.len(), never.len());
+    let (all, open) = (sized.count() - unasked, open.count() - never - unasked);
     let open = (open > 0).then(|| {
         format!(
             "{open} of {all} flows did not end; AFCT, percentiles and slowdowns cover only those that did, and \

@@ -4,7 +4,7 @@ use midpath_core::roles::Ecmp;
 use midpath_core::units::Time;
 use midpath_topo::Metric;
 use midpath_topo::spec::TopologySpec;
-use midpath_traffic::{ExplicitFlow, WorkloadSpec};
+use midpath_traffic::{ClientSpec, ExplicitFlow, JobSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use super::{DeploySpec, FaultSpec, PfcSpec, QueueTable, TraceSpec, VarySpec};
@@ -75,6 +75,12 @@ pub struct Scenario {
     /// Random flows, or a list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workload: Vec<WorkloadSpec>,
+    /// Clients that ask servers in a closed loop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client: Vec<ClientSpec>,
+    /// Collective communication in iterations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub job: Vec<JobSpec>,
     /// Faults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<FaultSpec>,

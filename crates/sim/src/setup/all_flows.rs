@@ -6,7 +6,7 @@ use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{Flow, FlowList, Terms};
+use midpath_traffic::{After, ClientFlows, Flow, FlowList, JobFlows, Step, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flow and what its path is like when nobody else is there.
@@ -140,6 +140,31 @@ impl AllFlows {
     /// What different terms there are, by number.
     pub fn terms(&self) -> &[Terms] {
         self.list.terms()
+    }
+
+    /// What `after`s there are, by number.
+    pub fn afters(&self) -> &[After] {
+        self.list.afters()
+    }
+
+    /// Where the flows of each client are.
+    pub fn clients(&self) -> &[ClientFlows] {
+        self.list.clients()
+    }
+
+    /// Where the flows of each job are.
+    pub fn jobs(&self) -> &[JobFlows] {
+        self.list.jobs()
+    }
+
+    /// The steps of clients and jobs, by number.
+    pub fn steps(&self) -> &[Step] {
+        self.list.steps()
+    }
+
+    /// The steps for which the end of flow `i` counts.
+    pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
+        self.list.counts_for(i)
     }
 
     /// What whoever wrote the scenario should know of it.

@@ -10,7 +10,7 @@ use midpath_core::units::Rate;
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, Writes};
+use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, Specs, Writes};
 use rustc_hash::FxHashMap;
 
 use super::all_flows::{AllFlows, Ways};
@@ -45,7 +45,9 @@ impl Schemes {
         }
         let flows = scenario.flow.iter().enumerate().map(|(i, f)| (format!("flow[{i}].scheme"), &f.scheme));
         let loads = scenario.workload.iter().enumerate().map(|(i, w)| (format!("workload[{i}].scheme"), &w.scheme));
-        for (key, name) in flows.chain(loads) {
+        let clients = scenario.client.iter().enumerate().map(|(i, c)| (format!("client[{i}].scheme"), &c.scheme));
+        let jobs = scenario.job.iter().enumerate().map(|(i, j)| (format!("job[{i}].scheme"), &j.scheme));
+        for (key, name) in flows.chain(loads).chain(clients).chain(jobs) {
             match name.as_deref() {
                 None => {}
                 Some(IDEAL) => {
@@ -313,10 +315,11 @@ pub(super) fn draw(
         constant_rate: CONSTANT_RATE,
         reads: &|scheme, key| catalogue.check_flow_key(scheme, key),
     };
-    let mut flows = midpath_traffic::generate(&scenario.flow, &scenario.workload, &context)?;
+    let Scenario { flow, workload, client, job, .. } = scenario;
+    let mut flows = midpath_traffic::generate(&Specs { flow, workload, client, job }, &context)?;
     if flows.is_empty() {
         let none_drawn = "no `[[workload]]` had an arrival before its end: it needs more time, or a higher rate";
-        let none_given = "the scenario has no flows; write a `[[flow]]` or a `[[workload]]`";
+        let none_given = "the scenario has no flows; write a `[[flow]]`, `[[workload]]`, `[[client]]` or `[[job]]`";
         return Err(match scenario.workload.is_empty() {
             true => SpecError::new("flow", none_given),
             false => SpecError::new("workload", none_drawn),

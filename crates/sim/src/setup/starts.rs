@@ -18,7 +18,7 @@ pub(super) struct Starts {
 
 impl Starts {
     pub fn of(flows: &Arc<AllFlows>, nodes: usize) -> Starts {
-        let fixed = || flows.iter().enumerate().filter(|(_, info)| info.flow.after.is_none());
+        let fixed = || flows.iter().enumerate().filter(|(_, info)| info.flow.wait.is_none());
         let mut first = vec![0u32; nodes + 1];
         fixed().for_each(|(_, info)| first[info.ends().0.0 as usize + 1] += 1);
         for n in 0..nodes {
@@ -29,6 +29,14 @@ impl Starts {
             let place = &mut next[info.ends().0.0 as usize];
             numbers[*place as usize] = i as u32;
             *place += 1;
+        }
+        // Those of clients and jobs are numbered behind all others.
+        for n in 0..nodes {
+            let own = &mut numbers[first[n] as usize..first[n + 1] as usize];
+            let at = |flow: &u32| flows.get(*flow as usize).flow.start;
+            if !own.is_sorted_by_key(at) {
+                own.sort_by_key(at);
+            }
         }
         Starts { flows: flows.clone(), numbers, first }
     }

@@ -6,125 +6,232 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::roles::End;
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Time;
-use midpath_traffic::Terms;
+use midpath_traffic::{After, WaitFor};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
 use crate::engine::{NetLink, Wait, Waits};
-use crate::scenario::Scenario;
 
 /// Whether each `after` names groups whose flows end, and none waits for itself.
-pub(super) fn check(scenario: &Scenario, flows: &AllFlows) -> Result<(), SpecError> {
-    let terms = flows.terms();
-    if terms.iter().all(|terms| terms.after.is_none()) {
+pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
+    let (terms, afters) = (flows.terms(), flows.afters());
+    if afters.is_empty() {
         return Ok(());
     }
     let groups: BTreeSet<&str> = terms.iter().map(|terms| &*terms.group).collect();
-    for (i, flow) in scenario.flow.iter().enumerate() {
-        for (j, name) in flow.after.iter().enumerate() {
-            if !groups.contains(name.as_str()) {
-                let message = suggest::unknown("group", name, groups.iter().copied());
-                return Err(SpecError::new(format!("flow[{i}].after[{j}]"), message));
-            }
+    let awaited: BTreeMap<&str, &After> =
+        afters.iter().rev().flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
+    for after in afters {
+        if let Some(name) = after.groups.iter().find(|name| !groups.contains(&***name)) {
+            return Err(after.refuse(name, suggest::unknown("group", name, groups.iter().copied())));
         }
     }
-    let awaited: BTreeSet<&str> = scenario.flow.iter().flat_map(|flow| &flow.after).map(String::as_str).collect();
-    if let Some(endless) = flows.iter().find(|info| info.flow.size.is_none() && awaited.contains(&*info.flow.group)) {
+    let endless = |info: &super::FlowInfo<'_>| info.flow.size.is_none() && awaited.contains_key(&*info.flow.group);
+    if let Some(endless) = flows.iter().find(endless) {
         let group = &*endless.flow.group;
-        let waits = |flow: &midpath_traffic::ExplicitFlow| flow.after.iter().position(|name| name == group);
-        let (i, j) = scenario.flow.iter().enumerate().find_map(|(i, flow)| Some((i, waits(flow)?))).unwrap_or_default();
         let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
-        return Err(SpecError::new(format!("flow[{i}].after[{j}]"), message));
+        return Err(awaited[group].refuse(group, message));
     }
-    check_cycles(terms, scenario)
+    check_cycles(flows)
+}
+
+/// Whether flows of clients and jobs are opened by their senders, which know when what they wait for has come.
+pub(super) fn check_openers(flows: &AllFlows) -> Result<(), SpecError> {
+    let clients = flows.clients().iter().enumerate().map(|(i, client)| (format!("client[{i}]"), client.first));
+    let jobs = flows.jobs().iter().enumerate().map(|(i, job)| (format!("job[{i}]"), job.first));
+    let opened_by_receiver = |(_, first): &(String, usize)| flows.get(*first).opener == End::Destination;
+    let message = "receivers open this scheme's flows, and only the sender knows when to; give it another `scheme`";
+    clients.chain(jobs).find(opened_by_receiver).map_or(Ok(()), |(key, _)| Err(SpecError::new(key, message)))
 }
 
 /// Takes away groups whose flows wait for none that is left, until all are gone, or wait for each other.
-fn check_cycles(terms: &[Terms], scenario: &Scenario) -> Result<(), SpecError> {
-    let mut open = BTreeMap::<&str, BTreeSet<&str>>::new();
+fn check_cycles(flows: &AllFlows) -> Result<(), SpecError> {
+    let (terms, afters) = (flows.terms(), flows.afters());
+    let of_flow = |info: super::FlowInfo<'_>| match info.flow.wait {
+        Some(WaitFor::Groups(after)) => Some((info.flow.terms_number, after)),
+        _ => None,
+    };
+    let of_flows: FxHashSet<(u32, u32)> = flows.iter().filter_map(of_flow).collect();
+    let of_flows = of_flows.into_iter().map(|(number, after)| (&*terms[number as usize].group, after as usize));
+    let of_steps = afters.iter().enumerate().filter_map(|(i, after)| Some((after.by.as_deref()?, i)));
+    // Who waits for whom, and the first `after` that says so.
+    let mut open = BTreeMap::<&str, BTreeMap<&str, usize>>::new();
+    let mut waiting = BTreeMap::<&str, Vec<&str>>::new();
     for terms in terms {
-        let after = terms.after.map_or(&[][..], |entry| &scenario.flow[entry as usize].after);
-        open.entry(&terms.group).or_default().extend(after.iter().map(String::as_str));
+        open.entry(&terms.group).or_default();
     }
-    loop {
-        let ready: Vec<&str> = open.iter().filter(|(_, after)| after.is_empty()).map(|(group, _)| *group).collect();
-        if ready.is_empty() {
-            break;
+    for (group, i) in of_flows.chain(of_steps) {
+        for awaited in &afters[i].groups {
+            match open.entry(group).or_default().entry(awaited) {
+                std::collections::btree_map::Entry::Vacant(place) => {
+                    place.insert(i);
+                    waiting.entry(awaited).or_default().push(group);
+                }
+                std::collections::btree_map::Entry::Occupied(mut place) => *place.get_mut() = i.min(*place.get()),
+            }
         }
-        for group in ready {
-            open.remove(group);
-            open.values_mut().for_each(|after| {
-                after.remove(group);
-            });
+    }
+    let mut left: BTreeMap<&str, usize> = open.iter().map(|(group, after)| (*group, after.len())).collect();
+    let mut ready: Vec<&str> = left.iter().filter(|(_, left)| **left == 0).map(|(group, _)| *group).collect();
+    while let Some(group) = ready.pop() {
+        left.remove(group);
+        for other in waiting.remove(group).unwrap_or_default() {
+            let count = left.entry(other).or_default();
+            *count -= 1;
+            if *count == 0 {
+                ready.push(other);
+            }
         }
     }
     // Who waits for one that is left is left: from any of them on, a group comes up again.
-    let Some((&first, _)) = open.iter().next() else { return Ok(()) };
+    let Some((&first, _)) = left.iter().next() else { return Ok(()) };
     let mut way = vec![first];
     let again = loop {
-        let next = open[way[way.len() - 1]].first().copied().unwrap_or(first);
+        let next = open[way[way.len() - 1]].keys().find(|group| left.contains_key(**group)).copied().unwrap_or(first);
         if let Some(at) = way.iter().position(|group| *group == next) {
             break at;
         }
         way.push(next);
     };
     let (group, next) = (way[again], way.get(again + 1).copied().unwrap_or(way[again]));
-    let here = |flow: &midpath_traffic::ExplicitFlow| {
-        (flow.group.as_deref().unwrap_or("flows") == group).then(|| flow.after.iter().position(|name| name == next))?
-    };
-    let (i, j) = scenario.flow.iter().enumerate().find_map(|(i, flow)| Some((i, here(flow)?))).unwrap_or_default();
     let cycle: Vec<String> = way[again..].iter().chain([&group]).map(|group| format!("`{group}`")).collect();
     let message = format!(
         "would wait for itself: {}; give the flows that wait a `group` of their own, and end the circle",
         cycle.join(" after ")
     );
-    Err(SpecError::new(format!("flow[{i}].after[{j}]"), message))
+    Err(afters[open[group][next]].refuse(next, message))
+}
+
+/// The waits while they are made.
+struct Plan<'a> {
+    flows: &'a AllFlows,
+    all: Vec<Wait>,
+    /// Flows by wait.
+    members: Vec<Vec<u32>>,
+    /// The waits for each `after`.
+    of_after: Vec<Vec<u32>>,
 }
 
 /// The waits of a network with these links; `None` where no flow waits.
-pub(super) fn waits(scenario: &Scenario, flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> Option<Arc<Waits>> {
-    let terms = flows.terms();
-    let entries: Vec<u32> = terms.iter().filter_map(|terms| terms.after).collect();
-    if entries.is_empty() {
+pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> Option<Arc<Waits>> {
+    if flows.iter().all(|info| info.flow.wait.is_none()) {
         return None;
     }
-    let of_entry: BTreeMap<u32, usize> = entries.iter().enumerate().map(|(w, entry)| (*entry, w)).collect();
-    let after = |entry: u32| scenario.flow[entry as usize].after.iter().map(String::as_str).collect::<BTreeSet<_>>();
-    let groups: Vec<BTreeSet<&str>> = entries.iter().map(|entry| after(*entry)).collect();
-    let followers = |terms: &Terms| -> Arc<[u32]> {
-        (0..).zip(&groups).filter(|(_, after)| after.contains(&*terms.group)).map(|(w, _)| w).collect()
-    };
-    let followers: Vec<Arc<[u32]>> = terms.iter().map(followers).collect();
-    let mut all: Vec<Wait> = entries.iter().map(|_| Wait::default()).collect();
-    for (i, info) in flows.iter().enumerate() {
-        if let Some(entry) = info.flow.after {
-            let wait = &mut all[of_entry[&entry]];
-            wait.node = info.ends().0;
-            wait.flows.push((info.flow.start, FlowId(i as u32)));
+    let plan = Plan::new(flows);
+    let by_group = plan.by_group();
+    let delays = plan.delays(&by_group, links, nodes);
+    let first_step = (plan.all.len() - flows.steps().len()) as u32;
+    let of_terms: Vec<Arc<[u32]>> =
+        flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
+    let Plan { mut all, members, .. } = plan;
+    let mut waiting = Vec::with_capacity(members.iter().map(Vec::len).sum());
+    for (wait, members) in all.iter_mut().zip(&members) {
+        let from = waiting.len();
+        waiting.extend(members.iter().map(|i| (flows.get(*i as usize).flow.start, FlowId(*i))));
+        wait.flows = from..waiting.len();
+    }
+    let flows = flows.clone();
+    let of = move |flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)| match flows.find(flow) {
+        Some(info) if info.flow.dst == at.0 => {
+            of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));
+            flows.counts_for(flow.0 as usize).for_each(|step| tell(first_step + step));
         }
-        for &w in followers[info.flow.terms_number as usize].iter() {
-            all[w as usize].ends += 1;
-            all[w as usize].delays.insert(NodeId(info.flow.dst), Time::MAX);
+        _ => {}
+    };
+    Some(Arc::new(Waits { all, flows: waiting, delays, of: Box::new(of) }))
+}
+
+impl Plan<'_> {
+    /// A wait for each `after` and node where flows wait for it, in the order of their flows; then the steps.
+    fn new(flows: &AllFlows) -> Plan<'_> {
+        let mut plan =
+            Plan { flows, all: Vec::new(), members: Vec::new(), of_after: vec![Vec::new(); flows.afters().len()] };
+        let mut known = FxHashMap::<(u32, NodeId), usize>::default();
+        for (i, info) in flows.iter().enumerate() {
+            let Some(WaitFor::Groups(after)) = info.flow.wait else { continue };
+            let node = info.ends().0;
+            let number = *known.entry((after, node)).or_insert_with(|| {
+                plan.of_after[after as usize].push(plan.all.len() as u32);
+                plan.add(Wait { node, ..Wait::default() })
+            });
+            plan.members[number].push(i as u32);
+        }
+        let first_step = plan.all.len();
+        for (i, step) in flows.steps().iter().enumerate() {
+            let then = step.then.map(|(next, later)| (first_step as u32 + next, later));
+            plan.add(Wait { node: NodeId(step.node), ends: u64::from(step.ends), then, ..Wait::default() });
+            plan.of_after.get_mut(step.after.map_or(usize::MAX, |a| a as usize)).into_iter().for_each(|waits| {
+                waits.push((first_step + i) as u32);
+            });
+        }
+        for (i, info) in flows.iter().enumerate() {
+            if let Some(WaitFor::Step(step)) = info.flow.wait {
+                plan.members[first_step + step as usize].push(i as u32);
+            }
+        }
+        plan.count_groups();
+        plan
+    }
+
+    fn add(&mut self, wait: Wait) -> usize {
+        self.all.push(wait);
+        self.members.push(Vec::new());
+        self.all.len() - 1
+    }
+
+    /// Adds the flows of groups to what waits for these groups count.
+    fn count_groups(&mut self) {
+        let mut sizes = FxHashMap::<&str, u64>::default();
+        self.flows.iter().for_each(|info| *sizes.entry(&info.flow.terms.group).or_default() += 1);
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+            let ends: u64 = after.groups.iter().map(|group| sizes[&**group]).sum();
+            waits.iter().for_each(|wait| self.all[*wait as usize].ends += ends);
         }
     }
-    let mut to_node: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
-    all.iter().enumerate().for_each(|(w, wait)| to_node.entry(wait.node).or_default().push(w));
-    let mut incoming = vec![Vec::new(); nodes];
-    links.iter().for_each(|link| incoming[link.to.0.0 as usize].push((link.from.0, link.shortest())));
-    for (node, waits) in to_node {
-        let least = least_delays(node, &incoming);
-        for w in waits {
-            all[w].delays.iter_mut().for_each(|(from, delay)| *delay = least[from.0 as usize]);
+
+    /// The waits for the flows of each group.
+    fn by_group(&self) -> FxHashMap<Arc<str>, Arc<[u32]>> {
+        let mut found = FxHashMap::<Arc<str>, Vec<u32>>::default();
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+            after.groups.iter().for_each(|group| found.entry(group.clone()).or_default().extend(waits));
         }
+        found.into_iter().map(|(group, waits)| (group, waits.into())).collect()
     }
-    let (none, flows): (Arc<[u32]>, _) = (Arc::new([]), flows.clone());
-    let of = move |flow: FlowId, at: NodeId| match flows.find(flow) {
-        Some(info) if info.flow.dst == at.0 => followers[info.flow.terms_number as usize].clone(),
-        _ => none.clone(),
-    };
-    Some(Arc::new(Waits { all, of: Box::new(of) }))
+
+    /// How long news takes from each node where flows end to each other node that waits for them.
+    fn delays(
+        &self,
+        by_group: &FxHashMap<Arc<str>, Arc<[u32]>>,
+        links: &[NetLink],
+        nodes: usize,
+    ) -> FxHashMap<(NodeId, NodeId), Time> {
+        let first_step = self.all.len() - self.flows.steps().len();
+        let mut ends = FxHashSet::<(&str, u32)>::default();
+        let mut pairs = FxHashSet::<(NodeId, NodeId)>::default();
+        for (i, info) in self.flows.iter().enumerate() {
+            ends.insert((&info.flow.terms.group, info.flow.dst));
+            for step in self.flows.counts_for(i) {
+                pairs.insert((self.all[first_step + step as usize].node, NodeId(info.flow.dst)));
+            }
+        }
+        for (group, dst) in ends {
+            let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
+            pairs.extend(waits.map(|wait| (self.all[*wait as usize].node, NodeId(dst))));
+        }
+        let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();
+        pairs.sort_unstable();
+        let mut incoming = vec![Vec::new(); nodes];
+        links.iter().for_each(|link| incoming[link.to.0.0 as usize].push((link.from.0, link.shortest())));
+        let of_node = |pairs: &[(NodeId, NodeId)]| {
+            let (to, least) = (pairs[0].0, least_delays(pairs[0].0, &incoming));
+            pairs.iter().map(|(_, from)| ((*from, to), least[from.0 as usize])).collect::<Vec<_>>()
+        };
+        pairs.chunk_by(|a, b| a.0 == b.0).flat_map(of_node).collect()
+    }
 }
 
 /// The least sum of propagation delays from each node to `to` (Dijkstra).

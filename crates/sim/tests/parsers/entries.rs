@@ -61,6 +61,17 @@ fn make_small(scenario: &mut Scenario) {
     }
     scenario.flow.iter_mut().for_each(|f| f.count = f.count.min(FEW as u64));
     scenario.workload.iter_mut().for_each(make_workload_small);
+    for client in &mut scenario.client {
+        for count in [&mut client.requests, &mut client.concurrency, &mut client.fan_out] {
+            *count = (*count).min(FEW as u64);
+        }
+        for sizes in [&mut client.request_sizes, &mut client.reply_sizes] {
+            if let SizeSpec::Cdf { file, .. } = sizes {
+                absent(file);
+            }
+        }
+    }
+    scenario.job.iter_mut().for_each(|job| job.iterations = job.iterations.min(FEW as u64));
 }
 
 fn make_workload_small(workload: &mut WorkloadSpec) {

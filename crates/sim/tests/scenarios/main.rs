@@ -5,6 +5,7 @@
 
 mod anchors;
 mod anchors_a;
+mod applications;
 mod bbr;
 mod bolt;
 mod bound;

@@ -83,18 +83,18 @@ fn paced(scheme: &str, path: Path, share: f64, packets: f64) {
     let stop = (60.0 * path.rtt()).max(100.0 * interval).max(0.2);
     let flow = format!("write = \"{write} B\"\ninterval = \"{} ps\"", (interval * 1e12).round());
     let out = run_plain(&path.text(scheme, stop, &flow, ""));
-    let told = format!("{scheme}, {path:?}, {share:.2} in writes of {packets}");
+    let case = format!("{scheme}, {path:?}, {share:.2} in writes of {packets}");
     let delivered = |out: &RunOutput| out.table("flows").unwrap().u64("delivered_bytes")[0] as f64;
     // What was written two round trips and an interval before the end, less the handshake.
     let written = share * path.rate() * (stop - 3.0 * path.rtt() - interval);
     if delivered(&out) < 0.99 * written && (OF_RACKS.contains(&scheme) || scheme == "fixed-window") {
         let endless = delivered(&run_plain(&path.text(scheme, stop, "", "")));
-        assert!(endless < 1.2 * written, "{told}: {} of {written}, endless {endless}", delivered(&out));
+        assert!(endless < 1.2 * written, "{case}: {} of {written}, endless {endless}", delivered(&out));
         return;
     }
-    assert!(delivered(&out) >= 0.99 * written, "{told}: {} of {written}", delivered(&out));
+    assert!(delivered(&out) >= 0.99 * written, "{case}: {} of {written}", delivered(&out));
     let waits = wait_of(&out, stop / 2.0);
-    assert!(waits <= write + 2.0 * 1500.0, "{told}: {waits:.0} B wait");
+    assert!(waits <= write + 2.0 * 1500.0, "{case}: {waits:.0} B wait");
     // FCP's is so many rounds of its rate, which is the host's at the least price.
     if scheme == "fcp" {
         return;
@@ -105,7 +105,7 @@ fn paced(scheme: &str, path: Path, share: f64, packets: f64) {
     };
     let rate = if AT_LINE_RATE.contains(&scheme) { path.access() } else { path.rate() };
     let most = 4.0 * (rate * path.rtt() + write) + 40.0 * MSS;
-    assert!(largest(0.5, 1.0) <= most, "{told}: a window of {}, at most {most:.0}", largest(0.5, 1.0));
+    assert!(largest(0.5, 1.0) <= most, "{case}: a window of {}, at most {most:.0}", largest(0.5, 1.0));
 }
 
 /// Packets with payload that leave the host, by time.
@@ -133,17 +133,17 @@ fn bursts(scheme: &str, path: Path, packets: f64, pause_ms: f64) {
     );
     let text = path.text(scheme, 200.0, &flow, "[trace]\nnodes = [\"s\"]\n");
     let out = run_plain(&text);
-    let told = format!("{scheme}, {path:?}, writes of {packets}, pauses of {pause_ms} ms\n{text}");
+    let case = format!("{scheme}, {path:?}, writes of {packets}, pauses of {pause_ms} ms\n{text}");
     let flows = out.table("flows").unwrap();
     let delivered = flows.u64("delivered_bytes")[0] as f64;
     // Datagrams are not repeated.
     if scheme == "udp" {
         let lost = flows.u64("lost_packets")[0];
-        assert_eq!(delivered < 6.0 * write, lost > 0, "{told}");
+        assert_eq!(delivered < 6.0 * write, lost > 0, "{case}");
         return;
     }
-    assert_eq!(delivered, 6.0 * write, "{told}");
-    assert!(scheme == "mptcp" || flows.f64("fct_s")[0] > 0.0, "{told}: it has an end");
+    assert_eq!(delivered, 6.0 * write, "{case}");
+    assert!(scheme == "mptcp" || flows.f64("fct_s")[0] > 0.0, "{case}: it has an end");
     if NO_RULE.contains(&scheme) {
         return;
     }
@@ -156,7 +156,7 @@ fn bursts(scheme: &str, path: Path, packets: f64, pause_ms: f64) {
         } else {
             (3.0 * path.rate() * path.rtt() / 1500.0) as usize + INITIAL_WINDOW
         };
-        assert!(burst <= most, "{told}: {burst} packets at {}, at most {most}", sent[i]);
+        assert!(burst <= most, "{case}: {burst} packets at {}, at most {most}", sent[i]);
     }
 }
 

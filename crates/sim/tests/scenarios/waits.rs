@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_core::files::Files;
+use midpath_sim::{RunOptions, RunOutput, run_text};
 use proptest::prelude::*;
 
 use crate::common::reads::texts;
@@ -185,4 +186,91 @@ fn a_chain_takes_the_sum_of_its_flows() {
     let sum: f64 = flows.f64("fct_s").iter().sum();
     let last = flows.f64("start_s").iter().zip(flows.f64("fct_s")).map(|(s, t)| s + t).fold(0.0, f64::max);
     assert!((sum - last).abs() < 1e-11, "{sum} {last}");
+}
+
+/// Runs with a list `flows.csv`, or says why not.
+fn with_list(text: &str, list: &str) -> Result<RunOutput, String> {
+    let given = std::collections::BTreeMap::from([("flows.csv".to_owned(), list.as_bytes().to_vec())]);
+    let run = |threads| {
+        let options = RunOptions { threads, ..RunOptions::default() };
+        run_text(text, Files::Given(&given), &options, &mut |_| true).map(|out| out.expect("not cancelled"))
+    };
+    let (one, three) = (run(1).map_err(|e| e.to_string())?, run(3).map_err(|e| e.to_string())?);
+    assert_eq!(one.repeatable(), three.repeatable());
+    Ok(one)
+}
+
+const LIST: &str = "[[workload]]\nlist = { file = \"flows.csv\" }\n";
+const HEAD: &str = "src,dst,size,start,group,after\n";
+
+/// What is said of flows in lines of a list is what `[[flow]]`s say.
+#[test]
+fn rows_of_a_list_wait_as_flows_do() {
+    let rows = "a,b,2 kB,0,ask,\na,c,90 kB,0,load,\nb,a,9 kB,0.001,answer,ask\nc,b,5 kB,0,last,answer; load\n";
+    let listed = with_list(&format!("{LINE}{LIST}"), &format!("{HEAD}{rows}")).expect("valid");
+    let flow = |group: &str, from: &str, to: &str, kb: u64, more: &str| {
+        format!("[[flow]]\ngroup = \"{group}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{kb} kB\"\n{more}")
+    };
+    let flows = [
+        flow("ask", "a", "b", 2, ""),
+        flow("load", "a", "c", 90, ""),
+        flow("answer", "b", "a", 9, "start = \"1 ms\"\nafter = [\"ask\"]\n"),
+        flow("last", "c", "b", 5, "after = [\"answer\", \"load\"]\n"),
+    ];
+    let written = run_plain(&format!("{LINE}{}", flows.concat()));
+    for column in ["start_s", "fct_s"] {
+        assert_eq!(listed.table("flows").unwrap().f64(column), written.table("flows").unwrap().f64(column));
+    }
+    assert_eq!(texts(&listed, "flows", "group"), texts(&written, "flows", "group"));
+}
+
+/// A workload begins when groups have ended, at each of its hosts as soon as that hears of it.
+#[test]
+fn a_workload_begins_after_groups() {
+    let load = "[[flow]]\ngroup = \"load\"\nfrom = \"h0\"\nto = \"h9\"\nsize = \"300 kB\"\n";
+    let burst = "[[workload]]\ngroup = \"burst\"\nafter = [\"load\"]\nstart = \"2 ms\"\nduration = \"5 ms\"\n\
+        arrivals = { kind = \"poisson\", rate_per_s = 4000.0 }\nsizes = { kind = \"fixed\", size = \"3 kB\" }\n";
+    let out = same_with_threads_and_as_bytes(&format!("{FABRIC}{load}{burst}"), 3);
+    let alone = run_plain(&format!("{FABRIC}{}", burst.replace("after = [\"load\"]\n", "")));
+    let (flows, groups) = (out.table("flows").unwrap(), texts(&out, "flows", "group"));
+    let rows: Vec<usize> = (0..groups.len()).filter(|i| groups[*i] == "burst").collect();
+    let load = (0..groups.len()).find(|i| groups[*i] == "load").unwrap();
+    let ended = flows.f64("start_s")[load] + flows.f64("fct_s")[load];
+    let drawn = alone.table("flows").unwrap().f64("start_s").to_vec();
+    assert!(drawn.len() > 10 && drawn.len() == rows.len());
+    for (row, drawn) in rows.into_iter().zip(drawn) {
+        let news = flows.f64("start_s")[row] - ended - drawn;
+        assert!((-1e-12..=30e-6 + 1e-12).contains(&news), "{news}");
+    }
+}
+
+#[test]
+fn lists_and_workloads_that_cannot_begin_are_refused_by_key_and_line() {
+    let told = |rows: &str| with_list(&format!("{LINE}{LIST}"), &format!("{HEAD}{rows}")).expect_err("refused");
+    let unknown = told("a,b,1,0,ask,\nb,a,1,0,answer,asks\n");
+    assert!(unknown.contains("workload[0].list.file") && unknown.contains("line 3: after:"), "{unknown}");
+    assert!(unknown.contains("did you mean `ask`?"), "{unknown}");
+    let circle = told("a,b,1,0,x,y\nb,a,1,0,y,x\n");
+    assert!(circle.contains("line 2: after:") && circle.contains("`x` after `y` after `x`"), "{circle}");
+    let endless = told("a,b,,0,ask,\nb,a,1,0,answer,ask\n");
+    assert!(endless.contains("no end to wait for") || endless.contains("stop"), "{endless}");
+    let both =
+        with_list(&format!("{LINE}{LIST}after = [\"ask\"]\n"), &format!("{HEAD}a,b,1,0,x,y\n")).expect_err("refused");
+    assert!(both.contains("leave one out"), "{both}");
+    let until = refused(&format!(
+        "{LINE}[[workload]]\nafter = [\"x\"]\nuntil = \"1 s\"\narrivals = {{ kind = \"once\" }}\nsizes = {{ kind = \"fixed\", size = \"1 B\" }}\n"
+    ));
+    assert!(until.contains("workload[0].until") && until.contains("give a `duration` in its place"), "{until}");
+}
+
+/// A list in which each row waits for the one before.
+#[test]
+fn a_long_chain_is_checked_in_time() {
+    let mut rows = String::from(HEAD);
+    for i in 0..20_000 {
+        let after = if i == 0 { String::new() } else { format!("g{}", i - 1) };
+        writeln!(rows, "a,b,1,0,g{i},{after}").unwrap();
+    }
+    let out = with_list(&format!("stop = \"100 ms\"\n{LINE}{LIST}"), &rows).expect("valid");
+    assert_eq!(out.table("flows").unwrap().rows(), 20_000);
 }

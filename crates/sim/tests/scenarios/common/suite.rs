@@ -57,7 +57,7 @@ pub fn examples() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let files = scenarios(&folder).into_iter().filter(|f| f.parent() == Some(&folder));
     let cases = files.flat_map(|file| {
-        let stop = if file.ends_with("incast.toml") { "4 ms" } else { "2100 ms" };
+        let stop = if file.ends_with("incast.toml") || file.ends_with("rpc_fan_out.toml") { "4 ms" } else { "2100 ms" };
         let (name, text, base) = read(&file, stop);
         SCHEMES.map(|s| Case { name: format!("{name} {s}"), text: text.clone(), base: base.clone(), scheme: Some(s) })
     });

@@ -1,0 +1,425 @@
+//! Clients (`[[client]]`) and jobs (`[[job]]`): closed forms, and what is refused.
+//!
+//! Messages of jobs are UDP at the links' rate: no handshake, no slow start, and no ACKs, which in a ring share the links
+//! with data (1.7 % of a link with TCP's delayed ACKs). A message takes its bytes over the rate, a packet at each further
+//! hop, and the propagation delay. Those of clients are fixed-window TCP's with a window above any message: each opens a
+//! connection, which takes a round trip.
+
+use std::fmt::Write;
+
+use midpath_sim::RunOutput;
+use proptest::prelude::*;
+
+use crate::common::reads::texts;
+use crate::common::{cases, refused, run_plain, same_with_threads_and_as_bytes};
+
+/// Committed before the first run.
+const TOLERANCE: f64 = 0.01;
+
+const MTU: f64 = 1500.0;
+/// TCP's and UDP's, with IPv4's.
+const HEADERS: [f64; 2] = [52.0, 28.0];
+
+/// A network without queueing beyond a host's own, and how far apart its hosts are.
+#[derive(Debug, Clone, Copy)]
+struct Fabric {
+    gbps: f64,
+    delay_ns: u64,
+    /// Links from a host to another.
+    links: f64,
+    udp: bool,
+}
+
+impl Fabric {
+    fn wire_s(&self, bytes: f64) -> f64 {
+        let headers = HEADERS[usize::from(self.udp)];
+        8.0 * (bytes + headers * (bytes / (MTU - headers)).ceil()) / (self.gbps * 1e9)
+    }
+    fn propagation_s(&self) -> f64 {
+        self.links * self.delay_ns as f64 / 1e9
+    }
+    /// Beside its bytes: with TCP a round trip to open the connection, the way, and a packet at each hop but the first.
+    fn overhead_s(&self) -> f64 {
+        (if self.udp { 1.0 } else { 3.0 }) * self.propagation_s() + (self.links - 1.0) * 8.0 * MTU / (self.gbps * 1e9)
+    }
+    fn message_s(&self, bytes: f64) -> f64 {
+        self.overhead_s() + self.wire_s(bytes)
+    }
+}
+
+/// When the last rank has what a binomial broadcast sends down from `rank`, which has it at `at`: to one child after
+/// another, of whose end the parent hears the propagation delay later.
+fn broadcast_s(rank: usize, ranks: usize, at: f64, message: f64, way: f64) -> f64 {
+    let bits = if rank == 0 { 63 } else { rank.trailing_zeros() };
+    let children: Vec<usize> = (0..bits).map(|bit| rank | 1 << bit).take_while(|child| *child < ranks).collect();
+    let each = children.iter().rev().enumerate().map(|(i, child)| {
+        let come = at + (i as f64 + 1.0) * message + i as f64 * way;
+        broadcast_s(*child, ranks, come, message, way)
+    });
+    each.fold(at, f64::max)
+}
+
+/// The closed form of a collective.
+fn closed_form_s(collective: &str, fabric: Fabric, ranks: usize, size: f64) -> f64 {
+    let (n, share) = (ranks as f64, size / ranks as f64);
+    match collective {
+        "all-reduce" => 2.0 * (n - 1.0) * fabric.message_s(share),
+        "all-gather" | "reduce-scatter" => (n - 1.0) * fabric.message_s(share),
+        "all-to-all" => fabric.overhead_s() + (n - 1.0) * fabric.wire_s(share),
+        _ => {
+            let message = fabric.message_s(size);
+            let up = n.log2().ceil() * message;
+            broadcast_s(0, ranks, up, message, fabric.propagation_s())
+        }
+    }
+}
+
+fn bus_share(collective: &str, ranks: usize) -> f64 {
+    let share = (ranks - 1) as f64 / ranks as f64;
+    if collective.starts_with("all-reduce") { 2.0 * share } else { share }
+}
+
+const WINDOW: &str = "scheme = \"fixed-window\"\nschemes.fixed-window.window = 100000\nqueue.limit = \"1 GB\"\n";
+
+fn star(fabric: Fabric, hosts: usize, more: &str) -> String {
+    let Fabric { gbps, delay_ns, .. } = fabric;
+    format!(
+        "{WINDOW}[topology]\ngenerate = \"star\"\nn = {hosts}\naccess = {{ rate = \"{gbps} Gbps\", delay = \"{delay_ns} ns\" }}\n{more}"
+    )
+}
+
+fn job(collective: &str, hosts: &str, size: u64, more: &str) -> String {
+    format!("[[job]]\ncollective = \"{collective}\"\nhosts = [{hosts}]\nsize = \"{size} B\"\n{more}")
+}
+
+/// Of flows at the links' rate.
+fn at_rate(fabric: Fabric) -> String {
+    format!("rate = \"{} Gbps\"\n", fabric.gbps)
+}
+
+fn check_job(text: &str, collective: &str, fabric: Fabric, ranks: usize, size: u64, compute_s: f64) {
+    let out = same_with_threads_and_as_bytes(text, 3);
+    same_with_threads_and_as_bytes(text, 2);
+    let wanted = closed_form_s(collective, fabric, ranks, size as f64);
+    let table = out.table("iterations").expect("of jobs");
+    let (start, took, bus) = (table.f64("start_s"), table.f64("completion_s"), table.f64("bus_bandwidth_bps"));
+    for k in 0..table.rows() {
+        assert!(
+            (took[k] / wanted - 1.0).abs() < TOLERANCE,
+            "{collective} {ranks} {k}: {} s, closed form {wanted} s",
+            took[k]
+        );
+        let bandwidth = 8.0 * size as f64 * bus_share(collective, ranks) / took[k];
+        assert!((bus[k] / bandwidth - 1.0).abs() < 1e-9, "{k}: {} {bandwidth}", bus[k]);
+        if k > 0 {
+            let pause = start[k] - start[k - 1] - took[k - 1];
+            // The first rank that has all begins, which may be before the last one has.
+            assert!(pause <= compute_s + 1e-12 && pause > compute_s - wanted, "{k}: {pause} {compute_s}");
+        }
+    }
+    assert_eq!(out.run["jobs"][0]["completed"].as_u64(), Some(table.rows() as u64));
+}
+
+const COLLECTIVES: [&str; 5] = ["all-reduce", "all-reduce-tree", "all-gather", "reduce-scatter", "all-to-all"];
+
+/// Ring, tree and all at once around a switch, 2 to 64 ranks; a message takes some hundred packets, and is 500 to 2,000
+/// times as long as the link.
+fn around_a_switch() -> impl Strategy<Value = (&'static str, Fabric, usize, u64, u64)> {
+    let ranks = prop_oneof![2usize..9, 9usize..25, Just(32), Just(64)];
+    let parts = (prop::sample::select(COLLECTIVES.to_vec()), prop::sample::select(vec![1.0, 10.0, 100.0, 400.0]));
+    (parts, ranks, 100u64..200, 500u64..2000, 0u64..1000).prop_map(|((collective, gbps), n, packets, ratio, rest)| {
+        let share = packets * 1472 + rest;
+        let size = if collective == "all-reduce-tree" { share } else { share * n as u64 + rest % n as u64 };
+        let message_ns = 8.0 * share as f64 / gbps;
+        let delay_ns = (message_ns / ratio as f64).max(1.0) as u64;
+        (collective, Fabric { gbps, delay_ns, links: 2.0, udp: true }, n, size, rest)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(8))]
+
+    #[test]
+    fn collectives_take_their_closed_form_around_a_switch((collective, fabric, ranks, size, us) in around_a_switch()) {
+        let compute = if us == 0 { String::new() } else { format!("compute_time = {{ kind = \"fixed\", time = \"{us} us\" }}\n") };
+        let text = star(fabric, ranks, &job(collective, "\"h*\"", size, &format!("iterations = 2\n{compute}{}", at_rate(fabric))));
+        check_job(&text, collective, fabric, ranks, size, us as f64 / 1e6);
+    }
+
+    /// Rings whose links are up to twice as long as their messages.
+    #[test]
+    fn rings_over_long_links_take_their_closed_form(
+        n in 2usize..7, packets in 100u64..400, gbps in prop::sample::select(vec![1.0, 10.0]), percent in 1u64..200,
+        collective in prop::sample::select(vec!["all-reduce", "all-gather", "reduce-scatter"]),
+    ) {
+        let share = packets * 1472;
+        let delay_ns = (8.0 * share as f64 / gbps * percent as f64 / 100.0) as u64;
+        let mut network = format!("{WINDOW}[topology]\nlinks = [\n");
+        let (rate, fabric) = (format!("{gbps} Gbps"), Fabric { gbps, delay_ns, links: 2.0, udp: true });
+        for i in 0..n {
+            writeln!(network, "{{ a = \"c{i}\", b = \"r\", rate = \"{rate}\", delay = \"{delay_ns} ns\" }},").unwrap();
+        }
+        let text = network + "]\n" + &job(collective, "\"c*\"", share * n as u64, &format!("iterations = 3\n{}", at_rate(fabric)));
+        check_job(&text, collective, fabric, n, share * n as u64, 0.0);
+    }
+}
+
+/// astra-sim's example (issue 296 there): 8 NPUs, 100 MB, 50 GB/s: 2 · 7/8 · 100 MB / 50 GB/s = 3.50 ms of payload. TCP's
+/// headers at 1,500 B make it 3.63 ms and its ACKs, of 52 B for two packets on links that carry data, 3.69 ms.
+#[test]
+fn eight_hosts_reduce_100_megabytes() {
+    for (udp, wanted) in [(true, 3.5e-3 * 1500.0 / 1472.0), (false, 3.5e-3 * 1500.0 / 1448.0 * (1.0 + 26.0 / 1500.0))] {
+        let fabric = Fabric { gbps: 400.0, delay_ns: 100, links: 2.0, udp };
+        let more = if udp { at_rate(fabric) } else { String::new() };
+        let out = run_plain(&star(fabric, 8, &job("all-reduce", "\"h*\"", 100_000_000, &more)));
+        let took = out.table("iterations").expect("of jobs").f64("completion_s")[0];
+        println!("{took} s, closed form {wanted} s");
+        assert!((took / wanted - 1.0).abs() < TOLERANCE, "{took} s, closed form {wanted} s");
+    }
+}
+
+/// The slow link is named, and what it costs is the ring at its rate.
+#[test]
+fn a_straggler_is_named_with_its_link() {
+    let mut text = format!("{WINDOW}[topology]\nlinks = [\n");
+    for i in 0..6 {
+        let rate = if i == 3 { 2.5 } else { 10.0 };
+        writeln!(text, "{{ a = \"c{i}\", b = \"r\", rate = \"{rate} Gbps\", delay = \"1 us\" }},").unwrap();
+    }
+    let size = 6 * 200 * 1448;
+    let out = run_plain(&(text + "]\n" + &job("all-gather", "\"c*\"", size, "")));
+    let table = out.table("iterations").unwrap();
+    let link = (texts(&out, "iterations", "link_from")[0].clone(), texts(&out, "iterations", "link_to")[0].clone());
+    assert!(link.0 == "c3" || link.1 == "c3", "{link:?}");
+    let straggler = table.f64("straggler")[0] as usize;
+    let flows = out.table("flows").unwrap();
+    let took = flows.f64("fct_s");
+    assert_eq!(took[straggler], took.iter().copied().fold(0.0, f64::max));
+    assert_eq!(table.f64("straggler_s")[0], took[straggler]);
+    assert_eq!(out.run["jobs"][0]["slowest"]["link"], format!("{}>{}", link.0, link.1));
+    let fabric = Fabric { gbps: 2.5, delay_ns: 1000, links: 2.0, udp: true };
+    let ring = closed_form_s("all-gather", fabric, 6, size as f64);
+    assert!(table.f64("completion_s")[0] > 0.95 * ring, "{:?} {ring}", table.f64("completion_s"));
+}
+
+fn client(more: &str) -> String {
+    format!("[[client]]\nfrom = [\"h0\"]\nto = [\"h*\"]\n{more}")
+}
+
+fn sizes(request: u64, reply: u64) -> String {
+    let fixed = |size| format!("{{ kind = \"fixed\", size = \"{size} B\" }}");
+    format!("request_sizes = {}\nreply_sizes = {}\n", fixed(request), fixed(reply))
+}
+
+proptest! {
+    #![proptest_config(cases(8))]
+
+    /// A cycle of one client is two connections, the bytes, and what it thinks and its server serves.
+    #[test]
+    fn a_cycle_of_one_client_takes_its_closed_form(
+        request in 1u64..200_000, reply in 1u64..2_000_000, gbps in prop::sample::select(vec![0.1, 1.0, 10.0]),
+        delay_us in 5u64..20_000, think_us in 0u64..50_000, service_us in 0u64..5_000, fan_out in 1usize..5,
+    ) {
+        let fabric = Fabric { gbps, delay_ns: 1000 * delay_us, links: 2.0, udp: false };
+        let time = |key: &str, us| if us == 0 { String::new() } else { format!("{key} = {{ kind = \"fixed\", time = \"{us} us\" }}\n") };
+        let more = format!(
+            "requests = 6\nfan_out = {fan_out}\n{}{}{}", sizes(request, reply), time("think_time", think_us), time("service_time", service_us)
+        );
+        let out = same_with_threads_and_as_bytes(&star(fabric, 6, &client(&more)), 3);
+        let table = out.table("requests").expect("of clients");
+        let (start, took) = (table.f64("start_s"), table.f64("completion_s"));
+        // The client's link carries all requests, and all replies.
+        let more = (fan_out - 1) as f64;
+        let ways = fabric.message_s(request as f64) + fabric.message_s(reply as f64);
+        let wanted = ways + more * (fabric.wire_s(request as f64) + fabric.wire_s(reply as f64)) + service_us as f64 / 1e6;
+        for i in 0..6 {
+            if fan_out == 1 {
+                prop_assert!((took[i] / wanted - 1.0).abs() < TOLERANCE, "{}: {} s, closed form {wanted} s", i, took[i]);
+            } else {
+                // Replies to the first requests come while the last are under way.
+                prop_assert!(took[i] < wanted * (1.0 + TOLERANCE) && took[i] > ways, "{}: {} s of {wanted} s", i, took[i]);
+            }
+            if i > 0 {
+                prop_assert!((start[i] - start[i - 1] - took[i - 1] - think_us as f64 / 1e6).abs() < 1e-11);
+            }
+        }
+    }
+
+    /// Little's law, exactly: in the time from a loop's first request to its last reply it has a request under way, or
+    /// thinks. Several clients and servers under schemes that queue and lose.
+    #[test]
+    fn concurrency_is_throughput_times_response_and_think_time(
+        concurrency in 1u64..7, clients in 1usize..4, fan_out in 1usize..3, think_us in 1u64..3_000, kb in 1u64..80,
+        scheme in prop::sample::select(vec!["newreno", "cubic", "dctcp", "bbr"]), seed in 1u64..1000,
+    ) {
+        let from: Vec<String> = (0..clients).map(|i| format!("\"h{i}\"")).collect();
+        let text = format!(
+            "scheme = \"{scheme}\"\nseed = {seed}\nqueue.limit = \"30 kB\"\n[topology]\ngenerate = \"star\"\nn = 6\n\
+             access = {{ rate = \"100 Mbps\", delay = \"20 us\" }}\n[[client]]\nfrom = [{}]\nto = [\"h*\"]\nrequests = 40\n\
+             concurrency = {concurrency}\nfan_out = {fan_out}\nthink_time = {{ kind = \"fixed\", time = \"{think_us} us\" }}\n\
+             request_sizes = {{ kind = \"fixed\", size = \"1 kB\" }}\nreply_sizes = {{ kind = \"exponential\", mean = \"{kb} kB\" }}\n",
+            from.join(", ")
+        );
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        let table = out.table("requests").expect("of clients");
+        let (start, took) = (table.f64("start_s"), table.f64("completion_s"));
+        prop_assert_eq!(table.rows(), 40 * clients);
+        let think = think_us as f64 / 1e6;
+        let mut row = 0;
+        for _ in 0..clients {
+            for number in 0..concurrency {
+                let each = 40 / concurrency + u64::from(number < 40 % concurrency);
+                let rows = row..row + each as usize;
+                row = rows.end;
+                let busy: f64 = rows.clone().map(|i| took[i] + think).sum();
+                let span = start[rows.end - 1] + took[rows.end - 1] + think - start[rows.start];
+                prop_assert!((busy - span).abs() < 1e-10, "{} {}", busy, span);
+            }
+        }
+        // One server of fan_out per request, all different, and none the client itself.
+        let (src, dst) = (texts(&out, "flows", "src"), texts(&out, "flows", "dst"));
+        for first in (0..src.len()).step_by(2 * fan_out) {
+            let mut asked: Vec<_> = dst[first..first + fan_out].to_vec();
+            prop_assert!(!asked.contains(&src[first]));
+            prop_assert_eq!(&asked[..], &src[first + fan_out..first + 2 * fan_out]);
+            asked.sort_unstable();
+            asked.dedup();
+            prop_assert_eq!(asked.len(), fan_out);
+        }
+    }
+}
+
+/// The machine-repair model: N clients think for an exponential time Z, and ask one server whose link they share, for an
+/// exponential size. Processor sharing has the queue's distribution, p(n) ~ N! / (N − n)! (S / Z)^n, and the throughput
+/// (1 − p(0)) / S. Committed before the first run: 4 %, with 12,000 requests.
+#[test]
+fn clients_of_one_link_are_the_machine_repair_model() {
+    for (n, think_ms, kb) in [(4u64, 20.0, 500.0), (8, 40.0, 500.0), (3, 5.0, 1000.0)] {
+        let fabric = Fabric { gbps: 1.0, delay_ns: 1000, links: 2.0, udp: false };
+        let more = format!(
+            "requests = 12000\nconcurrency = {n}\nrequest_sizes = {{ kind = \"fixed\", size = \"100 B\" }}\n\
+             reply_sizes = {{ kind = \"exponential\", mean = \"{kb} kB\" }}\n\
+             think_time = {{ kind = \"exponential\", mean = \"{think_ms} ms\" }}\n"
+        );
+        let text = star(fabric, 2, &client(&more)).replace("window = 100000", "window = 20");
+        let out = run_plain(&text);
+        let service = fabric.wire_s(kb * 1e3);
+        let z = think_ms / 1e3 + fabric.message_s(100.0) + fabric.overhead_s();
+        let (mut sum, mut term) = (1.0, 1.0);
+        for k in 0..n {
+            term *= (n - k) as f64 * service / z;
+            sum += term;
+        }
+        let wanted = (1.0 - 1.0 / sum) / service;
+        let found = out.run["clients"][0]["per_s"].as_f64().unwrap();
+        println!("{n} clients: {found} a second, closed form {wanted}");
+        assert!((found / wanted - 1.0).abs() < 0.04, "{n} clients: {found} a second, closed form {wanted}");
+    }
+}
+
+#[test]
+fn deadlines_are_counted_and_a_run_begins_what_it_has_time_for() {
+    let fabric = Fabric { gbps: 1.0, delay_ns: 100_000, links: 2.0, udp: false };
+    let text = |deadline: &str| {
+        let more = format!("requests = 1000\ndeadline = \"{deadline}\"\ngroup = \"ask\"\n{}", sizes(100, 100_000));
+        format!("stop = \"50 ms\"\n{}", star(fabric, 3, &client(&more)))
+    };
+    let [never, always] = ["20 ms", "1 us"].map(|deadline| run_plain(&text(deadline)));
+    let [loose, strict] = [&never, &always].map(|out| out.run["clients"][0].clone());
+    let asked = loose["requests"].as_u64().unwrap();
+    assert!(asked > 10 && asked < 1000, "{loose}");
+    assert_eq!((loose["missed"].as_u64(), strict["missed"].as_u64()), (Some(0), Some(asked)));
+    assert_eq!(never.table("requests").unwrap().rows() as u64, asked);
+    assert!(!never.run["warnings"].to_string().contains("did not start"), "{}", never.run["warnings"]);
+    assert!(!never.run["warnings"].to_string().contains("offered"), "{}", never.run["warnings"]);
+    let took = never.table("requests").unwrap().f64("completion_s").to_vec();
+    let mut done: Vec<f64> = took.into_iter().filter(|t| !t.is_nan()).collect();
+    done.sort_by(f64::total_cmp);
+    assert_eq!(loose["max_s"].as_f64(), done.last().copied());
+    assert_eq!(loose["completed"].as_u64(), Some(done.len() as u64));
+}
+
+/// Flows, clients and jobs wait for each other's groups, on any number of threads.
+#[test]
+fn a_chain_of_all_kinds() {
+    let fabric = Fabric { gbps: 1.0, delay_ns: 3_000, links: 2.0, udp: false };
+    let flow = "[[flow]]\ngroup = \"load\"\nfrom = \"h1\"\nto = \"h2\"\nsize = \"1 MB\"\n";
+    let mut more = String::from(flow);
+    more +=
+        &client(&format!("after = [\"load\"]\nrequests = 5\nconcurrency = 2\ngroup = \"ask\"\n{}", sizes(500, 9000)));
+    more += &job(
+        "all-reduce",
+        "\"h2\", \"h0\", \"h3\"",
+        60_000,
+        "iterations = 2\nafter = [\"ask\"]\nstart = \"1 ms\"\ngroup = \"train\"\n",
+    );
+    more += &job("all-reduce-tree", "\"h*\"", 60_000, "after = [\"ask\"]\ngroup = \"tree\"\n");
+    more += &job("all-to-all", "\"h*\"", 60_000, "after = [\"tree\", \"train\"]\ngroup = \"shuffle\"\n");
+    more += "[[flow]]\ngroup = \"last\"\nfrom = \"h3\"\nto = \"h1\"\nsize = \"1 kB\"\nafter = [\"shuffle\"]\n";
+    let text = star(fabric, 5, &more);
+    let out = same_with_threads_and_as_bytes(&text, 3);
+    same_with_threads_and_as_bytes(&text, 2);
+    let (flows, groups) = (out.table("flows").unwrap(), texts(&out, "flows", "group"));
+    let (start, took) = (flows.f64("start_s"), flows.f64("fct_s"));
+    let of = |name: &str| (0..groups.len()).filter(|i| groups[*i] == name).collect::<Vec<_>>();
+    let begin = |name: &str| of(name).into_iter().map(|i| start[i]).fold(f64::INFINITY, f64::min);
+    let end = |name: &str| of(name).into_iter().map(|i| start[i] + took[i]).fold(0.0, f64::max);
+    let news = fabric.propagation_s() + 1e-12;
+    for (before, after, pause) in [
+        ("load", "ask", 0.0),
+        ("ask", "train", 1e-3),
+        ("ask", "tree", 0.0),
+        ("train", "shuffle", 0.0),
+        ("shuffle", "last", 0.0),
+    ] {
+        let apart = begin(after) - end(before) - pause;
+        assert!((-1e-12..=news).contains(&apart), "{after} after {before}: {apart}");
+    }
+    assert_eq!(out.summary("completed"), Some(groups.len() as f64));
+    // Steps of a ring: a rank sends on what has come.
+    assert_eq!(of("train").len(), 2 * 3 * 4);
+    assert_eq!((of("tree").len(), of("shuffle").len()), (8, 20));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_its_key() {
+    let fabric = Fabric { gbps: 1.0, delay_ns: 1000, links: 2.0, udp: false };
+    let asks = |more: &str| refused(&star(fabric, 3, &client(&format!("requests = 5\n{}{more}", sizes(1, 1)))));
+    let told = asks("fan_out = 3\n");
+    assert!(told.contains("fan_out") && told.contains("`h0` has 2 servers to ask; name more in `to`"), "{told}");
+    let told = asks("concurrency = 6\n");
+    assert!(told.contains("concurrency") && told.contains("6 loops share 5 requests"), "{told}");
+    let told = asks("think_time = { kind = \"fixed\", time = \"0 s\" }\n");
+    assert!(told.contains("client[0].think_time.time") && told.contains("leave this out"), "{told}");
+    let told = asks("after = [\"client0\"]\n");
+    assert!(told.contains("client[0].after[0]") && told.contains("`client0` after `client0`"), "{told}");
+    let told = asks("after = [\"lod\"]\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 B\"\ngroup = \"load\"\n");
+    assert!(told.contains("did you mean `load`?"), "{told}");
+    let alone = refused(&star(fabric, 3, &client(&format!("requests = 5\n{}", sizes(1, 1))).replace("h*", "h0")));
+    assert!(alone.contains("client[0].to") && alone.contains("would ask only itself"), "{alone}");
+    let jobs = |hosts: &str, more: &str| refused(&star(fabric, 3, &job("all-reduce", hosts, 2, more)));
+    assert!(jobs("\"h1\"", "").contains("1 host; a job needs at least two"));
+    assert!(jobs("\"h*\"", "").contains("must be at least 1 B for each of 3 hosts"));
+    assert!(jobs("\"h0\", \"h1\"", "iterations = 0\n").contains("iterations: at least 1"));
+    let told = refused(&star(fabric, 3, &job("all-reduce", "\"h*\"", 30, "")).replace("fixed-window\"", "ideal\""));
+    assert!(told.contains("job[0]") && told.contains("leave this out"), "{told}");
+    let told = refused(&star(fabric, 3, &job("all-reduce", "\"h*\"", 30, "scheme = \"ndn\"\n")));
+    assert!(told.contains("job[0]") && told.contains("receivers open this scheme's flows"), "{told}");
+    let many = refused(&star(fabric, 3, &client(&format!("requests = 100000000\n{}", sizes(1, 1)))));
+    assert!(many.contains("client[0].requests") && many.contains("reduce the flows"), "{many}");
+}
+
+fn rows(out: &RunOutput) -> usize {
+    out.table("flows").map_or(0, midpath_sim::Table::rows)
+}
+
+/// What is expanded at set-up in seconds: 64 ranks over 100 iterations, and 100,000 requests.
+#[test]
+fn large_ones_are_expanded() {
+    let fabric = Fabric { gbps: 100.0, delay_ns: 1000, links: 2.0, udp: false };
+    let text =
+        format!("stop = \"1 us\"\n{}", star(fabric, 64, &job("all-reduce", "\"h*\"", 6400, "iterations = 100\n")));
+    assert_eq!(rows(&run_plain(&text)), 100 * 126 * 64);
+    let requests = client(&format!("requests = 100000\nconcurrency = 50\n{}", sizes(1, 1)));
+    assert_eq!(rows(&run_plain(&format!("stop = \"1 us\"\n{}", star(fabric, 4, &requests)))), 200_000);
+}

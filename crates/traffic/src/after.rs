@@ -1,0 +1,111 @@
+//! What flows wait for before they start: groups of other flows, or the steps of a client or a job.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
+
+/// What a flow's start counts from, where that is no time of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitFor {
+    /// The end of all flows of groups: number in [`crate::FlowList::afters`].
+    Groups(u32),
+    /// A step of a client or a job: number in [`crate::FlowList::steps`].
+    Step(u32),
+}
+
+impl WaitFor {
+    /// In 32 bits, of which 0 is none.
+    pub(crate) const fn pack(wait: Option<WaitFor>) -> u32 {
+        match wait {
+            None => 0,
+            Some(WaitFor::Groups(i)) => 2 * i + 1,
+            Some(WaitFor::Step(i)) => 2 * i + 2,
+        }
+    }
+
+    pub(crate) const fn unpack(packed: u32) -> Option<WaitFor> {
+        match packed {
+            0 => None,
+            odd if odd % 2 == 1 => Some(WaitFor::Groups(odd / 2)),
+            even => Some(WaitFor::Step(even / 2 - 1)),
+        }
+    }
+}
+
+/// An `after` of the scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct After {
+    /// The groups whose flows must all have ended.
+    pub groups: BTreeSet<Arc<str>>,
+    /// The group of the client or job that waits. Flows and workloads say it themselves.
+    pub by: Option<Arc<str>>,
+    /// As they are written.
+    written: Vec<Arc<str>>,
+    /// The key, and of a list the file and its line.
+    key: String,
+    place: Option<String>,
+}
+
+impl After {
+    /// The groups that the key `key` names; `None` if it names none.
+    pub(crate) fn of(groups: &[String], key: String, place: Option<String>) -> Option<After> {
+        let written: Vec<Arc<str>> = groups.iter().map(|name| Arc::from(name.as_str())).collect();
+        let groups = written.iter().cloned().collect();
+        (!written.is_empty()).then_some(After { groups, by: None, written, key, place })
+    }
+
+    /// What is wrong with one of its groups, at its key and, of a list, its line.
+    pub fn refuse(&self, group: &str, message: String) -> SpecError {
+        let j = self.written.iter().position(|name| &**name == group).unwrap_or_default();
+        match self.place {
+            Some(_) => self.refuse_all(message),
+            None => SpecError::new(format!("{}[{j}]", self.key), message),
+        }
+    }
+
+    /// What is wrong with there being one.
+    pub fn refuse_all(&self, message: String) -> SpecError {
+        let message = self.place.as_ref().map_or(message.clone(), |place| format!("{place}: after: {message}"));
+        SpecError::new(self.key.clone(), message)
+    }
+
+    /// The same, which the client or job of this group says.
+    pub(crate) fn by(mut self, group: &Arc<str>) -> After {
+        self.by = Some(group.clone());
+        self
+    }
+
+    /// Whether flows of a list's lines say it.
+    pub(crate) fn is_same(&self, other: &After) -> bool {
+        self.key == other.key && self.written == other.written
+    }
+}
+
+/// A point in a client's or a job's order of flows: when so many flows have ended, or steps before it have come up, flows
+/// start at its node, and the next step of the same node comes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Where.
+    pub node: u32,
+    /// How many ends of flows and steps it waits for, `after` not counted.
+    pub ends: u32,
+    /// Number in [`crate::FlowList::afters`] of groups for whose flows it waits, too.
+    pub after: Option<u32>,
+    /// The step for which it counts, and how much later.
+    pub then: Option<(u32, Time)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_has_room_in_a_number() {
+        for wait in [None, Some(WaitFor::Groups(0)), Some(WaitFor::Step(0)), Some(WaitFor::Groups(7))] {
+            assert_eq!(WaitFor::unpack(WaitFor::pack(wait)), wait);
+        }
+        assert_eq!(WaitFor::pack(Some(WaitFor::Step(3))), 8);
+    }
+}
