@@ -87,7 +87,7 @@ fn the_table_says_what_a_recount_of_the_trace_says() {
     let flow =
         |keys: &str| format!("[[flow]]\nscheme = \"udp\"\nfrom = \"s\"\nto = \"d\"\nlate_after = \"40 ms\"\n{keys}\n");
     let text = format!(
-        "scheme = \"cubic\"\nstop = \"8 s\"\n[trace]\nevents = 4000000\n[queue]\nlimit = \"40 packets\"\n[topology]\nlinks = [\
+        "scheme = \"cubic\"\nstop = \"12 s\"\n[trace]\nevents = 4000000\n[queue]\nlimit = \"40 packets\"\n[topology]\nlinks = [\
          {{ a = \"s\", b = \"r\", rate = \"100 Mbps\", delay = \"2 ms\" }}, {{ a = \"r\", b = \"d\", rate = \"8 Mbps\", delay = \"11 ms\" }}]\n\
          [[flow]]\nfrom = \"s\"\nto = \"d\"\n{}{}{}",
         flow(

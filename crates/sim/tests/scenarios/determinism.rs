@@ -22,6 +22,7 @@ fn stop_of(name: &str) -> &'static str {
     match name {
         "incast" => "4 ms",
         "link_failure" => "2100 ms",
+        "call_and_backup" => "6 s",
         _ => "1500 ms",
     }
 }
