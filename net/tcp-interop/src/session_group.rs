@@ -162,7 +162,7 @@ impl SessionGroup<'_> {
         }
         // As `Host::connect` counts: we are the node with the higher number.
         self.next_flow += 1;
-        let flow = 4 * self.next_flow + 1;
+        let flow = 2 * self.next_flow + 1;
         let from = 0x8000 | (flow & 0x7fff) as u16;
         let opening = match TcpListener::bind(SocketAddrV4::new(LINUX, from)) {
             Ok(listener) => Opening::Listen(listener),
