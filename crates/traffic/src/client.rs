@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::after::{After, Step, WaitFor};
-use crate::durations::{DurationSpec, Durations};
+use crate::durations::{Duration, Durations};
 use crate::flow::{ArrivalPattern, Budget};
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::generate::Context;
@@ -42,10 +42,10 @@ pub struct ClientSpec {
     pub concurrency: u64,
     /// From a reply to the loop's next request; default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think_time: Option<DurationSpec>,
+    pub think_time: Option<Duration>,
     /// From a request's arrival to its reply; default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service_time: Option<DurationSpec>,
+    pub service_time: Option<Duration>,
     /// Servers asked at once; the last reply completes the request. Default 1.
     #[serde(default = "one")]
     #[schemars(extend("examples" = [4]))]

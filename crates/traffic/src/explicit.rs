@@ -1,11 +1,12 @@
 //! `[[flow]]`: flows written out one by one.
 
 use crate::after::{After, WaitFor};
+use crate::durations::Duration;
 use crate::flow::{ArrivalPattern, Budget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
 use crate::generate::Context;
 use crate::stream::{Purpose, stream};
-use crate::writes::{Duration, WriteLaws, WriteSize};
+use crate::writes::{WriteLaws, WriteSize};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use rand::RngExt;
@@ -63,7 +64,7 @@ pub struct ExplicitFlow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["160 B"]))]
     pub write: Option<WriteSize>,
-    /// Time between writes; tables `exponential`, `pareto`, `log-normal`.
+    /// Time between writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["20 ms"]))]
     pub interval: Option<Duration>,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::after::{After, Step, WaitFor};
-use crate::durations::{DurationSpec, Durations};
+use crate::durations::{Duration, Durations};
 use crate::flow::{ArrivalPattern, Budget};
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::generate::Context;
@@ -33,7 +33,7 @@ pub struct JobSpec {
     pub iterations: u64,
     /// From a rank's last receipt to its next iteration; default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compute_time: Option<DurationSpec>,
+    pub compute_time: Option<Duration>,
     /// Group in results; default "job" and its number, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["training"]))]

@@ -1,93 +1,15 @@
 //! What a flow's application writes, and when: `write`, `interval`, `on` and `off` of a `[[flow]]`.
 
-use crate::sizes::{Law, SizeSampler, SizeSpec, exponential, log_normal, pareto};
+use crate::durations::{Drawn, Duration, duration};
+use crate::sizes::{Law, SizeSampler, SizeSpec};
 use crate::stream::{Purpose, Stream, stream};
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
-use rand::Rng;
-use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use std::sync::Arc;
-
-/// How long something takes. Drawn times are at least a picosecond.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TimeSpec {
-    /// Exponential.
-    Exponential {
-        /// Mean time.
-        mean: Time,
-    },
-    /// Pareto: P(time > x) = (x_m / x)^shape, with x_m = mean · (shape − 1) / shape.
-    Pareto {
-        /// Mean time.
-        mean: Time,
-        /// Tail index, above 1; infinite variance below 2.
-        #[schemars(extend("examples" = [1.2]))]
-        shape: f64,
-    },
-    /// Log-normal: ln(time) is normal with deviation `sigma`. Exactly one of `mean` and `median`.
-    LogNormal {
-        /// Mean time, exp(µ + sigma²/2).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        mean: Option<Time>,
-        /// Median time, exp(µ).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        median: Option<Time>,
-        /// Standard deviation of the logarithm, at least 0.
-        #[schemars(extend("examples" = [1.0]))]
-        sigma: f64,
-    },
-}
-
-/// A constant such as `"20 ms"`, or a table with a distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum Drawn<Q, D> {
-    /// Always the same.
-    Constant(Q),
-    /// Drawn anew each time.
-    Law(D),
-}
-
-// By what is written, so that errors are those of the one that was meant.
-impl<'de, Q: Deserialize<'de>, D: Deserialize<'de>> Deserialize<'de> for Drawn<Q, D> {
-    fn deserialize<R: Deserializer<'de>>(reader: R) -> Result<Drawn<Q, D>, R::Error> {
-        struct Either<Q, D>(PhantomData<(Q, D)>);
-        impl<'de, Q: Deserialize<'de>, D: Deserialize<'de>> Visitor<'de> for Either<Q, D> {
-            type Value = Drawn<Q, D>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a quantity, or a table with the `kind` of a distribution")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Q::deserialize(de::value::StrDeserializer::new(text)).map(Drawn::Constant)
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-                Q::deserialize(de::value::I64Deserializer::new(number)).map(Drawn::Constant)
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-                Q::deserialize(de::value::U64Deserializer::new(number)).map(Drawn::Constant)
-            }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-                Q::deserialize(de::value::F64Deserializer::new(number)).map(Drawn::Constant)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                D::deserialize(MapAccessDeserializer::new(map)).map(Drawn::Law)
-            }
-        }
-        reader.deserialize_any(Either(PhantomData))
-    }
-}
 
 /// Bytes of a write.
 pub type WriteSize = Drawn<Bytes, SizeSpec>;
-/// A duration.
-pub type Duration = Drawn<Time, TimeSpec>;
 
 impl WriteSize {
     fn sampler(&self, files: Files<'_>) -> Result<SizeSampler, SpecError> {
@@ -96,25 +18,6 @@ impl WriteSize {
                 SizeSpec::Fixed { size: *size }.sampler(files).map_err(|e| SpecError::new("", e.message))
             }
             Drawn::Law(law) => law.sampler(files),
-        }
-    }
-}
-
-impl Duration {
-    /// The distribution, after checking. Keys of errors are relative to the table.
-    fn law(&self) -> Result<Law, SpecError> {
-        let ps = |time: Time, key| match time {
-            Time::ZERO => Err(SpecError::new(key, "must be above zero")),
-            time => Ok(time.0 as f64),
-        };
-        match self {
-            Drawn::Constant(time) => ps(*time, "").map(Law::Fixed),
-            Drawn::Law(TimeSpec::Exponential { mean }) => exponential(ps(*mean, "mean")?).map(|(law, _)| law),
-            Drawn::Law(TimeSpec::Pareto { mean, shape }) => pareto(ps(*mean, "mean")?, *shape).map(|(law, _)| law),
-            Drawn::Law(TimeSpec::LogNormal { mean, median, sigma }) => {
-                let [mean, median] = [(mean, "mean"), (median, "median")].map(|(t, key)| t.map(|t| ps(t, key)));
-                log_normal(mean.transpose()?, median.transpose()?, *sigma).map(|(law, _)| law)
-            }
         }
     }
 }
@@ -142,7 +45,7 @@ impl WriteLaws {
         [interval, on, off]: [Option<&Duration>; 3],
         files: Files<'_>,
     ) -> Result<Option<Arc<WriteLaws>>, SpecError> {
-        let law = |key: &str, time: &Duration| time.law().map_err(|e| e.under(key));
+        let law = |key: &str, time: &Duration| time.law("must be above zero").map_err(|e| e.under(key));
         let (size, interval) = match (write, interval) {
             (Some(size), Some(interval)) => (size, interval),
             (Some(_), None) => return Err(SpecError::new("write", "needs an `interval`, the time between writes")),
@@ -199,12 +102,10 @@ impl Iterator for Writes {
     }
 }
 
-fn duration(law: &Law, rng: &mut impl Rng) -> Time {
-    Time((law.sample(rng).round() as u64).max(1))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
 
     fn drawn(keys: &str, seed: u64) -> Writes {

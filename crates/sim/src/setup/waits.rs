@@ -118,7 +118,7 @@ struct Plan<'a> {
 
 /// The waits of a network with these links; `None` where no flow waits.
 pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> Option<Arc<Waits>> {
-    if flows.iter().all(|info| info.flow.wait.is_none()) {
+    if flows.afters().is_empty() && flows.steps().is_empty() {
         return None;
     }
     let plan = Plan::new(flows);
