@@ -29,9 +29,6 @@ use pace::{FEW, MOST_STRETCH, Pace};
 pub use preload::{Announced, next_round};
 use silence::Silence;
 
-/// Headers alone that ask for a first price are at least this far apart. Ours.
-const ASK_INTERVAL: Time = Time::from_ms(50);
-
 /// Whether the flow has an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -438,11 +435,6 @@ impl NetworkAssisted for Sender {
 
     fn is_admitted(&self) -> bool {
         self.quote.price > 0.0
-    }
-
-    /// The answer to the SYN was lost.
-    fn asks_after(&self, view: &View) -> Option<Time> {
-        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn longest_gap(&self) -> Time {

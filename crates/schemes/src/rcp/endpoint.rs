@@ -7,12 +7,8 @@ use midpath_core::units::{Rate, Time};
 use super::header::{self, RcpHeader};
 use crate::transport::TcpParams;
 use crate::transport::cc::{
-    Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
+    ASK_INTERVAL, Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, NetworkAssisted, View, Window,
 };
-
-/// Headers alone are at least this far apart. Ours: on short paths with many flows a question per
-/// round trip would fill the link.
-const ASK_INTERVAL: Time = Time::from_ms(50);
 
 /// Builds senders.
 #[derive(Debug, Clone, Copy)]

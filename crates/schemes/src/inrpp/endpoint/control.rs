@@ -12,9 +12,6 @@ use crate::inrpp::note::Plain;
 use crate::inrpp::params::Additions;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, View, Window};
 
-/// Headers alone that ask how a flow may begin are at least this far apart. Ours.
-const ASK_INTERVAL: Time = Time::from_ms(50);
-
 /// A window that never limits.
 pub(super) const OPEN: u64 = 1 << 40;
 
@@ -205,11 +202,6 @@ impl NetworkAssisted for Control {
 
     fn is_admitted(&self) -> bool {
         self.last_ack > Time::ZERO
-    }
-
-    /// The answer to the SYN was lost.
-    fn asks_after(&self, view: &View) -> Option<Time> {
-        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 
     fn on_close(&mut self, ctx: &mut EndpointCtx<'_>) {

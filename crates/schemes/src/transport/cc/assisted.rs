@@ -8,6 +8,10 @@ use midpath_core::units::Time;
 use super::{CongestionController, ControllerConfig, ControllerTraits, Window};
 use crate::transport::params::TcpParams;
 
+/// Headers alone are at least this far apart. Ours: on short paths with many flows a question per
+/// round trip would fill the link.
+pub const ASK_INTERVAL: Time = Time::from_ms(50);
+
 /// What a controller that talks with the network may know of its sender.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
@@ -76,13 +80,15 @@ pub trait NetworkAssisted: CongestionController {
     }
     /// Whether the network has admitted the flow: said what it may send to begin with. Where data go both ways none are
     /// sent before.
+    #[inline]
     fn is_admitted(&self) -> bool {
         true
     }
-    /// Once nothing has been sent for this long, a header alone asks the network. `None`: never.
+    /// Once nothing has been sent for this long, a header alone asks the network. `None`: never. A flow that is not
+    /// admitted has lost the answer to its SYN.
     #[inline]
-    fn asks_after(&self, _view: &View) -> Option<Time> {
-        None
+    fn asks_after(&self, view: &View) -> Option<Time> {
+        (!self.is_admitted()).then(|| view.srtt.max(ASK_INTERVAL))
     }
 }
 
