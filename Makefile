@@ -50,8 +50,8 @@ run: $(EXTENSION) ## compare TCPs and mid-path schemes on Abilene: prints the ta
 check: $(DEPENDENCIES) ## check what differs from main, in seconds when warm; ROOM=fcp checks that room
 	$(BIN)/python scripts/check.py $(addprefix --room=,$(ROOM))
 
-# Builds first, and once: tests of both languages, examples and daemons are of one profile.
-test: $(BUILT) lint-rust test-rust lint-python test-python site ## run every check but those of `make nightly`
+# Builds first, and once: tests of both languages, examples and daemons are of one profile. Then what takes seconds.
+test: $(BUILT) lint-rust lint-python site test-rust test-python ## run every check but those of `make nightly`
 	@echo "make test: all checks passed"
 
 nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
