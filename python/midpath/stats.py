@@ -20,6 +20,12 @@ def require() -> None:
     import scipy.special  # noqa: F401, PLC0415
 
 
+def jain(shares: Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """Jain's index, (Σx)² / (n Σx²): 1 if all are equal, 1/n if one has all; NaN where there is nothing to share."""
+    known = np.asarray(shares, float)
+    return float(known.sum() ** 2 / (known.size * (known**2).sum())) if known.any() else math.nan
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over `n` runs; `ci95` is half the width of its 95 % confidence interval, unknown for one run.

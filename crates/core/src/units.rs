@@ -124,10 +124,6 @@ impl Rate {
     /// No transmission at all.
     pub const ZERO: Rate = Rate(0);
 
-    /// `n` bits per second.
-    pub const fn from_bps(n: u64) -> Rate {
-        Rate(n)
-    }
     /// `n` million bits per second.
     pub const fn from_mbps(n: u64) -> Rate {
         Rate(n.saturating_mul(1_000_000))

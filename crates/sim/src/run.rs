@@ -311,8 +311,8 @@ fn run_packets<'a>(
     let span = setup.scenario.stop.unwrap_or_else(|| length(&rows, last));
     let ports = PortRow::collect(setup, &mut engine, span);
     let counts = Counts::of(&engine, &ports);
-    debug_assert!(counts.conserved(), "packets are conserved: {counts:?}");
-    debug_assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
+    assert!(counts.conserved(), "packets are conserved: {counts:?}");
+    assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
     let survey = engine.survey();
     let traced = engine.take_record().map(Traced::new);

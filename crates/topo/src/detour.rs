@@ -20,7 +20,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adjacency::Adjacency;
-use crate::graph::Topology;
 
 /// What a link from a node to itself counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,25 +96,9 @@ fn common<'a>(x: &'a [u32], y: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
     short.iter().copied().filter(|n| long.binary_search(n).is_ok())
 }
 
-/// The ports through which `node` can detour around its port `port`: those of routers that are
-/// linked to the router behind it. INRPP's Table III, one row.
-pub fn detour_ports(topology: &Topology, node: usize, port: u16) -> Vec<u16> {
-    let around = topology.ports(node)[port as usize].peer as usize;
-    if topology.is_host(node) || topology.is_host(around) {
-        return Vec::new();
-    }
-    let usable = |peer: usize| {
-        peer != around && !topology.is_host(peer) && topology.ports(peer).iter().any(|p| p.peer as usize == around)
-    };
-    let ports = topology.ports(node).iter().enumerate();
-    ports.filter(|(_, p)| usable(p.peer as usize)).map(|(i, _)| i as u16).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{LinkInfo, NodeInfo, NodeKind};
-    use midpath_core::units::{Rate, Time};
 
     fn graph(nodes: usize, links: &[(usize, usize)]) -> Adjacency {
         Adjacency::new(nodes, links.iter().copied())
@@ -142,19 +125,5 @@ mod tests {
         assert_eq!(Availability::of(&g, SelfLinks::LeftOut).by_count, [0; 5]);
         // 0–0 through 0 and 1; 0–1 through 0.
         assert_eq!(Availability::of(&g, SelfLinks::Counted).by_count, [1, 1, 0, 0, 0]);
-    }
-
-    #[test]
-    fn a_router_detours_through_routers_only() {
-        // The paper's Figure 2: R1–R2, R1–R3, R3–R2, and something else at R1; here also a host on
-        // both R1 and R2.
-        let kinds = [NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Router, NodeKind::Host];
-        let nodes = kinds.iter().enumerate().map(|(i, &k)| NodeInfo::new(format!("n{i}"), k)).collect();
-        let pairs = [(0, 1), (0, 2), (2, 1), (0, 3), (0, 4), (4, 1)];
-        let links = pairs.map(|(a, b)| LinkInfo::new(a, b, Rate::from_mbps(1), Time::from_ms(1))).to_vec();
-        let t = Topology::new(nodes, links).expect("valid");
-        assert_eq!(detour_ports(&t, 0, 0), [1], "around n1 through n2, not through the host");
-        assert_eq!(detour_ports(&t, 0, 1), [0]);
-        assert!(detour_ports(&t, 0, 2).is_empty() && detour_ports(&t, 0, 3).is_empty());
     }
 }

@@ -249,27 +249,6 @@ impl Topology {
     pub fn diameter(&self) -> Option<u32> {
         self.adjacency.diameter()
     }
-
-    /// The host meant by `name`: a host, or a router that has exactly one host of its own.
-    ///
-    /// So that a map of cities can be spoken of by city. The error says what would have been
-    /// accepted.
-    pub fn resolve_host(&self, name: &str) -> Result<usize, String> {
-        let n = self.named(name)?;
-        if self.is_host(n) {
-            return Ok(n);
-        }
-        let mut own = self.ports(n).iter().map(|p| p.peer as usize).filter(|&p| self.is_host(p));
-        match (own.next(), own.count()) {
-            (Some(host), 0) => Ok(host),
-            (None, _) => Err(format!("`{name}` is a router without hosts; flows begin and end at hosts")),
-            (Some(host), more) => Err(format!(
-                "`{name}` is a router with {} hosts; name one of them, such as `{}`",
-                more + 1,
-                self.nodes[host].name
-            )),
-        }
-    }
 }
 
 fn check_sizes(nodes: usize, links: usize) -> Result<(), SpecError> {
@@ -413,19 +392,5 @@ mod tests {
         assert!(refused(|_, l| l[0].weight = f64::NAN).starts_with("links[0].weight"));
         assert!(refused(|_, l| l[0].corruption = f64::NAN).starts_with("links[0].corruption"));
         assert!(refused(|n, _| n.clear()).starts_with("nodes: "));
-    }
-
-    #[test]
-    fn a_router_with_one_host_stands_for_it() {
-        let (mut nodes, mut links) = line();
-        nodes.push(NodeInfo::new("r1", Router));
-        nodes.push(NodeInfo::new("h2", Host));
-        links.push(LinkInfo::new(1, 3, Rate::from_mbps(10), Time::from_ms(1)));
-        links.push(LinkInfo::new(3, 4, Rate::from_mbps(10), Time::from_ms(1)));
-        let t = Topology::new(nodes, links).expect("valid");
-        assert_eq!(t.resolve_host("h1"), Ok(2));
-        assert_eq!(t.resolve_host("r1"), Ok(4));
-        assert!(t.resolve_host("r0").expect_err("two hosts").contains("such as `h0`"));
-        assert!(t.resolve_host("h9").expect_err("unknown").contains("there are `h0`, `r0`"));
     }
 }

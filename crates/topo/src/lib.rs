@@ -17,8 +17,8 @@
 //! let topology = spec::build(&table, std::path::Path::new("."), 1).unwrap();
 //!
 //! let routes = Routes::compute(&topology, Metric::Delay);
-//! let (seattle, atlanta) = (topology.resolve_host("Seattle").unwrap(), topology.resolve_host("Atlanta").unwrap());
-//! let hops = routes.flow_path(&topology, seattle, atlanta, 7).unwrap();
+//! let (from, to) = (topology.find("h0").unwrap(), topology.find("h7").unwrap());
+//! let hops = routes.flow_path(&topology, from, to, 7).unwrap();
 //! let path = Unloaded::new(&topology, &hops);
 //!
 //! let names: Vec<_> = hops.iter().map(|h| topology.nodes()[h.node].name.as_str()).collect();

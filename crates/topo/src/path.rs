@@ -44,12 +44,4 @@ impl Unloaded {
     pub fn packet_time(&self, wire: Bytes) -> Time {
         self.rates.iter().fold(self.delay, |t, rate| t.saturating_add(rate.time_for(wire)))
     }
-
-    /// The same for `count` packets of that size sent back to back: the first one's time, then one
-    /// transmission at the bottleneck for each other.
-    pub fn train_time(&self, count: u64, wire: Bytes) -> Time {
-        let Some(others) = count.checked_sub(1) else { return Time::ZERO };
-        let gap = self.bottleneck.time_for(wire).0.saturating_mul(others);
-        self.packet_time(wire).saturating_add(Time(gap))
-    }
 }

@@ -114,11 +114,8 @@ fn an_idle_path_takes_its_delays_and_transmissions() {
     let routes = Routes::compute(&t, Metric::Hops);
     let path = Unloaded::new(&t, &routes.flow_path(&t, 0, 5, 1).expect("connected"));
     assert_eq!((path.hops(), path.delay, path.bottleneck), (4, Time::from_ms(4), Rate::from_mbps(10)));
-    // 1250 B take 1 ms at 10 Mbps: 4 ms of transmission, 4 ms of propagation, then 1 ms for each
-    // further packet.
+    // 1250 B take 1 ms at 10 Mbps: 4 ms of transmission, 4 ms of propagation.
     assert_eq!(path.packet_time(Bytes(1250)), Time::from_ms(8));
-    assert_eq!(path.train_time(3, Bytes(1250)), Time::from_ms(10));
-    assert_eq!(path.train_time(0, Bytes(1250)), Time::ZERO);
 }
 
 /// Bellman–Ford as an oracle: hosts other than the two ends don't forward.

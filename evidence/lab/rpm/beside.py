@@ -20,8 +20,7 @@ from additions import cell
 
 import midpath
 from midpath import __version__
-from midpath.lab.gather import jain
-from midpath.stats import told_apart
+from midpath.stats import jain, told_apart
 
 ROUND_TRIPS = (4, 40, 100)
 CODEL = 'kind = "codel"\n'

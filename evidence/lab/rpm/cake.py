@@ -19,11 +19,11 @@ from beside import tables
 from midpath import load
 from midpath.lab import beside as lab
 from midpath.lab import clean, kernel, machine, real
-from midpath.lab.gather import jain
 from midpath.lab.plan import plan
 from midpath.result import Result
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
+from midpath.stats import jain
 
 FQ_CODEL = 'kind = "codel"\nscheduler = "fq"\n'
 # The scheme, the queue's keys, and what is asked of the kernel; none: the simulator's.

@@ -1,7 +1,7 @@
 //! Names (packet specification, *Name*), and those of the simulator's objects.
 
 use crate::name_view::NameView;
-use crate::tlv::{Element, Error, number_bytes, put, put_nested};
+use crate::tlv::{Error, number_bytes, put, put_nested};
 
 /// The element that a name is.
 pub const NAME: u32 = 0x07;
@@ -59,23 +59,6 @@ impl Name {
         let [node, object] = [node, object].map(|number| Component::generic(number.to_string()));
         Name(vec![Component::generic("midpath"), node, object, Component::segment(u64::from(segment))])
     }
-
-    /// Node, object and segment of such a name.
-    pub fn as_segment(&self) -> Option<(u32, u32, u32)> {
-        let [root, node, object, segment] = self.0.as_slice() else { return None };
-        if *root != Component::generic("midpath") || segment.kind != SEGMENT {
-            return None;
-        }
-        let number = Element { kind: u32::from(SEGMENT), value: &segment.value }.number().ok()?;
-        Some((decimal(node)?, decimal(object)?, u32::try_from(number).ok()?))
-    }
-}
-
-/// Digits without a sign or leading zeros, so that each object has one name.
-fn decimal(component: &Component) -> Option<u32> {
-    let text = std::str::from_utf8(&component.value).ok().filter(|_| component.kind == GENERIC)?;
-    let number: u32 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
 }
 
 impl std::fmt::Display for Name {
@@ -114,12 +97,6 @@ mod tests {
     fn a_segment_has_one_name() {
         let name = Name::of_segment(12, 7, 300);
         assert_eq!(name.to_string(), "/midpath/12/7/50=%01%2C");
-        assert_eq!(name.as_segment(), Some((12, 7, 300)));
-        for (i, other) in [(1, "012"), (1, "+12"), (2, ""), (0, "Midpath")] {
-            let mut name = name.clone();
-            name.0[i] = Component::generic(other);
-            assert_eq!(name.as_segment(), None, "{name}");
-        }
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl<L: Links> EventLoop<L> {
         udp: Udp,
         commands: Option<UnixListener>,
     ) -> io::Result<EventLoop<L>> {
-        let commands = commands.map(|listener| CommandLines::new(listener, None)).transpose()?;
+        let commands = commands.map(CommandLines::new).transpose()?;
         Ok(EventLoop {
             host,
             links,
@@ -311,8 +311,6 @@ impl<L: Links> EventLoop<L> {
         fds.extend(self.bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
         let commands = fds.len();
         fds.extend(self.commands.iter().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
-        let answering = self.commands.iter().flat_map(CommandLines::answering);
-        fds.extend(answering.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         let own = fds.len();
         self.streams.fds(&mut fds);
         let udp = fds.len();
@@ -478,7 +476,7 @@ fn since(began: Instant) -> Time {
 }
 
 /// The memory of this process.
-fn resident() -> Option<u64> {
+pub fn resident() -> Option<u64> {
     let about = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = about.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from midpath.extension import _midpath
 from midpath.lab.plan import Plan
 from midpath.result import Result
+from midpath.stats import jain
 from midpath.tables import SERIES, schema
 
 # Of a real host, besides: packets that the sender was told of as marked, whether ECN was agreed on, and how long the
@@ -144,7 +146,7 @@ def summary(flows: list[dict[str, Any]], ports: list[dict[str, Any]], hosts: set
         "slowdown_mean": float(slow.mean()) if slow.size else None,
         "slowdown_p50": quantile(slow, 0.5),
         "slowdown_p99": quantile(slow, 0.99),
-        "jain_goodput": jain([flow["goodput_bps"] for flow in flows]),
+        "jain_goodput": fairness(flows),
         "goodput_total_bps": sum(flow["delivered_bytes"] for flow in flows) * 8 / span if span else None,
         "utilisation_max": max(used, default=None),
         "utilisation_mean": sum(used) / len(used) if used else None,
@@ -171,7 +173,7 @@ def of_rpm(flows: list[dict[str, Any]], ports: list[dict[str, Any]]) -> dict[str
     found = {key: port[key] for key in ("marks_back", "signals", "signal_wait_s")}
     found |= {f"queue_delay_{key}_s": port[f"delay_{key}_s"] for key in ("mean", "p50", "p99", "max")}
     heard = sum(flow["echoed_packets"] or 0 for flow in flows)
-    fair = jain([flow["goodput_bps"] for flow in long])
+    fair = fairness(long)
     return found | {
         "jain_goodput": fair,
         "echoed_packets": heard,
@@ -184,10 +186,10 @@ def quantile(values: np.ndarray, share: float) -> float | None:
     return float(np.quantile(values, share)) if values.size else None
 
 
-def jain(goodputs: list[float]) -> float | None:
-    """Jain's index."""
-    squares = sum(rate * rate for rate in goodputs)
-    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else None
+def fairness(flows: list[dict[str, Any]]) -> float | None:
+    """Jain's index of their goodputs, if there are any."""
+    index = jain([flow["goodput_bps"] for flow in flows])
+    return None if math.isnan(index) else index
 
 
 def by_size(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from midpath.equipment import equipment_of
 from midpath.matched import Floats, column
 from midpath.matrix.rows import DEPLOYED, OTHERS
 from midpath.result import Result
+from midpath.stats import jain
 
 # A port that carried less than this share of what the busiest carried tells nothing of waiting.
 BUSY = 0.01
@@ -72,6 +73,7 @@ def measured(run: Result, ideal: Result, told: Mapping[str, Any]) -> Cell:
         "p99_ratio": tail / float(np.quantile(best, 0.99)),
         "wait_p99_s": told["wait_p99_s"],
         "loss": run.summary["loss_ratio"],
+        # Of each flow's rate over the ideal's: one where all are as near to it.
         "jain": jain(best / times),
         "use": told["use"],
         "deployed_ratio": of_group(run, DEPLOYED, times, best),
@@ -92,11 +94,6 @@ def wait(run: Result) -> float | None:
     ports = [port for port in _router_ports(run) if port["delay_p99_s"] is not None]
     busy = BUSY * max((port["packets"] for port in ports), default=0)
     return max((float(port["delay_p99_s"]) for port in ports if port["packets"] >= busy), default=None)
-
-
-def jain(shares: Floats) -> float:
-    """Jain's index of each flow's rate over the ideal's: one where all are as near to it."""
-    return float(shares.sum() ** 2 / (shares.size * (shares**2).sum()))
 
 
 def use(run: Result) -> float:

@@ -84,12 +84,6 @@ impl Node {
         self.endpoints.iter().map(|s| (s.end.flow, s.end.active, s.endpoint.report()))
     }
 
-    /// One endpoint's report, if it is here.
-    pub fn report_of(&mut self, flow: FlowId) -> Option<FlowReport> {
-        let index = self.endpoints.find_own(flow)?;
-        self.endpoints.seat(index).map(|s| s.endpoint.report())
-    }
-
     /// Bytes of memory that grow with flows and timers.
     pub fn memory(&self) -> usize {
         let waiting: usize = self.slots.iter().map(Slot::memory).sum();

@@ -7,21 +7,21 @@ use midpath_core::units::Time;
 
 use super::header::Nonce;
 
-/// The stored nonces: the least recently used goes when there are too many, and each goes when
-/// nothing is stored_at of it any more.
+/// The stored nonces. When there are too many, the least recently used goes; each goes when it has not come for the
+/// expiry time.
 #[derive(Debug, Clone)]
 pub struct Store {
     limit: usize,
     expiry: Time,
     stored_at: BTreeMap<Nonce, Time>,
-    /// Those by when they were last stored_at of, oldest first.
+    /// By the time of their last arrival, oldest first.
     order: BTreeMap<(Time, Nonce), ()>,
     /// How many had to go for want of room.
     pub evicted: u64,
 }
 
 impl Store {
-    /// Holds at most `limit` nonces, each for `expiry` after it was last stored_at of.
+    /// Holds at most `limit` nonces, each for `expiry` after its last arrival.
     pub fn new(limit: usize, expiry: Time) -> Store {
         Store { limit: limit.max(1), expiry, stored_at: BTreeMap::new(), order: BTreeMap::new(), evicted: 0 }
     }

@@ -12,6 +12,7 @@ use midpath_core::units::{Bytes, Time};
 use rustc_hash::FxHashSet;
 
 use super::ports::port_row;
+use super::summary::jain;
 use super::warnings::{Warning, port_name};
 use super::{FlowRow, FlowRows, PortRow};
 use crate::setup::Setup;
@@ -147,7 +148,7 @@ fn warning(
     }
     let often = flows.iter().all(|f| f.row.fate.marked >= OFTEN);
     let lost = sum(|f| f.row.fate.dropped) >= LOSSES;
-    let jain = jain(flows.iter().map(|f| f.row.goodput));
+    let jain = jain(&flows.iter().map(|f| f.row.goodput).collect::<Vec<f64>>());
     if !(often && jain < UNLIKE_MARKED || (lost || often) && jain < UNLIKE) {
         return None;
     }
@@ -175,10 +176,4 @@ fn names(setup: &Setup, flows: &[Candidate]) -> String {
         0 => format!("flows {}", named.join(", ")),
         more => format!("flows {} and {more} more", named.join(", ")),
     }
-}
-
-/// Jain's index: 1 if all are equal, 1/n if one has all.
-fn jain(shares: impl Iterator<Item = f64>) -> f64 {
-    let (n, sum, squares) = shares.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));
-    if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 }
 }

@@ -26,7 +26,7 @@ pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
 }
 
 /// Jain's fairness index: (Σx)² / (n Σx²).
-fn jain(values: &[f64]) -> f64 {
+pub(super) fn jain(values: &[f64]) -> f64 {
     let (sum, squares) = (values.iter().sum::<f64>(), values.iter().map(|x| x * x).sum::<f64>());
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { f64::NAN }
 }

@@ -9,7 +9,7 @@ fn md1(load: f64) -> String {
     // to within 1.2 µs.
     format!(
         r#"
-stop = "400 s"
+stop = "100 s"
 [topology]
 nodes = [{{ name = "a" }}, {{ name = "b" }}]
 links = [

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::run;
+use crate::common::suite::{in_a_rack, shortened};
 use midpath_sim::{RunOptions, RunOutput};
 
 fn examples() -> Vec<PathBuf> {
@@ -20,17 +21,10 @@ fn examples() -> Vec<PathBuf> {
 /// How much of a scenario is run here: enough for queues to fill and for the first fault to happen.
 fn stop_of(name: &str) -> &'static str {
     match name {
-        "incast" => "4 ms",
         "link_failure" => "2100 ms",
         "call_and_backup" => "6 s",
-        _ => "1500 ms",
+        _ => in_a_rack(name).unwrap_or("1500 ms"),
     }
-}
-
-/// The scenario's text, ending at `stop` in place of its own end.
-fn shortened(text: &str, stop: &str) -> String {
-    let rest = text.lines().filter(|l| !l.trim_start().starts_with("stop =") && !l.trim_start().starts_with("stop="));
-    format!("stop = \"{stop}\"\n{}\n", rest.collect::<Vec<_>>().join("\n"))
 }
 
 fn with(text: &str, threads: usize, seed: u64) -> RunOutput {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::common::suite::{self, Case};
+use midpath_core::units::Time;
 use midpath_sim::{RunOptions, RunOutput, run_text};
 
 /// One run, and the same over bytes. `None` if the scenario cannot run under the scheme, or lacks
@@ -43,10 +44,13 @@ fn compare<I: IntoIterator<Item = Case, IntoIter: Send>>(cases: I) -> (usize, u6
     (runs, hops)
 }
 
-/// The shipped scenarios' beginnings; one ends within milliseconds.
+/// The shipped scenarios' beginnings.
 fn beginnings() -> impl Iterator<Item = Case> {
-    let sooner = |t: String| if t.starts_with("stop = \"4 ms\"") { t } else { suite::shortened(&t, "500 ms") };
-    suite::examples().into_iter().map(move |case| Case { text: sooner(case.text), ..case })
+    suite::examples().into_iter().map(|case| {
+        let name = case.name.split(' ').next().expect("a name");
+        let text = suite::shortened(&case.text, suite::in_a_rack(name).unwrap_or("500 ms"));
+        Case { text, ..case }
+    })
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn shipped_scenarios_are_the_same_over_bytes() {
 
 #[test]
 fn the_papers_scenarios_are_the_same_over_bytes() {
-    let (runs, hops) = compare(suite::papers("250 ms"));
+    let (runs, hops) = compare(suite::papers(Time::from_ms(250)));
     assert!(runs >= 20 && hops > 1_000_000, "{runs} runs, {hops} packet-hops");
 }
 

@@ -22,7 +22,6 @@ use midpath_node::poller::{Poller, Ready, Wants};
 use midpath_node::seldom::Seldom;
 use rustc_hash::FxHashMap;
 
-use self::commands::WAITS;
 use self::peers::{Connecting, Known};
 use super::config::{Config, Peer};
 use super::stream::Stream;
@@ -137,7 +136,7 @@ impl EventLoop {
         for (place, udp) in udp.iter().enumerate() {
             poller.add(udp.socket(), DATAGRAMS | place as u64, Wants::Read)?;
         }
-        let control = control.map(|listener| CommandLines::new(listener, Some(WAITS))).transpose()?;
+        let control = control.map(CommandLines::new).transpose()?;
         if let Some(control) = &control {
             poller.add(control, CONTROL, Wants::Read)?;
         }

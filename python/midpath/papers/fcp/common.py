@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from midpath.result import Result
 from midpath.result.series import Numbers, mean, series, wire
 
@@ -36,9 +34,3 @@ def rates(result: Result, group: str) -> tuple[Numbers, Numbers]:
 def utilisation(result: Result, port: str, begin: float, end: float) -> float | None:
     """Mean utilisation of a port in a window."""
     return mean(result, f"port:{port}", "utilisation", begin, end)
-
-
-def jain(values: list[float]) -> float:
-    """Jain's index: 1 if all are the same, 1/n if one has everything."""
-    known = np.array(values)
-    return float(known.sum() ** 2 / (known.size * (known**2).sum())) if known.any() else float("nan")

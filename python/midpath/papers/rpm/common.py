@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from midpath import stats
 from midpath.result import Result
 from midpath.result.series import MissingSeriesError, series
 
@@ -21,8 +22,7 @@ def mode(name: str) -> dict[str, Any]:
 
 def jain(result: Result, end: float, flows: int) -> float:
     """Jain's index of what each flow has got from the run's start to `end`, in seconds."""
-    shares = np.array([_got(result, f"flow:{flow}", end) for flow in range(flows)])
-    return float(shares.sum() ** 2 / (flows * (shares**2).sum()))
+    return stats.jain([_got(result, f"flow:{flow}", end) for flow in range(flows)])
 
 
 def _got(result: Result, flow: str, end: float) -> float:

@@ -172,7 +172,7 @@ impl Paths {
         }
     }
 
-    /// A place for a new path: that of the one last_data of least recently, if there are too many.
+    /// A place for a new path: if there are too many, that of the path whose last Data came first.
     fn add(&mut self, id: PathId, now: Time) -> usize {
         self.shared = false;
         let rates = PathRates::default();

@@ -43,8 +43,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.limited = loop {
             let Some(segment) = self.next_segment(pipe) else {
                 self.paused = self.needs_data();
-                // Whoever hands over what the window has room for, and no more, is limited by the
-                // window.
+                // An application that hands over at most one window is window-limited.
                 break self.paused && pipe + self.window.mss > budget;
             };
             // RFC 6675, §5, step C: cwnd - pipe >= 1 SMSS, or as much as the segment has.

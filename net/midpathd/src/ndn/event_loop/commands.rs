@@ -1,18 +1,15 @@
 //! The control socket: `status` and `down`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use midpath_core::units::Time;
 use midpath_ndn_forwarder::FaceId;
 use midpath_ndn_forwarder::faces::{Face, Traffic};
-use midpath_node::commands::Waits;
+use midpath_node::event_loop::resident;
 use serde_json::{Value, json};
 
 use super::{EventLoop, Link};
 
-/// Who connects says its line at once: a command of ours does. A status of many faces is long.
-pub(super) const WAITS: Waits = Waits { line: Duration::from_millis(20), answer: Duration::from_millis(100) };
 /// Faces that `status` tells of, the first ones.
 const FACES: usize = 1000;
 
@@ -112,11 +109,4 @@ impl EventLoop {
 fn traffic(traffic: &Traffic) -> Value {
     let Traffic { interests, data, nacks, bytes } = traffic;
     json!({"interests": interests, "data": data, "nacks": nacks, "bytes": bytes})
-}
-
-/// The memory of this process.
-fn resident() -> Option<u64> {
-    let about = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = about.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from midpath.papers.fcp.common import jain, rate
+from midpath.papers.fcp.common import rate
 from midpath.papers.lab import Lab, Measured
 from midpath.result import Result
 from midpath.result.series import ratio
+from midpath.stats import jain
 
 CAPACITY = 1e9
 ZERO = "group 0"

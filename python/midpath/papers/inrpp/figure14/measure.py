@@ -10,6 +10,7 @@ from midpath.papers.inrpp.common import WITHOUT, by_quarter, custody_lost, ratio
 from midpath.papers.lab import Lab, Measured
 from midpath.result import Result
 from midpath.result.series import Numbers
+from midpath.stats import jain
 
 SIZES = {"30": "45 kB", "500": "750 kB"}
 SCHEMES = {"inrpp": ("singlehomed", "inrpp"), "rcp": ("singlehomed", "rcp"), "tcp": ("singlehomed", "newreno")}
@@ -20,15 +21,15 @@ QUICK = 100
 # Of what Jain's index is, the paper does not say.
 INDICES: dict[str | None, Callable[[Result], float | None]] = {
     None: lambda result: result.summary.get("jain_goodput"),
-    "completion time": lambda result: jain(result.flows["fct_s"].to_numpy()),
-    "goodput over what is alone possible": lambda result: jain(1.0 / result.flows["slowdown"].to_numpy()),
+    "completion time": lambda result: _jain(result.flows["fct_s"].to_numpy()),
+    "goodput over what is alone possible": lambda result: _jain(1.0 / result.flows["slowdown"].to_numpy()),
 }
 
 
-def jain(values: Numbers) -> float | None:
+def _jain(values: Numbers) -> float | None:
     """Jain's index of those that are known."""
     known = values[np.isfinite(values)]
-    return float(known.sum() ** 2 / (known.size * (known**2).sum())) if known.size else None
+    return jain(known) if known.size else None
 
 
 def measure(lab: Lab) -> Iterator[Measured]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from midpath import stats
 from midpath.analysis.mircc.network import Network
 from midpath.analysis.mircc.solvers import stamps_fixed_point
 from midpath.papers.lab import Lab, Measured
@@ -76,8 +75,7 @@ def _data(result: Result) -> list[float]:
 
 def jain(result: Result) -> float:
     """Jain's index of what the flows get."""
-    values = np.array(_data(result))
-    return float(values.sum() ** 2 / (values.size * (values**2).sum()))
+    return stats.jain(_data(result))
 
 
 def _used(result: Result, port: str) -> float:

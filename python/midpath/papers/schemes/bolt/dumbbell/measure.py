@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from midpath.papers.lab import Lab, Measured
 from midpath.papers.schemes.common import gain
 from midpath.result import Result
 from midpath.result.series import mean, series
+from midpath.stats import jain
 
 STEP, FLOWS = 2e-3, 5
 # How long after a flow has ended, or begun, is looked at.
@@ -43,8 +42,7 @@ def _half(k: int) -> tuple[float, float]:
 def _jain(result: Result, k: int) -> float:
     """Jain's index of the flows that are there."""
     there = range(max(0, k - FLOWS + 1), min(k + 1, FLOWS))
-    rates = np.array([mean(result, f"flow:{i}", "goodput_bps", *_half(k)) or 0.0 for i in there])
-    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+    return jain([mean(result, f"flow:{i}", "goodput_bps", *_half(k)) or 0.0 for i in there])
 
 
 def _use(result: Result, k: int) -> float:
