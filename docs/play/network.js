@@ -1,7 +1,6 @@
 // Where nodes are drawn, and the map of the load, as midpath/report/network.py has it.
-import { compact, hover } from "./figures.js";
-import { numbers, texts } from "./simulator.js";
 import { name, quantity } from "./stats.js";
+import { compact, hover, largest, least } from "./tracks.js";
 
 const STEPS = 10,
   LABELLED_NODES = 60,
@@ -43,11 +42,14 @@ export function places({ nodes, links }) {
       at[i] = [place[0] + force[i][0] * step, place[1] + force[i][1] * step];
     });
   }
-  const isMap =
-    own.length > 1 &&
-    Math.max(...own.map(([x]) => Math.abs(x - own[0][0]))) > 2 &&
-    own.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
-  return { at, isMap };
+  return { at, isMap: isMap({ nodes }) };
+}
+
+/** Whether places look like longitudes and latitudes. */
+export function isMap({ nodes }) {
+  const own = nodes.filter(({ x }) => x !== null && x !== undefined);
+  const spread = largest(own.map(({ x }) => Math.abs(x - own[0].x)));
+  return own.length > 1 && spread > 2 && own.every(({ x, y }) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
 }
 
 const shrink = (count) => Math.min(1, Math.max(0.3, Math.sqrt(LABELLED_NODES / Math.max(count, 1))));
@@ -129,41 +131,20 @@ function hovers(ports, at) {
   };
 }
 
-const MEANS = ["utilisation", "rate_bps", "queue_mean_bytes", "delay_p99_s", "drops_queue", "drops_aqm"];
-
-/** The ports of a scheme: means over its runs. */
-function portsOf(runs, number) {
-  const { columns, rows } = runs[0].tables.ports;
-  const [node, peer, port] = [texts(columns.node), texts(columns.peer), numbers(columns.port)];
-  const found = Array.from({ length: rows }, (_, i) => ({
-    label: `${node[i]} → ${peer[i]}`,
-    from: number.get(node[i]),
-    to: number.get(peer[i]),
-  }));
-  const times = new Map();
-  for (const { label } of found) times.set(label, (times.get(label) ?? 0) + 1);
-  found.forEach((one, i) => (one.label += times.get(one.label) > 1 ? ` (port ${port[i]})` : ""));
-  for (const key of MEANS) {
-    const columns = runs.map(({ tables }) => numbers(tables.ports.columns[key]));
-    found.forEach((port, i) => (port[key] = columns.reduce((sum, values) => sum + values[i], 0) / columns.length));
-  }
-  return found;
-}
-
 function room(values) {
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const [low, high] = [least(values), largest(values, -Infinity)];
   const margin = Math.max(MARGIN * (high - low), 1e-3);
   return [low - margin, high + margin];
 }
 
-/** Utilisation on the drawn topology, one scheme at a time; null where only the ideal ran, which has no ports. */
+/** Utilisation on the drawn topology, one scheme at a time. */
 export function network(comparison) {
   const { topology } = comparison.first.run;
   const where = places(topology),
     { at, isMap } = where;
   const number = new Map(topology.nodes.map((node, i) => [node.name, i]));
   const [xs, ys] = [0, 1].map((k) => at.map((place) => place[k]));
-  const middle = (ys.reduce((a, b) => Math.min(a, b)) + ys.reduce((a, b) => Math.max(a, b))) / 2;
+  const middle = (least(ys) + largest(ys, -Infinity)) / 2;
   const anchor = isMap ? { scaleanchor: "x", scaleratio: 1 / Math.cos((middle * Math.PI) / 180) } : {};
   const layout = {
     xaxis: { visible: false, range: room(xs) },
@@ -171,10 +152,9 @@ export function network(comparison) {
     margin: { l: 8, r: 8, t: 8, b: 8 },
     hovermode: "closest",
   };
-  const ran = comparison.schemes.filter((scheme) => comparison.results.get(scheme)[0].tables.ports?.rows);
-  if (!ran.length) return null;
-  const variants = ran.map((scheme) => {
-    const ports = portsOf(comparison.results.get(scheme), number);
+  const variants = comparison.schemes.map((scheme) => {
+    const ends = ({ node, peer }) => ({ from: number.get(node), to: number.get(peer) });
+    const ports = comparison.ports(scheme).map((port) => ({ ...port, ...ends(port) }));
     const data = [...halves(ports, at, topology.nodes.length), nodesOf(topology, where, ports), hovers(ports, at)];
     return [scheme, { data, layout }];
   });
@@ -184,7 +164,7 @@ export function network(comparison) {
     note: "Each half of a link is the direction that leaves the nearer node; warmer and wider is busier.",
     variants: Object.fromEntries(variants),
     choose: "Scheme",
-    options: Object.fromEntries(ran.map((scheme) => [scheme, name(scheme)])),
+    options: Object.fromEntries(comparison.schemes.map((scheme) => [scheme, name(scheme)])),
     height: 560,
   };
 }

@@ -105,7 +105,11 @@ fn errors(found: &[ScenarioError]) -> Value {
 
 fn check(scenario: &Scenario, catalogue: &Catalogue) -> Answer {
     match midpath_sim::check(&scenario.text, scenario.given(), &scenario.options(), catalogue) {
-        Ok(checked) => Answer::of(json!({ "warnings": checked.warnings, "equipment": checked.equipment })),
+        Ok(checked) => {
+            // What the page asks of it: seed, faults, whether anything is drawn.
+            let read: Value = toml::from_str(&scenario.text).unwrap_or_default();
+            Answer::of(json!({ "warnings": checked.warnings, "equipment": checked.equipment, "scenario": read }))
+        }
         Err(found) => Answer::of(errors(&found)),
     }
 }
