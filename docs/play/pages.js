@@ -1,7 +1,7 @@
 // The report and the replay as pages of their own: the templates, styles and scripts of midpath/report and midpath/trace,
 // filled as their Python fills them. They run in frames without any right, so a name in a scenario can do nothing.
 import { figures } from "./figures.js";
-import { places } from "./network.js";
+import { isMap, places } from "./network.js";
 import { numbers, texts } from "./simulator.js";
 import { listed, metrics, name, noIdeal, quantity } from "./stats.js";
 import { bottlenecks, chip, equipmentOf, tables } from "./tables.js";
@@ -185,7 +185,7 @@ export function replayData({ run, tables: { trace, flows } }) {
   const whole = (key) => column(key).map((value) => (Number.isNaN(value) ? -1 : value));
   const named = (key) => column(key).map((i) => number.get(trace.columns[key].dictionary[i]) ?? -1);
   const worded = (key) => ({ names: trace.columns[key].dictionary, of: column(key) });
-  const { at, isMap } = places(run.topology);
+  const at = places(run.topology);
   const ps = column("time_ps");
   const keys = { flow: "flow", packet: "packet", cause: "cause", size: "size_bytes", number: "number" };
   const there = new Set(whole("flow"));
@@ -198,7 +198,7 @@ export function replayData({ run, tables: { trace, flows } }) {
       rate: rate_bps,
       delay: delay_s,
     })),
-    map: isMap,
+    map: isMap(run.topology),
     flows: Array.from(ids, (flow, i) => ({ flow, src: from[i], dst: to[i] })).filter(({ flow }) => there.has(flow)),
     events: {
       t: ps.map((time, i) => (i ? time - ps[i - 1] : 0)),

@@ -15,8 +15,12 @@ export const metrics = () => facts.metrics;
 export const units = () => facts.units;
 export const tints = () => facts.tints;
 
+/** A column's name as people write it: `CUBIC + RPM`, `CUBIC @ fq_codel`. */
 export function name(scheme) {
-  return facts.schemes.find(({ id }) => id === scheme)?.name ?? scheme;
+  if (scheme === "ideal") return "Ideal";
+  const [column, queue] = scheme.split("@");
+  const titles = column.split("+").map((part) => facts.titles[part] ?? part);
+  return titles.join(" + ") + (queue ? ` @ ${queue}` : "");
 }
 
 export function listed(names) {
