@@ -24,10 +24,7 @@ const seeds = () => Math.min(20, Math.max(1, Math.round(Number($("seeds").value)
 const seedsOf = ({ seed = 1 } = {}) => Array.from({ length: seeds() }, (_, i) => seed + i);
 
 /** What repeats at home what is asked for. */
-async function command() {
-  const { scenario } = await checked().catch(() => ({}));
-  return commandOf(ticked(), seedsOf(scenario), scenario);
-}
+const command = (scenario) => commandOf(ticked(), seedsOf(scenario), scenario);
 
 function trouble(text) {
   $("trouble").hidden = !text;
@@ -103,6 +100,14 @@ function changed() {
 
 class Refused extends Error {}
 
+/** Shows the errors, and ends what was asked for; what lacks only memory can be run at home. */
+function refuse(errors, home) {
+  showErrors(errors);
+  const [{ line, message }] = errors;
+  const instead = message.includes("memory") ? `. At home:\n${home}` : "";
+  throw new Refused(`${line ? `line ${line}: ` : ""}${message}${instead}`);
+}
+
 /** A run, or `Refused` with what to do instead. */
 async function ran(request, home, progress) {
   let found;
@@ -112,12 +117,7 @@ async function ran(request, home, progress) {
     if (error.message === "stopped") throw error;
     throw new Refused(`This run does not fit a tab (${error.message}). At home:\n${home}`);
   }
-  if (found.errors) {
-    showErrors(found.errors);
-    const [{ line, message }] = found.errors;
-    const instead = message.includes("memory") ? ` At home:\n${home}` : "";
-    throw new Refused(`${line ? `line ${line}: ` : ""}${message}${instead}`);
-  }
+  if (found.errors) refuse(found.errors, home);
   if (found.stopped) {
     const { simulated_s, stop_s } = found.stopped;
     const reached = `after ${RUN_MS / 1000} s it had simulated ${simulated_s.toPrecision(3)} s${stop_s ? ` of ${stop_s} s` : ""}`;
@@ -145,11 +145,10 @@ async function busy(work) {
 }
 
 /** The scenario as the simulator reads it; `Refused` if it cannot. */
-async function read() {
+async function read(home) {
   const { errors, scenario } = await checked();
-  if (!errors) return scenario;
-  showErrors(errors);
-  throw new Refused(`${errors[0].line ? `line ${errors[0].line}: ` : ""}${errors[0].message}`);
+  if (errors) refuse(errors, home(scenario ?? undefined));
+  return scenario;
 }
 
 /** Runs all, and shows the table. */
@@ -157,12 +156,12 @@ async function compare() {
   const text = page.editor.text,
     files = page.files,
     began = performance.now();
-  const scenario = await read();
+  const scenario = await read(command);
   // The warnings say so.
   const schemes = ticked().filter((scheme) => scheme !== "ideal" || !noIdeal(scenario));
   if (!schemes.length) throw new Refused("Tick a scheme.");
   const all = seedsOf(scenario),
-    home = commandOf(schemes, all, scenario);
+    home = command(scenario);
   const jobs = schemes.flatMap((scheme) => all.map((seed) => ({ scheme, seed, done: 0 })));
   const show = () => {
     $("progress").value = jobs.reduce((sum, { done }) => sum + done, 0) / jobs.length;
@@ -261,9 +260,10 @@ addEventListener("message", ({ data, source }) => {
 async function move() {
   const scheme = ticked().find((one) => one !== "ideal");
   if (!scheme) throw new Refused("Tick a scheme that has packets.");
-  const scenario = await read(),
+  const command = (given) => `midpath run scenario.toml --scheme ${scheme} --seed ${seedsOf(given)[0]}`;
+  const scenario = await read(command),
     [seed] = seedsOf(scenario),
-    home = `midpath run scenario.toml --scheme ${scheme} --seed ${seed}`;
+    home = command(scenario);
   const text = page.editor.text;
   const traced = scenario.trace ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
   $("said").textContent = `${name(scheme)}, with each packet recorded`;
@@ -433,7 +433,10 @@ async function begin() {
       },
       (error) => trouble(error.message),
     );
-  $("command").onclick = async () => copied($("command"), await command());
+  $("command").onclick = async () => {
+    const { scenario } = await checked().catch(() => ({}));
+    copied($("command"), command(scenario ?? undefined));
+  };
   $("save-results").onclick = saveResults;
   $("save-report").onclick = async () => saved("midpath-report.html", [await reportPage()], "text/html");
   changed();

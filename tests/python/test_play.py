@@ -1,5 +1,6 @@
 """The playground: what its JavaScript computes is what Python computes, and its page in a browser."""
 
+import contextlib
 import functools
 import http.server
 import importlib
@@ -24,7 +25,7 @@ from midpath.scenario import Scenario
 from midpath.trace.record import Trace
 from midpath.trace.replay import data as replay_data
 from midpath.units import SCALES, digits, quantity
-from test_web import BACKBONE, NODE, ONE_LINK, POLICED, WAITING, WASM
+from test_web import BACKBONE, NODE, ONE_LINK, POLICED, WAITING, WASM, too_large
 
 sys.path.insert(0, str(ROOT / "evidence/lab/report-looks"))
 import look
@@ -182,15 +183,22 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """The page's address, from a server as simple as can be."""
-    folder = tmp_path_factory.mktemp("play")
-    script.load(ROOT / "scripts/play_files.py").put(folder)
+@contextlib.contextmanager
+def serving(folder):
+    """The address of a folder's page, from a server as simple as can be."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/index.html"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The page's address."""
+    folder = tmp_path_factory.mktemp("play")
+    script.load(ROOT / "scripts/play_files.py").put(folder)
+    with serving(folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +238,19 @@ def scenario(page, text):
     for kind in ("keyDown", "keyUp"):
         page.ask("Input.dispatchKeyEvent", type=kind, key="a", code="KeyA", windowsVirtualKeyCode=65, modifiers=2)
     page.ask("Input.insertText", text=text)
+
+
+def endless():
+    return ONE_LINK.replace('"2 s"', '"100000 s"').replace('until = "1 s"', 'until = "100000 s"')
+
+
+def press(page, key, code=None, modifiers=0):
+    """A key, as a hand presses it."""
+    known = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27}
+    text = {"Enter": "\r", " ": " "}.get(key)
+    about = {"key": key, "code": code or key, "windowsVirtualKeyCode": known[key], "modifiers": modifiers}
+    page.ask("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
+    page.ask("Input.dispatchKeyEvent", type="keyUp", **about)
 
 
 def run(page):
@@ -290,18 +311,39 @@ def test_a_hostile_link_is_an_error(opened, served, link):
 @needs_browser
 @needs_wasm
 def test_what_is_too_large_is_refused_with_the_command(opened, served):
-    show(opened, served)
-    scenario(opened, ONE_LINK.replace("pairs = 3", "pairs = 100000000"))
+    show(opened, served + "?example=dumbbell")
+    scenario(opened, too_large())
     run(opened)
     wait(opened, TROUBLE)
-    assert opened.run(READY)
+    trouble = opened.run(TROUBLE)
+    assert "memory" in trouble and "At home:\nmidpath compare scenario.toml --schemes newreno --seed 3 --seeds 3" in trouble
+    assert opened.run("document.getElementById('results').hidden")
+    scenario(opened, ONE_LINK.replace("pairs = 3", "pairs = 100000000"))
+    run(opened)
+    wait(opened, f"{TROUBLE}.startsWith('line ')")
+
+
+@needs_browser
+@needs_wasm
+def test_what_takes_too_long_is_refused_with_the_command(opened, tmp_path):
+    script.load(ROOT / "scripts/play_files.py").put(tmp_path)
+    pool = tmp_path / "pool.js"
+    pool.write_text(pool.read_text().replace("RUN_MS = 60_000", "RUN_MS = 1_000"))
+    with serving(tmp_path) as address:
+        show(opened, address)
+        scenario(opened, endless())
+        run(opened)
+        wait(opened, TROUBLE)
+        trouble = opened.run(TROUBLE)
+        assert trouble.startswith("This run is too long for a tab: after 1 s it had simulated")
+        assert "At home:\nmidpath compare scenario.toml" in trouble
 
 
 @needs_browser
 @needs_wasm
 def test_an_endless_run_can_be_stopped(opened, served):
     show(opened, served)
-    scenario(opened, ONE_LINK.replace('"2 s"', '"100000 s"').replace('until = "1 s"', 'until = "100000 s"'))
+    scenario(opened, endless())
     run(opened)
     wait(opened, "!document.getElementById('stop').hidden")
     opened.run("document.getElementById('stop').click()")
@@ -365,18 +407,78 @@ def test_files_are_dropped_onto_it(opened, served):
 @needs_wasm
 def test_it_works_without_a_network_once_loaded(opened, tmp_path):
     script.load(ROOT / "scripts/play_files.py").put(tmp_path)
-    handler = functools.partial(Quiet, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/index.html"
+    with serving(tmp_path) as address:
         show(opened, address)
         wait(opened, "'offline' in document.documentElement.dataset")
-        server.shutdown()
     show(opened, address)
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     opened.run("document.getElementById('move').click()")
     wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
+
+
+FOCUSED = "(document.activeElement.id || document.activeElement.value || document.activeElement.className)"
+
+
+@needs_browser
+@needs_wasm
+def test_a_keyboard_is_enough(opened, served):
+    show(opened, served)
+    opened.run("document.getElementById('gallery').focus()")
+    seen = []
+    while "run" not in seen and len(seen) < 60:
+        # Tab indents in the editor, unless Escape comes first.
+        if "cm-content" in opened.run(FOCUSED):
+            press(opened, "Escape")
+        press(opened, "Tab")
+        seen.append(opened.run(FOCUSED))
+    assert {"choose", "newreno", "ideal", "seeds", "run"} <= set(seen) and any("cm-content" in one for one in seen), seen
+    press(opened, "Enter")
+    wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    # What can be scrolled is reached, and the buttons of the results.
+    opened.run("document.getElementById('command').focus()")
+    seen = []
+    for _ in range(12):
+        press(opened, "Tab")
+        seen.append(opened.run(FOCUSED))
+    assert {"save-results", "save-report", "scroll"} <= set(seen), seen
+
+
+AXE = ROOT / "target/axe/node_modules/axe-core/axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="no axe here: npm install --prefix target/axe axe-core@4.14.1")
+VIOLATIONS = """axe.run({ iframes: false }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`)))"""
+
+
+def violations(page):
+    page.run(AXE.read_text(encoding="utf-8"))
+    return page.run(VIOLATIONS)
+
+
+@needs_axe
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light")])
+def test_axe_finds_nothing(opened, served, tmp_path, width, theme):
+    show(opened, served + "?example=inrpp_backpressure", width, theme)
+    assert violations(opened) == []
+    run(opened)
+    wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    opened.run("document.getElementById('move').click()")
+    wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
+    scenario(opened, 'stop = "1 fortnight"\n' + ONE_LINK.replace('stop = "2 s"\n', ""))
+    wait(opened, "document.querySelector('.error-line')")
+    assert violations(opened) == []
+    for kind in ("report", "replay"):
+        file = tmp_path / f"{kind}.html"
+        file.write_text(opened.run(f"document.querySelector('#frames [data-kind={kind}]').srcdoc"), encoding="utf-8")
+    for kind in ("report", "replay"):
+        opened.ask("Page.navigate", url=(tmp_path / f"{kind}.html").as_uri())
+        opened.settle()
+        assert violations(opened) == [], kind
+    opened.ask("Page.navigate", url=served.replace("index", "explore") + "#inrpp")
+    wait(opened, "Number(document.documentElement.dataset.drawn) > 0")
+    assert violations(opened) == []
 
 
 @needs_browser
@@ -399,9 +501,7 @@ def test_sliders_draw_the_figure_again(opened, served, system):
 @needs_browser
 def test_without_the_simulator_the_page_says_so(opened, tmp_path):
     script.load(ROOT / "scripts/play_files.py").put(tmp_path, tmp_path / "none.wasm")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        opened.ask("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/index.html")
+    with serving(tmp_path) as address:
+        opened.ask("Page.navigate", url=address)
         wait(opened, "document.getElementById('trouble').textContent")
         assert "midpath.wasm.gz: 404" in opened.run(TROUBLE)
-        server.shutdown()

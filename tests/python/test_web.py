@@ -245,11 +245,15 @@ def test_errors_have_line_and_key(tmp_path):
     assert errors == native
 
 
-def test_what_does_not_fit_a_tab_is_refused_not_killed(tmp_path):
+def too_large():
+    """More flows than a tab has memory for."""
     many = ONE_LINK.replace('"60 %"', '"100 %"').replace('"1 s"', '"30 s"').replace('"2 s"', '"40 s"')
-    many = many.replace('"pareto", mean = "30 kB", shape = 1.4', '"fixed", size = "1 B"')
+    return many.replace('"pareto", mean = "30 kB", shape = 1.4', '"fixed", size = "1 B"')
+
+
+def test_what_does_not_fit_a_tab_is_refused_not_killed(tmp_path):
     file = ONE_LINK.replace('generate = "dumbbell"', 'file = "/etc/hosts"')
-    answers = ask([{"ask": "run", "text": text} for text in (many, file)], tmp_path)
+    answers = ask([{"ask": "run", "text": text} for text in (too_large(), file)], tmp_path)
     errors = [opened(answer)[0]["errors"] for _, answer in answers]
     assert "memory" in errors[0][0]["message"]
     assert all(error["line"] for error in errors[1])
