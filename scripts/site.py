@@ -36,6 +36,7 @@ OPTION = re.compile(r"--(scheme|set|trace) (?:\"([^\"]+)\"|(\S+))")
 OWN_SCHEME = re.compile(r'^scheme = "([^"]+)"', re.MULTILINE)
 TO_TRY = {f"docs/schemes/{system}.md": system for system in ("inrpp", "fcp", "mircc", "rpm")}
 PICTURE = re.compile(r"^!\[.*\)\n", re.MULTILINE)
+NAMED = re.compile(r'^(?:file|trace) = "', re.MULTILINE)
 FRAGMENT = re.compile(r"^(\s*```\w+) fragment$", re.MULTILINE)
 
 
@@ -83,7 +84,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         play = posixpath.relpath("docs/play", posixpath.dirname(source))
 
         def run_it(text: str) -> str:
-            return live("Run it", f"{play}/index.html?embed#s={packed(text)}")
+            # A tab has no files.
+            return "" if NAMED.search(text) else live("Run it", f"{play}/index.html?embed#s={packed(text)}")
 
         markdown = WHOLE.sub(lambda found: found[0] + run_it(found[1]), markdown)
         markdown = STORY.sub(lambda found: found[0] + run_it(told(found[1], found[2])), markdown)

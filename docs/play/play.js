@@ -71,6 +71,7 @@ async function take(list) {
     const scenario = list.find(({ name }) => name.endsWith(".toml"));
     const texts = await readTexts(list, page.files);
     if (scenario) page.editor.text = texts[scenario.name];
+    if (scenario) $("gallery").value = "";
     if (scenario) delete texts[scenario.name];
     page.files = texts;
     trouble("");
@@ -280,7 +281,8 @@ async function move() {
 
 // --- Copies, files --------------------------------------------------------------------------------
 
-function load({ text, schemes, seeds: count, files = {} }) {
+function load({ id = "", text, schemes, seeds: count, files = {} }) {
+  $("gallery").value = id;
   page.files = files;
   showFiles();
   page.editor.text = text;
@@ -327,13 +329,16 @@ async function saveResults() {
 
 // --- The page -------------------------------------------------------------------------------------
 
+/** Completions while a word is typed, or when asked for. */
+const complete = (before, isAsked) => (isAsked || /[\w"'.]$/.test(before) ? completions(page.schema, before) : null);
+
 /** CodeMirror, or a plain text area where it cannot be loaded. */
 async function editor(text) {
   try {
     const source = await fetchedText("editor.min.js.gz");
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const { editor } = await import(url);
-    return editor($("editor"), { text, changed, complete: (before) => completions(page.schema, before) });
+    return editor($("editor"), { text, changed, complete });
   } catch {
     const area = Object.assign(document.createElement("textarea"), {
       value: text,
@@ -371,18 +376,19 @@ function offer() {
         `<label><input type="checkbox" value="${escape(id)}"><span class="chip" data-scheme="${escape(id)}"><i></i>${escape(name)}</span></label>`,
     )
     .join("");
-  $("gallery").innerHTML = gallery
+  $("gallery").innerHTML = [{ id: "", title: "(none of these)" }, ...gallery]
     .map(({ id, title }) => `<option value="${escape(id)}">${escape(title)}</option>`)
     .join("");
-  $("gallery").onchange = () => load(fromGallery($("gallery").value));
+  $("gallery").onchange = () => $("gallery").value && load(fromGallery($("gallery").value));
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 }
 
 function fromGallery(id) {
-  const { text, schemes, files } = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const found = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const { text, schemes, files } = found;
   const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
-  return { text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+  return { id: found.id, text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
 }
 
 /** Keeps what this page has loaded: its service worker came after that. */
