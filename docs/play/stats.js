@@ -126,13 +126,13 @@ export function estimate(values) {
 const pairs = (values, others) =>
   values.map((value, i) => [value, others[i]]).filter(([a, b]) => a !== null && b !== null);
 
-function differs(values, others) {
+export function differs(values, others) {
   const found = estimate(values.map((value, i) => (value !== null && others[i] !== null ? value - others[i] : null)));
   if (!found || (found.ci95 === null && found.n < found.of)) return false;
   return Math.abs(found.mean) > (found.ci95 ?? 0);
 }
 
-function excess(values, others) {
+export function excess(values, others) {
   const both = pairs(values, others);
   const found = estimate(both.map(([a, b]) => a - b));
   const base = average(both.map(([, b]) => b));
@@ -140,7 +140,7 @@ function excess(values, others) {
   return { mean: found.mean / base, ci95: found.ci95 === null ? null : found.ci95 / base };
 }
 
-function ratio(values, references) {
+export function ratio(values, references) {
   return estimate(values.map((value, i) => (value !== null && references[i] > 0 ? value / references[i] : null)));
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { parts, replayData } from "../../docs/play/pages.js";
 import { completions } from "../../docs/play/schema.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
-import { Comparison, digits, metrics, quantity, use } from "../../docs/play/stats.js";
+import { Comparison, differs, digits, estimate, excess, metrics, quantile, quantity, ratio, use } from "../../docs/play/stats.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
 use(JSON.parse(readFileSync(asked.facts, "utf8")));
@@ -13,6 +13,14 @@ const ask = async (request) => opened((await simulator(module)).ask(request));
 const answers = {
   quantities: ({ values }) => values.map(([kind, value, ci95]) => quantity(kind, value, ci95)),
   digits: ({ values }) => values.map(digits),
+  statistics: ({ pairs }) =>
+    pairs.map(([a, b]) => ({
+      estimate: estimate(a),
+      told_apart: differs(a, b),
+      excess: excess(a, b),
+      ratio: ratio(a, b),
+      quantiles: [0.5, 0.99].map((share) => quantile(a.filter((x) => x !== null).sort((x, y) => x - y), share) ?? null),
+    })),
   async completions({ texts }) {
     const { schema } = await ask({ ask: "schema" });
     return texts.map((text) => completions(schema, text)?.options.map(({ label }) => label) ?? []);

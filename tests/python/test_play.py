@@ -13,12 +13,14 @@ import threading
 import time
 from html import unescape
 
+import numpy as np
 import pytest
 
 import browser
 import midpath
 import script
 from conftest import ROOT
+from midpath import stats
 from midpath.metrics import METRICS
 from midpath.report import html as page_of
 from midpath.scenario import Scenario
@@ -85,6 +87,29 @@ def test_quantities_read_the_same():
     kinds = [kind for kind in SCALES if "dollars" not in kind]
     asked = [(kind, v, ci) for v in values for kind in (draw.choice(kinds),) for ci in (None, v * draw.random())]
     assert ask(ask="quantities", values=asked) == [quantity(*one) for one in asked]
+
+
+@needs_node
+def test_statistics_are_the_same_to_the_last_bit():
+    draw = random.Random(2)
+
+    def value(kind):
+        """Of like seeds, of unlike ones, equal ones, and none."""
+        drawn = {"like": draw.gauss(50, 1), "unlike": 10 ** draw.uniform(-9, 9), "equal": 3.0, "zero": 0.0}[kind]
+        return None if draw.random() < 0.1 else drawn
+
+    kinds = ("like", "unlike", "equal", "zero")
+    pairs = []
+    for n in [*range(1, 21)] * 20:
+        of = draw.choice(kinds), draw.choice(kinds)
+        pairs.append([[value(kind) for _ in range(n)] for kind in of])
+    for (a, b), found in zip(pairs, ask(ask="statistics", pairs=pairs), strict=True):
+        expected = stats.estimate(a), stats.paired_excess(a, b), stats.paired_ratio(a, b)
+        for key, theirs in zip(("estimate", "excess", "ratio"), expected, strict=True):
+            assert (found[key] and (found[key]["mean"], found[key]["ci95"])) == (theirs and (theirs.mean, theirs.ci95)), key
+        assert found["told_apart"] == stats.told_apart(a, b)
+        known = [x for x in a if x is not None]
+        assert found["quantiles"] == ([float(np.quantile(known, q)) for q in (0.5, 0.99)] if known else [None, None])
 
 
 @needs_node
