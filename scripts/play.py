@@ -16,15 +16,16 @@ from midpath.compare.comparison import DRAWN_KEYS, DRAWN_KINDS
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import looks, name, tints
 from midpath.scenario import parse
+from midpath.schemes import shipped
 from midpath.stats import student_t
 from midpath.units import SCALES
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs/play/play.json"
-# What can be ticked: each transport alone, the four systems, and what they are compared with most.
+# What can be ticked: each transport alone (UDP for datagrams), the four systems, and what they are compared with most.
 SCHEMES = [
     "newreno", "cubic", "dctcp", "bbr", "prague", "cubic+rpm", "dctcp+rpm", "fcp", "mircc", "inrpp", "rcp", "xcp",
-    "swift", "timely", "dcqcn", "hpcc", "powertcp", "bolt", "mptcp", IDEAL,
+    "swift", "timely", "dcqcn", "hpcc", "powertcp", "bolt", "mptcp", "udp", IDEAL,
 ]  # fmt: skip
 MOST_SEEDS = 20
 # Keys of a scenario whose value is a file.
@@ -52,6 +53,7 @@ def facts() -> dict[str, Any]:
     shown = looks(SCHEMES)
     return {
         "schemes": [{"id": scheme, "name": name(scheme), "look": shown[scheme]} for scheme in SCHEMES],
+        "titles": {scheme: found.title for scheme, found in shipped().items()},
         "tints": tints(),
         "metrics": [vars(metric) for metric in METRICS],
         "units": SCALES,

@@ -30,9 +30,13 @@ CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 ELSEWHERE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^\"'>\s]+")
 # Whole scenarios, which can be run where they are read; and pages with something to try, below their picture.
 WHOLE = re.compile(r"^```toml(?! fragment)[^\n]*\n((?:(?!```).*\n)*?\[topology\]\n(?:(?!```).*\n)*)```\n", re.MULTILINE)
+# A story's commands: a run with a trace, and its replay.
+STORY = re.compile(r"^```sh\nmidpath run (\S+\.toml)((?:[^\n]|\\\n)*?)\nmidpath replay .*\n```\n", re.MULTILINE)
+OPTION = re.compile(r"--(scheme|set|trace) (?:\"([^\"]+)\"|(\S+))")
 OWN_SCHEME = re.compile(r'^scheme = "([^"]+)"', re.MULTILINE)
 TO_TRY = {f"docs/schemes/{system}.md": system for system in ("inrpp", "fcp", "mircc", "rpm")}
 PICTURE = re.compile(r"^!\[.*\)\n", re.MULTILINE)
+NAMED = re.compile(r'^(?:file|trace) = "', re.MULTILINE)
 FRAGMENT = re.compile(r"^(\s*```\w+) fragment$", re.MULTILINE)
 
 
@@ -78,13 +82,40 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = page.file.src_uri
     if play_files.WASM.is_file():
         play = posixpath.relpath("docs/play", posixpath.dirname(source))
-        markdown = WHOLE.sub(lambda found: f"{found[0]}\n[Run it]({play}/index.html#s={packed(found[1])})\n", markdown)
+
+        def run_it(text: str) -> str:
+            # A tab has no files.
+            return "" if NAMED.search(text) else live("Run it", f"{play}/index.html?embed#s={packed(text)}")
+
+        markdown = WHOLE.sub(lambda found: found[0] + run_it(found[1]), markdown)
+        markdown = STORY.sub(lambda found: found[0] + run_it(told(found[1], found[2])), markdown)
         if system := TO_TRY.get(source):
-            frame = f'<iframe loading="lazy" title="Try it" src="{play}/explore.html#{system}"></iframe>'
-            said = "<summary>Try it: two sliders, and a run for each position</summary>"
-            tried = f'\n<details class="live">{said}{frame}</details>\n'
+            tried = live("Try it: two sliders, and a run for each position", f"{play}/explore.html#{system}")
             markdown = PICTURE.sub(lambda found: found[0] + tried, markdown, count=1)
     return FRAGMENT.sub(r"\1", markdown)
+
+
+def live(said: str, address: str) -> str:
+    """Something that runs where it is read, once it is opened."""
+    frame = f'<iframe loading="lazy" title="{said}" src="{address}"></iframe>'
+    return f'\n<details class="live"><summary>{said}</summary>{frame}</details>\n'
+
+
+def told(file: str, options: str) -> str:
+    """The scenario of a story, with what its command sets."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for option, quoted, plain in OPTION.findall(options):
+        value = quoted or plain
+        if option == "scheme":
+            text = OWN_SCHEME.sub(f'scheme = "{value}"', text, count=1)
+        elif option == "set":
+            path, _, given = value.partition("=")
+            table, _, key = path.rpartition(".")
+            text += f"\n[{table}]\n{key} = {given}\n"
+        else:
+            pairs = (pair.partition("=") for pair in value.split(","))
+            text += "\n[trace]\n" + "".join(f'{key} = "{given}"\n' for key, _, given in pairs)
+    return text
 
 
 def packed(text: str) -> str:

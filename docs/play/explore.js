@@ -1,5 +1,5 @@
 // A figure that is drawn again when one of two sliders moves: each position is a run.
-import { escape, largest, tracks } from "./figures.js";
+import { escape, largest, tracks } from "./tracks.js";
 import { fetched, fetchedText } from "./files.js";
 import { asLink } from "./links.js";
 import { Pool } from "./pool.js";

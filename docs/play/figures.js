@@ -1,61 +1,36 @@
-// Figures of a comparison as report.js draws them: those of midpath/report/{flows,time}.py, and gauges by port or
-// flow. A trace names its scheme; colours, grid and fonts are report.js's.
-import { numbers, texts } from "./simulator.js";
-import { name, quantile, quantity, scale } from "./stats.js";
+// Figures of a comparison as report.js draws them: those of midpath/report/{flows,time}.py, and those of the files beside
+// this. A trace names its scheme; colours, grid and fonts are report.js's.
+import { faultsOf, marked } from "./faults.js";
+import { gauges } from "./gauges.js";
+import { network } from "./network.js";
+import { along } from "./path.js";
+import { numbers } from "./simulator.js";
+import { average, name, quantile, quantity, scale } from "./stats.js";
+import { escape, hover, largest, lastAbove, least, line, linearAxis, ofSeed, thin, tracks } from "./tracks.js";
 
 const POINTS = 240,
   TAIL_POINTS = 60,
   GOODPUT_POINTS = 120,
   TAIL = 0.9,
   CHOICES = 6,
-  MOST_GAUGES = 24,
   MOST_BINS = 10,
   FLOWS_PER_BIN = 30;
-const UNITS = [
-  ["_bps", "bps"],
-  ["_bytes", "bytes"],
-  ["_s", "seconds"],
-];
-
-export const escape = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-export const compact = (values) =>
-  Array.from(values, (value) => (Number.isFinite(value) ? Number(value.toPrecision(5)) : null));
-
-function line(scheme, x, y, text, more) {
-  return {
-    type: "scatter",
-    mode: "lines",
-    x: compact(x),
-    y: compact(y),
-    text,
-    hoverinfo: "text",
-    meta: { scheme },
-    ...more,
-  };
-}
-
-// Plotly reads hover texts as markup.
-export function hover(head, ...pairs) {
-  return [`<b>${escape(head)}</b>`, ...pairs.map(([label, kind, value]) => `${label} ${quantity(kind, value)}`)].join(
-    "<br>",
-  );
-}
 
 function plain(kind, value) {
   const [factor, suffix] = scale(kind, value);
-  return `${Number((value / factor).toPrecision(6))}${suffix && suffix !== "×" ? " " + suffix : ""}`;
+  return `${Number((value / factor).toPrecision(6))}${suffix && suffix !== "×" ? " " : ""}${suffix}`;
 }
 
 function logTicks(low, high) {
   if (high / low < 8) {
-    let step = 10 ** Math.floor(Math.log10(high - low));
+    let step = Number(`1e${Math.floor(Math.log10(high - low))}`);
     step *= [0.2, 0.5, 1, 2].find((times) => (high - low) / (step * times) <= 5);
     const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
     return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
   }
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const steps = high / low > 300 ? [1] : [1, 2, 5];
-  return Array.from({ length: last - first + 1 }, (_, i) => steps.map((step) => step * 10 ** (first + i))).flat();
+  return Array.from({ length: last - first + 1 }, (_, i) => steps.map((step) => Number(`${step}e${first + i}`))).flat();
 }
 
 function logAxis(kind, low, high, title) {
@@ -70,15 +45,6 @@ function logAxis(kind, low, high, title) {
   };
 }
 
-function linearAxis(kind, high, title) {
-  const [factor, suffix] = scale(kind, high);
-  return [
-    factor,
-    { title: { text: suffix ? `${title} (${suffix})` : title }, range: [0, high > 0 ? (high / factor) * 1.06 : 1] },
-  ];
-}
-
-export const largest = (values) => values.reduce((most, value) => (value > most ? value : most), 0);
 const pooled = (comparison, scheme, key) =>
   comparison.results.get(scheme).flatMap(({ tables }) => Array.from(numbers(tables.flows.columns[key])));
 
@@ -87,20 +53,17 @@ function shares(low) {
   return {
     range: [low, 1 + 0.02 * (1 - low)],
     tickvals: ticks,
-    ticktext: ticks.map((tick) => `${Number((100 * tick).toFixed(1))}%`),
+    ticktext: ticks.map((tick) => (low ? quantity("ratio", tick) : `${Math.round(100 * tick)}%`)),
   };
 }
 
 function distribution(scheme, values, total, kind) {
   const sorted = Float64Array.from(values).sort(),
     count = sorted.length;
-  const keep = new Set(
-    Array.from({ length: Math.min(count, POINTS) }, (_, i, all = Math.min(count, POINTS)) =>
-      Math.floor((i * (count - 1)) / Math.max(all - 1, 1)),
-    ),
-  );
-  for (let i = Math.max(0, count - TAIL_POINTS); i < count; i++) keep.add(i);
-  const rows = [...keep].sort((a, b) => a - b);
+  const step = (count - 1) / (POINTS - 1);
+  const keep = Array.from({ length: count && POINTS }, (_, i) => (i < POINTS - 1 ? Math.floor(i * step) : count - 1));
+  for (let i = Math.max(0, count - TAIL_POINTS); i < count; i++) keep.push(i);
+  const rows = [...new Set(keep)].sort((a, b) => a - b);
   const x = rows.map((i) => sorted[i]),
     y = rows.map((i) => (i + 1) / Math.max(total, 1));
   const text = x.map(
@@ -121,23 +84,29 @@ function completion(comparison) {
     : ["goodput_bps", "bps", "goodput of a flow"];
   const found = ended ? times : comparison.schemes.map((scheme) => [scheme, pooled(comparison, scheme, key)]);
   const all = found.flatMap(([, values]) => known(values));
-  const low = all.length ? all.reduce((a, b) => Math.min(a, b)) : 1e-3,
+  const low = all.length ? least(all) : 1e-3,
     high = all.length ? Math.max(largest(all), low * 1.1) : 1;
   const data = found.map(([scheme, values]) =>
     distribution(scheme, known(values), ended ? values.length : known(values).length, kind),
   );
   const xaxis = logAxis(kind, low, high, title);
-  const variants = { all: { data, layout: { xaxis, yaxis: shares(0) } } };
-  if (ended) variants.tail = { data, layout: { xaxis, yaxis: shares(TAIL) } };
+  if (!ended)
+    return {
+      id: "fct",
+      title: "Goodput per flow",
+      variants: { "": { data, layout: { xaxis, yaxis: shares(0) } } },
+      note: "Share of flows that got at most this goodput. A steep curve is a fair one. No flow ended, so there is no FCT.",
+    };
   return {
     id: "fct",
-    title: ended ? "Flow completion time" : "Goodput per flow",
-    variants,
+    title: "Flow completion time",
+    variants: {
+      all: { data, layout: { xaxis, yaxis: shares(0) } },
+      tail: { data, layout: { xaxis, yaxis: shares(TAIL) } },
+    },
     choose: "Show",
     options: { all: "all flows", tail: "slowest 10%" },
-    note: ended
-      ? "Share of all flows that had ended after this long. Further left is better."
-      : "Share of flows that got at most this goodput. A steep curve is a fair one. No flow ended, so there is no FCT.",
+    note: "Share of all flows that had ended after this long. Further left is better.",
   };
 }
 
@@ -159,8 +128,8 @@ function binsOf(flows, edges) {
       const slowdowns = Float64Array.from(bin, ({ slowdown }) => slowdown).sort(),
         sizes = bin.map(({ size }) => size);
       return {
-        size: Math.exp(mean(sizes.map(Math.log))),
-        low: sizes.reduce((a, b) => Math.min(a, b)),
+        size: Math.exp(average(sizes.map(Math.log))),
+        low: least(sizes),
         high: largest(sizes),
         p50: quantile(slowdowns, 0.5),
         p99: quantile(slowdowns, 0.99),
@@ -179,7 +148,7 @@ function bySize(comparison) {
   const sizes = sized.flatMap(([, flows]) => flows.map(({ size }) => size));
   if (new Set(sizes).size < 2) return null;
   const counts = sized.map(([, flows]) => flows.length).filter(Boolean);
-  const edges = edgesOf(sizes, counts.reduce((a, b) => Math.min(a, b)));
+  const edges = edgesOf(sizes, least(counts));
   const binned = sized.map(([scheme, flows]) => [scheme, binsOf(flows, edges)]);
   const curve = (scheme, bins, key, label) => {
     const text = bins.map((bin) =>
@@ -205,14 +174,14 @@ function bySize(comparison) {
     );
   };
   const means = binned.flatMap(([, bins]) => bins.map(({ size }) => size)),
-    least = means.reduce((a, b) => Math.min(a, b));
+    smallest = least(means);
   const highest = Math.max(2, largest(binned.flatMap(([, bins]) => bins.map(({ p99 }) => p99))));
   const data = binned.flatMap(([scheme, bins]) => [
     curve(scheme, bins, "p99", "99th percentile"),
     curve(scheme, bins, "p50", "median"),
   ]);
   const layout = {
-    xaxis: logAxis("bytes", least, Math.max(largest(means), 2 * least), "mean size of the flows in a bin"),
+    xaxis: logAxis("bytes", smallest, Math.max(largest(means), 2 * smallest), "mean size of the flows in a bin"),
     yaxis: logAxis("times", 1, highest, "slowdown"),
   };
   return {
@@ -223,54 +192,20 @@ function bySize(comparison) {
   };
 }
 
-/** The rows of a run's series, by metric and entity: ends of intervals, and values. */
-export function tracks({ tables: { series } }) {
-  const found = new Map();
-  if (!series) return found;
-  const [time, value] = ["time_s", "value"].map((key) => numbers(series.columns[key]));
-  const [entity, metric] = ["entity", "metric"].map((key) => texts(series.columns[key]));
-  for (let i = 0; i < series.rows; i++) {
-    const key = `${metric[i]} ${entity[i]}`;
-    let track = found.get(key);
-    if (!track) found.set(key, (track = { metric: metric[i], entity: entity[i], time: [], value: [] }));
-    track.time.push(time[i]);
-    track.value.push(value[i]);
-  }
-  return found;
-}
-
-function thin({ time, value }, most) {
-  const stretch = Math.ceil(time.length / most);
-  if (stretch <= 1) return { time, value };
-  const mean = (values) =>
-    Array.from({ length: Math.ceil(values.length / stretch) }, (_, i) => {
-      const part = values.slice(i * stretch, (i + 1) * stretch);
-      return part.reduce((sum, one) => sum + one, 0) / part.length;
-    });
-  return { time: mean(time), value: mean(value) };
-}
-
-function timeAxis(curves) {
-  const end = largest(curves.flatMap(({ time, value }) => time.filter((_, i) => value[i] > 0)));
+/** Up to where the last curve comes to rest. */
+function timeAxis(end) {
   return { title: { text: "time (s)" }, ...(end ? { range: [0, end * 1.02] } : {}) };
 }
 
-function overTime(curves, kind, title, width) {
-  const [factor, yaxis] = linearAxis(kind, largest(curves.flatMap(({ value }) => value)), title);
+function overTime(curves, kind, title, width, end = largest(curves.map(lastAbove))) {
+  const [factor, yaxis] = linearAxis(kind, largest(curves.map(({ value }) => largest(value))), title);
   const data = curves.map(({ scheme, time, value }) => {
     const text = value.map((one, i) => hover(name(scheme), ["", kind, one], ["at", "seconds", time[i]]));
-    return line(
-      scheme,
-      time,
-      value.map((one) => one / factor),
-      text,
-      { line: { width } },
-    );
+    const scaled = value.map((one) => one / factor);
+    return line(scheme, time, scaled, text, { line: { width } });
   });
-  return { data, layout: { xaxis: timeAxis(curves), yaxis } };
+  return { data, layout: { xaxis: timeAxis(end), yaxis } };
 }
-
-const ofSeed = ({ seeds }) => (seeds.length > 1 ? `; seed ${seeds[0]} of ${seeds.length}` : "");
 
 function goodput(comparison, recorded) {
   const curves = [...recorded].map(([scheme, found]) => {
@@ -278,10 +213,10 @@ function goodput(comparison, recorded) {
     const groups = rates.filter(({ entity }) => entity.startsWith("group:"));
     const chosen = groups.length ? groups : rates;
     if (!chosen.length) return null;
-    const total = new Map();
-    for (const { time, value } of chosen) time.forEach((t, i) => total.set(t, (total.get(t) ?? 0) + value[i]));
-    const times = [...total.keys()].sort((a, b) => a - b);
-    return { scheme, ...thin({ time: times, value: times.map((t) => total.get(t)) }, GOODPUT_POINTS) };
+    const sums = new Map();
+    for (const { time, value } of chosen) time.forEach((t, i) => sums.set(t, (sums.get(t) ?? 0) + value[i]));
+    const time = [...sums.keys()].sort((a, b) => a - b);
+    return { scheme, ...thin({ time, value: time.map((t) => sums.get(t)) }, GOODPUT_POINTS) };
   });
   if (curves.every(Boolean)) {
     const note = `Bytes that reach receivers, all flows together${ofSeed(comparison)}.`;
@@ -294,21 +229,23 @@ function goodput(comparison, recorded) {
   }
   const note = `Each flow's bytes count when it ends, of one that did not end at the end of the run; measure.series = true records the goodput over time${ofSeed(comparison)}.`;
   const ended = comparison.schemes.map((scheme) => delivered(scheme, comparison.results.get(scheme)[0]));
+  const moves = ended.flatMap(({ time, value }) => time.filter((_, i) => i && value[i] !== value[i - 1]));
   return {
     id: "goodput",
     title: "Bytes delivered over time",
     note,
-    variants: { "": overTime(ended, "bytes", "delivered", 1.75) },
+    variants: { "": overTime(ended, "bytes", "delivered", 1.75, largest(moves)) },
   };
 }
 
 function delivered(scheme, { run, tables: { flows } }) {
   const [start, fct, bytes] = ["start_s", "fct_s", "delivered_bytes"].map((key) => numbers(flows.columns[key]));
   const ends = Array.from(start, (at, i) => [
-    Number.isFinite(fct[i]) ? at + fct[i] : run.simulated_s,
+    Number.isFinite(at + fct[i]) ? at + fct[i] : run.simulated_s,
     bytes[i] || 0,
   ]).sort((a, b) => a[0] - b[0]);
-  const time = Array.from({ length: GOODPUT_POINTS + 1 }, (_, i) => (i * run.simulated_s) / GOODPUT_POINTS);
+  const step = Math.max(run.simulated_s, 1e-12) / GOODPUT_POINTS;
+  const time = Array.from({ length: GOODPUT_POINTS + 1 }, (_, i) => (i < GOODPUT_POINTS ? i * step : run.simulated_s));
   let at = 0,
     sum = 0;
   const value = time.map((t) => {
@@ -318,68 +255,73 @@ function delivered(scheme, { run, tables: { flows } }) {
   return { scheme, time, value };
 }
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const said = (entity) => (entity.startsWith("port:") ? entity.slice(5).replace(">", " → ") : entity.replace(":", " "));
-
-function gaugeFigures(recorded, hosts) {
-  // By metric and entity: a curve for each scheme that has it.
+/** Queue lengths over time at the fullest ports; their percentiles if no series was recorded. */
+function queues(comparison, recorded) {
   const found = new Map();
-  for (const [scheme, all] of recorded)
-    for (const [key, track] of all) {
-      if (!found.has(key)) found.set(key, { ...track, curves: [] });
-      found.get(key).curves.push({ scheme, ...thin(track, POINTS) });
-    }
-  const moving = [...found.values()].filter(({ curves }) =>
-    curves.some(({ value }) => value.some((one) => one !== value[0])),
-  );
-  const figure = (id, title, note, chosen, text) => ({
-    id,
-    title,
-    note,
-    choose: id === "queue" ? "Port" : "Show",
-    variants: Object.fromEntries(
-      chosen.map((track) => {
-        const kind =
-          UNITS.find(([suffix]) => track.metric.endsWith(suffix))?.[1] ??
-          (track.metric === "utilisation" ? "ratio" : "count");
-        const label = track.metric.replace(/_(bps|bytes|s)$/, "").replaceAll("_", " ");
-        return [`${track.metric} ${track.entity}`, overTime(track.curves, kind, label, 1.5)];
-      }),
-    ),
-    options: Object.fromEntries(chosen.map((track) => [`${track.metric} ${track.entity}`, text(track)])),
-  });
-  const ofHost = ({ entity }) => hosts.has(entity.slice(5).split(">")[0]);
-  const height = ({ curves }) => largest(curves.map(({ value }) => mean(value)));
-  const queues = moving
-    .filter(({ metric, entity }) => metric === "queue_bytes" && entity.startsWith("port:"))
-    .sort((a, b) => ofHost(a) - ofHost(b) || height(b) - height(a))
+  for (const all of recorded.values())
+    for (const { metric, entity, value } of all.values())
+      if (metric === "queue_bytes") found.set(entity, [...(found.get(entity) ?? []), ...value]);
+  const hosts = new Set(comparison.first.run.topology.nodes.filter(({ kind }) => kind === "host").map((node) => node.name));
+  const isHost = (entity) => hosts.has(entity.replace("port:", "").split(">")[0]);
+  const ports = [...found]
+    .map(([entity, values]) => [entity, average(values)])
+    .filter(([, held]) => held > 0)
+    .sort((a, b) => isHost(a[0]) - isHost(b[0]) || b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+    .slice(0, CHOICES)
+    .map(([entity]) => entity);
+  if (!ports.length) return percentiles(comparison);
+  const drawn = (port) => {
+    const curves = [...recorded].map(([scheme, all]) => [scheme, all.get(`queue_bytes ${port}`) ?? { time: [], value: [] }]);
+    return overTime(curves.map(([scheme, track]) => ({ scheme, ...thin(track, POINTS) })), "bytes", "queue", 1.5);
+  };
+  return {
+    id: "queue",
+    title: "Queue over time",
+    note: `Bytes waiting at a port; the ${ports.length} fullest can be chosen${ofSeed(comparison)}.`,
+    variants: Object.fromEntries(ports.map((port) => [port, drawn(port)])),
+    choose: "Port",
+    options: Object.fromEntries(ports.map((port) => [port, port.replace("port:", "").replaceAll(">", " → ")])),
+  };
+}
+
+/** A range from median to 99th percentile per scheme, at the ports where packets wait longest. */
+function percentiles(comparison) {
+  const worst = new Map();
+  for (const scheme of comparison.schemes)
+    for (const { label, delay_p99_s: p99 } of comparison.ports(scheme))
+      worst.set(label, Math.max(worst.get(label) ?? -Infinity, Number.isFinite(p99) ? p99 : -Infinity));
+  const names = [...worst.keys()]
+    .sort((a, b) => worst.get(b) - worst.get(a) || (a < b ? -1 : 1))
     .slice(0, CHOICES);
-  const others = moving.filter(({ metric }) => metric !== "queue_bytes").slice(0, MOST_GAUGES);
-  return [
-    queues.length &&
-      figure(
-        "queue",
-        "Queue over time",
-        `Bytes waiting at a port; the ${queues.length} fullest can be chosen.`,
-        queues,
-        ({ entity }) => said(entity),
-      ),
-    others.length &&
-      figure(
-        "gauges",
-        "Gauges",
-        "What ports and flows recorded.",
-        others,
-        ({ metric, entity }) => `${metric.replaceAll("_", " ")}, ${said(entity)}`,
-      ),
-  ].filter(Boolean);
+  const [factor, xaxis] = linearAxis("seconds", largest([...worst.values()]), "queueing delay");
+  // Room for the marks of ports where nothing waits.
+  xaxis.range[0] = -0.02 * xaxis.range[1];
+  const spread = 0.6 / comparison.schemes.length;
+  const data = comparison.schemes.flatMap((scheme, place) => {
+    const ports = new Map(comparison.ports(scheme).map((port) => [port.label, port]));
+    return names.map((label, i) => {
+      const { delay_p50_s: p50 = NaN, delay_p99_s: p99 = NaN } = ports.get(label) ?? {};
+      const text = hover(name(scheme), ["median", "seconds", p50], ["99th percentile", "seconds", p99]);
+      const y = i + (place - (comparison.schemes.length - 1) / 2) * spread;
+      const marker = { size: 9, symbol: ["circle-open", "circle"] };
+      return line(scheme, [p50 / factor, p99 / factor], [y, y], [text, text], { mode: "lines+markers", marker });
+    });
+  });
+  const yaxis = { tickvals: names.map((_, i) => i), ticktext: names, autorange: "reversed", automargin: true };
+  return {
+    id: "queue",
+    title: "Queueing delay",
+    note: "Per port, from the median (hollow) to the 99th percentile (filled); measure.series = true records the course.",
+    variants: { "": { data, layout: { xaxis, yaxis } } },
+  };
 }
 
 /** All figures of a comparison. */
 export function figures(comparison) {
   const recorded = new Map(comparison.schemes.map((scheme) => [scheme, tracks(comparison.results.get(scheme)[0])]));
-  const nodes = comparison.first.run.topology.nodes;
-  const hosts = new Set(nodes.filter(({ kind }) => kind === "host").map((node) => node.name));
-  const fixed = [completion(comparison), bySize(comparison), goodput(comparison, recorded)];
-  return [...fixed.filter(Boolean), ...gaugeFigures(recorded, hosts)];
+  const faults = faultsOf(comparison.scenario, comparison.first.run.simulated_s);
+  return [completion, bySize, goodput, queues, along, network, gauges]
+    .map((draw) => draw(comparison, recorded))
+    .filter(Boolean)
+    .map((figure) => marked(figure, faults));
 }

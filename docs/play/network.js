@@ -1,32 +1,59 @@
 // Where nodes are drawn, and the map of the load, as midpath/report/network.py has it.
-import { compact, hover } from "./figures.js";
-import { numbers, texts } from "./simulator.js";
 import { name, quantity } from "./stats.js";
+import { compact, hover, largest, least } from "./tracks.js";
 
 const STEPS = 10,
   LABELLED_NODES = 60,
   MARGIN = 0.1;
 
-/** Places for nodes that have none: springs along links, all others apart; the same each time. */
-export function places({ nodes, links }) {
+const centreOf = (places) => [0, 1].map((k) => places.reduce((sum, place) => sum + place[k], 0) / places.length);
+const spread = (places, k) => largest(places.map((place) => place[k]), -Infinity) - least(places.map((place) => place[k]));
+
+/** A place for every node: its own, near its neighbours' or, where hardly any has one, what springs find. */
+export function places(topology) {
+  const own = topology.nodes.map(({ x, y }) => (x === null || x === undefined ? null : [x, y]));
+  return own.filter(Boolean).length < 2 ? sprung(topology) : around(topology, own);
+}
+
+/** Nodes without a place (hosts, mostly) in a fan around their neighbour, away from the centre. */
+function around({ nodes, links }, own) {
   const index = new Map(nodes.map((node, i) => [node.name, i]));
-  const fixed = nodes.map(({ x, y }) => (x === null || x === undefined ? null : [x, y]));
-  const own = fixed.filter(Boolean);
-  const span =
-    own.length > 1
-      ? Math.max(...[0, 1].map((k) => Math.max(...own.map((p) => p[k])) - Math.min(...own.map((p) => p[k])))) || 1
-      : 1;
-  const centre = own.length ? [0, 1].map((k) => own.reduce((sum, p) => sum + p[k], 0) / own.length) : [0, 0];
-  const at = nodes.map(
-    (_, i) =>
-      fixed[i] ??
-      [0, 1].map((k) => centre[k] + span * Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)),
-  );
-  const near = span / Math.sqrt(nodes.length || 1);
+  const given = own.filter(Boolean),
+    centre = centreOf(given);
+  const radius = 0.06 * Math.max(spread(given, 0), spread(given, 1), 1e-9);
+  const near = nodes.map(() => []);
+  for (const [a, b] of links.map(({ a, b }) => [index.get(a), index.get(b)])) {
+    near[a].push(b);
+    near[b].push(a);
+  }
+  const guests = new Map();
+  own.forEach((place, i) => {
+    if (place) return;
+    const host = near[i].find((one) => own[one]) ?? own.findIndex(Boolean);
+    guests.set(host, [...(guests.get(host) ?? []), i]);
+  });
+  const at = [...own];
+  for (const [host, some] of guests) {
+    const [x, y] = own[host];
+    const outward = Math.atan2(y - centre[1], x - centre[0]),
+      opening = Math.min(Math.PI, 0.5 * some.length);
+    some.forEach((node, i) => {
+      const angle = outward + opening * ((i + 0.5) / some.length - 0.5);
+      at[node] = [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
+    });
+  }
+  return at;
+}
+
+/** Springs along links, all others apart; the same each time. */
+function sprung({ nodes, links }) {
+  const index = new Map(nodes.map((node, i) => [node.name, i]));
+  const at = nodes.map((_, i) => [0, 1].map((k) => Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)));
+  const near = 1 / Math.sqrt(nodes.length || 1);
   const rounds = nodes.length > 400 ? 20 : 300;
   for (let round = 0; round < rounds; round++) {
     const force = at.map(() => [0, 0]),
-      most = 0.1 * span * (1 - round / rounds);
+      most = 0.1 * (1 - round / rounds);
     const push = (i, j, size) => {
       const [dx, dy] = [at[i][0] - at[j][0], at[i][1] - at[j][1]],
         far = Math.hypot(dx, dy) || 1e-9;
@@ -37,17 +64,19 @@ export function places({ nodes, links }) {
     for (let i = 0; i < at.length; i++) for (let j = 0; j < i; j++) push(i, j, (far) => (near * near) / far);
     for (const { a, b } of links) push(index.get(a), index.get(b), (far) => -(far * far) / near);
     at.forEach((place, i) => {
-      if (fixed[i]) return;
       const size = Math.hypot(...force[i]) || 1,
         step = Math.min(size, most) / size;
       at[i] = [place[0] + force[i][0] * step, place[1] + force[i][1] * step];
     });
   }
-  const isMap =
-    own.length > 1 &&
-    Math.max(...own.map(([x]) => Math.abs(x - own[0][0]))) > 2 &&
-    own.every(([x, y]) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
-  return { at, isMap };
+  return at;
+}
+
+/** Whether places look like longitudes and latitudes. */
+export function isMap({ nodes }) {
+  const own = nodes.filter(({ x }) => x !== null && x !== undefined);
+  const spread = largest(own.map(({ x }) => Math.abs(x - own[0].x)));
+  return own.length > 1 && spread > 2 && own.every(({ x, y }) => Math.abs(x) <= 180 && Math.abs(y) <= 90);
 }
 
 const shrink = (count) => Math.min(1, Math.max(0.3, Math.sqrt(LABELLED_NODES / Math.max(count, 1))));
@@ -83,10 +112,11 @@ function labelSide([x, y], neighbours) {
   return Object.entries(sides).reduce((best, side) => (room(side) > room(best) ? side : best))[0];
 }
 
-function nodesOf({ nodes }, { at, isMap }, ports) {
+function nodesOf(topology, at, ports) {
+  const { nodes } = topology;
   const routers = nodes.filter(({ kind }) => kind !== "host");
   // On a map, hosts are where their city is; in a small drawing, flows are told by their names.
-  const named = nodes.length <= LABELLED_NODES / 2 && !isMap ? nodes : routers;
+  const named = nodes.length <= LABELLED_NODES / 2 && !isMap(topology) ? nodes : routers;
   const shown = new Set(named.length <= LABELLED_NODES ? named : []);
   const size = 13 * shrink(nodes.length);
   const near = nodes.map(() => []);
@@ -129,53 +159,31 @@ function hovers(ports, at) {
   };
 }
 
-const MEANS = ["utilisation", "rate_bps", "queue_mean_bytes", "delay_p99_s", "drops_queue", "drops_aqm"];
-
-/** The ports of a scheme: means over its runs. */
-function portsOf(runs, number) {
-  const { columns, rows } = runs[0].tables.ports;
-  const [node, peer, port] = [texts(columns.node), texts(columns.peer), numbers(columns.port)];
-  const found = Array.from({ length: rows }, (_, i) => ({
-    label: `${node[i]} → ${peer[i]}`,
-    from: number.get(node[i]),
-    to: number.get(peer[i]),
-  }));
-  const times = new Map();
-  for (const { label } of found) times.set(label, (times.get(label) ?? 0) + 1);
-  found.forEach((one, i) => (one.label += times.get(one.label) > 1 ? ` (port ${port[i]})` : ""));
-  for (const key of MEANS) {
-    const columns = runs.map(({ tables }) => numbers(tables.ports.columns[key]));
-    found.forEach((port, i) => (port[key] = columns.reduce((sum, values) => sum + values[i], 0) / columns.length));
-  }
-  return found;
-}
-
 function room(values) {
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const [low, high] = [least(values), largest(values, -Infinity)];
   const margin = Math.max(MARGIN * (high - low), 1e-3);
   return [low - margin, high + margin];
 }
 
-/** Utilisation on the drawn topology, one scheme at a time; null where only the ideal ran, which has no ports. */
+/** Utilisation on the drawn topology, one scheme at a time. */
 export function network(comparison) {
   const { topology } = comparison.first.run;
-  const where = places(topology),
-    { at, isMap } = where;
+  const at = places(topology);
   const number = new Map(topology.nodes.map((node, i) => [node.name, i]));
   const [xs, ys] = [0, 1].map((k) => at.map((place) => place[k]));
-  const middle = (ys.reduce((a, b) => Math.min(a, b)) + ys.reduce((a, b) => Math.max(a, b))) / 2;
-  const anchor = isMap ? { scaleanchor: "x", scaleratio: 1 / Math.cos((middle * Math.PI) / 180) } : {};
+  const latitudes = topology.nodes.flatMap(({ y }) => (y === null || y === undefined ? [] : [y]));
+  const middle = (least(latitudes) + largest(latitudes, -Infinity)) / 2;
+  const anchor = isMap(topology) ? { scaleanchor: "x", scaleratio: 1 / Math.cos((middle * Math.PI) / 180) } : {};
   const layout = {
     xaxis: { visible: false, range: room(xs) },
     yaxis: { visible: false, range: room(ys), ...anchor },
     margin: { l: 8, r: 8, t: 8, b: 8 },
     hovermode: "closest",
   };
-  const ran = comparison.schemes.filter((scheme) => comparison.results.get(scheme)[0].tables.ports?.rows);
-  if (!ran.length) return null;
-  const variants = ran.map((scheme) => {
-    const ports = portsOf(comparison.results.get(scheme), number);
-    const data = [...halves(ports, at, topology.nodes.length), nodesOf(topology, where, ports), hovers(ports, at)];
+  const variants = comparison.schemes.map((scheme) => {
+    const ends = ({ node, peer }) => ({ from: number.get(node), to: number.get(peer) });
+    const ports = comparison.ports(scheme).map((port) => ({ ...port, ...ends(port) }));
+    const data = [...halves(ports, at, topology.nodes.length), nodesOf(topology, at, ports), hovers(ports, at)];
     return [scheme, { data, layout }];
   });
   return {
@@ -184,7 +192,7 @@ export function network(comparison) {
     note: "Each half of a link is the direction that leaves the nearer node; warmer and wider is busier.",
     variants: Object.fromEntries(variants),
     choose: "Scheme",
-    options: Object.fromEntries(ran.map((scheme) => [scheme, name(scheme)])),
+    options: Object.fromEntries(comparison.schemes.map((scheme) => [scheme, name(scheme)])),
     height: 560,
   };
 }

@@ -1,164 +1,178 @@
 // The report and the replay as pages of their own: the templates, styles and scripts of midpath/report and midpath/trace,
 // filled as their Python fills them. They run in frames without any right, so a name in a scenario can do nothing.
-import { escape, figures } from "./figures.js";
-import { network, places } from "./network.js";
+import { figures } from "./figures.js";
+import { isMap, places } from "./network.js";
 import { numbers, texts } from "./simulator.js";
-import { metrics, name, quantity } from "./stats.js";
+import { listed, metrics, name, noIdeal, quantity } from "./stats.js";
+import { bottlenecks, chip, equipmentOf, tables } from "./tables.js";
+import { escape } from "./tracks.js";
 
 const REPLAY_EVENTS = 300_000;
-const TO_IDEAL = new Set(["afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "goodput_total_bps"]);
+// Figures as wide as the page, below the others.
+const WIDE = new Set(["path", "network", "gauges"]);
+// Memories that differ by less than this are the same.
+const SAME = 0.01;
 
 // A template's names, all at once: what is put in is not looked at again.
 const filled = (template, parts) => template.replace(/\$(\w+)/g, (_, key) => parts[key] ?? "");
 // "</script>" in a text would end the element.
 const embedded = (data) =>
   `<script type="application/json" id="report-data">${JSON.stringify(data).replaceAll("<", "\\u003c")}</script>`;
-const chip = (scheme) => `<span class="chip" data-scheme="${escape(scheme)}"><i></i>${escape(name(scheme))}</span>`;
-const whole = (text) => text.replace(/([±×]) /g, "$1\u00a0");
-
-function cell(comparison, scheme, metric, best, longer) {
-  const value = comparison.figure(scheme, metric.key);
-  if (!value) return "<td>–</td>";
-  const ci = (found) => (comparison.isRandom ? found.ci95 : null);
-  const error = quantity(metric.kind, value.mean, ci(value)).split(" ± ")[1];
-  const ratio = scheme !== "ideal" && TO_IDEAL.has(metric.key) ? comparison.toIdeal(scheme, metric.key) : null;
-  const below = ratio
-    ? `<small>${whole(`${quantity("times", ratio.mean, ci(ratio)).replace(/×$/, "")} × ideal`)}</small>`
-    : "";
-  const mark = best === scheme ? ' class="best"' : "";
-  return `<td${mark}><span>${quantity(metric.kind, value.mean)}</span>${error ? `<small>± ${error}</small>` : ""}${below}${longer}</td>`;
-}
-
-/** Of each scheme but the fastest, how much longer its flows take, where seeds tell that. */
-function longerThan(comparison) {
-  const timed = comparison.schemes.filter((scheme) => scheme !== "ideal" && comparison.figure(scheme, "afct_s"));
-  if (timed.length < 2 || (comparison.isRandom && comparison.seeds.length === 1)) return {};
-  const mean = (scheme) => comparison.figure(scheme, "afct_s").mean;
-  const best = timed.reduce((one, other) => (mean(other) < mean(one) ? other : one));
-  const told = timed.filter((scheme) => scheme !== best && comparison.differs(scheme, best, "afct_s"));
-  return Object.fromEntries(
-    told.map((scheme) => {
-      const more = comparison.excess(scheme, best, "afct_s");
-      return [
-        scheme,
-        more ? `<small>+${whole(quantity("ratio", more.mean, comparison.isRandom ? more.ci95 : null))}</small>` : "",
-      ];
-    }),
-  );
-}
-
-function footnote(comparison) {
-  const parts = [];
-  if (!comparison.isRandom) parts.push("Nothing in this scenario is random, so there are no intervals. Shaded: best.");
-  else if (comparison.seeds.length > 1) {
-    parts.push(`Means over ${comparison.seeds.length} seeds, ± 95 % confidence (Student's t).`);
-    parts.push("Shaded: best, if significantly better than every other scheme. +: longer than the fastest.");
-  } else parts.push("One seed: differences may be chance, so there are no intervals, and nothing is shaded as best.");
-  if (comparison.schemes.includes("ideal"))
-    parts.push("Ideal: fluid processor sharing on the same paths and flows; ratios are per seed, then averaged.");
-  if (comparison.matching) parts.push(`${comparison.matching}; loss, memory and queueing delay cover all flows.`);
-  return `<p class="note">${parts.join(" ")}</p>`;
-}
-
-/** The table of a comparison, as the report has it. */
-export function table(comparison) {
-  const schemes = [
-    ...comparison.schemes.filter((s) => s !== "ideal"),
-    ...comparison.schemes.filter((s) => s === "ideal"),
-  ];
-  const shown = metrics().filter(
-    (metric) => metric.headline && schemes.some((scheme) => comparison.figure(scheme, metric.key)),
-  );
-  const afterFirst = (cells, more) => [...cells.slice(0, 1), more, ...cells.slice(1)].join("");
-  const heads = shown.map(({ about, label }) => `<th title="${escape(about)}">${escape(label)}</th>`);
-  const longer = longerThan(comparison);
-  const best = Object.fromEntries(shown.map((metric) => [metric.key, comparison.best(metric)]));
-  const rows = schemes.map((scheme) => {
-    const cells = shown.map((metric) =>
-      cell(comparison, scheme, metric, best[metric.key], metric.key === "afct_s" ? (longer[scheme] ?? "") : ""),
-    );
-    const [done, flows] = ["completed", "flows"].map((key) => comparison.total(scheme, key));
-    const ended =
-      done === flows ? done.toLocaleString("en") : `${done.toLocaleString("en")} of ${flows.toLocaleString("en")}`;
-    return `<tr${scheme === "ideal" ? ' class="bound"' : ""}><th>${chip(scheme)}</th>${afterFirst(cells, `<td>${ended}</td>`)}</tr>`;
-  });
-  return (
-    `<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>${afterFirst(heads, "<th>Flows ended</th>")}</tr></thead>` +
-    `<tbody>${rows.join("")}</tbody></table></div>${footnote(comparison)}`
-  );
-}
-
 const RAMP = '<p class="ramp"><span>0</span><i></i><span>100 %</span></p>';
 
-function card({ id, title, note, variants, choose, options = {}, height = 360 }) {
-  const keys = Object.keys(variants);
-  const choices = keys.map((key) => `<option value="${escape(key)}">${escape(options[key] ?? key)}</option>`).join("");
+/** The choices of a figure, under their heads if they have any. */
+function choices({ variants, options = {}, groups = {} }) {
+  let head = "",
+    text = "";
+  for (const key of Object.keys(variants)) {
+    const under = groups[key] ?? "";
+    if (under !== head) text += `${head && "</optgroup>"}<optgroup label="${escape(under)}">`;
+    head = under;
+    text += `<option value="${escape(key)}">${escape(options[key] ?? key)}</option>`;
+  }
+  return text + (head && "</optgroup>");
+}
+
+function card(figure, below = "") {
+  const { id, title, note, variants, choose = "", keys = [], notes = {}, height = 360 } = figure;
   const choice =
-    keys.length > 1 ? `<label>${escape(choose)} <select data-figure="${id}">${choices}</select></label>` : "";
+    Object.keys(variants).length > 1
+      ? `<label>${escape(choose)} <select data-figure="${id}">${choices(figure)}</select></label>`
+      : "";
+  const chips = keys.map(([tint, text]) => `<span class="chip" data-tint="${escape(tint)}"><i></i>${escape(text)}</span>`);
+  const said = Object.entries(notes)
+    .filter(([, text]) => text)
+    .map(([key, text]) => `<p class="note" data-variant="${id}" data-choice="${escape(key)}">${escape(text)}</p>`);
   return (
-    `<section class="card ${id}"><header><h2>${escape(title)}</h2>${choice}</header><p class="note">${escape(note)}</p>${id === "network" ? RAMP : ""}` +
-    `<div class="plot" id="plot-${id}" style="--height:${height}px"></div></section>`
+    `<section class="card ${id}"><header><h2>${escape(title)}</h2>${choice}</header><p class="note">${escape(note)}</p>` +
+    `${id === "network" ? RAMP : ""}${keys.length ? `<p class="keys">${chips.join("")}</p>` : ""}` +
+    `<div class="plot" id="plot-${id}" style="--height:${height}px"></div>${said.join("")}${below}</section>`
   );
 }
 
-function warnings(comparison) {
-  const found = new Map();
-  for (const scheme of comparison.schemes)
-    for (const { run } of comparison.results.get(scheme))
-      for (const warning of run.warnings ?? []) {
-        const text =
-          typeof warning === "string" ? warning : (warning.message ?? warning.text ?? JSON.stringify(warning));
-        found.set(text, [...(found.get(text) ?? []), name(scheme)]);
-      }
-  return [...found]
-    .map(
-      ([text, schemes]) =>
-        `<p class="warning">Warning: ${escape([...new Set(schemes)].join(", "))}: ${escape(text)}</p>`,
-    )
-    .join("");
+/** A warning of a run, with the scheme and ports that it is about. */
+function sentence({ scheme, ports, count, message }) {
+  const more = count > ports.length ? ` and ${(count - ports.length).toLocaleString("en")} more` : "";
+  const place = [scheme, `${ports.join(", ")}${more}`].filter(Boolean).join(" at ");
+  return place ? `${place}: ${message}` : message;
 }
 
-/** The report of a comparison as one page. `assets` are the files that the report is made of, `looks` those of schemes. */
-export function report(comparison, { assets, looks, tints, scenario, command }) {
-  const { run } = comparison.first,
-    drawn = figures(comparison),
-    map = network(comparison),
-    all = map ? [...drawn, map] : drawn;
-  const hops = comparison.schemes.reduce(
-    (sum, scheme) => sum + comparison.results.get(scheme).reduce((all, one) => all + (one.run.packet_hops || 0), 0),
-    0,
-  );
-  const { seeds } = comparison,
-    ends = [seeds[0], seeds.at(-1)];
+/** What is to be known beside the figures, as midpath/compare/comparison.py collects it. */
+export function warnings(comparison) {
+  const { schemes, results, scenario } = comparison;
+  const of = (scheme) => [...new Set(results.get(scheme).flatMap(({ run }) => (run.warnings ?? []).map(sentence)))];
+  const found = new Map(schemes.map((scheme) => [scheme, of(scheme)]));
+  // The ideal has no packets, so that much cannot be said of it.
+  const having = schemes.filter((scheme) => scheme !== "ideal");
+  const packets = (having.length ? having : schemes).map((scheme) => found.get(scheme));
+  const isShared = (text) => packets.every((texts) => texts.includes(text));
+  const alike = new Map();
+  for (const [scheme, texts] of found)
+    for (const text of texts.filter((one) => !isShared(one))) {
+      const key = text.replace(/\d[\d.,]*/g, "0");
+      alike.set(key, [...(alike.get(key) ?? []), [scheme, text]]);
+    }
+  const own = [...alike.values()].map(([[first, text], ...others]) => {
+    const head = text.startsWith(first) ? text : `${name(first)}: ${text}`;
+    const rest = [...new Set(others.filter(([scheme]) => scheme !== first).map(([scheme]) => name(scheme)))];
+    return rest.length ? `${head} (likewise, with other numbers: ${listed(rest)})` : head;
+  });
+  return [noIdeal(scenario), unequal(comparison), ...same(comparison), ...packets[0].filter(isShared), ...own].filter(Boolean);
+}
+
+/** A warning, if ports of these schemes do not have the same memory. */
+function unequal(comparison) {
+  const found = equipmentOf(comparison).sort((a, b) => a.memory - b.memory);
+  if (!found.length || found.at(-1).memory <= found[0].memory * (1 + SAME)) return null;
+  const having = new Map();
+  for (const { memory, scheme } of found) {
+    const amount = quantity("bytes", memory);
+    having.set(amount, [...(having.get(amount) ?? []), name(scheme)]);
+  }
+  const has = [...having].map(([amount, schemes]) => `${amount} with ${schemes.join(", ")}`).join("; ");
+  return `schemes have different memory. Queue and store of the largest port: ${has}`;
+}
+
+/** Schemes whose runs are the same, flow by flow. */
+function same({ schemes, results }) {
+  const told = (scheme) =>
+    JSON.stringify(
+      results.get(scheme).map(({ run, tables }) => [
+        metrics().map(({ key }) => run.summary[key] ?? null),
+        Array.from(numbers(tables.flows.columns.fct_s)),
+      ]),
+    );
+  const groups = new Map();
+  for (const scheme of schemes.filter((one) => one !== "ideal")) {
+    const runs = told(scheme);
+    groups.set(runs, [...(groups.get(runs) ?? []), scheme]);
+  }
+  return [...groups.values()]
+    .filter((group) => group.length > 1)
+    .map((group) => `${listed(group.map(name))} are identical flow by flow: the option that distinguishes them had no effect`);
+}
+
+// As a shell reads it, in Python's way of quoting.
+const quoted = (text) => `'${text.replaceAll("'", `'"'"'`)}'`;
+
+/** What repeats a comparison at home, with the scenario in a file (midpath/report/repeat.py). */
+export function commandOf(schemes, seeds, { variants } = {}) {
+  const ran = schemes.filter((scheme) => scheme !== "ideal"),
+    ideal = schemes.includes("ideal");
+  // `midpath compare` would compare the variants.
+  if (variants) {
+    const names = `[${ran.map((scheme) => `'${scheme}'`).join(", ")}]`;
+    const asked = `'scenario.toml', ${names}, seeds=[${seeds.join(", ")}], ideal=${ideal ? "True" : "False"}, out='out'`;
+    return `python -c ${quoted(`import midpath; midpath.compare(${asked})`)}`;
+  }
+  const words = ["--schemes", ran.join(","), "--seed", seeds[0], "--seeds", seeds.length, ...(ideal ? [] : ["--no-ideal"])];
+  return `midpath compare scenario.toml ${words.join(" ")}`;
+}
+
+/** The parts of a comparison's report, as midpath/report/page.py makes them. */
+export function parts(comparison, looks, tints, scenario) {
+  const { first, schemes, seeds, results } = comparison,
+    { run } = first,
+    drawn = figures(comparison);
+  const runs = schemes.flatMap((scheme) => results.get(scheme).map((one) => one.run));
+  const hops = runs.reduce((sum, one) => sum + (one.packet_hops || 0), 0),
+    flows = runs.reduce((sum, one) => sum + one.summary.flows, 0) / runs.length;
   const facts = [
     ["Topology", `${run.topology.nodes.length} nodes, ${run.topology.links.length} links`],
+    ["Flows", `${quantity("count", flows)} per run`],
     ["Simulated", quantity("seconds", run.simulated_s)],
     ["Packet-hops", hops.toLocaleString("en")],
-    [seeds.length > 1 ? "Seeds" : "Seed", seeds.length > 1 ? ends.join(" – ") : String(ends[0])],
-    ["Midpath", `${run.midpath}, in this browser`],
+    [seeds.length > 1 ? "Seeds" : "Seed", seeds.length > 1 ? `${seeds[0]} – ${seeds.at(-1)}` : String(seeds[0])],
+    ["Midpath", run.midpath],
   ];
-  const toggles = comparison.schemes.map(
+  const toggles = schemes.map(
     (scheme) => `<button type="button" aria-pressed="true" data-toggle="${escape(scheme)}">${chip(scheme)}</button>`,
   );
-  return filled(assets["page.html"], {
-    title: escape(run.title || "Scenario"),
+  const wide = drawn.filter(({ id }) => WIDE.has(id));
+  return {
+    title: escape(run.title || "Untitled scenario"),
     kind: "Comparison",
     verdict: escape(comparison.sentences().join(" ")),
-    warnings: warnings(comparison),
+    warnings: warnings(comparison)
+      .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
+      .join(""),
     facts: facts.map(([label, value]) => `<div><dt>${label}</dt><dd>${escape(value)}</dd></div>`).join(""),
     legend: toggles.length > 1 ? toggles.join("") : "",
     replays: "",
-    summary: table(comparison),
-    figures: drawn.map(card).join(""),
-    wide: map ? card(map) : "",
-    command: escape(command),
+    summary: tables(comparison),
+    figures: drawn.filter(({ id }) => !WIDE.has(id)).map((figure) => card(figure)).join(""),
+    wide: wide.map((figure) => card(figure, figure.id === "network" ? bottlenecks(comparison) : "")).join(""),
+    command: escape(commandOf(schemes, seeds, comparison.scenario)),
     file: "scenario.toml",
     scenario: escape(scenario.trim()),
-    data: embedded({ figures: Object.fromEntries(all.map(({ id, variants }) => [id, { variants }])), looks, tints }),
-    style: assets["report.css"],
-    script: assets["report.js"],
-    plotly: assets.plotly,
-  });
+    data: { figures: Object.fromEntries(drawn.map(({ id, variants }) => [id, { variants }])), looks, tints },
+  };
+}
+
+/** The report as one page. `assets` are the files that it is made of. */
+export function report(made, assets) {
+  const files = { style: assets["report.css"], script: assets["report.js"], plotly: assets.plotly };
+  return filled(assets["page.html"], { ...made, ...files, data: embedded(made.data) });
 }
 
 /** What replay.js draws, as midpath/trace/replay.py has it; null without a trace. */
@@ -171,7 +185,7 @@ export function replayData({ run, tables: { trace, flows } }) {
   const whole = (key) => column(key).map((value) => (Number.isNaN(value) ? -1 : value));
   const named = (key) => column(key).map((i) => number.get(trace.columns[key].dictionary[i]) ?? -1);
   const worded = (key) => ({ names: trace.columns[key].dictionary, of: column(key) });
-  const { at, isMap } = places(run.topology);
+  const at = places(run.topology);
   const ps = column("time_ps");
   const keys = { flow: "flow", packet: "packet", cause: "cause", size: "size_bytes", number: "number" };
   const there = new Set(whole("flow"));
@@ -184,7 +198,7 @@ export function replayData({ run, tables: { trace, flows } }) {
       rate: rate_bps,
       delay: delay_s,
     })),
-    map: isMap,
+    map: isMap(run.topology),
     flows: Array.from(ids, (flow, i) => ({ flow, src: from[i], dst: to[i] })).filter(({ flow }) => there.has(flow)),
     events: {
       t: ps.map((time, i) => (i ? time - ps[i - 1] : 0)),

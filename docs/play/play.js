@@ -1,14 +1,14 @@
 // The playground's page: text in, runs in workers, table, report and replay out.
-import { escape } from "./figures.js";
 import { fetched, fetchedText } from "./files.js";
 import { readTexts, takesDrops } from "./given.js";
 import { asLink, fromLink } from "./links.js";
-import { replay, report, table } from "./pages.js";
+import { commandOf, parts, replay, report } from "./pages.js";
 import { Pool, RUN_MS } from "./pool.js";
 import { completions } from "./schema.js";
 import { csv } from "./simulator.js";
+import { Comparison, name, noIdeal, use } from "./stats.js";
 import { tarred } from "./tar.js";
-import { Comparison, name, use } from "./stats.js";
+import { escape } from "./tracks.js";
 
 // Two at a time: each may take a gigabyte.
 const WORKERS = Math.min(2, navigator.hardwareConcurrency || 1);
@@ -20,25 +20,11 @@ const page = { files: {}, facts: null, schema: null, assets: {}, editor: null, l
 const ticked = () => [...document.querySelectorAll("#schemes input:checked")].map(({ value }) => value);
 const seeds = () => Math.min(20, Math.max(1, Math.round(Number($("seeds").value)) || 1));
 
-/** What repeats it at home, with the scenario in a file. */
-function command() {
-  const schemes = ticked().filter((scheme) => scheme !== "ideal");
-  const ideal = ticked().includes("ideal") ? "" : " --no-ideal";
-  return `midpath compare scenario.toml --schemes ${schemes.join(",") || "newreno"} --seed ${firstSeed()} --seeds ${seeds()}${ideal}`;
-}
+/** The seeds of a scenario that was checked. */
+const seedsOf = ({ seed = 1 } = {}) => Array.from({ length: seeds() }, (_, i) => seed + i);
 
-function firstSeed() {
-  return Number(/^seed\s*=\s*(\d{1,9})\s*(#.*)?$/m.exec(page.editor.text.split(/^\s*\[/m)[0])?.[1] ?? 1);
-}
-
-/** Whether the scenario draws anything, as far as its text says. */
-function draws(text) {
-  const code = text.replace(/#.*$/gm, "");
-  const { keys, kinds } = page.facts.draws;
-  return (
-    kinds.some((kind) => code.includes(`"${kind}"`)) || keys.some((key) => new RegExp(`\\b${key}\\s*=`).test(code))
-  );
-}
+/** What repeats at home what is asked for. */
+const command = (scenario) => commandOf(ticked(), seedsOf(scenario), scenario);
 
 function trouble(text) {
   $("trouble").hidden = !text;
@@ -85,6 +71,7 @@ async function take(list) {
     const scenario = list.find(({ name }) => name.endsWith(".toml"));
     const texts = await readTexts(list, page.files);
     if (scenario) page.editor.text = texts[scenario.name];
+    if (scenario) $("gallery").value = "";
     if (scenario) delete texts[scenario.name];
     page.files = texts;
     trouble("");
@@ -95,14 +82,17 @@ async function take(list) {
   }
 }
 
+/** What the simulator says of what stands here, without a run. */
+const checked = () => page.pool.ask({ ask: "check", text: page.editor.text, files: page.files }, undefined, 5000);
+
 let checking;
 function changed() {
   clearTimeout(checking);
   checking = setTimeout(async () => {
     const text = page.editor.text;
     try {
-      const found = await page.pool.ask({ ask: "check", text, files: page.files }, undefined, 5000);
-      if (text === page.editor.text) showErrors(found.errors ?? []);
+      const { errors = [] } = await checked();
+      if (text === page.editor.text) showErrors(errors);
     } catch {
       // A check that was ended says nothing.
     }
@@ -111,23 +101,28 @@ function changed() {
 
 class Refused extends Error {}
 
+/** Shows the errors, and ends what was asked for; what lacks only memory can be run at home. */
+function refuse(errors, home) {
+  showErrors(errors);
+  const [{ line, message }] = errors;
+  const instead = message.includes("memory") ? `. At home:\n${home}` : "";
+  throw new Refused(`${line ? `line ${line}: ` : ""}${message}${instead}`);
+}
+
 /** A run, or `Refused` with what to do instead. */
-async function ran(request, progress) {
+async function ran(request, home, progress) {
   let found;
   try {
     found = await page.pool.ask(request, progress);
   } catch (error) {
     if (error.message === "stopped") throw error;
-    throw new Refused(`This run does not fit a tab (${error.message}). At home:\n${command()}`);
+    throw new Refused(`This run does not fit a tab (${error.message}). At home:\n${home}`);
   }
-  if (found.errors) {
-    showErrors(found.errors);
-    throw new Refused(found.errors.map(({ line, message }) => `${line ? `line ${line}: ` : ""}${message}`)[0]);
-  }
+  if (found.errors) refuse(found.errors, home);
   if (found.stopped) {
     const { simulated_s, stop_s } = found.stopped;
     const reached = `after ${RUN_MS / 1000} s it had simulated ${simulated_s.toPrecision(3)} s${stop_s ? ` of ${stop_s} s` : ""}`;
-    throw new Refused(`This run is too long for a tab: ${reached}. At home:\n${command()}`);
+    throw new Refused(`This run is too long for a tab: ${reached}. At home:\n${home}`);
   }
   return found;
 }
@@ -150,14 +145,24 @@ async function busy(work) {
   }
 }
 
+/** The scenario as the simulator reads it; `Refused` if it cannot. */
+async function read(home) {
+  const { errors, scenario } = await checked();
+  if (errors) refuse(errors, home(scenario ?? undefined));
+  return scenario;
+}
+
 /** Runs all, and shows the table. */
 async function compare() {
-  const schemes = ticked(),
-    text = page.editor.text,
+  const text = page.editor.text,
     files = page.files,
     began = performance.now();
+  const scenario = await read(command);
+  // The warnings say so.
+  const schemes = ticked().filter((scheme) => scheme !== "ideal" || !noIdeal(scenario));
   if (!schemes.length) throw new Refused("Tick a scheme.");
-  const all = Array.from({ length: draws(text) ? seeds() : 1 }, (_, i) => firstSeed() + i);
+  const all = seedsOf(scenario),
+    home = command(scenario);
   const jobs = schemes.flatMap((scheme) => all.map((seed) => ({ scheme, seed, done: 0 })));
   const show = () => {
     $("progress").value = jobs.reduce((sum, { done }) => sum + done, 0) / jobs.length;
@@ -166,7 +171,8 @@ async function compare() {
   show();
   const runs = await Promise.all(
     jobs.map(async (job) => {
-      const found = await ran({ ask: "run", text, files, scheme: job.scheme, seed: job.seed }, ({ simulated_s, stop_s }) => {
+      const { scheme, seed } = job;
+      const found = await ran({ ask: "run", text, files, scheme, seed }, home, ({ simulated_s, stop_s }) => {
         job.done = stop_s ? Math.min(0.99, simulated_s / stop_s) : 0.5;
         show();
       });
@@ -176,22 +182,24 @@ async function compare() {
     }),
   );
   const results = new Map(schemes.map((scheme, i) => [scheme, runs.slice(i * all.length, (i + 1) * all.length)]));
-  const comparison = new Comparison(schemes, all, results);
-  comparison.isRandom ??= draws(text);
+  const comparison = new Comparison(schemes, all, results, scenario);
+  const made = parts(comparison, looks(), page.facts.tints, text);
   const hops = runs.reduce((sum, { run }) => sum + run.packet_hops, 0),
     wall = runs.reduce((sum, { run }) => sum + run.wall_s, 0);
-  page.last = { comparison, text, files, command: command() };
+  page.last = { comparison, made, text, files };
   $("results").hidden = false;
   $("verdict").textContent = comparison.sentences().join(" ");
-  $("table").innerHTML = table(comparison);
+  $("warnings").innerHTML = made.warnings;
+  $("table").innerHTML = made.summary;
   // What can be scrolled can be reached by the keyboard.
   for (const region of document.querySelectorAll("#table .scroll")) region.tabIndex = 0;
   paint();
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const base = scenario.variants ? " The variants are left out here; midpath compare runs them." : "";
   const speed = hops
     ? `; ${hops.toLocaleString("en")} packet-hops, ${(hops / wall / 1e6).toFixed(1)} million a second`
     : "";
-  $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.`;
+  $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.${base}`;
   document.documentElement.dataset.table = String(performance.now());
   await frame("report", "Report of this comparison", await reportPage());
 }
@@ -223,16 +231,7 @@ async function assets() {
   return page.assets;
 }
 
-async function reportPage() {
-  const { comparison, text, command } = page.last;
-  return report(comparison, {
-    assets: await assets(),
-    looks: looks(),
-    tints: page.facts.tints,
-    scenario: text,
-    command,
-  });
-}
+const reportPage = async () => report(page.last.made, await assets());
 
 // A frame has no right but to run its own scripts: not this page, nor what it keeps, nor the network's credentials. It
 // says how high it is.
@@ -262,10 +261,15 @@ addEventListener("message", ({ data, source }) => {
 async function move() {
   const scheme = ticked().find((one) => one !== "ideal");
   if (!scheme) throw new Refused("Tick a scheme that has packets.");
+  const command = (given) => `midpath run scenario.toml --scheme ${scheme} --seed ${seedsOf(given)[0]}`;
+  const scenario = await read(command),
+    [seed] = seedsOf(scenario),
+    home = command(scenario);
   const text = page.editor.text;
-  const traced = /^\s*\[trace\]/m.test(text) ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
+  const traced = scenario.trace ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
   $("said").textContent = `${name(scheme)}, with each packet recorded`;
-  const found = await ran({ ask: "run", text: traced, files: page.files, scheme, seed: firstSeed() }, ({ simulated_s, stop_s }) => {
+  const request = { ask: "run", text: traced, files: page.files, scheme, seed };
+  const found = await ran(request, home, ({ simulated_s, stop_s }) => {
     $("progress").value = stop_s ? simulated_s / stop_s : 0.5;
   });
   const html = replay(found, await assets());
@@ -277,7 +281,8 @@ async function move() {
 
 // --- Copies, files --------------------------------------------------------------------------------
 
-function load({ text, schemes, seeds: count, files = {} }) {
+function load({ id = "", text, schemes, seeds: count, files = {} }) {
+  $("gallery").value = id;
   page.files = files;
   showFiles();
   page.editor.text = text;
@@ -324,13 +329,16 @@ async function saveResults() {
 
 // --- The page -------------------------------------------------------------------------------------
 
+/** Completions while a word is typed, or when asked for. */
+const complete = (before, isAsked) => (isAsked || /[\w"'.]$/.test(before) ? completions(page.schema, before) : null);
+
 /** CodeMirror, or a plain text area where it cannot be loaded. */
 async function editor(text) {
   try {
     const source = await fetchedText("editor.min.js.gz");
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const { editor } = await import(url);
-    return editor($("editor"), { text, changed, complete: (before) => completions(page.schema, before) });
+    return editor($("editor"), { text, changed, complete });
   } catch {
     const area = Object.assign(document.createElement("textarea"), {
       value: text,
@@ -368,18 +376,19 @@ function offer() {
         `<label><input type="checkbox" value="${escape(id)}"><span class="chip" data-scheme="${escape(id)}"><i></i>${escape(name)}</span></label>`,
     )
     .join("");
-  $("gallery").innerHTML = gallery
+  $("gallery").innerHTML = [{ id: "", title: "(none of these)" }, ...gallery]
     .map(({ id, title }) => `<option value="${escape(id)}">${escape(title)}</option>`)
     .join("");
-  $("gallery").onchange = () => load(fromGallery($("gallery").value));
+  $("gallery").onchange = () => $("gallery").value && load(fromGallery($("gallery").value));
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 }
 
 function fromGallery(id) {
-  const { text, schemes, files } = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const found = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
+  const { text, schemes, files } = found;
   const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
-  return { text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+  return { id: found.id, text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
 }
 
 /** Keeps what this page has loaded: its service worker came after that. */
@@ -398,10 +407,12 @@ async function begin() {
     throw new Error(
       "a browser gives a page from a folder no simulator; use a server, such as that of `make docs-serve`",
     );
+  const asked = new URLSearchParams(location.search);
+  document.documentElement.classList.toggle("embed", asked.has("embed"));
   page.facts = JSON.parse(await fetchedText("play.json"));
   use(page.facts);
   offer();
-  const first = fromGallery(new URLSearchParams(location.search).get("example") ?? "dumbbell");
+  const first = fromGallery(asked.get("example") ?? "dumbbell");
   const bytes = fetched("midpath.wasm.gz");
   page.editor = await editor(first.text);
   load(first);
@@ -428,7 +439,10 @@ async function begin() {
       },
       (error) => trouble(error.message),
     );
-  $("command").onclick = () => copied($("command"), command());
+  $("command").onclick = async () => {
+    const { scenario } = await checked().catch(() => ({}));
+    copied($("command"), command(scenario ?? undefined));
+  };
   $("save-results").onclick = saveResults;
   $("save-report").onclick = async () => saved("midpath-report.html", [await reportPage()], "text/html");
   changed();

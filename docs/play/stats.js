@@ -1,6 +1,6 @@
 // Quantities, means with intervals and sentences of a comparison, as midpath/{units,stats,matched,compare}.py have them:
 // tests/python/test_play.py compares the two, figure by figure. What is a table there comes with play.json.
-import { numbers } from "./simulator.js";
+import { numbers, texts } from "./simulator.js";
 
 const NO_BREAK = "\u00a0",
   TIE = "5".padEnd(30, "0");
@@ -12,9 +12,15 @@ export function use(found) {
 }
 
 export const metrics = () => facts.metrics;
+export const units = () => facts.units;
+export const tints = () => facts.tints;
 
+/** A column's name as people write it: `CUBIC + RPM`, `CUBIC @ fq_codel`. */
 export function name(scheme) {
-  return facts.schemes.find(({ id }) => id === scheme)?.name ?? scheme;
+  if (scheme === "ideal") return "Ideal";
+  const [column, queue] = scheme.split("@");
+  const titles = column.split("+").map((part) => facts.titles[part] ?? part);
+  return titles.join(" + ") + (queue ? ` @ ${queue}` : "");
 }
 
 export function listed(names) {
@@ -29,13 +35,24 @@ export function scale(kind, value) {
   return steps.filter(([factor]) => size >= factor * 0.9995).at(-1) ?? steps[0];
 }
 
-// As Python rounds: to even where a binary number is exactly between two decimals. JavaScript takes the larger.
+// Python rounds to even where a binary number is exactly between two decimals; JavaScript takes the larger.
+function toEven(text, exact, step) {
+  const isBetween = exact.endsWith(TIE);
+  return isBetween && !"02468".includes(text.at(-1)) ? step(Number(text)) : text;
+}
+
 function fixed(value, places) {
-  const text = value.toFixed(places);
-  const isBetween = value.toFixed(places + TIE.length).endsWith(TIE);
-  if (!isBetween || "02468".includes(text.at(-1))) return text;
-  const step = 10 ** -places;
-  return (value - (Math.sign(value) * step) / 2).toFixed(places);
+  const down = (up) => (up - Math.sign(value) * 10 ** -places).toFixed(places);
+  return toEven(value.toFixed(places), value.toFixed(places + TIE.length), down);
+}
+
+/** A number to three digits. */
+function threeDigits(value) {
+  const size = Math.abs(value),
+    [digits, power] = size.toExponential(2).split("e");
+  const down = (up) => (up - 0.01).toFixed(2);
+  const rounded = toEven(digits, size.toExponential(2 + TIE.length).split("e")[0], down);
+  return Math.sign(value) * Number(`${rounded}e${power}`);
 }
 
 function grouped(text) {
@@ -47,7 +64,7 @@ function grouped(text) {
 export function digits(value) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
-  if (Math.abs(value) < 1000) value = Number(value.toPrecision(3));
+  if (Math.abs(value) < 1000) value = threeDigits(value);
   const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)) + 1e-12));
   if (places > 6) return value.toExponential(1).replace(/e([+-])(\d)$/, "e$10$2");
   return grouped(fixed(value, places));
@@ -70,13 +87,34 @@ export function quantity(kind, value, ci95 = null) {
   return number + (suffix === "" || suffix === "×" ? "" : NO_BREAK) + suffix;
 }
 
+/** A sum in numpy's order of additions, so that it has numpy's last bit, too. */
+export function total(values, from = 0, to = values.length) {
+  const count = to - from;
+  if (count > 128) {
+    const half = Math.floor(count / 2),
+      middle = from + half - (half % 8);
+    return total(values, from, middle) + total(values, middle, to);
+  }
+  let sum = 0,
+    i = from;
+  if (count >= 8) {
+    const r = Array.from({ length: 8 }, (_, k) => values[from + k]);
+    for (i += 8; i + 8 <= to; i += 8) for (let k = 0; k < 8; k++) r[k] += values[i + k];
+    sum = r[0] + r[1] + (r[2] + r[3]) + (r[4] + r[5] + (r[6] + r[7]));
+  }
+  for (; i < to; i++) sum += values[i];
+  return sum;
+}
+
+export const average = (values) => total(values) / values.length;
+
 /** Mean and half of its 95 % interval; null without values. */
 export function estimate(values) {
   const known = values.filter((value) => value !== null && Number.isFinite(value));
   if (!known.length) return null;
-  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  const mean = average(known);
   if (known.length === 1) return { mean, ci95: null, n: 1, of: values.length };
-  const spread = Math.sqrt(known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (known.length - 1));
+  const spread = Math.sqrt(total(known.map((value) => (value - mean) * (value - mean))) / (known.length - 1));
   return {
     mean,
     ci95: (facts.student_t[known.length - 1] / Math.sqrt(known.length)) * spread,
@@ -88,21 +126,21 @@ export function estimate(values) {
 const pairs = (values, others) =>
   values.map((value, i) => [value, others[i]]).filter(([a, b]) => a !== null && b !== null);
 
-function differs(values, others) {
+export function differs(values, others) {
   const found = estimate(values.map((value, i) => (value !== null && others[i] !== null ? value - others[i] : null)));
   if (!found || (found.ci95 === null && found.n < found.of)) return false;
   return Math.abs(found.mean) > (found.ci95 ?? 0);
 }
 
-function excess(values, others) {
+export function excess(values, others) {
   const both = pairs(values, others);
   const found = estimate(both.map(([a, b]) => a - b));
-  const base = both.reduce((sum, [, b]) => sum + b, 0) / both.length;
+  const base = average(both.map(([, b]) => b));
   if (!found || !(base > 0)) return null;
   return { mean: found.mean / base, ci95: found.ci95 === null ? null : found.ci95 / base };
 }
 
-function ratio(values, references) {
+export function ratio(values, references) {
   return estimate(values.map((value, i) => (value !== null && references[i] > 0 ? value / references[i] : null)));
 }
 
@@ -115,7 +153,6 @@ export function quantile(sorted, share) {
   return t >= 0.5 ? b - (b - a) * (1 - t) : a + (b - a) * t;
 }
 
-const average = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const MATCHED = {
   afct_s: ["fct_s", average],
   fct_p50_s: ["fct_s", (v) => quantile(v.sort(), 0.5)],
@@ -124,17 +161,127 @@ const MATCHED = {
   slowdown_p99: ["slowdown", (v) => quantile(v.sort(), 0.99)],
 };
 
-/** Several schemes over the same seeds: `results.get(scheme)` is a list of opened answers, by seed. */
+const COUNTS = ["received_packets", "lost_packets", "late_packets"];
+const DELAYS = ["delay_p50_s", "delay_p95_s", "delay_p99_s", "delay_p999_s", "jitter_s"];
+// Of ports, means over seeds; the rest is the same in each.
+const MEANS = ["utilisation", "queue_mean_bytes", "delay_p50_s", "delay_p99_s", "drops_queue", "drops_aqm", "drops_fault", "marks"];
+
+/** A run's flows: who they are of, and which of them ended when. */
+function flowsOf({ tables: { flows } }) {
+  const [fct, bytes] = ["fct_s", "delivered_bytes"].map((key) => numbers(flows.columns[key]));
+  return { group: texts(flows.columns.group), fct, bytes };
+}
+
+/** Whether a scenario draws anything: arrivals, sizes, places, losses. */
+function draws(given) {
+  if (Array.isArray(given)) return given.some(draws);
+  if (given === null || typeof given !== "object") return false;
+  const { keys, kinds } = facts.draws;
+  if (kinds.includes(given.kind) || kinds.includes(given.generate)) return true;
+  return Object.entries(given).some(([key, value]) => keys.includes(key) || draws(value));
+}
+
+const NO_IDEAL = {
+  after: "no ideal: some flows start `after` others, and the fluid model starts flows at their times",
+  write: "no ideal: some applications `write` now and then, and the fluid model has all data at the start",
+};
+
+/** Why a scenario has no ideal, if it has none. */
+export function noIdeal({ client = [], job = [], flow = [], workload = [] }) {
+  if (client.length || job.length || [...flow, ...workload].some(({ after }) => after)) return NO_IDEAL.after;
+  return flow.some(({ write }) => write) ? NO_IDEAL.write : null;
+}
+
+/**
+ * Several schemes over the same seeds: `results.get(scheme)` is a list of opened answers, by seed; `scenario` is what was
+ * run, as JSON.
+ */
 export class Comparison {
-  constructor(schemes, seeds, results) {
-    Object.assign(this, { schemes, seeds, results });
+  constructor(schemes, seeds, results, scenario) {
+    Object.assign(this, { schemes, seeds, results, scenario });
     this.common = seeds.map((_, i) => this.#endedInAll(i));
+    this.isRandom = this.#isRandom();
+  }
+
+  #isRandom() {
     const summary = ({ run }) => JSON.stringify(metrics().map(({ key }) => run.summary[key]));
-    // Of one seed nothing is known: then the caller says whether the scenario draws.
-    this.isRandom =
-      seeds.length === 1
-        ? undefined
-        : schemes.some((scheme) => new Set(results.get(scheme).map(summary)).size > 1);
+    if (this.seeds.length > 1)
+      return this.schemes.some((scheme) => new Set(this.results.get(scheme).map(summary)).size > 1);
+    const { variants, ...asked } = this.scenario;
+    const queues = this.schemes.flatMap((scheme) => (scheme.split("@")[1] ?? "").split("_"));
+    return draws(asked) || queues.some((queue) => facts.draws.kinds.includes(queue));
+  }
+
+  /** The ports of a scheme, means over seeds; `label` names each of them. */
+  ports(scheme) {
+    this.portsOf ??= new Map();
+    if (!this.portsOf.has(scheme)) this.portsOf.set(scheme, this.#ports(scheme));
+    return this.portsOf.get(scheme);
+  }
+
+  #ports(scheme) {
+    const runs = this.results.get(scheme);
+    const { columns } = runs[0].tables.ports;
+    const [node, peer] = ["node", "peer"].map((key) => texts(columns[key]));
+    const [port, rate_bps] = ["port", "rate_bps"].map((key) => numbers(columns[key]));
+    const means = MEANS.map((key) => {
+      const all = runs.map(({ tables }) => numbers(tables.ports.columns[key]));
+      return [key, node.map((_, i) => all.reduce((sum, values) => sum + values[i], 0) / all.length)];
+    });
+    const plain = node.map((from, i) => `${from} → ${peer[i]}`);
+    const times = new Map();
+    for (const label of plain) times.set(label, (times.get(label) ?? 0) + 1);
+    return plain.map((label, i) => ({
+      node: node[i],
+      peer: peer[i],
+      rate_bps: rate_bps[i],
+      label: times.get(label) > 1 ? `${label} (port ${port[i]})` : label,
+      ...Object.fromEntries(means.map(([key, values]) => [key, values[i]])),
+    }));
+  }
+
+  /** Group by group of flows, a row for each scheme; none where there is but one group. */
+  groups() {
+    const flows = new Map(this.schemes.map((scheme) => [scheme, this.results.get(scheme).map(flowsOf)]));
+    const names = new Set([...flows.values()].flat().flatMap(({ group }) => group));
+    if (names.size < 2) return [];
+    return [...names].flatMap((group) => this.schemes.map((scheme) => this.#group(group, scheme, flows.get(scheme))));
+  }
+
+  #group(group, scheme, runs) {
+    const row = { group, scheme, flows: 0, completed: 0 };
+    const [means, tails, rates] = [[], [], []];
+    runs.forEach((run, seed) => {
+      const mine = [...run.group.keys()].filter((i) => run.group[i] === group);
+      const ended = mine.filter((i) => Number.isFinite(run.fct[i]));
+      row.flows += mine.length;
+      row.completed += ended.length;
+      const mask = this.common[seed];
+      const times = Float64Array.from(ended.filter((i) => !mask || mask[i]), (i) => run.fct[i]);
+      means.push(times.length ? average(times) : null);
+      tails.push(times.length ? quantile(times.sort(), 0.99) : null);
+      rates.push((total(mine.map((i) => run.bytes[i] || 0)) * 8) / this.results.get(scheme)[seed].run.simulated_s);
+    });
+    return { ...row, afct_s: estimate(means), fct_p99_s: estimate(tails), goodput_bps: estimate(rates) };
+  }
+
+  /** A group's datagrams under each scheme: counts over flows and seeds; of each delay that of the worst flow. */
+  datagrams() {
+    const of = (scheme) => this.results.get(scheme).flatMap(({ tables }) => tables.datagrams ?? []);
+    const rows = (table) => texts(table.columns.group).map((group, i) => ({ group, i, table }));
+    const tables = this.schemes.map((scheme) => [scheme, of(scheme).map(rows)]).filter(([, found]) => found.length);
+    const names = new Set(tables.flatMap(([, found]) => found.flat().map(({ group }) => group)));
+    return [...names].flatMap((group) =>
+      tables.map(([scheme, found]) => {
+        const values = (key) =>
+          found.map((rows) =>
+            rows.filter((row) => row.group === group).map(({ i, table }) => numbers(table.columns[key])[i]).filter(Number.isFinite),
+          );
+        const count = (key) => values(key).flat().reduce((sum, value) => sum + value, 0);
+        const worst = (key) => estimate(values(key).map((of) => (of.length ? Math.max(...of) : null)));
+        return { group, scheme, counts: COUNTS.map(count), delays: DELAYS.map(worst) };
+      }),
+    );
   }
 
   #endedInAll(seed) {

@@ -1,11 +1,9 @@
 // What the playground makes of runs, in Node, for tests: requests as JSON from standard input.
 import { readFileSync } from "node:fs";
-import { replayData, table } from "../../docs/play/pages.js";
-import { network } from "../../docs/play/network.js";
-import { figures } from "../../docs/play/figures.js";
+import { parts, replayData } from "../../docs/play/pages.js";
 import { completions } from "../../docs/play/schema.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
-import { Comparison, digits, quantity, use } from "../../docs/play/stats.js";
+import { Comparison, differs, digits, estimate, excess, metrics, quantile, quantity, ratio, use } from "../../docs/play/stats.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
 use(JSON.parse(readFileSync(asked.facts, "utf8")));
@@ -15,33 +13,30 @@ const ask = async (request) => opened((await simulator(module)).ask(request));
 const answers = {
   quantities: ({ values }) => values.map(([kind, value, ci95]) => quantity(kind, value, ci95)),
   digits: ({ values }) => values.map(digits),
+  statistics: ({ pairs }) =>
+    pairs.map(([a, b]) => ({
+      estimate: estimate(a),
+      told_apart: differs(a, b),
+      excess: excess(a, b),
+      ratio: ratio(a, b),
+      quantiles: [0.5, 0.99].map((share) => quantile(a.filter((x) => x !== null).sort((x, y) => x - y), share) ?? null),
+    })),
   async completions({ texts }) {
     const { schema } = await ask({ ask: "schema" });
     return texts.map((text) => completions(schema, text)?.options.map(({ label }) => label) ?? []);
   },
-  async comparison({ text, schemes, seeds, random }) {
+  async comparison({ text, schemes, seeds }) {
+    const { scenario } = await ask({ ask: "check", text });
     const results = new Map();
     for (const scheme of schemes) {
       results.set(scheme, []);
       for (const seed of seeds) results.get(scheme).push(await ask({ ask: "run", text, scheme, seed }));
     }
-    const found = new Comparison(schemes, seeds, results);
-    found.isRandom ??= random;
-    const metrics = Object.keys(results.get(schemes[0])[0].run.summary);
-    const values = (scheme) =>
-      Object.fromEntries(
-        metrics.map((key) => [
-          key,
-          typeof results.get(scheme)[0].run.summary[key] === "object" ? null : found.figure(scheme, key),
-        ]),
-      );
+    const found = new Comparison(schemes, seeds, results, scenario);
+    const figures = (scheme) => Object.fromEntries(metrics().map(({ key }) => [key, found.figure(scheme, key)]));
     return {
-      rows: Object.fromEntries(schemes.map((scheme) => [scheme, values(scheme)])),
-      sentences: found.sentences(),
-      matching: found.matching,
-      random: found.isRandom,
-      table: table(found),
-      figures: Object.fromEntries([...figures(found), network(found)].map((figure) => [figure.id, figure])),
+      rows: Object.fromEntries(schemes.map((scheme) => [scheme, figures(scheme)])),
+      parts: parts(found, {}, {}, text),
     };
   },
   async replay({ text, scheme }) {

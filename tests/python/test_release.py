@@ -18,7 +18,9 @@ import yaml
 from conftest import ROOT
 from script import load
 
-release, dist, licences = (load(ROOT / "scripts" / f"{name}.py") for name in ("release", "dist", "licences"))
+release, dist, licences, workflow = (
+    load(ROOT / "scripts" / f"{name}.py") for name in ("release", "dist", "licences", "workflow")
+)
 TODAY = datetime.date(2027, 1, 31)
 
 
@@ -190,3 +192,15 @@ def test_actions_are_pinned_by_hash(workflow):
     used = re.findall(r"uses: (\S+)", text)
     assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one) for one in used)
     assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in (ROOT / ".github" / "workflows").glob("*.yml")))
+def test_steps_name_what_there_is(name):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in workflow.steps(name):
+        done = subprocess.run(["bash", "-n", "-c", command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        targets = [word for made in re.findall(r"make ((?:[a-z][a-z-]* ?)+)", command) for word in made.split()]
+        assert all(re.search(rf"^{target}:", makefile, re.M) for target in targets), command
+        files = re.findall(r"\b(?:scripts|tests|evidence|\.ci)/[\w./-]+", command)
+        assert [file for file in files if not (ROOT / file).exists()] == [], command

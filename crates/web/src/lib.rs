@@ -104,10 +104,14 @@ fn errors(found: &[ScenarioError]) -> Value {
 }
 
 fn check(scenario: &Scenario, catalogue: &Catalogue) -> Answer {
-    match midpath_sim::check(&scenario.text, scenario.given(), &scenario.options(), catalogue) {
-        Ok(checked) => Answer::of(json!({ "warnings": checked.warnings, "equipment": checked.equipment })),
-        Err(found) => Answer::of(errors(&found)),
-    }
+    let found = midpath_sim::check(&scenario.text, scenario.given(), &scenario.options(), catalogue);
+    let mut head = match found {
+        Ok(checked) => json!({ "warnings": checked.warnings, "equipment": checked.equipment }),
+        Err(found) => errors(&found),
+    };
+    // What the page asks of it: seed, faults, whether anything is drawn. Null where it is no TOML.
+    head["scenario"] = toml::from_str(&scenario.text).unwrap_or_default();
+    Answer::of(head)
 }
 
 fn run(scenario: &Scenario, catalogue: &Catalogue, host: &mut impl Host) -> Answer {

@@ -70,6 +70,15 @@ fn all_errors_have_line_and_key() {
 }
 
 #[test]
+fn a_check_gives_the_scenario_as_it_is_read() {
+    for text in [SCENARIO.to_owned(), SCENARIO.replace("1 kB", "1 k")] {
+        let (head, _) = ask(&json!({ "ask": "check", "text": text }));
+        assert_eq!(head["scenario"]["topology"]["bottleneck"]["delay"], "1 us");
+    }
+    assert_eq!(ask(&json!({ "ask": "check", "text": "stop = " })).0["scenario"], Value::Null);
+}
+
+#[test]
 fn what_is_no_request_is_an_error() {
     let large = vec![b' '; MAX_REQUEST + 1];
     for request in [&b"\xff"[..], b"{}", br#"{"ask":"run"}"#, br#"{"ask":"run","text":"","file":1}"#, &large] {

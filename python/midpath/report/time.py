@@ -93,7 +93,7 @@ def _hosts(model: Model) -> set[str]:
 def _fullest(recorded: dict[str, pd.DataFrame], hosts: set[str]) -> list[str]:
     """The ports where most waits, those of the network first: a host's own queue is its application's waiting."""
     found = pd.concat([series.astype({"entity": str}) for series in recorded.values()])
-    means = found.groupby("entity")["value"].mean().sort_values(ascending=False)
+    means = found.groupby("entity")["value"].mean().sort_values(ascending=False, kind="stable")
     ports = [str(port) for port in means[means > 0].index]
     ports.sort(key=lambda port: port.removeprefix("port:").partition(">")[0] in hosts)
     return ports[:PORTS_TO_CHOOSE]
@@ -123,7 +123,7 @@ def _queue_variant(recorded: dict[str, pd.DataFrame], port: str) -> dict[str, ob
 def _queue_percentiles(model: Model) -> Figure:
     """A range from median to 99th percentile per scheme, at the ports where packets wait longest."""
     worst = pd.concat(model.ports.values()).groupby("label")["delay_p99_s"].max()
-    names = [str(label) for label in worst.sort_values(ascending=False)[:PORTS_TO_CHOOSE].index]
+    names = [str(label) for label in worst.sort_values(ascending=False, kind="stable")[:PORTS_TO_CHOOSE].index]
     factor, x_axis = linear_axis("seconds", float(worst.fillna(0.0).max() or 0.0), "queueing delay")
     # Room for the marks of ports where nothing waits.
     x_axis["range"][0] = -0.02 * x_axis["range"][1]
