@@ -314,6 +314,9 @@ pub struct Additions {
     pub spread: bool,
     /// Data overtaken by later ones are lost ([`Repair`]). Without: what is lost is found by timeouts.
     pub repair: bool,
+    /// Interests without a hint become rare, one in [`LONGEST`], and forwarders draw their next hops evenly. Without:
+    /// a share of the primary ones, in proportion to bandwidth (§4.3.3).
+    pub explore: bool,
     /// Flows ask at least each [`LONGEST`] at any rate. Without: each [`BELIEVED`], for nothing happens if never.
     pub probe: bool,
 }
@@ -340,6 +343,7 @@ impl Default for Additions {
             split: true,
             spread: true,
             repair: true,
+            explore: true,
             probe: true,
         }
     }
@@ -455,8 +459,19 @@ impl Texts for MirccParams {
 impl MirccParams {
     /// The same without the additions that `without` names; the defaults are with all.
     pub fn settled(mut self) -> MirccParams {
-        let Additions { sparse, drain, max_interval, floors, headroom, passing, split, spread: _, repair, probe } =
-            self.additions;
+        let Additions {
+            sparse,
+            drain,
+            max_interval,
+            floors,
+            headroom,
+            passing,
+            split,
+            spread: _,
+            repair,
+            explore: _,
+            probe,
+        } = self.additions;
         self.rates.sparse &= sparse;
         if !drain {
             self.rates.drain = Drain::RoundTrip;

@@ -49,7 +49,7 @@ fn packet(kind: Kind, segment: u32, prefix: u32, path: Option<PathId>, inner: bo
     }
     match kind {
         Kind::Interest => {
-            let way = path.map_or(Way::Any { spare: 0 }, Way::Path);
+            let way = path.map_or(Way::ANY, Way::Path);
             packet.set_header(&InterestHeader { class: Class::Primary, expected: 1400, rtt: 0, way })
         }
         _ => {

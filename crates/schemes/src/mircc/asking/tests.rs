@@ -123,7 +123,7 @@ fn a_consumer_begins_with_one_interest_until_data_tell_a_rate() {
     let mut asking = Asking::new(&params, Segments::of(1000), None);
     asking.start(&params, rng, 1500);
     let first = asking.poll(&params, Time::ZERO, rng, |_| 1500).expect("one");
-    assert_eq!((first.segment, first.class, first.way), (0, Class::Primary, Way::Any { spare: 0 }));
+    assert_eq!((first.segment, first.class, first.way), (0, Class::Primary, Way::ANY));
     assert_eq!(asking.poll(&params, MS(19), rng, |_| 1500), None);
     let header = Stamped { primary: 12_000_000, secondary: 0, path: PathId(1), trail: Trail::None };
     asking.on_data(&params, MS(20), 0, header);
@@ -145,7 +145,7 @@ fn three_in_a_hundred_primary_interests_have_no_hint() {
     for _ in 0..22_000 {
         let now = asking.paths.next_turn();
         let ask = asking.poll(&params, now, rng, |_| 1500).expect("due");
-        counts[ask.class as usize][usize::from(ask.way == Way::Any { spare: 0 })] += 1;
+        counts[ask.class as usize][usize::from(ask.way == Way::ANY)] += 1;
     }
     let [[hinted, free], [_, secondary]] = counts;
     // 20,000 primary ones: 600, within four deviations of 24.
