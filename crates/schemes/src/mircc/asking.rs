@@ -199,10 +199,10 @@ impl Asking {
             Some(turn) => turn.way,
             // §4.3.2: "probe for different paths by using new random numbers".
             None if params.steering == Steering::RandomValue => {
-                Way::Value { value: below(rng, u64::MAX), spare: 0, evenly: params.additions.explore }
+                Way::Value { value: below(rng, u64::MAX), spare: 0, evenly: params.explores() }
             }
             // A flow begins on a wide path.
-            None => Way::Any { spare: 0, evenly: params.additions.explore && turn.is_some() },
+            None => Way::Any { spare: 0, evenly: params.explores() && turn.is_some() },
         };
         let rtt = match params.rates.rtt {
             RttSource::Average => self.rtts.smoothed(),
@@ -224,7 +224,7 @@ impl Asking {
     /// Ours: by that share at first, then half as long again after the one before, up to a second. Forwarders draw evenly
     /// for them, so a path that has a thousandth of the bandwidth is found as well, and is not filled by them.
     fn explores(&mut self, params: &MirccParams, now: Time, rng: &mut Stream) -> bool {
-        if !params.additions.explore {
+        if !params.explores() {
             return unit(rng) < params.hintless;
         }
         if now < self.explores_at || params.hintless == 0.0 {

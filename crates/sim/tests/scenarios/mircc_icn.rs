@@ -152,10 +152,15 @@ fn thin_links_are_found_and_not_filled() {
         ("p", "r3", 200.0, 1.0),
     ]);
     let found = |params: &str| {
-        let out = run_plain(&scenario("mircc", 20, params, &(net.clone() + &flow("p", "c", ""))));
+        let out = run_plain(&scenario(
+            "mircc",
+            40,
+            &format!("secondary_packets = 10\n{params}"),
+            &(net.clone() + &flow("p", "c", "")),
+        ));
         no_data_dropped(&out);
-        let share = |router| bytes(&out, "r3", router) as f64 * 8.0 / 20.0 / 0.3e6;
-        (mean(&out, "flow:0", "paths", 10.0, 20.0), share("r1"), share("r2"))
+        let share = |router| bytes(&out, "r3", router) as f64 * 8.0 / 40.0 / 0.3e6;
+        (mean(&out, "flow:0", "paths", 10.0, 40.0), share("r1"), share("r2"))
     };
     let (paths, behind, beside) = found("");
     assert!(paths == 3.0 && behind > 0.8 && beside > 0.8, "{paths} {behind} {beside}");

@@ -124,7 +124,7 @@ impl Paths {
             split,
             probe,
             shared: false,
-            evenly: params.additions.explore,
+            evenly: params.explores(),
             limit,
             phase: None,
             first_bits: 0.0,

@@ -151,7 +151,7 @@ fn explorations(params: &MirccParams, mbps: f64) -> Vec<Time> {
         let ask = asking.poll(params, now, rng, |_| 1500).expect("due");
         match ask.way {
             Way::Any { evenly, .. } => {
-                assert_eq!(evenly, params.additions.explore);
+                assert_eq!(evenly, params.explores());
                 found.push(now);
             }
             way => assert_eq!(way, Way::Path(PathId(1))),
@@ -162,7 +162,9 @@ fn explorations(params: &MirccParams, mbps: f64) -> Vec<Time> {
 /// By their share at first, then a second apart, whatever the flow's rate is.
 #[test]
 fn interests_without_a_hint_become_rare_but_not_too_rare() {
-    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&MirccParams::default(), mbps));
+    let rates = RateParams { secondary_packets: 10.0, ..RateParams::default() };
+    let ours = MirccParams { rates, ..MirccParams::default() };
+    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&ours, mbps));
     // Two Data a second, and two in a millisecond.
     assert!((55..=60).contains(&slow.len()), "{slow:?}");
     assert!((65..=75).contains(&fast.len()) && fast[0] < MS(20), "{fast:?}");
@@ -172,7 +174,7 @@ fn interests_without_a_hint_become_rare_but_not_too_rare() {
     }
     let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&by_share(0.03), mbps));
     assert!(slow.len() < 15 && fast.len() > 3000, "{} {}", slow.len(), fast.len());
-    let never = MirccParams { hintless: 0.0, ..MirccParams::default() };
+    let never = MirccParams { hintless: 0.0, ..ours };
     assert!(explorations(&never, 24.0).is_empty());
 }
 
