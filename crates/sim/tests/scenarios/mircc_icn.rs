@@ -137,17 +137,17 @@ fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     assert_eq!(astray("random-value", 80.0), 0.0);
 }
 
-/// A link of 0.3 Mbps beside one of 100, and one of 0.3 behind one of 100: by bandwidth the one is drawn for one in
-/// 333 Interests without a hint, and 1.5 % of the flow's fill the other.
+/// A link of 0.3 Mbps behind one of 1000, and one beside it: for a flow of 2 Mbps the latter is drawn by bandwidth once
+/// in twenty minutes.
 #[test]
-fn thin_links_are_found_and_not_filled() {
+fn a_thin_link_is_found_beside_a_wide_one() {
     let net = topology(&[
-        ("r0", "r1", 100.0, 1.0),
+        ("r0", "r1", 1000.0, 1.0),
         ("r1", "r3", 0.3, 1.0),
         ("r0", "r2", 0.3, 2.0),
         ("r2", "r3", 100.0, 2.0),
-        ("r0", "r4", 100.0, 3.0),
-        ("r4", "r3", 100.0, 3.0),
+        ("r0", "r4", 1000.0, 3.0),
+        ("r4", "r3", 2.0, 3.0),
         ("c", "r0", 200.0, 1.0),
         ("p", "r3", 200.0, 1.0),
     ]);
