@@ -123,12 +123,7 @@ fn interest(scheme: &str, segment: u32) -> Packet {
     let name = Name { prefix: PRODUCER, object: 3 };
     let mut packet = Packet::interest(FlowId(7), CONSUMER, name, segment, segment);
     if scheme == "mircc" {
-        packet.set_header(&InterestHeader {
-            class: Class::Primary,
-            expected: 1500,
-            rtt: 410,
-            way: Way::Any { spare: 0 },
-        });
+        packet.set_header(&InterestHeader { class: Class::Primary, expected: 1500, rtt: 410, way: Way::ANY });
     }
     packet.measure();
     packet

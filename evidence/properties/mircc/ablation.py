@@ -40,7 +40,9 @@ from midpath.papers.mircc import layered
 PAPER = 'text = "paper"'
 QUEUE, MOST_ASKED, WITHIN, ENOUGH = 40, 1.2, 0.02, 100
 # Names that the key `without` takes, and keys with the paper's values.
-ADDITIONS = ("sparse", "drain", "max_interval", "floors", "headroom", "passing", "split", "spread", "repair", "probe")
+ADDITIONS = (
+    "sparse", "drain", "max_interval", "floors", "headroom", "passing", "split", "spread", "repair", "explore", "probe",
+)  # fmt: skip
 KEYS = {
     "residual": '"printed"', "secondary_count": '"printed"', "capacity": '"link"', "cap": "0.0", "rtt": '"average"',
     "min_packets": "0.0", "outstanding": '"paced"',

@@ -265,7 +265,7 @@ mod tests {
         let flight = above.came(MS(40), &(NAME, 0), Via::of_data(PathId(7), NAME)).expect("asked for");
         assert_eq!((flight.due, flight.size), (None, 1500));
         assert_eq!(above.trip(Via::of(Way::Path(PathId(7)), NAME)), Some(MS(40)));
-        assert_eq!(above.trip(Via::of(Way::Any { spare: 0 }, NAME)), Some(MS(40)));
+        assert_eq!(above.trip(Via::of(Way::ANY, NAME)), Some(MS(40)));
         above.left(MS(50), (NAME, 1), Some(MS(90)), 1500);
         assert_eq!(above.came(MS(130), &(NAME, 1), Via::of_data(PathId(7), NAME)).and_then(|f| f.due), Some(MS(90)));
         assert_eq!(above.trip(Via::path(PathId(7))), Some(MS(50)));

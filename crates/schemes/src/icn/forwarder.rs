@@ -128,11 +128,11 @@ impl IcnForwarder {
         }
         let entry = self.fib.towards(name)?;
         let header = ctx.pool[pkt].header::<InterestHeader>();
-        let way = header.map_or(Way::Any { spare: 0 }, |h| h.way);
+        let way = header.map_or(Way::ANY, |h| h.way);
         let spare = match way {
             // The path begins here.
             Way::Any { .. } | Way::Value { .. } if from.is_none() => entry.spare,
-            Way::Any { spare } | Way::Value { spare, .. } => spare,
+            Way::Any { spare, .. } | Way::Value { spare, .. } => spare,
             Way::Path(_) | Way::Filter(_) => 0,
         };
         let choice = Choice { entry, from, down: &self.down, spare };
@@ -232,7 +232,8 @@ impl Choice<'_> {
 
     /// The filter's hit, the value's choice, or one by lot.
     fn drawn(&self, node: NodeId, way: Way, rng: &mut Stream) -> Option<(PortId, Way)> {
-        let next = |hop: &Hop| NextHop { link: u32::from(hop.port.0), weight: hop.weight };
+        let evenly = matches!(way, Way::Any { evenly: true, .. } | Way::Value { evenly: true, .. });
+        let next = |hop: &Hop| NextHop { link: u32::from(hop.port.0), weight: if evenly { 1 } else { hop.weight } };
         let within = self.hops().filter(|hop| hop.extra <= self.spare);
         let port = match way {
             Way::Filter(filter) => lot(filter.hits(node.0, self.hops().map(next)), rng),
@@ -247,8 +248,8 @@ impl Choice<'_> {
         let hop = self.entry.hops.iter().find(|hop| u32::from(hop.port.0) == port)?;
         let spare = self.spare.saturating_sub(hop.takes);
         let onward = match way {
-            Way::Any { .. } => Way::Any { spare },
-            Way::Value { value, .. } => Way::Value { value, spare },
+            Way::Any { evenly, .. } => Way::Any { spare, evenly },
+            Way::Value { value, evenly, .. } => Way::Value { value, spare, evenly },
             Way::Path(_) | Way::Filter(_) => way,
         };
         Some((hop.port, onward))

@@ -74,6 +74,8 @@ pub enum Way {
     Any {
         /// So much.
         spare: u64,
+        /// Each next hop is as likely as any other: ours. Else in proportion to bandwidth.
+        evenly: bool,
     },
     /// That of the Data with this pathId: the paper's simulation shortcut.
     Path(PathId),
@@ -85,6 +87,8 @@ pub enum Way {
         value: u64,
         /// As above.
         spare: u64,
+        /// As above.
+        evenly: bool,
     },
 }
 
@@ -148,6 +152,8 @@ const SECONDARY: u8 = 1;
 const PATH: u8 = 2;
 const FILTER: u8 = 4;
 const VALUE: u8 = 8;
+const EVENLY: u8 = 16;
+const EVEN_VALUE: u8 = VALUE | EVENLY;
 
 fn words(bloom: &[u8; BLOOM]) -> Bloom {
     let mut words = [0; BLOOM / 8];
@@ -166,13 +172,16 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 impl Way {
+    /// Without a hint, along the shortest paths, in proportion to bandwidth.
+    pub const ANY: Way = Way::Any { spare: 0, evenly: false };
+
     #[inline]
     fn flag(self) -> u8 {
         match self {
-            Way::Any { .. } => 0,
+            Way::Any { evenly, .. } => EVENLY * u8::from(evenly),
             Way::Path(_) => PATH,
             Way::Filter(_) => FILTER,
-            Way::Value { .. } => VALUE,
+            Way::Value { evenly, .. } => VALUE | EVENLY * u8::from(evenly),
         }
     }
 
@@ -188,9 +197,9 @@ impl Way {
     #[inline]
     fn put(self, out: &mut [u8]) {
         match self {
-            Way::Any { spare: number } | Way::Path(PathId(number)) => out.copy_from_slice(&number.to_be_bytes()),
+            Way::Any { spare: number, .. } | Way::Path(PathId(number)) => out.copy_from_slice(&number.to_be_bytes()),
             Way::Filter(bloom) => put_words(bloom, out),
-            Way::Value { value, spare } => {
+            Way::Value { value, spare, .. } => {
                 out[..8].copy_from_slice(&value.to_be_bytes());
                 out[8..].copy_from_slice(&spare.to_be_bytes());
             }
@@ -199,11 +208,14 @@ impl Way {
 
     #[inline]
     fn get(flags: u8, body: &[u8]) -> Option<Way> {
+        let evenly = flags & EVENLY != 0;
         match (flags & !SECONDARY, body.len()) {
-            (0, 8) => Some(Way::Any { spare: number(body) }),
+            (0 | EVENLY, 8) => Some(Way::Any { spare: number(body), evenly }),
             (PATH, 8) => Some(Way::Path(PathId(number(body)))),
             (FILTER, BLOOM) => Some(Way::Filter(words(body.try_into().ok()?))),
-            (VALUE, 16) => Some(Way::Value { value: number(&body[..8]), spare: number(&body[8..]) }),
+            (EVEN_VALUE | VALUE, 16) => {
+                Some(Way::Value { value: number(&body[..8]), spare: number(&body[8..]), evenly })
+            }
             _ => None,
         }
     }
@@ -408,10 +420,11 @@ mod tests {
     proptest! {
         /// What is written over is what a new header would be.
         #[test]
-        fn ways_and_paths_are_put_as_a_new_header_is(a: u64, b: u64, filter: [u64; 4], inner: bool) {
+        fn ways_and_paths_are_put_as_a_new_header_is(a: u64, b: u64, evenly: bool, filter: [u64; 4], inner: bool) {
             let filter = Bloom::from_words(filter);
-            let value = Way::Value { value: a, spare: b };
-            let ways = [Way::Any { spare: a }, Way::Path(PathId(a)), Way::Path(PathId(b)), Way::Filter(filter), value];
+            let value = Way::Value { value: a, spare: b, evenly };
+            let any = Way::Any { spare: a, evenly };
+            let ways = [any, Way::Path(PathId(a)), Way::Path(PathId(b)), Way::Filter(filter), value];
             for (way, other) in ways.iter().flat_map(|way| ways.map(|other| (*way, other))) {
                 let header = InterestHeader { class: Class::Secondary, expected: 9, rtt: 10, way };
                 let mut packet = with_header(&header, Kind::Interest, inner);
@@ -446,8 +459,8 @@ mod tests {
                 plain.set_path(PathId(a));
                 prop_assert_eq!(packet, with_header(&Stamped { path: PathId(a), ..after }, Kind::Data, inner));
             }
-            let value = Way::Value { value: a, spare: b };
-            for way in [Way::Any { spare: a }, Way::Path(PathId(path)), Way::Filter(Bloom::default()), value] {
+            let value = Way::Value { value: a, spare: b, evenly: inner };
+            for way in [Way::Any { spare: a, evenly: inner }, Way::Path(PathId(path)), Way::Filter(Bloom::default()), value] {
                 for class in [Class::Primary, Class::Secondary] {
                     let header = InterestHeader { class, expected: a as u16, rtt: 10, way };
                     let mut packet = with_header(&header, Kind::Interest, inner);
@@ -475,10 +488,13 @@ mod tests {
         }
 
         #[test]
-        fn headers_come_back(secondary: bool, expected: u16, rtt: u32, a: u64, b: u64, filter: [u64; 4]) {
+        fn headers_come_back(
+            secondary: bool, evenly: bool, expected: u16, rtt: u32, a: u64, b: u64, filter: [u64; 4],
+        ) {
             let class = if secondary { Class::Secondary } else { Class::Primary };
             let filter = Bloom::from_words(filter);
-            for way in [Way::Any { spare: a }, Way::Path(PathId(a)), Way::Filter(filter), Way::Value { value: a, spare: b }] {
+            let value = Way::Value { value: a, spare: b, evenly };
+            for way in [Way::Any { spare: a, evenly }, Way::Path(PathId(a)), Way::Filter(filter), value] {
                 let header = InterestHeader { class, expected, rtt, way };
                 prop_assert_eq!(InterestHeader::get(&body_of(&header)), Some(header));
             }

@@ -13,7 +13,7 @@ mod tests;
 use midpath_core::rng::{Stream, below, unit};
 use midpath_core::units::{Rate, Time};
 
-use super::params::{MirccParams, Repair, RttSource, Split, Update};
+use super::params::{LONGEST, MirccParams, Repair, RttSource, Split, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::params::{Paths as PathsOf, Steering};
 use crate::icn::path::PathId;
@@ -38,6 +38,9 @@ const AGAIN: Time = Time::from_ms(10);
 
 /// The timeout before the first Data; doubled with each repeat. 200 ms: ndn-cxx's least.
 const FIRST_TIMEOUT: Time = Time::from_ms(200);
+
+/// How much longer it is to each next Interest without a hint, up to a second. Ours: 15 from 2 ms to a second.
+const RARER: f64 = 1.5;
 
 /// An Interest to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +74,9 @@ pub struct Asking {
     /// a path that is much longer; asked for again, its Data come over a known one, and the longer
     /// path stays unknown.
     patience: f64,
+    /// When an Interest without a hint is due, and how long that is after the one before.
+    explores_at: Time,
+    explored: Time,
     /// Whether Data have come.
     begun: bool,
     /// Data that came over another path than their Interests were steered onto.
@@ -91,6 +97,8 @@ impl Asking {
             last_sent: Time::ZERO,
             silences: 0,
             patience: 0.0,
+            explores_at: Time::ZERO,
+            explored: Time::ZERO,
             begun: false,
             strayed: 0,
             timeouts: 0,
@@ -186,13 +194,15 @@ impl Asking {
     fn ask(&mut self, params: &MirccParams, segment: u32, turn: Option<Turn>, now: Time, rng: &mut Stream) -> Ask {
         let again = self.segments.take(segment);
         let class = turn.map_or(Class::Primary, |t| t.class);
-        // §4.3.3: a share of the primary Interests finds new paths.
-        let steered = params.paths == PathsOf::All && (class == Class::Secondary || unit(rng) >= params.hintless);
+        let steered = params.paths == PathsOf::All && (class == Class::Secondary || !self.explores(params, now, rng));
         let way = match turn.filter(|_| steered) {
             Some(turn) => turn.way,
             // §4.3.2: "probe for different paths by using new random numbers".
-            None if params.steering == Steering::RandomValue => Way::Value { value: below(rng, u64::MAX), spare: 0 },
-            None => Way::Any { spare: 0 },
+            None if params.steering == Steering::RandomValue => {
+                Way::Value { value: below(rng, u64::MAX), spare: 0, evenly: params.explores() }
+            }
+            // A flow begins on a wide path.
+            None => Way::Any { spare: 0, evenly: params.explores() && turn.is_some() },
         };
         let rtt = match params.rates.rtt {
             RttSource::Average => self.rtts.smoothed(),
@@ -207,6 +217,25 @@ impl Asking {
         self.segments.sent(segment, now, course, self.timeout(params));
         self.last_sent = now;
         Ask { segment, class, way, rtt, again }
+    }
+
+    /// §4.3.3: whether a primary Interest has no hint, and finds a path: a share of them does.
+    ///
+    /// Ours: by that share at first, then half as long again after the one before, up to a second. Forwarders draw evenly
+    /// for them, so a path that has a thousandth of the bandwidth is found as well, and is not filled by them.
+    fn explores(&mut self, params: &MirccParams, now: Time, rng: &mut Stream) -> bool {
+        if !params.explores() {
+            return unit(rng) < params.hintless;
+        }
+        if now < self.explores_at || params.hintless == 0.0 {
+            return false;
+        }
+        let first = self.paths.mean_gap().mul_f64(1.0 / params.hintless);
+        let next = if self.explored == Time::ZERO { first } else { self.explored.mul_f64(RARER) };
+        let found = self.explored > Time::ZERO;
+        self.explored = next.min(LONGEST);
+        self.explores_at = now.saturating_add(self.explored);
+        found
     }
 
     /// How long to wait for what no later Data tell of.

@@ -88,7 +88,7 @@ impl Transport for Icn {
 /// Data set out with the largest rate, and with what tells the path that their Interest was steered
 /// by.
 fn start(params: &MirccParams, interest: &Packet, data: &mut Packet) {
-    let way = interest.header::<InterestHeader>().map_or(Way::Any { spare: 0 }, |h| h.way);
+    let way = interest.header::<InterestHeader>().map_or(Way::ANY, |h| h.way);
     data.set_header(&Stamped::start(params.rates.largest_rate.0, params.steering.trail(way)));
 }
 

@@ -38,10 +38,10 @@ impl Endpoint for Flood {
         let name = Name { prefix, object: number() as u32 | 1 << 31 };
         let (value, spare) = (number(), number());
         let ways = [
-            Way::Any { spare: u64::MAX },
+            Way::Any { spare: u64::MAX, evenly: value % 2 == 0 },
             Way::Path(PathId(value)),
             Way::Filter(Bloom::from_words([u64::MAX; 4])),
-            Way::Value { value, spare },
+            Way::Value { value, spare, evenly: spare % 2 == 0 },
         ];
         let way = ways[number() as usize % 4];
         let class = if number() % 2 == 0 { Class::Primary } else { Class::Secondary };

@@ -137,6 +137,37 @@ fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     assert_eq!(astray("random-value", 80.0), 0.0);
 }
 
+/// A link of 0.3 Mbps behind one of 1000, and one beside it: for a flow of 2 Mbps the latter is drawn by bandwidth once
+/// in twenty minutes.
+#[test]
+fn a_thin_link_is_found_beside_a_wide_one() {
+    let net = topology(&[
+        ("r0", "r1", 1000.0, 1.0),
+        ("r1", "r3", 0.3, 1.0),
+        ("r0", "r2", 0.3, 2.0),
+        ("r2", "r3", 100.0, 2.0),
+        ("r0", "r4", 1000.0, 3.0),
+        ("r4", "r3", 2.0, 3.0),
+        ("c", "r0", 200.0, 1.0),
+        ("p", "r3", 200.0, 1.0),
+    ]);
+    let found = |params: &str| {
+        let out = run_plain(&scenario(
+            "mircc",
+            40,
+            &format!("secondary_packets = 10\n{params}"),
+            &(net.clone() + &flow("p", "c", "")),
+        ));
+        no_data_dropped(&out);
+        let share = |router| bytes(&out, "r3", router) as f64 * 8.0 / 40.0 / 0.3e6;
+        (mean(&out, "flow:0", "paths", 10.0, 40.0), share("r1"), share("r2"))
+    };
+    let (paths, behind, beside) = found("");
+    assert!(paths == 3.0 && behind > 0.8 && beside > 0.8, "{paths} {behind} {beside}");
+    let (paths, ..) = found("without = [\"explore\"]");
+    assert!(paths < 3.0, "{paths}");
+}
+
 #[test]
 fn what_has_no_effect_is_refused() {
     let error = |params: &str| {

@@ -49,7 +49,7 @@ fn packet(kind: Kind, segment: u32, prefix: u32, path: Option<PathId>, inner: bo
     }
     match kind {
         Kind::Interest => {
-            let way = path.map_or(Way::Any { spare: 0 }, Way::Path);
+            let way = path.map_or(Way::ANY, Way::Path);
             packet.set_header(&InterestHeader { class: Class::Primary, expected: 1400, rtt: 0, way })
         }
         _ => {
@@ -95,4 +95,25 @@ fn what_is_steered_in_place_goes_where_whole_headers_lead() {
         }
         assert!(params.paths == Paths::One || steered > 500, "{steered} were steered");
     }
+}
+
+/// Of two next hops one has a thousandth of the bandwidth.
+#[test]
+fn who_asks_for_it_is_sent_to_each_next_hop_as_often_as_to_any_other() {
+    let hop = |port, weight| Hop { port: PortId(port), weight, extra: 0, takes: 0 };
+    let entry = FibEntry { hops: vec![hop(0, 1000), hop(1, 1)], spare: 0 };
+    let choice = Choice { entry: &entry, from: None, down: &[], spare: 0 };
+    let mut rng = stream(1, Purpose::Forwarders, 0);
+    let mut thin = |way: &dyn Fn(u64) -> Way| {
+        (0..10_000).filter(|i| choice.drawn(ROUTER, way(*i), &mut rng).expect("a next hop").0 == PortId(1)).count()
+    };
+    for evenly in [true, false] {
+        let (any, value) = (|_| Way::Any { spare: 0, evenly }, |value| Way::Value { value, spare: 0, evenly });
+        for count in [thin(&any), thin(&value)] {
+            // Five standard deviations of 50.
+            assert!(if evenly { (4750..5250).contains(&count) } else { count < 40 }, "{count}");
+        }
+    }
+    // A hint that nobody knows is no request for it: it may be that of a whole flow.
+    assert!(thin(&|_| Way::Path(PathId(7))) < 40);
 }

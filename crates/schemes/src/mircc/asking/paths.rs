@@ -6,7 +6,7 @@ use crate::icn::header::{Class, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::mircc::consumer::{PathRates, demands};
 use crate::mircc::equations::interest_gap;
-use crate::mircc::params::{MirccParams, Sending, Split};
+use crate::mircc::params::{LONGEST, MirccParams, Sending, Split};
 
 /// Losses in a row after which a path is taken for gone. Ours: a single one may be corruption.
 const MAX_LOST: u32 = 3;
@@ -44,6 +44,8 @@ struct Path {
     bits: [f64; 2],
     /// The time between two at these rates.
     gap: [Time; 2],
+    /// How forwarders draw by a value.
+    evenly: bool,
     last_data: Time,
     lost: u32,
     /// What another path has told that Interests for this one take, and how many Data have come over this one
@@ -84,7 +86,7 @@ impl Path {
         match self.trail {
             Trail::None => Way::Path(self.id),
             Trail::Filter(filter) => Way::Filter(filter),
-            Trail::Value(value) => Way::Value { value, spare: 0 },
+            Trail::Value(value) => Way::Value { value, spare: 0, evenly: self.evenly },
         }
     }
 }
@@ -99,6 +101,8 @@ pub struct Paths {
     probe: Time,
     /// Whether what the flow may have is shared over the paths as they are.
     shared: bool,
+    /// Whether values are drawn by evenly.
+    evenly: bool,
     /// A flow with a rate of its own asks for no more.
     limit: Option<Rate>,
     /// Where between two Interests a flow begins, from 0 to 1; it keeps its place when rates change.
@@ -120,6 +124,7 @@ impl Paths {
             split,
             probe,
             shared: false,
+            evenly: params.explores(),
             limit,
             phase: None,
             first_bits: 0.0,
@@ -187,6 +192,7 @@ impl Paths {
             last,
             bits,
             gap,
+            evenly: self.evenly,
             last_data: now,
             lost: 0,
             leads_on: None,
@@ -282,6 +288,12 @@ impl Paths {
     /// The rates of both classes over all paths.
     pub fn rates(&self) -> [f64; 2] {
         [0, 1].map(|class: usize| self.list.iter().map(|p| p.demand[class]).sum())
+    }
+
+    /// The time between two primary Interests.
+    pub fn mean_gap(&self) -> Time {
+        let bits = self.list.iter().map(|p| p.bits[0]).fold(0.0, f64::max);
+        Time::from_secs_f64(interest_gap(self.rates()[0], bits).min(LONGEST.as_secs_f64()))
     }
 
     /// The Interest that is due first: of those due at once the first path's, and its primary one.

@@ -91,7 +91,8 @@ fn what_the_last_data_overtake_is_asked_for_when_its_time_is_over() {
 /// At an object's end no way is worth that.
 #[test]
 fn at_an_objects_end_no_longer_path_is_waited_for() {
-    let params = MirccParams { hintless: 1.0, ..MirccParams::default() };
+    let mut params = MirccParams { hintless: 1.0, ..MirccParams::default() };
+    params.additions.explore = false;
     let lost = [10, 290, 295];
     let found = fetch(&params, 300, |_| 20, |segment, _| lost.contains(&segment));
     let waited = lost.map(|segment| found.waited(segment));

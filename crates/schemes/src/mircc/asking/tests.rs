@@ -7,7 +7,7 @@ use super::paths::SURE;
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
 use crate::icn::path::PathId;
 use crate::icn::segments::Segments;
-use crate::mircc::params::{MirccParams, RateParams, Sending, Split};
+use crate::mircc::params::{Additions, MirccParams, RateParams, Sending, Split};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 const S: fn(u64) -> Time = Time::from_secs;
@@ -123,7 +123,7 @@ fn a_consumer_begins_with_one_interest_until_data_tell_a_rate() {
     let mut asking = Asking::new(&params, Segments::of(1000), None);
     asking.start(&params, rng, 1500);
     let first = asking.poll(&params, Time::ZERO, rng, |_| 1500).expect("one");
-    assert_eq!((first.segment, first.class, first.way), (0, Class::Primary, Way::Any { spare: 0 }));
+    assert_eq!((first.segment, first.class, first.way), (0, Class::Primary, Way::ANY));
     assert_eq!(asking.poll(&params, MS(19), rng, |_| 1500), None);
     let header = Stamped { primary: 12_000_000, secondary: 0, path: PathId(1), trail: Trail::None };
     asking.on_data(&params, MS(20), 0, header);
@@ -131,11 +131,58 @@ fn a_consumer_begins_with_one_interest_until_data_tell_a_rate() {
     assert_eq!(asking.paths.next_turn().saturating_sub(MS(20)).as_ns() / 1_000_000, 0, "one in a millisecond");
 }
 
+/// The paper's text: so many primary Interests have no hint.
+fn by_share(hintless: f64) -> MirccParams {
+    let ours = MirccParams::default();
+    MirccParams { hintless, additions: Additions { explore: false, ..ours.additions }, ..ours }
+}
+
+/// When a flow that has `mbps` over one path sends Interests without a hint, in a minute.
+fn explorations(params: &MirccParams, mbps: f64) -> Vec<Time> {
+    let rng = &mut stream(1, Purpose::Endpoints, 0);
+    let mut asking = Asking::new(params, Segments::of(1 << 20), None);
+    asking.paths.data(PathId(1), Trail::None, stamps(1e6 * mbps, 0.0), Time::ZERO);
+    let mut found = Vec::new();
+    loop {
+        let now = asking.paths.next_turn();
+        if now > S(60) {
+            return found;
+        }
+        let ask = asking.poll(params, now, rng, |_| 1500).expect("due");
+        match ask.way {
+            Way::Any { evenly, .. } => {
+                assert_eq!(evenly, params.explores());
+                found.push(now);
+            }
+            way => assert_eq!(way, Way::Path(PathId(1))),
+        }
+    }
+}
+
+/// By their share at first, then a second apart, whatever the flow's rate is.
+#[test]
+fn interests_without_a_hint_become_rare_but_not_too_rare() {
+    let rates = RateParams { secondary_packets: 10.0, ..RateParams::default() };
+    let ours = MirccParams { rates, ..MirccParams::default() };
+    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&ours, mbps));
+    // Two Data a second, and two in a millisecond.
+    assert!((55..=60).contains(&slow.len()), "{slow:?}");
+    assert!((65..=75).contains(&fast.len()) && fast[0] < MS(20), "{fast:?}");
+    for found in [&slow, &fast] {
+        let gaps = found.windows(2).skip(20).map(|two| two[1] - two[0]);
+        assert!(gaps.into_iter().all(|gap| (S(1)..MS(1500)).contains(&gap)), "{found:?}");
+    }
+    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&by_share(0.03), mbps));
+    assert!(slow.len() < 15 && fast.len() > 3000, "{} {}", slow.len(), fast.len());
+    let never = MirccParams { hintless: 0.0, ..ours };
+    assert!(explorations(&never, 24.0).is_empty());
+}
+
 /// §4.3.3, of primary Interests; secondary ones all have one.
 #[test]
 fn three_in_a_hundred_primary_interests_have_no_hint() {
     // Where one path carries both classes.
-    let params = MirccParams { split: Split::Links, ..MirccParams::default() };
+    let params = MirccParams { split: Split::Links, ..by_share(0.03) };
     let rng = &mut stream(1, Purpose::Endpoints, 0);
     let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
     let header = Stamped { primary: 12_000_000, secondary: 1_200_000, path: PathId(1), trail: Trail::None };
@@ -145,7 +192,7 @@ fn three_in_a_hundred_primary_interests_have_no_hint() {
     for _ in 0..22_000 {
         let now = asking.paths.next_turn();
         let ask = asking.poll(&params, now, rng, |_| 1500).expect("due");
-        counts[ask.class as usize][usize::from(ask.way == Way::Any { spare: 0 })] += 1;
+        counts[ask.class as usize][usize::from(ask.way == Way::ANY)] += 1;
     }
     let [[hinted, free], [_, secondary]] = counts;
     // 20,000 primary ones: 600, within four deviations of 24.
@@ -173,7 +220,7 @@ fn a_path_whose_interests_stray_has_no_more_than_where_they_go() {
 fn interests_without_a_hint_count_on_the_path_they_took() {
     let carried = |split: Split, secondary_packets: f64| {
         let rates = RateParams { secondary_packets, ..RateParams::default() };
-        let params = MirccParams { hintless: 0.2, split, rates, ..MirccParams::default() };
+        let params = MirccParams { split, rates, ..by_share(0.2) };
         let mut rng = stream(1, Purpose::Endpoints, 0);
         let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
         let ids = [PathId(1), PathId(2)];

@@ -20,7 +20,7 @@ fn packet(kind: Kind, segment: u32, path: u64, inner: bool) -> Packet {
         packet.push_raw(70, &[1, 2, 3]);
     }
     if kind == Kind::Interest {
-        let way = if path == 0 { Way::Any { spare: 0 } } else { Way::Path(PathId(path)) };
+        let way = if path == 0 { Way::ANY } else { Way::Path(PathId(path)) };
         packet.set_header(&InterestHeader { class: Class::Primary, expected: 1500, rtt: 20_000, way });
     } else {
         let trail = if path == 3 { Trail::Value(7) } else { Trail::None };
