@@ -181,7 +181,7 @@ impl Way {
             Way::Any { evenly, .. } => EVENLY * u8::from(evenly),
             Way::Path(_) => PATH,
             Way::Filter(_) => FILTER,
-            Way::Value { evenly, .. } => VALUE | EVENLY * u8::from(evenly),
+            Way::Value { evenly, .. } => VALUE | (EVENLY * u8::from(evenly)),
         }
     }
 
