@@ -84,6 +84,8 @@ web: ## build the simulator for a browser tab: target/web/midpath.wasm; `make si
 	$(PYTHON) scripts/web.py
 
 site: $(SITE_TOOLS) ## build the site; a link or an anchor that leads nowhere is an error
+	@# Lists of schemes come from the package, whichever build of it is there.
+	@$(BIN)/python -c "import midpath" 2>/dev/null || $(MAKE) --no-print-directory $(EXTENSION)
 	@# Not --quiet: with it MkDocs counts no warnings, and its strict mode lets all of them pass.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 

@@ -5,7 +5,6 @@ import functools
 import http.server
 import importlib
 import json
-import math
 import random
 import subprocess
 import sys
@@ -60,7 +59,9 @@ COMPARED = {
     "in routers": (BACKBONE, ["newreno", "fcp", "inrpp"], 2),
     "clients, jobs, datagrams": (WAITING, ["newreno", "fcp", "inrpp"], 3),
     "policed": (POLICED, ["newreno", "bbr"], 2),
-    **{name: ((ROOT / f"examples/{name}.toml").read_text(encoding="utf-8"), *asked) for name, asked in EXAMPLES.items()},
+    **{
+        name: ((ROOT / f"examples/{name}.toml").read_text(encoding="utf-8"), *asked) for name, asked in EXAMPLES.items()
+    },
 }
 
 
@@ -106,7 +107,9 @@ def test_statistics_are_the_same_to_the_last_bit():
     for (a, b), found in zip(pairs, ask(ask="statistics", pairs=pairs), strict=True):
         expected = stats.estimate(a), stats.paired_excess(a, b), stats.paired_ratio(a, b)
         for key, theirs in zip(("estimate", "excess", "ratio"), expected, strict=True):
-            assert (found[key] and (found[key]["mean"], found[key]["ci95"])) == (theirs and (theirs.mean, theirs.ci95)), key
+            assert (found[key] and (found[key]["mean"], found[key]["ci95"])) == (
+                theirs and (theirs.mean, theirs.ci95)
+            ), key
         assert found["told_apart"] == stats.told_apart(a, b)
         known = [x for x in a if x is not None]
         assert found["quantiles"] == ([float(np.quantile(known, q)) for q in (0.5, 0.99)] if known else [None, None])
@@ -341,7 +344,10 @@ def test_what_is_too_large_is_refused_with_the_command(opened, served):
     run(opened)
     wait(opened, TROUBLE)
     trouble = opened.run(TROUBLE)
-    assert "memory" in trouble and "At home:\nmidpath compare scenario.toml --schemes newreno --seed 3 --seeds 3" in trouble
+    assert (
+        "memory" in trouble
+        and "At home:\nmidpath compare scenario.toml --schemes newreno --seed 3 --seeds 3" in trouble
+    )
     assert opened.run("document.getElementById('results').hidden")
     scenario(opened, ONE_LINK.replace("pairs = 3", "pairs = 100000000"))
     run(opened)
@@ -457,7 +463,9 @@ def test_a_keyboard_is_enough(opened, served):
             press(opened, "Escape")
         press(opened, "Tab")
         seen.append(opened.run(FOCUSED))
-    assert {"choose", "newreno", "ideal", "seeds", "run"} <= set(seen) and any("cm-content" in one for one in seen), seen
+    assert {"choose", "newreno", "ideal", "seeds", "run"} <= set(seen) and any("cm-content" in one for one in seen), (
+        seen
+    )
     press(opened, "Enter")
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     # What can be scrolled is reached, and the buttons of the results.

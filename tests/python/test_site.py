@@ -52,6 +52,8 @@ def test_the_four_systems_have_something_to_try():
 
 
 def test_a_story_is_run_as_its_command_says():
-    text = site.told("examples/dumbbell.toml", ' --scheme cubic+rpm --set schemes.cubic.ecn=true --trace "from=1s,for=300ms"')
+    text = site.told(
+        "examples/dumbbell.toml", ' --scheme cubic+rpm --set schemes.cubic.ecn=true --trace "from=1s,for=300ms"'
+    )
     assert 'scheme = "cubic+rpm"' in text
     assert text.endswith('\n[schemes.cubic]\necn = true\n\n[trace]\nfrom = "1s"\nfor = "300ms"\n')

@@ -152,7 +152,9 @@ def cases():
     runnable = [scheme for scheme in schemes if accepted({"text": ONE_LINK, "scheme": scheme})]
     found += [(f"one link, {scheme}", {"text": ONE_LINK, "scheme": scheme}) for scheme in runnable]
     found += [(f"backbone, {scheme}", {"text": BACKBONE, "scheme": scheme}) for scheme in IN_BACKBONE]
-    found += [(f"waiting, {scheme}", {"text": WAITING, "scheme": scheme}) for scheme in ("newreno", "bbr", "fcp", "inrpp")]
+    found += [
+        (f"waiting, {scheme}", {"text": WAITING, "scheme": scheme}) for scheme in ("newreno", "bbr", "fcp", "inrpp")
+    ]
     found += [(f"policed, {scheme}", {"text": POLICED, "scheme": scheme}) for scheme in ("newreno", "bbr")]
     for page in sorted((ROOT / "docs").rglob("*.md")):
         blocks = BLOCK.findall(page.read_text(encoding="utf-8"))

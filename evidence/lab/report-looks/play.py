@@ -21,7 +21,9 @@ from look import FAULTS
 
 ROOT = Path(__file__).parents[3]
 READY = "'ready' in document.documentElement.dataset"
-REPORT, REPLAY = (f"document.querySelector('#frames [data-kind={kind}]')?.style.height" for kind in ("report", "replay"))
+REPORT, REPLAY = (
+    f"document.querySelector('#frames [data-kind={kind}]')?.style.height" for kind in ("report", "replay")
+)
 FRAME = "document.querySelector('#frames [data-kind=replay]')"
 PLAY = (71, 123)
 WIDE, PHONE = 1280, 400
@@ -70,7 +72,10 @@ def click(page: Page, button: str) -> None:
 
 def tick(page: Page, *schemes: str) -> None:
     """Ticks these schemes, and no others."""
-    page.run(f"for (const box of document.querySelectorAll('#schemes input')) box.checked = {list(schemes)}.includes(box.value)")
+    page.run(
+        "for (const box of document.querySelectorAll('#schemes input'))"
+        f" box.checked = {list(schemes)}.includes(box.value)"
+    )
 
 
 def spoil(page: Page) -> None:
