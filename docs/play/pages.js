@@ -58,7 +58,7 @@ function sentence({ scheme, ports, count, message }) {
 }
 
 /** What is to be known beside the figures, as midpath/compare/comparison.py collects it. */
-export function warnings(comparison) {
+function warned(comparison) {
   const { schemes, results, scenario } = comparison;
   const of = (scheme) => [...new Set(results.get(scheme).flatMap(({ run }) => (run.warnings ?? []).map(sentence)))];
   const found = new Map(schemes.map((scheme) => [scheme, of(scheme)]));
@@ -79,6 +79,11 @@ export function warnings(comparison) {
   });
   return [noIdeal(scenario), unequal(comparison), ...same(comparison), ...packets[0].filter(isShared), ...own].filter(Boolean);
 }
+
+export const warnings = (comparison) =>
+  warned(comparison)
+    .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
+    .join("");
 
 /** A warning, if ports of these schemes do not have the same memory. */
 function unequal(comparison) {
@@ -153,9 +158,7 @@ export function parts(comparison, looks, tints, scenario) {
     title: escape(run.title || "Untitled scenario"),
     kind: "Comparison",
     verdict: escape(comparison.sentences().join(" ")),
-    warnings: warnings(comparison)
-      .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
-      .join(""),
+    warnings: warnings(comparison),
     facts: facts.map(([label, value]) => `<div><dt>${label}</dt><dd>${escape(value)}</dd></div>`).join(""),
     legend: toggles.length > 1 ? toggles.join("") : "",
     replays: "",
