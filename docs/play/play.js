@@ -394,7 +394,12 @@ function fromGallery(id) {
   const found = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
   const { text, schemes, files } = found;
   const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
-  return { id: found.id, text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+  return {
+    id: found.id,
+    text,
+    files: { ...files },
+    schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])],
+  };
 }
 
 /** Keeps what this page has loaded: its service worker came after that. */
