@@ -2,7 +2,20 @@
 import { quantity } from "./stats.js";
 
 const TIME = /^\s*\+?([\d._]+(?:[eE][+-]?\d+)?)\s*(\D*?)\s*$/;
-const SECONDS = { s: 1, sec: 1, second: 1, seconds: 1, us: 1e-6, µs: 1e-6, μs: 1e-6, ms: 1e-3, ns: 1e-9, ps: 1e-12, min: 60, h: 3600 };
+const SECONDS = {
+  s: 1,
+  sec: 1,
+  second: 1,
+  seconds: 1,
+  us: 1e-6,
+  µs: 1e-6,
+  μs: 1e-6,
+  ms: 1e-3,
+  ns: 1e-9,
+  ps: 1e-12,
+  min: 60,
+  h: 3600,
+};
 const MOST_MARKS = 60,
   MOST_NAMED = 4;
 const BAND = "rgba(128,138,150,.2)";
@@ -49,8 +62,15 @@ export function marked(figure, faults) {
   const states = Object.entries(figure.variants);
   if (!faults.length || !states.every(([, { layout }]) => layout.xaxis?.title?.text === "time (s)")) return figure;
   const shapes = faults.slice(0, MOST_MARKS).map(shape);
-  const drawn = ([key, { data, layout }]) => [key, { data, layout: { ...layout, shapes: [...shapes, ...(layout.shapes ?? [])] } }];
+  const drawn = ([key, { data, layout }]) => [
+    key,
+    { data, layout: { ...layout, shapes: [...shapes, ...(layout.shapes ?? [])] } },
+  ];
   const more = faults.length - MOST_NAMED;
   const named = faults.slice(0, MOST_NAMED).map(said).join("; ") + (more > 0 ? `; and ${more} more faults` : "");
-  return { ...figure, variants: Object.fromEntries(states.map(drawn)), note: `${figure.note} Marked in grey: ${named}.` };
+  return {
+    ...figure,
+    variants: Object.fromEntries(states.map(drawn)),
+    note: `${figure.note} Marked in grey: ${named}.`,
+  };
 }

@@ -121,7 +121,13 @@ function edgesOf(sizes, fewest) {
 
 function binsOf(flows, edges) {
   const bins = edges.map(() => []);
-  for (const flow of flows) bins[Math.max(0, edges.findLastIndex((edge) => edge <= flow.size))].push(flow);
+  for (const flow of flows)
+    bins[
+      Math.max(
+        0,
+        edges.findLastIndex((edge) => edge <= flow.size),
+      )
+    ].push(flow);
   return bins
     .filter((bin) => bin.length)
     .map((bin) => {
@@ -261,7 +267,9 @@ function queues(comparison, recorded) {
   for (const all of recorded.values())
     for (const { metric, entity, value } of all.values())
       if (metric === "queue_bytes") found.set(entity, [...(found.get(entity) ?? []), ...value]);
-  const hosts = new Set(comparison.first.run.topology.nodes.filter(({ kind }) => kind === "host").map((node) => node.name));
+  const hosts = new Set(
+    comparison.first.run.topology.nodes.filter(({ kind }) => kind === "host").map((node) => node.name),
+  );
   const isHost = (entity) => hosts.has(entity.replace("port:", "").split(">")[0]);
   const ports = [...found]
     .map(([entity, values]) => [entity, average(values)])
@@ -271,8 +279,16 @@ function queues(comparison, recorded) {
     .map(([entity]) => entity);
   if (!ports.length) return percentiles(comparison);
   const drawn = (port) => {
-    const curves = [...recorded].map(([scheme, all]) => [scheme, all.get(`queue_bytes ${port}`) ?? { time: [], value: [] }]);
-    return overTime(curves.map(([scheme, track]) => ({ scheme, ...thin(track, POINTS) })), "bytes", "queue", 1.5);
+    const curves = [...recorded].map(([scheme, all]) => [
+      scheme,
+      all.get(`queue_bytes ${port}`) ?? { time: [], value: [] },
+    ]);
+    return overTime(
+      curves.map(([scheme, track]) => ({ scheme, ...thin(track, POINTS) })),
+      "bytes",
+      "queue",
+      1.5,
+    );
   };
   return {
     id: "queue",
@@ -290,9 +306,7 @@ function percentiles(comparison) {
   for (const scheme of comparison.schemes)
     for (const { label, delay_p99_s: p99 } of comparison.ports(scheme))
       worst.set(label, Math.max(worst.get(label) ?? -Infinity, Number.isFinite(p99) ? p99 : -Infinity));
-  const names = [...worst.keys()]
-    .sort((a, b) => worst.get(b) - worst.get(a) || (a < b ? -1 : 1))
-    .slice(0, CHOICES);
+  const names = [...worst.keys()].sort((a, b) => worst.get(b) - worst.get(a) || (a < b ? -1 : 1)).slice(0, CHOICES);
   const [factor, xaxis] = linearAxis("seconds", largest([...worst.values()]), "queueing delay");
   // Room for the marks of ports where nothing waits.
   xaxis.range[0] = -0.02 * xaxis.range[1];

@@ -19,7 +19,9 @@ export function gauges(comparison, recorded) {
   const moving = found.filter(({ busiest }) => busiest.length).sort(inOrder);
   if (!moving.length) return null;
   const several = comparison.schemes.length > 1;
-  const all = moving.flatMap((gauge) => variantsOf(gauge, several).map((one) => ({ ...one, head: GROUPS[gauge.kind] })));
+  const all = moving.flatMap((gauge) =>
+    variantsOf(gauge, several).map((one) => ({ ...one, head: GROUPS[gauge.kind] })),
+  );
   const still = new Set(found.filter(({ busiest }) => !busiest.length).map(({ metric }) => metric));
   const by = (key) => Object.fromEntries(all.map((one) => [one.key, one[key]]));
   return {
@@ -44,7 +46,8 @@ function gathered(comparison, recorded) {
     const own = { port: gaugesOf(run, "ports"), flow: gaugesOf(run, "flows") };
     for (const { metric, entity, ...curve } of tracks.values()) {
       const kind = entity.split(":")[0];
-      const isElsewhere = kind === "port" && (metric === "queue_bytes" || (along?.scheme === scheme && metric === along.state));
+      const isElsewhere =
+        kind === "port" && (metric === "queue_bytes" || (along?.scheme === scheme && metric === along.state));
       if (!(kind in GROUPS) || isElsewhere) continue;
       const key = `${kind} ${metric}`;
       if (!found.has(key)) found.set(key, { kind, metric, curves: new Map() });
@@ -71,12 +74,16 @@ function busiest({ curves }) {
       const moved = finite.length ? largest(finite, -Infinity) - least(finite) : 0;
       moves.set(entity, Math.max(moves.get(entity) ?? 0, moved));
     }
-  return [...moves].filter(([, moved]) => moved > 0).sort((a, b) => b[1] - a[1]).map(([entity]) => entity);
+  return [...moves]
+    .filter(([, moved]) => moved > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([entity]) => entity);
 }
 
 /** A scheme's own numbers first, ports before flows, quantities before counts. */
 function inOrder(a, b) {
-  const rank = ({ kind, metric, unit }) => [kind !== "port", COMMON.has(metric), unit === "count"].map(Number).join("") + metric;
+  const rank = ({ kind, metric, unit }) =>
+    [kind !== "port", COMMON.has(metric), unit === "count"].map(Number).join("") + metric;
   return rank(a) < rank(b) ? -1 : 1;
 }
 
@@ -100,13 +107,24 @@ function variantsOf(gauge, several) {
   const data = shown.map((entity, i) =>
     curve(gauge, label(entity), curves.get(entity), factor, { tint: names[i], legend: true }),
   );
-  return [{ key, text: several ? `${gauge.title} (${name(scheme)})` : gauge.title, data, layout, note: left(gauge, scheme, curves) }];
+  return [
+    {
+      key,
+      text: several ? `${gauge.title} (${name(scheme)})` : gauge.title,
+      data,
+      layout,
+      note: left(gauge, scheme, curves),
+    },
+  ];
 }
 
 function bySchemes(gauge, entity) {
   const [factor, layout] = axes(gauge, [entity]);
   const having = [...gauge.curves].filter(([, curves]) => curves.has(entity));
-  return { data: having.map(([scheme, curves]) => curve(gauge, name(scheme), curves.get(entity), factor, { scheme })), layout };
+  return {
+    data: having.map(([scheme, curves]) => curve(gauge, name(scheme), curves.get(entity), factor, { scheme })),
+    layout,
+  };
 }
 
 function left(gauge, scheme, curves) {
@@ -127,7 +145,9 @@ function words({ metric, about }) {
 
 /** What to divide values by, and the axes. */
 function axes(gauge, entities) {
-  const curves = [...gauge.curves.values()].flatMap((of) => entities.filter((one) => of.has(one)).map((one) => of.get(one)));
+  const curves = [...gauge.curves.values()].flatMap((of) =>
+    entities.filter((one) => of.has(one)).map((one) => of.get(one)),
+  );
   const values = curves.flatMap((one) => thin(one, POINTS).value).filter(Number.isFinite);
   const low = Math.min(0, least(values)),
     high = largest(values);

@@ -7,7 +7,11 @@ const STEPS = 10,
   MARGIN = 0.1;
 
 const centreOf = (places) => [0, 1].map((k) => places.reduce((sum, place) => sum + place[k], 0) / places.length);
-const spread = (places, k) => largest(places.map((place) => place[k]), -Infinity) - least(places.map((place) => place[k]));
+const spread = (places, k) =>
+  largest(
+    places.map((place) => place[k]),
+    -Infinity,
+  ) - least(places.map((place) => place[k]));
 
 /** A place for every node: its own, near its neighbours' or, where hardly any has one, what springs find. */
 export function places(topology) {
@@ -48,7 +52,9 @@ function around({ nodes, links }, own) {
 /** Springs along links, all others apart; the same each time. */
 function sprung({ nodes, links }) {
   const index = new Map(nodes.map((node, i) => [node.name, i]));
-  const at = nodes.map((_, i) => [0, 1].map((k) => Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)));
+  const at = nodes.map((_, i) =>
+    [0, 1].map((k) => Math[k ? "sin" : "cos"](2.4 * i) * Math.sqrt((i + 1) / nodes.length)),
+  );
   const near = 1 / Math.sqrt(nodes.length || 1);
   const rounds = nodes.length > 400 ? 20 : 300;
   for (let round = 0; round < rounds; round++) {

@@ -39,7 +39,9 @@ function card(figure, below = "") {
     Object.keys(variants).length > 1
       ? `<label>${escape(choose)} <select data-figure="${id}">${choices(figure)}</select></label>`
       : "";
-  const chips = keys.map(([tint, text]) => `<span class="chip" data-tint="${escape(tint)}"><i></i>${escape(text)}</span>`);
+  const chips = keys.map(
+    ([tint, text]) => `<span class="chip" data-tint="${escape(tint)}"><i></i>${escape(text)}</span>`,
+  );
   const said = Object.entries(notes)
     .filter(([, text]) => text)
     .map(([key, text]) => `<p class="note" data-variant="${id}" data-choice="${escape(key)}">${escape(text)}</p>`);
@@ -58,7 +60,7 @@ function sentence({ scheme, ports, count, message }) {
 }
 
 /** What is to be known beside the figures, as midpath/compare/comparison.py collects it. */
-export function warnings(comparison) {
+function warned(comparison) {
   const { schemes, results, scenario } = comparison;
   const of = (scheme) => [...new Set(results.get(scheme).flatMap(({ run }) => (run.warnings ?? []).map(sentence)))];
   const found = new Map(schemes.map((scheme) => [scheme, of(scheme)]));
@@ -77,8 +79,15 @@ export function warnings(comparison) {
     const rest = [...new Set(others.filter(([scheme]) => scheme !== first).map(([scheme]) => name(scheme)))];
     return rest.length ? `${head} (likewise, with other numbers: ${listed(rest)})` : head;
   });
-  return [noIdeal(scenario), unequal(comparison), ...same(comparison), ...packets[0].filter(isShared), ...own].filter(Boolean);
+  return [noIdeal(scenario), unequal(comparison), ...same(comparison), ...packets[0].filter(isShared), ...own].filter(
+    Boolean,
+  );
 }
+
+export const warnings = (comparison) =>
+  warned(comparison)
+    .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
+    .join("");
 
 /** A warning, if ports of these schemes do not have the same memory. */
 function unequal(comparison) {
@@ -97,10 +106,12 @@ function unequal(comparison) {
 function same({ schemes, results }) {
   const told = (scheme) =>
     JSON.stringify(
-      results.get(scheme).map(({ run, tables }) => [
-        metrics().map(({ key }) => run.summary[key] ?? null),
-        Array.from(numbers(tables.flows.columns.fct_s)),
-      ]),
+      results
+        .get(scheme)
+        .map(({ run, tables }) => [
+          metrics().map(({ key }) => run.summary[key] ?? null),
+          Array.from(numbers(tables.flows.columns.fct_s)),
+        ]),
     );
   const groups = new Map();
   for (const scheme of schemes.filter((one) => one !== "ideal")) {
@@ -109,7 +120,10 @@ function same({ schemes, results }) {
   }
   return [...groups.values()]
     .filter((group) => group.length > 1)
-    .map((group) => `${listed(group.map(name))} are identical flow by flow: the option that distinguishes them had no effect`);
+    .map(
+      (group) =>
+        `${listed(group.map(name))} are identical flow by flow: the option that distinguishes them had no effect`,
+    );
 }
 
 // As a shell reads it, in Python's way of quoting.
@@ -125,7 +139,15 @@ export function commandOf(schemes, seeds, { variants } = {}) {
     const asked = `'scenario.toml', ${names}, seeds=[${seeds.join(", ")}], ideal=${ideal ? "True" : "False"}, out='out'`;
     return `python -c ${quoted(`import midpath; midpath.compare(${asked})`)}`;
   }
-  const words = ["--schemes", ran.join(","), "--seed", seeds[0], "--seeds", seeds.length, ...(ideal ? [] : ["--no-ideal"])];
+  const words = [
+    "--schemes",
+    ran.join(","),
+    "--seed",
+    seeds[0],
+    "--seeds",
+    seeds.length,
+    ...(ideal ? [] : ["--no-ideal"]),
+  ];
   return `midpath compare scenario.toml ${words.join(" ")}`;
 }
 
@@ -153,14 +175,15 @@ export function parts(comparison, looks, tints, scenario) {
     title: escape(run.title || "Untitled scenario"),
     kind: "Comparison",
     verdict: escape(comparison.sentences().join(" ")),
-    warnings: warnings(comparison)
-      .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
-      .join(""),
+    warnings: warnings(comparison),
     facts: facts.map(([label, value]) => `<div><dt>${label}</dt><dd>${escape(value)}</dd></div>`).join(""),
     legend: toggles.length > 1 ? toggles.join("") : "",
     replays: "",
     summary: tables(comparison),
-    figures: drawn.filter(({ id }) => !WIDE.has(id)).map((figure) => card(figure)).join(""),
+    figures: drawn
+      .filter(({ id }) => !WIDE.has(id))
+      .map((figure) => card(figure))
+      .join(""),
     wide: wide.map((figure) => card(figure, figure.id === "network" ? bottlenecks(comparison) : "")).join(""),
     command: escape(commandOf(schemes, seeds, comparison.scenario)),
     file: "scenario.toml",

@@ -111,7 +111,8 @@ function paths(found, lanes, where) {
   const byNodes = new Map();
   for (const { flow, nodes } of found) {
     const key = JSON.stringify(nodes);
-    if (!byNodes.has(key)) byNodes.set(key, { nodes, flows: [], ports: nodes.slice(1).map((b, i) => `port:${nodes[i]}>${b}`) });
+    if (!byNodes.has(key))
+      byNodes.set(key, { nodes, flows: [], ports: nodes.slice(1).map((b, i) => `port:${nodes[i]}>${b}`) });
     byNodes.get(key).flows.push(flow);
   }
   const known = [...byNodes.values()].filter(({ ports }) => ports.some((port) => lanes.has(port)));
@@ -135,7 +136,9 @@ function paths(found, lanes, where) {
 /** Where each node of a map is, in words; nothing for drawings without places. */
 function places(topology) {
   if (!isMap(topology)) return new Map();
-  return new Map(topology.nodes.filter(({ x }) => x !== null && x !== undefined).map((node) => [node.name, node.label || node.name]));
+  return new Map(
+    topology.nodes.filter(({ x }) => x !== null && x !== undefined).map((node) => [node.name, node.label || node.name]),
+  );
 }
 
 function title(nodes, flows, where) {
@@ -163,7 +166,10 @@ function choose(stage, ports, lanes) {
     ["Nothing happened at", known.filter((lane) => !eventful.includes(lane))],
     ["Less happened at", eventful.filter((lane) => !busiest.includes(lane))],
     [`Without dashed lines, because ${symbol(stage, "high")} is far above:`, shown.filter(isFar)],
-    ["Not recorded (measure.ports says how many are):", ports.filter((port) => !lanes.has(port)).map((entity) => ({ entity }))],
+    [
+      "Not recorded (measure.ports says how many are):",
+      ports.filter((port) => !lanes.has(port)).map((entity) => ({ entity })),
+    ],
   ];
   const listed = (which) =>
     which
@@ -190,7 +196,11 @@ function draw(stage, lanes, end) {
     layout: {
       height: stage.room.px * lanes.length + AXIS_PX,
       margin: { l: 8, r: 10, t: 4, b: 44 },
-      xaxis: { title: { text: "time (s)" }, range: [0, end * 1.01 || 1], unifiedhovertitle: { text: "at %{x:.4~g} s" } },
+      xaxis: {
+        title: { text: "time (s)" },
+        range: [0, end * 1.01 || 1],
+        unifiedhovertitle: { text: "at %{x:.4~g} s" },
+      },
       yaxis: {
         range: [-0.04, lanes.length],
         fixedrange: true,
@@ -258,7 +268,10 @@ function areas(stage, { lane, bottom, top }) {
 
 /** One trace per state, whatever the number of lanes and of changes. */
 function bands(stage, placed) {
-  const tints = [...stage.states.map(({ tone }, i) => [(one) => one === i, toneTint(tone)]), [(one) => one % 1 !== 0, SEVERAL]];
+  const tints = [
+    ...stage.states.map(({ tone }, i) => [(one) => one === i, toneTint(tone)]),
+    [(one) => one % 1 !== 0, SEVERAL],
+  ];
   return tints.flatMap(([within, tint]) => {
     const found = placed.flatMap(({ lane: { state }, bottom }) =>
       stretches(state.time, state.value.map(within)).map((span) => [span, bottom + stage.room.band]),
@@ -269,7 +282,10 @@ function bands(stage, placed) {
 
 function loops(stage, placed) {
   const found = placed.flatMap(({ lane: { closed }, bottom }) =>
-    stretches(closed.time, closed.value.map((one) => one > 0)).map((span) => [span, bottom + stage.room.loop]),
+    stretches(
+      closed.time,
+      closed.value.map((one) => one > 0),
+    ).map((span) => [span, bottom + stage.room.loop]),
   );
   return found.length ? [strip(found, "ink", LOOP_PX)] : [];
 }
@@ -301,7 +317,11 @@ function stretches(time, within) {
 function marksOf(stage, { lane, bottom, top }) {
   if (!lane.most) return [];
   if (!lane.isNear) return [[bottom + AREA / ROOM, quantity("bytes", top / ROOM), false]];
-  const mark = (part, bytes) => [bottom + (AREA * bytes) / top, `${subscript(symbol(stage, part))} ${quantity("bytes", bytes)}`, true];
+  const mark = (part, bytes) => [
+    bottom + (AREA * bytes) / top,
+    `${subscript(symbol(stage, part))} ${quantity("bytes", bytes)}`,
+    true,
+  ];
   const isRoom = lane.low !== null && ((lane.high - lane.low) * AREA) / top >= APART;
   return [mark("high", lane.high), ...(isRoom ? [mark("low", lane.low)] : [])];
 }

@@ -2,11 +2,12 @@
 import { fetched, fetchedText } from "./files.js";
 import { readTexts, takesDrops } from "./given.js";
 import { asLink, fromLink } from "./links.js";
-import { commandOf, parts, replay, report } from "./pages.js";
+import { commandOf, parts, replay, report, warnings } from "./pages.js";
 import { Pool, RUN_MS } from "./pool.js";
 import { completions } from "./schema.js";
 import { csv } from "./simulator.js";
 import { Comparison, name, noIdeal, use } from "./stats.js";
+import { tables } from "./tables.js";
 import { tarred } from "./tar.js";
 import { escape } from "./tracks.js";
 
@@ -183,14 +184,13 @@ async function compare() {
   );
   const results = new Map(schemes.map((scheme, i) => [scheme, runs.slice(i * all.length, (i + 1) * all.length)]));
   const comparison = new Comparison(schemes, all, results, scenario);
-  const made = parts(comparison, looks(), page.facts.tints, text);
   const hops = runs.reduce((sum, { run }) => sum + run.packet_hops, 0),
     wall = runs.reduce((sum, { run }) => sum + run.wall_s, 0);
-  page.last = { comparison, made, text, files };
+  page.last = { comparison, text, files };
   $("results").hidden = false;
   $("verdict").textContent = comparison.sentences().join(" ");
-  $("warnings").innerHTML = made.warnings;
-  $("table").innerHTML = made.summary;
+  $("warnings").innerHTML = warnings(comparison);
+  $("table").innerHTML = tables(comparison);
   // What can be scrolled can be reached by the keyboard.
   for (const region of document.querySelectorAll("#table .scroll")) region.tabIndex = 0;
   paint();
@@ -201,6 +201,8 @@ async function compare() {
     : "";
   $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.${base}`;
   document.documentElement.dataset.table = String(performance.now());
+  // The table is seen before the figures are made.
+  await new Promise((done) => setTimeout(done));
   await frame("report", "Report of this comparison", await reportPage());
 }
 
@@ -231,7 +233,11 @@ async function assets() {
   return page.assets;
 }
 
-const reportPage = async () => report(page.last.made, await assets());
+async function reportPage() {
+  const { comparison, text } = page.last;
+  page.last.made ??= parts(comparison, looks(), page.facts.tints, text);
+  return report(page.last.made, await assets());
+}
 
 // A frame has no right but to run its own scripts: not this page, nor what it keeps, nor the network's credentials. It
 // says how high it is.
@@ -388,7 +394,12 @@ function fromGallery(id) {
   const found = page.facts.gallery.find((one) => one.id === id) ?? page.facts.gallery[0];
   const { text, schemes, files } = found;
   const own = /^scheme\s*=\s*"([^"]+)"/m.exec(text)?.[1];
-  return { id: found.id, text, files: { ...files }, schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])] };
+  return {
+    id: found.id,
+    text,
+    files: { ...files },
+    schemes: schemes.length ? schemes : [own ?? "cubic", ...(own ? [] : ["newreno"])],
+  };
 }
 
 /** Keeps what this page has loaded: its service worker came after that. */

@@ -164,7 +164,16 @@ const MATCHED = {
 const COUNTS = ["received_packets", "lost_packets", "late_packets"];
 const DELAYS = ["delay_p50_s", "delay_p95_s", "delay_p99_s", "delay_p999_s", "jitter_s"];
 // Of ports, means over seeds; the rest is the same in each.
-const MEANS = ["utilisation", "queue_mean_bytes", "delay_p50_s", "delay_p99_s", "drops_queue", "drops_aqm", "drops_fault", "marks"];
+const MEANS = [
+  "utilisation",
+  "queue_mean_bytes",
+  "delay_p50_s",
+  "delay_p99_s",
+  "drops_queue",
+  "drops_aqm",
+  "drops_fault",
+  "marks",
+];
 
 /** A run's flows: who they are of, and which of them ended when. */
 function flowsOf({ tables: { flows } }) {
@@ -257,7 +266,10 @@ export class Comparison {
       row.flows += mine.length;
       row.completed += ended.length;
       const mask = this.common[seed];
-      const times = Float64Array.from(ended.filter((i) => !mask || mask[i]), (i) => run.fct[i]);
+      const times = Float64Array.from(
+        ended.filter((i) => !mask || mask[i]),
+        (i) => run.fct[i],
+      );
       means.push(times.length ? average(times) : null);
       tails.push(times.length ? quantile(times.sort(), 0.99) : null);
       rates.push((total(mine.map((i) => run.bytes[i] || 0)) * 8) / this.results.get(scheme)[seed].run.simulated_s);
@@ -275,9 +287,15 @@ export class Comparison {
       tables.map(([scheme, found]) => {
         const values = (key) =>
           found.map((rows) =>
-            rows.filter((row) => row.group === group).map(({ i, table }) => numbers(table.columns[key])[i]).filter(Number.isFinite),
+            rows
+              .filter((row) => row.group === group)
+              .map(({ i, table }) => numbers(table.columns[key])[i])
+              .filter(Number.isFinite),
           );
-        const count = (key) => values(key).flat().reduce((sum, value) => sum + value, 0);
+        const count = (key) =>
+          values(key)
+            .flat()
+            .reduce((sum, value) => sum + value, 0);
         const worst = (key) => estimate(values(key).map((of) => (of.length ? Math.max(...of) : null)));
         return { group, scheme, counts: COUNTS.map(count), delays: DELAYS.map(worst) };
       }),

@@ -12,14 +12,17 @@ const DATAGRAMS = ["Datagrams", "Scheme", "Received", "Lost", "Late", "Delay p50
 const EQUIPMENT = ["Scheme", "Queue per port", "Scheme's store", "AQM", "ECN", "Hosts run", "Routers run"];
 const SCHEDULERS = { drr: ", fair queueing", fq: ", flow queueing", dual: ", two queues" };
 
-export const chip = (scheme) => `<span class="chip" data-scheme="${escape(scheme)}"><i></i>${escape(name(scheme))}</span>`;
+export const chip = (scheme) =>
+  `<span class="chip" data-scheme="${escape(scheme)}"><i></i>${escape(name(scheme))}</span>`;
 const whole = (text) => text.replace(/([±×]) /g, "$1\u00a0");
 const grouped = (count) => count.toLocaleString("en");
 const ofAll = (done, all) => `${grouped(done)} of ${grouped(all)}`;
 
 function tableOf(id, heads, rows) {
   const head = heads.map((text) => `<th>${escape(text)}</th>`).join("");
-  const body = rows.map(([first, ...cells]) => `<tr><th>${first}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`);
+  const body = rows.map(
+    ([first, ...cells]) => `<tr><th>${first}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`,
+  );
   return `<div class="scroll"><table id="${id}"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table></div>`;
 }
 
@@ -29,20 +32,24 @@ const titled = (title, id, heads, rows) => (rows.length ? `<h3>${title}</h3>${ta
 export function tables(comparison) {
   const ci = (found) => (comparison.isRandom ? found.ci95 : null);
   const shown = (kind, found) => (found ? quantity(kind, found.mean, ci(found)) : "–");
-  const groups = comparison.groups().map(({ group, scheme, completed, flows, afct_s, fct_p99_s, goodput_bps }) => [
-    escape(group),
-    chip(scheme),
-    ofAll(completed, flows),
-    shown("seconds", afct_s),
-    shown("seconds", fct_p99_s),
-    shown("bps", goodput_bps),
-  ]);
-  const datagrams = comparison.datagrams().map(({ group, scheme, counts, delays }) => [
-    escape(group),
-    chip(scheme),
-    ...counts.map(grouped),
-    ...delays.map((found) => shown("seconds", found)),
-  ]);
+  const groups = comparison
+    .groups()
+    .map(({ group, scheme, completed, flows, afct_s, fct_p99_s, goodput_bps }) => [
+      escape(group),
+      chip(scheme),
+      ofAll(completed, flows),
+      shown("seconds", afct_s),
+      shown("seconds", fct_p99_s),
+      shown("bps", goodput_bps),
+    ]);
+  const datagrams = comparison
+    .datagrams()
+    .map(({ group, scheme, counts, delays }) => [
+      escape(group),
+      chip(scheme),
+      ...counts.map(grouped),
+      ...delays.map((found) => shown("seconds", found)),
+    ]);
   const equipment = equipmentOf(comparison).map(({ scheme, cells }) => [chip(scheme), ...cells.map(escape)]);
   return [
     summary(comparison),
@@ -130,7 +137,10 @@ function summary(comparison) {
 
 /** A row for each client or job and scheme: of several seeds, means (midpath/applications.py). */
 function applications(comparison, key, row) {
-  const count = Math.max(0, ...comparison.schemes.map((scheme) => comparison.results.get(scheme)[0].run[key]?.length ?? 0));
+  const count = Math.max(
+    0,
+    ...comparison.schemes.map((scheme) => comparison.results.get(scheme)[0].run[key]?.length ?? 0),
+  );
   return Array.from({ length: count }, (_, i) => i).flatMap((i) =>
     comparison.schemes.flatMap((scheme) => {
       const entries = comparison.results.get(scheme).map(({ run }) => run[key]?.[i]);
@@ -149,7 +159,9 @@ function meanOf(kind, entries, key) {
 
 function client(entries) {
   const rates = known(entries, "per_s");
-  const rate = rates.length ? average(rates).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) : "–";
+  const rate = rates.length
+    ? average(rates).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })
+    : "–";
   return [
     ofAll(sum(entries, "completed"), sum(entries, "requests")),
     rate,
@@ -209,7 +221,9 @@ export function equipmentOf(comparison) {
       distinct(rows.map((row) => row.aqm + (SCHEDULERS[row.scheduler] ?? ""))),
       distinct(rows.map((row) => about(row.scheme).ecn || marks(row, result))),
       about(transport).hosts || name(transport),
-      networks.map((one) => (one === "none" ? "plain queues" : about(one).routers || about(one).title || one)).join(", "),
+      networks
+        .map((one) => (one === "none" ? "plain queues" : about(one).routers || about(one).title || one))
+        .join(", "),
     ];
     return [{ scheme, memory: queue[1] + (store?.[1] ?? 0), cells }];
   });
@@ -219,11 +233,16 @@ export function equipmentOf(comparison) {
 
 /** The most used ports, a table per scheme; the page shows the one chosen for the drawing. */
 export function bottlenecks(comparison) {
-  const heads = ["Port", "Rate", "Utilisation", "Mean queue", "Delay p99", "Drops", "Marks"].map((text) => `<th>${text}</th>`);
+  const heads = ["Port", "Rate", "Utilisation", "Mean queue", "Delay p99", "Drops", "Marks"].map(
+    (text) => `<th>${text}</th>`,
+  );
   return comparison.schemes
     .map((scheme) => {
       const used = ({ utilisation }) => (Number.isFinite(utilisation) ? utilisation : -Infinity);
-      const top = comparison.ports(scheme).toSorted((a, b) => used(b) - used(a) || 0).slice(0, BOTTLENECKS);
+      const top = comparison
+        .ports(scheme)
+        .toSorted((a, b) => used(b) - used(a) || 0)
+        .slice(0, BOTTLENECKS);
       return (
         `<div class="scroll" data-variant="network" data-choice="${escape(scheme)}"><table class="ports">` +
         `<thead><tr>${heads.join("")}</tr></thead><tbody>${top.map(port).join("")}</tbody></table></div>`
@@ -232,7 +251,17 @@ export function bottlenecks(comparison) {
     .join("");
 }
 
-function port({ label, rate_bps, utilisation, queue_mean_bytes, delay_p99_s, drops_queue, drops_aqm, drops_fault, marks }) {
+function port({
+  label,
+  rate_bps,
+  utilisation,
+  queue_mean_bytes,
+  delay_p99_s,
+  drops_queue,
+  drops_aqm,
+  drops_fault,
+  marks,
+}) {
   const used = Math.min(1, Math.max(0, utilisation || 0));
   const cells = [
     quantity("bps", rate_bps),

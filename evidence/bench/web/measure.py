@@ -130,7 +130,8 @@ def main() -> None:
         first = [file.name for file in folder.iterdir() if file.name not in LATER]
         groups = {"before the first table": first, "of these the simulator": [WASM_PACKED], "report and replay": LATER}
         sizes = [(name, sum(packed(file, folder) for file in files)) for name, files in groups.items()]
-        times = first_table(folder)
+        rounds = [first_table(folder) for _ in range(ROUNDS)]
+        times = [min(visits, key=lambda one: one[2] + one[3]) for visits in zip(*rounds, strict=True)]
     load = f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
     lines = [
         "# In a browser tab",
@@ -141,7 +142,11 @@ def main() -> None:
         "|---|--:|",
     ]
     lines += [f"| {name} | {size / 1e6:.2f} |" for name, size in sizes]
-    lines += ["", "Seconds in Chromium, from a server on the same machine; `dumbbell.toml`, one scheme.", ""]
+    lines += [
+        "",
+        f"Seconds in Chromium, from a server on the same machine; `dumbbell.toml`, three seeds, best of {ROUNDS}.",
+        "",
+    ]
     lines += ["| | first paint | ready | from the click to the table | in all |", "|---|--:|--:|--:|--:|"]
     lines += [
         f"| {visit} | {paint / 1e3:.2f} | {ready / 1e3:.2f} | {table / 1e3:.2f} | {(ready + table) / 1e3:.2f} |"
