@@ -109,6 +109,8 @@ fn hand_over(stream: &mut UnixStream, rest: &mut Vec<u8>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
 
     /// A socket in a folder of its own.
@@ -156,6 +158,8 @@ mod tests {
             client.read_to_string(&mut answer).map(|_| answer)
         });
         while commands.answering.len() == 2 {
+            let waits = &mut [PollFd::new(&commands, PollFlags::IN)];
+            assert_eq!(poll(waits, Some(&Timespec { tv_sec: 5, tv_nsec: 0 })), Ok(1), "it tells that more is taken in");
             assert!(commands.take(Time::from_secs(4)).is_empty());
         }
         assert_eq!(reader.join().expect("it ends").expect("it is read"), format!("\"{long}\"\n"));

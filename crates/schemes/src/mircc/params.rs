@@ -314,9 +314,8 @@ pub struct Additions {
     pub spread: bool,
     /// Data overtaken by later ones are lost ([`Repair`]). Without: what is lost is found by timeouts.
     pub repair: bool,
-    /// With `secondary_packets` Interests without a hint become rare, one in [`LONGEST`], and forwarders draw their next
-    /// hops evenly. Without:
-    /// a share of the primary ones, in proportion to bandwidth (§4.3.3).
+    /// With `secondary_packets`, Interests without a hint become rare, one in [`LONGEST`], and forwarders draw their next
+    /// hops evenly. Without: a share of the primary ones, in proportion to bandwidth (§4.3.3).
     pub explore: bool,
     /// Flows ask at least each [`LONGEST`] at any rate. Without: each [`BELIEVED`], for nothing happens if never.
     pub probe: bool,

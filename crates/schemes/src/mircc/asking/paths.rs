@@ -44,8 +44,6 @@ struct Path {
     bits: [f64; 2],
     /// The time between two at these rates.
     gap: [Time; 2],
-    /// How forwarders draw by a value.
-    evenly: bool,
     last_data: Time,
     lost: u32,
     /// What another path has told that Interests for this one take, and how many Data have come over this one
@@ -82,11 +80,11 @@ impl Path {
     }
 
     /// What an Interest says to go this way (§4.3.2).
-    fn way(&self) -> Way {
+    fn way(&self, evenly: bool) -> Way {
         match self.trail {
             Trail::None => Way::Path(self.id),
             Trail::Filter(filter) => Way::Filter(filter),
-            Trail::Value(value) => Way::Value { value, spare: 0, evenly: self.evenly },
+            Trail::Value(value) => Way::Value { value, spare: 0, evenly },
         }
     }
 }
@@ -101,7 +99,7 @@ pub struct Paths {
     probe: Time,
     /// Whether what the flow may have is shared over the paths as they are.
     shared: bool,
-    /// Whether values are drawn by evenly.
+    /// Whether forwarders draw evenly by a value.
     evenly: bool,
     /// A flow with a rate of its own asks for no more.
     limit: Option<Rate>,
@@ -192,7 +190,6 @@ impl Paths {
             last,
             bits,
             gap,
-            evenly: self.evenly,
             last_data: now,
             lost: 0,
             leads_on: None,
@@ -313,7 +310,7 @@ impl Paths {
     pub fn turn(&self, now: Time) -> Option<Turn> {
         let (_, index, class) = self.first().filter(|(due, ..)| *due <= now)?;
         let path = &self.list[index];
-        Some(Turn { path: path.id, way: path.way(), class: CLASSES[class], index })
+        Some(Turn { path: path.id, way: path.way(self.evenly), class: CLASSES[class], index })
     }
 
     /// When the next turn is.
