@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use midpath_core::units::Time;
 
 use super::path::PathId;
-use super::round_trips::Smoothed;
+use super::round_trips::{RTO_K, RoundTrips};
 
 /// Interests on one path: they keep their order.
 pub type InOrderPath = PathId;
@@ -26,14 +26,21 @@ pub struct Lines {
     lines: Vec<(InOrderPath, Numbered)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Numbered {
     next: u64,
     /// The last one that is answered.
     answered: u64,
     /// Those of this line: of several paths together deviations are those between them.
-    trips: Smoothed,
+    trips: RoundTrips,
     flying: VecDeque<(u32, u64)>,
+}
+
+impl Default for Numbered {
+    fn default() -> Numbered {
+        let trips = RoundTrips::new(Time::ZERO, RTO_K);
+        Numbered { next: 0, answered: 0, trips, flying: VecDeque::new() }
+    }
 }
 
 impl Lines {
@@ -53,17 +60,21 @@ impl Lines {
         numbered.next
     }
 
-    /// Called with Data: the Interest with this number is answered, and its round trip if that is sure.
-    pub fn answered(&mut self, line: InOrderPath, number: u64, trip: Option<Time>) {
+    /// Called with Data: the Interest with this number is answered.
+    pub fn answered(&mut self, line: InOrderPath, number: u64) {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {
             numbered.answered = numbered.answered.max(number);
-            trip.into_iter().for_each(|trip| numbered.trips.add(trip));
         }
     }
 
-    /// A line's round trip.
-    pub fn trips(&self, line: InOrderPath) -> Smoothed {
-        self.lines.iter().find(|known| known.0 == line).map_or(Smoothed::default(), |known| known.1.trips)
+    /// A line's round trips.
+    pub fn trips(&self, line: InOrderPath) -> Option<&RoundTrips> {
+        self.lines.iter().find(|known| known.0 == line).map(|known| &known.1.trips)
+    }
+
+    /// The same, to be told one.
+    pub fn trips_mut(&mut self, line: InOrderPath) -> Option<&mut RoundTrips> {
+        self.lines.iter_mut().find(|known| known.0 == line).map(|known| &mut known.1.trips)
     }
 
     /// The longest time for which the last Interest of a line is waited for.
@@ -101,11 +112,11 @@ mod tests {
         let (one, other) = (PathId(1), PathId(2));
         let numbers: Vec<u64> = (0..6).map(|segment| lines.sent(one, segment)).collect();
         lines.sent(other, 9);
-        lines.answered(one, numbers[2], None);
+        lines.answered(one, numbers[2]);
         assert_eq!(lines.overtaken(one, 3), None);
-        lines.answered(one, numbers[4], None);
+        lines.answered(one, numbers[4]);
         // One that comes out of order takes nothing back.
-        lines.answered(one, numbers[3], None);
+        lines.answered(one, numbers[3]);
         for segment in [0, 1] {
             assert_eq!(lines.overtaken(one, 3), Some((segment, numbers[segment as usize])));
             lines.take_first(one);

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::lines::{InOrderPath, Lines};
 use super::path::PathId;
-use super::round_trips::RTO_K;
+use super::round_trips::RoundTrips;
 
 /// How an Interest is sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,6 +63,17 @@ impl Answered {
     /// Interest on, which may be the one that was answered; and from its last one on.
     pub fn longest(&self, now: Time) -> Option<(Time, Time)> {
         self.0.late_since.map(|at| (now.saturating_sub(at), now.saturating_sub(self.0.at)))
+    }
+
+    /// Tells how long the round trip was, or was at most. The first, if that is sure.
+    pub fn tell(&self, trips: &mut RoundTrips, now: Time) -> Option<Time> {
+        let trip = self.round_trip(now);
+        match (trip, self.longest(now)) {
+            (Some(trip), _) => trips.add(now, trip),
+            (None, Some(longest)) => trips.add_longest(now, longest),
+            (None, None) => {}
+        }
+        trip
     }
 
     /// Whether it is sure which Interest was answered.
@@ -157,8 +168,15 @@ impl Pending {
         self.kept.map_or(wait, |kept| kept.min(wait))
     }
 
-    /// Called when an Interest has been sent; `timeout` is that of a first one.
+    /// After which time a first Interest is lost: `all`, which is by all round trips, or longer where those of its line
+    /// are.
+    fn timeout(&self, line: Option<InOrderPath>, all: Time) -> Time {
+        line.and_then(|line| self.lines.trips(line)).map_or(all, |trips| trips.timeout().max(all))
+    }
+
+    /// Called when an Interest has been sent; `timeout` is that of a first one, by all round trips.
     pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        let timeout = self.timeout(course.line, timeout);
         if let Some(sent) = self.interests.get_mut(&segment).filter(|sent| sent.back == Back::Kept) {
             (sent.back, sent.sends) = (Back::No, sent.sends + 1);
             let (lost, sends) = (sent.lost_at(timeout), sent.sends);
@@ -196,14 +214,17 @@ impl Pending {
     /// Called with Data that came over this path: the line that they tell of.
     pub fn tells(&mut self, by: &Answered, path: PathId, now: Time) -> Option<InOrderPath> {
         let (line, number) = by.place(path)?;
-        self.lines.answered(line, number, by.round_trip(now));
+        self.lines.answered(line, number);
+        if let Some(trips) = self.lines.trips_mut(line) {
+            by.tell(trips, now);
+        }
         Some(line)
     }
 
     /// After which time an Interest is lost that others of its line have overtaken: RFC 6298's, without
     /// its least; `other` while the line has no round trip.
     fn usual(&self, line: InOrderPath, other: Time) -> Time {
-        self.lines.trips(line).with_deviation(RTO_K).unwrap_or(other)
+        self.lines.trips(line).and_then(RoundTrips::with_deviation).unwrap_or(other)
     }
 
     /// How long to wait for the last Interest of each path.
@@ -331,13 +352,12 @@ impl Pending {
         if self.earliest(timeout) > now {
             return None;
         }
-        self.forget();
-        let wait = self.again_after(timeout);
-        let head = self.first.front().filter(|first| first.1.saturating_add(wait) <= now).copied();
-        let segment = match head {
-            Some((segment, _)) => segment,
+        let segment = match self.first_late(now, timeout) {
+            Some(segment) => segment,
             None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
+        let line = self.interests.get(&segment)?.course.line;
+        let timeout = self.timeout(line, timeout);
         let sent = self.interests.get_mut(&segment)?;
         let lost = sent.lost_at(timeout) <= now || self.kept.is_none();
         if lost {
@@ -345,6 +365,22 @@ impl Pending {
         }
         sent.back = if lost { Back::Lost } else { Back::Kept };
         Some(Late { segment, path: sent.course.path, lost })
+    }
+
+    /// The first of those asked for once, if it is late. Those before it whose line takes longer wait among the repeats.
+    fn first_late(&mut self, now: Time, timeout: Time) -> Option<u32> {
+        let wait = self.again_after(timeout);
+        loop {
+            self.forget();
+            let (segment, at) = self.first.front().filter(|first| first.1.saturating_add(wait) <= now).copied()?;
+            let line = self.interests.get(&segment)?.course.line;
+            let late = at.saturating_add(self.again_after(self.timeout(line, timeout)));
+            if late <= now {
+                return Some(segment);
+            }
+            self.first.pop_front();
+            self.repeats.push(Reverse((late, segment, 1)));
+        }
     }
 
     /// When the next one will be late.
@@ -407,6 +443,26 @@ mod tests {
         // Late Data count, and tell no round trip.
         assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
         assert!(!pending.waits_to_be_sent(7));
+    }
+
+    /// One over which Data take 3 s, beside paths of which all together take a second at most.
+    #[test]
+    fn what_goes_over_a_long_path_is_late_by_that_paths_round_trips() {
+        let (mut pending, second) = (Pending::default(), S(1));
+        let long = Course { path: Some(PathId(1)), steered: true, line: Some(PathId(1)) };
+        pending.sent(1, S(0), long, second);
+        assert!(pending.late(S(1), second).is_some(), "nothing is known of it");
+        pending.sent(1, S(1), long, second);
+        let first = pending.answered(1).expect("asked for");
+        // Which one was answered is not sure: 3 s from the first one on, and as much again twice (RFC 6298, §2.2).
+        assert_eq!(pending.tells(&first, PathId(1), S(3)), Some(PathId(1)));
+        pending.sent(2, S(3), long, second);
+        pending.sent(3, S(3), Course::default(), second);
+        let late = |segment, path| Some(Late { segment, path, lost: true });
+        assert_eq!(pending.late(S(4), second), late(3, None), "not that before it");
+        assert_eq!(pending.late(MS(11_999), second), None);
+        assert_eq!(pending.next_timeout(second), S(12));
+        assert_eq!(pending.late(S(12), second), late(2, Some(PathId(1))));
     }
 
     #[test]

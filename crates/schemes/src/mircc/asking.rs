@@ -42,6 +42,17 @@ const FIRST_TIMEOUT: Time = Time::from_ms(200);
 /// How much longer it is to each next Interest without a hint, up to a second. Ours: 15 from 2 ms to a second.
 const RARER: f64 = 1.5;
 
+/// How long a share of the primary Interests finds paths, too. Ours: objects that take seconds have no time for rare ones.
+const EAGER: Time = Time::from_secs(10);
+
+/// How forwarders draw a next hop for an Interest that finds a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Draw {
+    /// §4.3.3.
+    ByBandwidth,
+    Evenly,
+}
+
 /// An Interest to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -77,6 +88,7 @@ pub struct Asking {
     /// When an Interest without a hint is due, and how long that is after the one before.
     explores_at: Time,
     explored: Time,
+    eager_until: Time,
     /// Whether Data have come.
     begun: bool,
     /// Data that came over another path than their Interests were steered onto.
@@ -99,6 +111,7 @@ impl Asking {
             patience: 0.0,
             explores_at: Time::ZERO,
             explored: Time::ZERO,
+            eager_until: Time::ZERO,
             begun: false,
             strayed: 0,
             timeouts: 0,
@@ -194,7 +207,9 @@ impl Asking {
     fn ask(&mut self, params: &MirccParams, segment: u32, turn: Option<Turn>, now: Time, rng: &mut Stream) -> Ask {
         let again = self.segments.take(segment);
         let class = turn.map_or(Class::Primary, |t| t.class);
-        let steered = params.paths == PathsOf::All && (class == Class::Secondary || !self.explores(params, now, rng));
+        let found = params.paths == PathsOf::All && class == Class::Primary;
+        let explores = if found { self.explores(params, now, rng) } else { None };
+        let steered = params.paths == PathsOf::All && explores.is_none();
         let way = match turn.filter(|_| steered) {
             Some(turn) => turn.way,
             // §4.3.2: "probe for different paths by using new random numbers".
@@ -202,7 +217,7 @@ impl Asking {
                 Way::Value { value: below(rng, u64::MAX), spare: 0, evenly: params.explores() }
             }
             // A flow begins on a wide path.
-            None => Way::Any { spare: 0, evenly: params.explores() && turn.is_some() },
+            None => Way::Any { spare: 0, evenly: turn.is_some() && explores == Some(Draw::Evenly) },
         };
         let rtt = match params.rates.rtt {
             RttSource::Average => self.rtts.smoothed(),
@@ -221,21 +236,25 @@ impl Asking {
 
     /// §4.3.3: whether a primary Interest has no hint, and finds a path: a share of them does.
     ///
-    /// Ours: by that share at first, then half as long again after the one before, up to a second. Forwarders draw evenly
-    /// for them, so a path that has a thousandth of the bandwidth is found as well, and is not filled by them.
-    fn explores(&mut self, params: &MirccParams, now: Time, rng: &mut Stream) -> bool {
-        if !params.explores() {
-            return unit(rng) < params.hintless;
+    /// Ours: that share in the first seconds, and others for which forwarders draw evenly, ever rarer up to one a second:
+    /// they find a path that has a thousandth of the bandwidth, and do not fill it.
+    fn explores(&mut self, params: &MirccParams, now: Time, rng: &mut Stream) -> Option<Draw> {
+        let drawn = unit(rng) < params.hintless;
+        if !params.explores() || params.hintless == 0.0 {
+            return drawn.then_some(Draw::ByBandwidth);
         }
-        if now < self.explores_at || params.hintless == 0.0 {
-            return false;
+        if now < self.explores_at {
+            return (drawn && now < self.eager_until).then_some(Draw::ByBandwidth);
         }
         let first = self.paths.mean_gap().mul_f64(1.0 / params.hintless);
-        let next = if self.explored == Time::ZERO { first } else { self.explored.mul_f64(RARER) };
-        let found = self.explored > Time::ZERO;
+        let begun = self.explored > Time::ZERO;
+        if !begun {
+            self.eager_until = now.saturating_add(EAGER);
+        }
+        let next = if begun { self.explored.mul_f64(RARER) } else { first };
         self.explored = next.min(LONGEST);
         self.explores_at = now.saturating_add(self.explored);
-        found
+        begun.then_some(Draw::Evenly)
     }
 
     /// How long to wait for what no later Data tell of.
@@ -325,12 +344,7 @@ impl Asking {
     /// answered; the outer `None`: they were not asked for, or have come already.
     pub fn on_data(&mut self, params: &MirccParams, now: Time, segment: u32, header: Stamped) -> Option<Option<Time>> {
         let answered = self.segments.answered(segment)?;
-        let rtt = answered.round_trip(now);
-        if let Some(rtt) = rtt {
-            self.rtts.add(now, rtt);
-        } else if let Some(longest) = answered.longest(now) {
-            self.rtts.add_longest(now, longest);
-        }
+        let rtt = answered.tell(&mut self.rtts, now);
         // With one path per flow all Data are that path's, whatever routers say.
         let path = if params.paths == PathsOf::One { PathId::START } else { header.path };
         if let Some(steered) = answered.strayed(path) {

@@ -104,11 +104,8 @@ impl WindowFetch {
         }
         let Some(answered) = self.segments.answered(segment) else { return };
         self.flying -= u64::from(answered.flew());
-        if let Some(rtt) = answered.round_trip(ctx.now) {
-            self.rtts.add(ctx.now, rtt);
+        if let Some(rtt) = answered.tell(&mut self.rtts, ctx.now) {
             self.report.rtt(rtt);
-        } else if let Some(longest) = answered.longest(ctx.now) {
-            self.rtts.add_longest(ctx.now, longest);
         }
         match data.ecn == Ecn::Ce && self.params.marks {
             true => self.congested(u64::from(segment), ctx.now),

@@ -105,7 +105,8 @@ fn whatever_steers_figure_6_is_the_same() {
 /// Sixteen diamonds of four ways in a row: 16 split points, where one wrong next hop in 700 is in
 /// the filter. By the closed form 1 − (1 − 3 fp/2)¹⁶ of the steered Interests go astray at the
 /// first of them that hits. A path either has such a hit or has none, and which paths carry most is
-/// not known: a quarter of it was measured, so it is taken for an upper bound.
+/// not known: a quarter of it was measured by the text's secondary class, so it is taken for an upper bound. Ours finds
+/// more paths, and single draws are on both sides of it: their mean is not.
 #[test]
 fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     let (mut links, mut flows) = (Vec::new(), String::new());
@@ -121,8 +122,9 @@ fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     }
     let borrowed: Vec<_> = links.iter().map(|(a, b, rate, delay)| (a.as_str(), b.as_str(), *rate, *delay)).collect();
     let net = topology(&borrowed) + &flows;
-    let astray = |steering: &str, headers: f64| {
-        let out = run_plain(&scenario("mircc", 3, &format!("steering = \"{steering}\"\nhintless = 0.03"), &net));
+    let astray = |steering: &str, headers: f64, packets: u64, seed: u64| {
+        let params = format!("steering = \"{steering}\"\nhintless = 0.03\nsecondary_packets = {packets}");
+        let out = run_plain(&format!("seed = {seed}\n{}", scenario("mircc", 3, &params, &net)));
         let last = |flow: usize, metric: &str| mean(&out, &format!("flow:{flow}"), metric, 2.5, 3.0);
         let strayed: f64 = (0..16).map(|flow| last(flow, "strayed")).sum();
         let delivered = out.table("flows").expect("there").u64("delivered_bytes").iter().sum::<u64>();
@@ -131,10 +133,12 @@ fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     // (1 − (1 − 1/256)⁸⁰)⁵ = 0.0014.
     let empty = (1.0f64 - 1.0 / 256.0).powi(80);
     let expected = 1.0 - (1.0 - 1.5 * (1.0 - empty).powi(5)).powi(16);
-    let measured = astray("bloom-filter", 104.0);
-    println!("astray: {measured:.4}, closed form {expected:.4}");
-    assert!(measured > 0.0 && measured <= expected, "{measured} of {expected}");
-    assert_eq!(astray("random-value", 80.0), 0.0);
+    for (packets, seeds) in [(0, 1), (10, 4)] {
+        let measured = (1..=seeds).map(|seed| astray("bloom-filter", 104.0, packets, seed)).sum::<f64>() / seeds as f64;
+        println!("astray: {measured:.4}, closed form {expected:.4}");
+        assert!(measured > 0.0 && measured <= expected, "{measured} of {expected}");
+        assert_eq!(astray("random-value", 80.0, packets, 1), 0.0);
+    }
 }
 
 /// A link of 0.3 Mbps behind one of 1000, and one beside it: for a flow of 2 Mbps the latter is drawn by bandwidth once

@@ -137,12 +137,13 @@ fn by_share(hintless: f64) -> MirccParams {
     MirccParams { hintless, additions: Additions { explore: false, ..ours.additions }, ..ours }
 }
 
-/// When a flow that has `mbps` over one path sends Interests without a hint, in a minute.
-fn explorations(params: &MirccParams, mbps: f64) -> Vec<Time> {
+/// When a flow that has `mbps` over one path sends Interests without a hint, in a minute: drawn for by bandwidth, and
+/// evenly.
+fn explorations(params: &MirccParams, mbps: f64) -> [Vec<Time>; 2] {
     let rng = &mut stream(1, Purpose::Endpoints, 0);
     let mut asking = Asking::new(params, Segments::of(1 << 20), None);
     asking.paths.data(PathId(1), Trail::None, stamps(1e6 * mbps, 0.0), Time::ZERO);
-    let mut found = Vec::new();
+    let mut found = [Vec::new(), Vec::new()];
     loop {
         let now = asking.paths.next_turn();
         if now > S(60) {
@@ -150,21 +151,18 @@ fn explorations(params: &MirccParams, mbps: f64) -> Vec<Time> {
         }
         let ask = asking.poll(params, now, rng, |_| 1500).expect("due");
         match ask.way {
-            Way::Any { evenly, .. } => {
-                assert_eq!(evenly, params.explores());
-                found.push(now);
-            }
+            Way::Any { evenly, .. } => found[usize::from(evenly)].push(now),
             way => assert_eq!(way, Way::Path(PathId(1))),
         }
     }
 }
 
-/// By their share at first, then a second apart, whatever the flow's rate is.
+/// By their share for ten seconds, as by the text, and evenly ever rarer until they are a second apart, whatever the
+/// flow's rate is.
 #[test]
 fn interests_without_a_hint_become_rare_but_not_too_rare() {
-    let rates = RateParams { secondary_packets: 10.0, ..RateParams::default() };
-    let ours = MirccParams { rates, ..MirccParams::default() };
-    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&ours, mbps));
+    let ours = MirccParams::default();
+    let [[_, slow], [shared, fast]] = [0.024, 24.0].map(|mbps| explorations(&ours, mbps));
     // Two Data a second, and two in a millisecond.
     assert!((55..=60).contains(&slow.len()), "{slow:?}");
     assert!((65..=75).contains(&fast.len()) && fast[0] < MS(20), "{fast:?}");
@@ -172,10 +170,17 @@ fn interests_without_a_hint_become_rare_but_not_too_rare() {
         let gaps = found.windows(2).skip(20).map(|two| two[1] - two[0]);
         assert!(gaps.into_iter().all(|gap| (S(1)..MS(1500)).contains(&gap)), "{found:?}");
     }
-    let [slow, fast] = [0.024, 24.0].map(|mbps| explorations(&by_share(0.03), mbps));
+    // 600 of 20,000, within four deviations of 24.
+    assert!(
+        shared.len().abs_diff(600) < 97 && shared.last().is_some_and(|last| *last < MS(10_100)),
+        "{}",
+        shared.len()
+    );
+    let [[slow, none], [fast, no]] = [0.024, 24.0].map(|mbps| explorations(&by_share(0.03), mbps));
     assert!(slow.len() < 15 && fast.len() > 3000, "{} {}", slow.len(), fast.len());
+    assert!(none.is_empty() && no.is_empty());
     let never = MirccParams { hintless: 0.0, ..ours };
-    assert!(explorations(&never, 24.0).is_empty());
+    assert!(explorations(&never, 24.0).iter().all(Vec::is_empty));
 }
 
 /// §4.3.3, of primary Interests; secondary ones all have one.
