@@ -105,7 +105,7 @@ fn marks_go_both_ways() {
 fn captures_have_the_bytes_of_what_was_sent_and_of_what_was_dropped() {
     let more = "[[measure.pcap]]\nfrom = \"r0\"\nto = \"r1\"\ndrops = true\npackets = 400\n";
     let out = good(&scenario("limit = \"5 kB\"", more), &RunOptions::default());
-    let file = &out.files.iter().next().expect("a capture").1;
+    let file = &out.files.first().expect("a capture").1;
     let (mut at, mut sent, mut dropped) = (0, 0, 0);
     while at < file.len() {
         let word = |i: usize| u32::from_le_bytes(file[i..i + 4].try_into().expect("four bytes")) as usize;
