@@ -68,13 +68,13 @@ impl StackConfig for Smoltcp {
     fn open(&self, end: &EndSpec) -> Box<dyn Stack> {
         let mut host = Host::new(&self.0, end);
         let socket = host.sockets.get_mut::<Socket>(host.socket);
-        let opened = socket.connect(host.interface.context(), IpEndpoint::from(end.peer), IpEndpoint::from(end.local));
+        let opened = socket.connect(host.interface.context(), endpoint(end.peer), endpoint(end.local));
         opened.expect("a fresh socket and good addresses");
         Box::new(host)
     }
     fn accept(&self, end: &EndSpec) -> Box<dyn Stack> {
         let mut host = Host::new(&self.0, end);
-        let opened = host.sockets.get_mut::<Socket>(host.socket).listen(IpEndpoint::from(end.local));
+        let opened = host.sockets.get_mut::<Socket>(host.socket).listen(endpoint(end.local));
         opened.expect("a fresh socket and a good address");
         Box::new(host)
     }
@@ -132,6 +132,11 @@ struct Host {
     opened: bool,
 }
 
+fn endpoint(at: SocketAddr) -> IpEndpoint {
+    let SocketAddr::V4(at) = at else { unreachable!("simulated nodes have IPv4 addresses") };
+    at.into()
+}
+
 fn instant(at: Duration) -> Instant {
     Instant::from_micros(at.as_micros() as i64)
 }
@@ -142,9 +147,8 @@ impl Host {
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = u64::from_be_bytes(end.seed[..8].try_into().expect("eight bytes"));
         let mut interface = Interface::new(config, &mut queues, instant(end.at));
-        let SocketAddr::V4(local) = end.local else { unreachable!("simulated nodes have IPv4 addresses") };
         interface.update_ip_addrs(|all| {
-            let _ = all.push(IpCidr::new((*local.ip()).into(), 8));
+            let _ = all.push(IpCidr::new(endpoint(end.local).addr, 8));
         });
         let buffer = || SocketBuffer::new(vec![0; params.buffer.0 as usize]);
         let mut socket = Socket::new(buffer(), buffer());
