@@ -15,7 +15,8 @@ LIMIT_S = 1200
 
 @pytest.mark.nightly(*GUARDED)
 def test_the_stacks_pass_their_tests():
-    done = subprocess.run(["cargo", "test", "--quiet"], cwd=ROOT / "stacks", capture_output=True, text=True, check=False)
+    command = ["cargo", "test", "--quiet"]
+    done = subprocess.run(command, cwd=ROOT / "stacks", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

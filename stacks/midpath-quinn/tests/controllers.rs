@@ -87,6 +87,8 @@ impl ControllerConfig for RecordedConfig {
     }
 }
 
+type Factory = fn() -> Boxed;
+
 const DUMBBELL: &str = r#"
 [topology]
 generate = "dumbbell"
@@ -118,6 +120,7 @@ fn our_cubic_in_quinn_takes_the_same_steps_as_in_our_tcp() {
     let steps: Vec<Step> = steps.into_iter().filter(|(flow, _)| *flow == FlowId(0)).map(|(_, step)| step).collect();
 
     let (tcp, config) = CubicParams::default().split().expect("good parameters");
+    #[expect(clippy::disallowed_methods, reason = "nothing depends on which time it is")]
     let base = Instant::now();
     let at = |time: Time| base + Duration::from_nanos(time.as_ns());
     // Its MTU is what our TCP calls its segment: 1,500 bytes without headers.
@@ -155,7 +158,7 @@ fn our_cubic_in_quinn_takes_the_same_steps_as_in_our_tcp() {
 
 #[test]
 fn each_flow_ends_alone_beside_our_cubic_and_where_packets_are_lost() {
-    let controllers: [(&str, fn() -> Boxed); 5] = [
+    let controllers: [(&str, Factory); 5] = [
         ("newreno", midpath_quinn::newreno),
         ("cubic", midpath_quinn::cubic),
         ("bbr", midpath_quinn::bbr),

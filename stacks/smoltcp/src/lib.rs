@@ -181,7 +181,7 @@ impl Stack for Host {
     }
 
     fn serve(&mut self, _at: Duration, work: &mut Work) {
-        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let (socket, app) = (self.sockets.get_mut::<Socket>(self.socket), work.of(0));
         if app.abort {
             socket.abort();
