@@ -1,5 +1,10 @@
 //! `stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]`: runs a scenario whose flows may be stacks, and prints
 //! its result as one line of JSON. Captures go to the folder. A stack that misbehaves: exit code 1 and one line.
+//!
+//! `stacks test SCHEME…`: holds schemes to bounds from RFCs, and prints TAP; exit code 1 if one is not kept.
+//! `stacks scenario CASE SCHEME`: prints the scenario of one.
+
+mod suite;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -56,9 +61,30 @@ fn flows(out: &RunOutput) -> Value {
     floats.into_iter().chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
 }
 
+/// `test` and `scenario`.
+fn suite() -> Option<ExitCode> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.split_first()? {
+        (command, schemes) if command == "test" && !schemes.is_empty() => {
+            let (good, tap) = suite::tap(schemes, &catalogue());
+            print!("{tap}");
+            Some(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        (command, [case, scheme]) if command == "scenario" => {
+            print!("{}", suite::CASES.iter().find(|one| one.name == case)?.scenario(scheme));
+            Some(ExitCode::SUCCESS)
+        }
+        _ => None,
+    }
+}
+
 fn main() -> ExitCode {
+    if let Some(code) = suite() {
+        return code;
+    }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
+        eprintln!("       stacks test SCHEME…, stacks scenario CASE SCHEME");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {
