@@ -35,13 +35,13 @@ def main() -> None:
     rows = [f"| {case} | {' | '.join(cells[scheme] for scheme in SCHEMES)} |" for case, cells in found.items()]
     text = [
         "# What stacks are held to",
-        "Written by `python evidence/peers/stacks/suite.py`; bold misses its bound. Bounds and the RFCs that they are from are in "
-        "`stacks/runner/src/suite.rs`; `stacks scenario CASE SCHEME` prints the scenario of a row.",
+        "Written by `python evidence/peers/stacks/suite.py`; bold misses its bound. Bounds and the RFCs that they "
+        "are from are in `stacks/runner/src/suite.rs`; `stacks scenario CASE SCHEME` prints the scenario of a row.",
         "\n".join(
             [f"| case | {' | '.join(f'`{scheme}`' for scheme in SCHEMES)} |", "|---" * (len(SCHEMES) + 1) + "|", *rows]
         ),
-        "smoltcp 0.12 sends the receiver's whole window at once (see [RESULTS.md](RESULTS.md)): in `slow-start` that is sooner than the "
-        "bound, elsewhere most of it overflows the queue. Why it then does not end within 60 s was not examined.",
+        "smoltcp 0.12 sends the receiver's whole window at once (see [RESULTS.md](RESULTS.md)): in `slow-start` that is sooner than "
+        "the bound, elsewhere most of it overflows the queue. Why it then does not end within 60 s was not examined.",
     ]
     PAGE.write_text("\n\n".join(text) + "\n")
 
