@@ -40,10 +40,10 @@ def main() -> None:
         "\n".join(
             [f"| case | {' | '.join(f'`{scheme}`' for scheme in SCHEMES)} |", "|---" * (len(SCHEMES) + 1) + "|", *rows]
         ),
-        "smoltcp 0.12 sends the receiver's whole window at once (see [RESULTS.md](RESULTS.md)): in `slow-start` that is "
-        "sooner than the bound, elsewhere most of it overflows the queue. In captures of `fills` a timeout sends the "
-        "whole window again, about 1 MB into a queue of 50 kB; 54 to 61 kB get through, and the next timeout comes .7 to "
-        "1 s later. 2 MB take more than 30 of them.",
+        "smoltcp 0.12 sends the receiver's whole window at once (see [RESULTS.md](RESULTS.md)): in `slow-start` that "
+        "is sooner than the bound, elsewhere most of it overflows the queue. In captures of `fills` a timeout sends "
+        "the whole window again, about 1 MB into a queue of 50 kB; 54 to 61 kB get through, and the next timeout "
+        "comes .7 to 1 s later. 2 MB take more than 30 of them.",
     ]
     PAGE.write_text("\n\n".join(text) + "\n")
 
