@@ -126,9 +126,9 @@ def main() -> int:
     if given.check:
         return 0
     files = write(given.version)
-    for folder in (ROOT, ROOT / "fuzz"):
+    for folder in (ROOT, ROOT / "fuzz", ROOT / "stacks"):
         subprocess.run(["cargo", "update", "--workspace", "--quiet"], cwd=folder, check=True)
-    git(ROOT, "add", "Cargo.lock", "fuzz/Cargo.lock", *map(str, files))
+    git(ROOT, "add", "Cargo.lock", "fuzz/Cargo.lock", "stacks/Cargo.lock", *map(str, files))
     git(ROOT, "commit", "--message", f"Version {name(given.version)[1:]}")
     return 0
 

@@ -478,7 +478,7 @@ impl Node {
         if let Some(port) = port {
             self.slots[usize::from(port.0)].count_drop(why);
         }
-        driver.dropped(port, pkt.id(), &pool[&pkt], why);
+        driver.dropped(port, pkt.id(), &pool[&pkt], pool.payload(&pkt), why);
         pool.free(pkt);
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! What an outside crate needs is public, and nothing else: names, descriptions, tables of
 //! parameters ([`params`]), what a TCP with a congestion controller of your own is made of
-//! ([`controller`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature
+//! ([`controller`]), ours for transports of others ([`controllers`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature
 //! `internals` exposes the rest to tests, benchmarks and fuzz targets, without stability.
 
 // Without that feature, what only tests of other crates look at seems to be unused.
@@ -104,6 +104,15 @@ pub mod controller {
     pub use crate::transport::{Tcp, TcpParams, TcpTable, build};
 }
 
+/// The parameters of our controllers. Each makes its controller without our TCP, for transports of others:
+/// [`TcpTable::split`](controller::TcpTable::split), then
+/// [`ControllerConfig::build`](controller::ControllerConfig::build).
+pub mod controllers {
+    pub use crate::bbr::BbrParams;
+    pub use crate::swift::SwiftParams;
+    pub use crate::tcp::{CubicParams, NewRenoParams, PragueParams};
+}
+
 /// MIRCC without the simulator's packets: what a forwarder of real ones runs. A link's rates and
 /// shaper, what a consumer asks for, paths and where they lead.
 pub mod rated {
@@ -186,6 +195,7 @@ mod tests {
             "use describe::Description;",
             "type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath_core::spec::SpecError>;",
             "mod controller",
+            "mod controllers",
             "mod rated",
             "mod policies",
             "mod internals",

@@ -37,7 +37,7 @@ pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason
 pub use waits::{Wait, Waits};
 
 use midpath_core::node::Node;
-use midpath_core::packet::{FlowId, Packet, PortId};
+use midpath_core::packet::{FlowId, Packet, Payload, PortId};
 use midpath_core::roles::FlowReport;
 use midpath_core::units::{Rate, Time};
 
@@ -54,6 +54,9 @@ pub enum Event {
     Restart,
 }
 
+/// A packet and the bytes that it carries, if any.
+pub type Carried<'a> = (&'a Packet, Option<&'a Payload>);
+
 /// Watches a part as it runs. Node numbers are the part's own.
 pub trait Probe: Send {
     /// Whether [`Probe::transmitted`] and [`Probe::dropped`] want to be called.
@@ -61,9 +64,9 @@ pub trait Probe: Send {
         false
     }
     /// Called when a packet gets its place on the wire.
-    fn transmitted(&mut self, _node: u32, _port: PortId, _packet: &Packet, _start: Time) {}
+    fn transmitted(&mut self, _node: u32, _port: PortId, _packet: Carried<'_>, _start: Time) {}
     /// Called when a packet is dropped at a port, if it wants to be.
-    fn dropped(&mut self, _node: u32, _port: PortId, _packet: &Packet, _why: &'static str, _now: Time) {}
+    fn dropped(&mut self, _node: u32, _port: PortId, _packet: Carried<'_>, _why: &'static str, _now: Time) {}
     /// Called when an endpoint finished.
     fn finished(&mut self, _node: u32, _flow: FlowId, _active: bool, _report: &FlowReport, _now: Time) {}
     /// Called for every node at sampling times, before anything else that happens then.

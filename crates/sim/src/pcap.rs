@@ -1,9 +1,11 @@
-//! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers only, times to
-//! the nanosecond. Optionally with dropped packets. With a trace, each packet has its trace number.
+//! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers and the bytes that
+//! packets carry, times to the nanosecond. Optionally with dropped packets. With a trace, each packet has its trace number.
 
-use midpath_core::packet::{NodeId, Packet, PortId};
+use midpath_core::packet::{NodeId, PortId};
 use midpath_core::units::Time;
 use midpath_core::wire;
+
+use crate::engine::Carried;
 
 /// LINKTYPE_RAW: packets begin with their IP header.
 const LINKTYPE_RAW: u16 = 101;
@@ -48,21 +50,24 @@ impl Capture {
     }
 
     /// Adds a packet that starts onto the wire at `start`.
-    pub fn add(&mut self, packet: &Packet, start: Time) {
+    pub fn add(&mut self, packet: Carried<'_>, start: Time) {
         self.encode(packet, start, "");
     }
 
     /// Adds a packet that is dropped, if those are asked for.
-    pub fn add_dropped(&mut self, packet: &Packet, now: Time, why: &'static str) {
+    pub fn add_dropped(&mut self, packet: Carried<'_>, now: Time, why: &'static str) {
         if self.drops {
             self.encode(packet, now, why);
         }
     }
 
-    fn encode(&mut self, packet: &Packet, at: Time, dropped: &'static str) {
+    fn encode(&mut self, (packet, payload): Carried<'_>, at: Time, dropped: &'static str) {
         if self.left > 0 {
             let mut bytes = Vec::with_capacity(80);
-            wire::encode(packet, &mut bytes);
+            match payload {
+                Some(payload) => wire::encode_with(packet, payload, &mut bytes),
+                None => wire::encode(packet, &mut bytes),
+            }
             self.keep(Captured { at, dropped, size: packet.size, bytes });
         }
     }
@@ -160,14 +165,14 @@ fn enhanced_packet(packet: &Captured, number: Option<u32>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midpath_core::packet::FlowId;
+    use midpath_core::packet::{FlowId, Packet};
 
     #[test]
     fn blocks_are_framed_and_aligned() {
         let mut c = Capture::new((NodeId(0), PortId(0)), "r0>r1".into(), 1);
         let packet = Packet::new(FlowId(3), NodeId(0), NodeId(1), 1500);
-        c.add(&packet, Time::from_us(5));
-        c.add(&packet, Time::from_us(6)); // beyond the limit
+        c.add((&packet, None), Time::from_us(5));
+        c.add((&packet, None), Time::from_us(6)); // beyond the limit
         let file = c.file();
         let (mut at, mut kinds) = (0, Vec::new());
         while at < file.len() {

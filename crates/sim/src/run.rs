@@ -313,6 +313,7 @@ fn run_packets<'a>(
     let counts = Counts::of(&engine, &ports);
     assert!(counts.conserved(), "packets are conserved: {counts:?}");
     assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
+    assert!(engine.payloads() <= engine.live(), "bytes are released with their packets");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
     let survey = engine.survey();
     let traced = engine.take_record().map(Traced::new);

@@ -34,10 +34,13 @@ impl Node {
             Accept::Take(_) | Accept::Ignore => return self.refuse(id, packet, None, pool, driver),
         };
         driver.delivered(id, packet);
+        // To start may drop packets.
+        let payload = pool.taken_payload();
         let end = EndId { flow: packet.flow, peer: packet.src, active: false };
         let seat = self.endpoints.insert(end, endpoint);
         self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
         self.endpoints.recycle(end).into_iter().for_each(|end| driver.gone(end));
+        pool.give_back_payload(payload);
         self.call(seat, now, pool, driver, |e, ctx| e.on_packet(packet, ctx));
     }
 
@@ -59,7 +62,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        driver.dropped(None, id, packet, Drop::Undeliverable);
+        driver.dropped(None, id, packet, None, Drop::Undeliverable);
         if let Some(answer) = answer
             && answer.dst != self.id
         {

@@ -1,7 +1,7 @@
 //! The two interfaces of a node's user: the driver that runs it, and the source of flows.
 
 use super::trace::Step;
-use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};
+use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
 use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Half, Supply, Transmitter};
 use crate::units::Time;
 
@@ -77,8 +77,16 @@ pub trait Driver {
         unreachable!("a driver without timetables runs nodes with held ports only");
     }
     /// Called when a packet ended at `port` (`None`: at the node itself). The node frees it after
-    /// the call.
-    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: &Packet, _why: Drop) {}
+    /// the call; `payload` are the bytes that it carries.
+    fn dropped(
+        &mut self,
+        _port: Option<PortId>,
+        _id: PacketId,
+        _packet: &Packet,
+        _payload: Option<&Payload>,
+        _why: Drop,
+    ) {
+    }
     /// Called when a packet got its CE mark at `port`.
     fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
     /// Called when an endpoint finished.

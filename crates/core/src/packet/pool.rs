@@ -1,7 +1,12 @@
 //! Storage of packets in a node or on a simulated wire.
 
+use std::sync::Arc;
+
 use super::{Note, Packet};
 use crate::cache::fetch;
+
+/// The bytes of a packet's payload, for drivers and ends that have some. Copies of a packet share them.
+pub type Payload = Arc<[u8]>;
 
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside
 /// the pool, not for reaching one.
@@ -38,8 +43,27 @@ pub struct Pool {
     created: u64,
     /// What roles note, where somebody wants to know: every role reaches the pool.
     notes: Option<Vec<Note>>,
+    /// What packets carry, if one ever has carried something.
+    payloads: Option<Box<Payloads>>,
     #[cfg(debug_assertions)]
     tag: u32,
+}
+
+/// Payloads by their packets' places.
+#[derive(Debug, Default)]
+struct Payloads {
+    of: Vec<Option<Payload>>,
+    /// That of the packet that was taken out last.
+    taken: Option<Payload>,
+}
+
+impl Payloads {
+    fn set(&mut self, place: usize, payload: Payload) {
+        if place >= self.of.len() {
+            self.of.resize(place + 1, None);
+        }
+        self.of[place] = Some(payload);
+    }
 }
 
 impl Default for Pool {
@@ -49,6 +73,7 @@ impl Default for Pool {
             free: Vec::new(),
             created: 0,
             notes: None,
+            payloads: None,
             #[cfg(debug_assertions)]
             tag: next_tag(),
         }
@@ -133,10 +158,20 @@ impl Pool {
         }
     }
 
+    /// Takes a packet in that carries these bytes, if any: they are released with it.
+    pub fn insert_with(&mut self, packet: &Packet, payload: Option<Payload>) -> Pkt {
+        let pkt = self.insert_copy(packet);
+        if let Some(payload) = payload {
+            debug_assert_eq!(payload.len(), usize::from(packet.payload), "a packet says how many bytes it carries");
+            self.payloads.get_or_insert_default().set(pkt.place as usize, payload);
+        }
+        pkt
+    }
+
     /// Takes a copy of a packet in.
     pub fn copy(&mut self, pkt: &Pkt) -> Pkt {
         let packet = self.slots[self.place(pkt)];
-        self.insert(packet)
+        self.insert_with(&packet, self.payload(pkt).cloned())
     }
 
     /// Gives a packet's place back.
@@ -144,7 +179,42 @@ impl Pool {
     pub fn free(&mut self, pkt: Pkt) {
         let place = self.place(&pkt);
         debug_assert!(place < self.slots.len());
+        if self.payloads.is_some() {
+            self.release(place);
+        }
         self.free.push(place as u32);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release(&mut self, place: usize) {
+        if let Some(payloads) = &mut self.payloads {
+            payloads.taken = payloads.of.get_mut(place).and_then(Option::take);
+        }
+    }
+
+    /// The bytes that a packet carries.
+    #[inline]
+    pub fn payload(&self, pkt: &Pkt) -> Option<&Payload> {
+        self.payloads.as_ref()?.of.get(pkt.place as usize)?.as_ref()
+    }
+
+    /// The bytes that the packet carried which was taken out or freed last.
+    #[inline]
+    pub fn taken_payload(&mut self) -> Option<Payload> {
+        self.payloads.as_mut()?.taken.take()
+    }
+
+    /// Puts those bytes back, so that they are the ones taken out last.
+    pub(crate) fn give_back_payload(&mut self, payload: Option<Payload>) {
+        if let (Some(payloads), Some(_)) = (&mut self.payloads, &payload) {
+            payloads.taken = payload;
+        }
+    }
+
+    /// Payloads held.
+    pub fn payloads(&self) -> usize {
+        self.payloads.iter().flat_map(|payloads| &payloads.of).flatten().count()
     }
 
     /// Takes a packet out.
@@ -199,7 +269,11 @@ impl Pool {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Packet>() + self.free.capacity() * size_of::<u32>()
+        let payloads = self.payloads.as_ref().map_or(0, |payloads| {
+            let bytes: usize = payloads.of.iter().flatten().map(|payload| payload.len()).sum();
+            bytes + payloads.of.capacity() * size_of::<Option<Payload>>()
+        });
+        self.slots.capacity() * size_of::<Packet>() + self.free.capacity() * size_of::<u32>() + payloads
     }
 }
 
@@ -238,6 +312,27 @@ mod tests {
         assert_eq!((pool.live(), pool.created()), (1, 3));
         let number = pool.stow(again);
         assert_eq!(pool.unstow(number).id(), first);
+    }
+
+    #[test]
+    fn bytes_go_with_their_packet_and_its_copies_and_with_nothing_else() {
+        let mut pool = Pool::new();
+        let mut p = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
+        p.payload = 3;
+        let bytes: Payload = [1, 2, 3].into();
+        let first = pool.insert_with(&p, Some(bytes.clone()));
+        let bare = pool.insert(p);
+        let copy = pool.copy(&first);
+        assert_eq!((pool.payload(&first), pool.payload(&bare), pool.payloads()), (Some(&bytes), None, 2));
+        pool.free(first);
+        assert_eq!((pool.payload(&copy), pool.payloads()), (Some(&bytes), 1));
+        let again = pool.insert(p);
+        assert_eq!(pool.payload(&again), None, "in the place of one that had some");
+        assert_eq!(pool.take(copy).payload, 3);
+        assert_eq!((pool.taken_payload(), pool.taken_payload(), pool.payloads()), (Some(bytes.clone()), None, 0));
+        pool.free(bare);
+        pool.free(again);
+        assert_eq!((pool.taken_payload(), Arc::strong_count(&bytes)), (None, 1));
     }
 
     #[test]

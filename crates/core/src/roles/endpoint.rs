@@ -1,7 +1,7 @@
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 
-use crate::packet::{FlowId, FlowKey, NodeId, Note, NotePlace, Packet, Pkt, Pool, PortId};
+use crate::packet::{FlowId, FlowKey, NodeId, Note, NotePlace, Packet, Payload, Pkt, Pool, PortId};
 use crate::rng::Stream;
 use crate::roles::{Action, Application, Ended, Half, LinkInfo, Supply, Way};
 use crate::units::Time;
@@ -210,6 +210,16 @@ impl EndpointCtx<'_> {
         let pkt = self.pool.insert(packet);
         self.out.push_back((Way::Routed, pkt));
     }
+    /// The same with a payload of these bytes: they go with the packet, and are gone with it.
+    pub fn send_carrying(&mut self, packet: Packet, payload: Payload) {
+        debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
+        let pkt = self.pool.insert_with(&packet, Some(payload));
+        self.out.push_back((Way::Routed, pkt));
+    }
+    /// The bytes that the packet carried which this call is about. They are handed over.
+    pub fn payload(&mut self) -> Option<Payload> {
+        self.pool.taken_payload()
+    }
     /// The same with the payload that begins at the offset `at` of what the application sends.
     #[inline(always)]
     pub fn send_bytes(&mut self, packet: Packet, at: u64) {
@@ -308,8 +318,8 @@ impl EndpointCtx<'_> {
         self.actions.push_back(Action::Kick(port));
     }
     /// Says that a packet has come out of the tunnel whose end this is: it comes in through `port`.
-    pub fn came_in(&mut self, port: PortId, packet: Packet) {
-        let pkt = self.pool.insert(packet);
+    pub fn came_in(&mut self, port: PortId, packet: Packet, payload: Option<Payload>) {
+        let pkt = self.pool.insert_with(&packet, payload);
         self.actions.push_back(Action::Arrived(port, pkt));
     }
     /// Says that this endpoint needs no more calls; it is removed after this one.

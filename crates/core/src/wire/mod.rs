@@ -10,6 +10,7 @@ mod options;
 mod shim;
 mod transport;
 
+use std::net::SocketAddrV4;
 use std::ops::Range;
 
 use crate::packet::{Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet};
@@ -82,6 +83,12 @@ fn ports(flow: FlowId) -> (u16, u16) {
 fn flow_of(low: u16, high: u16) -> Result<FlowId, WireError> {
     let upper = high.checked_sub(0x1400).filter(|u| *u <= 0x3fff && low & 0x8000 != 0).ok_or(WireError::Address)?;
     Ok(FlowId(u32::from(low & 0x7fff) | u32::from(upper) << 15))
+}
+
+/// The address and port of `flow`'s end at `node`, whose other end is at `peer`.
+pub fn socket_address(flow: FlowId, node: NodeId, peer: NodeId) -> SocketAddrV4 {
+    let (low, high) = ports(flow);
+    SocketAddrV4::new(address(node, 0).into(), if node < peer { low } else { high })
 }
 
 /// Source's and destination's port of a packet.
@@ -211,18 +218,32 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     }
 }
 
-/// Sends a packet over a link of bytes: it comes out as its bytes say. Only what no header says is kept: when it
-/// came to the port, and what its application has stamped into the payload. `bytes` is where it is written.
+/// Sends a packet over a link of bytes: it comes out as its bytes say, with its payload if it carries one. Only what no
+/// header says is kept: when it came to the port, and what its application has stamped into the payload. `bytes` is
+/// where it is written.
 ///
 /// # Panics
 /// If a packet cannot be read back, or is not as long as its bytes: such packets are a mistake of
 /// ours.
-pub fn cross(packet: &mut Packet, bytes: &mut Vec<u8>) {
+pub fn cross(packet: &mut Packet, payload: Option<&[u8]>, bytes: &mut Vec<u8>) {
     bytes.clear();
-    encode(packet, bytes);
-    let length = bytes.len() + usize::from(packet.payload);
-    assert_eq!(length, packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
-    match decode(bytes) {
+    let read_back = match payload {
+        None => {
+            encode(packet, bytes);
+            let length = bytes.len() + usize::from(packet.payload);
+            assert_eq!(length, packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
+            decode(bytes)
+        }
+        Some(payload) => {
+            encode_with(packet, payload, bytes);
+            assert_eq!(bytes.len(), packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
+            read(bytes).map(|(packet, at)| {
+                assert_eq!(&bytes[at], payload, "a payload comes out as it went in");
+                packet
+            })
+        }
+    };
+    match read_back {
         Ok(mut read) => {
             read.queued = packet.queued;
             if let Some(sent) = packet.stamped() {

@@ -35,7 +35,7 @@ pub(super) struct Round {
 }
 
 /// BBR. Fields have the draft's names; infinity is the draft's, too.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bbr {
     // Of the connection.
     pub(super) mss: u64,

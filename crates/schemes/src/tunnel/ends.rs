@@ -93,8 +93,8 @@ impl Exit {
         let inner = self.inner.as_mut();
         ctx.supplied(&mut self.wishes, None, |ctx| call(inner, ctx));
         let below = self.inner.report().delivered;
-        while let Some(packet) = self.pipe.get().leave(below) {
-            ctx.came_in(self.port, packet);
+        while let Some((packet, payload)) = self.pipe.get().leave(below) {
+            ctx.came_in(self.port, packet, payload);
         }
         ctx.set_timer(self.wishes.timer);
     }

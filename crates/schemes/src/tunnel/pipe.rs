@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use midpath_core::packet::Packet;
+use midpath_core::packet::{Packet, Payload};
 use midpath_core::roles::FlowReport;
 
 /// A packet's length, which goes before it (RFC 4571, §2).
@@ -22,8 +22,8 @@ pub const UNSENT: u64 = 6000;
 /// One direction of a tunnel.
 #[derive(Debug, Default)]
 pub struct Pipe {
-    /// Packets inside, with where the stream goes on after each.
-    inside: VecDeque<(u64, Packet)>,
+    /// Packets inside and what they carry, with where the stream goes on after each.
+    inside: VecDeque<(u64, Packet, Option<Payload>)>,
     /// Bytes of the stream: put in, sent at least once, acknowledged.
     taken: u64,
     sent: u64,
@@ -56,12 +56,12 @@ impl Pipe {
     }
 
     /// Takes a packet in.
-    pub fn enter(&mut self, packet: Packet) {
+    pub fn enter(&mut self, packet: Packet, payload: Option<Payload>) {
         self.taken += LENGTH + u64::from(packet.size);
         self.report.entered += 1;
         self.report.bytes = self.taken;
         self.report.most_kept = self.report.most_kept.max(self.taken - self.acknowledged);
-        self.inside.push_back((self.taken, packet));
+        self.inside.push_back((self.taken, packet, payload));
     }
 
     /// Bytes put in.
@@ -78,13 +78,13 @@ impl Pipe {
     }
 
     /// The next packet that lies below an offset of the stream.
-    pub fn leave(&mut self, below: u64) -> Option<Packet> {
-        let (end, _) = self.inside.front()?;
+    pub fn leave(&mut self, below: u64) -> Option<(Packet, Option<Payload>)> {
+        let (end, ..) = self.inside.front()?;
         if *end > below {
             return None;
         }
         self.report.left += 1;
-        self.inside.pop_front().map(|(_, packet)| packet)
+        self.inside.pop_front().map(|(_, packet, payload)| (packet, payload))
     }
 
     /// Takes over what the sending end says.

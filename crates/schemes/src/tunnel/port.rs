@@ -34,7 +34,7 @@ impl Port for TunnelPort {
     fn poll_transmit(&mut self, ctx: &mut PortCtx<'_>) -> Option<Pkt> {
         while self.pipe.get().has_room() {
             let Some(pkt) = self.inner.poll_transmit(ctx) else { break };
-            self.pipe.get().enter(ctx.pool[&pkt]);
+            self.pipe.get().enter(ctx.pool[&pkt], ctx.pool.payload(&pkt).cloned());
             ctx.carried(pkt, self.flow);
         }
         None

@@ -198,6 +198,11 @@ impl Engine {
         self.parts.iter().map(Part::remaining).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
+    /// Payloads in the pools: no more than packets alive.
+    pub fn payloads(&self) -> u64 {
+        self.parts.iter().map(|p| p.pool.payloads() as u64).sum()
+    }
+
     /// Packets alive in the pools: what must equal those remaining.
     pub fn live(&self) -> u64 {
         self.parts.iter().map(|p| p.pool.live() as u64).sum()

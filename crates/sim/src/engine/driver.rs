@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, EndId, Step};
-use midpath_core::packet::{FlowId, Note, Packet, PacketId, Pkt, Pool, PortId};
+use midpath_core::packet::{FlowId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
@@ -113,9 +113,10 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// A packet gets its place on the wire, and the probe watches packets, or links carry bytes.
     #[cold]
     fn observe(&mut self, port: PortId, pkt: &Pkt, start: Time, pool: &mut Pool) {
-        self.probe.transmitted(self.node, port, &pool[pkt], start);
+        self.probe.transmitted(self.node, port, (&pool[pkt], pool.payload(pkt)), start);
         if let Some(bytes) = &mut self.bytes {
-            wire::cross(&mut pool[pkt], bytes);
+            let payload = pool.payload(pkt).cloned();
+            wire::cross(&mut pool[pkt], payload.as_deref(), bytes);
         }
     }
 
@@ -140,7 +141,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             Target::There { part, ring } => {
                 self.tally.exported += 1;
                 let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-                self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life }, pool);
+                self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
             }
         }
     }
@@ -162,7 +163,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
         let changes = wire.changes()?;
         if changes.cuts(start, end) {
             changes.lost += 1;
-            self.dropped(Some(port), pkt.id(), &pool[&pkt], Drop::Fault);
+            self.dropped(Some(port), pkt.id(), &pool[&pkt], pool.payload(&pkt), Drop::Fault);
             pool.free(pkt);
             return None;
         }
@@ -212,14 +213,14 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     }
 
     #[inline(never)]
-    fn dropped(&mut self, port: Option<PortId>, id: PacketId, packet: &Packet, why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, id: PacketId, packet: &Packet, payload: Option<&Payload>, why: Drop) {
         let at = self.at(port);
         if let Some(trace) = self.tracing.trace() {
             trace.packet_why(at, id, packet, ("dropped", reason(why)), f64::NAN);
             trace.forget(id);
         }
         if let (true, Some(port)) = (self.observed, port) {
-            self.probe.dropped(self.node, port, packet, reason(why), self.now);
+            self.probe.dropped(self.node, port, (packet, payload), reason(why), self.now);
         }
         self.tally.dropped += 1;
         match why {

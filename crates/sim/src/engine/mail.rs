@@ -1,6 +1,6 @@
 //! Messages between parts.
 
-use midpath_core::packet::{Packet, Pkt, Pool};
+use midpath_core::packet::{Packet, Payload, Pkt, Pool};
 use midpath_core::units::Time;
 
 use super::trace::Life;
@@ -13,6 +13,8 @@ pub(crate) struct Address {
     pub corrupt: bool,
     /// Of a traced run: who it is.
     pub life: Life,
+    /// What it carries.
+    pub payload: Option<Payload>,
 }
 
 /// Packets on their way to another part. It is emptied and used again: to move a packet takes two
@@ -49,7 +51,7 @@ impl Mail {
             Some(place) => pool.take_into(pkt, place),
             None => self.packets.push(pool.take(pkt)),
         }
-        self.addresses.push(address);
+        self.addresses.push(Address { payload: pool.taken_payload(), ..address });
     }
 
     pub fn tell(&mut self, news: News) {
@@ -86,7 +88,7 @@ mod tests {
             for n in 0..=round {
                 let pkt = here.insert(Packet::control(NodeId(n), NodeId(round)));
                 let at = Time::from_us(u64::from(10 - n));
-                mail.put(pkt, Address { ring: n, at, corrupt: false, life: Life::NONE }, &mut here);
+                mail.put(pkt, Address { ring: n, at, corrupt: false, life: Life::NONE, payload: None }, &mut here);
             }
             assert_eq!(mail.first(), Time::from_us(u64::from(10 - round)));
             let come: Vec<_> = mail.take().map(|(address, packet)| (address.ring, there.insert_copy(packet))).collect();

@@ -192,7 +192,7 @@ impl Part {
         mail.take_news().for_each(|news| self.hear(news));
         for (to, packet) in mail.take() {
             self.tally.imported += 1;
-            let pkt = self.pool.insert_copy(packet);
+            let pkt = self.pool.insert_with(packet, to.payload);
             if let Some(trace) = &mut self.trace {
                 trace.adopt(pkt.id(), to.life);
             }

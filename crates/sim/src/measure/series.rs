@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::node::Node;
-use midpath_core::packet::{FlowId, NodeId, Packet, PortId};
+use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::roles::{End, FlowReport};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::{Capacity, Watch, WatchPlan, Watched};
-use crate::engine::Probe;
+use crate::engine::{Carried, Probe};
 use crate::output::{Column, Table};
 use crate::pcap::Capture;
 use crate::setup::{AllFlows, Groups};
@@ -228,12 +228,12 @@ impl Probe for Recorder {
         !self.captures.is_empty()
     }
 
-    fn transmitted(&mut self, node: u32, port: PortId, packet: &Packet, start: Time) {
+    fn transmitted(&mut self, node: u32, port: PortId, packet: Carried<'_>, start: Time) {
         let id = self.nodes[node as usize];
         self.captures.iter_mut().filter(|c| c.place == (id, port)).for_each(|c| c.add(packet, start));
     }
 
-    fn dropped(&mut self, node: u32, port: PortId, packet: &Packet, why: &'static str, now: Time) {
+    fn dropped(&mut self, node: u32, port: PortId, packet: Carried<'_>, why: &'static str, now: Time) {
         let id = self.nodes[node as usize];
         self.captures.iter_mut().filter(|c| c.place == (id, port)).for_each(|c| c.add_dropped(packet, now, why));
     }

@@ -252,12 +252,12 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use midpath_core::packet::{NodeId, Packet, PortId};
+    use midpath_core::packet::{NodeId, PortId};
     use midpath_core::units::Time;
     use midpath_schemes::Catalogue;
 
     use super::order;
-    use crate::engine::{Crew, Engine, Probe};
+    use crate::engine::{Carried, Crew, Engine, Probe};
     use crate::run::{RunOptions, prepare};
 
     const TREE: &str = r#"
@@ -273,7 +273,7 @@ mod tests {
         fn watches_packets(&self) -> bool {
             true
         }
-        fn transmitted(&mut self, _: u32, _: PortId, _: &Packet, start: Time) {
+        fn transmitted(&mut self, _: u32, _: PortId, _: Carried<'_>, start: Time) {
             assert!(start < self.0, "broken");
         }
         fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {

@@ -1,0 +1,129 @@
+//! quinn-proto on simulated networks: the same bytes again, beside our TCP, through what real links do.
+
+use std::path::Path;
+
+use midpath_schemes::Catalogue;
+use midpath_sim::{RunOptions, RunOutput};
+use midpath_stack::run;
+
+/// A dumbbell of 20 Mbps and a round trip of 100 ms.
+fn dumbbell(pairs: usize, queue: &str, more: &str) -> String {
+    format!(
+        r#"
+scheme = "quinn"
+
+[topology]
+generate = "dumbbell"
+pairs = {pairs}
+bottleneck = {{ rate = "20 Mbps", delay = "48 ms" }}
+access = {{ rate = "1 Gbps", delay = "1 ms" }}
+
+[queue]
+{queue}
+{more}"#
+    )
+}
+
+const DROP_TAIL: &str = "limit = \"250 kB\"";
+
+fn flow(pair: usize, more: &str) -> String {
+    format!("\n[[flow]]\nfrom = \"s{pair}\"\nto = \"d{pair}\"\n{more}\n")
+}
+
+fn with(text: &str, options: &RunOptions) -> RunOutput {
+    let catalogue = Catalogue::standard().joined(stack_quinn::schemes()).expect("names that nobody has");
+    run(text, Path::new("."), options, &catalogue).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn plain(text: &str) -> RunOutput {
+    with(text, &RunOptions::default())
+}
+
+fn column(out: &RunOutput, name: &str) -> Vec<f64> {
+    out.table("flows").expect("flows").f64(name).to_vec()
+}
+
+fn count(out: &RunOutput, name: &str) -> Vec<u64> {
+    out.table("flows").expect("flows").u64(name).to_vec()
+}
+
+#[test]
+fn twenty_megabytes_are_the_same_bytes_again_and_on_two_threads() {
+    let pcap = "\n[[measure.pcap]]\nfrom = \"r0\"\nto = \"r1\"\npackets = 4000\n\n[[measure.pcap]]\nfrom = \"r1\"\nto = \"r0\"\npackets = 4000\n";
+    let text = dumbbell(1, DROP_TAIL, &format!("{}{pcap}", flow(0, "size = \"20 MB\"")));
+    let once = plain(&text);
+    assert_eq!(once.summary("completed"), Some(1.0), "{}", once.run["summary"]);
+    let fct = column(&once, "fct_s")[0];
+    assert!((8.3..13.0).contains(&fct), "20 MB at 20 Mbps take 8.0 s and the headers: {fct}");
+    for options in [
+        RunOptions::default(),
+        RunOptions { threads: 2, parts: 2, ..RunOptions::default() },
+        RunOptions { threads: 2, parts: 4, ..RunOptions::default() },
+        RunOptions { wire: true, ..RunOptions::default() },
+    ] {
+        let again = with(&text, &options);
+        assert!(again.repeatable() == once.repeatable(), "{options:?}");
+        assert!(again.files == once.files, "captures: {options:?}");
+    }
+    let other = with(&text, &RunOptions { seed: Some(2), ..RunOptions::default() });
+    assert!(other.files != once.files, "another seed's bytes are others");
+}
+
+#[test]
+fn each_controller_ends_beside_our_cubic() {
+    for controller in ["cubic", "newreno", "bbr"] {
+        let flows = flow(0, "size = \"5 MB\"") + &flow(1, "size = \"5 MB\"\nscheme = \"cubic\"");
+        let out = plain(&dumbbell(2, DROP_TAIL, &format!("{flows}\n[schemes.quinn]\ncontroller = \"{controller}\"\n")));
+        assert_eq!(out.summary("completed"), Some(2.0), "{controller}: {}", out.run["summary"]);
+    }
+}
+
+#[test]
+fn marks_come_back_and_are_not_losses() {
+    // Room for slow start's last round trip: only the AQM drops.
+    let text = dumbbell(1, "kind = \"codel\"\nscheduler = \"fq\"\nlimit = \"2 MB\"", &flow(0, "size = \"10 MB\""));
+    let marked = plain(&text);
+    let dropped = plain(&format!("{text}\n[schemes.quinn]\necn = false\n"));
+    let lost = |out: &RunOutput| count(out, "retransmitted_packets")[0];
+    assert!(count(&marked, "marked_packets")[0] > 0 && lost(&marked) < 3, "{} lost", lost(&marked));
+    assert!(count(&dropped, "marked_packets")[0] == 0 && lost(&dropped) > lost(&marked), "{} lost", lost(&dropped));
+}
+
+#[test]
+fn applications_fetch_share_pause_and_send_datagrams() {
+    for (application, more) in [("fetch", ""), ("push", "connections = 4\n"), ("fetch", "connections = 3\n")] {
+        let keys = format!("\n[schemes.quinn]\napplication = \"{application}\"\n{more}");
+        let out = plain(&dumbbell(1, DROP_TAIL, &(flow(0, "size = \"3 MB\"") + &keys)));
+        assert_eq!(out.summary("completed"), Some(1.0), "{keys}: {}", out.run["summary"]);
+        assert_eq!(count(&out, "delivered_bytes"), [3_000_000], "{keys}");
+    }
+    let datagrams = flow(0, "size = \"1 MB\"\nrate = \"4 Mbps\"") + "\n[schemes.quinn]\napplication = \"datagrams\"\n";
+    let out = plain(&dumbbell(1, DROP_TAIL, &datagrams));
+    assert_eq!((out.summary("completed"), count(&out, "delivered_bytes")), (Some(1.0), vec![1_000_000]));
+    let writes = "size = \"500 kB\"\nwrite = { kind = \"fixed\", size = \"100 kB\" }\ninterval = { kind = \"fixed\", time = \"2 s\" }";
+    let out = plain(&dumbbell(1, DROP_TAIL, &flow(0, writes)));
+    let fct = column(&out, "fct_s")[0];
+    assert!((8.0..9.0).contains(&fct), "five writes, the last after 8 s: {fct}");
+}
+
+#[test]
+fn it_ends_through_outages_restarts_loss_and_a_smaller_mtu() {
+    let vary = "\n[[vary]]\nlink = [\"r0\", \"r1\"]\n";
+    for (what, more) in [
+        (
+            "an outage",
+            "\n[[fault]]\nkind = \"link-down\"\nat = \"2 s\"\nuntil = \"5 s\"\nlink = [\"r0\", \"r1\"]\n".to_owned(),
+        ),
+        ("a restart", "\n[[fault]]\nkind = \"restart\"\nat = \"2 s\"\nnode = \"r0\"\n".to_owned()),
+        ("loss", format!("{vary}loss = {{ p = \"1 %\", r = \"60 %\" }}\n")),
+        ("reordering", format!("{vary}jitter = {{ law = \"uniform\", max = \"20 ms\", reorder = true }}\n")),
+    ] {
+        let out = plain(&dumbbell(1, DROP_TAIL, &(flow(0, "size = \"3 MB\"") + &more)));
+        assert_eq!(out.summary("completed"), Some(1.0), "{what}: {}", out.run["summary"]);
+        assert_eq!(out.run["invariants"]["conserved"], true, "{what}");
+    }
+    let narrow = dumbbell(1, DROP_TAIL, &flow(0, "size = \"3 MB\""))
+        .replace("delay = \"48 ms\"", "delay = \"48 ms\", mtu = 1400");
+    let out = plain(&narrow);
+    assert_eq!(out.summary("completed"), Some(1.0), "probes are dropped, data are not: {}", out.run["summary"]);
+}

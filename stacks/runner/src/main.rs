@@ -1,0 +1,117 @@
+//! `stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]`: runs a scenario whose flows may be stacks, and prints
+//! its result as one line of JSON. Captures go to the folder. A stack that misbehaves: exit code 1 and one line.
+//!
+//! `stacks test SCHEME…`: holds schemes to bounds from RFCs, and prints TAP; exit code 1 if one is not kept.
+//! `stacks scenario CASE SCHEME`: prints the scenario of one.
+
+mod suite;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use midpath_quinn::{bbr, cubic, newreno, prague, swift};
+use midpath_schemes::Catalogue;
+use midpath_sim::{RunOptions, RunOutput};
+use midpath_stack::{RunError, run};
+use serde_json::{Value, json};
+use stack_quinn::{QuinnParams, with_controller};
+
+/// All stacks; `quinn-midpath-…` has a controller of ours.
+fn catalogue() -> Catalogue {
+    let ours = Catalogue::empty()
+        .with_params::<QuinnParams>("quinn-midpath-newreno", |name, params| with_controller(name, params, newreno()))
+        .with_params::<QuinnParams>("quinn-midpath-cubic", |name, params| with_controller(name, params, cubic()))
+        .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
+        .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
+        .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
+    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes()];
+    stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
+}
+
+struct Args {
+    file: PathBuf,
+    options: RunOptions,
+    out: Option<PathBuf>,
+}
+
+fn arguments() -> Option<Args> {
+    let mut args = std::env::args().skip(1);
+    let mut read = Args { file: args.next()?.into(), options: RunOptions::default(), out: None };
+    while let Some(key) = args.next() {
+        match key.as_str() {
+            "--wire" => read.options.wire = true,
+            "--seed" => read.options.seed = Some(args.next()?.parse().ok()?),
+            "--threads" => {
+                let threads = args.next()?.parse().ok()?;
+                (read.options.threads, read.options.parts) = (threads, threads);
+            }
+            "--out" => read.out = Some(args.next()?.into()),
+            _ => return None,
+        }
+    }
+    Some(read)
+}
+
+/// What a reader wants of the flows.
+fn flows(out: &RunOutput) -> Value {
+    let table = out.table("flows").expect("flows");
+    let floats = ["fct_s", "goodput_bps"].map(|name| (name, json!(table.f64(name))));
+    let counts = ["delivered_bytes", "sent_packets", "retransmitted_packets", "marked_packets"];
+    let counts = counts.map(|name| (name, json!(table.u64(name))));
+    floats.into_iter().chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
+}
+
+/// `test` and `scenario`.
+fn suite() -> Option<ExitCode> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.split_first()? {
+        (command, schemes) if command == "test" && !schemes.is_empty() => {
+            let (good, tap) = suite::tap(schemes, &catalogue());
+            print!("{tap}");
+            Some(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        (command, [case, scheme]) if command == "scenario" => {
+            print!("{}", suite::CASES.iter().find(|one| one.name == case)?.scenario(scheme));
+            Some(ExitCode::SUCCESS)
+        }
+        _ => None,
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = suite() {
+        return code;
+    }
+    let Some(Args { file, options, out: folder }) = arguments() else {
+        eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
+        eprintln!("       stacks test SCHEME…, stacks scenario CASE SCHEME");
+        return ExitCode::from(2);
+    };
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("{}: {error}", file.display());
+            return ExitCode::from(2);
+        }
+    };
+    let base = file.parent().unwrap_or(Path::new("."));
+    let out = match run(&text, base, &options, &catalogue()) {
+        Ok(out) => out,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(if matches!(error, RunError::Stack(_)) { 1 } else { 2 });
+        }
+    };
+    if let Some(folder) = folder {
+        for (name, bytes) in &out.files {
+            let path = folder.join(name);
+            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            if let Err(error) = made.and_then(|()| std::fs::write(&path, bytes)) {
+                eprintln!("{}: {error}", path.display());
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!("{}", json!({ "flows": flows(&out), "run": out.run }));
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,222 @@
+//! What a stack is held to: scenarios with a bound from an RFC each.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use midpath_schemes::Catalogue;
+use midpath_sim::{RunOptions, RunOutput};
+use midpath_stack::run;
+
+/// A scenario and its bound.
+pub struct Case {
+    pub name: &'static str,
+    /// Where the bound comes from.
+    pub source: &'static str,
+    rate_mbps: f64,
+    /// One way, of the whole path.
+    delay_us: u64,
+    queue: &'static str,
+    flow: &'static str,
+    more: &'static str,
+    /// Says what was measured, and whether that is within the bound; `None` where the stack lacks what is tested.
+    judge: fn(&Seen) -> Option<(bool, String)>,
+}
+
+/// What a run has shown.
+struct Seen {
+    /// Infinite if the flow has not ended.
+    fct_s: f64,
+    sent: f64,
+    again: f64,
+    marked: u64,
+    lost: f64,
+}
+
+fn seen(out: &RunOutput) -> Seen {
+    let flows = out.table("flows").expect("flows");
+    let fct = flows.f64("fct_s")[0];
+    Seen {
+        fct_s: if fct.is_finite() { fct } else { f64::INFINITY },
+        sent: flows.u64("sent_packets")[0] as f64,
+        again: flows.u64("retransmitted_packets")[0] as f64,
+        marked: flows.u64("marked_packets")[0],
+        lost: out.summary("lost_packets").unwrap_or(0.0),
+    }
+}
+
+/// The completion time between two bounds.
+fn within(seen: &Seen, least: f64, most: f64) -> Option<(bool, String)> {
+    let good = (least..=most).contains(&seen.fct_s);
+    Some((good, format!("{:.3} s, from {least} s to {most} s", seen.fct_s)))
+}
+
+const PLAIN: Case = Case {
+    name: "",
+    source: "",
+    rate_mbps: 10.0,
+    delay_us: 20_000,
+    queue: "limit = \"50 kB\"",
+    flow: "size = \"2 MB\"",
+    more: "",
+    judge: |_| None,
+};
+
+/// 2 MB at 10 Mbps take 1.6 s, with headers 1.7 s.
+pub const CASES: [Case; 11] = [
+    Case {
+        name: "slow-start",
+        source: "RFC 9002, §7.2; RFC 6928: 14,720 bytes, then twice as many per round trip",
+        rate_mbps: 1000.0,
+        delay_us: 50_000,
+        queue: "limit = \"10 MB\"",
+        flow: "size = \"100 kB\"",
+        // One round trip to open, windows of 14,720, 29,440 and 58,880 bytes, half a round trip for the last.
+        judge: |seen| within(seen, 0.35, 0.65),
+        ..PLAIN
+    },
+    Case {
+        name: "fills",
+        source: "RFC 9002, §7.3.3; RFC 9438: a queue of a bandwidth-delay product keeps the link busy",
+        judge: |seen| within(seen, 1.6, 2.4),
+        ..PLAIN
+    },
+    Case {
+        name: "ce",
+        source: "RFC 9000, §13.4; RFC 3168: what is marked is not lost, and is answered",
+        queue: "kind = \"codel\"\nlimit = \"1 MB\"",
+        judge: |seen| {
+            let said = format!("{} marked, {} lost, {:.2} s", seen.marked, seen.lost, seen.fct_s);
+            (seen.marked > 0).then_some((seen.lost == 0.0 && seen.fct_s < 3.2, said))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "reordering",
+        source: "RFC 9002, §6.1.2: a packet is lost 9/8 round trips after it was sent, not before",
+        more: "[[vary]]\nlink = [\"r0\", \"r1\"]\njitter = { law = \"uniform\", max = \"4 ms\", reorder = true }\n",
+        judge: |seen| {
+            let share = seen.again / seen.sent;
+            Some((share < 0.1 && seen.fct_s < 4.8, format!("{share:.3} sent again, {:.2} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "outage",
+        source: "RFC 9002, §6.2.1; RFC 6298, (5.5): timeouts double, so 4 s without a path cost at most 8 s and one timeout",
+        more: "[[fault]]\nkind = \"link-down\"\nat = \"800 ms\"\nuntil = \"4800 ms\"\nlink = [\"r0\", \"r1\"]\n",
+        judge: |seen| within(seen, 5.6, 12.0),
+        ..PLAIN
+    },
+    Case {
+        name: "burst-loss",
+        source: "RFC 9002, §6.2; RFC 8985: a window that is lost whole is found by a probe",
+        more: "[[fault]]\nkind = \"link-down\"\nat = \"800 ms\"\nuntil = \"900 ms\"\nlink = [\"r0\", \"r1\"]\n",
+        judge: |seen| within(seen, 1.7, 4.0),
+        ..PLAIN
+    },
+    Case {
+        name: "random-loss",
+        source: "RFC 9002, §7.3.2: 1 % loss leaves Mathis' window, 1.22 / sqrt(p) packets: 3.6 Mbps here",
+        more: "[[vary]]\nlink = [\"r0\", \"r1\"]\nloss = { p = \"1 %\", r = \"99 %\" }\n",
+        judge: |seen| within(seen, 1.6, 9.0),
+        ..PLAIN
+    },
+    Case {
+        name: "rate-down",
+        source: "RFC 9002, §7: a tenth of the rate is found by losses, not by losing on",
+        flow: "size = \"3 MB\"",
+        more: "[[vary]]\nlink = [\"r0\", \"r1\"]\nsteps = [{ at = \"1 s\", rate = \"1 Mbps\" }]\n",
+        judge: |seen| {
+            let share = seen.lost / seen.sent;
+            Some((share < 0.1 && seen.fct_s < 30.0, format!("{share:.3} lost, {:.1} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "rtt-1.2s",
+        source: "RFC 9002, §6.2.2: the first timeout, about 1 s, is adapted: few packets are sent again in vain",
+        delay_us: 600_000,
+        queue: "limit = \"1500 kB\"",
+        flow: "size = \"1 MB\"",
+        judge: |seen| {
+            let share = seen.again / seen.sent;
+            Some((share < 0.05 && seen.fct_s < 20.0, format!("{share:.3} sent again, {:.1} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "rtt-20us",
+        source: "RFC 9002, §6.2.1: acknowledgements' delay does not stop a flow of a data centre",
+        rate_mbps: 10_000.0,
+        delay_us: 10,
+        queue: "limit = \"200 kB\"",
+        flow: "size = \"20 MB\"",
+        judge: |seen| within(seen, 0.016, 0.5),
+        ..PLAIN
+    },
+    Case {
+        name: "bdp-below-a-packet",
+        source: "RFC 9002, §7.2: the least window is two packets, and they wait",
+        rate_mbps: 1.0,
+        delay_us: 500,
+        queue: "limit = \"6 kB\"",
+        flow: "size = \"500 kB\"",
+        judge: |seen| within(seen, 4.0, 8.0),
+        ..PLAIN
+    },
+];
+
+impl Case {
+    /// The scenario for a scheme: a file to keep, and to run alone.
+    pub fn scenario(&self, scheme: &str) -> String {
+        let Case { rate_mbps, delay_us, queue, flow, more, .. } = self;
+        let bottleneck = delay_us * 8 / 10;
+        let access = (delay_us - bottleneck) / 2;
+        let fast = rate_mbps * 10.0;
+        format!(
+            r#"scheme = "{scheme}"
+stop = "60 s"
+[topology]
+generate = "dumbbell"
+pairs = 1
+bottleneck = {{ rate = "{rate_mbps} Mbps", delay = "{bottleneck} us" }}
+access = {{ rate = "{fast} Mbps", delay = "{access} us" }}
+[queue]
+{queue}
+[host_queue]
+limit = "100 MB"
+[[flow]]
+from = "s0"
+to = "d0"
+{flow}
+{more}"#
+        )
+    }
+
+    /// Runs it: whether the bound is kept, and what was measured. `None`: nothing to test.
+    fn run(&self, scheme: &str, catalogue: &Catalogue) -> Option<(bool, String)> {
+        match run(&self.scenario(scheme), Path::new("."), &RunOptions::default(), catalogue) {
+            Ok(out) => (self.judge)(&seen(&out)),
+            Err(error) => Some((false, error.to_string())),
+        }
+    }
+}
+
+/// All cases for each scheme, as TAP (version 13). Whether all bounds are kept.
+pub fn tap(schemes: &[String], catalogue: &Catalogue) -> (bool, String) {
+    let (mut all, mut out) = (true, format!("TAP version 13\n1..{}\n", schemes.len() * CASES.len()));
+    let cases = schemes.iter().flat_map(|scheme| CASES.iter().map(move |case| (scheme, case)));
+    for (number, (scheme, case)) in (1..).zip(cases) {
+        let (good, said) = match case.run(scheme, catalogue) {
+            Some((good, said)) => (good, said),
+            None => (true, "# SKIP it has no ECN".to_owned()),
+        };
+        all &= good;
+        let verdict = if good { "ok" } else { "not ok" };
+        let _ = writeln!(out, "{verdict} {number} - {scheme} {}: {said}", case.name);
+        if !good {
+            let _ = writeln!(out, "  ---\n  source: \"{}\"\n  ...", case.source);
+        }
+    }
+    (all, out)
+}
