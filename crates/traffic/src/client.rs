@@ -66,7 +66,7 @@ pub struct ClientSpec {
     /// request has failed. Until then a late reply counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Time>,
-    /// Default 0.
+    /// How often each server is asked again.
     #[serde(default)]
     #[schemars(extend("examples" = [2]))]
     pub retries: u64,

@@ -42,8 +42,8 @@ pub struct JobSpec {
     /// Size as nccl-tests': of the whole buffer that is reduced, gathered, scattered, or sent; of a pipeline, what a
     /// stage sends per micro-batch.
     pub size: Bytes,
-    /// Of `all-to-all`: what a rank receives is proportional to 1/k^skew, its place k drawn for each iteration
-    /// (all-to-all-v, as a mixture of experts has it); default 0, all alike.
+    /// Of `all-to-all`: the k-th of the ranks, in an order drawn for each iteration, receives a share like 1/k^skew
+    /// (all-to-all-v, as a mixture of experts has it); default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [1.0]))]
     pub skew: Option<f64>,
@@ -55,8 +55,8 @@ pub struct JobSpec {
     #[serde(default = "one")]
     #[schemars(extend("examples" = [100]))]
     pub iterations: u64,
-    /// From a rank's last receipt to its next iteration; of a pipeline, for each micro-batch, forward and backward.
-    /// Default none.
+    /// From a rank's last receipt to its next iteration, of a pipeline for each micro-batch, forward and backward;
+    /// default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_time: Option<Duration>,
     /// Group in results; default "job" and its number, counted from 0.
