@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::after::After;
+use crate::collectives::Expansion;
 use crate::durations::{Duration, Durations};
 use crate::flow::{ArrivalPattern, Budget};
 use crate::flows::FlowList;
@@ -17,10 +18,6 @@ use crate::generate::Context;
 use crate::hosts::Host;
 use crate::matrix::in_order;
 use crate::stream::{Purpose, stream};
-
-mod expansion;
-
-use expansion::Expansion;
 
 /// Hosts that exchange data in iterations, as the ranks of a distributed training job. A message is a flow; it starts
 /// when the messages on which it depends have come.
@@ -124,7 +121,7 @@ pub enum Placement {
 
 impl Collective {
     /// Steps of a ring, or of halving and doubling.
-    fn steps(self, n: usize) -> usize {
+    pub(crate) fn steps(self, n: usize) -> usize {
         match self {
             Collective::AllReduce => 2 * (n - 1),
             Collective::AllReduceHalving => 2 * n.ilog2() as usize,

@@ -22,6 +22,7 @@ mod after;
 mod arrivals;
 mod cdf;
 mod client;
+mod collectives;
 mod connections;
 mod demands;
 mod durations;

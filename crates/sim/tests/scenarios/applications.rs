@@ -265,11 +265,7 @@ fn ranks_are_placed_as_said() {
         let text = format!("seed = {seed}\n{}", on_a_fat_tree(fabric, &job("all-gather", "\"h*\"", 4000, &more)));
         let out = run_plain(&text);
         // Two hosts a rack, numbered in order.
-        let numbers = texts(&out, "flows", "src")[..4]
-            .iter()
-            .map(|name| name[1..].parse::<usize>().unwrap() / 2)
-            .collect::<Vec<_>>();
-        numbers
+        texts(&out, "flows", "src")[..4].iter().map(|name| name[1..].parse::<usize>().unwrap() / 2).collect::<Vec<_>>()
     };
     assert_eq!(racks("packed", 1), [0, 0, 1, 1]);
     assert_eq!(racks("spread", 1), [0, 1, 2, 3]);

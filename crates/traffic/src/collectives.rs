@@ -3,10 +3,10 @@
 use midpath_core::units::{Bytes, Time};
 use rand::seq::SliceRandom;
 
-use super::{Collective, JobSpec};
 use crate::after::{Step, WaitFor};
 use crate::durations::Durations;
 use crate::flows::{Counts, FlowList, NewFlow};
+use crate::job::{Collective, JobSpec};
 use crate::stream::Stream;
 
 /// When a rank begins an iteration: so long after a step, or after the run's beginning.
@@ -17,7 +17,7 @@ struct Begin {
 }
 
 /// A job on its way to flows.
-pub(super) struct Expansion<'a> {
+pub(crate) struct Expansion<'a> {
     spec: &'a JobSpec,
     ranks: Vec<u32>,
     terms: u32,
