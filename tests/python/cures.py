@@ -330,6 +330,21 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "receivers open this scheme's flows, and only the sender knows when to; give it another `scheme`": Scenario(
         more(f'{RANKS}\nscheme = "ndn"'), more(f'{RANKS}\nscheme = "cubic"')
     ),
+    "applies to servers with `workers`; give these, or leave it out": Scenario(
+        more(f'{ASKS}\nscheduling = "ps"'), more(f'{ASKS}\nscheduling = "ps"\nworkers = 2')
+    ),
+    "applies to requests with a `timeout`; give one, or leave it out": Scenario(
+        more(f"{ASKS}\nretries = 2"), more(f'{ASKS}\nretries = 2\ntimeout = "1 s"')
+    ),
+    "applies to `retries`; give these, or leave it out": Scenario(
+        more(f'{ASKS}\ntimeout = "1 s"\nbackoff = "1 ms"'),
+        more(f'{ASKS}\ntimeout = "1 s"\nbackoff = "1 ms"\nretries = 1'),
+    ),
+    "needs `{key}`; give it, or leave this out": Scenario(more(f"{ASKS}\ntied = true"), more(ASKS)),
+    "a server that shares begins with each request at once; leave this out, or use `fifo`": Scenario(
+        more(f'{ASKS}\nworkers = 1\nscheduling = "ps"\nhedge_after = "1 ms"\ntied = true'),
+        more(f'{ASKS}\nworkers = 1\nscheduling = "ps"'),
+    ),
     "names no host; give at least one": Scenario(more(ASKS.replace('["a"]', "[]")), more(ASKS)),
     "`{name}` runs in the network and carries no flows; give each flow another `scheme`": Scenario(
         {"head": 'scheme = "rpm"'}, {"head": 'scheme = "rpm"', "flow": f'{cases.FLOW}\nscheme = "cubic"'}

@@ -23,7 +23,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use driver::{Driver, EndId, Flows, Woken};
+pub use driver::{Begin, Driver, EndId, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use forwarding::Forwarding;
@@ -31,6 +31,7 @@ pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 use slot::Slot;
 pub use slot::Transmitted;
+pub use timers::Release;
 use timers::{Lazy, Timers, Wake};
 pub use trace::Step;
 
@@ -202,10 +203,10 @@ impl Node {
         self.timers.start(Box::new(flows));
     }
 
-    /// Asks that `flow`, which has waited for others, starts here at `at`: before other wishes for that time,
-    /// and behind flows of lower numbers, whenever each was asked for.
-    pub fn release_flow(&mut self, at: Time, flow: FlowId) {
-        self.timers.release(at, flow);
+    /// Asks that a flow which has waited for others starts here at `at`, or that the driver is called: before other
+    /// wishes for that time, flows by their numbers before alarms by theirs, whenever each was asked for.
+    pub fn release(&mut self, at: Time, what: Release) {
+        self.timers.release(at, what);
     }
 
     /// Asks that `flow` starts here at `at`.
@@ -237,11 +238,11 @@ impl Node {
     pub fn on_wake<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) -> Woken {
         let Some((at, wake)) = self.timers.pop_due(now) else { return Woken::Nothing };
         match wake {
-            Wake::Start(flow) => {
-                if let Some(endpoint) = self.flows.open(flow) {
-                    let end = EndId { flow, peer: EndId::ANYONE, active: true };
-                    let seat = self.endpoints.insert(end, endpoint);
-                    self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+            Wake::Start(flow) => self.start(flow, now, pool, driver),
+            Wake::Alarm(token) => {
+                driver.alarm(token, now);
+                while let Some((at, what)) = driver.released() {
+                    self.timers.release(at, what);
                 }
             }
             Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
@@ -272,6 +273,23 @@ impl Node {
             Wake::Driver(token) => return Woken::Driver(token),
         }
         Woken::Node
+    }
+
+    /// Opens a flow, unless the driver's application does not need it any more, or lets one go on that is open.
+    fn start<D: Driver>(&mut self, flow: FlowId, now: Time, pool: &mut Pool, driver: &mut D) {
+        let open = match driver.starts(flow, now) {
+            Begin::Open => None,
+            Begin::GoOn => self.endpoints.find_own(flow),
+            Begin::Skip => return,
+        };
+        if let Some(seat) = open {
+            return self.call(seat, now, pool, driver, |e, ctx| e.on_application(ctx));
+        }
+        if let Some(endpoint) = self.flows.open(flow) {
+            let end = EndId { flow, peer: EndId::ANYONE, active: true };
+            let seat = self.endpoints.insert(end, endpoint);
+            self.call(seat, now, pool, driver, |e, ctx| e.on_start(ctx));
+        }
     }
 
     /// Called when the last bit of a packet has come in through `port`. For each hop: a call costs 20

@@ -426,6 +426,9 @@ impl Setup {
         }
         let links = self.links();
         let waits = waits::waits(&self.flows, &links, nodes.len());
+        for (node, at, alarm) in waits.iter().flat_map(|waits| &waits.alarms) {
+            nodes[node.0 as usize].release(*at, *alarm);
+        }
         let late_after = Arc::new(writer::late_after(&self.flows));
         let (events, seed) = (self.events(), self.scenario.seed);
         Ok(Network { nodes, links, events, seed, pipes, buffers, waits, late_after })

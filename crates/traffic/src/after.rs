@@ -91,10 +91,61 @@ pub struct Step {
     pub node: u32,
     /// How many ends of flows and steps it waits for, `after` not counted.
     pub ends: u32,
+    /// Number of what else is said of it; [`Step::PLAIN`] for nothing.
+    rare: u32,
+}
+
+/// What is said of few steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RareStep {
     /// Number in [`crate::FlowList::afters`] of groups for whose flows it waits, too.
     pub after: Option<u32>,
     /// The step for which it counts, and how much later.
     pub then: Option<(u32, Time)>,
+    /// A request to a server that may be asked again: the first reply counts.
+    pub call: Option<Call>,
+    /// Number in [`crate::FlowList::servers`] of who works for it.
+    pub server: Option<u32>,
+    /// The step that is cancelled when its server begins to work.
+    pub twin: Option<u32>,
+}
+
+/// When a request is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The step after which it begins; `None` where `begins` is a time of the run.
+    pub after: Option<u32>,
+    /// How much later it begins.
+    pub begins: Time,
+    /// How long after that it is given up; `None` for never.
+    pub gives_up: Option<Time>,
+}
+
+impl Step {
+    const PLAIN: u32 = u32::MAX;
+
+    /// One that waits for so many ends.
+    pub const fn new(node: u32, ends: usize) -> Step {
+        Step { node, ends: ends as u32, rare: Step::PLAIN }
+    }
+
+    /// Where what else is said of it is.
+    pub(crate) fn rare(self) -> Option<usize> {
+        (self.rare != Step::PLAIN).then_some(self.rare as usize)
+    }
+
+    pub(crate) fn set_rare(&mut self, rare: usize) {
+        self.rare = rare as u32;
+    }
+}
+
+/// Hosts that work for a client's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Server {
+    /// How many requests at a time.
+    pub workers: u64,
+    /// Whether all requests share these.
+    pub shares: bool,
 }
 
 #[cfg(test)]

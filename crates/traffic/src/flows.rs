@@ -1,6 +1,6 @@
 //! All flows of a run, in as few bytes as they take.
 
-use crate::after::{After, Step, WaitFor};
+use crate::after::{After, RareStep, Server, Step, WaitFor};
 use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
 use crate::job::JobFlows;
@@ -42,6 +42,10 @@ pub struct FlowList {
     notes: Vec<String>,
     afters: Vec<After>,
     steps: Vec<Step>,
+    rare: Vec<RareStep>,
+    servers: Vec<Server>,
+    /// Flows that are not needed when a step is over, by number.
+    guarded: Vec<(u32, u32)>,
     /// The first flow of clients and jobs, and for which steps the end of each counts.
     first_of_steps: usize,
     counts_for: Vec<[u32; 2]>,
@@ -117,6 +121,22 @@ impl FlowList {
         &self.steps
     }
 
+    /// What else is said of a step.
+    pub fn rare(&self, step: usize) -> Option<&RareStep> {
+        self.rare.get(self.steps[step].rare()?)
+    }
+
+    /// The servers of clients, by number.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The step that makes flow `i` needless when it is over.
+    pub fn guard(&self, i: usize) -> Option<u32> {
+        let place = self.guarded.binary_search_by_key(&(i as u32), |guarded| guarded.0).ok()?;
+        Some(self.guarded[place].1)
+    }
+
     /// The steps for which the end of flow `i` counts.
     pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
         let steps = i.checked_sub(self.first_of_steps).and_then(|i| self.counts_for.get(i));
@@ -149,7 +169,36 @@ impl FlowList {
 
     /// Has a step count for another one of the same node, which is `later`.
     pub(crate) fn then(&mut self, step: u32, next: u32, later: Time) {
-        self.steps[step as usize].then = Some((next, later));
+        self.say(step).then = Some((next, later));
+    }
+
+    /// Says more of a step.
+    pub(crate) fn say(&mut self, step: u32) -> &mut RareStep {
+        let step = &mut self.steps[step as usize];
+        let rare = step.rare().unwrap_or(self.rare.len());
+        if rare == self.rare.len() {
+            step.set_rare(rare);
+            self.rare.push(RareStep::default());
+        }
+        &mut self.rare[rare]
+    }
+
+    /// A step that waits for groups alone.
+    pub(crate) fn step_after(&mut self, node: u32, after: u32) -> u32 {
+        let step = self.step(Step::new(node, 0));
+        self.say(step).after = Some(after);
+        step
+    }
+
+    /// The number of a new server.
+    pub(crate) fn server(&mut self, server: Server) -> u32 {
+        self.servers.push(server);
+        self.servers.len() as u32 - 1
+    }
+
+    /// Has the next flow not start when a step is over.
+    pub(crate) fn guard_next(&mut self, step: u32) {
+        self.guarded.push((self.rows.len() as u32, step));
     }
 
     /// Adds a flow of a client or a job, behind all others.
@@ -212,6 +261,13 @@ impl FlowList {
             self.rows.sort_by_key(|row| row.start);
         }
         self.rows.shrink_to_fit();
+    }
+
+    /// Called when all are there: gives back what was kept for more.
+    pub(crate) fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+        self.counts_for.shrink_to_fit();
+        self.steps.shrink_to_fit();
     }
 }
 

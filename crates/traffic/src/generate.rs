@@ -109,6 +109,7 @@ pub fn generate(specs: &Specs<'_>, cx: &Context<'_>) -> Result<FlowList, SpecErr
     for (i, job) in specs.job.iter().enumerate() {
         job.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("job[{i}]")))?;
     }
+    flows.shrink();
     Ok(flows)
 }
 

@@ -22,6 +22,7 @@ mod after;
 mod arrivals;
 mod cdf;
 mod client;
+mod collectives;
 mod connections;
 mod demands;
 mod durations;
@@ -45,17 +46,17 @@ mod writes;
 
 use midpath_core::suggest;
 
-pub use after::{After, Step, WaitFor};
+pub use after::{After, Call, RareStep, Server, Step, WaitFor};
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
-pub use client::{ClientFlows, ClientSpec};
+pub use client::{ClientFlows, ClientSpec, LevelSpec, Scheduling};
 pub use durations::{Drawn, Duration, DurationSpec};
 pub use explicit::ExplicitFlow;
 pub use flow::{Flow, FlowMemoryBudget, MAX_FLOWS, Terms};
 pub use flows::FlowList;
 pub use generate::{Context, Specs, generate};
 pub use hosts::{Host, HostTable, LinkRates, NoLinks};
-pub use job::{Collective, JobFlows, JobSpec};
+pub use job::{Collective, JobFlows, JobSpec, Placement};
 pub use list::{FlowListFormat, ListError, ListSpec, ListedFlow, csv_line, parse_flow_list_bytes, whole_lines};
 pub use matrix::{Direction, GravityBy, MatrixSpec};
 pub use objects::ObjectSpec;

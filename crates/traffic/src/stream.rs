@@ -40,6 +40,14 @@ pub(crate) enum Purpose {
     WriteSizes = 14,
     /// Times between them, and its on and off periods.
     WriteTimes = 15,
+    /// Which ranks of a `[[job]]` receive how much.
+    Experts = 16,
+    /// Which host has which rank.
+    Placement = 17,
+    /// Which servers a `[[client]]` asks again.
+    Copies = 18,
+    /// How long it waits before it does.
+    Backoffs = 19,
 }
 
 /// The stream of entry `index` for `purpose` under the run's `seed`.

@@ -137,8 +137,8 @@ impl Node {
         let end = seat.end;
         if !D::BYTES && !outcome.is_empty() {
             outcome.halves().for_each(|half| driver.completed(end, half));
-            while let Some((at, flow)) = driver.released() {
-                self.timers.release(at, flow);
+            while let Some((at, what)) = driver.released() {
+                self.timers.release(at, what);
             }
         }
         if outcome.has(Outcome::FINISHED) {

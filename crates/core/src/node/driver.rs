@@ -1,5 +1,6 @@
 //! The two interfaces of a node's user: the driver that runs it, and the source of flows.
 
+use super::timers::Release;
 use super::trace::Step;
 use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
 use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Half, Supply, Transmitter};
@@ -127,16 +128,33 @@ pub trait Driver {
     /// Called when one direction of the flow is complete, also by drivers without bytes. Where data go one
     /// way, that is the flow.
     fn completed(&mut self, _end: EndId, _half: Half) {}
-    /// Called after it until there is none left: a flow that starts here because of it, and when. Without bytes
-    /// only.
-    fn released(&mut self) -> Option<(Time, FlowId)> {
+    /// Called after it, and after an alarm, until there is none left: what happens here because of it, and when. Without
+    /// bytes only.
+    fn released(&mut self) -> Option<(Time, Release)> {
         None
+    }
+    /// Called when the time of an alarm has come that was [released](Driver::released).
+    fn alarm(&mut self, _token: u32, _now: Time) {}
+    /// Called when a flow is to start: whether its application still needs it.
+    fn starts(&mut self, _flow: FlowId, _now: Time) -> Begin {
+        Begin::Open
     }
     /// Called when the flow is over for the application before it was complete. The endpoint may go
     /// on for some time.
     fn ended(&mut self, _end: EndId, _why: Ended) {}
     /// Called when an endpoint is gone, whatever it has said before.
     fn gone(&mut self, _end: EndId) {}
+}
+
+/// What becomes of a flow whose time to start has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// It is opened.
+    Open,
+    /// Its application goes on ([`Endpoint::on_application`]) if it is open, else it is opened.
+    GoOn,
+    /// It is not needed.
+    Skip,
 }
 
 /// The applications of a network: which flows start, and who takes what arrives.

@@ -25,6 +25,17 @@ pub(super) enum Wake {
     ForwarderBackground(u8),
     /// The driver's own (faults, samples).
     Driver(u32),
+    /// Of what the driver's applications wait for.
+    Alarm(u32),
+}
+
+/// What happens at a node because of flows that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Release {
+    /// A flow starts.
+    Start(FlowId),
+    /// The driver is called ([`Driver::alarm`](super::Driver::alarm)).
+    Alarm(u32),
 }
 
 /// When, which in the order of asking, and for what.
@@ -55,12 +66,12 @@ struct Others {
 }
 
 /// Starts of flows: those in order of time, of which the first has been asked for, and those that have waited
-/// for other flows. The latter are ordered by time and number, not by when they were asked for: a flow that
+/// for other flows, with alarms. The latter are ordered by time and number, not by when they were asked for: a flow that
 /// ended in another part of the network is heard of earlier or later.
 struct Starts {
     first: Option<(Time, FlowId)>,
     others: Box<dyn Iterator<Item = (Time, FlowId)> + Send>,
-    released: BinaryHeap<Reverse<(Time, FlowId)>>,
+    released: BinaryHeap<Reverse<(Time, Release)>>,
 }
 
 impl Starts {
@@ -69,24 +80,27 @@ impl Starts {
         Some(Starts { first: Some(first), others: all, released: BinaryHeap::new() })
     }
 
-    fn first(&self) -> Option<(Time, FlowId)> {
-        let released = self.released.peek().map(|start| start.0);
-        // Of two for one time the one without a condition goes first.
-        match (self.first, released) {
-            (Some(fixed), Some(released)) if released.0 < fixed.0 => Some(released),
-            (fixed, released) => fixed.or(released),
-        }
+    /// When the first is due.
+    fn first(&self) -> Option<Time> {
+        let released = self.released.peek().map(|release| release.0.0);
+        let fixed = self.first.map(|start| start.0);
+        fixed.into_iter().chain(released).min()
     }
 
-    fn pop(&mut self) -> Option<(Time, FlowId)> {
+    fn pop(&mut self) -> Option<(Time, Wake)> {
         let due = self.first()?;
-        if self.first == Some(due) {
+        // Of two for one time the one without a condition goes first.
+        if let Some((at, flow)) = self.first.filter(|start| start.0 == due) {
             self.first = self.others.next();
-            debug_assert!(self.first.is_none_or(|next| next.0 >= due.0), "starts are in order");
-        } else {
-            self.released.pop();
+            debug_assert!(self.first.is_none_or(|next| next.0 >= at), "starts are in order");
+            return Some((at, Wake::Start(flow)));
         }
-        Some(due)
+        let Reverse((at, release)) = self.released.pop()?;
+        let wake = match release {
+            Release::Start(flow) => Wake::Start(flow),
+            Release::Alarm(token) => Wake::Alarm(token),
+        };
+        Some((at, wake))
     }
 }
 
@@ -121,16 +135,16 @@ impl Timers {
         self.next = self.first_start().min(self.next);
     }
 
-    /// Has a flow start that has waited for others.
-    pub fn release(&mut self, at: Time, flow: FlowId) {
+    /// Has a flow start that has waited for others, or the driver called.
+    pub fn release(&mut self, at: Time, what: Release) {
         let none =
             || Box::new(Starts { first: None, others: Box::new(std::iter::empty()), released: BinaryHeap::new() });
-        self.starts.get_or_insert_with(none).released.push(Reverse((at, flow)));
+        self.starts.get_or_insert_with(none).released.push(Reverse((at, what)));
         self.next = self.next.min(at);
     }
 
     fn first_start(&self) -> Time {
-        self.starts.as_ref().and_then(|starts| starts.first()).map_or(Time::MAX, |start| start.0)
+        self.starts.as_ref().and_then(|starts| starts.first()).unwrap_or(Time::MAX)
     }
 
     pub fn push(&mut self, at: Time, wake: Wake) {
@@ -172,12 +186,12 @@ impl Timers {
     /// The same while flows are still to start.
     fn pop_with_starts(&mut self) -> Option<(Time, Wake)> {
         let starts = self.starts.as_mut()?;
-        let due = if starts.first().is_some_and(|start| start.0 == self.next) {
+        let due = if starts.first() == Some(self.next) {
             let start = starts.pop();
             if starts.first().is_none() {
                 self.starts = None;
             }
-            start.map(|(at, flow)| (at, Wake::Start(flow)))
+            start
         } else {
             self.pop()
         };
@@ -312,11 +326,14 @@ mod tests {
             let mut timers = Timers::default();
             timers.start(Box::new([(Time(5), FlowId(9))].into_iter()));
             timers.push(Time(5), Wake::Driver(1));
-            order.iter().for_each(|flow| timers.release(Time(if *flow == 4 { 4 } else { 5 }), FlowId(*flow)));
+            timers.release(Time(5), Release::Alarm(0));
+            order
+                .iter()
+                .for_each(|flow| timers.release(Time(if *flow == 4 { 4 } else { 5 }), Release::Start(FlowId(*flow))));
             assert_eq!(timers.next(), Time(4));
             let found: Vec<_> = std::iter::from_fn(|| timers.pop_due(Time(5))).map(|(_, wake)| wake).collect();
             let start = |flow| Wake::Start(FlowId(flow));
-            assert_eq!(found, [start(4), start(9), start(2), start(3), Wake::Driver(1)]);
+            assert_eq!(found, [start(4), start(9), start(2), start(3), Wake::Alarm(0), Wake::Driver(1)]);
             assert!(timers.is_resting() && timers.next() == Time::MAX);
         }
     }

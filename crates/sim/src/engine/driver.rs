@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::{Driver, EndId, Step};
+use midpath_core::node::{Begin, Driver, EndId, Release, Step};
 use midpath_core::packet::{FlowId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
@@ -257,8 +257,18 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
     }
 
-    fn released(&mut self) -> Option<(Time, FlowId)> {
+    fn released(&mut self) -> Option<(Time, Release)> {
         self.waiting.as_mut()?.released.pop_front()
+    }
+
+    fn alarm(&mut self, token: u32, now: Time) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.alarm(token, now);
+        }
+    }
+
+    fn starts(&mut self, flow: FlowId, now: Time) -> Begin {
+        self.waiting.as_mut().map_or(Begin::Open, |waiting| waiting.starts(flow, now))
     }
 
     #[inline]

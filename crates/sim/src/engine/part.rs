@@ -218,8 +218,8 @@ impl Part {
     fn hear(&mut self, news: News) {
         let Some(waiting) = &mut self.waiting else { return };
         let node = waiting.place(news.wait).1;
-        for (at, flow) in waiting.hear(news) {
-            self.nodes[node as usize].release_flow(at, flow);
+        for (at, what) in waiting.hear(news) {
+            self.nodes[node as usize].release(at, what);
             if self.calendar.note(node, at) && at < self.bucket_end {
                 self.tight.push(Reverse((at, node)));
             }

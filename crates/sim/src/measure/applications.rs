@@ -20,6 +20,23 @@ fn span_of(rows: &FlowRows<'_>, begin: Range<usize>, end: Range<usize>) -> (Opti
     (start, over.and_then(|ends| ends.into_iter().max()))
 }
 
+/// How long after its start a request gives its server number `k` up, if it does.
+fn given_up(setup: &Setup, client: &ClientFlows, number: usize, k: usize) -> Option<Time> {
+    let step = client.calls.get(number * client.fan_out + k)?;
+    setup.flows.rare(*step as usize)?.call?.gives_up
+}
+
+/// When the first reply from each server had come, before it was given up; `None` where one is missing.
+fn first_replies(setup: &Setup, rows: &FlowRows<'_>, client: &ClientFlows, number: usize) -> Option<Time> {
+    let start = rows.get(client.flows(number)[0].start).start?;
+    let first = |k: usize| {
+        let first = client.copies(number, k)[1].clone().filter_map(|i| rows.get(i).report.completed).min()?;
+        let over = given_up(setup, client, number, k).map(|wait| start.saturating_add(wait));
+        over.is_none_or(|over| first < over).then_some(first)
+    };
+    (0..client.fan_out).map(first).collect::<Option<Vec<Time>>>()?.into_iter().max()
+}
+
 fn seconds(time: Option<Time>) -> f64 {
     time.map_or(f64::NAN, Time::as_secs_f64)
 }
@@ -34,18 +51,34 @@ pub(super) struct Request<'a> {
     took: Option<Time>,
     /// Whether it has taken longer than its deadline; one under way, until the end of the run.
     missed: bool,
+    /// Whether one of its servers was given up.
+    failed: bool,
+    /// How often servers were asked.
+    attempts: usize,
 }
 
 impl<'a> Request<'a> {
     fn of(setup: &'a Setup, rows: &FlowRows<'_>, client: &'a ClientFlows, number: usize) -> Request<'a> {
         let [asked, replies] = client.flows(number);
         let begun = !rows.is_unasked(asked.start);
-        let (start, end) = span_of(rows, asked, replies);
+        let (start, end) = match &client.calls[..] {
+            [] => span_of(rows, asked.clone(), replies),
+            _ => (rows.get(asked.start).start, first_replies(setup, rows, client, number)),
+        };
         let start = start.filter(|_| begun);
         let took = end.zip(start).map(|(end, start)| end.saturating_sub(start));
         let had = took.or_else(|| Some(rows.end().saturating_sub(start?)));
         let missed = client.deadline.zip(had).is_some_and(|(deadline, had)| had > deadline);
-        Request { setup, client, number, start, took, missed }
+        let failed = took.is_none()
+            && (0..client.fan_out).any(|k| {
+                let over =
+                    start.zip(given_up(setup, client, number, k)).map(|(start, wait)| start.saturating_add(wait));
+                let late = |end: Option<Time>| end.is_none_or(|end| over.is_some_and(|over| end > over));
+                let mut replies = client.copies(number, k)[1].clone();
+                over.is_some_and(|over| over <= rows.end()) && replies.all(|i| late(rows.get(i).report.completed))
+            });
+        let attempts = asked.filter(|i| rows.get(*i).start.is_some()).count();
+        Request { setup, client, number, start, took, missed, failed, attempts }
     }
 
     fn first_flow(self) -> usize {
@@ -157,6 +190,8 @@ impl<'a> Applications<'a> {
                 "per_s": number(took.len() as f64 / span),
                 "deadline_s": client.deadline.map(Time::as_secs_f64),
                 "missed": client.deadline.map(|_| missed),
+                "failed": begun.iter().filter(|request| request.failed).count(),
+                "attempts": begun.iter().map(|request| request.attempts).sum::<usize>(),
             })
         };
         setup.flows.clients().iter().map(one).collect()
@@ -210,6 +245,8 @@ pub(super) fn request_columns<'a>() -> Columns<'a, Request<'a>> {
         ("start_s", "when the client asks", F64(|r| seconds(r.start))),
         ("completion_s", "until the last reply", F64(|r| seconds(r.took))),
         ("missed", "longer than `deadline`", Bool(|r| r.missed)),
+        ("attempts", "how often servers were asked: `fan_out`, retries and hedges", U32(|r| r.attempts as u32)),
+        ("failed", "given up after the last `timeout`", Bool(|r| r.failed)),
         ("completed", "true or false", Bool(|r| r.took.is_some())),
     ]
 }

@@ -70,7 +70,8 @@ impl<'a> FlowRows<'a> {
 
     fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
         let report = self.reports.of(id);
-        let start = if flow.wait.is_none() { Some(flow.start) } else { self.reports.start_of(id) };
+        let fixed = flow.wait.is_none() && self.setup.flows.guard(id.0 as usize).is_none();
+        let start = if fixed { Some(flow.start) } else { self.reports.start_of(id) };
         let from = start.unwrap_or(self.end);
         let fct = report.completed.map(|t| t.saturating_sub(from));
         let had = flow.stop.map_or(self.end, |s| s.min(self.end)).saturating_sub(from);

@@ -6,7 +6,7 @@ use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{After, ClientFlows, Flow, FlowList, JobFlows, Step, Terms};
+use midpath_traffic::{After, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flow and what its path is like when nobody else is there.
@@ -160,6 +160,21 @@ impl AllFlows {
     /// The steps of clients and jobs, by number.
     pub fn steps(&self) -> &[Step] {
         self.list.steps()
+    }
+
+    /// What else is said of a step.
+    pub fn rare(&self, step: usize) -> Option<&RareStep> {
+        self.list.rare(step)
+    }
+
+    /// The servers of clients, by number.
+    pub fn servers(&self) -> &[Server] {
+        self.list.servers()
+    }
+
+    /// The step that makes flow `i` needless when it is over.
+    pub fn guard(&self, i: usize) -> Option<u32> {
+        self.list.guard(i)
     }
 
     /// The steps for which the end of flow `i` counts.

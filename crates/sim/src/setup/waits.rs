@@ -2,19 +2,21 @@
 //! told of it.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
+use midpath_core::node::Release;
 use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::roles::End;
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Time;
-use midpath_traffic::{After, WaitFor};
+use midpath_traffic::{After, RareStep, WaitFor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
-use crate::engine::{NetLink, Wait, Waits};
+use crate::engine::{GIVE_UP, NetLink, Order, Rare, Server, Wait, Waits};
 
 /// Whether each `after` names groups whose flows end, and none waits for itself.
 pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
@@ -110,10 +112,34 @@ fn check_cycles(flows: &AllFlows) -> Result<(), SpecError> {
 struct Plan<'a> {
     flows: &'a AllFlows,
     all: Vec<Wait>,
-    /// Flows by wait.
-    members: Vec<Vec<u32>>,
+    /// The waits of `after`s, by number and node.
+    known: FxHashMap<(u32, NodeId), u32>,
     /// The waits for each `after`.
     of_after: Vec<Vec<u32>>,
+    first_step: u32,
+}
+
+/// Which flows wait for which.
+struct FlowOrder {
+    flows: Arc<AllFlows>,
+    /// The waits for the end of flows, by number of their terms.
+    of_terms: Vec<Arc<[u32]>>,
+    first_step: u32,
+}
+
+impl Order for FlowOrder {
+    fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)) {
+        if let Some(info) = self.flows.find(flow).filter(|info| info.flow.dst == at.0) {
+            self.of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));
+            self.flows.counts_for(flow.0 as usize).for_each(|step| tell(self.first_step + step));
+        }
+    }
+    fn later(&self, flow: FlowId) -> Time {
+        self.flows.find(flow).map_or(Time::ZERO, |info| info.flow.start)
+    }
+    fn guard(&self, flow: FlowId) -> Option<u32> {
+        Some(self.first_step + self.flows.guard(flow.0 as usize)?)
+    }
 }
 
 /// The waits of a network with these links; `None` where no flow waits.
@@ -121,66 +147,99 @@ pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> O
     if flows.afters().is_empty() && flows.steps().is_empty() {
         return None;
     }
-    let plan = Plan::new(flows);
+    let mut plan = Plan::new(flows);
     let by_group = plan.by_group();
     let delays = plan.delays(&by_group, links, nodes);
-    let first_step = (plan.all.len() - flows.steps().len()) as u32;
-    let of_terms: Vec<Arc<[u32]>> =
-        flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
-    let Plan { mut all, members, .. } = plan;
-    let mut waiting = Vec::with_capacity(members.iter().map(Vec::len).sum());
-    for (wait, members) in all.iter_mut().zip(&members) {
-        let from = waiting.len();
-        waiting.extend(members.iter().map(|i| (flows.get(*i as usize).flow.start, FlowId(*i))));
-        wait.flows = from..waiting.len();
-    }
-    let flows = flows.clone();
-    let of = move |flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)| match flows.find(flow) {
-        Some(info) if info.flow.dst == at.0 => {
-            of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));
-            flows.counts_for(flow.0 as usize).for_each(|step| tell(first_step + step));
-        }
-        _ => {}
-    };
-    Some(Arc::new(Waits { all, flows: waiting, delays, of: Box::new(of) }))
+    let (released, alarms) = plan.released();
+    let rare = flows.steps().iter().enumerate().filter_map(|(i, _)| Some(plan.rare(flows.rare(i)?))).collect();
+    let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
+    let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
+    let Plan { all, first_step, .. } = plan;
+    let order = Box::new(FlowOrder { flows: flows.clone(), of_terms, first_step });
+    Some(Arc::new(Waits { all, rare, released, alarms, servers, delays, order }))
 }
 
 impl Plan<'_> {
     /// A wait for each `after` and node where flows wait for it, in the order of their flows; then the steps.
     fn new(flows: &AllFlows) -> Plan<'_> {
-        let mut plan =
-            Plan { flows, all: Vec::new(), members: Vec::new(), of_after: vec![Vec::new(); flows.afters().len()] };
-        let mut known = FxHashMap::<(u32, NodeId), usize>::default();
-        for (i, info) in flows.iter().enumerate() {
+        let of_after = vec![Vec::new(); flows.afters().len()];
+        let mut plan = Plan { flows, all: Vec::new(), known: FxHashMap::default(), of_after, first_step: 0 };
+        for info in flows.iter() {
             let Some(WaitFor::Groups(after)) = info.flow.wait else { continue };
             let node = info.ends().0;
-            let number = *known.entry((after, node)).or_insert_with(|| {
-                plan.of_after[after as usize].push(plan.all.len() as u32);
-                plan.add(Wait { node, ..Wait::default() })
-            });
-            plan.members[number].push(i as u32);
-        }
-        let first_step = plan.all.len();
-        for (i, step) in flows.steps().iter().enumerate() {
-            let then = step.then.map(|(next, later)| (first_step as u32 + next, later));
-            plan.add(Wait { node: NodeId(step.node), ends: u64::from(step.ends), then, ..Wait::default() });
-            plan.of_after.get_mut(step.after.map_or(usize::MAX, |a| a as usize)).into_iter().for_each(|waits| {
-                waits.push((first_step + i) as u32);
-            });
-        }
-        for (i, info) in flows.iter().enumerate() {
-            if let Some(WaitFor::Step(step)) = info.flow.wait {
-                plan.members[first_step + step as usize].push(i as u32);
+            if let Entry::Vacant(place) = plan.known.entry((after, node)) {
+                let number = plan.all.len() as u32;
+                place.insert(number);
+                plan.of_after[after as usize].push(number);
+                plan.all.push(Wait { node, rare: Wait::PLAIN, ..Wait::default() });
             }
+        }
+        let steps = flows.steps();
+        plan.first_step = plan.all.len() as u32;
+        plan.all.reserve_exact(steps.len() + 1);
+        let mut rare = 0;
+        for (i, step) in steps.iter().enumerate() {
+            let mut wait = Wait { node: NodeId(step.node), ends: step.ends, first: 0, rare: Wait::PLAIN };
+            if let Some(said) = flows.rare(i) {
+                wait.rare = rare;
+                rare += 1;
+                let waits = said.after.map(|after| &mut plan.of_after[after as usize]);
+                waits.into_iter().for_each(|waits| waits.push(plan.first_step + i as u32));
+            }
+            plan.all.push(wait);
         }
         plan.count_groups();
         plan
     }
 
-    fn add(&mut self, wait: Wait) -> usize {
-        self.all.push(wait);
-        self.members.push(Vec::new());
-        self.all.len() - 1
+    fn rare(&self, said: &RareStep) -> Rare {
+        Rare {
+            then: said.then.map(|(next, later)| (self.first_step + next, later)),
+            guards: said.call.is_some(),
+            gives_up: said
+                .call
+                .map_or(Time::ZERO, |call| call.begins.saturating_add(call.gives_up.unwrap_or_default())),
+            server: said.server,
+            twin: said.twin.map(|twin| self.first_step + twin),
+        }
+    }
+
+    /// What each wait releases, one wait's after the other's, and the alarms whose time is known.
+    fn released(&mut self) -> (Vec<Release>, Vec<(NodeId, Time, Release)>) {
+        let (flows, first_step) = (self.flows, self.first_step);
+        let wait_of = |known: &FxHashMap<_, u32>, info: super::FlowInfo<'_>| match info.flow.wait? {
+            WaitFor::Groups(after) => Some(known[&(after, info.ends().0)]),
+            WaitFor::Step(step) => Some(first_step + step),
+        };
+        let calls = || (0..flows.steps().len()).filter_map(|i| Some((i as u32, flows.rare(i)?.call?)));
+        let given_up = || calls().filter(|(_, call)| call.gives_up.is_some());
+        let alarm = |step: u32| Release::Alarm(GIVE_UP | (first_step + step));
+        let waiting = given_up().filter_map(|(step, call)| Some((first_step + call.after?, alarm(step))));
+        let starting = flows.iter().enumerate();
+        let starting =
+            starting.filter_map(|(i, info)| Some((wait_of(&self.known, info)?, Release::Start(FlowId(i as u32)))));
+        // Counted, then filled in.
+        let mut next = vec![0u32; self.all.len() + 1];
+        let both = || starting.clone().chain(waiting.clone());
+        both().for_each(|(wait, _)| next[wait as usize + 1] += 1);
+        for i in 1..next.len() {
+            next[i] += next[i - 1];
+        }
+        let mut released = vec![Release::Alarm(0); next[self.all.len()] as usize];
+        let firsts = next.clone();
+        both().for_each(|(wait, what)| {
+            let place = &mut next[wait as usize];
+            released[*place as usize] = what;
+            *place += 1;
+        });
+        let known = given_up().filter(|(_, call)| call.after.is_none()).map(|(step, call)| {
+            let at = call.begins.saturating_add(call.gives_up.unwrap_or_default());
+            (NodeId(flows.steps()[step as usize].node), at, alarm(step))
+        });
+        let alarms = known.collect();
+        self.all.iter_mut().zip(&firsts).for_each(|(wait, first)| wait.first = *first);
+        self.all.push(Wait { first: firsts[firsts.len() - 1], ..Wait::default() });
+        (released, alarms)
     }
 
     /// Adds the flows of groups to what waits for these groups count.
@@ -189,7 +248,7 @@ impl Plan<'_> {
         self.flows.iter().for_each(|info| *sizes.entry(&info.flow.terms.group).or_default() += 1);
         for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
             let ends: u64 = after.groups.iter().map(|group| sizes[&**group]).sum();
-            waits.iter().for_each(|wait| self.all[*wait as usize].ends += ends);
+            waits.iter().for_each(|wait| self.all[*wait as usize].ends += ends as u32);
         }
     }
 
@@ -209,14 +268,17 @@ impl Plan<'_> {
         links: &[NetLink],
         nodes: usize,
     ) -> FxHashMap<(NodeId, NodeId), Time> {
-        let first_step = self.all.len() - self.flows.steps().len();
         let mut ends = FxHashSet::<(&str, u32)>::default();
         let mut pairs = FxHashSet::<(NodeId, NodeId)>::default();
         for (i, info) in self.flows.iter().enumerate() {
             ends.insert((&info.flow.terms.group, info.flow.dst));
             for step in self.flows.counts_for(i) {
-                pairs.insert((self.all[first_step + step as usize].node, NodeId(info.flow.dst)));
+                pairs.insert((NodeId(self.flows.steps()[step as usize].node), NodeId(info.flow.dst)));
             }
+        }
+        for (i, step) in self.flows.steps().iter().enumerate() {
+            let twin = self.flows.rare(i).and_then(|rare| rare.twin);
+            pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin as usize].node), NodeId(step.node))));
         }
         for (group, dst) in ends {
             let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());

@@ -66,6 +66,10 @@ fn closed_form_s(collective: &str, fabric: Fabric, ranks: usize, size: f64) -> f
         "all-reduce" => 2.0 * (n - 1.0) * fabric.message_s(share),
         "all-gather" | "reduce-scatter" => (n - 1.0) * fabric.message_s(share),
         "all-to-all" => fabric.overhead_s() + (n - 1.0) * fabric.wire_s(share),
+        "all-reduce-halving" => 2.0 * closed_form_s("reduce-scatter-halving", fabric, ranks, size),
+        "all-gather-doubling" | "reduce-scatter-halving" => {
+            (1..=ranks.ilog2()).map(|k| fabric.message_s(size / f64::from(1 << k))).sum()
+        }
         _ => {
             let message = fabric.message_s(size);
             let up = n.log2().ceil() * message;
@@ -121,6 +125,7 @@ fn check_job(text: &str, collective: &str, fabric: Fabric, ranks: usize, size: u
 }
 
 const COLLECTIVES: [&str; 5] = ["all-reduce", "all-reduce-tree", "all-gather", "reduce-scatter", "all-to-all"];
+const OF_POWERS_OF_TWO: [&str; 3] = ["all-reduce-halving", "all-gather-doubling", "reduce-scatter-halving"];
 
 /// Ring, tree and all at once around a switch, 2 to 64 ranks; a message takes some hundred packets, and is 500 to 2,000
 /// times as long as the link.
@@ -162,6 +167,126 @@ proptest! {
         let text = network + "]\n" + &job(collective, "\"c*\"", share * n as u64, &format!("iterations = 3\n{}", at_rate(fabric)));
         check_job(&text, collective, fabric, n, share * n as u64, 0.0);
     }
+}
+
+/// On a fat-tree of 16 hosts whose links between switches carry all that their hosts send, packed, spread or at random:
+/// up to six links between two hosts, of which a message of 2,000 packets sees the access links.
+fn on_a_fat_tree(fabric: Fabric, more: &str) -> String {
+    let Fabric { gbps, delay_ns, .. } = fabric;
+    format!(
+        "{WINDOW}[topology]\ngenerate = \"fat-tree\"\nk = 4\naccess = {{ rate = \"{gbps} Gbps\", delay = \"{delay_ns} ns\" }}\n\
+         link = {{ rate = \"{} Gbps\", delay = \"{delay_ns} ns\" }}\n{more}",
+        16.0 * gbps
+    )
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    #[test]
+    fn halving_and_doubling_take_their_closed_form_around_a_switch(
+        collective in prop::sample::select(OF_POWERS_OF_TWO.to_vec()), log in 1u32..6, us in 0u64..1000,
+        (_, fabric, _, size, _) in around_a_switch(),
+    ) {
+        let (ranks, compute) = (1 << log, format!("compute_time = \"{} us\"\n", us + 1));
+        let size = size.max(ranks as u64 * 300_000);
+        let more = format!("iterations = 2\n{compute}{}", at_rate(fabric));
+        let text = star(fabric, ranks, &job(collective, "\"h*\"", size, &more));
+        check_job(&text, collective, fabric, ranks, size, (us + 1) as f64 / 1e6);
+    }
+
+    /// Each collective on a fabric without contention.
+    #[test]
+    fn collectives_take_their_closed_form_on_a_fat_tree(
+        collective in prop::sample::select([&COLLECTIVES[..], &OF_POWERS_OF_TWO].concat()),
+        placement in prop::sample::select(vec!["packed", "spread", "random"]), gbps in prop::sample::select(vec![10.0, 400.0]),
+        ranks in prop::sample::select(vec![4usize, 8, 16]), seed in 1u64..100,
+    ) {
+        let fabric = Fabric { gbps, delay_ns: 10, links: 4.0, udp: true };
+        let share = 2000 * 1472;
+        // The least message is a share.
+        let size = if collective == "all-reduce-tree" { share } else { share * ranks as u64 };
+        let more = format!("placement = \"{placement}\"\nranks = {ranks}\n{}", at_rate(fabric));
+        let text = format!("seed = {seed}\n{}", on_a_fat_tree(fabric, &job(collective, "\"h*\"", size, &more)));
+        check_job(&text, collective, fabric, ranks, size, 0.0);
+    }
+
+    /// GPipe's: with stages that compute longer than a message takes, each pass is (M + N - 1) computations and N - 1
+    /// messages; an iteration of the table begins with the first message and ends with the last.
+    #[test]
+    fn pipelines_take_their_closed_form(
+        stages in 2usize..9, batches in 1usize..9, packets in 100u64..300, times in 1.1f64..4.0,
+        gbps in prop::sample::select(vec![10.0, 100.0]),
+    ) {
+        let fabric = Fabric { gbps, delay_ns: 10, links: 2.0, udp: true };
+        let message = fabric.message_s((packets * 1472) as f64);
+        let compute = (message * times * 1e9).ceil() / 1e9;
+        let more = format!(
+            "iterations = 3\nmicro_batches = {batches}\ncompute_time = \"{} ns\"\n{}", (compute * 1e9).round(), at_rate(fabric)
+        );
+        let text = star(fabric, stages, &job("pipeline", "\"h*\"", packets * 1472, &more));
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        let table = out.table("iterations").expect("of jobs");
+        let (n, m) = (stages as f64, batches as f64);
+        let pass = (n - 1.0) * (compute + message) + m * compute;
+        let wanted = 2.0 * pass - 2.0 * compute;
+        for k in 0..3 {
+            let (start, took) = (table.f64("start_s")[k], table.f64("completion_s")[k]);
+            prop_assert!((took / wanted - 1.0).abs() < TOLERANCE, "{}: {} s, closed form {} s", k, took, wanted);
+            // The first stage's last computation, and its first of this iteration.
+            let begin = k as f64 * 2.0 * pass + compute;
+            prop_assert!((start / begin - 1.0).abs() < TOLERANCE, "{}: {} s, closed form {} s", k, start, begin);
+        }
+    }
+
+    /// All-to-all-v: the rank that receives most is the bottleneck, its link full from the beginning on.
+    #[test]
+    fn a_skewed_all_to_all_is_as_slow_as_its_largest_receiver(
+        ranks in 3usize..12, skew in 0.3f64..2.0, packets in 3000u64..6000, gbps in prop::sample::select(vec![1.0, 100.0]),
+    ) {
+        let fabric = Fabric { gbps, delay_ns: 100, links: 2.0, udp: true };
+        let size = packets * ranks as u64 * 1472;
+        // One iteration: ranks that have theirs begin the next, while the largest still receives.
+        let text = star(fabric, ranks, &job("all-to-all", "\"h*\"", size, &format!("skew = {skew}\n{}", at_rate(fabric))));
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        let took = out.table("iterations").expect("of jobs").f64("completion_s")[0];
+        let harmonic: f64 = (1..=ranks).map(|k| (k as f64).powf(-skew)).sum();
+        let wanted = fabric.overhead_s() + (ranks - 1) as f64 * fabric.wire_s(size as f64 / harmonic);
+        prop_assert!((took / wanted - 1.0).abs() < TOLERANCE, "{} s, closed form {} s", took, wanted);
+    }
+}
+
+/// Racks of a fat-tree: packed ranks share them, spread ones do not while there are racks left.
+#[test]
+fn ranks_are_placed_as_said() {
+    let fabric = Fabric { gbps: 10.0, delay_ns: 1000, links: 6.0, udp: true };
+    let racks = |placement: &str, seed: u64| {
+        let more = format!("placement = \"{placement}\"\nranks = 4\n{}", at_rate(fabric));
+        let text = format!("seed = {seed}\n{}", on_a_fat_tree(fabric, &job("all-gather", "\"h*\"", 4000, &more)));
+        let out = run_plain(&text);
+        // Two hosts a rack, numbered in order.
+        texts(&out, "flows", "src")[..4].iter().map(|name| name[1..].parse::<usize>().unwrap() / 2).collect::<Vec<_>>()
+    };
+    assert_eq!(racks("packed", 1), [0, 0, 1, 1]);
+    assert_eq!(racks("spread", 1), [0, 1, 2, 3]);
+    let drawn: std::collections::BTreeSet<_> = (1..9).map(|seed| racks("random", seed)).collect();
+    assert!(drawn.len() > 4, "{drawn:?}");
+}
+
+/// Two jobs on one fabric, apart and on the same hosts: what they share makes them slower, and only that.
+#[test]
+fn jobs_on_a_fabric_share_links() {
+    let fabric = Fabric { gbps: 10.0, delay_ns: 100, links: 4.0, udp: true };
+    let took = |first: &str, second: &str| {
+        let one = |hosts: &str| job("all-gather", hosts, 4 * 300 * 1472, &at_rate(fabric));
+        let out = same_with_threads_and_as_bytes(&on_a_fat_tree(fabric, &(one(first) + &one(second))), 3);
+        out.table("iterations").expect("of jobs").f64("completion_s").to_vec()
+    };
+    let alone = closed_form_s("all-gather", fabric, 4, 4.0 * 300.0 * 1472.0);
+    let apart = took("\"h0\", \"h1\", \"h2\", \"h3\"", "\"h4\", \"h5\", \"h6\", \"h7\"");
+    assert!(apart.iter().all(|t| (t / alone - 1.0).abs() < TOLERANCE), "{apart:?} {alone}");
+    let shared = took("\"h0\", \"h4\", \"h8\", \"h12\"", "\"h0\", \"h4\", \"h8\", \"h12\"");
+    assert!(shared.iter().all(|t| *t > 1.9 * alone && *t < 2.1 * alone), "{shared:?} {alone}");
 }
 
 /// astra-sim's example (issue 296 there): 8 NPUs, 100 MB, 50 GB/s: 2 · 7/8 · 100 MB / 50 GB/s = 3.50 ms of payload. TCP's
@@ -217,7 +342,7 @@ proptest! {
     /// A cycle of one client is two connections, the bytes, and what it thinks and its server serves.
     #[test]
     fn a_cycle_of_one_client_takes_its_closed_form(
-        request in 1u64..200_000, reply in 1u64..2_000_000, gbps in prop::sample::select(vec![0.1, 1.0, 10.0]),
+        request in 1u64..120_000, reply in 1u64..2_000_000, gbps in prop::sample::select(vec![0.1, 1.0, 10.0]),
         delay_us in 5u64..20_000, think_us in 0u64..50_000, service_us in 0u64..5_000, fan_out in 1usize..5,
     ) {
         let fabric = Fabric { gbps, delay_ns: 1000 * delay_us, links: 2.0, udp: false };
@@ -317,6 +442,179 @@ fn clients_of_one_link_are_the_machine_repair_model() {
     }
 }
 
+/// Requests and replies are one datagram of 100 B, so that servers are what clients wait for.
+fn datagrams(hosts: usize, seed: u64, more: &str) -> (String, Fabric) {
+    let fabric = Fabric { gbps: 10.0, delay_ns: 1000, links: 2.0, udp: true };
+    let text = format!("[[client]]\nfrom = [\"h0\"]\nto = [\"h*\"]\n{}{}{more}", at_rate(fabric), sizes(100, 100));
+    (format!("seed = {seed}\n{}", star(fabric, hosts, &text)), fabric)
+}
+
+/// Throughput of N clients that think for Z and are served for S by one of c: the chain of births and deaths.
+fn machine_repair_per_s(n: u64, z: f64, service: f64, servers: u64) -> f64 {
+    let (mut sum, mut busy, mut term) = (1.0, 0.0, 1.0);
+    for k in 1..=n {
+        term *= (n - k + 1) as f64 / z * service / k.min(servers) as f64;
+        sum += term;
+        busy += term * k.min(servers) as f64;
+    }
+    busy / sum / service
+}
+
+proptest! {
+    // Long: each has 120,000 requests.
+    #![proptest_config(cases(1))]
+
+    /// M/M/1 and M/M/c with N clients: in order of arrival service times are exponential.
+    #[test]
+    fn clients_of_a_server_are_m_m_c(n in 2u64..9, workers in 1u64..3, load in 0.5f64..2.0, seed in 1u64..1000) {
+        let (service_us, requests) = (100.0, 120_000);
+        let think_us = (n as f64 / workers as f64 * service_us / load).round();
+        let (text, fabric) = datagrams(2, seed, &format!(
+            "requests = {requests}\nconcurrency = {n}\nworkers = {workers}\n\
+             service_time = {{ kind = \"exponential\", mean = \"{service_us} us\" }}\n\
+             think_time = {{ kind = \"exponential\", mean = \"{think_us} us\" }}\n"
+        ));
+        let z = think_us / 1e6 + 2.0 * fabric.message_s(100.0);
+        let wanted = machine_repair_per_s(n, z, service_us / 1e6, workers);
+        let found = run_plain(&text).run["clients"][0]["per_s"].as_f64().unwrap();
+        prop_assert!((found / wanted - 1.0).abs() < TOLERANCE, "{n} of {workers}: {found} a second, closed form {wanted}");
+    }
+
+    /// M/G/1-PS: of service times the mean alone counts.
+    #[test]
+    fn clients_of_a_server_that_shares_are_m_g_1_ps(
+        n in 2u64..9, load in 0.5f64..2.0, seed in 1u64..1000,
+        law in prop::sample::select(vec!["kind = \"log-normal\", sigma = 1.0,", "kind = \"exponential\",", "kind = \"pareto\", shape = 3.0,"]),
+    ) {
+        let (service_us, requests) = (100.0, 120_000);
+        let think_us = (n as f64 * service_us / load).round();
+        let (text, fabric) = datagrams(2, seed, &format!(
+            "requests = {requests}\nconcurrency = {n}\nworkers = 1\nscheduling = \"ps\"\n\
+             service_time = {{ {law} mean = \"{service_us} us\" }}\n\
+             think_time = {{ kind = \"exponential\", mean = \"{think_us} us\" }}\n"
+        ));
+        let z = think_us / 1e6 + 2.0 * fabric.message_s(100.0);
+        let wanted = machine_repair_per_s(n, z, service_us / 1e6, 1);
+        let found = run_plain(&text).run["clients"][0]["per_s"].as_f64().unwrap();
+        prop_assert!((found / wanted - 1.0).abs() < TOLERANCE, "{n}, {law}: {found} a second, closed form {wanted}");
+    }
+
+    /// Two servers who cancel each other's copies work off one queue, as M/M/2 does. A copy comes when the news would have
+    /// come that the first server is idle.
+    #[test]
+    fn tied_requests_make_one_queue_of_two(n in 3u64..9, load in 0.7f64..2.0, seed in 1u64..1000) {
+        let (service_us, requests) = (10_000.0, 120_000);
+        let think_us = (n as f64 / 2.0 * service_us / load).round();
+        let (text, fabric) = datagrams(3, seed, &format!(
+            "requests = {requests}\nconcurrency = {n}\nworkers = 1\nhedge_after = \"5 us\"\ntied = true\n\
+             service_time = {{ kind = \"exponential\", mean = \"{service_us} us\" }}\n\
+             think_time = {{ kind = \"exponential\", mean = \"{think_us} us\" }}\n"
+        ));
+        let z = think_us / 1e6 + 2.0 * fabric.message_s(100.0);
+        let wanted = machine_repair_per_s(n, z, service_us / 1e6, 2);
+        let found = run_plain(&text).run["clients"][0]["per_s"].as_f64().unwrap();
+        prop_assert!((found / wanted - 1.0).abs() < TOLERANCE, "{n}: {found} a second, closed form {wanted}");
+    }
+
+    /// The first of several replies counts: P(T > t) is a product, over copies sent before t, of exponentials.
+    #[test]
+    fn the_first_of_several_replies_counts(
+        retries in 0i32..4, timeout_us in 300.0f64..2000.0, hedge in 0.1f64..0.9, hedges in any::<bool>(), seed in 1u64..1000,
+    ) {
+        let (service_us, requests) = (1000.0, 60_000);
+        let (timeout_us, hedge_us) = (timeout_us.round(), (hedge * timeout_us).round());
+        let hedged = if hedges { format!("hedge_after = \"{hedge_us} us\"\n") } else { String::new() };
+        let (text, fabric) = datagrams(6, seed, &format!(
+            "requests = {requests}\nconcurrency = 20\ntimeout = \"{timeout_us} us\"\nretries = {retries}\n{hedged}\
+             service_time = {{ kind = \"exponential\", mean = \"{service_us} us\" }}\n"
+        ));
+        let way_us = 2e6 * fabric.message_s(100.0);
+        let starts: Vec<f64> = (0..=retries).flat_map(|k| {
+            let at = f64::from(k) * timeout_us;
+            std::iter::once(at).chain(hedges.then_some(at + hedge_us))
+        }).collect();
+        let open = |t: f64| (-starts.iter().map(|s| (t - s - way_us).max(0.0)).sum::<f64>() / service_us).exp();
+        let end = f64::from(retries + 1) * timeout_us;
+        let client = run_plain(&text).run["clients"][0].clone();
+        let within = |name: &str, found: f64, share: f64, n: f64| {
+            // Five standard errors of a share, and one in a thousand for what is between events.
+            let bound = 5.0 * (share * (1.0 - share) / n).sqrt() + 1e-3;
+            assert!((found - share).abs() < bound, "{name}: {found}, closed form {share}");
+        };
+        within("failed", client["failed"].as_f64().unwrap() / f64::from(requests), open(end), f64::from(requests));
+        let attempts: f64 = starts.iter().map(|t| open(*t)).sum();
+        let found = client["attempts"].as_f64().unwrap() / f64::from(requests);
+        prop_assert!((found / attempts - 1.0).abs() < 0.02, "{found} copies, closed form {attempts}");
+    }
+
+}
+
+proptest! {
+    #![proptest_config(cases(4))]
+
+    /// Everything a client may do at once, on any number of threads.
+    #[test]
+    fn what_clients_do_is_the_same_on_any_number_of_threads(
+        levels in prop::collection::vec(1u64..3, 0..3), retries in 0u64..3, hedges in any::<bool>(), workers in 0u64..3,
+        ps in any::<bool>(), scheme in prop::sample::select(vec!["newreno", "cubic", "udp"]), seed in 1u64..1000,
+    ) {
+        let mut more = String::from("requests = 60\nconcurrency = 4\nfan_out = 2\n");
+        if retries > 0 {
+            write!(more, "timeout = \"900 us\"\nretries = {retries}\nbackoff = \"100 us\"\n").unwrap();
+        }
+        if hedges {
+            more += "hedge_after = \"400 us\"\n";
+        }
+        if workers > 0 {
+            let ps = ps && !hedges;
+            write!(more, "workers = {workers}\nscheduling = \"{}\"\ntied = {hedges}\n", if ps { "ps" } else { "fifo" }).unwrap();
+        }
+        if scheme == "udp" {
+            more += "rate = \"50 Mbps\"\n";
+        }
+        // What is lost of datagrams nobody sends again.
+        let limit = if scheme == "udp" { "1 GB" } else { "60 kB" };
+        let then: Vec<String> =
+            levels.iter().map(|n| format!("{{ to = [\"h*\"], fan_out = {n}, service_time = \"50 us\", workers = 1 }}")).collect();
+        let text = format!(
+            "scheme = \"{scheme}\"\nseed = {seed}\nqueue.limit = \"{limit}\"\n[topology]\ngenerate = \"fat-tree\"\nk = 4\n\
+             link = {{ rate = \"100 Mbps\", delay = \"20 us\" }}\n[[client]]\nfrom = [\"h0\", \"h5\"]\nto = [\"h*\"]\n\
+             request_sizes = {{ kind = \"fixed\", size = \"1 kB\" }}\nreply_sizes = {{ kind = \"exponential\", mean = \"9 kB\" }}\n\
+             service_time = {{ kind = \"exponential\", mean = \"200 us\" }}\nthen = [{}]\n{more}", then.join(", ")
+        );
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        same_with_threads_and_as_bytes(&text, 2);
+        prop_assert_eq!(out.run["invariants"]["conserved"].as_bool(), Some(true));
+        let client = &out.run["clients"][0];
+        let [completed, failed] = ["completed", "failed"].map(|key| client[key].as_u64().unwrap());
+        prop_assert_eq!((client["requests"].as_u64(), completed + failed), (Some(120), 120));
+        let (attempts, most) = (client["attempts"].as_u64().unwrap(), 240 * (retries + 1) * (1 + u64::from(hedges)));
+        prop_assert!((240..=most).contains(&attempts), "{} of {}", attempts, most);
+    }
+
+    /// A chain of calls takes its messages and its work, level by level.
+    #[test]
+    fn a_chain_of_servers_takes_its_closed_form(
+        levels in prop::collection::vec((1u64..100_000, 1u64..300_000, 0u64..500), 1..5), gbps in prop::sample::select(vec![1.0, 10.0]),
+        delay_us in 1u64..300,
+    ) {
+        let fabric = Fabric { gbps, delay_ns: 1000 * delay_us, links: 2.0, udp: false };
+        let service = |us: u64| if us == 0 { String::new() } else { format!("service_time = \"{us} us\"\n") };
+        let mut text = format!("[[client]]\nfrom = [\"h0\"]\nto = [\"h1\"]\nrequests = 4\n{}{}", sizes(levels[0].0, levels[0].1), service(levels[0].2));
+        for (i, (request, reply, us)) in levels.iter().enumerate().skip(1) {
+            write!(text, "[[client.then]]\nto = [\"h{}\"]\n{}{}", i + 1, sizes(*request, *reply), service(*us)).unwrap();
+        }
+        let out = same_with_threads_and_as_bytes(&star(fabric, 6, &text), 2);
+        let parts = levels.iter().map(|(request, reply, us)| {
+            fabric.message_s(*request as f64) + fabric.message_s(*reply as f64) + *us as f64 / 1e6
+        });
+        let wanted: f64 = parts.sum();
+        for took in out.table("requests").expect("of clients").f64("completion_s") {
+            prop_assert!((took / wanted - 1.0).abs() < TOLERANCE, "{} s, closed form {} s", took, wanted);
+        }
+    }
+}
+
 #[test]
 fn deadlines_are_counted_and_a_run_begins_what_it_has_time_for() {
     let fabric = Fabric { gbps: 1.0, delay_ns: 100_000, links: 2.0, udp: false };
@@ -391,6 +689,23 @@ fn what_cannot_be_is_refused_by_its_key() {
     assert!(told.contains("concurrency") && told.contains("6 loops share 5 requests"), "{told}");
     let told = asks("think_time = { kind = \"fixed\", time = \"0 s\" }\n");
     assert!(told.contains("client[0].think_time.time") && told.contains("leave this out"), "{told}");
+    for (more, key, cure) in [
+        ("retries = 2\n", "retries", "applies to requests with a `timeout`"),
+        ("timeout = \"1 s\"\nbackoff = \"1 s\"\n", "backoff", "applies to `retries`"),
+        ("timeout = \"1 s\"\nhedge_after = \"1 s\"\n", "hedge_after", "must be shorter than `timeout`"),
+        ("tied = true\n", "tied", "needs `workers`"),
+        ("tied = true\nworkers = 1\n", "tied", "needs `hedge_after`"),
+        ("tied = true\nworkers = 1\nscheduling = \"ps\"\nhedge_after = \"1 s\"\n", "tied", "use `fifo`"),
+        ("scheduling = \"ps\"\n", "scheduling", "applies to servers with `workers`"),
+        ("workers = 0\n", "workers", "at least 1"),
+        ("timeout = \"0 s\"\n", "timeout", "must be above zero"),
+        ("then = [{ to = [\"h*\"], fan_out = 3 }]\n", "then[0].fan_out", "has 2 servers to ask"),
+        ("then = [{ to = [] }]\n", "then[0].to", "would ask only itself"),
+        ("retries = 101\ntimeout = \"1 s\"\n", "retries", "at most 100"),
+    ] {
+        let told = asks(more);
+        assert!(told.contains(&format!("client[0].{key}")) && told.contains(cure), "{told}");
+    }
     let told = asks("after = [\"client0\"]\n");
     assert!(told.contains("client[0].after[0]") && told.contains("`client0` after `client0`"), "{told}");
     let told = asks("after = [\"lod\"]\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 B\"\ngroup = \"load\"\n");
@@ -400,6 +715,12 @@ fn what_cannot_be_is_refused_by_its_key() {
     let jobs = |hosts: &str, more: &str| refused(&star(fabric, 3, &job("all-reduce", hosts, 2, more)));
     assert!(jobs("\"h1\"", "").contains("1 host; a job needs at least two"));
     assert!(jobs("\"h*\"", "").contains("must be at least 1 B for each of 3 hosts"));
+    let told = jobs("\"h*\"", "ranks = 4\n");
+    assert!(told.contains("job[0].ranks") && told.contains("4 ranks on 3 hosts; reduce it"), "{told}");
+    let told = refused(&star(fabric, 3, &job("all-reduce-halving", "\"h*\"", 30, "")));
+    assert!(told.contains("job[0].ranks") && told.contains("needs a power of two, such as 2"), "{told}");
+    assert!(jobs("\"h*\"", "skew = 1.0\n").contains("skew: applies to `all-to-all`; leave it out"));
+    assert!(jobs("\"h*\"", "micro_batches = 2\n").contains("micro_batches: applies to `pipeline`; leave it out"));
     assert!(jobs("\"h0\", \"h1\"", "iterations = 0\n").contains("iterations: at least 1"));
     let told = refused(&star(fabric, 3, &job("all-reduce", "\"h*\"", 30, "")).replace("fixed-window\"", "ideal\""));
     assert!(told.contains("job[0]") && told.contains("leave this out"), "{told}");
