@@ -23,7 +23,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use driver::{Begin, Driver, EndId, Flows, Woken};
+pub use driver::{Driver, EndId, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use forwarding::Forwarding;
@@ -275,15 +275,10 @@ impl Node {
         Woken::Node
     }
 
-    /// Opens a flow, unless the driver's application does not need it any more, or lets one go on that is open.
+    /// Opens a flow, unless the driver's application does not need it any more.
     fn start<D: Driver>(&mut self, flow: FlowId, now: Time, pool: &mut Pool, driver: &mut D) {
-        let open = match driver.starts(flow, now) {
-            Begin::Open => None,
-            Begin::GoOn => self.endpoints.find_own(flow),
-            Begin::Skip => return,
-        };
-        if let Some(seat) = open {
-            return self.call(seat, now, pool, driver, |e, ctx| e.on_application(ctx));
+        if !driver.starts(flow, now) {
+            return;
         }
         if let Some(endpoint) = self.flows.open(flow) {
             let end = EndId { flow, peer: EndId::ANYONE, active: true };

@@ -136,25 +136,14 @@ pub trait Driver {
     /// Called when the time of an alarm has come that was [released](Driver::released).
     fn alarm(&mut self, _token: u32, _now: Time) {}
     /// Called when a flow is to start: whether its application still needs it.
-    fn starts(&mut self, _flow: FlowId, _now: Time) -> Begin {
-        Begin::Open
+    fn starts(&mut self, _flow: FlowId, _now: Time) -> bool {
+        true
     }
     /// Called when the flow is over for the application before it was complete. The endpoint may go
     /// on for some time.
     fn ended(&mut self, _end: EndId, _why: Ended) {}
     /// Called when an endpoint is gone, whatever it has said before.
     fn gone(&mut self, _end: EndId) {}
-}
-
-/// What becomes of a flow whose time to start has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// It is opened.
-    Open,
-    /// Its application goes on ([`Endpoint::on_application`]) if it is open, else it is opened.
-    GoOn,
-    /// It is not needed.
-    Skip,
 }
 
 /// The applications of a network: which flows start, and who takes what arrives.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use midpath_core::node::{Begin, Driver, EndId, Release, Step};
+use midpath_core::node::{Driver, EndId, Release, Step};
 use midpath_core::packet::{FlowId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
@@ -267,8 +267,8 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
     }
 
-    fn starts(&mut self, flow: FlowId, now: Time) -> Begin {
-        self.waiting.as_mut().map_or(Begin::Open, |waiting| waiting.starts(flow, now))
+    fn starts(&mut self, flow: FlowId, now: Time) -> bool {
+        self.waiting.as_mut().is_none_or(|waiting| waiting.starts(flow, now))
     }
 
     #[inline]

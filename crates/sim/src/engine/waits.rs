@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use midpath_core::node::{Begin, Release};
+use midpath_core::node::Release;
 use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::units::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -181,16 +181,16 @@ impl Waiting {
         });
     }
 
-    /// Called when a flow is to start.
-    pub fn starts(&mut self, flow: FlowId, now: Time) -> Begin {
-        match self.waits.order.guard(flow) {
-            Some(guard) if self.over.contains(&guard) => Begin::Skip,
-            Some(_) => {
-                self.reports.started(flow, now);
-                Begin::Open
-            }
-            None => Begin::Open,
+    /// Called when a flow is to start: whether it is still needed.
+    pub fn starts(&mut self, flow: FlowId, now: Time) -> bool {
+        let guard = self.waits.order.guard(flow);
+        if guard.is_some_and(|guard| self.over.contains(&guard)) {
+            return false;
         }
+        if guard.is_some() {
+            self.reports.started(flow, now);
+        }
+        true
     }
 
     /// Counts an end of which a node hears, later perhaps; gives what happens there because of it.
