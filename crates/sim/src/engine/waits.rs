@@ -22,9 +22,9 @@ pub struct Wait {
     pub node: NodeId,
     /// How many flows must have ended, or waits that count for it be over.
     pub ends: u32,
-    /// Where its part of [`Waits::released`] begins; it ends where that of the next wait begins.
+    /// Where its part of `Waits::released` begins; it ends where that of the next wait begins.
     pub first: u32,
-    /// Number in [`Waits::rare`], or [`Wait::PLAIN`].
+    /// Number in `Waits::rare`, or [`Wait::PLAIN`].
     pub rare: u32,
 }
 
