@@ -99,6 +99,8 @@ fn mircc() -> MirccParams {
     let mut params = MirccParams::default();
     // Two Data, as there: 18,880 bytes with what stands around their pieces.
     params.shaper.burst = Bytes(2 * 9440);
+    // A Data in T is up to a tenth of a link then: what is kept for the primary class would cost 6 % of figure 6's l_a.
+    params.rates.secondary_packets = 0.0;
     params
 }
 
