@@ -491,7 +491,7 @@ impl Node {
         if let Some(port) = port {
             self.slots[usize::from(port.0)].count_drop(why);
         }
-        driver.dropped(port, pkt.id(), &pool[&pkt], pool.payload(&pkt), why);
+        driver.dropped(port, pkt.id(), pool.carried(&pkt), why);
         pool.free(pkt);
     }
 }

@@ -13,7 +13,7 @@ use header::Stack;
 pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use name::Name;
 pub use note::{Note, NotePlace};
-pub use pool::{PacketId, Payload, Pkt, Pool};
+pub use pool::{Carried, PacketId, Payload, Pkt, Pool};
 pub use sequence::{Sequence, comes_after};
 pub use size::{ICN_HEADER, IP_HEADER, Options, TCP_HEADER, TIMESTAMPS, UDP_HEADER, shim_size};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
-use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Note, NotePlace, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, Ecn, FlowId, Kind, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{
     AqmSpec, CodelParams, Discipline, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec,
 };
@@ -229,14 +229,7 @@ impl Driver for Order {
     fn start(&mut self, _port: PortId, _pkt: Pkt, _now: Time, _pool: &mut Pool) {
         unreachable!("a transmitter that is busy");
     }
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        _why: Drop,
-    ) {
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: Carried<'_>, _why: Drop) {
         self.0.push(("dropped", id));
     }
     fn noted(&mut self, note: Note, packet: Option<&Packet>) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use midpath_core::node::{Driver, Flows, Forwarding, Node, Woken};
-use midpath_core::packet::{FlowId, Kind, Name, NodeId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, Kind, Name, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{
@@ -86,7 +86,7 @@ impl Driver for Lines {
     fn book(&mut self, port: PortId, pkt: Pkt, _: Time, _: Time, _: &mut Pool) {
         self.out.push_back((port, pkt));
     }
-    fn dropped(&mut self, _: Option<PortId>, _: PacketId, _: &Packet, _: Option<&Payload>, _: Drop) {
+    fn dropped(&mut self, _: Option<PortId>, _: PacketId, _: Carried<'_>, _: Drop) {
         self.dropped += 1;
     }
 }

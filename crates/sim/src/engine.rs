@@ -39,7 +39,7 @@ pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason
 pub use waits::{GIVE_UP, Order, Rare, Wait, Waits};
 
 use midpath_core::node::Node;
-use midpath_core::packet::{FlowId, Packet, Payload, PortId};
+use midpath_core::packet::{Carried, FlowId, PortId};
 use midpath_core::roles::FlowReport;
 use midpath_core::units::{Rate, Time};
 
@@ -55,9 +55,6 @@ pub enum Event {
     /// The node restarts.
     Restart,
 }
-
-/// A packet and the bytes that it carries, if any.
-pub type Carried<'a> = (&'a Packet, Option<&'a Payload>);
 
 /// Watches a part as it runs. Node numbers are the part's own.
 pub trait Probe: Send {

@@ -1,11 +1,9 @@
 //! Captures in pcapng (draft-ietf-opsawg-pcapng): one port, what it sends, headers and the bytes that
 //! packets carry, times to the nanosecond. Optionally with dropped packets. With a trace, each packet has its trace number.
 
-use midpath_core::packet::{NodeId, PortId};
+use midpath_core::packet::{Carried, NodeId, PortId};
 use midpath_core::units::Time;
 use midpath_core::wire;
-
-use crate::engine::Carried;
 
 /// LINKTYPE_RAW: packets begin with their IP header.
 const LINKTYPE_RAW: u16 = 101;
@@ -64,10 +62,7 @@ impl Capture {
     fn encode(&mut self, (packet, payload): Carried<'_>, at: Time, dropped: &'static str) {
         if self.left > 0 {
             let mut bytes = Vec::with_capacity(80);
-            match payload {
-                Some(payload) => wire::encode_with(packet, payload, &mut bytes),
-                None => wire::encode(packet, &mut bytes),
-            }
+            wire::encode_carried(packet, payload.map(|payload| &**payload), &mut bytes);
             self.keep(Captured { at, dropped, size: packet.size, bytes });
         }
     }

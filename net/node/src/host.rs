@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use midpath_core::node::{Driver, EndId, Flows, Limits, Node, Woken};
-use midpath_core::packet::{FlowId, NodeId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::roles::{Accept, Backlog, Drop, Ended, Endpoint, FlowReport, FlowSpec, Transmitter, Transport};
 use midpath_core::units::{Rate, Time, TxClock};
 use midpath_core::wire::{self, MAX_FLOWS, WireError};
@@ -222,14 +222,7 @@ impl Driver for Wires {
     fn start(&mut self, port: PortId, pkt: Pkt, now: Time, pool: &mut Pool) {
         self.send(port, pkt, now, pool);
     }
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        why: Drop,
-    ) {
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: Carried<'_>, why: Drop) {
         self.bytes.take(id);
         self.counted.dropped += 1;
         self.counted.drops[why as usize] += 1;

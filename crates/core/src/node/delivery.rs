@@ -62,7 +62,7 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        driver.dropped(None, id, packet, None, Drop::Undeliverable);
+        driver.dropped(None, id, (packet, None), Drop::Undeliverable);
         if let Some(answer) = answer
             && answer.dst != self.id
         {

@@ -2,7 +2,7 @@
 
 use super::timers::Release;
 use super::trace::Step;
-use crate::packet::{FlowId, NodeId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use crate::packet::{Carried, FlowId, NodeId, Note, Packet, PacketId, Pkt, Pool, PortId};
 use crate::roles::{Accept, Drop, Ended, Endpoint, FlowReport, Half, Supply, Transmitter};
 use crate::units::Time;
 
@@ -78,16 +78,8 @@ pub trait Driver {
         unreachable!("a driver without timetables runs nodes with held ports only");
     }
     /// Called when a packet ended at `port` (`None`: at the node itself). The node frees it after
-    /// the call; `payload` are the bytes that it carries.
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        _id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        _why: Drop,
-    ) {
-    }
+    /// the call.
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: Carried<'_>, _why: Drop) {}
     /// Called when a packet got its CE mark at `port`.
     fn marked(&mut self, _port: PortId, _id: PacketId, _packet: &Packet) {}
     /// Called when an endpoint finished.

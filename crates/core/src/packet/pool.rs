@@ -8,6 +8,9 @@ use crate::cache::fetch;
 /// The bytes of a packet's payload, for drivers and ends that have some. Copies of a packet share them.
 pub type Payload = Arc<[u8]>;
 
+/// A packet and the bytes that it carries, if any.
+pub type Carried<'a> = (&'a Packet, Option<&'a Payload>);
+
 /// The name of a packet in its pool: good for telling packets apart in books that are kept beside
 /// the pool, not for reaching one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,6 +200,11 @@ impl Pool {
     #[inline]
     pub fn payload(&self, pkt: &Pkt) -> Option<&Payload> {
         self.payloads.as_ref()?.of.get(pkt.place as usize)?.as_ref()
+    }
+
+    /// A packet and the bytes that it carries.
+    pub fn carried(&self, pkt: &Pkt) -> Carried<'_> {
+        (&self[pkt], self.payload(pkt))
     }
 
     /// The bytes that the packet carried which was taken out or freed last.

@@ -127,6 +127,14 @@ pub fn encode_with(packet: &Packet, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
+/// Writes a packet with its payload if it carries one, else its headers.
+pub fn encode_carried(packet: &Packet, payload: Option<&[u8]>, out: &mut Vec<u8>) {
+    match payload {
+        Some(payload) => encode_with(packet, payload, out),
+        None => encode(packet, out),
+    }
+}
+
 /// Writes the headers; their checksums are over `payload`, of which zeros may be left out.
 fn headers(packet: &Packet, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
@@ -227,21 +235,15 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
 /// ours.
 pub fn cross(packet: &mut Packet, payload: Option<&[u8]>, bytes: &mut Vec<u8>) {
     bytes.clear();
+    encode_carried(packet, payload, bytes);
+    let left_out = if payload.is_none() { usize::from(packet.payload) } else { 0 };
+    assert_eq!(bytes.len() + left_out, packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
     let read_back = match payload {
-        None => {
-            encode(packet, bytes);
-            let length = bytes.len() + usize::from(packet.payload);
-            assert_eq!(length, packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
-            decode(bytes)
-        }
-        Some(payload) => {
-            encode_with(packet, payload, bytes);
-            assert_eq!(bytes.len(), packet.size as usize, "a packet is not as long as its bytes: {packet:?}");
-            read(bytes).map(|(packet, at)| {
-                assert_eq!(&bytes[at], payload, "a payload comes out as it went in");
-                packet
-            })
-        }
+        None => decode(bytes),
+        Some(payload) => read(bytes).map(|(packet, at)| {
+            assert_eq!(&bytes[at], payload, "a payload comes out as it went in");
+            packet
+        }),
     };
     match read_back {
         Ok(mut read) => {

@@ -7,7 +7,7 @@ pub mod queue;
 use std::sync::Arc;
 
 use midpath_core::node::{Driver, Flows, Forwarding, LinkTransmitter, Node, Woken};
-use midpath_core::packet::{Ecn, FlowId, Kind, NodeId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, Ecn, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::rng::Streams;
 use midpath_core::roles::{Drop, Endpoint, FlowReport, ForwardCtx, Forwarder, LinkInfo, Route, Transmitter};
@@ -77,7 +77,7 @@ impl Driver for Log {
         let packet = pool.take(pkt);
         self.sent.push(Sent { port, start, end, packet });
     }
-    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, packet: &Packet, _payload: Option<&Payload>, why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, (packet, _): Carried<'_>, why: Drop) {
         self.lost.push(Lost { port, why, at: self.now, packet: *packet });
     }
     fn marked(&mut self, _port: PortId, _id: PacketId, packet: &Packet) {

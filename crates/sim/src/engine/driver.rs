@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, EndId, Release, Step};
-use midpath_core::packet::{FlowId, Note, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, Note, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::roles::{Drop, Endpoint, FlowReport, Half, Transmitter};
 use midpath_core::units::Time;
 use midpath_core::wire;
@@ -113,7 +113,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
     /// A packet gets its place on the wire, and the probe watches packets, or links carry bytes.
     #[cold]
     fn observe(&mut self, port: PortId, pkt: &Pkt, start: Time, pool: &mut Pool) {
-        self.probe.transmitted(self.node, port, (&pool[pkt], pool.payload(pkt)), start);
+        self.probe.transmitted(self.node, port, pool.carried(pkt), start);
         if let Some(bytes) = &mut self.bytes {
             let payload = pool.payload(pkt).cloned();
             wire::cross(&mut pool[pkt], payload.as_deref(), bytes);
@@ -163,7 +163,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
         let changes = wire.changes()?;
         if changes.cuts(start, end) {
             changes.lost += 1;
-            self.dropped(Some(port), pkt.id(), &pool[&pkt], pool.payload(&pkt), Drop::Fault);
+            self.dropped(Some(port), pkt.id(), pool.carried(&pkt), Drop::Fault);
             pool.free(pkt);
             return None;
         }
@@ -213,14 +213,14 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
     }
 
     #[inline(never)]
-    fn dropped(&mut self, port: Option<PortId>, id: PacketId, packet: &Packet, payload: Option<&Payload>, why: Drop) {
+    fn dropped(&mut self, port: Option<PortId>, id: PacketId, carried: Carried<'_>, why: Drop) {
         let at = self.at(port);
         if let Some(trace) = self.tracing.trace() {
-            trace.packet_why(at, id, packet, ("dropped", reason(why)), f64::NAN);
+            trace.packet_why(at, id, carried.0, ("dropped", reason(why)), f64::NAN);
             trace.forget(id);
         }
         if let (true, Some(port)) = (self.observed, port) {
-            self.probe.dropped(self.node, port, (packet, payload), reason(why), self.now);
+            self.probe.dropped(self.node, port, carried, reason(why), self.now);
         }
         self.tally.dropped += 1;
         match why {
@@ -230,7 +230,7 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
-            self.fates.entry(packet.flow).or_default().dropped += 1;
+            self.fates.entry(carried.0.flow).or_default().dropped += 1;
         }
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::node::Node;
-use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::packet::{Carried, FlowId, NodeId, PortId};
 use midpath_core::roles::{End, FlowReport};
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::{Capacity, Watch, WatchPlan, Watched};
-use crate::engine::{Carried, Probe};
+use crate::engine::Probe;
 use crate::output::{Column, Table};
 use crate::pcap::Capture;
 use crate::setup::{AllFlows, Groups};

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use midpath_core::node::{Driver, Node, Woken};
-use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, Kind, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, below, stream, unit};
 use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
@@ -219,14 +219,7 @@ impl Driver for RecordingDriver<'_> {
     fn start(&mut self, port: PortId, pkt: Pkt, _now: Time, pool: &mut Pool) {
         self.wires.send(self.node, port, pkt, pool);
     }
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        _why: Drop,
-    ) {
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: Carried<'_>, _why: Drop) {
         self.wires.inside.remove(&id);
         self.wires.bytes.take(id);
         self.wires.out.dropped += 1;

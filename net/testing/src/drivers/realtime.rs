@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use midpath_core::node::{Driver, Limits, Node, Woken};
-use midpath_core::packet::{FlowId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, FlowId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::rng::{Purpose, Stream, stream};
 use midpath_core::roles::{Drop, FlowReport, Transmitter};
 use midpath_core::units::{Time, TxClock};
@@ -189,14 +189,7 @@ impl Lines {
 
 impl Driver for Lines {
     carry_bytes!(bytes);
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        _why: Drop,
-    ) {
+    fn dropped(&mut self, _port: Option<PortId>, id: PacketId, _packet: Carried<'_>, _why: Drop) {
         self.bytes.take(id);
     }
     fn delivered(&mut self, id: PacketId, _packet: &Packet) {

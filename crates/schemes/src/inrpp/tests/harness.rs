@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use midpath_core::node::{Driver, Flows, Forwarding, LinkTransmitter as Transmits, Node};
-use midpath_core::packet::{Flags, FlowId, NodeId, Packet, PacketId, Payload, Pkt, Pool, PortId};
+use midpath_core::packet::{Carried, Flags, FlowId, NodeId, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::rng::Streams;
 use midpath_core::roles::{
@@ -63,14 +63,7 @@ impl Driver for Log {
         self.transmitters[usize::from(port.0)].start(packet.size, now);
         self.sent.push((port, now, packet));
     }
-    fn dropped(
-        &mut self,
-        _port: Option<PortId>,
-        _id: PacketId,
-        packet: &Packet,
-        _payload: Option<&Payload>,
-        why: Drop,
-    ) {
+    fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, (packet, _): Carried<'_>, why: Drop) {
         self.dropped.push((why, *packet));
     }
 }

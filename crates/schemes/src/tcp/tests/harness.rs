@@ -1,7 +1,7 @@
 //! Two nodes with one TCP between them, and a pipe whose treatment of each packet the test decides.
 
 use midpath_core::node::{Driver, EndId, LinkTransmitter};
-use midpath_core::packet::{Flags, FlowId, Packet, PacketId, Payload, Pkt, Pool, PortId, SackBlock, Sequence};
+use midpath_core::packet::{Carried, Flags, FlowId, Packet, PacketId, Pkt, Pool, PortId, SackBlock, Sequence};
 use midpath_core::queue::{Limit, QueueSpec};
 use midpath_core::roles::{Drop, FlowReport, FlowSpec, LinkInfo, Supply, Transmitter};
 use midpath_core::units::{Bytes, Rate, Time};
@@ -108,14 +108,7 @@ impl Driver for Tap<'_> {
             self.wire.log.push(sent);
         }
     }
-    fn dropped(
-        &mut self,
-        port: Option<PortId>,
-        _id: PacketId,
-        _packet: &Packet,
-        _payload: Option<&Payload>,
-        _why: Drop,
-    ) {
+    fn dropped(&mut self, port: Option<PortId>, _id: PacketId, _packet: Carried<'_>, _why: Drop) {
         self.wire.drops += u64::from(port.is_some());
     }
     fn finished(&mut self, _flow: FlowId, active: bool, _report: FlowReport) {

@@ -252,12 +252,12 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use midpath_core::packet::{NodeId, PortId};
+    use midpath_core::packet::{Carried, NodeId, PortId};
     use midpath_core::units::Time;
     use midpath_schemes::Catalogue;
 
     use super::order;
-    use crate::engine::{Carried, Crew, Engine, Probe};
+    use crate::engine::{Crew, Engine, Probe};
     use crate::run::{RunOptions, prepare};
 
     const TREE: &str = r#"
