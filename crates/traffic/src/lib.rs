@@ -38,6 +38,7 @@ mod matrix;
 mod objects;
 mod rates;
 mod repetita;
+mod requests;
 mod sizes;
 mod sndlib;
 mod stream;

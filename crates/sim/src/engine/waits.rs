@@ -300,16 +300,15 @@ impl Waiting {
     /// Another server works for a request.
     fn cancel(&mut self, number: u32) {
         match self.tied.get(&number) {
-            Some(Tied::Begun | Tied::Cancelled) => {}
+            Some(Tied::Begun | Tied::Cancelled) => return,
             Some(Tied::Waits) => {
                 if let Some(server) = self.waits.rare(number).and_then(|rare| rare.server) {
                     self.server(server).forget(number);
                 }
-                self.tied.insert(number, Tied::Cancelled);
             }
-            None => {
-                self.tied.insert(number, Tied::Cancelled);
-            }
+            // It is still to come.
+            None => {}
         }
+        self.tied.insert(number, Tied::Cancelled);
     }
 }
