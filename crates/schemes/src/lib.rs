@@ -10,8 +10,9 @@
 //!
 //! What an outside crate needs is public, and nothing else: names, descriptions, tables of
 //! parameters ([`params`]), what a TCP with a congestion controller of your own is made of
-//! ([`controller`]), ours for transports of others ([`controllers`]), FCP's endpoint policies ([`policies`]), and MIRCC without packets ([`rated`]). The feature
-//! `internals` exposes the rest to tests, benchmarks and fuzz targets, without stability.
+//! ([`controller`]), ours for transports of others ([`controllers`]), FCP's endpoint policies
+//! ([`policies`]), and MIRCC without packets ([`rated`]). The feature `internals` exposes the rest to
+//! tests, benchmarks and fuzz targets, without stability.
 
 // Without that feature, what only tests of other crates look at seems to be unused.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]

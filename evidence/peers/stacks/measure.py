@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from midpath.stats import jain
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PAGE = HERE / "RESULTS.md"
@@ -62,11 +64,6 @@ def run(text: str, *options: str) -> dict[str, Any]:
         raise SystemExit(done.stderr)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
-
-
-def jain(shares: Sequence[float]) -> float:
-    """Jain's index."""
-    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
 
 
 def captures(folder: Path) -> dict[str, bytes]:

@@ -207,9 +207,9 @@ impl Asking {
     fn ask(&mut self, params: &MirccParams, segment: u32, turn: Option<Turn>, now: Time, rng: &mut Stream) -> Ask {
         let again = self.segments.take(segment);
         let class = turn.map_or(Class::Primary, |t| t.class);
-        let found = params.paths == PathsOf::All && class == Class::Primary;
-        let explores = if found { self.explores(params, now, rng) } else { None };
-        let steered = params.paths == PathsOf::All && explores.is_none();
+        let several = params.paths == PathsOf::All;
+        let explores = if several && class == Class::Primary { self.explores(params, now, rng) } else { None };
+        let steered = several && explores.is_none();
         let way = match turn.filter(|_| steered) {
             Some(turn) => turn.way,
             // §4.3.2: "probe for different paths by using new random numbers".
