@@ -41,7 +41,9 @@ impl std::str::FromStr for Limit {
         bytes.or_else(|in_bytes| {
             let part = in_bytes.what == Bytes::WHOLE;
             let what = if part { in_bytes.what } else { WANTED };
-            s.parse::<Time>().map(Limit::Time).map_err(|e| UnitError { what, example: EXAMPLE, ..e })
+            let spelled = |e: &UnitError| in_bytes.spelled.or(e.spelled);
+            let in_time = s.parse::<Time>().map(Limit::Time);
+            in_time.map_err(|e| UnitError { what, example: EXAMPLE, spelled: spelled(&e), ..e })
         })
     }
 }

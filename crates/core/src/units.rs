@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 /// Why a text is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {what}; write {example}")]
+#[error("`{text}` is not {what}{}; write {example}", said(*.spelled))]
 pub struct UnitError {
     /// The text as it was given.
     pub text: String,
@@ -23,6 +23,13 @@ pub struct UnitError {
     pub what: &'static str,
     /// What would have been accepted.
     pub example: &'static str,
+    /// The unit that its own differs from by the case of its letters alone.
+    pub spelled: Option<&'static str>,
+}
+
+/// Case matters: to some tools mbps are megabytes, and MB are to all.
+fn said(spelled: Option<&str>) -> String {
+    spelled.map_or(String::new(), |unit| format!(": the unit is spelled {unit}"))
 }
 
 /// A point in time or a length of time, in picoseconds. The range is 213 days.
@@ -289,11 +296,11 @@ const TIME_UNITS: &[Unit] = &[
     (&["h"], 3600e12),
 ];
 const RATE_UNITS: &[Unit] = &[
-    (&["Tbps", "Tb/s", "Tbit/s"], 1e12),
-    (&["Gbps", "Gb/s", "Gbit/s"], 1e9),
-    (&["Mbps", "Mb/s", "Mbit/s"], 1e6),
-    (&["kbps", "Kbps", "kb/s", "kbit/s"], 1e3),
-    (&["bps", "b/s", "bit/s"], 1.0),
+    (&["Tbps", "Tb/s", "Tbit/s", "Tbit"], 1e12),
+    (&["Gbps", "Gb/s", "Gbit/s", "Gbit"], 1e9),
+    (&["Mbps", "Mb/s", "Mbit/s", "Mbit"], 1e6),
+    (&["kbps", "Kbps", "kb/s", "kbit/s", "kbit"], 1e3),
+    (&["bps", "b/s", "bit/s", "bit"], 1.0),
 ];
 const BYTE_UNITS: &[Unit] = &[
     (&["TB"], 1e12),
@@ -308,7 +315,7 @@ const BYTE_UNITS: &[Unit] = &[
 
 /// Splits `"1.25 MB"` in number and unit and returns the amount in the base unit.
 fn parse(text: &str, units: &[Unit], what: &'static str, example: &'static str) -> Result<u64, UnitError> {
-    let err = || UnitError { text: text.chars().take(64).collect(), what, example };
+    let err = || UnitError { text: text.chars().take(64).collect(), what, example, spelled: None };
     let t = text.trim();
     let split = t.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+'))).unwrap_or(t.len());
     // "1e6 B" is a number too; "1e" alone is not.
@@ -322,7 +329,8 @@ fn parse(text: &str, units: &[Unit], what: &'static str, example: &'static str) 
     let too_much = || UnitError { what: LARGEST.iter().find(|l| l.0 == what).map_or(what, |l| l.1), ..err() };
     let number: String = t[..split].chars().filter(|c| *c != '_').collect();
     let unit = t[split..].trim();
-    let scale = units.iter().find(|(names, _)| names.contains(&unit)).map(|u| u.1).ok_or_else(err)?;
+    let scale = units.iter().find(|(names, _)| names.contains(&unit)).map(|u| u.1);
+    let scale = scale.ok_or_else(|| UnitError { spelled: in_other_case(unit, units), ..err() })?;
     // Plain decimals stay exact up to 64 bits and are rounded to the base unit; exponents go
     // through f64.
     if let Some(v) = decimal(&number, scale as u128) {
@@ -337,6 +345,11 @@ fn parse(text: &str, units: &[Unit], what: &'static str, example: &'static str) 
     } else {
         Err(err())
     }
+}
+
+/// The unit that differs from this one by the case of its letters alone.
+fn in_other_case(unit: &str, units: &[Unit]) -> Option<&'static str> {
+    units.iter().flat_map(|(names, _)| *names).copied().find(|name| name.eq_ignore_ascii_case(unit))
 }
 
 /// What a number is not that is too large, by what was wanted.
@@ -354,6 +367,7 @@ fn whole_bytes(text: &str) -> Result<(), UnitError> {
             text: text.chars().take(64).collect(),
             what: Bytes::WHOLE,
             example: "\"1500 B\", \"1.25 MB\" or \"64 KiB\"",
+            spelled: None,
         }),
         _ => Ok(()),
     }
@@ -520,8 +534,12 @@ text!(serde Bytes, "an amount of data", "\"1500 B\", \"1.25 MB\" or \"64 KiB\"")
 impl FromStr for Ratio {
     type Err = UnitError;
     fn from_str(s: &str) -> Result<Ratio, UnitError> {
-        let err =
-            || UnitError { text: s.chars().take(64).collect(), what: "a ratio", example: "\"2.5 %\" or \"0.025\"" };
+        let err = || UnitError {
+            text: s.chars().take(64).collect(),
+            what: "a ratio",
+            example: "\"2.5 %\" or \"0.025\"",
+            spelled: None,
+        };
         let t = s.trim();
         let (number, scale) = t.strip_suffix('%').map_or((t, 1.0), |n| (n.trim_end(), 0.01));
         let v = number.parse::<f64>().map_err(|_| err())? * scale;
@@ -582,6 +600,10 @@ mod tests {
             assert!(e.to_string().contains("\"5 ms\""), "{e}");
         }
         assert!("5 ms".parse::<Rate>().is_err());
+        for (bad, unit) in [("95MBps", "Mbps"), ("95 mbps", "Mbps"), ("1KBPS", "kbps"), ("1 mbit/s", "Mbit/s")] {
+            let e = bad.parse::<Rate>().expect_err(bad).to_string();
+            assert!(e.starts_with(&format!("`{bad}` is not a rate: the unit is spelled {unit}; write ")), "{e}");
+        }
         assert!("-3 %".parse::<Ratio>().is_err());
     }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use midpath_core::units::{Bytes, Rate};
+use midpath_core::units::{Bytes, Rate, UnitError};
 use midpath_ndn_forwarder::management::{self, Policy, Reach, Who, parse_uri};
 use midpath_ndn_forwarder::strategy::Strategy;
 use midpath_ndn_forwarder::{Settings, name};
@@ -15,7 +15,6 @@ use toml::Spanned;
 
 use crate::error::{Error, Tried};
 use crate::place;
-use crate::quantity;
 use crate::running::{Running, list};
 use crate::source::Source;
 
@@ -27,7 +26,7 @@ const LEAST_MTU: usize = 256;
 /// The most that a datagram holds.
 const MOST_MTU: usize = 65_000;
 /// The least rate of a link. Ours: Data of 8,800 bytes take a lifetime of 4 s at less than 18 kbit/s.
-const LEAST_RATE: u64 = 50_000;
+const LEAST_RATE: Rate = Rate(50_000);
 
 /// What a forwarder says that it is.
 pub const KIND: &str = "ndn";
@@ -357,11 +356,11 @@ fn peers(file: &File, source: &Source<'_>) -> Result<Vec<Peer>, Error> {
 
 fn rate(said: &Spanned<String>, key: &str, source: &Source<'_>) -> Result<Rate, Error> {
     let wrong = |what: String| source.wrong(Some(said.span()), key, what);
-    let bps = quantity::rate_bps(said.get_ref()).map_err(wrong)?;
-    if bps < LEAST_RATE {
-        return Err(wrong(format!("must be at least {}", quantity::show_rate(LEAST_RATE))));
+    let rate: Rate = said.get_ref().parse().map_err(|e: UnitError| wrong(e.to_string()))?;
+    if rate < LEAST_RATE {
+        return Err(wrong(format!("must be at least {LEAST_RATE}")));
     }
-    Ok(Rate(bps))
+    Ok(rate)
 }
 
 fn strategies(file: &File, source: &Source<'_>) -> Result<Vec<(Vec<u8>, Strategy)>, Error> {
@@ -450,7 +449,7 @@ mod tests {
             ("[listen]\nunix = \"a\"\n[[route]]\nprefix = \"/a\"\nto = \"a\"", "/etc/a.toml:5: route.to: write a face"),
             (
                 "[listen]\nunix = \"a\"\n[[face]]\nto = \"udp4://1.1.1.1\"\nrate = \"fast\"",
-                "/etc/a.toml:5: face.rate: \"fast\" is not a rate",
+                "/etc/a.toml:5: face.rate: `fast` is not a rate",
             ),
             (
                 "[listen]\nunix = \"a\"\n[[face]]\nto = \"udp4://1.1.1.1\"\nrate = \"1kbps\"",
