@@ -60,10 +60,8 @@ class Changed:
 
     rooms: dict[str, set[str]] = field(default_factory=dict)
     """Crates with the rooms that changed in each; `WHOLE` where it is the face of all of them."""
-    tests: set[tuple[str, str]] = field(default_factory=set)
-    """Crates and their test programs that changed."""
-    scenarios: set[str] = field(default_factory=set)
-    """Modules of the scenarios that changed."""
+    tests: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """Crates and their test programs that changed, with the modules; none is the whole program."""
     python: list[Path] = field(default_factory=list)
     pages: list[Path] = field(default_factory=list)
 
@@ -82,16 +80,18 @@ def sort_out(paths: Iterable[Path]) -> Changed:
 
 
 def add_rust(found: Changed, path: Path) -> None:
-    """A Rust file is of a room, of its crate's tests, or of the simulator's scenarios."""
+    """A Rust file is of a room, or of its crate's tests: a program, or a module of one that is a folder."""
     crate, where, *inside = path.parts[1:]
     rooms = found.rooms.setdefault(crate, set())
     name = Path(inside[0]).stem
     if where == "src":
         rooms.add(WHOLE if name in ("lib", "main", "bin") else name)
-    elif where == "tests" and inside[0] == "scenarios":
-        found.scenarios |= {Path(inside[1]).stem} - {"main", "common"}
     elif where == "tests" and len(inside) == 1:
-        found.tests.add((crate, name))
+        found.tests[crate, name] = set()
+    elif where == "tests" and (ROOT / Path(*path.parts[:4]) / "main.rs").exists():
+        module = Path(inside[1]).stem
+        if module not in ("main", "common"):
+            found.tests.setdefault((crate, name), set()).add(module)
 
 
 def rooms_named(names: Iterable[str], root: Path = ROOT) -> Changed:
@@ -130,12 +130,12 @@ def rust_steps(changed: Changed, root: Path = ROOT) -> list[Step]:
         if rooms and has_unit_tests(crate, root):
             filters = [] if WHOLE in rooms else [f"{room}::" for room in sorted(rooms)]
             steps.append(Step(f"unit tests of {crate}", cargo_test(crate, "--lib", filters)))
-    for crate, name in sorted(changed.tests):
-        steps.append(Step(f"{name} of {crate}", cargo_test(crate, f"--test={name}", [])))
-    scenarios = changed.scenarios | of_rooms(changed.rooms, root)
-    if scenarios:
-        filters = [f"{module}::" for module in sorted(scenarios)]
-        steps.append(Step("scenarios", cargo_test("sim", "--test=scenarios", filters)))
+    programs = {one: set(modules) for one, modules in changed.tests.items()}
+    if modules := of_rooms(changed.rooms, root):
+        programs.setdefault(("sim", "scenarios"), set()).update(modules)
+    for (crate, name), modules in sorted(programs.items()):
+        filters = [f"{module}::" for module in sorted(modules)]
+        steps.append(Step(f"{name} of {crate}", cargo_test(crate, f"--test={name}", filters)))
     return steps
 
 

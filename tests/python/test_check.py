@@ -52,10 +52,10 @@ def test_a_crates_face_is_checked_by_all_of_its_unit_tests(check):
 
 def test_changed_tests_run(check):
     found = commands(
-        check, "crates/sim/tests/scenarios/rpm.rs", "crates/core/tests/timers.rs", "tests/python/test_units.py"
+        check, "crates/sim/tests/scenarios/rpm.rs", "crates/core/tests/it/timers.rs", "tests/python/test_units.py"
     )
     assert "cargo test --quiet -p midpath-sim --test=scenarios -- rpm::" in found
-    assert "cargo test --quiet -p midpath-core --test=timers --" in found
+    assert "cargo test --quiet -p midpath-core --test=it -- timers::" in found
     assert found[-1] == ".venv/bin/pytest --quiet --exitfirst -m not nightly tests/python/test_units.py"
 
 

@@ -1,4 +1,4 @@
-"""Links of nodes over paths that carry less than Ethernet: real packets. All MTUs: net/node/tests/path_mtu.rs."""
+"""Links of nodes over paths that carry less than Ethernet: real packets. All MTUs: net/node/tests/it/path_mtu.rs."""
 
 import re
 import subprocess

@@ -1,10 +1,8 @@
 //! Queues at a node's port against oracles: naive models written from the definitions, not from the
 //! code.
 
-mod common;
-
-use common::queue::*;
-use common::{Bench, RATE, cases};
+use crate::common::queue::*;
+use crate::common::{Bench, RATE, cases};
 use midpath_core::packet::{Ecn, PortId};
 use midpath_core::queue::{AqmSpec, Limit, QueueSpec, SignalSpec};
 use midpath_core::roles::Drop;

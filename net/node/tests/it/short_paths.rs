@@ -1,10 +1,6 @@
 //! Round trips of a few packets: what a link has is used all the same, in virtual time.
-#![cfg(target_os = "linux")]
-
-mod paths;
-
+use crate::paths::{Family, Lines, World};
 use midpath_core::units::{Rate, Time};
-use paths::{Family, Lines, World};
 
 /// Those whose packets carry bytes. (Bolt keeps queues of two packets, and such paths have that in flight.)
 const SCHEMES: [&str; 5] = ["newreno", "cubic", "rcp", "fcp", "inrpp"];

@@ -1,10 +1,8 @@
 //! Timers of forwarders, and timers of both kinds in the background, which keep no run from ending.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Bench, MS, Nobody, PEERS, ample, packet};
+use crate::common::{Bench, MS, Nobody, PEERS, ample, packet};
 use midpath_core::packet::{Ecn, FlowId, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;
 use midpath_core::roles::{Backlog, Drop, ForwardCtx, Forwarder, Port, PortCtx, Route};

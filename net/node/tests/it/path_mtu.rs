@@ -1,13 +1,9 @@
 //! Nodes whose links go over paths of any MTU, another at each hop, that changes while flows run, in virtual time. Two
 //! families: IPv4, from 576 B on, and IPv6, from 1,280 B on. A path drops what is too large and says nothing (RFC 2923).
-#![cfg(target_os = "linux")]
-
-mod paths;
-
+use crate::paths::{Family, Lines, World};
 use midpath_core::rng::{Purpose, below, stream};
 use midpath_core::units::{Rate, Time};
 use midpath_node::overlay::{MTU, OVERHEAD};
-use paths::{Family, Lines, World};
 
 const LINES: Lines = Lines { rate: Rate::from_mbps(8), delays: [Time::from_ms(3), Time::from_ms(9)] };
 /// A change may take so long to be found, and what is found lasts as long again.

@@ -1,12 +1,10 @@
 //! PIE, DualPI2 and FQ-CoDel at a node's port against the pseudo-code and the words of their RFCs, packet by
 //! packet.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::queue::*;
-use common::{RATE, cases};
+use crate::common::queue::*;
+use crate::common::{RATE, cases};
 use midpath_core::packet::Ecn;
 use midpath_core::queue::{AqmSpec, DualPi2Params, Limit, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
 use midpath_core::rng::{Stream, Streams, unit};

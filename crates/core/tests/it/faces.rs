@@ -1,10 +1,8 @@
 //! Faces, and packets that ports give back or use up.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Bench, MS, Nobody, PEERS, RATE};
+use crate::common::{Bench, MS, Nobody, PEERS, RATE};
 use midpath_core::node::{Forwarding, Node};
 use midpath_core::packet::{FlowId, Kind, Name, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Discipline;

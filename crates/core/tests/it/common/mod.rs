@@ -1,6 +1,5 @@
 //! A bench for one node: a driver that writes down what the node does, and a clock that calls it in
 //! the engine's order (what arrives before what was asked for, then in order of the asking).
-#![allow(dead_code)] // each test binary uses its part
 
 pub mod queue;
 

@@ -1,8 +1,6 @@
 //! Runs of the fluid bound against closed forms and a naive simulation.
 
-mod common;
-
-use common::{Problem, loads, problems};
+use crate::common::{Problem, loads, problems};
 use midpath_ideal::{
     Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput, allocate_max_min, allocate_proportional, run,
 };

@@ -1,11 +1,9 @@
 //! Parts in every combination: a port decides the same as a timetable and held, and a queue per
 //! flow has an AQM per flow.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, RATE, cases, packet};
+use crate::common::{Bench, RATE, cases, packet};
 use midpath_core::packet::{Ecn, Flags, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::{
     Aqm, Bound, Ce, Classes, Discipline, Done, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Room, Share, Signal,

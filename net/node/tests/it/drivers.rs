@@ -2,12 +2,11 @@
 //! real time: every byte arrives, every packet is somewhere, and the time that it takes is
 //! explained by how badly the driver behaves.
 
-mod network;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::network::network;
 use midpath_core::node::EndId;
 use midpath_core::packet::FlowId;
 use midpath_core::roles::Ended;
@@ -16,7 +15,6 @@ use midpath_sim::{RunOptions, run_text};
 use midpath_testing::drivers::hostile::carry;
 use midpath_testing::drivers::hostile::{FaultModel, Outcome, run};
 use midpath_testing::drivers::{LossModel, Transfers, realtime};
-use network::network;
 
 const BYTES: u64 = 2_000_000;
 

@@ -1,8 +1,6 @@
 //! The two allocations against closed forms, their defining properties, and a naive oracle.
 
-mod common;
-
-use common::{Problem, loads, problems};
+use crate::common::{Problem, loads, problems};
 use midpath_ideal::{IdealError, allocate_max_min, allocate_proportional};
 use proptest::prelude::*;
 

@@ -1,6 +1,4 @@
-//! Three nodes in a line whose links go over paths of any MTU, in virtual time. Tests take this file by its path.
-
-#![allow(dead_code, reason = "each test uses a part of it")]
+//! Three nodes in a line whose links go over paths of any MTU, in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

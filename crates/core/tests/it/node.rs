@@ -1,11 +1,9 @@
 //! The node's promises to schemes: what each role may ask for happens, at the time asked for, and
 //! nothing is lost on the way.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
+use crate::common::{Bench, ByPeer, ME, MS, Nobody, PEERS, RATE, Words, ample, cases, packet};
 use midpath_core::node::{Driver, Flows, Forwarding, Node};
 use midpath_core::packet::{Carried, Ecn, FlowId, Kind, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
 use midpath_core::queue::{

@@ -1,0 +1,9 @@
+//! Nodes, ports and queues from outside. One program: each would link the crate again.
+
+mod common;
+mod compose;
+mod faces;
+mod node;
+mod queues;
+mod rfcs;
+mod timers;

@@ -1,0 +1,5 @@
+//! Allocations against independent oracles.
+
+mod allocations;
+mod common;
+mod fluid;

@@ -1,0 +1,8 @@
+//! The P4 programs on their interpreter.
+
+#[path = "../../../ebpf/tests/linux/common/frame.rs"]
+mod frame;
+mod law;
+mod rpm;
+mod sources;
+mod switch;
