@@ -196,6 +196,7 @@ CLUSTER = """
 """
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_a_dask_cluster_does_the_runs(tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "flows.csv").write_text("src,dst,size,start\nha,hb,1000000,0\nha,hd,100000,0.01\n")
@@ -219,6 +220,7 @@ def test_a_dask_cluster_does_the_runs(tmp_path):
     assert told[0].done == told[0].runs == len(here.sweep)
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_jobs_by_submitit_do_the_runs(tmp_path):
     pytest.importorskip("submitit")
     slurm = Slurm(jobs=2, executor="local", poll_s=0.1, parameters={"timeout_min": 5})

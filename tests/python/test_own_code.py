@@ -237,6 +237,7 @@ CLUSTER = """
 """
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/controller/")
 def test_a_dask_cluster_runs_it(mine, tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "cluster.py").write_text(textwrap.dedent(CLUSTER))
