@@ -43,6 +43,7 @@ impl State {
         self.target = self.current;
         self.current *= 1.0 - self.alpha / 2.0;
         self.alpha = (1.0 - gains.g) * self.alpha + gains.g;
+        debug_assert!((0.0..=1.0).contains(&self.alpha), "alpha is a share, not {}", self.alpha);
         (self.timer, self.bytes) = (0, 0);
     }
 
@@ -65,5 +66,6 @@ impl State {
         }
         self.target = self.target.min(gains.most);
         self.current = (self.current + self.target) / 2.0;
+        debug_assert!(self.current.is_finite() && self.current > 0.0, "a rate of {}", self.current);
     }
 }

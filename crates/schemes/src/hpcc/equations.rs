@@ -58,6 +58,7 @@ impl State {
         }
         let weight = elapsed.min(base_rtt) / base_rtt;
         self.load += weight * (busiest - self.load);
+        debug_assert!(self.load.is_finite() && self.load >= 0.0, "a load of {}", self.load);
     }
 
     /// Lines 11 to 20: W. `first` in a round trip: W_c follows.

@@ -74,7 +74,9 @@ impl Paths {
     pub fn lia(&self, me: usize) -> f64 {
         let total: f64 = self.iter().map(|p| p.cwnd).sum();
         // "The min ensures that no subflow is more aggressive than a TCP flow."
-        (self.lia_alpha() / total).min(1.0 / self.all[me].cwnd)
+        let alpha = self.lia_alpha();
+        debug_assert!(alpha.is_finite() && alpha > 0.0, "{self:?}");
+        (alpha / total).min(1.0 / self.all[me].cwnd)
     }
 
     /// alpha_r of OLIA for path `me`: windows move from the largest to the best ones that are

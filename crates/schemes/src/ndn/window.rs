@@ -87,6 +87,7 @@ impl Window {
         }
         self.ssthresh = (self.size * self.beta).max(LEAST);
         self.size = self.ssthresh;
+        debug_assert!(self.size.is_finite() && self.size >= LEAST, "a window of {}", self.size);
     }
 }
 

@@ -58,6 +58,7 @@ impl State {
         }
         let weight = elapsed.min(base_rtt) / base_rtt;
         self.power += weight * (most - self.power);
+        debug_assert!(self.power.is_finite() && self.power >= 0.0, "a power of {}", self.power);
     }
 
     /// UPDATEWINDOW. `old` is cwnd_old, the window when the packet was sent that is acknowledged.

@@ -80,6 +80,7 @@ impl State {
             let factor = 1.0 - path.beta * (delay - target) / delay;
             self.decrease(factor.max(1.0 - path.most_decrease), now);
         }
+        debug_assert!(self.cwnd.is_finite() && self.cwnd >= LEAST_WINDOW, "a window of {}", self.cwnd);
     }
 
     /// On Fast Recovery.

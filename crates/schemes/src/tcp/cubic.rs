@@ -147,6 +147,7 @@ impl Cubic {
             self.begin(window, ack.now);
         }
         let t = ack.now.saturating_sub(self.epoch.unwrap_or(ack.now)).as_secs_f64();
+        debug_assert!(self.epoch <= Some(ack.now) && self.k >= 0.0 && self.w_est > 0.0, "{self:?}");
         let cwnd = window.segments();
         let segments = acked as f64 / window.mss as f64;
         self.estimate_reno(cwnd, segments);

@@ -52,6 +52,7 @@ impl MarkedShare {
 
     /// Steps 5 and 6: M = marked / acked counts into the estimate.
     pub fn learn(&mut self) {
+        debug_assert!(self.acked > 0, "a round in which nothing was delivered");
         let m = (self.marked as f64 / self.acked as f64).min(1.0);
         self.alpha = equations::dctcp_alpha(self.alpha, self.g, m).clamp(0.0, 1.0);
     }

@@ -60,6 +60,7 @@ impl State {
             self.rate * (1.0 - path.beta * gradient).max(0.0)
         };
         self.rate = rate.max(LEAST * path.delta);
+        debug_assert!(self.rate.is_finite() && self.rate > 0.0, "a rate of {}", self.rate);
     }
 
     /// Something was lost, which TIMELY's networks do not: half of the rate.

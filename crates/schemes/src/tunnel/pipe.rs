@@ -74,6 +74,7 @@ impl Pipe {
     pub fn went_on(&mut self, sent: u64, acknowledged: u64) -> bool {
         self.sent = self.sent.max(sent);
         self.acknowledged = self.acknowledged.max(acknowledged);
+        debug_assert!(self.acknowledged <= self.sent && self.sent <= self.taken, "{self:?}");
         std::mem::take(&mut self.waits) && self.has_room()
     }
 

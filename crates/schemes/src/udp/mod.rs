@@ -144,6 +144,7 @@ impl Sender {
     }
 
     fn emit(&mut self, payload: u32, ctx: &mut EndpointCtx<'_>) {
+        debug_assert!(payload > 0 && self.progress < self.end, "{self:?}");
         let mut p = Packet::new(ctx.flow, ctx.node, self.to, payload + OVERHEAD);
         p.kind = Kind::Datagram;
         p.payload = payload as u16;
