@@ -28,9 +28,11 @@ DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 PYTEST = $(BIN)/pytest --nightly=changed
 PARALLEL = $(PYTEST) --numprocesses $(WORKERS) --dist loadfile
-# What an incremental build keeps for the next one is of no use where there is none.
+# What an incremental build keeps for the next one is of no use where there is none; then a crate in fewer parts compiles
+# generic code less often.
 ifdef CI
 export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_CODEGEN_UNITS := 4
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates net python/wheel examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
