@@ -163,7 +163,7 @@ proptest! {
         let came = |seq: u32| arrivals[..=seq as usize].iter().map(|a| a.gap).fold(Time::ZERO, |sum, gap| sum + gap);
         let sent: Vec<_> = bench.log.sent.iter().filter(|s| s.port == OUT).collect();
         for s in sent.iter().filter(|s| s.packet.flow.0 != 0) {
-            let waits = |o: &&&common::Sent| o.packet.flow.0 == 0 && came(o.packet.seq) < s.start && o.start > s.start;
+            let waits = |o: &&&crate::common::Sent| o.packet.flow.0 == 0 && came(o.packet.seq) < s.start && o.start > s.start;
             prop_assert_eq!(sent.iter().filter(waits).count(), 0);
         }
         for lane in [true, false] {

@@ -70,9 +70,15 @@ fn fan_with(reverse: Option<Vec<Rate>>) -> Bench {
     let links = (0..2).map(|i| LinkInfo { rate: RATE, delay: MS, mtu: 1500, peer: NodeId(PEERS + i) }).collect();
     let port = || Discipline::of(Narrow::default());
     let forwarding = Forwarding::only(vec![Box::new(Fan)]);
-    let node =
-        Node::new(common::ME, links, vec![common::ample(), port()], forwarding, Arc::new(Nobody), Streams::of(7, 0));
-    let mut b = Bench::new(RATE, vec![common::ample(), common::ample()], Box::new(Fan), Arc::new(Nobody));
+    let node = Node::new(
+        crate::common::ME,
+        links,
+        vec![crate::common::ample(), port()],
+        forwarding,
+        Arc::new(Nobody),
+        Streams::of(7, 0),
+    );
+    let mut b = Bench::new(RATE, vec![crate::common::ample(), crate::common::ample()], Box::new(Fan), Arc::new(Nobody));
     b.node = match reverse {
         Some(rates) => node.with_reverse_rates(rates),
         None => node,

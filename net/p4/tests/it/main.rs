@@ -3,6 +3,5 @@
 #[path = "../../../ebpf/tests/linux/common/frame.rs"]
 mod frame;
 mod law;
-mod rpm;
 mod sources;
 mod switch;

@@ -2,7 +2,7 @@
 
 use midpath_p4::{Arrival, Departure, Machine, SWITCH};
 
-use crate::frame::{Tcp, ethernet, ipv4, ipv6};
+use crate::frame::{self, Tcp, ethernet, ipv4, ipv6};
 
 /// The ports of the sender and of the receiver.
 const SENDER: u16 = 1;

@@ -6,10 +6,13 @@ use midpath_core::rng::{self, Purpose, Stream};
 use midpath_p4::{Arrival, EVENTS, Machine, crc16};
 use midpath_schemes::internals::rpm;
 
-#[path = "../../../../crates/schemes/src/rpm/tests/vectors.rs"]
+#[expect(dead_code, reason = "the switch here has no Ethernet")]
+#[path = "../../ebpf/tests/linux/common/frame.rs"]
+mod frame;
+#[path = "../../../crates/schemes/src/rpm/tests/vectors.rs"]
 mod vectors;
 
-use crate::frame::Tcp;
+use frame::Tcp;
 use rpm::params::{Kept, Mode};
 use vectors::{Event, In, Left, Out, Params, Place, Player, Plays, flags, pass_all};
 
