@@ -49,6 +49,41 @@ def test_a_flow_takes_two_hundred_bytes(threads):
     assert (peaks[1] - peaks[0]) / 150_000 < MOST
 
 
+def dependent(kind, flows):
+    """Flows of one packet that wait for flows, on one switch: of clients, plain, asked again and queueing at servers, and
+    of jobs. Some dozen are under way at a time, of some 5,000 a second, and some thousand ends are in TIME-WAIT.
+    """
+    asking = {
+        "from": ["h0", "h1", "h2", "h3"],
+        "to": ["h4", "h5", "h6", "h7", "h8", "h9"],
+        "requests": flows // 8,
+        "request_sizes": {"kind": "fixed", "size": "1 kB"},
+        "reply_sizes": {"kind": "fixed", "size": "1 kB"},
+        "think_time": "1500 us",
+    }
+    again = {"requests": flows // 16, "hedge_after": "10 ms", "timeout": "20 ms", "workers": 4, "service_time": "5 us"}
+    # An iteration of a ring of ten is 180 flows, of halving and doubling by eight 48, of all-to-all 90.
+    job = {"hosts": ["h*"], "size": "9 kB"}
+    kinds = {
+        "client": {"client": [asking]},
+        "client asked again": {"client": [asking | again]},
+        "ring": {"job": [job | {"collective": "all-reduce", "iterations": flows // 180, "compute_time": "36 ms"}]},
+        "halving": {"job": [job | {"collective": "all-reduce-halving", "ranks": 8, "iterations": flows // 48, "compute_time": "10 ms"}]},
+        "all-to-all": {"job": [job | {"collective": "all-to-all", "iterations": flows // 90, "compute_time": "18 ms"}]},
+        "datagrams": {"job": [job | {"collective": "all-to-all", "iterations": flows // 90, "rate": "10 Gbps"}]},
+    }
+    star = {"generate": "star", "n": 10, "access": {"rate": "10 Gbps", "delay": "1 us"}}
+    return {"scheme": "newreno", "topology": star} | kinds[kind]
+
+
+@pytest.mark.parametrize("kind", ["client", "client asked again", "ring", "halving", "all-to-all", "datagrams"])
+def test_a_flow_that_waits_for_flows_takes_two_hundred_bytes(kind):
+    few, many = (repetitions(dependent(kind, flows), 1) for flows in (MANY, MANY + 150_000))
+    peaks = [one.spent[0].peak_bytes for one in (few, many)]
+    flows = [one.run["flows"] for one in (few, many)]
+    assert (peaks[1] - peaks[0]) / (flows[1] - flows[0]) < MOST
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """The same run in memory, and saved while it is written down."""

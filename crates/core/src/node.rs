@@ -209,6 +209,11 @@ impl Node {
         self.timers.release(at, what);
     }
 
+    /// Takes such a request back.
+    pub fn cancel(&mut self, at: Time, what: Release) {
+        self.timers.cancel(at, what);
+    }
+
     /// Asks that `flow` starts here at `at`.
     pub fn start_flow(&mut self, at: Time, flow: FlowId) {
         self.timers.push(at, Wake::Start(flow));
@@ -241,9 +246,7 @@ impl Node {
             Wake::Start(flow) => self.start(flow, now, pool, driver),
             Wake::Alarm(token) => {
                 driver.alarm(token, now);
-                while let Some((at, what)) = driver.released() {
-                    self.timers.release(at, what);
-                }
+                self.timers.take_releases(driver);
             }
             Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
             Wake::Idle(port) => {

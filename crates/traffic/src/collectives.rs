@@ -68,16 +68,15 @@ impl<'a> Expansion<'a> {
         // What ends an iteration at a rank: that so many messages have come.
         let n = self.ranks.len();
         let ends: Vec<usize> = match self.spec.collective {
-            Collective::AllToAll => vec![n - 1; n],
+            // What comes, and that the iteration has begun: others may be ahead.
+            Collective::AllToAll => self.begins.iter().map(|begin| n - 1 + usize::from(begin.step.is_some())).collect(),
             Collective::AllReduceTree | Collective::Pipeline => vec![1; n],
-            Collective::AllReduceHalving | Collective::AllGatherDoubling | Collective::ReduceScatterHalving => {
-                // What comes in the last step, and the step before or that the iteration has begun.
-                let steps = self.spec.collective.steps(n);
+            others => {
+                // What comes in the last step, and that the rank has begun with it.
+                let steps = others.steps(n);
                 let begun = |begin: &Begin| 1 + usize::from(steps > 1 || begin.step.is_some());
                 self.begins.iter().map(begun).collect()
             }
-            // The last two: those before them have come with these (see `ring`).
-            ring => vec![ring.steps(n).min(2); n],
         };
         let next: Option<Vec<u32>> =
             (!last).then(|| ends.into_iter().enumerate().map(|(rank, ends)| self.step(rank, ends, None)).collect());
@@ -115,7 +114,8 @@ impl<'a> Expansion<'a> {
     }
 
     /// Step s of a rank waits for what comes in step s − 1, and for its own message of step s − 2: two messages at most
-    /// are on the way from a rank, as with double buffering. So what comes last but one ends with the last two.
+    /// are on the way from a rank, as with double buffering. So all that comes has come when the last has, and the rank
+    /// has begun with its own last step.
     fn ring(&mut self, steps: usize, end: &dyn Fn(usize) -> Option<u32>) {
         let n = self.ranks.len();
         let begins = self.begins.clone();
@@ -128,8 +128,12 @@ impl<'a> Expansion<'a> {
                 let wait = self.step(rank, ends, None);
                 waits[rank].push(wait);
             }
-            if let (Some(begun), Some(second)) = (begin.step, waits[rank].first()) {
-                self.out.then(begun, *second, begin.start);
+            let over = end(rank);
+            if let (Some(begun), Some(second)) = (begin.step, waits[rank].first().copied().or(over)) {
+                self.out.then(begun, second, begin.start);
+            }
+            if let (Some(last), Some(over)) = (waits[rank].last(), over) {
+                self.out.then(*last, over, Time::ZERO);
             }
         }
         let of_step = |rank: usize, step: usize| waits[rank].get(step - 1).copied();
@@ -137,7 +141,7 @@ impl<'a> Expansion<'a> {
             for (rank, begin) in begins.iter().enumerate() {
                 let next = (rank + 1) % n;
                 let come = of_step(next, step + 1);
-                let other = if step + 2 < steps { of_step(rank, step + 2) } else { end(next) };
+                let other = if step + 1 < steps { of_step(rank, step + 2) } else { end(next) };
                 let begin = match step {
                     0 => *begin,
                     _ => Begin { step: of_step(rank, step), start: Time::ZERO },
@@ -185,6 +189,9 @@ impl<'a> Expansion<'a> {
         let n = self.ranks.len();
         let shares = self.shares();
         for (from, begin) in self.begins.clone().into_iter().enumerate() {
+            if let (Some(begun), Some(over)) = (begin.step, end(from)) {
+                self.out.then(begun, over, begin.start);
+            }
             // From the next rank on, so that not all begin with the same receiver.
             for to in (1..n).map(|apart| (from + apart) % n) {
                 self.push((from, to), shares[to], begin, Counts::one(end(to)));

@@ -47,7 +47,7 @@ mod writes;
 
 use midpath_core::suggest;
 
-pub use after::{After, Call, RareStep, Server, Step, WaitFor};
+pub use after::{After, Call, Number, RareStep, Server, Step, WaitFor};
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
 pub use client::{ClientFlows, ClientSpec, LevelSpec, Scheduling};

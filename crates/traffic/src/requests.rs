@@ -5,7 +5,7 @@ use midpath_core::units::{Bytes, Time};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use crate::after::{Call, Step, WaitFor};
+use crate::after::{Number, Step, WaitFor};
 use crate::client::ClientSpec;
 use crate::durations::Durations;
 use crate::flows::{Counts, FlowList, NewFlow};
@@ -176,13 +176,9 @@ impl<'a> Expansion<'a> {
                 let begins = start.saturating_add(after).saturating_add(backoff);
                 let hedge = self.spec.hedge_after.is_some() && copy % 2 == 1;
                 if self.copies.len() > 1 || self.spec.timeout.is_some() {
-                    let call = *call.get_or_insert_with(|| out.step(Step::new(client, 1)));
-                    if !hedge {
-                        let gives_up = |timeout| after.saturating_add(backoff).saturating_add(timeout);
-                        let rare = out.say(call);
-                        rare.then = joined.map(|joined| (joined, Time::ZERO));
-                        rare.call =
-                            Some(Call { after: wait, begins: start, gives_up: self.spec.timeout.map(gives_up) });
+                    let call = *call.get_or_insert_with(|| out.call_step(client, (wait, start), joined));
+                    if !hedge && let Some(timeout) = self.spec.timeout {
+                        out.give_up(call, after.saturating_add(backoff).saturating_add(timeout));
                     }
                     if copy > 0 {
                         out.guard_next(call);
@@ -190,8 +186,8 @@ impl<'a> Expansion<'a> {
                 }
                 let come = self.ask(0, (client, server), size, (wait, begins), out);
                 if let Some(twin) = twin.take().filter(|_| self.spec.tied && hedge) {
-                    out.say(come).twin = Some(twin);
-                    out.say(twin).twin = Some(come);
+                    out.say(come).twin = Some(Number::of(twin));
+                    out.say(twin).twin = Some(Number::of(come));
                 } else {
                     twin = Some(come);
                 }
@@ -231,7 +227,7 @@ impl<'a> Expansion<'a> {
         let Level { hosts, servers, .. } = &self.levels[level];
         let come = out.step(Step::new(hosts[server].node, 1));
         if let Some(server) = servers.get(server) {
-            out.say(come).server = Some(*server);
+            out.work_for(come, *server);
         }
         self.flow((from, hosts[server].node), size, (wait, start), Some(come), out);
         come

@@ -125,6 +125,10 @@ pub trait Driver {
     fn released(&mut self) -> Option<(Time, Release)> {
         None
     }
+    /// Called after that until there is none left: which releases have become needless.
+    fn cancelled(&mut self) -> Option<(Time, Release)> {
+        None
+    }
     /// Called when the time of an alarm has come that was [released](Driver::released).
     fn alarm(&mut self, _token: u32, _now: Time) {}
     /// Called when a flow is to start: whether its application still needs it.

@@ -261,6 +261,10 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         self.waiting.as_mut()?.released.pop_front()
     }
 
+    fn cancelled(&mut self) -> Option<(Time, Release)> {
+        self.waiting.as_mut()?.needless.pop()
+    }
+
     fn alarm(&mut self, token: u32, now: Time) {
         if let Some(waiting) = &mut self.waiting {
             waiting.alarm(token, now);

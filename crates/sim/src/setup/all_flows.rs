@@ -6,7 +6,7 @@ use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{After, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
+use midpath_traffic::{After, Call, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flow and what its path is like when nobody else is there.
@@ -163,8 +163,13 @@ impl AllFlows {
     }
 
     /// What else is said of a step.
-    pub fn rare(&self, step: usize) -> Option<&RareStep> {
+    pub fn rare(&self, step: usize) -> Option<RareStep> {
         self.list.rare(step)
+    }
+
+    /// The request to a server that is over with a step.
+    pub fn call(&self, step: usize) -> Option<Call> {
+        self.list.call(step)
     }
 
     /// The servers of clients, by number.
@@ -175,6 +180,11 @@ impl AllFlows {
     /// The step that makes flow `i` needless when it is over.
     pub fn guard(&self, i: usize) -> Option<u32> {
         self.list.guard(i)
+    }
+
+    /// The flows that a step makes needless when it is over.
+    pub fn guarded_by(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.list.guarded_by(step)
     }
 
     /// The steps for which the end of flow `i` counts.

@@ -256,6 +256,57 @@ proptest! {
     }
 }
 
+/// A star whose links differ: rates in Mbps and delays in microseconds by host.
+fn uneven(links: &[(u64, u64)], more: &str) -> String {
+    let mut text = format!("{WINDOW}[topology]\nlinks = [\n");
+    for (i, (mbps, us)) in links.iter().enumerate() {
+        writeln!(text, "{{ a = \"c{i}\", b = \"r\", rate = \"{mbps} Mbps\", delay = \"{us} us\" }},").unwrap();
+    }
+    text + "]\n" + more
+}
+
+/// Two unlike families: links that differ up to a hundredfold with times that all ranks compute, and equal links with drawn
+/// times, of which the longest are many iterations of the others.
+fn ranks_out_of_step() -> impl Strategy<Value = (Vec<(u64, u64)>, u64, bool)> {
+    let uneven = (prop::collection::vec((10u64..1000, 1u64..2000), 2..7), 1u64..500, Just(false));
+    let drawn = (2usize..7, 50u64..5000).prop_map(|(n, us)| (vec![(1000, 10); n], us, true));
+    prop_oneof![uneven, drawn]
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// A rank begins an iteration when it has begun all of the one before and has received all of that: then it computes, for
+    /// a time that is known in the one family.
+    #[test]
+    fn no_rank_is_an_iteration_ahead_of_itself(
+        (links, us, drawn) in ranks_out_of_step(), kb in 1u64..50, seed in 1u64..1000,
+        collective in prop::sample::select([&COLLECTIVES[..], &OF_POWERS_OF_TWO].concat()), udp in any::<bool>(),
+    ) {
+        let links = if OF_POWERS_OF_TWO.contains(&collective) { links[..1 << links.len().ilog2()].to_vec() } else { links };
+        let time = format!("{{ kind = \"{}\", {} = \"{us} us\" }}", if drawn { "exponential" } else { "fixed" }, if drawn { "mean" } else { "time" });
+        let rate = if udp { "rate = \"10 Mbps\"\n" } else { "" };
+        let more = job(collective, "\"c*\"", kb * 1000, &format!("iterations = 5\ncompute_time = {time}\n{rate}"));
+        let out = same_with_threads_and_as_bytes(&format!("seed = {seed}\n{}", uneven(&links, &more)), 2);
+        let flows = out.table("flows").expect("flows");
+        let (start, took) = (flows.f64("start_s"), flows.f64("fct_s"));
+        let [src, dst] = ["src", "dst"].map(|column| texts(&out, "flows", column));
+        let each = flows.rows() / 5;
+        let of = |k: usize| k * each..(k + 1) * each;
+        for (k, rank) in (1..5).flat_map(|k| (0..links.len()).map(move |rank| (k, format!("c{rank}")))) {
+            let begins = of(k).filter(|i| src[*i] == rank).map(|i| start[i]).fold(f64::MAX, f64::min);
+            let sent = of(k - 1).filter(|i| src[*i] == rank).map(|i| start[i]);
+            let received = of(k - 1).filter(|i| dst[*i] == rank).map(|i| start[i] + took[i]);
+            let over = sent.chain(received).fold(0.0, f64::max);
+            prop_assert!(begins >= over - 1e-12, "{} {}: {} s, before {} s", rank, k, begins, over);
+            // Ranks of a tree wait for others before they send.
+            if !drawn && collective != "all-reduce-tree" {
+                prop_assert!((begins - over - us as f64 / 1e6).abs() < 1e-11, "{} {}: {} s after {} s", rank, k, begins, over);
+            }
+        }
+    }
+}
+
 /// Racks of a fat-tree: packed ranks share them, spread ones do not while there are racks left.
 #[test]
 fn ranks_are_placed_as_said() {
@@ -612,6 +663,26 @@ proptest! {
         for took in out.table("requests").expect("of clients").f64("completion_s") {
             prop_assert!((took / wanted - 1.0).abs() < TOLERANCE, "{} s, closed form {} s", took, wanted);
         }
+    }
+}
+
+/// What would have asked again or given a request up, at whatever time, is no event of a run, and keeps none going: ports of
+/// RCP go on as long as anything is to come.
+#[test]
+fn a_reply_ends_what_waits_for_its_absence() {
+    let run = |scheme: &str, seconds: u64| {
+        let more = format!(
+            "requests = 20\nconcurrency = 3\nretries = 2\nhedge_after = \"{} s\"\ntimeout = \"{seconds} s\"\n{}",
+            seconds / 2,
+            sizes(1000, 20_000)
+        );
+        let fabric = Fabric { gbps: 1.0, delay_ns: 5000, links: 2.0, udp: false };
+        let text = star(fabric, 5, &client(&more)).replace("\"fixed-window\"", &format!("\"{scheme}\""));
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        (out.run["events"].as_u64(), out.run["clients"][0].clone(), out.run["simulated_s"].clone())
+    };
+    for scheme in ["fixed-window", "rcp"] {
+        assert_eq!(run(scheme, 10), run(scheme, 1000), "{scheme}");
     }
 }
 
