@@ -278,11 +278,16 @@ impl Node {
         Woken::Node
     }
 
-    /// Opens a flow, unless the driver's application does not need it any more.
+    /// Opens a flow, unless the driver's application does not need it any more, or hands a message to its connection.
     fn start<D: Driver>(&mut self, flow: FlowId, now: Time, pool: &mut Pool, driver: &mut D) {
         if !driver.starts(flow, now) {
             return;
         }
+        let connection = self.flows.connection(flow);
+        if let Some(seat) = connection.and_then(|connection| self.endpoints.find_own(connection)) {
+            return self.call(seat, now, pool, driver, |e, ctx| e.on_application(ctx));
+        }
+        let flow = connection.unwrap_or(flow);
         if let Some(endpoint) = self.flows.open(flow) {
             let end = EndId { flow, peer: EndId::ANYONE, active: true };
             let seat = self.endpoints.insert(end, endpoint);
@@ -433,6 +438,10 @@ impl Node {
             Action::Carried(port, pkt) => {
                 self.count_carried(port, now, &pkt, pool);
                 Node::consume(pkt, pool, driver);
+            }
+            Action::Delivered(flow, bytes) => {
+                driver.delivered_bytes(flow, bytes, now);
+                self.timers.take_releases(driver);
             }
             Action::Poke(flow) => {
                 self.endpoints.find_own(flow).into_iter().for_each(|index| self.wake(index, now));

@@ -21,6 +21,7 @@ mod starts;
 mod trace;
 mod tunnels;
 mod vary;
+mod deliveries;
 mod waits;
 mod worth;
 mod writer;

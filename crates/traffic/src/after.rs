@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 
 /// What a flow's start counts from, where that is no time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ impl WaitFor {
 pub struct After {
     /// The groups whose flows must all have ended.
     pub groups: BTreeSet<Arc<str>>,
+    /// Bytes of each flow that must have been delivered, in place of its end.
+    pub bytes: Option<Bytes>,
     /// The group of the client or job that waits. Flows and workloads say it themselves.
     pub by: Option<Arc<str>>,
     /// As they are written.
@@ -54,7 +56,7 @@ impl After {
     pub(crate) fn of(groups: &[String], key: String, place: Option<String>) -> Option<After> {
         let written: Vec<Arc<str>> = groups.iter().map(|name| Arc::from(name.as_str())).collect();
         let groups = written.iter().cloned().collect();
-        (!written.is_empty()).then_some(After { groups, by: None, written, key, place })
+        (!written.is_empty()).then_some(After { groups, bytes: None, by: None, written, key, place })
     }
 
     /// What is wrong with one of its groups, at its key and, of a list, its line.
@@ -72,6 +74,15 @@ impl After {
         SpecError::new(self.key.clone(), message)
     }
 
+    /// The same for the first bytes of each flow; `key` is where these are said.
+    pub(crate) fn bytes(after: Option<After>, bytes: Option<Bytes>) -> Result<Option<After>, SpecError> {
+        match (after, bytes) {
+            (_, Some(Bytes::ZERO)) => Err(SpecError::new("after_bytes", "at least 1 B; leave it out for no wait")),
+            (None, Some(_)) => Err(SpecError::new("after_bytes", "says how many bytes of `after`; give that, too")),
+            (after, bytes) => Ok(after.map(|after| After { bytes, ..after })),
+        }
+    }
+
     /// The same, which the client or job of this group says.
     pub(crate) fn by(mut self, group: &Arc<str>) -> After {
         self.by = Some(group.clone());
@@ -80,7 +91,7 @@ impl After {
 
     /// Whether flows of a list's lines say it.
     pub(crate) fn is_same(&self, other: &After) -> bool {
-        self.key == other.key && self.written == other.written
+        self.key == other.key && self.written == other.written && self.bytes == other.bytes
     }
 }
 

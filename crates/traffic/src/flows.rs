@@ -5,6 +5,7 @@ use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
 use crate::job::JobFlows;
 use midpath_core::units::{Bytes, Time};
+use std::collections::BTreeMap;
 
 /// Terms that are compared with those of a new flow. Ours: a list may have flows of some groups by
 /// turns.
@@ -50,6 +51,10 @@ pub struct FlowList {
     /// The first flow of clients and jobs, and for which steps the end of each counts.
     first_of_steps: usize,
     counts_for: Vec<[u32; 2]>,
+    /// The messages of each connection, in order, by the number of its flow; and the other way round, from
+    /// `first_of_steps` on, where there are any.
+    connections: BTreeMap<u32, Vec<u32>>,
+    connection_of: Vec<u32>,
     clients: Vec<ClientFlows>,
     jobs: Vec<JobFlows>,
 }
@@ -158,6 +163,29 @@ impl FlowList {
     pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
         let steps = i.checked_sub(self.first_of_steps).and_then(|i| self.counts_for.get(i));
         steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE)
+    }
+
+    /// The connection whose message flow `i` is.
+    pub fn connection(&self, i: usize) -> Option<u32> {
+        let place = i.checked_sub(self.first_of_steps)?;
+        self.connection_of.get(place).copied().filter(|connection| *connection != NONE)
+    }
+
+    /// The messages of connection `i`, in order; `None` if it is another flow.
+    pub fn messages(&self, i: usize) -> Option<&[u32]> {
+        Some(self.connections.get(&(i as u32))?)
+    }
+
+    /// Adds a connection of these messages, which are between the same two hosts.
+    pub(crate) fn connect(&mut self, messages: Vec<u32>, terms: u32) {
+        let Some(first) = messages.first() else { return };
+        let number = self.rows.len() as u32;
+        let Row { src, dst, .. } = self.rows[*first as usize];
+        let connection = NewFlow { src, dst, size: None, start: Time::ZERO, stop: None, wait: None, terms };
+        self.push_step(connection, Counts::one(None));
+        self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
+        messages.iter().for_each(|message| self.connection_of[*message as usize - self.first_of_steps] = number);
+        self.connections.insert(number, messages);
     }
 
     /// Where the flows of each client are.

@@ -74,6 +74,10 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["load"]]))]
     pub after: Vec<String>,
+    /// Waits for so many bytes of each of these flows, in place of their ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1 MB"]))]
+    pub after_bytes: Option<Bytes>,
 }
 
 fn one() -> u64 {
@@ -218,6 +222,7 @@ impl JobSpec {
         let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("job{index}")).into();
         let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
         let after = After::of(&self.after, format!("job[{index}].after"), None);
+        let after = After::bytes(after, self.after_bytes)?;
         let after = after.map(|after| out.after(after.by(&group)));
         let compute = Durations::new(self.compute_time.as_ref(), "compute_time")?;
         let streams = [Purpose::ComputeTimes, Purpose::Experts].map(|purpose| stream(cx.seed, purpose, index));

@@ -50,7 +50,7 @@ use midpath_core::suggest;
 pub use after::{After, Call, Number, RareStep, Server, Step, WaitFor};
 pub use arrivals::{ArrivalSpec, LoadOf};
 pub use cdf::{BUILT_IN_CDFS, CdfError, EmpiricalCdf};
-pub use client::{ClientFlows, ClientSpec, LevelSpec, Scheduling};
+pub use client::{ClientFlows, ClientSpec, Connections, LevelSpec, Scheduling};
 pub use durations::{Drawn, Duration, DurationSpec};
 pub use explicit::ExplicitFlow;
 pub use flow::{Flow, FlowMemoryBudget, MAX_FLOWS, Terms};

@@ -257,6 +257,12 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
     }
 
+    fn delivered_bytes(&mut self, flow: FlowId, bytes: u64, now: Time) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.delivered(flow, bytes, self.node, now);
+        }
+    }
+
     fn released(&mut self) -> Option<(Time, Release)> {
         self.waiting.as_mut()?.released.pop_front()
     }

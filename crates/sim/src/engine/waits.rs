@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use midpath_core::node::Release;
 use midpath_core::packet::{FlowId, NodeId};
+use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
@@ -55,6 +56,12 @@ pub trait Order: Send + Sync {
     /// Called when a flow has ended at a node: each wait that this counts for, none unless all of the flow goes to that
     /// node.
     fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32));
+    /// Called when so many bytes of a flow have been delivered, for which somebody waits: each wait that this counts for.
+    fn waits_for(&self, flow: FlowId, bytes: u64, tell: &mut dyn FnMut(u32));
+    /// Whether a flow is a message of a connection, and has no packets of its own.
+    fn is_message(&self, flow: FlowId) -> bool;
+    /// The connection that a flow opens as its first message.
+    fn opens(&self, flow: FlowId) -> Option<FlowId>;
     /// How long after what it waits for a flow starts.
     fn later(&self, flow: FlowId) -> Time;
     /// The wait that makes a flow needless when it is over.
@@ -203,14 +210,28 @@ impl Waiting {
     /// Called when all of a flow has come to a node of this part.
     pub fn ended(&mut self, flow: FlowId, node: u32, now: Time) {
         let (from, waits) = (self.ids[node as usize], self.waits.clone());
-        waits.order.followers(flow, from, &mut |wait| {
-            let to = waits.order.wait(wait).node;
-            if to == from {
-                self.count(wait, now);
-            } else {
-                self.news.push(News { wait, at: now.saturating_add(waits.delays[&(from, to)]), cancels: false });
-            }
-        });
+        waits.order.followers(flow, from, &mut |wait| self.tell(wait, from, now));
+    }
+
+    /// Called when so many bytes of a flow have come to a node of this part, for which somebody waits: all of it, where it is
+    /// a message.
+    pub fn delivered(&mut self, flow: FlowId, bytes: u64, node: u32, now: Time) {
+        let (from, waits) = (self.ids[node as usize], self.waits.clone());
+        if waits.order.is_message(flow) {
+            self.reports.add(flow, FlowReport { delivered: bytes, completed: Some(now), ..FlowReport::default() });
+            return self.ended(flow, node, now);
+        }
+        waits.order.waits_for(flow, bytes, &mut |wait| self.tell(wait, from, now));
+    }
+
+    /// Has a wait count, whose node hears of it when it can.
+    fn tell(&mut self, wait: u32, from: NodeId, now: Time) {
+        let to = self.waits.order.wait(wait).node;
+        if to == from {
+            self.count(wait, now);
+        } else {
+            self.news.push(News { wait, at: now.saturating_add(self.waits.delays[&(from, to)]), cancels: false });
+        }
     }
 
     /// Called when a flow is to start: whether it is still needed.
@@ -221,6 +242,9 @@ impl Waiting {
         }
         if guard.is_some() {
             self.reports.started(flow, now);
+        }
+        if let Some(connection) = self.waits.order.opens(flow) {
+            self.reports.started(connection, now);
         }
         true
     }

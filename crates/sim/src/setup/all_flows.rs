@@ -192,6 +192,16 @@ impl AllFlows {
         self.list.counts_for(i)
     }
 
+    /// The connection whose message flow `i` is.
+    pub fn connection(&self, i: usize) -> Option<u32> {
+        self.list.connection(i)
+    }
+
+    /// The messages of connection `i`, in order; `None` if it is another flow.
+    pub fn messages(&self, i: usize) -> Option<&[u32]> {
+        self.list.messages(i)
+    }
+
     /// What whoever wrote the scenario should know of it.
     pub fn notes(&self) -> &[String] {
         self.list.notes()

@@ -25,8 +25,9 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         return Ok(());
     }
     let groups: BTreeSet<&str> = terms.iter().map(|terms| &*terms.group).collect();
+    let ends = afters.iter().rev().filter(|after| after.bytes.is_none());
     let awaited: BTreeMap<&str, &After> =
-        afters.iter().rev().flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
+        ends.flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
     for after in afters {
         if let Some(name) = after.groups.iter().find(|name| !groups.contains(&***name)) {
             return Err(after.refuse(name, suggest::unknown("group", name, groups.iter().copied())));
@@ -37,6 +38,22 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         let group = &*endless.flow.group;
         let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
         return Err(awaited[group].refuse(group, message));
+    }
+    for (after, bytes) in afters.iter().filter_map(|after| Some((after, after.bytes?))) {
+        let too_small = |info: &super::FlowInfo<'_>| {
+            info.flow.size.is_some_and(|size| size < bytes) && after.groups.contains(&info.flow.group)
+        };
+        let mut messages = flows.iter().enumerate().filter(|(i, _)| flows.connection(*i).is_some());
+        if let Some((_, info)) = messages.find(|(_, info)| after.groups.contains(&info.flow.group)) {
+            let group = &info.flow.group;
+            let message = format!("messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends");
+            return Err(after.refuse(group, message));
+        }
+        if let Some(info) = flows.iter().find(too_small) {
+            let (group, size) = (&info.flow.group, info.flow.size.unwrap_or_default());
+            let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
+            return Err(after.refuse(group, message));
+        }
     }
     check_cycles(flows)
 }
@@ -125,8 +142,9 @@ struct FlowOrder {
     flows: Arc<AllFlows>,
     groups: Vec<Wait>,
     more_ends: FxHashMap<u32, u32>,
-    /// The waits for the end of flows, by number of their terms.
+    /// The waits for the end of flows, by number of their terms, and those for some of their bytes.
     of_terms: Vec<Arc<[u32]>>,
+    of_bytes: FxHashMap<(u32, u64), Vec<u32>>,
 }
 
 impl FlowOrder {
@@ -162,6 +180,17 @@ impl Order for FlowOrder {
             self.flows.counts_for(flow.0 as usize).for_each(|step| tell(self.first_step() + step));
         }
     }
+    fn waits_for(&self, flow: FlowId, bytes: u64, tell: &mut dyn FnMut(u32)) {
+        let terms = self.flows.find(flow).map_or(u32::MAX, |info| info.flow.terms_number);
+        self.of_bytes.get(&(terms, bytes)).into_iter().flatten().for_each(|wait| tell(*wait));
+    }
+    fn is_message(&self, flow: FlowId) -> bool {
+        self.flows.connection(flow.0 as usize).is_some()
+    }
+    fn opens(&self, flow: FlowId) -> Option<FlowId> {
+        let connection = self.flows.connection(flow.0 as usize)?;
+        (self.flows.messages(connection as usize)?.first() == Some(&flow.0)).then_some(FlowId(connection))
+    }
     fn later(&self, flow: FlowId) -> Time {
         self.flows.find(flow).map_or(Time::ZERO, |info| info.flow.start)
     }
@@ -185,9 +214,10 @@ pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> O
     let (first, released) = plan.released();
     let known = plan.starts_at_known_times();
     let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
+    let of_bytes = plan.by_bytes();
     let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
     let Plan { groups, more_ends, .. } = plan;
-    let order = Box::new(FlowOrder { flows: flows.clone(), groups, more_ends, of_terms });
+    let order = Box::new(FlowOrder { flows: flows.clone(), groups, more_ends, of_terms, of_bytes });
     Some(Arc::new(Waits { first, released, known, servers, delays, order }))
 }
 
@@ -297,10 +327,21 @@ impl Plan<'_> {
     /// The waits for the flows of each group.
     fn by_group(&self) -> FxHashMap<Arc<str>, Arc<[u32]>> {
         let mut found = FxHashMap::<Arc<str>, Vec<u32>>::default();
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_none()) {
             after.groups.iter().for_each(|group| found.entry(group.clone()).or_default().extend(waits));
         }
         found.into_iter().map(|(group, waits)| (group, waits.into())).collect()
+    }
+
+    /// The waits for some bytes of flows, by number of their terms.
+    fn by_bytes(&self) -> FxHashMap<(u32, u64), Vec<u32>> {
+        let mut found = FxHashMap::<(u32, u64), Vec<u32>>::default();
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+            let Some(bytes) = after.bytes else { continue };
+            let terms = self.flows.terms().iter().zip(0..).filter(|(terms, _)| after.groups.contains(&terms.group));
+            terms.for_each(|(_, number)| found.entry((number, bytes.0)).or_default().extend(waits));
+        }
+        found
     }
 
     /// How long news takes from each node where flows end to each other node that waits for them.
@@ -322,9 +363,12 @@ impl Plan<'_> {
             let twin = self.flows.rare(i).and_then(|rare| rare.twin);
             pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin.get() as usize].node), NodeId(step.node))));
         }
+        let of_bytes = self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_some());
+        let of_bytes: Vec<_> = of_bytes.collect();
         for (group, dst) in ends {
             let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
-            pairs.extend(waits.map(|wait| (self.node(*wait), NodeId(dst))));
+            let of_bytes = of_bytes.iter().filter(|(after, _)| after.groups.contains(group)).flat_map(|(_, waits)| *waits);
+            pairs.extend(waits.chain(of_bytes).map(|wait| (self.node(*wait), NodeId(dst))));
         }
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();
         pairs.sort_unstable();
