@@ -144,7 +144,8 @@ fn bytes_come_when_their_packet_does(udp: bool, rate_mbps: u64, delays_us: [u64;
     // Stored and forwarded once; a short last packet overtakes none.
     let sent = time((packets - 1) * 1500 + last);
     let come = if packets == 1 { sent + time(last) } else { (sent + time(last)).max(time(packets * 1500) + time(last)) };
-    let opening = if udp { 0.0 } else { 2.0 * (way(0, 1) + time(2 * 52)) };
+    // SYN and SYN-ACK, 60 B with their options.
+    let opening = if udp { 0.0 } else { 2.0 * (way(0, 1) + time(2 * 60)) };
     let news = if elsewhere { way(1, 2) } else { 0.0 };
     let wanted = opening + come + way(0, 1) + news;
     assert!((start - wanted).abs() < 1e-9, "{start} s, closed form {wanted} s");
