@@ -17,6 +17,7 @@ mod opportunities;
 mod readings;
 mod slot;
 mod timers;
+mod token_bucket;
 mod trace;
 
 use std::any::Any;
@@ -33,6 +34,7 @@ use slot::Slot;
 pub use slot::Transmitted;
 pub use timers::Release;
 use timers::{Lazy, Timers, Wake};
+pub use token_bucket::TokenBucket;
 pub use trace::Step;
 
 use crate::cache::fetch;

@@ -18,7 +18,11 @@ struct Begin {
 
 /// A job on its way to flows.
 pub(crate) struct Expansion<'a> {
-    spec: &'a JobSpec,
+    /// What they do, with how much, and how many micro-batches.
+    collective: Collective,
+    size: Bytes,
+    micro_batches: usize,
+    skew: Option<f64>,
     ranks: Vec<u32>,
     terms: u32,
     compute: Durations,
@@ -31,7 +35,8 @@ pub(crate) struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     pub fn new(
-        spec: &'a JobSpec,
+        spec: &JobSpec,
+        (collective, size, micro_batches): (Collective, Bytes, usize),
         ranks: Vec<u32>,
         terms: u32,
         compute: Durations,
@@ -39,7 +44,7 @@ impl<'a> Expansion<'a> {
         out: &'a mut FlowList,
     ) -> Expansion<'a> {
         let begins = ranks.iter().map(|_| Begin { step: None, start: spec.start }).collect();
-        Expansion { spec, ranks, terms, compute, streams, begins, out }
+        Expansion { collective, size, micro_batches, skew: spec.skew, ranks, terms, compute, streams, begins, out }
     }
 
     fn step(&mut self, rank: usize, ends: usize, then: Option<(u32, Time)>) -> u32 {
@@ -67,7 +72,7 @@ impl<'a> Expansion<'a> {
     pub fn iteration(&mut self, last: bool) {
         // What ends an iteration at a rank: that so many messages have come.
         let n = self.ranks.len();
-        let ends: Vec<usize> = match self.spec.collective {
+        let ends: Vec<usize> = match self.collective {
             // What comes, and that the iteration has begun: others may be ahead.
             Collective::AllToAll => self.begins.iter().map(|begin| n - 1 + usize::from(begin.step.is_some())).collect(),
             Collective::AllReduceTree | Collective::Pipeline => vec![1; n],
@@ -81,7 +86,7 @@ impl<'a> Expansion<'a> {
         let next: Option<Vec<u32>> =
             (!last).then(|| ends.into_iter().enumerate().map(|(rank, ends)| self.step(rank, ends, None)).collect());
         let end = |rank: usize| next.as_ref().map(|next| next[rank]);
-        match self.spec.collective {
+        match self.collective {
             Collective::AllToAll => self.all_to_all(&end),
             Collective::AllReduceTree => self.tree(&end),
             Collective::Pipeline => self.pipeline(&end),
@@ -94,7 +99,7 @@ impl<'a> Expansion<'a> {
         }
         if let Some(next) = next {
             // A stage computes for micro-batches.
-            let computes = self.spec.collective != Collective::Pipeline;
+            let computes = self.collective != Collective::Pipeline;
             let begin = |step| {
                 let start = if computes { self.compute_time() } else { Time::ZERO };
                 Begin { step: Some(step), start }
@@ -109,7 +114,7 @@ impl<'a> Expansion<'a> {
 
     /// The part of `size` with this number, of as many as there are ranks.
     fn share(&self, number: usize) -> Bytes {
-        let (n, size) = (self.ranks.len() as u64, self.spec.size.0);
+        let (n, size) = (self.ranks.len() as u64, self.size.0);
         Bytes(size / n + u64::from((number as u64) < size % n))
     }
 
@@ -156,7 +161,7 @@ impl<'a> Expansion<'a> {
     /// With distances N/2, N/4, …, 1 parts are halved, with 1, 2, …, N/2 doubled (Thakur, Rabenseifner and Gropp 2005). A
     /// step waits for the one before, and what comes in that.
     fn halving_doubling(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (n, collective) = (self.ranks.len(), self.spec.collective);
+        let (n, collective) = (self.ranks.len(), self.collective);
         let (steps, whole) = (collective.steps(n), n.ilog2() as usize);
         let mut at = self.begins.clone();
         for step in 0..steps {
@@ -203,19 +208,19 @@ impl<'a> Expansion<'a> {
     /// empty.
     fn shares(&mut self) -> Vec<Bytes> {
         let n = self.ranks.len();
-        let Some(skew) = self.spec.skew.filter(|skew| *skew > 0.0) else {
+        let Some(skew) = self.skew.filter(|skew| *skew > 0.0) else {
             return (0..n).map(|rank| self.share(rank)).collect();
         };
         let mut weights: Vec<f64> = (1..=n).map(|place| (place as f64).powf(-skew)).collect();
         let sum: f64 = weights.iter().sum();
         weights.shuffle(&mut self.streams[1]);
-        weights.into_iter().map(|w| Bytes(((self.spec.size.as_f64() * w / sum).round() as u64).max(1))).collect()
+        weights.into_iter().map(|w| Bytes(((self.size.as_f64() * w / sum).round() as u64).max(1))).collect()
     }
 
     /// A stage computes a micro-batch when it has come, and the one before is computed; then it sends it on. It goes
     /// backward when it has computed all forward.
     fn pipeline(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (stages, batches) = (self.ranks.len(), self.spec.micro_batches.unwrap_or(1) as usize);
+        let (stages, batches) = (self.ranks.len(), self.micro_batches);
         // After which step, and how much later, each stage has computed what came before.
         let mut at = self.begins.clone();
         for backward in [false, true] {
@@ -235,7 +240,7 @@ impl<'a> Expansion<'a> {
                     let follows = !backward || to > 0 || end(to).is_some();
                     let begun = usize::from(at[to].step.is_some());
                     come = follows.then(|| self.step(to, 1 + begun, None));
-                    self.push((stage, to), self.spec.size, at[stage], Counts::one(come));
+                    self.push((stage, to), self.size, at[stage], Counts::one(come));
                 }
             }
         }
@@ -249,7 +254,7 @@ impl<'a> Expansion<'a> {
     /// A binomial tree: the parent of a rank is the rank without its lowest bit. A rank sends up when all children have,
     /// and down to one child after the other, for they share its link.
     fn tree(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (n, size) = (self.ranks.len(), self.spec.size);
+        let (n, size) = (self.ranks.len(), self.size);
         let children = |rank: usize| {
             let bits = if rank == 0 { usize::BITS } else { rank.trailing_zeros() };
             (0..bits.min(usize::BITS - 1)).map(move |bit| rank | 1 << bit).take_while(move |child| *child < n)

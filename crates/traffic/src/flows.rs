@@ -55,6 +55,9 @@ pub struct FlowList {
     /// `first_of_steps` on, where there are any.
     connections: BTreeMap<u32, Vec<u32>>,
     connection_of: Vec<u32>,
+    /// Further steps for which the end of a flow counts, and for which a step does, of few.
+    more_counts: BTreeMap<u32, Vec<u32>>,
+    more_then: BTreeMap<u32, Vec<(u32, Time)>>,
     clients: Vec<ClientFlows>,
     jobs: Vec<JobFlows>,
 }
@@ -162,7 +165,13 @@ impl FlowList {
     /// The steps for which the end of flow `i` counts.
     pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
         let steps = i.checked_sub(self.first_of_steps).and_then(|i| self.counts_for.get(i));
-        steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE)
+        let more = self.more_counts.get(&(i as u32)).into_iter().flatten().copied();
+        steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE).chain(more)
+    }
+
+    /// The further steps for which a step counts, and how much later.
+    pub fn more_then(&self, step: u32) -> &[(u32, Time)] {
+        self.more_then.get(&step).map_or(&[], Vec::as_slice)
     }
 
     /// The connection whose message flow `i` is.
@@ -214,7 +223,18 @@ impl FlowList {
 
     /// Has a step count for another one of the same node, which is `later`.
     pub(crate) fn then(&mut self, step: u32, next: u32, later: Time) {
-        self.say(step).then = Some((Number::of(next), later));
+        let then = &mut self.say(step).then;
+        match then {
+            None => *then = Some((Number::of(next), later)),
+            Some(_) => self.more_then.entry(step).or_default().push((next, later)),
+        }
+    }
+
+    /// Has the end of the last flow count for further steps.
+    pub(crate) fn count_more(&mut self, steps: Vec<u32>) {
+        if !steps.is_empty() {
+            self.more_counts.insert(self.rows.len() as u32 - 1, steps);
+        }
     }
 
     /// Has a server work for what a step begins.

@@ -128,7 +128,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             self.observe(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
-        let corrupt = wire.loses();
+        let corrupt = wire.loses(&mut pool[&pkt]);
         let (mut at, mut pkt, target) = (end + wire.delay, pkt, wire.target);
         if wire.changes().is_some() {
             match self.over_changes(port, pkt, (start, end), corrupt, pool) {

@@ -53,6 +53,8 @@ pub trait Order: Send + Sync {
     fn wait(&self, wait: u32) -> Wait;
     /// What else is said of it.
     fn rare(&self, wait: u32) -> Option<Rare>;
+    /// The further waits for which it counts, and how much later: of few.
+    fn more_then(&self, wait: u32, tell: &mut dyn FnMut(u32, Time));
     /// Called when a flow has ended at a node: each wait that this counts for, none unless all of the flow goes to that
     /// node.
     fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32));
@@ -298,9 +300,10 @@ impl Waiting {
             Some(server) => self.arrive(server, number, at),
             None => self.release(number, at),
         }
-        if let Some((next, later)) = rare.then {
-            self.count(next, at.saturating_add(later));
-        }
+        let Some((next, later)) = rare.then else { return };
+        self.count(next, at.saturating_add(later));
+        let waits = self.waits.clone();
+        waits.order.more_then(number, &mut |next, later| self.count(next, at.saturating_add(later)));
     }
 
     /// A request is over: what would ask again or give it up does not happen.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use midpath_core::units::Time;
-use midpath_traffic::{ClientFlows, JobFlows};
+use midpath_traffic::{ClientFlows, Collective, JobFlows};
 use serde_json::{Value, json};
 
 use super::columns::{Columns, Values, table};
@@ -235,7 +235,7 @@ impl<'a> Applications<'a> {
             let slowest = own.iter().filter(|k| k.took.is_some()).max_by_key(|k| (k.took, std::cmp::Reverse(k.number)));
             json!({
                 "group": *job.group,
-                "collective": job.collective.name(),
+                "collective": job.collective.map_or("trace", Collective::name),
                 "hosts": job.hosts,
                 "size_bytes": job.size.0,
                 "iterations": job.iterations,

@@ -172,6 +172,11 @@ impl AllFlows {
         self.list.call(step)
     }
 
+    /// The further steps for which a step counts, and how much later.
+    pub fn more_then(&self, step: u32) -> &[(u32, Time)] {
+        self.list.more_then(step)
+    }
+
     /// The servers of clients, by number.
     pub fn servers(&self) -> &[Server] {
         self.list.servers()

@@ -174,6 +174,11 @@ impl Order for FlowOrder {
             twin: of(said.twin),
         })
     }
+    fn more_then(&self, wait: u32, tell: &mut dyn FnMut(u32, Time)) {
+        let (first, step) = (self.first_step(), self.step_of(wait));
+        let all = step.into_iter().flat_map(|step| self.flows.more_then(step as u32));
+        all.for_each(|(next, later)| tell(first + next, *later));
+    }
     fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)) {
         if let Some(info) = self.flows.find(flow).filter(|info| info.flow.dst == at.0) {
             self.of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));

@@ -686,9 +686,12 @@ fn reused_take_their_closed_form(gbps: f64, delay_us: u64, packets: [u64; 2], se
     let warm = |bytes: u64| fabric.propagation_s() + 8.0 * MTU / (gbps * 1e9) + fabric.wire_s(bytes as f64);
     let wanted = levels as f64 * (warm(request) + warm(reply) + service_us as f64 / 1e6);
     let opening = levels as f64 * 4.0 * fabric.propagation_s();
+    // A server between two others replies at once when it has the reply that it waited for, behind the ACK of that.
+    let acks = (levels - 1) as f64 * 8.0 * HEADERS[0] / (gbps * 1e9);
     assert!(took[0] > wanted + opening, "{took:?} {wanted}");
     for found in &took[1..] {
-        assert!((found - wanted).abs() < 1e-10 + 1e-9 * wanted, "{found} s, closed form {wanted} s");
+        let rounding = 1e-10 + 1e-9 * wanted;
+        assert!(*found > wanted - rounding && *found < wanted + acks + rounding, "{found} s, closed form {wanted} s");
     }
     let flows = out.table("flows").unwrap();
     let connections = texts(&out, "flows", "group").iter().filter(|group| *group == "client0-connections").count();
