@@ -28,7 +28,7 @@ mod wire;
 pub use assemble::{Crew, Engine, IsWorth};
 pub use chance::{Bursts, Jitter, Law};
 pub use delays::Delays;
-pub use network::{EcnHazards, Shaper, Course, NetLink, Network, Variation};
+pub use network::{Course, EcnHazards, NetLink, Network, Shaper, Variation};
 pub use parallel::Survey;
 pub(crate) use partition::END;
 pub use passage::{Fate, Passage};

@@ -1,6 +1,7 @@
 //! Builds everything a run needs from a scenario: topology, routes, flows, schemes, queues, faults, nodes.
 
 mod all_flows;
+mod deliveries;
 mod deploy;
 mod directions;
 mod drawing;
@@ -21,7 +22,6 @@ mod starts;
 mod trace;
 mod tunnels;
 mod vary;
-mod deliveries;
 mod waits;
 mod worth;
 mod writer;

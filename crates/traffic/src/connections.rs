@@ -103,7 +103,10 @@ pub(crate) fn parse_trace(text: &str) -> Result<Trace, ListError> {
                 read += 1;
                 let Connection { src, dst, size, start, trigger, fires } = connection(ends, rest, trace.ranks, line)?;
                 if size == 0 {
-                    return Err(error(line, "size 0 is a connection without end, which nothing can wait for; give its size"));
+                    return Err(error(
+                        line,
+                        "size 0 is a connection without end, which nothing can wait for; give its size",
+                    ));
                 }
                 let mut needs = Vec::new();
                 if let Some(start) = start.filter(|start| !start.is_zero()) {
@@ -128,7 +131,8 @@ pub(crate) fn parse_trace(text: &str) -> Result<Trace, ListError> {
         }
     }
     if connections != Some(read) {
-        let message = format!("the file ends after {read} of {} connections; it needs them all", connections.unwrap_or(0));
+        let message =
+            format!("the file ends after {read} of {} connections; it needs them all", connections.unwrap_or(0));
         return Err(error(last, message));
     }
     if triggers.len() as u64 != announced {

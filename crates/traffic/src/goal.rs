@@ -80,7 +80,10 @@ impl Reader {
             (["rank", n, "{", rest @ ..], None) => {
                 let rank = number(n, line)?;
                 if rank >= self.trace.ranks {
-                    return Err(error(line, format!("rank {rank}; `num_ranks` is {}, counted from 0", self.trace.ranks)));
+                    return Err(error(
+                        line,
+                        format!("rank {rank}; `num_ranks` is {}, counted from 0", self.trace.ranks),
+                    ));
                 }
                 (self.rank, self.seen) = (Some(rank as u32), self.seen + 1);
                 self.line(rest, line)
@@ -200,7 +203,8 @@ impl Reader {
             let more = sent.iter().skip(received.len()).chain(received.iter().skip(sent.len()));
             for op in more {
                 let line = self.trace.ops[*op as usize].line;
-                let said = format!("this `{kind}` from rank {from} to {to} with tag {tag} has no `{other}`; write it, too");
+                let said =
+                    format!("this `{kind}` from rank {from} to {to} with tag {tag} has no `{other}`; write it, too");
                 alone = alone.filter(|first| first.0 <= line).or(Some((line, said)));
             }
         }

@@ -47,9 +47,8 @@ pub(crate) struct Trace {
 
 /// Reads a trace: GOAL's text, or htsim's connections with triggers.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Trace, ListError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| {
-        error(1, "not text; of GOAL the text is read, before `txt2bin` has made a binary of it")
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| error(1, "not text; of GOAL the text is read, before `txt2bin` has made a binary of it"))?;
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']));
     match first.and_then(|line| line.split_whitespace().next()) {
         Some("Nodes" | "Connections" | "Triggers" | "Failures") => connections::parse_trace(text),
@@ -135,7 +134,7 @@ impl Expansion<'_> {
         let ops = &self.trace.ops;
         let begins: Vec<Event> = self.nodes.iter().map(|node| self.begin(*node)).collect();
         // Where the ends of messages are waited for.
-        let mut heard = BTreeMap::<(u32, u32), Event>::new();
+        let mut ends = BTreeMap::<(u32, u32), Event>::new();
         let of_messages = |op: &Op| {
             let receipt = if let Kind::Receive { message } = op.kind { Some(message) } else { None };
             let done = op.needs.iter().filter(|need| need.done).map(|need| need.of);
@@ -144,7 +143,7 @@ impl Expansion<'_> {
         };
         let nowhere = Event { step: None, later: Time::MAX };
         ops.iter().flat_map(of_messages).for_each(|key| {
-            heard.insert(key, nowhere);
+            ends.insert(key, nowhere);
         });
         // When each operation has begun, and is done where its own rank is concerned.
         let mut begun = vec![nowhere; ops.len()];
@@ -152,7 +151,7 @@ impl Expansion<'_> {
         for number in order {
             let op = &ops[number as usize];
             let events = op.needs.iter().map(|need| match ops[need.of as usize].kind {
-                Kind::Send { .. } if need.done => heard[&(need.of, op.rank)],
+                Kind::Send { .. } if need.done => ends[&(need.of, op.rank)],
                 _ if need.done => done[need.of as usize],
                 _ => begun[need.of as usize],
             });
@@ -163,11 +162,11 @@ impl Expansion<'_> {
             done[number as usize] = match op.kind {
                 Kind::Calc(time) => Event { later: event.later.saturating_add(time), ..event },
                 Kind::Send { to, size } => {
-                    self.send(number, (op.rank, to), size, event, &mut heard);
+                    self.send(number, (op.rank, to), size, event, &mut ends);
                     event
                 }
                 Kind::Receive { message } => {
-                    let come = heard[&(message, op.rank)];
+                    let come = ends[&(message, op.rank)];
                     let both = if op.needs.is_empty() { vec![come] } else { vec![come, event] };
                     self.join(node, &both).unwrap_or(come)
                 }
@@ -187,9 +186,9 @@ impl Expansion<'_> {
         (from, to): (u32, u32),
         size: Bytes,
         begin: Event,
-        heard: &mut BTreeMap<(u32, u32), Event>,
+        ends: &mut BTreeMap<(u32, u32), Event>,
     ) {
-        let waiting = heard.range_mut((number, 0)..=(number, u32::MAX));
+        let waiting = ends.range_mut((number, 0)..=(number, u32::MAX));
         if from == to {
             return waiting.for_each(|(_, event)| *event = begin);
         }

@@ -280,7 +280,8 @@ impl Waiting {
         if self.over.contains(number) {
             return;
         }
-        let (left, latest) = self.left.entry(number).or_insert_with(|| (self.waits.order.wait(number).ends, Time::ZERO));
+        let (left, latest) =
+            self.left.entry(number).or_insert_with(|| (self.waits.order.wait(number).ends, Time::ZERO));
         (*left, *latest) = (*left - 1, at.max(*latest));
         if *left == 0 {
             let latest = *latest;

@@ -175,7 +175,8 @@ impl<'a> Applications<'a> {
     pub fn tables(&self) -> Vec<(String, Table)> {
         let mut tables = Vec::new();
         if !self.requests.is_empty() {
-            let all = || self.of_clients().flat_map(|(client, own)| own.iter().enumerate().map(move |row| (client, row)));
+            let all =
+                || self.of_clients().flat_map(|(client, own)| own.iter().enumerate().map(move |row| (client, row)));
             let request = |(client, (number, outcome))| Request { setup: self.setup, client, number, outcome };
             let begun = || all().map(request).filter(|request| request.outcome.start().is_some());
             tables.push(("requests".to_owned(), table(request_columns(), begun)));

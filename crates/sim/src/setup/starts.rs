@@ -18,7 +18,9 @@ pub(super) struct Starts {
 
 impl Starts {
     pub fn of(flows: &Arc<AllFlows>, nodes: usize) -> Starts {
-        let is_fixed = |i: usize, info: &FlowInfo<'_>| info.flow.wait.is_none() && flows.guard(i).is_none() && flows.messages(i).is_none();
+        let is_fixed = |i: usize, info: &FlowInfo<'_>| {
+            info.flow.wait.is_none() && flows.guard(i).is_none() && flows.messages(i).is_none()
+        };
         let fixed = || flows.iter().enumerate().filter(|(i, info)| is_fixed(*i, info));
         let mut first = vec![0u32; nodes + 1];
         fixed().for_each(|(_, info)| first[info.ends().0.0 as usize + 1] += 1);

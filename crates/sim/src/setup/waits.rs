@@ -46,7 +46,8 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         let mut messages = flows.iter().enumerate().filter(|(i, _)| flows.connection(*i).is_some());
         if let Some((_, info)) = messages.find(|(_, info)| after.groups.contains(&info.flow.group)) {
             let group = &info.flow.group;
-            let message = format!("messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends");
+            let message =
+                format!("messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends");
             return Err(after.refuse(group, message));
         }
         if let Some(info) = flows.iter().find(too_small) {
@@ -332,7 +333,8 @@ impl Plan<'_> {
     /// The waits for the flows of each group.
     fn by_group(&self) -> FxHashMap<Arc<str>, Arc<[u32]>> {
         let mut found = FxHashMap::<Arc<str>, Vec<u32>>::default();
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_none()) {
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_none())
+        {
             after.groups.iter().for_each(|group| found.entry(group.clone()).or_default().extend(waits));
         }
         found.into_iter().map(|(group, waits)| (group, waits.into())).collect()
@@ -372,7 +374,8 @@ impl Plan<'_> {
         let of_bytes: Vec<_> = of_bytes.collect();
         for (group, dst) in ends {
             let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
-            let of_bytes = of_bytes.iter().filter(|(after, _)| after.groups.contains(group)).flat_map(|(_, waits)| *waits);
+            let of_bytes =
+                of_bytes.iter().filter(|(after, _)| after.groups.contains(group)).flat_map(|(_, waits)| *waits);
             pairs.extend(waits.chain(of_bytes).map(|wait| (self.node(*wait), NodeId(dst))));
         }
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();

@@ -19,9 +19,12 @@ pub(super) fn check(
     groups: &Groups,
     schemes: &Schemes,
 ) -> Result<(), SpecError> {
-    for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| client.connections == Connections::Reuse) {
+    for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| client.connections == Connections::Reuse)
+    {
         let Some(first) = flows.clients().get(i).map(|flows| flows.first) else { continue };
-        let (info, Some(transport)) = (flows.get(first), schemes.transport(client.scheme.as_deref())?) else { continue };
+        let (info, Some(transport)) = (flows.get(first), schemes.transport(client.scheme.as_deref())?) else {
+            continue;
+        };
         let (group, budget) = groups.of(&info.flow);
         if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
             let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);

@@ -668,7 +668,14 @@ proptest! {
 
 /// Messages of persistent connections: with a fixed window the first opens them, and later ones take a way, their bytes and a
 /// packet at each further hop. Committed before the first run: a picosecond a hop, for sizes of full packets.
-fn reused_take_their_closed_form(gbps: f64, delay_us: u64, packets: [u64; 2], service_us: u64, think_us: u64, levels: usize) {
+fn reused_take_their_closed_form(
+    gbps: f64,
+    delay_us: u64,
+    packets: [u64; 2],
+    service_us: u64,
+    think_us: u64,
+    levels: usize,
+) {
     let fabric = Fabric { gbps, delay_ns: 1000 * delay_us, links: 2.0, udp: false };
     let [request, reply] = packets.map(|n| 1448 * n);
     // Levels of one server each, so that all connections are warm after the first request.
@@ -764,8 +771,12 @@ proptest! {
 fn a_persistent_connection_keeps_its_window_unless_it_was_idle() {
     let fabric = Fabric { gbps: 1.0, delay_ns: 5_000_000, links: 2.0, udp: false };
     let last = |connections: &str, think: &str| {
-        let more = format!("requests = 6\nconnections = \"{connections}\"\nthink_time = \"{think}\"\n{}", sizes(1448, 64 * 1448));
-        let text = star(fabric, 2, &client(&more).replace("\"h*\"", "\"h1\"")).replace("\"fixed-window\"", "\"newreno\"");
+        let more = format!(
+            "requests = 6\nconnections = \"{connections}\"\nthink_time = \"{think}\"\n{}",
+            sizes(1448, 64 * 1448)
+        );
+        let text =
+            star(fabric, 2, &client(&more).replace("\"h*\"", "\"h1\"")).replace("\"fixed-window\"", "\"newreno\"");
         let out = same_with_threads_and_as_bytes(&text, 2);
         *out.table("requests").unwrap().f64("completion_s").last().unwrap()
     };
@@ -780,11 +791,17 @@ fn a_persistent_connection_keeps_its_window_unless_it_was_idle() {
 #[test]
 fn connections_that_cannot_be_reused_are_refused_by_their_key() {
     let fabric = Fabric { gbps: 1.0, delay_ns: 5000, links: 2.0, udp: false };
-    let of = |more: &str| refused(&star(fabric, 3, &client(&format!("requests = 2\nconnections = \"reuse\"\n{}{more}", sizes(9, 9)))));
+    let of = |more: &str| {
+        refused(&star(fabric, 3, &client(&format!("requests = 2\nconnections = \"reuse\"\n{}{more}", sizes(9, 9)))))
+    };
     for (more, key, cure) in [
         ("timeout = \"1 s\"\n", "connections", "use `new`"),
         ("rate = \"1 Mbps\"\n", "connections", "use `new`"),
-        ("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 kB\"\nafter = [\"client0\"]\nafter_bytes = \"5 B\"\n", "after", "leave `after_bytes` out"),
+        (
+            "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 kB\"\nafter = [\"client0\"]\nafter_bytes = \"5 B\"\n",
+            "after",
+            "leave `after_bytes` out",
+        ),
     ] {
         let message = of(more);
         assert!(message.contains(key) && message.contains(cure), "{message}");

@@ -158,7 +158,11 @@ fn what_a_link_cannot_do_to_packets_is_refused_by_its_key() {
     for (more, key, cure) in [
         ("shaper = { rate = \"2 Gbps\", burst = \"5 kB\" }", "vary[0].shaper.rate", "reduce it"),
         ("shaper = { rate = \"1 Mbps\", burst = \"500 B\" }", "vary[0].shaper.burst", "increase it"),
-        ("steps = [{ at = \"1 s\", rate = \"1 Mbps\" }]\nshaper = { rate = \"1 Mbps\", burst = \"5 kB\" }", "vary[0].shaper", "leave it out"),
+        (
+            "steps = [{ at = \"1 s\", rate = \"1 Mbps\" }]\nshaper = { rate = \"1 Mbps\", burst = \"5 kB\" }",
+            "vary[0].shaper",
+            "leave it out",
+        ),
         ("ecn = {}", "vary[0].ecn", "leave it out"),
         ("ecn = { loss = \"100 %\" }", "vary[0].ecn", "below that"),
         ("", "vary[0]", "`ecn` or `shaper`"),
