@@ -70,18 +70,17 @@ def dependent(kind, flows):
         "ring": {"job": [job | {"collective": "all-reduce", "iterations": flows // 180, "compute_time": "36 ms"}]},
         "halving": {"job": [job | {"collective": "all-reduce-halving", "ranks": 8, "iterations": flows // 48, "compute_time": "10 ms"}]},
         "all-to-all": {"job": [job | {"collective": "all-to-all", "iterations": flows // 90, "compute_time": "18 ms"}]},
-        "datagrams": {"job": [job | {"collective": "all-to-all", "iterations": flows // 90, "rate": "10 Gbps"}]},
     }
     star = {"generate": "star", "n": 10, "access": {"rate": "10 Gbps", "delay": "1 us"}}
     return {"scheme": "newreno", "topology": star} | kinds[kind]
 
 
-@pytest.mark.parametrize("kind", ["client", "client asked again", "ring", "halving", "all-to-all", "datagrams"])
+@pytest.mark.parametrize("kind", ["client", "client asked again", "ring", "halving", "all-to-all"])
 def test_a_flow_that_waits_for_flows_takes_two_hundred_bytes(kind):
     few, many = (repetitions(dependent(kind, flows), 1) for flows in (MANY, MANY + 150_000))
     peaks = [one.spent[0].peak_bytes for one in (few, many)]
-    flows = [one.run["flows"] for one in (few, many)]
-    assert (peaks[1] - peaks[0]) / (flows[1] - flows[0]) < MOST
+    # Requests that are asked again are flows of the list whether they start or not.
+    assert (peaks[1] - peaks[0]) / 150_000 < MOST
 
 
 @pytest.fixture(scope="module")
