@@ -205,9 +205,7 @@ to = ["b"]
 requests = 3
 request_sizes = { kind = "fixed", size = "1 kB" }
 reply_sizes = { kind = "fixed", size = "2 kB" }"""
-REFUSED_TRACE = Elsewhere(
-    "crates/sim/tests/scenarios/traces.rs", "traces_that_cannot_be_are_refused_with_their_line"
-)
+REFUSED_TRACE = Elsewhere("crates/sim/tests/scenarios/traces.rs", "traces_that_cannot_be_are_refused_with_their_line")
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
 OFTEN = '{ kind = "poisson", rate_per_s = 100.0 }'
@@ -416,9 +414,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "size 0 is a connection without end, which nothing can wait for; give its size": REFUSED_TRACE,
     "a connection without `start` or `trigger`; give one": REFUSED_TRACE,
     "any tag (`-1`) is decided while a program runs; give the tag": REFUSED_TRACE,
-    "is missing; give it, or a `trace`": Scenario(
-        more(RANKS.replace('collective = "all-gather"\n', "")), more(RANKS)
-    ),
+    "is missing; give it, or a `trace`": Scenario(more(RANKS.replace('collective = "all-gather"\n', "")), more(RANKS)),
     "requests that are asked again would share a connection with what they wait for; use `new`": Scenario(
         more(f'{ASKS}\ntimeout = "1 s"\nconnections = "reuse"'), more(f'{ASKS}\ntimeout = "1 s"\nconnections = "new"')
     ),

@@ -50,8 +50,9 @@ def test_a_flow_takes_two_hundred_bytes(threads):
 
 
 def dependent(kind, flows):
-    """Flows of one packet that wait for flows, on one switch: of clients, plain, asked again and queueing at servers, and
-    of jobs. Some dozen are under way at a time, of some 5,000 a second, and some thousand ends are in TIME-WAIT.
+    """Flows of one packet that wait for flows, around a switch: of clients, plain, or asked again and with queues at
+    servers, and of jobs. Some dozen are under way at a time, of some 5,000 a second; some thousand ends are in
+    TIME-WAIT.
     """
     asking = {
         "from": ["h0", "h1", "h2", "h3"],
@@ -62,14 +63,19 @@ def dependent(kind, flows):
         "think_time": "1500 us",
     }
     again = {"requests": flows // 16, "hedge_after": "10 ms", "timeout": "20 ms", "workers": 4, "service_time": "5 us"}
-    # An iteration of a ring of ten is 180 flows, of halving and doubling by eight 48, of all-to-all 90.
     job = {"hosts": ["h*"], "size": "9 kB"}
+
+    def of_job(collective, each, compute_ms, **more):
+        """`each` flows an iteration."""
+        of = {"collective": collective, "iterations": flows // each, "compute_time": f"{compute_ms} ms"}
+        return {"job": [job | of | more]}
+
     kinds = {
         "client": {"client": [asking]},
         "client asked again": {"client": [asking | again]},
-        "ring": {"job": [job | {"collective": "all-reduce", "iterations": flows // 180, "compute_time": "36 ms"}]},
-        "halving": {"job": [job | {"collective": "all-reduce-halving", "ranks": 8, "iterations": flows // 48, "compute_time": "10 ms"}]},
-        "all-to-all": {"job": [job | {"collective": "all-to-all", "iterations": flows // 90, "compute_time": "18 ms"}]},
+        "ring": of_job("all-reduce", 180, 36),
+        "halving": of_job("all-reduce-halving", 48, 10, ranks=8),
+        "all-to-all": of_job("all-to-all", 90, 18),
     }
     star = {"generate": "star", "n": 10, "access": {"rate": "10 Gbps", "delay": "1 us"}}
     return {"scheme": "newreno", "topology": star} | kinds[kind]
