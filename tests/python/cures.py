@@ -205,6 +205,7 @@ to = ["b"]
 requests = 3
 request_sizes = { kind = "fixed", size = "1 kB" }
 reply_sizes = { kind = "fixed", size = "2 kB" }"""
+REFUSED_TRACE = Elsewhere("crates/sim/tests/scenarios/traces.rs", "traces_that_cannot_be_are_refused_with_their_line")
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
 OFTEN = '{ kind = "poisson", rate_per_s = 100.0 }'
@@ -408,8 +409,20 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         {"head": 'scheme = "cubic@step"'},
         more('[queues.step]\nkind = "step"\nthreshold = "10 kB"', head='scheme = "cubic@step"'),
     ),
-    "a connection starts when another ends (`trigger`), which is not supported: give each a `start`": Elsewhere(
-        "crates/traffic/src/connections.rs", "connections_are_flows_in_picoseconds_and_bytes"
+    "a connection starts when another ends (`trigger`): name the file as `trace` of a [[job]], or give each a "
+    "`start`": Elsewhere("crates/sim/tests/scenarios/traces.rs", "a_trace_of_a_ring_is_the_collective"),
+    "size 0 is a connection without end, which nothing can wait for; give its size": REFUSED_TRACE,
+    "a connection without `start` or `trigger`; give one": REFUSED_TRACE,
+    "any tag (`-1`) is decided while a program runs; give the tag": REFUSED_TRACE,
+    "is missing; give it, or a `trace`": Scenario(more(RANKS.replace('collective = "all-gather"\n', "")), more(RANKS)),
+    "requests that are asked again would share a connection with what they wait for; use `new`": Scenario(
+        more(f'{ASKS}\ntimeout = "1 s"\nconnections = "reuse"'), more(f'{ASKS}\ntimeout = "1 s"\nconnections = "new"')
+    ),
+    "`{name}` has no connections to reuse; use `new`, or give it another `scheme`": Scenario(
+        more(f'{ASKS}\nrate = "1 Mbps"\nconnections = "reuse"'), more(f'{ASKS}\nconnections = "reuse"')
+    ),
+    "says how many bytes of `after`; give that, too": Scenario(
+        more(THEN.replace('after = ["flows"]', 'after_bytes = "1 kB"')), more(f'{THEN}\nafter_bytes = "1 kB"')
     ),
     # Maps.
     '{count} links have a `{name}` without a unit, which is ignored: write it like "10 Gbps" or "5 ms", or set '

@@ -77,6 +77,7 @@ FLOW_VALUES = {
     "replicas": [["c"]],
     "path": [["r", "t", "s"]],
     "after": [["others"]],
+    "after_bytes": ["9 kB"],
     "write": ["3 kB"],
     "interval": ["7 ms"],
     "on": ["20 ms"],
@@ -93,6 +94,7 @@ WORKLOAD_VALUES = {
     "duration": ["8 ms", "25 ms", "80 ms"],
     "flows": [1, 4, 15],
     "after": [["others"]],
+    "after_bytes": ["9 kB"],
     "objects": [{"count": 1}, {"count": 9, "popularity": 2.0}],
     "sizes": [{"kind": "fixed", "size": "30 kB"}, {"kind": "cdf", "name": "web-search"}],
     "matrix": [

@@ -49,6 +49,46 @@ def test_a_flow_takes_two_hundred_bytes(threads):
     assert (peaks[1] - peaks[0]) / 150_000 < MOST
 
 
+def dependent(kind, flows):
+    """Flows of one packet that wait for flows, around a switch: of clients, plain, or asked again and with queues at
+    servers, and of jobs. Some dozen are under way at a time, of some 5,000 a second; some thousand ends are in
+    TIME-WAIT.
+    """
+    asking = {
+        "from": ["h0", "h1", "h2", "h3"],
+        "to": ["h4", "h5", "h6", "h7", "h8", "h9"],
+        "requests": flows // 8,
+        "request_sizes": {"kind": "fixed", "size": "1 kB"},
+        "reply_sizes": {"kind": "fixed", "size": "1 kB"},
+        "think_time": "1500 us",
+    }
+    again = {"requests": flows // 16, "hedge_after": "10 ms", "timeout": "20 ms", "workers": 4, "service_time": "5 us"}
+    job = {"hosts": ["h*"], "size": "9 kB"}
+
+    def of_job(collective, each, compute_ms, **more):
+        """`each` flows an iteration."""
+        of = {"collective": collective, "iterations": flows // each, "compute_time": f"{compute_ms} ms"}
+        return {"job": [job | of | more]}
+
+    kinds = {
+        "client": {"client": [asking]},
+        "client asked again": {"client": [asking | again]},
+        "ring": of_job("all-reduce", 180, 36),
+        "halving": of_job("all-reduce-halving", 48, 10, ranks=8),
+        "all-to-all": of_job("all-to-all", 90, 18),
+    }
+    star = {"generate": "star", "n": 10, "access": {"rate": "10 Gbps", "delay": "1 us"}}
+    return {"scheme": "newreno", "topology": star} | kinds[kind]
+
+
+@pytest.mark.parametrize("kind", ["client", "client asked again", "ring", "halving", "all-to-all"])
+def test_a_flow_that_waits_for_flows_takes_two_hundred_bytes(kind):
+    few, many = (repetitions(dependent(kind, flows), 1) for flows in (MANY, MANY + 150_000))
+    peaks = [one.spent[0].peak_bytes for one in (few, many)]
+    # Requests that are asked again are flows of the list whether they start or not.
+    assert (peaks[1] - peaks[0]) / 150_000 < MOST
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """The same run in memory, and saved while it is written down."""

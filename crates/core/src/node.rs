@@ -17,6 +17,7 @@ mod opportunities;
 mod readings;
 mod slot;
 mod timers;
+mod token_bucket;
 mod trace;
 
 use std::any::Any;
@@ -33,6 +34,7 @@ use slot::Slot;
 pub use slot::Transmitted;
 pub use timers::Release;
 use timers::{Lazy, Timers, Wake};
+pub use token_bucket::TokenBucket;
 pub use trace::Step;
 
 use crate::cache::fetch;
@@ -209,6 +211,11 @@ impl Node {
         self.timers.release(at, what);
     }
 
+    /// Takes such a request back.
+    pub fn cancel(&mut self, at: Time, what: Release) {
+        self.timers.cancel(at, what);
+    }
+
     /// Asks that `flow` starts here at `at`.
     pub fn start_flow(&mut self, at: Time, flow: FlowId) {
         self.timers.push(at, Wake::Start(flow));
@@ -241,9 +248,7 @@ impl Node {
             Wake::Start(flow) => self.start(flow, now, pool, driver),
             Wake::Alarm(token) => {
                 driver.alarm(token, now);
-                while let Some((at, what)) = driver.released() {
-                    self.timers.release(at, what);
-                }
+                self.timers.take_releases(driver);
             }
             Wake::Endpoint(seat) => self.endpoint_timer(seat, at, now, pool, driver),
             Wake::Idle(port) => {
@@ -275,11 +280,16 @@ impl Node {
         Woken::Node
     }
 
-    /// Opens a flow, unless the driver's application does not need it any more.
+    /// Opens a flow, unless the driver's application does not need it any more, or hands a message to its connection.
     fn start<D: Driver>(&mut self, flow: FlowId, now: Time, pool: &mut Pool, driver: &mut D) {
         if !driver.starts(flow, now) {
             return;
         }
+        let connection = self.flows.connection(flow);
+        if let Some(seat) = connection.and_then(|connection| self.endpoints.find_own(connection)) {
+            return self.call(seat, now, pool, driver, |e, ctx| e.on_application(ctx));
+        }
+        let flow = connection.unwrap_or(flow);
         if let Some(endpoint) = self.flows.open(flow) {
             let end = EndId { flow, peer: EndId::ANYONE, active: true };
             let seat = self.endpoints.insert(end, endpoint);
@@ -430,6 +440,10 @@ impl Node {
             Action::Carried(port, pkt) => {
                 self.count_carried(port, now, &pkt, pool);
                 Node::consume(pkt, pool, driver);
+            }
+            Action::Delivered(flow, bytes) => {
+                driver.delivered_bytes(flow, bytes, now);
+                self.timers.take_releases(driver);
             }
             Action::Poke(flow) => {
                 self.endpoints.find_own(flow).into_iter().for_each(|index| self.wake(index, now));

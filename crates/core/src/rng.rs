@@ -39,6 +39,10 @@ pub enum Purpose {
     Bursts = 8,
     /// Jitter on one direction of a link.
     Jitter = 9,
+    /// Loss of ECN-capable packets on one direction of a link.
+    EctLoss = 10,
+    /// Bleaching of the ECN field on one direction of a link.
+    Bleaching = 11,
 }
 
 /// The streams of one node: what one of its parts draws leaves the others' draws alone.

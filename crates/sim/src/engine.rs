@@ -28,7 +28,7 @@ mod wire;
 pub use assemble::{Crew, Engine, IsWorth};
 pub use chance::{Bursts, Jitter, Law};
 pub use delays::Delays;
-pub use network::{Course, NetLink, Network, Variation};
+pub use network::{Course, EcnHazards, NetLink, Network, Shaper, Variation};
 pub use parallel::Survey;
 pub(crate) use partition::END;
 pub use passage::{Fate, Passage};
@@ -36,7 +36,7 @@ pub use reports::Reports;
 pub use servers::Server;
 pub use tally::{FlowFate, Tally};
 pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason};
-pub use waits::{GIVE_UP, Order, Rare, Wait, Waits};
+pub use waits::{Call, GIVE_UP, Order, Rare, Wait, Waits, pack};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{Carried, FlowId, PortId};

@@ -355,8 +355,8 @@ fn run_packets<'a>(
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
 /// what follows is connections being closed.
 fn length(rows: &FlowRows<'_>, last_arrival: Time) -> Time {
-    let ends = rows.iter().map(|r| r.report.completed).collect::<Option<Vec<Time>>>();
-    ends.and_then(|e| e.into_iter().max()).unwrap_or(last_arrival)
+    let ends = rows.iter().map(|r| r.report.completed);
+    ends.reduce(|a, b| Some(a?.max(b?))).flatten().unwrap_or(last_arrival)
 }
 
 impl Finished<'_> {
@@ -385,7 +385,7 @@ impl Finished<'_> {
             "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
         });
         let applications = Applications::new(setup, &self.rows, &self.ports);
-        let (clients, jobs) = (applications.clients(setup), applications.jobs(setup));
+        let (clients, jobs) = (applications.clients(), applications.jobs(setup));
         for (key, all) in [("clients", clients), ("jobs", jobs)].into_iter().filter(|(_, all)| !all.is_empty()) {
             run[key] = all.into();
         }

@@ -19,7 +19,7 @@ pub use pfc::{PfcSpec, TrafficClass};
 pub use queue::{QueueKind, QueueTable};
 pub use spec::{FORMAT, MeasureSpec, PcapSpec, RoutingSpec, Scenario};
 pub use trace::TraceSpec;
-pub use vary::{BurstSpec, JitterLaw, JitterSpec, StepSpec, VarySpec, check_steps};
+pub use vary::{BurstSpec, EcnSpec, JitterLaw, JitterSpec, ShaperSpec, StepSpec, VarySpec, check_steps};
 
 use midpath_core::spec::{SpecError, in_plain_terms};
 

@@ -1,6 +1,7 @@
 //! Builds everything a run needs from a scenario: topology, routes, flows, schemes, queues, faults, nodes.
 
 mod all_flows;
+mod deliveries;
 mod deploy;
 mod directions;
 mod drawing;
@@ -426,8 +427,8 @@ impl Setup {
         }
         let links = self.links();
         let waits = waits::waits(&self.flows, &links, nodes.len());
-        for (node, at, alarm) in waits.iter().flat_map(|waits| &waits.alarms) {
-            nodes[node.0 as usize].release(*at, *alarm);
+        for (node, at, what) in waits.iter().flat_map(|waits| &waits.known) {
+            nodes[node.0 as usize].release(*at, *what);
         }
         let late_after = Arc::new(writer::late_after(&self.flows));
         let (events, seed) = (self.events(), self.scenario.seed);

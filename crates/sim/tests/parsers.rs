@@ -416,6 +416,14 @@ proptest! {
     }
 
     #[test]
+    fn traces_of_jobs_are_read_or_refused(bytes in mutated(vec![
+        b"num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 cpu 0 nic 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 3\n}\n".to_vec(),
+        b"Nodes 3\nConnections 2\nTriggers 1\n0->1 id 1 start 5 size 9 send_done_trigger 7\n1->2 id 2 trigger 7 size 9\ntrigger id 7 barrier count 1\n".to_vec(),
+    ])) {
+        soon(&bytes, entries::job_trace);
+    }
+
+    #[test]
     fn schedules_and_traces_are_read_or_refused(bytes in mutated(vec![
         b"at,rate,delay\n0,1e6,\n1.5 s,2 Mbps,20 ms\n".to_vec(),
         b"0\n0\n3\n17\n".to_vec(),

@@ -1,10 +1,11 @@
 //! What flows wait for before they start: groups of other flows, or the steps of a client or a job.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 
 /// What a flow's start counts from, where that is no time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ impl WaitFor {
 pub struct After {
     /// The groups whose flows must all have ended.
     pub groups: BTreeSet<Arc<str>>,
+    /// Bytes of each flow that must have been delivered, in place of its end.
+    pub bytes: Option<Bytes>,
     /// The group of the client or job that waits. Flows and workloads say it themselves.
     pub by: Option<Arc<str>>,
     /// As they are written.
@@ -53,7 +56,7 @@ impl After {
     pub(crate) fn of(groups: &[String], key: String, place: Option<String>) -> Option<After> {
         let written: Vec<Arc<str>> = groups.iter().map(|name| Arc::from(name.as_str())).collect();
         let groups = written.iter().cloned().collect();
-        (!written.is_empty()).then_some(After { groups, by: None, written, key, place })
+        (!written.is_empty()).then_some(After { groups, bytes: None, by: None, written, key, place })
     }
 
     /// What is wrong with one of its groups, at its key and, of a list, its line.
@@ -71,6 +74,15 @@ impl After {
         SpecError::new(self.key.clone(), message)
     }
 
+    /// The same for the first bytes of each flow; `key` is where these are said.
+    pub(crate) fn bytes(after: Option<After>, bytes: Option<Bytes>) -> Result<Option<After>, SpecError> {
+        match (after, bytes) {
+            (_, Some(Bytes::ZERO)) => Err(SpecError::new("after_bytes", "at least 1 B; leave it out for no wait")),
+            (None, Some(_)) => Err(SpecError::new("after_bytes", "says how many bytes of `after`; give that, too")),
+            (after, bytes) => Ok(after.map(|after| After { bytes, ..after })),
+        }
+    }
+
     /// The same, which the client or job of this group says.
     pub(crate) fn by(mut self, group: &Arc<str>) -> After {
         self.by = Some(group.clone());
@@ -79,7 +91,7 @@ impl After {
 
     /// Whether flows of a list's lines say it.
     pub(crate) fn is_same(&self, other: &After) -> bool {
-        self.key == other.key && self.written == other.written
+        self.key == other.key && self.written == other.written && self.bytes == other.bytes
     }
 }
 
@@ -91,47 +103,87 @@ pub struct Step {
     pub node: u32,
     /// How many ends of flows and steps it waits for, `after` not counted.
     pub ends: u32,
-    /// Number of what else is said of it; [`Step::PLAIN`] for nothing.
+    /// What else is said of it: [`Step::PLAIN`] for nothing, a server, or the number of a [`RareStep`].
     rare: u32,
+}
+
+/// What else is said of a step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Said {
+    Nothing,
+    /// Who works for it: of many, and so in few bytes.
+    Server(u32),
+    /// Number of its [`RareStep`].
+    Rare(usize),
+}
+
+/// A number, in four bytes where it may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Number(NonZeroU32);
+
+impl Number {
+    pub(crate) fn of(number: u32) -> Number {
+        Number(NonZeroU32::MAX.min(NonZeroU32::MIN.saturating_add(number)))
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0.get() - 1
+    }
 }
 
 /// What is said of few steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RareStep {
-    /// Number in [`crate::FlowList::afters`] of groups for whose flows it waits, too.
-    pub after: Option<u32>,
     /// The step for which it counts, and how much later.
-    pub then: Option<(u32, Time)>,
-    /// A request to a server that may be asked again: the first reply counts.
-    pub call: Option<Call>,
+    pub then: Option<(Number, Time)>,
+    /// Number in [`crate::FlowList::afters`] of groups for whose flows it waits, too.
+    pub after: Option<Number>,
+    /// Number of a request to a server that may be asked again: the first reply counts.
+    pub call: Option<Number>,
     /// Number in [`crate::FlowList::servers`] of who works for it.
-    pub server: Option<u32>,
+    pub server: Option<Number>,
     /// The step that is cancelled when its server begins to work.
-    pub twin: Option<u32>,
+    pub twin: Option<Number>,
 }
 
 /// When a request is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// The step after which it begins; `None` where `begins` is a time of the run.
-    pub after: Option<u32>,
-    /// How much later it begins.
+    /// How much later than what it waits for it begins.
     pub begins: Time,
-    /// How long after that it is given up; `None` for never.
-    pub gives_up: Option<Time>,
+    /// How long after that it is given up; [`Time::MAX`] for never.
+    pub gives_up: Time,
+    /// The step after which it begins; `None` where `begins` is a time of the run.
+    pub after: Option<Number>,
+}
+
+impl Call {
+    /// How long after what it waits for it is given up.
+    pub fn over(&self) -> Option<Time> {
+        (self.gives_up < Time::MAX).then(|| self.begins.saturating_add(self.gives_up))
+    }
 }
 
 impl Step {
     const PLAIN: u32 = u32::MAX;
+    const SERVER: u32 = 1 << 31;
 
     /// One that waits for so many ends.
     pub const fn new(node: u32, ends: usize) -> Step {
         Step { node, ends: ends as u32, rare: Step::PLAIN }
     }
 
-    /// Where what else is said of it is.
-    pub(crate) fn rare(self) -> Option<usize> {
-        (self.rare != Step::PLAIN).then_some(self.rare as usize)
+    pub(crate) const fn said(self) -> Said {
+        match self.rare {
+            Step::PLAIN => Said::Nothing,
+            server if server >= Step::SERVER => Said::Server(server - Step::SERVER),
+            rare => Said::Rare(rare as usize),
+        }
+    }
+
+    pub(crate) fn set_server(&mut self, server: u32) {
+        self.rare = Step::SERVER + server;
     }
 
     pub(crate) fn set_rare(&mut self, rare: usize) {
@@ -158,5 +210,6 @@ mod tests {
             assert_eq!(WaitFor::unpack(WaitFor::pack(wait)), wait);
         }
         assert_eq!(WaitFor::pack(Some(WaitFor::Step(3))), 8);
+        assert_eq!((size_of::<Step>(), size_of::<RareStep>(), size_of::<Call>()), (12, 32, 24));
     }
 }

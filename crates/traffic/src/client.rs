@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Rate, Time};
+use midpath_core::units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,10 @@ pub struct ClientSpec {
     /// The server that begins to work cancels the other request of `hedge_after`, unless work on that has begun.
     #[serde(default)]
     pub tied: bool,
+    /// What carries messages of TCP: `new` (default) opens a connection for each; `reuse` keeps one from each loop to each of
+    /// its servers, and one back, which keep their congestion windows as idle times allow.
+    #[serde(default)]
+    pub connections: Connections,
     /// Longer requests count as missed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
@@ -101,6 +105,10 @@ pub struct ClientSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["load"]]))]
     pub after: Vec<String>,
+    /// Waits for so many bytes of each of these flows, in place of their ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1 MB"]))]
+    pub after_bytes: Option<Bytes>,
 }
 
 fn one() -> u64 {
@@ -134,6 +142,17 @@ pub struct LevelSpec {
     /// As the client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
+}
+
+/// What carries messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A connection each.
+    #[default]
+    New,
+    /// Persistent ones.
+    Reuse,
 }
 
 /// How a server works for several requests.
@@ -209,6 +228,7 @@ impl ClientSpec {
         let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
         let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
         let after = After::of(&self.after, format!("client[{index}].after"), None);
+        let after = After::bytes(after, self.after_bytes)?;
         let after = after.map(|after| out.after(after.by(&group)));
         let (first, requests) = (out.len(), clients.len() * self.requests as usize);
         for (level, (workers, scheduling)) in levels.iter_mut().zip(self.workers()) {
@@ -218,6 +238,11 @@ impl ClientSpec {
         let fan_out = levels[0].fan_out;
         let mut expansion = Expansion::new(self, levels, copies.clone(), (terms, after), Streams::new(cx.seed, index))?;
         clients.iter().for_each(|client| expansion.client(client.node, out));
+        if self.connections == Connections::Reuse {
+            let group = format!("{group}-connections");
+            let terms = out.number(cx.terms_of(group.into(), self.scheme.as_deref(), self.rate)?);
+            expansion.connect(terms, out);
+        }
         let (copies, calls) = (copies.len(), expansion.calls);
         out.add_client(ClientFlows { group, first, requests, each, fan_out, copies, calls, deadline: self.deadline });
         Ok(())
@@ -328,6 +353,10 @@ impl ClientSpec {
         let needs_timeout = [("retries", self.retries > 0), ("backoff", self.backoff.is_some())];
         if let Some((key, _)) = needs_timeout.into_iter().find(|(_, given)| *given && self.timeout.is_none()) {
             return Err(SpecError::new(key, "applies to requests with a `timeout`; give one, or leave it out"));
+        }
+        if self.connections == Connections::Reuse && (self.timeout.is_some() || self.hedge_after.is_some()) {
+            let message = "requests that are asked again would share a connection with what they wait for; use `new`";
+            return Err(SpecError::new("connections", message));
         }
         if self.backoff.is_some() && self.retries == 0 {
             return Err(SpecError::new("backoff", "applies to `retries`; give these, or leave it out"));

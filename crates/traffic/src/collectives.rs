@@ -18,7 +18,11 @@ struct Begin {
 
 /// A job on its way to flows.
 pub(crate) struct Expansion<'a> {
-    spec: &'a JobSpec,
+    /// What they do, with how much, and how many micro-batches.
+    collective: Collective,
+    size: Bytes,
+    micro_batches: usize,
+    skew: Option<f64>,
     ranks: Vec<u32>,
     terms: u32,
     compute: Durations,
@@ -31,7 +35,8 @@ pub(crate) struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     pub fn new(
-        spec: &'a JobSpec,
+        spec: &JobSpec,
+        (collective, size, micro_batches): (Collective, Bytes, usize),
         ranks: Vec<u32>,
         terms: u32,
         compute: Durations,
@@ -39,7 +44,7 @@ impl<'a> Expansion<'a> {
         out: &'a mut FlowList,
     ) -> Expansion<'a> {
         let begins = ranks.iter().map(|_| Begin { step: None, start: spec.start }).collect();
-        Expansion { spec, ranks, terms, compute, streams, begins, out }
+        Expansion { collective, size, micro_batches, skew: spec.skew, ranks, terms, compute, streams, begins, out }
     }
 
     fn step(&mut self, rank: usize, ends: usize, then: Option<(u32, Time)>) -> u32 {
@@ -67,22 +72,21 @@ impl<'a> Expansion<'a> {
     pub fn iteration(&mut self, last: bool) {
         // What ends an iteration at a rank: that so many messages have come.
         let n = self.ranks.len();
-        let ends: Vec<usize> = match self.spec.collective {
-            Collective::AllToAll => vec![n - 1; n],
+        let ends: Vec<usize> = match self.collective {
+            // What comes, and that the iteration has begun: others may be ahead.
+            Collective::AllToAll => self.begins.iter().map(|begin| n - 1 + usize::from(begin.step.is_some())).collect(),
             Collective::AllReduceTree | Collective::Pipeline => vec![1; n],
-            Collective::AllReduceHalving | Collective::AllGatherDoubling | Collective::ReduceScatterHalving => {
-                // What comes in the last step, and the step before or that the iteration has begun.
-                let steps = self.spec.collective.steps(n);
+            others => {
+                // What comes in the last step, and that the rank has begun with it.
+                let steps = others.steps(n);
                 let begun = |begin: &Begin| 1 + usize::from(steps > 1 || begin.step.is_some());
                 self.begins.iter().map(begun).collect()
             }
-            // The last two: those before them have come with these (see `ring`).
-            ring => vec![ring.steps(n).min(2); n],
         };
         let next: Option<Vec<u32>> =
             (!last).then(|| ends.into_iter().enumerate().map(|(rank, ends)| self.step(rank, ends, None)).collect());
         let end = |rank: usize| next.as_ref().map(|next| next[rank]);
-        match self.spec.collective {
+        match self.collective {
             Collective::AllToAll => self.all_to_all(&end),
             Collective::AllReduceTree => self.tree(&end),
             Collective::Pipeline => self.pipeline(&end),
@@ -95,7 +99,7 @@ impl<'a> Expansion<'a> {
         }
         if let Some(next) = next {
             // A stage computes for micro-batches.
-            let computes = self.spec.collective != Collective::Pipeline;
+            let computes = self.collective != Collective::Pipeline;
             let begin = |step| {
                 let start = if computes { self.compute_time() } else { Time::ZERO };
                 Begin { step: Some(step), start }
@@ -110,12 +114,13 @@ impl<'a> Expansion<'a> {
 
     /// The part of `size` with this number, of as many as there are ranks.
     fn share(&self, number: usize) -> Bytes {
-        let (n, size) = (self.ranks.len() as u64, self.spec.size.0);
+        let (n, size) = (self.ranks.len() as u64, self.size.0);
         Bytes(size / n + u64::from((number as u64) < size % n))
     }
 
     /// Step s of a rank waits for what comes in step s − 1, and for its own message of step s − 2: two messages at most
-    /// are on the way from a rank, as with double buffering. So what comes last but one ends with the last two.
+    /// are on the way from a rank, as with double buffering. So all that comes has come when the last has, and the rank
+    /// has begun with its own last step.
     fn ring(&mut self, steps: usize, end: &dyn Fn(usize) -> Option<u32>) {
         let n = self.ranks.len();
         let begins = self.begins.clone();
@@ -128,8 +133,12 @@ impl<'a> Expansion<'a> {
                 let wait = self.step(rank, ends, None);
                 waits[rank].push(wait);
             }
-            if let (Some(begun), Some(second)) = (begin.step, waits[rank].first()) {
-                self.out.then(begun, *second, begin.start);
+            let over = end(rank);
+            if let (Some(begun), Some(second)) = (begin.step, waits[rank].first().copied().or(over)) {
+                self.out.then(begun, second, begin.start);
+            }
+            if let (Some(last), Some(over)) = (waits[rank].last(), over) {
+                self.out.then(*last, over, Time::ZERO);
             }
         }
         let of_step = |rank: usize, step: usize| waits[rank].get(step - 1).copied();
@@ -137,7 +146,7 @@ impl<'a> Expansion<'a> {
             for (rank, begin) in begins.iter().enumerate() {
                 let next = (rank + 1) % n;
                 let come = of_step(next, step + 1);
-                let other = if step + 2 < steps { of_step(rank, step + 2) } else { end(next) };
+                let other = if step + 1 < steps { of_step(rank, step + 2) } else { end(next) };
                 let begin = match step {
                     0 => *begin,
                     _ => Begin { step: of_step(rank, step), start: Time::ZERO },
@@ -152,7 +161,7 @@ impl<'a> Expansion<'a> {
     /// With distances N/2, N/4, …, 1 parts are halved, with 1, 2, …, N/2 doubled (Thakur, Rabenseifner and Gropp 2005). A
     /// step waits for the one before, and what comes in that.
     fn halving_doubling(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (n, collective) = (self.ranks.len(), self.spec.collective);
+        let (n, collective) = (self.ranks.len(), self.collective);
         let (steps, whole) = (collective.steps(n), n.ilog2() as usize);
         let mut at = self.begins.clone();
         for step in 0..steps {
@@ -185,6 +194,9 @@ impl<'a> Expansion<'a> {
         let n = self.ranks.len();
         let shares = self.shares();
         for (from, begin) in self.begins.clone().into_iter().enumerate() {
+            if let (Some(begun), Some(over)) = (begin.step, end(from)) {
+                self.out.then(begun, over, begin.start);
+            }
             // From the next rank on, so that not all begin with the same receiver.
             for to in (1..n).map(|apart| (from + apart) % n) {
                 self.push((from, to), shares[to], begin, Counts::one(end(to)));
@@ -196,19 +208,19 @@ impl<'a> Expansion<'a> {
     /// empty.
     fn shares(&mut self) -> Vec<Bytes> {
         let n = self.ranks.len();
-        let Some(skew) = self.spec.skew.filter(|skew| *skew > 0.0) else {
+        let Some(skew) = self.skew.filter(|skew| *skew > 0.0) else {
             return (0..n).map(|rank| self.share(rank)).collect();
         };
         let mut weights: Vec<f64> = (1..=n).map(|place| (place as f64).powf(-skew)).collect();
         let sum: f64 = weights.iter().sum();
         weights.shuffle(&mut self.streams[1]);
-        weights.into_iter().map(|w| Bytes(((self.spec.size.as_f64() * w / sum).round() as u64).max(1))).collect()
+        weights.into_iter().map(|w| Bytes(((self.size.as_f64() * w / sum).round() as u64).max(1))).collect()
     }
 
     /// A stage computes a micro-batch when it has come, and the one before is computed; then it sends it on. It goes
     /// backward when it has computed all forward.
     fn pipeline(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (stages, batches) = (self.ranks.len(), self.spec.micro_batches.unwrap_or(1) as usize);
+        let (stages, batches) = (self.ranks.len(), self.micro_batches);
         // After which step, and how much later, each stage has computed what came before.
         let mut at = self.begins.clone();
         for backward in [false, true] {
@@ -228,7 +240,7 @@ impl<'a> Expansion<'a> {
                     let follows = !backward || to > 0 || end(to).is_some();
                     let begun = usize::from(at[to].step.is_some());
                     come = follows.then(|| self.step(to, 1 + begun, None));
-                    self.push((stage, to), self.spec.size, at[stage], Counts::one(come));
+                    self.push((stage, to), self.size, at[stage], Counts::one(come));
                 }
             }
         }
@@ -242,7 +254,7 @@ impl<'a> Expansion<'a> {
     /// A binomial tree: the parent of a rank is the rank without its lowest bit. A rank sends up when all children have,
     /// and down to one child after the other, for they share its link.
     fn tree(&mut self, end: &dyn Fn(usize) -> Option<u32>) {
-        let (n, size) = (self.ranks.len(), self.spec.size);
+        let (n, size) = (self.ranks.len(), self.size);
         let children = |rank: usize| {
             let bits = if rank == 0 { usize::BITS } else { rank.trailing_zeros() };
             (0..bits.min(usize::BITS - 1)).map(move |bit| rank | 1 << bit).take_while(move |child| *child < n)

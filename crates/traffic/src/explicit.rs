@@ -36,6 +36,10 @@ pub struct ExplicitFlow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["ask", "load"]]))]
     pub after: Vec<String>,
+    /// Waits for so many bytes of each of these flows, in place of their ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1 MB"]))]
+    pub after_bytes: Option<Bytes>,
     /// End time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
@@ -120,6 +124,7 @@ impl ExplicitFlow {
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
         let terms = out.number(terms);
         let after = After::of(&self.after, format!("flow[{index}].after"), None);
+        let after = After::bytes(after, self.after_bytes)?;
         let wait = after.map(|after| WaitFor::Groups(out.after(after)));
         let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, wait, terms };
         for _ in 0..self.count {

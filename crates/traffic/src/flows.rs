@@ -1,10 +1,11 @@
 //! All flows of a run, in as few bytes as they take.
 
-use crate::after::{After, RareStep, Server, Step, WaitFor};
+use crate::after::{After, Call, Number, RareStep, Said, Server, Step, WaitFor};
 use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
 use crate::job::JobFlows;
 use midpath_core::units::{Bytes, Time};
+use std::collections::BTreeMap;
 
 /// Terms that are compared with those of a new flow. Ours: a list may have flows of some groups by
 /// turns.
@@ -43,12 +44,20 @@ pub struct FlowList {
     afters: Vec<After>,
     steps: Vec<Step>,
     rare: Vec<RareStep>,
+    calls: Vec<Call>,
     servers: Vec<Server>,
     /// Flows that are not needed when a step is over, by number.
     guarded: Vec<(u32, u32)>,
     /// The first flow of clients and jobs, and for which steps the end of each counts.
     first_of_steps: usize,
     counts_for: Vec<[u32; 2]>,
+    /// The messages of each connection, in order, by the number of its flow; and the other way round, from
+    /// `first_of_steps` on, where there are any.
+    connections: BTreeMap<u32, Vec<u32>>,
+    connection_of: Vec<u32>,
+    /// Further steps for which the end of a flow counts, and for which a step does, of few.
+    more_counts: BTreeMap<u32, Vec<u32>>,
+    more_then: BTreeMap<u32, Vec<(u32, Time)>>,
     clients: Vec<ClientFlows>,
     jobs: Vec<JobFlows>,
 }
@@ -122,8 +131,17 @@ impl FlowList {
     }
 
     /// What else is said of a step.
-    pub fn rare(&self, step: usize) -> Option<&RareStep> {
-        self.rare.get(self.steps[step].rare()?)
+    pub fn rare(&self, step: usize) -> Option<RareStep> {
+        match self.steps[step].said() {
+            Said::Nothing => None,
+            Said::Server(server) => Some(RareStep { server: Some(Number::of(server)), ..RareStep::default() }),
+            Said::Rare(rare) => Some(self.rare[rare]),
+        }
+    }
+
+    /// The request to a server that is over with a step.
+    pub fn call(&self, step: usize) -> Option<Call> {
+        Some(self.calls[self.rare(step)?.call?.get() as usize])
     }
 
     /// The servers of clients, by number.
@@ -137,10 +155,46 @@ impl FlowList {
         Some(self.guarded[place].1)
     }
 
+    /// The flows that a step makes needless when it is over.
+    pub fn guarded_by(&self, step: u32) -> impl Iterator<Item = u32> {
+        // Their numbers grow with that of the step.
+        let first = self.guarded.partition_point(|guarded| guarded.1 < step);
+        self.guarded[first..].iter().take_while(move |guarded| guarded.1 == step).map(|guarded| guarded.0)
+    }
+
     /// The steps for which the end of flow `i` counts.
     pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
         let steps = i.checked_sub(self.first_of_steps).and_then(|i| self.counts_for.get(i));
-        steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE)
+        let more = self.more_counts.get(&(i as u32)).into_iter().flatten().copied();
+        steps.copied().unwrap_or([NONE; 2]).into_iter().filter(|step| *step != NONE).chain(more)
+    }
+
+    /// The further steps for which a step counts, and how much later.
+    pub fn more_then(&self, step: u32) -> &[(u32, Time)] {
+        self.more_then.get(&step).map_or(&[], Vec::as_slice)
+    }
+
+    /// The connection whose message flow `i` is.
+    pub fn connection(&self, i: usize) -> Option<u32> {
+        let place = i.checked_sub(self.first_of_steps)?;
+        self.connection_of.get(place).copied().filter(|connection| *connection != NONE)
+    }
+
+    /// The messages of connection `i`, in order; `None` if it is another flow.
+    pub fn messages(&self, i: usize) -> Option<&[u32]> {
+        Some(self.connections.get(&(i as u32))?)
+    }
+
+    /// Adds a connection of these messages, which are between the same two hosts.
+    pub(crate) fn connect(&mut self, messages: Vec<u32>, terms: u32) {
+        let Some(first) = messages.first() else { return };
+        let number = self.rows.len() as u32;
+        let Row { src, dst, .. } = self.rows[*first as usize];
+        let connection = NewFlow { src, dst, size: None, start: Time::ZERO, stop: None, wait: None, terms };
+        self.push_step(connection, Counts::one(None));
+        self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
+        messages.iter().for_each(|message| self.connection_of[*message as usize - self.first_of_steps] = number);
+        self.connections.insert(number, messages);
     }
 
     /// Where the flows of each client are.
@@ -169,24 +223,60 @@ impl FlowList {
 
     /// Has a step count for another one of the same node, which is `later`.
     pub(crate) fn then(&mut self, step: u32, next: u32, later: Time) {
-        self.say(step).then = Some((next, later));
+        let then = &mut self.say(step).then;
+        match then {
+            None => *then = Some((Number::of(next), later)),
+            Some(_) => self.more_then.entry(step).or_default().push((next, later)),
+        }
+    }
+
+    /// Has the end of the last flow count for further steps.
+    pub(crate) fn count_more(&mut self, steps: Vec<u32>) {
+        if !steps.is_empty() {
+            self.more_counts.insert(self.rows.len() as u32 - 1, steps);
+        }
+    }
+
+    /// Has a server work for what a step begins.
+    pub(crate) fn work_for(&mut self, step: u32, server: u32) {
+        self.steps[step as usize].set_server(server);
+    }
+
+    /// A step for the first reply to a request of `node` that begins so long after a step; it counts for `joined`.
+    pub(crate) fn call_step(&mut self, node: u32, begin: (Option<u32>, Time), joined: Option<u32>) -> u32 {
+        let step = self.step(Step::new(node, 1));
+        self.calls.push(Call { begins: begin.1, gives_up: Time::MAX, after: begin.0.map(Number::of) });
+        let call = Number::of(self.calls.len() as u32 - 1);
+        let then = joined.map(|joined| (Number::of(joined), Time::ZERO));
+        *self.say(step) = RareStep { call: Some(call), then, ..RareStep::default() };
+        step
+    }
+
+    /// Has such a request be given up so long after it has begun.
+    pub(crate) fn give_up(&mut self, step: u32, after: Time) {
+        if let Some(call) = self.rare(step as usize).and_then(|rare| rare.call) {
+            self.calls[call.get() as usize].gives_up = after;
+        }
     }
 
     /// Says more of a step.
     pub(crate) fn say(&mut self, step: u32) -> &mut RareStep {
-        let step = &mut self.steps[step as usize];
-        let rare = step.rare().unwrap_or(self.rare.len());
-        if rare == self.rare.len() {
-            step.set_rare(rare);
-            self.rare.push(RareStep::default());
-        }
+        let i = step as usize;
+        let rare = match self.steps[i].said() {
+            Said::Rare(rare) => rare,
+            Said::Nothing | Said::Server(_) => {
+                self.rare.push(self.rare(i).unwrap_or_default());
+                self.rare.len() - 1
+            }
+        };
+        self.steps[i].set_rare(rare);
         &mut self.rare[rare]
     }
 
     /// A step that waits for groups alone.
     pub(crate) fn step_after(&mut self, node: u32, after: u32) -> u32 {
         let step = self.step(Step::new(node, 0));
-        self.say(step).after = Some(after);
+        self.say(step).after = Some(Number::of(after));
         step
     }
 
@@ -268,6 +358,9 @@ impl FlowList {
         self.rows.shrink_to_fit();
         self.counts_for.shrink_to_fit();
         self.steps.shrink_to_fit();
+        self.rare.shrink_to_fit();
+        self.calls.shrink_to_fit();
+        self.guarded.shrink_to_fit();
     }
 }
 

@@ -171,6 +171,7 @@ impl<'a> Run<'a> {
         self.check_read(self.cx.own_scheme(self.spec.scheme.as_deref(), has_rate))?;
         self.objects = self.objects()?;
         let after = After::of(&self.spec.after, format!("workload[{}].after", self.index), None);
+        let after = After::bytes(after, self.spec.after_bytes)?;
         self.wait = after.map(|after| WaitFor::Groups(self.out.after(after)));
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),

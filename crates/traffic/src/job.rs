@@ -12,24 +12,34 @@ use serde::{Deserialize, Serialize};
 use crate::after::After;
 use crate::collectives::Expansion;
 use crate::durations::{Duration, Durations};
+use crate::file::read;
 use crate::flow::{ArrivalPattern, Budget};
 use crate::flows::FlowList;
 use crate::generate::Context;
 use crate::hosts::Host;
 use crate::matrix::in_order;
 use crate::stream::{Purpose, stream};
+use crate::trace;
 
 /// Hosts that exchange data in iterations, as the ranks of a distributed training job. A message is a flow; it starts
 /// when the messages on which it depends have come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
-    /// What they do.
-    pub collective: Collective,
+    /// What they do, unless a `trace` says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["all-reduce"]))]
+    pub collective: Option<Collective>,
+    /// Trace in place of a collective, relative to the scenario: GOAL as text (LogGOPSim, ATLAHS), or htsim's connections
+    /// with triggers (`.cm`). A message is done when its receiver has it; operations of a rank wait only for what they
+    /// require. An iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["training.goal"]))]
+    pub trace: Option<String>,
     /// Hosts of the ranks, as in `[[workload]]`.
     #[schemars(extend("examples" = [["h*"]]))]
     pub hosts: Vec<String>,
-    /// Number of ranks; default all hosts.
+    /// Number of ranks; default all hosts, or those of the `trace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [16]))]
     pub ranks: Option<u64>,
@@ -37,8 +47,10 @@ pub struct JobSpec {
     #[serde(default)]
     pub placement: Placement,
     /// Size as nccl-tests': of the whole buffer that is reduced, gathered, scattered, or sent; of a pipeline, what a
-    /// stage sends per micro-batch.
-    pub size: Bytes,
+    /// stage sends per micro-batch. Required without `trace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["100 MB"]))]
+    pub size: Option<Bytes>,
     /// Of `all-to-all`: the k-th of the ranks, in an order drawn for each iteration, receives a share like 1/k^skew
     /// (all-to-all-v, as a mixture of experts has it); default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +86,10 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["load"]]))]
     pub after: Vec<String>,
+    /// Waits for so many bytes of each of these flows, in place of their ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1 MB"]))]
+    pub after_bytes: Option<Bytes>,
 }
 
 fn one() -> u64 {
@@ -176,11 +192,11 @@ impl Collective {
 pub struct JobFlows {
     /// Its group.
     pub group: Arc<str>,
-    /// What it does.
-    pub collective: Collective,
+    /// What it does; `None` for a trace.
+    pub collective: Option<Collective>,
     /// How many ranks.
     pub hosts: usize,
-    /// As given.
+    /// As given; of a trace, of all messages.
     pub size: Bytes,
     /// Its first flow.
     pub first: usize,
@@ -188,7 +204,7 @@ pub struct JobFlows {
     pub each: usize,
     /// How many iterations.
     pub iterations: usize,
-    /// Bytes that make the bus bandwidth of an iteration.
+    /// Bytes that make the bus bandwidth of an iteration; NaN for a trace, which has none.
     pub bus_bytes: f64,
 }
 
@@ -209,38 +225,112 @@ impl JobSpec {
         budget: &mut Budget,
         out: &mut FlowList,
     ) -> Result<(), SpecError> {
-        let ranks = self.place(in_order(&self.hosts, "hosts", cx.hosts)?, index, cx)?;
+        let collective = match (&self.trace, self.collective) {
+            (Some(file), None) => return self.push_trace(file, index, cx, budget, out),
+            (None, Some(collective)) => collective,
+            (Some(_), Some(_)) => return Err(SpecError::new("trace", "says what ranks do; leave out `collective`")),
+            (None, None) => return Err(SpecError::new("collective", "is missing; give it, or a `trace`")),
+        };
+        let size = self.size.ok_or_else(|| SpecError::new("size", "is missing; write how much, such as \"100 MB\""))?;
+        let ranks = self.place(in_order(&self.hosts, "hosts", cx.hosts)?, self.ranks, index, cx)?;
         let n = ranks.len();
-        self.check(n)?;
+        self.check(n, collective, size)?;
         let micro_batches = self.micro_batches.unwrap_or(1) as usize;
-        let each = self.collective.flows(n, micro_batches);
+        let each = collective.flows(n, micro_batches);
         budget.take((each as u64).saturating_mul(self.iterations), ArrivalPattern::Spaced, "iterations")?;
-        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("job{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("job[{index}].after"), None);
-        let after = after.map(|after| out.after(after.by(&group)));
+        let (group, terms, after) = self.terms(index, cx, out)?;
         let compute = Durations::new(self.compute_time.as_ref(), "compute_time")?;
         let streams = [Purpose::ComputeTimes, Purpose::Experts].map(|purpose| stream(cx.seed, purpose, index));
         let first = out.len();
-        let mut expansion = Expansion::new(self, ranks, terms, compute, streams, out);
+        let what = (collective, size, self.micro_batches.unwrap_or(1) as usize);
+        let mut expansion = Expansion::new(self, what, ranks, terms, compute, streams, out);
         expansion.wait_for(after);
         (1..=self.iterations).for_each(|iteration| expansion.iteration(iteration == self.iterations));
         out.add_job(JobFlows {
             group,
-            collective: self.collective,
+            collective: Some(collective),
             hosts: n,
-            size: self.size,
+            size,
             first,
             each,
             iterations: self.iterations as usize,
-            bus_bytes: self.size.as_f64() * self.collective.bus_share(n, micro_batches),
+            bus_bytes: size.as_f64() * collective.bus_share(n, micro_batches),
         });
         Ok(())
     }
 
+    /// Its group, the number of its flows' terms, and what it waits for.
+    fn terms(
+        &self,
+        index: usize,
+        cx: &Context<'_>,
+        out: &mut FlowList,
+    ) -> Result<(Arc<str>, u32, Option<u32>), SpecError> {
+        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("job{index}")).into();
+        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
+        let after = After::of(&self.after, format!("job[{index}].after"), None);
+        let after = After::bytes(after, self.after_bytes)?;
+        let after = after.map(|after| out.after(after.by(&group)));
+        Ok((group, terms, after))
+    }
+
+    /// Appends the messages of a trace.
+    fn push_trace(
+        &self,
+        file: &str,
+        index: usize,
+        cx: &Context<'_>,
+        budget: &mut Budget,
+        out: &mut FlowList,
+    ) -> Result<(), SpecError> {
+        let of_collectives = [
+            ("size", self.size.is_some()),
+            ("skew", self.skew.is_some()),
+            ("micro_batches", self.micro_batches.is_some()),
+            ("compute_time", self.compute_time.is_some()),
+            ("iterations", self.iterations != 1),
+        ];
+        if let Some((key, _)) = of_collectives.into_iter().find(|(_, given)| *given) {
+            return Err(SpecError::new(key, "applies to a `collective`; a trace says it itself: leave it out"));
+        }
+        let wrong = |message: String| SpecError::new("trace", format!("{file}: {message}"));
+        let bytes = read(cx.files, file).map_err(|e| wrong(e.to_string()))?;
+        let trace = trace::parse(&bytes).map_err(|e| wrong(format!("line {}: {}", e.line, e.message)))?;
+        let n = trace.ranks;
+        if let Some(ranks) = self.ranks.filter(|ranks| *ranks != n) {
+            return Err(SpecError::new("ranks", format!("{ranks}; the trace has {n}: leave it out")));
+        }
+        let hosts = in_order(&self.hosts, "hosts", cx.hosts)?;
+        if n > hosts.len() as u64 {
+            let message = format!("{n} ranks on {} hosts; name more in `hosts`, or take a smaller trace", hosts.len());
+            return Err(wrong(message));
+        }
+        let nodes = self.place(hosts, Some(n), index, cx)?;
+        budget.take(trace.messages() as u64, ArrivalPattern::Spaced, "trace")?;
+        let (group, terms, after) = self.terms(index, cx, out)?;
+        let first = out.len();
+        let mut expansion =
+            trace::Expansion { trace: &trace, nodes: &nodes, terms, start: self.start, after, out: &mut *out };
+        expansion.flows().map_err(|e| wrong(format!("line {}: {}", e.line, e.message)))?;
+        let each = out.len() - first;
+        if each == 0 {
+            return Err(wrong("no message from one rank to another; nothing would be sent".to_owned()));
+        }
+        let size = Bytes((first..out.len()).filter_map(|i| out.get(i).size).map(|size| size.0).sum());
+        let hosts = nodes.len();
+        out.add_job(JobFlows { group, collective: None, hosts, size, first, each, iterations: 1, bus_bytes: f64::NAN });
+        Ok(())
+    }
+
     /// The nodes of the ranks, in order.
-    fn place(&self, mut hosts: Vec<&Host>, index: usize, cx: &Context<'_>) -> Result<Vec<u32>, SpecError> {
-        let ranks = self.ranks.unwrap_or(hosts.len() as u64);
+    fn place(
+        &self,
+        mut hosts: Vec<&Host>,
+        ranks: Option<u64>,
+        index: usize,
+        cx: &Context<'_>,
+    ) -> Result<Vec<u32>, SpecError> {
+        let ranks = ranks.unwrap_or(hosts.len() as u64);
         if ranks > hosts.len() as u64 {
             let message = format!("{ranks} ranks on {} hosts; reduce it, or name more in `hosts`", hosts.len());
             return Err(SpecError::new("ranks", message));
@@ -263,12 +353,12 @@ impl JobSpec {
         Ok(hosts.iter().take(ranks as usize).map(|host| host.node).collect())
     }
 
-    fn check(&self, n: usize) -> Result<(), SpecError> {
+    fn check(&self, n: usize, collective: Collective, size: Bytes) -> Result<(), SpecError> {
         if n < 2 {
             let key = if self.ranks.is_some() { "ranks" } else { "hosts" };
             return Err(SpecError::new(key, format!("{n} host; a job needs at least two")));
         }
-        if self.collective.needs_power_of_two() && !n.is_power_of_two() {
+        if collective.needs_power_of_two() && !n.is_power_of_two() {
             let message = format!("{n} ranks; this collective needs a power of two, such as {}", 1 << n.ilog2());
             return Err(SpecError::new("ranks", message));
         }
@@ -279,7 +369,7 @@ impl JobSpec {
             ("skew", self.skew.is_some(), Collective::AllToAll),
             ("micro_batches", self.micro_batches.is_some(), Collective::Pipeline),
         ];
-        if let Some((key, _, of)) = of_others.into_iter().find(|(_, given, of)| *given && *of != self.collective) {
+        if let Some((key, _, of)) = of_others.into_iter().find(|(_, given, of)| *given && *of != collective) {
             return Err(SpecError::new(key, format!("applies to `{}`; leave it out", of.name())));
         }
         if self.micro_batches == Some(0) {
@@ -288,8 +378,8 @@ impl JobSpec {
         if self.skew.is_some_and(|skew| !(0.0..=10.0).contains(&skew)) {
             return Err(SpecError::new("skew", "a number from 0 to 10"));
         }
-        let whole = matches!(self.collective, Collective::AllReduceTree | Collective::Pipeline);
-        if self.size.0 < if whole { 1 } else { n as u64 } {
+        let whole = matches!(collective, Collective::AllReduceTree | Collective::Pipeline);
+        if size.0 < if whole { 1 } else { n as u64 } {
             return Err(SpecError::new("size", format!("must be at least 1 B for each of {n} hosts")));
         }
         Ok(())

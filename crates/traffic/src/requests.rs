@@ -4,9 +4,10 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
+use rustc_hash::FxHashMap;
 
-use crate::after::{Call, Step, WaitFor};
-use crate::client::ClientSpec;
+use crate::after::{Number, Step, WaitFor};
+use crate::client::{ClientSpec, Connections};
 use crate::durations::Durations;
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::hosts::Host;
@@ -42,6 +43,10 @@ pub(crate) struct Expansion<'a> {
     reply_size: Bytes,
     /// The steps that first replies end, if requests may have several.
     pub calls: Vec<u32>,
+    /// The messages of connections that are reused, and which goes from which to which server. They are known by where they
+    /// come from: a loop's own requests come from none.
+    connections: Vec<Vec<u32>>,
+    known: FxHashMap<(Option<u32>, u32), u32>,
 }
 
 /// A stream for each purpose.
@@ -67,6 +72,8 @@ struct Asked {
     reply: Option<u32>,
     /// Whether it is a copy of the one before, with the same reply.
     copy: bool,
+    /// The number of its connection, if that is reused; that of its reply is the next.
+    connection: Option<u32>,
 }
 
 impl Streams {
@@ -104,6 +111,8 @@ impl<'a> Expansion<'a> {
             streams,
             reply_size: Bytes::ZERO,
             calls: Vec::new(),
+            connections: Vec::new(),
+            known: FxHashMap::default(),
         })
     }
 
@@ -112,6 +121,7 @@ impl<'a> Expansion<'a> {
         let begin = self.after.map(|after| out.step_after(client, after));
         let spec = self.spec;
         for number in 0..spec.concurrency {
+            self.known.clear();
             let requests = spec.requests / spec.concurrency + u64::from(number < spec.requests % spec.concurrency);
             let jitter = if spec.jitter.is_zero() { 0 } else { self.streams.jitter.random_range(0..=spec.jitter.0) };
             let (mut wait, mut start) = (begin, spec.start.saturating_add(Time(jitter)));
@@ -176,13 +186,9 @@ impl<'a> Expansion<'a> {
                 let begins = start.saturating_add(after).saturating_add(backoff);
                 let hedge = self.spec.hedge_after.is_some() && copy % 2 == 1;
                 if self.copies.len() > 1 || self.spec.timeout.is_some() {
-                    let call = *call.get_or_insert_with(|| out.step(Step::new(client, 1)));
-                    if !hedge {
-                        let gives_up = |timeout| after.saturating_add(backoff).saturating_add(timeout);
-                        let rare = out.say(call);
-                        rare.then = joined.map(|joined| (joined, Time::ZERO));
-                        rare.call =
-                            Some(Call { after: wait, begins: start, gives_up: self.spec.timeout.map(gives_up) });
+                    let call = *call.get_or_insert_with(|| out.call_step(client, (wait, start), joined));
+                    if !hedge && let Some(timeout) = self.spec.timeout {
+                        out.give_up(call, after.saturating_add(backoff).saturating_add(timeout));
                     }
                     if copy > 0 {
                         out.guard_next(call);
@@ -190,13 +196,13 @@ impl<'a> Expansion<'a> {
                 }
                 let come = self.ask(0, (client, server), size, (wait, begins), out);
                 if let Some(twin) = twin.take().filter(|_| self.spec.tied && hedge) {
-                    out.say(come).twin = Some(twin);
-                    out.say(twin).twin = Some(come);
+                    out.say(come).twin = Some(Number::of(twin));
+                    out.say(twin).twin = Some(Number::of(come));
                 } else {
                     twin = Some(come);
                 }
-                let reply = call.or(joined);
-                asked.push(Asked { from: client, server, come, reply, copy: copy > 0 });
+                let (reply, connection) = (call.or(joined), self.connection(None, server, out.len() - 1));
+                asked.push(Asked { from: client, server, come, reply, copy: copy > 0, connection });
             }
             self.calls.extend(call);
         }
@@ -212,7 +218,8 @@ impl<'a> Expansion<'a> {
         let asked = self.servers(level, host).into_iter().map(|server| {
             let size = self.levels[level].laws[REQUEST].sample(&mut self.streams.sizes[REQUEST]);
             let come = self.ask(level, (host, server), size, begin, out);
-            Asked { from: host, server, come, reply: Some(joined), copy: false }
+            let connection = self.connection(asking.connection, server, out.len() - 1);
+            Asked { from: host, server, come, reply: Some(joined), copy: false, connection }
         });
         let asked = asked.collect();
         asking.come = joined;
@@ -231,7 +238,7 @@ impl<'a> Expansion<'a> {
         let Level { hosts, servers, .. } = &self.levels[level];
         let come = out.step(Step::new(hosts[server].node, 1));
         if let Some(server) = servers.get(server) {
-            out.say(come).server = Some(*server);
+            out.work_for(come, *server);
         }
         self.flow((from, hosts[server].node), size, (wait, start), Some(come), out);
         come
@@ -245,6 +252,31 @@ impl<'a> Expansion<'a> {
         let service = if last { service.sample(&mut self.streams.service) } else { Time::ZERO };
         let ends = (hosts[asked.server].node, asked.from);
         self.flow(ends, self.reply_size, (Some(asked.come), service), asked.reply, out);
+        if let Some(connection) = asked.connection {
+            self.connections[connection as usize + 1].push(out.len() as u32 - 1);
+        }
+    }
+
+    /// The connection from the end of another one, or from the client, to a server, if it is reused: `message` is its next.
+    /// There is one for each way of requests, so each has one message at a time.
+    fn connection(&mut self, from: Option<u32>, server: usize, message: usize) -> Option<u32> {
+        if self.spec.connections == Connections::New {
+            return None;
+        }
+        let next = self.connections.len() as u32;
+        let number = *self.known.entry((from, server as u32)).or_insert(next);
+        if number == next {
+            self.connections.extend([Vec::new(), Vec::new()]);
+        }
+        self.connections[number as usize].push(message as u32);
+        Some(number)
+    }
+
+    /// Adds the connections, in the order of their first messages.
+    pub fn connect(&mut self, terms: u32, out: &mut FlowList) {
+        let mut connections = std::mem::take(&mut self.connections);
+        connections.sort_unstable_by_key(|messages| messages.first().copied());
+        connections.into_iter().for_each(|messages| out.connect(messages, terms));
     }
 
     fn flow(

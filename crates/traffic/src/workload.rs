@@ -5,7 +5,7 @@ use crate::list::ListSpec;
 use crate::matrix::MatrixSpec;
 use crate::objects::ObjectSpec;
 use crate::sizes::SizeSpec;
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,10 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["load"]]))]
     pub after: Vec<String>,
+    /// Waits for so many bytes of each of these flows, in place of their ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1 MB"]))]
+    pub after_bytes: Option<Bytes>,
     /// End of arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,

@@ -318,7 +318,7 @@ impl Emulated {
                 | Action::Consume(pkt)
                 | Action::Carried(_, pkt)
                 | Action::Arrived(_, pkt) => self.end(pkt),
-                Action::Kick(_) | Action::Poke(_) => {}
+                Action::Kick(_) | Action::Poke(_) | Action::Delivered(..) => {}
             }
         }
     }

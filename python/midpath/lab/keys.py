@@ -77,7 +77,8 @@ RULES = (
         "Midpath's queue code; with `--kernel uml` the kernel's at routers",
     ),
     _both(("pfc*",), REFUSED, "real transmitters cannot be paused"),
-    Rule(("vary.trace",), HONOURED, REFUSED, "nodes need a known link rate"),
+    Rule(("vary.trace", "vary.shaper*"), HONOURED, REFUSED, "nodes need a known link rate"),
+    _both(("vary.ecn*",), REFUSED, "emulated links do not see the ECN field"),
     Rule(
         ("host_jitter", "vary*", "fault*"),
         HONOURED,
@@ -100,7 +101,7 @@ RULES = (
         "own hash; `packet`, `symmetric` refused",
     ),
     _both(("routing.reconverge", "flow.path"), REFUSED, "routes are static"),
-    _both(("flow.after", "workload.after", "client*", "job*"), REFUSED, "flows start at times known before the run"),
+    _both(("flow.after*", "workload.after*", "client*", "job*"), REFUSED, "flows start at times known before the run"),
     _both(
         ("flow.write*", "flow.interval*", "flow.on*", "flow.off*"),
         REFUSED,

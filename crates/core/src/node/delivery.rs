@@ -137,9 +137,7 @@ impl Node {
         let end = seat.end;
         if !D::BYTES && !outcome.is_empty() {
             outcome.halves().for_each(|half| driver.completed(end, half));
-            while let Some((at, what)) = driver.released() {
-                self.timers.release(at, what);
-            }
+            self.timers.take_releases(driver);
         }
         if outcome.has(Outcome::FINISHED) {
             if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {

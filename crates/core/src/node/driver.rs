@@ -120,9 +120,15 @@ pub trait Driver {
     /// Called when one direction of the flow is complete, also by drivers without bytes. Where data go one
     /// way, that is the flow.
     fn completed(&mut self, _end: EndId, _half: Half) {}
-    /// Called after it, and after an alarm, until there is none left: what happens here because of it, and when. Without
+    /// Called when so many bytes of a flow have been delivered, where an endpoint says so.
+    fn delivered_bytes(&mut self, _flow: FlowId, _bytes: u64, _now: Time) {}
+    /// Called after these, and after an alarm, until there is none left: what happens here because of it, and when. Without
     /// bytes only.
     fn released(&mut self) -> Option<(Time, Release)> {
+        None
+    }
+    /// Called after that until there is none left: which releases have become needless.
+    fn cancelled(&mut self) -> Option<(Time, Release)> {
         None
     }
     /// Called when the time of an alarm has come that was [released](Driver::released).
@@ -140,6 +146,10 @@ pub trait Driver {
 
 /// The applications of a network: which flows start, and who takes what arrives.
 pub trait Flows: Send + Sync {
+    /// Called where a flow starts: the connection whose message it is, if it has no packets of its own.
+    fn connection(&self, _flow: FlowId) -> Option<FlowId> {
+        None
+    }
     /// Called at the node where a flow starts: its active end.
     fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>>;
     /// Called at `node` with a packet of a flow that has no end there.

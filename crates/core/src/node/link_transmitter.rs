@@ -3,8 +3,15 @@
 use std::sync::Arc;
 
 use super::opportunities::{Opportunities, Turn};
+use super::token_bucket::TokenBucket;
 use crate::roles::Transmitter;
 use crate::units::{Rate, Time, TxClock};
+
+#[derive(Debug, Clone)]
+enum Pace {
+    Opportunities(Turn),
+    Bucket(TokenBucket),
+}
 
 /// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device
 /// in its place.
@@ -13,20 +20,27 @@ pub struct LinkTransmitter {
     clock: TxClock,
     free_at: Time,
     up: bool,
-    /// In place of a rate: it sends when these let it.
-    turn: Option<Box<Turn>>,
+    /// In place of a rate: what lets it send.
+    pace: Option<Box<Pace>>,
 }
 
 impl LinkTransmitter {
     /// An idle transmitter of `rate`, up.
     pub fn new(rate: Rate) -> LinkTransmitter {
-        LinkTransmitter { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, turn: None }
+        LinkTransmitter { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, pace: None }
     }
 
     /// The same transmitter with delivery opportunities in place of its rate.
     #[must_use]
     pub fn with_opportunities(mut self, all: Arc<Opportunities>) -> LinkTransmitter {
-        self.turn = Some(Box::new(Turn::new(all)));
+        self.pace = Some(Box::new(Pace::Opportunities(Turn::new(all))));
+        self
+    }
+
+    /// The same transmitter with a token bucket before it.
+    #[must_use]
+    pub fn with_bucket(mut self, bucket: TokenBucket) -> LinkTransmitter {
+        self.pace = Some(Box::new(Pace::Bucket(bucket)));
         self
     }
 
@@ -46,11 +60,19 @@ impl LinkTransmitter {
     /// Takes a packet of `size` bytes now; says when its last bit leaves.
     #[inline(always)] // a call costs each hop as much as it does
     pub fn start(&mut self, size: u32, now: Time) -> Time {
-        self.free_at = match &mut self.turn {
-            None => now + self.clock.time(size),
-            Some(turn) => turn.send(size, now),
+        let Some(pace) = &mut self.pace else {
+            self.free_at = now + self.clock.time(size);
+            return self.free_at;
         };
-        self.free_at
+        let end;
+        (end, self.free_at) = match pace.as_mut() {
+            Pace::Opportunities(turn) => {
+                let end = turn.send(size, now);
+                (end, end)
+            }
+            Pace::Bucket(bucket) => bucket.send(size, now),
+        };
+        end
     }
 
     /// The next packet is sent at another rate.

@@ -1,8 +1,9 @@
 //! A node's timers, in total order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
+use super::Driver;
 use crate::packet::{FlowId, PortId};
 use crate::units::Time;
 
@@ -71,18 +72,18 @@ struct Others {
 struct Starts {
     first: Option<(Time, FlowId)>,
     others: Box<dyn Iterator<Item = (Time, FlowId)> + Send>,
-    released: BinaryHeap<Reverse<(Time, Release)>>,
+    released: BTreeSet<(Time, Release)>,
 }
 
 impl Starts {
     fn of(mut all: Box<dyn Iterator<Item = (Time, FlowId)> + Send>) -> Option<Starts> {
         let first = all.next()?;
-        Some(Starts { first: Some(first), others: all, released: BinaryHeap::new() })
+        Some(Starts { first: Some(first), others: all, released: BTreeSet::new() })
     }
 
     /// When the first is due.
     fn first(&self) -> Option<Time> {
-        let released = self.released.peek().map(|release| release.0.0);
+        let released = self.released.first().map(|release| release.0);
         let fixed = self.first.map(|start| start.0);
         fixed.into_iter().chain(released).min()
     }
@@ -95,7 +96,7 @@ impl Starts {
             debug_assert!(self.first.is_none_or(|next| next.0 >= at), "starts are in order");
             return Some((at, Wake::Start(flow)));
         }
-        let Reverse((at, release)) = self.released.pop()?;
+        let (at, release) = self.released.pop_first()?;
         let wake = match release {
             Release::Start(flow) => Wake::Start(flow),
             Release::Alarm(token) => Wake::Alarm(token),
@@ -137,10 +138,29 @@ impl Timers {
 
     /// Has a flow start that has waited for others, or the driver called.
     pub fn release(&mut self, at: Time, what: Release) {
-        let none =
-            || Box::new(Starts { first: None, others: Box::new(std::iter::empty()), released: BinaryHeap::new() });
-        self.starts.get_or_insert_with(none).released.push(Reverse((at, what)));
+        let none = || Box::new(Starts { first: None, others: Box::new(std::iter::empty()), released: BTreeSet::new() });
+        self.starts.get_or_insert_with(none).released.insert((at, what));
         self.next = self.next.min(at);
+    }
+
+    /// Takes a release back that has become needless.
+    pub fn cancel(&mut self, at: Time, what: Release) {
+        let Some(starts) = &mut self.starts else { return };
+        starts.released.remove(&(at, what));
+        if starts.first().is_none() {
+            self.starts = None;
+        }
+        self.next = self.first_start().min(self.first_wish());
+    }
+
+    /// Carries out what the driver's applications ask for.
+    pub fn take_releases<D: Driver>(&mut self, driver: &mut D) {
+        while let Some((at, what)) = driver.released() {
+            self.release(at, what);
+        }
+        while let Some((at, what)) = driver.cancelled() {
+            self.cancel(at, what);
+        }
     }
 
     fn first_start(&self) -> Time {
@@ -335,6 +355,27 @@ mod tests {
             let start = |flow| Wake::Start(FlowId(flow));
             assert_eq!(found, [start(4), start(9), start(2), start(3), Wake::Alarm(0), Wake::Driver(1)]);
             assert!(timers.is_resting() && timers.next() == Time::MAX);
+        }
+    }
+
+    proptest! {
+        /// What is taken back neither comes up nor keeps a run from ending.
+        #[test]
+        fn cancelled_releases_leave_nothing(
+            releases in prop::collection::btree_map((0u64..40, 0u32..40), any::<bool>(), 0..40), pushed in prop::option::of(0u64..40),
+        ) {
+            let mut timers = Timers::default();
+            pushed.into_iter().for_each(|at| timers.push(Time(at), Wake::Driver(0)));
+            releases.keys().for_each(|(at, token)| timers.release(Time(*at), Release::Alarm(*token)));
+            releases.iter().filter(|(_, stays)| !**stays).for_each(|((at, token), _)| timers.cancel(Time(*at), Release::Alarm(*token)));
+            let staying = releases.iter().filter(|(_, stays)| **stays).map(|((at, token), _)| (Time(*at), Wake::Alarm(*token)));
+            let mut wanted: Vec<_> = staying.chain(pushed.map(|at| (Time(at), Wake::Driver(0)))).collect();
+            wanted.sort_by_key(|(at, wake)| (*at, matches!(wake, Wake::Driver(_))));
+            prop_assert_eq!(timers.next(), wanted.first().map_or(Time::MAX, |wish| wish.0));
+            prop_assert_eq!(timers.is_resting(), wanted.is_empty());
+            let found: Vec<_> = std::iter::from_fn(|| timers.pop_due(Time(50))).collect();
+            prop_assert_eq!(found, wanted);
+            prop_assert!(timers.is_resting());
         }
     }
 

@@ -326,6 +326,10 @@ impl EndpointCtx<'_> {
     pub fn finish(&mut self) {
         self.outcome.add(Outcome::FINISHED);
     }
+    /// Says that so many bytes of a flow have been delivered, for which somebody waits.
+    pub fn delivered(&mut self, flow: FlowId, bytes: u64) {
+        self.actions.push_back(Action::Delivered(flow, bytes));
+    }
     /// Whether it has said so in this call.
     pub fn is_finished(&self) -> bool {
         self.outcome.has(Outcome::FINISHED)

@@ -149,6 +149,8 @@ pub enum Action {
     Carried(PortId, Pkt),
     /// Wake the end of this flow here now.
     Poke(FlowId),
+    /// So many bytes of this flow have been delivered, for which somebody waits.
+    Delivered(FlowId, u64),
     /// The packet has come in through this port, out of a tunnel.
     Arrived(PortId, Pkt),
 }
@@ -165,7 +167,7 @@ impl Action {
             | Action::Consume(pkt)
             | Action::Carried(_, pkt)
             | Action::Arrived(_, pkt) => Some(pkt),
-            Action::Background(..) | Action::Kick(_) | Action::Poke(_) => None,
+            Action::Background(..) | Action::Kick(_) | Action::Poke(_) | Action::Delivered(..) => None,
         }
     }
 }

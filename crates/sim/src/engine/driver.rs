@@ -128,7 +128,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             self.observe(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
-        let corrupt = wire.loses();
+        let corrupt = wire.loses(&mut pool[&pkt]);
         let (mut at, mut pkt, target) = (end + wire.delay, pkt, wire.target);
         if wire.changes().is_some() {
             match self.over_changes(port, pkt, (start, end), corrupt, pool) {
@@ -257,8 +257,18 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
     }
 
+    fn delivered_bytes(&mut self, flow: FlowId, bytes: u64, now: Time) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.delivered(flow, bytes, self.node, now);
+        }
+    }
+
     fn released(&mut self) -> Option<(Time, Release)> {
         self.waiting.as_mut()?.released.pop_front()
+    }
+
+    fn cancelled(&mut self) -> Option<(Time, Release)> {
+        self.waiting.as_mut()?.needless.pop()
     }
 
     fn alarm(&mut self, token: u32, now: Time) {

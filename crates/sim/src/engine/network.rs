@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use midpath_core::node::{LinkTransmitter, Node, Opportunities};
+use midpath_core::node::{LinkTransmitter, Node, Opportunities, TokenBucket};
 use midpath_core::packet::{FlowId, NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::rng::{Purpose, stream};
@@ -59,6 +59,30 @@ pub struct Variation {
     pub jitter: Option<Jitter>,
     /// When packets are delivered, in place of a rate.
     pub opportunities: Option<Arc<Opportunities>>,
+    /// What happens to ECN-capable packets.
+    pub ecn: Option<EcnHazards>,
+    /// A token bucket before the transmitter.
+    pub shaper: Option<Shaper>,
+}
+
+/// What happens to ECN-capable packets on a link: shares of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EcnHazards {
+    /// Lost.
+    pub loss: f64,
+    /// Their field is cleared.
+    pub bleach: f64,
+}
+
+/// A token bucket: `burst` bytes at the line's rate, then `rate`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shaper {
+    /// The line's.
+    pub line: Rate,
+    /// The bucket's.
+    pub rate: Rate,
+    /// In bytes.
+    pub burst: u64,
 }
 
 /// What an engine runs. Node `i` has number `i`.
@@ -90,22 +114,33 @@ impl NetLink {
 
     pub(super) fn line(&self) -> LinkTransmitter {
         let line = LinkTransmitter::new(self.rate);
-        match self.course.as_ref().and_then(|course| course.variation.opportunities.clone()) {
-            None => line,
-            Some(all) => line.with_opportunities(all),
+        let Some(Course { variation, .. }) = self.course.as_deref() else { return line };
+        match (&variation.opportunities, variation.shaper) {
+            (Some(all), _) => line.with_opportunities(all.clone()),
+            (None, Some(Shaper { line: peak, rate, burst })) => line.with_bucket(TokenBucket::new(peak, rate, burst)),
+            (None, None) => line,
         }
     }
 
     pub(super) fn hazards(&self, seed: u64, index: u64) -> Option<Box<Hazards>> {
         let (loss, changes) = (self.loss(seed, index), self.changes(seed, index));
-        (loss.is_some() || changes.is_some()).then(|| Box::new(Hazards { loss, changes }))
+        let bleach = self.ecn().map(|ecn| ecn.bleach).filter(|share| *share > 0.0);
+        let bleaching = bleach.map(|share| (share, stream(seed, Purpose::Bleaching, index)));
+        let any = loss.is_some() || changes.is_some() || bleaching.is_some();
+        any.then(|| Box::new(Hazards { loss, bleaching, changes }))
+    }
+
+    fn ecn(&self) -> Option<EcnHazards> {
+        self.course.as_ref()?.variation.ecn
     }
 
     fn loss(&self, seed: u64, index: u64) -> Option<Loss> {
         let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
         let bursts = self.course.as_ref().and_then(|course| course.variation.bursts);
         let bursts = bursts.map(|b| Chain::new(b, stream(seed, Purpose::Bursts, index)));
-        (corruption.is_some() || bursts.is_some()).then_some(Loss { corruption, bursts })
+        let ect = self.ecn().map(|ecn| ecn.loss).filter(|share| *share > 0.0);
+        let ect = ect.map(|share| (share, stream(seed, Purpose::EctLoss, index)));
+        (corruption.is_some() || bursts.is_some() || ect.is_some()).then_some(Loss { corruption, bursts, ect })
     }
 
     fn changes(&self, seed: u64, index: u64) -> Option<Changes> {

@@ -218,7 +218,11 @@ impl Part {
     fn hear(&mut self, news: News) {
         let Some(waiting) = &mut self.waiting else { return };
         let node = waiting.place(news.wait).1;
-        for (at, what) in waiting.hear(news) {
+        waiting.hear(news);
+        while let Some((at, what)) = waiting.needless.pop() {
+            self.nodes[node as usize].cancel(at, what);
+        }
+        for (at, what) in waiting.released.drain(..) {
             self.nodes[node as usize].release(at, what);
             if self.calendar.note(node, at) && at < self.bucket_end {
                 self.tight.push(Reverse((at, node)));

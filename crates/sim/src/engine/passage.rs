@@ -1,11 +1,12 @@
 //! One direction of a link without an engine, for drivers with their own clock.
 
 use midpath_core::node::LinkTransmitter;
+use midpath_core::packet::Ecn;
 use midpath_core::roles::Transmitter;
 use midpath_core::units::{Rate, Time};
 
 use super::network::NetLink;
-use super::wire::{Changes, Hazards, Loss};
+use super::wire::{Changes, Hazards};
 
 /// What becomes of a packet that is put onto a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub enum Fate {
 }
 
 /// A transmitter and the way behind it: rate or delivery opportunities, delay, loss, jitter, as the
-/// engine has them, with the same random streams.
+/// engine has them, with the same random streams. It sees no ECN field.
 pub struct Passage {
     line: LinkTransmitter,
     delay: Time,
@@ -55,7 +56,7 @@ impl Passage {
     pub fn start(&mut self, size: u32, now: Time) -> (Time, Fate) {
         let end = self.line.start(size, now);
         let Some(hazards) = &mut self.hazards else { return (end, Fate::Arrives(end + self.delay)) };
-        let lost = hazards.loss.as_mut().is_some_and(Loss::takes);
+        let lost = hazards.loss.as_mut().is_some_and(|loss| loss.takes(Ecn::NotEct));
         let at = match &mut hazards.changes {
             Some(changes) if changes.cuts(now, end) => return (end, Fate::Cut),
             Some(changes) => changes.arrival(end, self.delay),

@@ -18,8 +18,8 @@ pub struct Reports {
     pages: Vec<Option<Box<[Kept]>>>,
     /// Those whose numbers have no room in [`Kept`].
     large: FxHashMap<FlowId, FlowReport>,
-    /// When flows started that had waited for others.
-    started: FxHashMap<FlowId, Time>,
+    /// When flows started that had waited for others: one more than the time, in pages likewise.
+    started: Vec<Option<Box<[u64]>>>,
 }
 
 /// What a result has of a flow, in 56 bytes: no window or rate, which are of the moment.
@@ -104,6 +104,15 @@ const fn page_of(flow: FlowId) -> (usize, usize) {
     (flow.0 as usize / PAGE, flow.0 as usize % PAGE)
 }
 
+/// The place of a flow in pages, which are made when it is the first of its page.
+fn place_of<T: Copy + Default>(pages: &mut Vec<Option<Box<[T]>>>, flow: FlowId) -> &mut T {
+    let (page, place) = page_of(flow);
+    if page >= pages.len() {
+        pages.resize_with(page + 1, || None);
+    }
+    &mut pages[page].get_or_insert_with(|| vec![T::default(); PAGE].into())[place]
+}
+
 /// The reports of all parts: a flow whose ends are in two parts has one place.
 #[derive(Default, Clone)]
 pub(super) struct AllReports(Arc<Mutex<Reports>>);
@@ -117,7 +126,7 @@ impl AllReports {
 
     /// Notes when a flow starts that has waited for others.
     pub fn started(&self, flow: FlowId, at: Time) {
-        self.lock().started.insert(flow, at);
+        self.lock().start(flow, at);
     }
 
     /// Hands over all.
@@ -131,13 +140,13 @@ impl AllReports {
 }
 
 impl Reports {
+    fn start(&mut self, flow: FlowId, at: Time) {
+        *place_of(&mut self.started, flow) = at.0.saturating_add(1);
+    }
+
     /// Adds an end's report to that of its flow.
     pub fn add(&mut self, flow: FlowId, report: FlowReport) {
-        let (page, place) = page_of(flow);
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        let kept = &mut self.pages[page].get_or_insert_with(|| vec![Kept::default(); PAGE].into())[place];
+        let kept = place_of(&mut self.pages, flow);
         let before = if *kept == Kept::LARGE { self.large.remove(&flow) } else { None };
         let report = before.unwrap_or_else(|| kept.report()).merge(report);
         *kept = Kept::of(&report).unwrap_or(Kept::LARGE);
@@ -148,7 +157,8 @@ impl Reports {
 
     /// When a flow started that had waited for others; `None` if it has not.
     pub fn start_of(&self, flow: FlowId) -> Option<Time> {
-        self.started.get(&flow).copied()
+        let (page, place) = page_of(flow);
+        self.started.get(page)?.as_ref()?[place].checked_sub(1).map(Time)
     }
 
     /// What a flow's ends have reported so far.

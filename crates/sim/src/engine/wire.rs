@@ -1,6 +1,7 @@
 //! Links as the engine sees them: one direction each, with loss, corruption and jitter.
 
 use midpath_core::node::LinkTransmitter;
+use midpath_core::packet::{Ecn, Packet};
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
 
@@ -27,6 +28,8 @@ const _: () = assert!(size_of::<Wire>() == 64);
 /// What can happen to packets on the way.
 pub(crate) struct Hazards {
     pub loss: Option<Loss>,
+    /// Share of ECN-capable packets whose field is cleared, with the stream that decides.
+    pub bleaching: Option<(f64, Stream)>,
     pub changes: Option<Changes>,
 }
 
@@ -36,14 +39,18 @@ pub(crate) struct Loss {
     pub corruption: Option<(f64, Stream)>,
     /// Loss in bursts.
     pub bursts: Option<Chain>,
+    /// The same as corruption for ECN-capable packets alone.
+    pub ect: Option<(f64, Stream)>,
 }
 
 impl Loss {
-    /// Whether the next packet is lost. Each cause sees each packet.
-    pub fn takes(&mut self) -> bool {
-        let corrupted = self.corruption.as_mut().is_some_and(|(p, stream)| unit(stream) < *p);
+    /// Whether the next packet, of this ECN field, is lost. Each cause sees each packet that it may take.
+    pub fn takes(&mut self, ecn: Ecn) -> bool {
+        let draw = |(p, stream): &mut (f64, Stream)| unit(stream) < *p;
+        let corrupted = self.corruption.as_mut().is_some_and(draw);
         let burst = self.bursts.as_mut().is_some_and(Chain::loses);
-        corrupted | burst
+        let capable = self.ect.as_mut().filter(|_| ecn != Ecn::NotEct).is_some_and(draw);
+        corrupted | burst | capable
     }
 }
 
@@ -100,10 +107,17 @@ impl Changes {
 }
 
 impl Wire {
-    /// Whether the next packet is lost on the way.
+    /// Whether the next packet is lost on the way; the link may clear its ECN field.
     #[inline]
-    pub fn loses(&mut self) -> bool {
-        self.hazards.as_mut().and_then(|hazards| hazards.loss.as_mut()).is_some_and(Loss::takes)
+    pub fn loses(&mut self, packet: &mut Packet) -> bool {
+        let Some(hazards) = self.hazards.as_mut() else { return false };
+        let lost = hazards.loss.as_mut().is_some_and(|loss| loss.takes(packet.ecn));
+        if let Some((share, stream)) = hazards.bleaching.as_mut().filter(|_| packet.ecn != Ecn::NotEct)
+            && unit(stream) < *share
+        {
+            packet.ecn = Ecn::NotEct;
+        }
+        lost
     }
 
     /// What happens to the link during the run, if anything does.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use midpath_core::units::Time;
-use midpath_traffic::{ClientFlows, JobFlows};
+use midpath_traffic::{ClientFlows, Collective, JobFlows};
 use serde_json::{Value, json};
 
 use super::columns::{Columns, Values, table};
@@ -23,7 +23,7 @@ fn span_of(rows: &FlowRows<'_>, begin: Range<usize>, end: Range<usize>) -> (Opti
 /// How long after its start a request gives its server number `k` up, if it does.
 fn given_up(setup: &Setup, client: &ClientFlows, number: usize, k: usize) -> Option<Time> {
     let step = client.calls.get(number * client.fan_out + k)?;
-    setup.flows.rare(*step as usize)?.call?.gives_up
+    setup.flows.call(*step as usize).map(|call| call.gives_up).filter(|wait| *wait < Time::MAX)
 }
 
 /// When the first reply from each server had come, before it was given up; `None` where one is missing.
@@ -41,24 +41,22 @@ fn seconds(time: Option<Time>) -> f64 {
     time.map_or(f64::NAN, Time::as_secs_f64)
 }
 
-/// A request of the table.
-#[derive(Clone, Copy)]
-pub(super) struct Request<'a> {
-    setup: &'a Setup,
-    client: &'a ClientFlows,
-    number: usize,
-    start: Option<Time>,
-    took: Option<Time>,
+/// What became of a request, in few bytes: there may be millions.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    /// [`Time::MAX`] for never, as of the next.
+    start: Time,
+    took: Time,
+    /// How often servers were asked.
+    attempts: u32,
     /// Whether it has taken longer than its deadline; one under way, until the end of the run.
     missed: bool,
     /// Whether one of its servers was given up.
     failed: bool,
-    /// How often servers were asked.
-    attempts: usize,
 }
 
-impl<'a> Request<'a> {
-    fn of(setup: &'a Setup, rows: &FlowRows<'_>, client: &'a ClientFlows, number: usize) -> Request<'a> {
+impl Outcome {
+    fn of(setup: &Setup, rows: &FlowRows<'_>, client: &ClientFlows, number: usize) -> Outcome {
         let [asked, replies] = client.flows(number);
         let begun = !rows.is_unasked(asked.start);
         let (start, end) = match &client.calls[..] {
@@ -77,10 +75,29 @@ impl<'a> Request<'a> {
                 let mut replies = client.copies(number, k)[1].clone();
                 over.is_some_and(|over| over <= rows.end()) && replies.all(|i| late(rows.get(i).report.completed))
             });
-        let attempts = asked.filter(|i| rows.get(*i).start.is_some()).count();
-        Request { setup, client, number, start, took, missed, failed, attempts }
+        let attempts = asked.filter(|i| rows.get(*i).start.is_some()).count() as u32;
+        Outcome { start: start.unwrap_or(Time::MAX), took: took.unwrap_or(Time::MAX), attempts, missed, failed }
     }
 
+    fn start(&self) -> Option<Time> {
+        Some(self.start).filter(|at| *at < Time::MAX)
+    }
+
+    fn took(&self) -> Option<Time> {
+        Some(self.took).filter(|took| *took < Time::MAX)
+    }
+}
+
+/// A request of the table.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    setup: &'a Setup,
+    client: &'a ClientFlows,
+    number: usize,
+    outcome: &'a Outcome,
+}
+
+impl Request<'_> {
     fn first_flow(self) -> usize {
         self.client.flows(self.number)[0].start
     }
@@ -135,7 +152,8 @@ fn slowest_link<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize) -> Option<
 
 /// Requests and iterations of a run.
 pub struct Applications<'a> {
-    requests: Vec<Request<'a>>,
+    setup: &'a Setup,
+    requests: Vec<Outcome>,
     iterations: Vec<Iteration<'a>>,
 }
 
@@ -147,7 +165,8 @@ impl<'a> Applications<'a> {
         let requests = setup.flows.clients().iter().flat_map(of_client);
         let iterations = setup.flows.jobs().iter().flat_map(of_job);
         Applications {
-            requests: requests.map(|(client, i)| Request::of(setup, rows, client, i)).collect(),
+            setup,
+            requests: requests.map(|(client, i)| Outcome::of(setup, rows, client, i)).collect(),
             iterations: iterations.map(|(job, k)| Iteration::of(setup, rows, ports, job, k)).collect(),
         }
     }
@@ -156,7 +175,10 @@ impl<'a> Applications<'a> {
     pub fn tables(&self) -> Vec<(String, Table)> {
         let mut tables = Vec::new();
         if !self.requests.is_empty() {
-            let begun = || self.requests.iter().filter(|request| request.start.is_some()).copied();
+            let all =
+                || self.of_clients().flat_map(|(client, own)| own.iter().enumerate().map(move |row| (client, row)));
+            let request = |(client, (number, outcome))| Request { setup: self.setup, client, number, outcome };
+            let begun = || all().map(request).filter(|request| request.outcome.start().is_some());
             tables.push(("requests".to_owned(), table(request_columns(), begun)));
         }
         if !self.iterations.is_empty() {
@@ -165,22 +187,28 @@ impl<'a> Applications<'a> {
         tables
     }
 
-    /// `clients` of `run.json`.
-    pub fn clients(&self, setup: &Setup) -> Vec<Value> {
+    fn of_clients(&self) -> impl Iterator<Item = (&'a ClientFlows, &[Outcome])> {
         let mut left = &self.requests[..];
-        let one = |client: &ClientFlows| {
+        self.setup.flows.clients().iter().map(move |client| {
             let (own, others) = left.split_at(client.requests);
             left = others;
-            let begun: Vec<_> = own.iter().filter(|request| request.start.is_some()).collect();
-            let mut took: Vec<f64> = begun.iter().filter_map(|r| r.took).map(Time::as_secs_f64).collect();
+            (client, own)
+        })
+    }
+
+    /// `clients` of `run.json`.
+    pub fn clients(&self) -> Vec<Value> {
+        let one = |(client, own): (&ClientFlows, &[Outcome])| {
+            let begun = || own.iter().filter(|request| request.start().is_some());
+            let mut took: Vec<f64> = begun().filter_map(Outcome::took).map(Time::as_secs_f64).collect();
             took.sort_unstable_by(f64::total_cmp);
-            let first = begun.iter().filter_map(|r| r.start).min();
-            let last = begun.iter().filter_map(|r| Some(r.start?.saturating_add(r.took?))).max();
+            let first = begun().filter_map(Outcome::start).min();
+            let last = begun().filter_map(|r| Some(r.start()?.saturating_add(r.took()?))).max();
             let span = seconds(last) - seconds(first);
-            let missed = begun.iter().filter(|request| request.missed).count();
+            let missed = begun().filter(|request| request.missed).count();
             json!({
                 "group": *client.group,
-                "requests": begun.len(),
+                "requests": begun().count(),
                 "completed": took.len(),
                 "mean_s": number(mean(&took)),
                 "p50_s": number(quantile(&took, 0.5)),
@@ -190,11 +218,11 @@ impl<'a> Applications<'a> {
                 "per_s": number(took.len() as f64 / span),
                 "deadline_s": client.deadline.map(Time::as_secs_f64),
                 "missed": client.deadline.map(|_| missed),
-                "failed": begun.iter().filter(|request| request.failed).count(),
-                "attempts": begun.iter().map(|request| request.attempts).sum::<usize>(),
+                "failed": begun().filter(|request| request.failed).count(),
+                "attempts": begun().map(|request| request.attempts).sum::<u32>(),
             })
         };
-        setup.flows.clients().iter().map(one).collect()
+        self.of_clients().map(one).collect()
     }
 
     /// `jobs` of `run.json`.
@@ -208,7 +236,7 @@ impl<'a> Applications<'a> {
             let slowest = own.iter().filter(|k| k.took.is_some()).max_by_key(|k| (k.took, std::cmp::Reverse(k.number)));
             json!({
                 "group": *job.group,
-                "collective": job.collective.name(),
+                "collective": job.collective.map_or("trace", Collective::name),
                 "hosts": job.hosts,
                 "size_bytes": job.size.0,
                 "iterations": job.iterations,
@@ -242,12 +270,12 @@ pub(super) fn request_columns<'a>() -> Columns<'a, Request<'a>> {
             Text(|r| &r.setup.topology.nodes()[r.setup.flows.get(r.first_flow()).flow.src as usize].name),
         ),
         ("flow", "its first flow: `fan_out` requests, then their replies", U32(|r| r.first_flow() as u32)),
-        ("start_s", "when the client asks", F64(|r| seconds(r.start))),
-        ("completion_s", "until the last reply", F64(|r| seconds(r.took))),
-        ("missed", "longer than `deadline`", Bool(|r| r.missed)),
-        ("attempts", "how often servers were asked: `fan_out`, retries and hedges", U32(|r| r.attempts as u32)),
-        ("failed", "given up after the last `timeout`", Bool(|r| r.failed)),
-        ("completed", "true or false", Bool(|r| r.took.is_some())),
+        ("start_s", "when the client asks", F64(|r| seconds(r.outcome.start()))),
+        ("completion_s", "until the last reply", F64(|r| seconds(r.outcome.took()))),
+        ("missed", "longer than `deadline`", Bool(|r| r.outcome.missed)),
+        ("attempts", "how often servers were asked: `fan_out`, retries and hedges", U32(|r| r.outcome.attempts)),
+        ("failed", "given up after the last `timeout`", Bool(|r| r.outcome.failed)),
+        ("completed", "true or false", Bool(|r| r.outcome.took().is_some())),
     ]
 }
 

@@ -70,7 +70,8 @@ impl<'a> FlowRows<'a> {
 
     fn row(&self, id: FlowId, flow: &Flow<'_>) -> FlowRow {
         let report = self.reports.of(id);
-        let fixed = flow.wait.is_none() && self.setup.flows.guard(id.0 as usize).is_none();
+        let (i, flows) = (id.0 as usize, &self.setup.flows);
+        let fixed = flow.wait.is_none() && flows.guard(i).is_none() && flows.messages(i).is_none();
         let start = if fixed { Some(flow.start) } else { self.reports.start_of(id) };
         let from = start.unwrap_or(self.end);
         let fct = report.completed.map(|t| t.saturating_sub(from));

@@ -172,9 +172,10 @@ fn unfinished(setup: &Setup, rows: &FlowRows<'_>) -> impl Iterator<Item = Warnin
     let late = |start: Option<midpath_core::units::Time>| {
         start.is_none_or(|start| setup.scenario.stop.is_some_and(|stop| start >= stop))
     };
-    let (unasked, never): (Vec<_>, Vec<_>) =
-        open.clone().filter(|(_, _, row)| late(row.start)).partition(|(i, ..)| rows.is_unasked(*i));
-    let (unasked, never) = (unasked.len(), never.len());
+    let (mut unasked, mut never) = (0, 0);
+    for (i, ..) in open.clone().filter(|(_, _, row)| late(row.start)) {
+        *(if rows.is_unasked(i) { &mut unasked } else { &mut never }) += 1;
+    }
     let (all, open) = (sized.count() - unasked, open.count() - never - unasked);
     let open = (open > 0).then(|| {
         format!(

@@ -1,5 +1,5 @@
 use midpath_core::spec::SpecError;
-use midpath_core::units::{Rate, Ratio, Time};
+use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_topo::graph::{MAX_DELAY, check_delay, check_rate};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,35 @@ pub struct VarySpec {
     /// Bursty loss (Gilbert–Elliott).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<BurstSpec>,
+    /// What happens to ECN-capable packets: ECT(0), ECT(1) or CE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnSpec>,
+    /// Token bucket before the transmitter: what exceeds it waits in the port's queue. (A queue of the kind `policer` drops
+    /// it.)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<ShaperSpec>,
+}
+
+/// A path that does not carry ECN as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EcnSpec {
+    /// Share of these packets whose field is cleared (bleaching); default 0.
+    #[serde(default)]
+    pub bleach: Ratio,
+    /// Share of these packets that is lost; default 0.
+    #[serde(default)]
+    pub loss: Ratio,
+}
+
+/// A token bucket that is full at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShaperSpec {
+    /// Rate of the bucket, below that of the link.
+    pub rate: Rate,
+    /// Bytes that may be sent at the link's rate at once.
+    pub burst: Bytes,
 }
 
 /// One step of a schedule.
@@ -125,8 +154,19 @@ impl VarySpec {
                 "does not apply beside `steps`: a schedule is written here or in a file",
             ));
         }
-        if !scheduled && self.trace.is_none() && self.jitter.is_none() && self.loss.is_none() {
-            return Err(SpecError::new("", "nothing varies: write `steps`, `file`, `trace`, `jitter` or `loss`"));
+        let varies = self.trace.is_some() || self.jitter.is_some() || self.loss.is_some() || self.ecn.is_some();
+        if !scheduled && !varies && self.shaper.is_none() {
+            let message = "nothing varies: write `steps`, `file`, `trace`, `jitter`, `loss`, `ecn` or `shaper`";
+            return Err(SpecError::new("", message));
+        }
+        if let Some(EcnSpec { bleach, loss }) = self.ecn
+            && (loss == Ratio::ONE || (bleach == Ratio::default() && loss == Ratio::default()))
+        {
+            let message = "`bleach` up to 100 %, `loss` below that, and one of them above 0; leave it out for neither";
+            return Err(SpecError::new("ecn", message));
+        }
+        if self.shaper.is_some() && (scheduled || self.trace.is_some()) {
+            return Err(SpecError::new("shaper", "has a rate of its own: leave it out, or the rates that change"));
         }
         if self.repeat.is_some() && !scheduled {
             return Err(SpecError::new("repeat", "has no effect without a schedule: write `steps` or `file`"));

@@ -6,7 +6,7 @@ use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{After, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
+use midpath_traffic::{After, Call, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flow and what its path is like when nobody else is there.
@@ -163,8 +163,18 @@ impl AllFlows {
     }
 
     /// What else is said of a step.
-    pub fn rare(&self, step: usize) -> Option<&RareStep> {
+    pub fn rare(&self, step: usize) -> Option<RareStep> {
         self.list.rare(step)
+    }
+
+    /// The request to a server that is over with a step.
+    pub fn call(&self, step: usize) -> Option<Call> {
+        self.list.call(step)
+    }
+
+    /// The further steps for which a step counts, and how much later.
+    pub fn more_then(&self, step: u32) -> &[(u32, Time)] {
+        self.list.more_then(step)
     }
 
     /// The servers of clients, by number.
@@ -177,9 +187,24 @@ impl AllFlows {
         self.list.guard(i)
     }
 
+    /// The flows that a step makes needless when it is over.
+    pub fn guarded_by(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.list.guarded_by(step)
+    }
+
     /// The steps for which the end of flow `i` counts.
     pub fn counts_for(&self, i: usize) -> impl Iterator<Item = u32> {
         self.list.counts_for(i)
+    }
+
+    /// The connection whose message flow `i` is.
+    pub fn connection(&self, i: usize) -> Option<u32> {
+        self.list.connection(i)
+    }
+
+    /// The messages of connection `i`, in order; `None` if it is another flow.
+    pub fn messages(&self, i: usize) -> Option<&[u32]> {
+        self.list.messages(i)
     }
 
     /// What whoever wrote the scenario should know of it.

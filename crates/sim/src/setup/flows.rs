@@ -1,9 +1,10 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use midpath_core::files::Files;
 use midpath_core::node::Flows;
 use midpath_core::packet::{FlowId, HOP_LIMIT, NodeId, Packet};
-use midpath_core::roles::{Accept, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
+use midpath_core::roles::{Accept, End, Endpoint, FlowSpec, Names, Network, Scheme, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Rate;
@@ -14,8 +15,9 @@ use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable
 use rustc_hash::FxHashMap;
 
 use super::all_flows::{AllFlows, Ways};
+use super::deliveries::{Marked, Marks};
 use super::deploy::{Deployment, NONE};
-use super::writer::Writer;
+use super::writer::{Source, Writer};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
 use crate::scenario::{Scenario, column};
@@ -200,6 +202,8 @@ pub struct FlowTable {
     /// That of flows which name none.
     default: Option<Arc<dyn Transport>>,
     objects: Arc<Objects>,
+    /// What others wait for of flows, in bytes, by number of their terms.
+    marks: Vec<Arc<[u64]>>,
     /// The run's.
     seed: u64,
 }
@@ -219,8 +223,9 @@ impl FlowTable {
         let numbers = numbers.collect();
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
+        let marks = flows.terms().iter().map(|terms| marks_of(flows, &terms.group)).collect();
         let (flows, groups, objects) = (flows.clone(), groups.clone(), objects.clone());
-        FlowTable { flows, groups, schemes: numbers, transports, default, objects, seed }
+        FlowTable { marks, flows, groups, schemes: numbers, transports, default, objects, seed }
     }
 
     /// What an end is told of its flow.
@@ -232,6 +237,16 @@ impl FlowTable {
         Some(FlowSpec { mtu, name, ..info.spec(flow, group, budget) })
     }
 
+    /// Has an end at which a flow arrives say what somebody waits for of it.
+    fn marked(&self, flow: FlowId, end: Box<dyn Endpoint>) -> Box<dyn Endpoint> {
+        let (i, flows) = (flow.0 as usize, self.flows.clone());
+        if flows.messages(i).is_some() {
+            return Box::new(Marked::new(end, Marks::Messages { flows, connection: i, next: 0, begin: 0 }));
+        }
+        let all = &self.marks[flows.get(i).flow.terms_number as usize];
+        if all.is_empty() { end } else { Box::new(Marked::new(end, Marks::Bytes { flow, all: all.clone(), next: 0 })) }
+    }
+
     fn transport(&self, flow: FlowId) -> Option<&dyn Transport> {
         let scheme = self.schemes[self.flows.find(flow)?.flow.terms_number as usize];
         self.transports.get(usize::from(scheme))?.as_deref()
@@ -241,16 +256,32 @@ impl FlowTable {
 impl Flows for FlowTable {
     fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
         let (transport, spec) = (self.transport(flow)?, self.spec(flow)?);
-        let Some(laws) = &self.flows.find(flow)?.flow.writes else { return Some(transport.open(&spec)) };
-        let writes = Writes::new(laws.clone(), self.seed, flow.0);
-        Some(Box::new(Writer::new(&spec, writes, |spec| transport.open(spec))))
+        let (info, i) = (self.flows.find(flow)?, flow.0 as usize);
+        let source = match &info.flow.writes {
+            Some(laws) => Source::Timed(Writes::new(laws.clone(), self.seed, flow.0)),
+            None if self.flows.messages(i).is_some() => {
+                Source::Messages { flows: self.flows.clone(), connection: i, next: 0 }
+            }
+            None if info.opener == End::Destination => return Some(self.marked(flow, transport.open(&spec))),
+            None => return Some(transport.open(&spec)),
+        };
+        Some(Box::new(Writer::new(&spec, source, |spec| transport.open(spec))))
+    }
+    fn connection(&self, flow: FlowId) -> Option<FlowId> {
+        self.flows.connection(flow.0 as usize).map(FlowId)
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         match (self.transport(first.flow), self.spec(first.flow)) {
             (Some(transport), Some(spec)) => {
-                let passive = self.flows.get(first.flow.0 as usize).ends().1;
+                let info = self.flows.get(first.flow.0 as usize);
+                let passive = info.ends().1;
                 let here = passive == node || self.objects.has_copy(spec.name, node);
-                transport.accept(first, here.then_some(&spec))
+                match transport.accept(first, here.then_some(&spec)) {
+                    Accept::Take(end) if info.opener == End::Source && passive == node => {
+                        Accept::Take(self.marked(first.flow, end))
+                    }
+                    answer => answer,
+                }
             }
             // The scenario has no such flow, and results no place for it.
             _ => self.refuse(first).map_or(Accept::Ignore, Accept::Refuse),
@@ -259,6 +290,13 @@ impl Flows for FlowTable {
     fn refuse(&self, packet: &Packet) -> Option<Packet> {
         self.transport(packet.flow).or(self.default.as_deref())?.refuse(packet)
     }
+}
+
+/// What others wait for of flows of this group, in bytes, in order.
+fn marks_of(flows: &AllFlows, group: &str) -> Arc<[u64]> {
+    let waiting = flows.afters().iter().filter(|after| after.groups.contains(group));
+    let bytes: BTreeSet<u64> = waiting.filter_map(|after| Some(after.bytes?.0)).collect();
+    bytes.into_iter().collect()
 }
 
 struct Links<'a>(&'a Topology);
@@ -325,7 +363,8 @@ pub(super) fn draw(
             false => SpecError::new("workload", none_drawn),
         });
     }
-    if scenario.stop.is_none() && flows.iter().any(|f| f.size.is_none() && f.stop.is_none()) {
+    let endless = |(i, f): (usize, Flow<'_>)| f.size.is_none() && f.stop.is_none() && flows.messages(i).is_none();
+    if scenario.stop.is_none() && flows.iter().enumerate().any(endless) {
         return Err(SpecError::new("stop", "is required: a flow without `size` or `stop` would never end"));
     }
     for terms in flows.terms_mut().iter_mut().filter(|terms| terms.rate.is_some() && terms.scheme.is_none()) {

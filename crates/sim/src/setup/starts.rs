@@ -5,9 +5,9 @@ use std::sync::Arc;
 use midpath_core::packet::FlowId;
 use midpath_core::units::Time;
 
-use super::AllFlows;
+use super::{AllFlows, FlowInfo};
 
-/// The flows that each node starts at times that are known, in order of these.
+/// The flows that each node starts at times that are known, whatever happens before, in order of these.
 pub(super) struct Starts {
     flows: Arc<AllFlows>,
     /// Numbers of flows, of one node after the other.
@@ -18,7 +18,10 @@ pub(super) struct Starts {
 
 impl Starts {
     pub fn of(flows: &Arc<AllFlows>, nodes: usize) -> Starts {
-        let fixed = || flows.iter().enumerate().filter(|(_, info)| info.flow.wait.is_none());
+        let is_fixed = |i: usize, info: &FlowInfo<'_>| {
+            info.flow.wait.is_none() && flows.guard(i).is_none() && flows.messages(i).is_none()
+        };
+        let fixed = || flows.iter().enumerate().filter(|(i, info)| is_fixed(*i, info));
         let mut first = vec![0u32; nodes + 1];
         fixed().for_each(|(_, info)| first[info.ends().0.0 as usize + 1] += 1);
         for n in 0..nodes {

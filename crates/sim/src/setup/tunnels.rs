@@ -273,6 +273,9 @@ impl WithTunnels {
 }
 
 impl Flows for WithTunnels {
+    fn connection(&self, flow: FlowId) -> Option<FlowId> {
+        self.table.connection(flow)
+    }
     fn open(&self, flow: FlowId) -> Option<Box<dyn Endpoint>> {
         let Some((direction, tunnel, pipe)) = self.of(flow) else { return self.table.open(flow) };
         let inner = tunnel.transport.open(&self.spec(flow, direction, tunnel));

@@ -10,12 +10,12 @@ use midpath_core::node::{OPPORTUNITY_BYTES, Opportunities};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::Topology;
-use midpath_topo::graph::MIN_RATE;
+use midpath_topo::graph::{LinkInfo, MIN_RATE, check_rate};
 use midpath_topo::spec::links_between;
 
 use super::link_fault::LinkFault;
-use crate::engine::Variation;
-use crate::scenario::{StepSpec, VarySpec, check_steps};
+use crate::engine::{EcnHazards, Shaper, Variation};
+use crate::scenario::{ShaperSpec, StepSpec, VarySpec, check_steps};
 
 pub use read::{parse_schedule, parse_trace};
 
@@ -69,6 +69,9 @@ impl Variations {
         for link in links {
             let forward = usize::from(Some(topology.links()[link].a) != first);
             let directions = if spec.one_way { vec![forward] } else { vec![0, 1] };
+            if let Some(shaper) = spec.shaper {
+                self.add_shaper(shaper, link, &directions, topology).map_err(|e| e.under("shaper"))?;
+            }
             for direction in &directions {
                 merge(&mut self.links.entry(link).or_default()[*direction], &variation)?;
             }
@@ -78,6 +81,34 @@ impl Variations {
             }
             self.add_steps(&steps, spec.repeat, link, &directions, stop, topology)?;
         }
+        Ok(())
+    }
+
+    /// A port behind a token bucket has the bucket's rate, but for its bursts.
+    fn add_shaper(
+        &mut self,
+        spec: ShaperSpec,
+        link: usize,
+        directions: &[usize],
+        topology: &mut Topology,
+    ) -> Result<(), SpecError> {
+        check_rate("rate", Some(spec.rate))?;
+        let LinkInfo { mtu, a, b, .. } = topology.links()[link];
+        if spec.burst.0 < u64::from(mtu) {
+            return Err(SpecError::new("burst", format!("must hold a packet, which is {mtu} B; increase it")));
+        }
+        for direction in directions {
+            let line = topology.links()[link].rate_from([a, b][*direction]);
+            if spec.rate >= line {
+                return Err(SpecError::new("rate", format!("must be below the link's, which is {line}; reduce it")));
+            }
+            let shaper = Shaper { line, rate: spec.rate, burst: spec.burst.0 };
+            let own = Variation { shaper: Some(shaper), ..Variation::default() };
+            merge(&mut self.links.entry(link).or_default()[*direction], &own)?;
+            topology.set_rate(link, *direction, spec.rate);
+        }
+        // Ports that reckon with times of departure are asked for each packet instead.
+        self.steps.push((link, Time(1), LinkFault::Told(each(directions, spec.rate))));
         Ok(())
     }
 
@@ -222,6 +253,8 @@ fn merge(into: &mut Variation, from: &Variation) -> Result<(), SpecError> {
     }
     one(&mut into.bursts, &from.bursts, "loss")?;
     one(&mut into.jitter, &from.jitter, "jitter")?;
+    one(&mut into.ecn, &from.ecn, "ecn")?;
+    one(&mut into.shaper, &from.shaper, "shaper")?;
     one(&mut into.opportunities, &from.opportunities, "trace")
 }
 
@@ -236,6 +269,8 @@ impl VarySpec {
             bursts: self.loss.map(|l| l.build()),
             jitter,
             opportunities: opportunities.transpose()?.map(Arc::new),
+            ecn: self.ecn.map(|ecn| EcnHazards { loss: ecn.loss.as_f64(), bleach: ecn.bleach.as_f64() }),
+            shaper: None,
         })
     }
 

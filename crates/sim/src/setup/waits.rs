@@ -12,11 +12,11 @@ use midpath_core::roles::End;
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Time;
-use midpath_traffic::{After, RareStep, WaitFor};
+use midpath_traffic::{After, Number, WaitFor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
-use crate::engine::{GIVE_UP, NetLink, Order, Rare, Server, Wait, Waits};
+use crate::engine::{Call, GIVE_UP, NetLink, Order, Rare, Server, Wait, Waits, pack};
 
 /// Whether each `after` names groups whose flows end, and none waits for itself.
 pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
@@ -25,8 +25,9 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         return Ok(());
     }
     let groups: BTreeSet<&str> = terms.iter().map(|terms| &*terms.group).collect();
+    let ends = afters.iter().rev().filter(|after| after.bytes.is_none());
     let awaited: BTreeMap<&str, &After> =
-        afters.iter().rev().flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
+        ends.flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
     for after in afters {
         if let Some(name) = after.groups.iter().find(|name| !groups.contains(&***name)) {
             return Err(after.refuse(name, suggest::unknown("group", name, groups.iter().copied())));
@@ -37,6 +38,23 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         let group = &*endless.flow.group;
         let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
         return Err(awaited[group].refuse(group, message));
+    }
+    for (after, bytes) in afters.iter().filter_map(|after| Some((after, after.bytes?))) {
+        let too_small = |info: &super::FlowInfo<'_>| {
+            info.flow.size.is_some_and(|size| size < bytes) && after.groups.contains(&info.flow.group)
+        };
+        let mut messages = flows.iter().enumerate().filter(|(i, _)| flows.connection(*i).is_some());
+        if let Some((_, info)) = messages.find(|(_, info)| after.groups.contains(&info.flow.group)) {
+            let group = &info.flow.group;
+            let message =
+                format!("messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends");
+            return Err(after.refuse(group, message));
+        }
+        if let Some(info) = flows.iter().find(too_small) {
+            let (group, size) = (&info.flow.group, info.flow.size.unwrap_or_default());
+            let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
+            return Err(after.refuse(group, message));
+        }
     }
     check_cycles(flows)
 }
@@ -108,37 +126,86 @@ fn check_cycles(flows: &AllFlows) -> Result<(), SpecError> {
     Err(afters[open[group][next]].refuse(next, message))
 }
 
-/// The waits while they are made.
+/// The waits while they are made: those for groups, then the steps.
 struct Plan<'a> {
     flows: &'a AllFlows,
-    all: Vec<Wait>,
+    groups: Vec<Wait>,
     /// The waits of `after`s, by number and node.
     known: FxHashMap<(u32, NodeId), u32>,
     /// The waits for each `after`.
     of_after: Vec<Vec<u32>>,
-    first_step: u32,
+    /// What steps wait for beside their own ends.
+    more_ends: FxHashMap<u32, u32>,
 }
 
 /// Which flows wait for which.
 struct FlowOrder {
     flows: Arc<AllFlows>,
-    /// The waits for the end of flows, by number of their terms.
+    groups: Vec<Wait>,
+    more_ends: FxHashMap<u32, u32>,
+    /// The waits for the end of flows, by number of their terms, and those for some of their bytes.
     of_terms: Vec<Arc<[u32]>>,
-    first_step: u32,
+    of_bytes: FxHashMap<(u32, u64), Vec<u32>>,
+}
+
+impl FlowOrder {
+    fn first_step(&self) -> u32 {
+        self.groups.len() as u32
+    }
+
+    fn step_of(&self, wait: u32) -> Option<usize> {
+        wait.checked_sub(self.first_step()).map(|step| step as usize)
+    }
 }
 
 impl Order for FlowOrder {
+    fn wait(&self, wait: u32) -> Wait {
+        let Some(i) = self.step_of(wait) else { return self.groups[wait as usize] };
+        let step = self.flows.steps()[i];
+        Wait { node: NodeId(step.node), ends: step.ends + self.more_ends.get(&(i as u32)).copied().unwrap_or(0) }
+    }
+    fn rare(&self, wait: u32) -> Option<Rare> {
+        let (i, first) = (self.step_of(wait)?, self.first_step());
+        let said = self.flows.rare(i)?;
+        let of = |step: Option<Number>| step.map(|step| first + step.get());
+        Some(Rare {
+            then: said.then.map(|(next, later)| (first + next.get(), later)),
+            call: said.call.and(self.flows.call(i)).map(|call| Call { after: of(call.after), over: call.over() }),
+            server: said.server.map(Number::get),
+            twin: of(said.twin),
+        })
+    }
+    fn more_then(&self, wait: u32, tell: &mut dyn FnMut(u32, Time)) {
+        let (first, step) = (self.first_step(), self.step_of(wait));
+        let all = step.into_iter().flat_map(|step| self.flows.more_then(step as u32));
+        all.for_each(|(next, later)| tell(first + next, *later));
+    }
     fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)) {
         if let Some(info) = self.flows.find(flow).filter(|info| info.flow.dst == at.0) {
             self.of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));
-            self.flows.counts_for(flow.0 as usize).for_each(|step| tell(self.first_step + step));
+            self.flows.counts_for(flow.0 as usize).for_each(|step| tell(self.first_step() + step));
         }
+    }
+    fn waits_for(&self, flow: FlowId, bytes: u64, tell: &mut dyn FnMut(u32)) {
+        let terms = self.flows.find(flow).map_or(u32::MAX, |info| info.flow.terms_number);
+        self.of_bytes.get(&(terms, bytes)).into_iter().flatten().for_each(|wait| tell(*wait));
+    }
+    fn is_message(&self, flow: FlowId) -> bool {
+        self.flows.connection(flow.0 as usize).is_some()
+    }
+    fn opens(&self, flow: FlowId) -> Option<FlowId> {
+        let connection = self.flows.connection(flow.0 as usize)?;
+        (self.flows.messages(connection as usize)?.first() == Some(&flow.0)).then_some(FlowId(connection))
     }
     fn later(&self, flow: FlowId) -> Time {
         self.flows.find(flow).map_or(Time::ZERO, |info| info.flow.start)
     }
     fn guard(&self, flow: FlowId) -> Option<u32> {
-        Some(self.first_step + self.flows.guard(flow.0 as usize)?)
+        Some(self.first_step() + self.flows.guard(flow.0 as usize)?)
+    }
+    fn guarded_by(&self, wait: u32, tell: &mut dyn FnMut(FlowId)) {
+        let step = self.step_of(wait);
+        step.into_iter().flat_map(|i| self.flows.guarded_by(i as u32)).for_each(|flow| tell(FlowId(flow)));
     }
 }
 
@@ -147,99 +214,105 @@ pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> O
     if flows.afters().is_empty() && flows.steps().is_empty() {
         return None;
     }
-    let mut plan = Plan::new(flows);
+    let plan = Plan::new(flows);
     let by_group = plan.by_group();
     let delays = plan.delays(&by_group, links, nodes);
-    let (released, alarms) = plan.released();
-    let rare = flows.steps().iter().enumerate().filter_map(|(i, _)| Some(plan.rare(flows.rare(i)?))).collect();
+    let (first, released) = plan.released();
+    let known = plan.starts_at_known_times();
     let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
+    let of_bytes = plan.by_bytes();
     let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
-    let Plan { all, first_step, .. } = plan;
-    let order = Box::new(FlowOrder { flows: flows.clone(), of_terms, first_step });
-    Some(Arc::new(Waits { all, rare, released, alarms, servers, delays, order }))
+    let Plan { groups, more_ends, .. } = plan;
+    let order = Box::new(FlowOrder { flows: flows.clone(), groups, more_ends, of_terms, of_bytes });
+    Some(Arc::new(Waits { first, released, known, servers, delays, order }))
 }
 
 impl Plan<'_> {
     /// A wait for each `after` and node where flows wait for it, in the order of their flows; then the steps.
     fn new(flows: &AllFlows) -> Plan<'_> {
         let of_after = vec![Vec::new(); flows.afters().len()];
-        let mut plan = Plan { flows, all: Vec::new(), known: FxHashMap::default(), of_after, first_step: 0 };
+        let (groups, known, more_ends) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
+        let mut plan = Plan { flows, groups, known, of_after, more_ends };
         for info in flows.iter() {
             let Some(WaitFor::Groups(after)) = info.flow.wait else { continue };
             let node = info.ends().0;
             if let Entry::Vacant(place) = plan.known.entry((after, node)) {
-                let number = plan.all.len() as u32;
+                let number = plan.groups.len() as u32;
                 place.insert(number);
                 plan.of_after[after as usize].push(number);
-                plan.all.push(Wait { node, rare: Wait::PLAIN, ..Wait::default() });
+                plan.groups.push(Wait { node, ..Wait::default() });
             }
         }
-        let steps = flows.steps();
-        plan.first_step = plan.all.len() as u32;
-        plan.all.reserve_exact(steps.len() + 1);
-        let mut rare = 0;
-        for (i, step) in steps.iter().enumerate() {
-            let mut wait = Wait { node: NodeId(step.node), ends: step.ends, first: 0, rare: Wait::PLAIN };
-            if let Some(said) = flows.rare(i) {
-                wait.rare = rare;
-                rare += 1;
-                let waits = said.after.map(|after| &mut plan.of_after[after as usize]);
-                waits.into_iter().for_each(|waits| waits.push(plan.first_step + i as u32));
-            }
-            plan.all.push(wait);
+        let first_step = plan.groups.len() as u32;
+        // Only where there is an `after` steps wait for one.
+        let steps = if flows.afters().is_empty() { 0 } else { flows.steps().len() };
+        for (i, after) in (0..steps).filter_map(|i| Some((i, flows.rare(i)?.after?))) {
+            plan.of_after[after.get() as usize].push(first_step + i as u32);
         }
         plan.count_groups();
         plan
     }
 
-    fn rare(&self, said: &RareStep) -> Rare {
-        Rare {
-            then: said.then.map(|(next, later)| (self.first_step + next, later)),
-            guards: said.call.is_some(),
-            gives_up: said
-                .call
-                .map_or(Time::ZERO, |call| call.begins.saturating_add(call.gives_up.unwrap_or_default())),
-            server: said.server,
-            twin: said.twin.map(|twin| self.first_step + twin),
-        }
+    fn first_step(&self) -> u32 {
+        self.groups.len() as u32
     }
 
-    /// What each wait releases, one wait's after the other's, and the alarms whose time is known.
-    fn released(&mut self) -> (Vec<Release>, Vec<(NodeId, Time, Release)>) {
-        let (flows, first_step) = (self.flows, self.first_step);
-        let wait_of = |known: &FxHashMap<_, u32>, info: super::FlowInfo<'_>| match info.flow.wait? {
-            WaitFor::Groups(after) => Some(known[&(after, info.ends().0)]),
+    fn node(&self, wait: u32) -> NodeId {
+        let step = || NodeId(self.flows.steps()[(wait - self.first_step()) as usize].node);
+        self.groups.get(wait as usize).map_or_else(step, |wait| wait.node)
+    }
+
+    /// Requests that may be asked again or given up, with the number of the step that ends them.
+    fn calls(&self) -> impl Iterator<Item = (u32, midpath_traffic::Call)> {
+        (0..self.flows.steps().len()).filter_map(|i| Some((i as u32, self.flows.call(i)?)))
+    }
+
+    /// Where what each wait releases begins, and what that is.
+    fn released(&self) -> (Vec<u32>, Vec<u32>) {
+        let first_step = self.first_step();
+        let wait_of = |info: &super::FlowInfo<'_>| match info.flow.wait? {
+            WaitFor::Groups(after) => Some(self.known[&(after, info.ends().0)]),
             WaitFor::Step(step) => Some(first_step + step),
         };
-        let calls = || (0..flows.steps().len()).filter_map(|i| Some((i as u32, flows.rare(i)?.call?)));
-        let given_up = || calls().filter(|(_, call)| call.gives_up.is_some());
-        let alarm = |step: u32| Release::Alarm(GIVE_UP | (first_step + step));
-        let waiting = given_up().filter_map(|(step, call)| Some((first_step + call.after?, alarm(step))));
-        let starting = flows.iter().enumerate();
-        let starting =
-            starting.filter_map(|(i, info)| Some((wait_of(&self.known, info)?, Release::Start(FlowId(i as u32)))));
-        // Counted, then filled in.
-        let mut next = vec![0u32; self.all.len() + 1];
-        let both = || starting.clone().chain(waiting.clone());
-        both().for_each(|(wait, _)| next[wait as usize + 1] += 1);
-        for i in 1..next.len() {
-            next[i] += next[i - 1];
+        let alarm = |(step, call): (u32, midpath_traffic::Call)| {
+            call.over()?;
+            Some((first_step + call.after?.get(), pack(Release::Alarm(GIVE_UP | (first_step + step)))))
+        };
+        let starts = self.flows.iter().enumerate();
+        let starts = starts.filter_map(|(i, info)| Some((wait_of(&info)?, pack(Release::Start(FlowId(i as u32))))));
+        let both = || starts.clone().chain(self.calls().filter_map(alarm));
+        // Counted, then filled in from the end of each part on, which is where it then begins.
+        let mut first = vec![0u32; self.first_step() as usize + self.flows.steps().len() + 1];
+        both().for_each(|(wait, _)| first[wait as usize] += 1);
+        let mut sum = 0;
+        for place in &mut first {
+            sum += *place;
+            *place = sum;
         }
-        let mut released = vec![Release::Alarm(0); next[self.all.len()] as usize];
-        let firsts = next.clone();
+        let mut released = vec![0; sum as usize];
         both().for_each(|(wait, what)| {
-            let place = &mut next[wait as usize];
+            let place = &mut first[wait as usize];
+            *place -= 1;
             released[*place as usize] = what;
-            *place += 1;
         });
-        let known = given_up().filter(|(_, call)| call.after.is_none()).map(|(step, call)| {
-            let at = call.begins.saturating_add(call.gives_up.unwrap_or_default());
-            (NodeId(flows.steps()[step as usize].node), at, alarm(step))
-        });
-        let alarms = known.collect();
-        self.all.iter_mut().zip(&firsts).for_each(|(wait, first)| wait.first = *first);
-        self.all.push(Wait { first: firsts[firsts.len() - 1], ..Wait::default() });
-        (released, alarms)
+        for wait in 0..first.len() - 1 {
+            released[first[wait] as usize..first[wait + 1] as usize].reverse();
+        }
+        (first, released)
+    }
+
+    /// What is released at times that are known, unless it has become needless: copies of first requests, and their
+    /// alarms.
+    fn starts_at_known_times(&self) -> Vec<(NodeId, Time, Release)> {
+        let of_call = |(step, call): (u32, midpath_traffic::Call)| {
+            let node = NodeId(self.flows.steps()[step as usize].node);
+            let alarm = Release::Alarm(GIVE_UP | (self.first_step() + step));
+            let copies = self.flows.guarded_by(step);
+            let copies = copies.map(|flow| (self.flows.get(flow as usize).flow.start, Release::Start(FlowId(flow))));
+            let alarm = call.over().map(|at| (at, alarm));
+            copies.chain(alarm).map(move |(at, what)| (node, at, what)).collect::<Vec<_>>()
+        };
+        self.calls().filter(|(_, call)| call.after.is_none()).flat_map(of_call).collect()
     }
 
     /// Adds the flows of groups to what waits for these groups count.
@@ -248,17 +321,34 @@ impl Plan<'_> {
         self.flows.iter().for_each(|info| *sizes.entry(&info.flow.terms.group).or_default() += 1);
         for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
             let ends: u64 = after.groups.iter().map(|group| sizes[&**group]).sum();
-            waits.iter().for_each(|wait| self.all[*wait as usize].ends += ends as u32);
+            for wait in waits {
+                match wait.checked_sub(self.groups.len() as u32) {
+                    None => self.groups[*wait as usize].ends += ends as u32,
+                    Some(step) => *self.more_ends.entry(step).or_default() += ends as u32,
+                }
+            }
         }
     }
 
     /// The waits for the flows of each group.
     fn by_group(&self) -> FxHashMap<Arc<str>, Arc<[u32]>> {
         let mut found = FxHashMap::<Arc<str>, Vec<u32>>::default();
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_none())
+        {
             after.groups.iter().for_each(|group| found.entry(group.clone()).or_default().extend(waits));
         }
         found.into_iter().map(|(group, waits)| (group, waits.into())).collect()
+    }
+
+    /// The waits for some bytes of flows, by number of their terms.
+    fn by_bytes(&self) -> FxHashMap<(u32, u64), Vec<u32>> {
+        let mut found = FxHashMap::<(u32, u64), Vec<u32>>::default();
+        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
+            let Some(bytes) = after.bytes else { continue };
+            let terms = self.flows.terms().iter().zip(0..).filter(|(terms, _)| after.groups.contains(&terms.group));
+            terms.for_each(|(_, number)| found.entry((number, bytes.0)).or_default().extend(waits));
+        }
+        found
     }
 
     /// How long news takes from each node where flows end to each other node that waits for them.
@@ -278,11 +368,15 @@ impl Plan<'_> {
         }
         for (i, step) in self.flows.steps().iter().enumerate() {
             let twin = self.flows.rare(i).and_then(|rare| rare.twin);
-            pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin as usize].node), NodeId(step.node))));
+            pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin.get() as usize].node), NodeId(step.node))));
         }
+        let of_bytes = self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_some());
+        let of_bytes: Vec<_> = of_bytes.collect();
         for (group, dst) in ends {
             let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
-            pairs.extend(waits.map(|wait| (self.all[*wait as usize].node, NodeId(dst))));
+            let of_bytes =
+                of_bytes.iter().filter(|(after, _)| after.groups.contains(group)).flat_map(|(_, waits)| *waits);
+            pairs.extend(waits.chain(of_bytes).map(|wait| (self.node(*wait), NodeId(dst))));
         }
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();
         pairs.sort_unstable();

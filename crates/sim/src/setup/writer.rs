@@ -4,8 +4,9 @@ use midpath_core::packet::{FlowId, Packet};
 use midpath_core::roles::{Application, Endpoint, EndpointCtx, FlowReport, FlowSpec, Supply, Wishes};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
-use midpath_traffic::Writes;
+use midpath_traffic::{Connections, Writes};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use super::flows::Schemes;
 use super::{AllFlows, Groups};
@@ -18,6 +19,20 @@ pub(super) fn check(
     groups: &Groups,
     schemes: &Schemes,
 ) -> Result<(), SpecError> {
+    for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| client.connections == Connections::Reuse)
+    {
+        let Some(first) = flows.clients().get(i).map(|flows| flows.first) else { continue };
+        let (info, Some(transport)) = (flows.get(first), schemes.transport(client.scheme.as_deref())?) else {
+            continue;
+        };
+        let (group, budget) = groups.of(&info.flow);
+        if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
+            let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);
+            let message = format!("`{name}` has no connections to reuse; use `new`, or give it another `scheme`");
+            let key = format!("client[{i}].connections");
+            return Err(SpecError::new(key, message));
+        }
+    }
     // No two entries share the terms of their writes, which stand in the order of entries.
     let entries = scenario.flow.iter().enumerate().filter(|(_, flow)| flow.write.is_some()).map(|(i, _)| i);
     let terms = flows.terms().iter().enumerate().filter(|(_, terms)| terms.writes.is_some()).map(|(n, _)| n);
@@ -46,13 +61,38 @@ pub(super) fn late_after(flows: &AllFlows) -> FxHashMap<FlowId, Time> {
     all.filter_map(|(i, info)| Some((FlowId(i as u32), info.flow.late_after?))).collect()
 }
 
+/// What an application writes.
+pub(super) enum Source {
+    /// At times from the start on.
+    Timed(Writes),
+    /// Messages of a connection: the first at its start, then one whenever the end is called for it.
+    Messages { flows: Arc<AllFlows>, connection: usize, next: usize },
+}
+
+impl Source {
+    /// The next write of which the time is known.
+    fn next(&mut self) -> Option<(Time, Bytes)> {
+        match self {
+            Source::Timed(writes) => writes.next(),
+            Source::Messages { .. } => None,
+        }
+    }
+
+    fn message(&mut self) -> Option<Bytes> {
+        let Source::Messages { flows, connection, next } = self else { return None };
+        let message = *flows.messages(*connection)?.get(*next)?;
+        *next += 1;
+        flows.get(message as usize).flow.size
+    }
+}
+
 /// An active end that lives behind an application. What the application has written, and whether that is all, is all
 /// that the end is told.
 pub(super) struct Writer {
     inner: Box<dyn Endpoint>,
     wishes: Wishes,
     /// Its writes, in times from the start on.
-    writes: Writes,
+    source: Source,
     start: Time,
     /// The next write.
     next: (Time, Bytes),
@@ -63,11 +103,11 @@ pub(super) struct Writer {
 
 impl Writer {
     /// `open` makes the end, which is not told the flow's size.
-    pub fn new(flow: &FlowSpec, writes: Writes, open: impl FnOnce(&FlowSpec) -> Box<dyn Endpoint>) -> Writer {
+    pub fn new(flow: &FlowSpec, source: Source, open: impl FnOnce(&FlowSpec) -> Box<dyn Endpoint>) -> Writer {
         Writer {
             inner: open(&FlowSpec { size: None, ..*flow }),
             wishes: Wishes { timer: Time::MAX, finished: false },
-            writes,
+            source,
             start: Time::ZERO,
             next: (Time::MAX, Bytes::ZERO),
             given: 0,
@@ -86,8 +126,12 @@ impl Writer {
         self.given > before
     }
 
+    fn send_message(&mut self) {
+        self.given = self.given.saturating_add(self.source.message().map_or(0, |size| size.0));
+    }
+
     fn plan(&mut self) {
-        let next = self.writes.next().filter(|_| self.given < self.size);
+        let next = self.source.next().filter(|_| self.given < self.size);
         let next = next.map(|(after, size)| (self.start.saturating_add(after), size));
         self.next = next.filter(|(at, _)| *at < self.stop).unwrap_or((Time::MAX, Bytes::ZERO));
     }
@@ -111,7 +155,13 @@ impl Endpoint for Writer {
         self.start = ctx.now;
         self.plan();
         self.write(ctx.now);
+        self.send_message();
         self.call(ctx, |inner, ctx| inner.on_start(ctx));
+    }
+    /// A message of the connection begins.
+    fn on_application(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.send_message();
+        self.call(ctx, |inner, ctx| inner.on_application(ctx));
     }
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         self.call(ctx, |inner, ctx| inner.on_packet(packet, ctx));

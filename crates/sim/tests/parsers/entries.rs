@@ -20,7 +20,7 @@ use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::{Setup, parse_schedule, parse_trace};
 use midpath_topo::format::{self, Format};
 use midpath_traffic::{
-    ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, parse_flow_list_bytes,
+    ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, check_trace, parse_flow_list_bytes,
     parse_matrix_bytes,
 };
 
@@ -123,6 +123,15 @@ pub fn matrix(bytes: &[u8]) {
             let good = |e: &midpath_traffic::Entry| e.amount > 0.0 && e.amount.is_finite() && e.from != e.to;
             assert!(found.entries.iter().all(|e| good(e) && (1..=lines).contains(&e.line)), "{found:?}");
         }
+        Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
+    }
+}
+
+/// A job's trace: GOAL's text, or htsim's connections with triggers.
+pub fn job_trace(bytes: &[u8]) {
+    let lines = bytes.split(|b| *b == b'\n').count() as u64;
+    match check_trace(bytes) {
+        Ok(messages) => assert!(messages <= bytes.len()),
         Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
     }
 }

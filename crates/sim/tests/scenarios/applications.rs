@@ -256,6 +256,57 @@ proptest! {
     }
 }
 
+/// A star whose links differ: rates in Mbps and delays in microseconds by host.
+fn uneven(links: &[(u64, u64)], more: &str) -> String {
+    let mut text = format!("{WINDOW}[topology]\nlinks = [\n");
+    for (i, (mbps, us)) in links.iter().enumerate() {
+        writeln!(text, "{{ a = \"c{i}\", b = \"r\", rate = \"{mbps} Mbps\", delay = \"{us} us\" }},").unwrap();
+    }
+    text + "]\n" + more
+}
+
+/// Two unlike families: links that differ up to a hundredfold with times that all ranks compute, and equal links with drawn
+/// times, of which the longest are many iterations of the others.
+fn ranks_out_of_step() -> impl Strategy<Value = (Vec<(u64, u64)>, u64, bool)> {
+    let uneven = (prop::collection::vec((10u64..1000, 1u64..2000), 2..7), 1u64..500, Just(false));
+    let drawn = (2usize..7, 50u64..5000).prop_map(|(n, us)| (vec![(1000, 10); n], us, true));
+    prop_oneof![uneven, drawn]
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// A rank begins an iteration when it has begun all of the one before and has received all of that: then it computes, for
+    /// a time that is known in the one family.
+    #[test]
+    fn no_rank_is_an_iteration_ahead_of_itself(
+        (links, us, drawn) in ranks_out_of_step(), kb in 1u64..50, seed in 1u64..1000,
+        collective in prop::sample::select([&COLLECTIVES[..], &OF_POWERS_OF_TWO].concat()), udp in any::<bool>(),
+    ) {
+        let links = if OF_POWERS_OF_TWO.contains(&collective) { links[..1 << links.len().ilog2()].to_vec() } else { links };
+        let time = format!("{{ kind = \"{}\", {} = \"{us} us\" }}", if drawn { "exponential" } else { "fixed" }, if drawn { "mean" } else { "time" });
+        let rate = if udp { "rate = \"10 Mbps\"\n" } else { "" };
+        let more = job(collective, "\"c*\"", kb * 1000, &format!("iterations = 5\ncompute_time = {time}\n{rate}"));
+        let out = same_with_threads_and_as_bytes(&format!("seed = {seed}\n{}", uneven(&links, &more)), 2);
+        let flows = out.table("flows").expect("flows");
+        let (start, took) = (flows.f64("start_s"), flows.f64("fct_s"));
+        let [src, dst] = ["src", "dst"].map(|column| texts(&out, "flows", column));
+        let each = flows.rows() / 5;
+        let of = |k: usize| k * each..(k + 1) * each;
+        for (k, rank) in (1..5).flat_map(|k| (0..links.len()).map(move |rank| (k, format!("c{rank}")))) {
+            let begins = of(k).filter(|i| src[*i] == rank).map(|i| start[i]).fold(f64::MAX, f64::min);
+            let sent = of(k - 1).filter(|i| src[*i] == rank).map(|i| start[i]);
+            let received = of(k - 1).filter(|i| dst[*i] == rank).map(|i| start[i] + took[i]);
+            let over = sent.chain(received).fold(0.0, f64::max);
+            prop_assert!(begins >= over - 1e-12, "{} {}: {} s, before {} s", rank, k, begins, over);
+            // Ranks of a tree wait for others before they send.
+            if !drawn && collective != "all-reduce-tree" {
+                prop_assert!((begins - over - us as f64 / 1e6).abs() < 1e-11, "{} {}: {} s after {} s", rank, k, begins, over);
+            }
+        }
+    }
+}
+
 /// Racks of a fat-tree: packed ranks share them, spread ones do not while there are racks left.
 #[test]
 fn ranks_are_placed_as_said() {
@@ -612,6 +663,168 @@ proptest! {
         for took in out.table("requests").expect("of clients").f64("completion_s") {
             prop_assert!((took / wanted - 1.0).abs() < TOLERANCE, "{} s, closed form {} s", took, wanted);
         }
+    }
+}
+
+/// Messages of persistent connections: with a fixed window the first opens them, and later ones take a way, their bytes and a
+/// packet at each further hop. Committed before the first run: a picosecond a hop, for sizes of full packets.
+fn reused_take_their_closed_form(
+    gbps: f64,
+    delay_us: u64,
+    packets: [u64; 2],
+    service_us: u64,
+    think_us: u64,
+    levels: usize,
+) {
+    let fabric = Fabric { gbps, delay_ns: 1000 * delay_us, links: 2.0, udp: false };
+    let [request, reply] = packets.map(|n| 1448 * n);
+    // Levels of one server each, so that all connections are warm after the first request.
+    let then: Vec<String> = (1..levels)
+        .map(|level| format!("{{ to = [\"h{}\"], service_time = \"{service_us} us\" }}", level + 1))
+        .collect();
+    let more = format!(
+        "requests = 7\nconnections = \"reuse\"\nthink_time = \"{think_us} us\"\nservice_time = \"{service_us} us\"\n{}{}",
+        sizes(request, reply),
+        if then.is_empty() { String::new() } else { format!("then = [{}]\n", then.join(", ")) }
+    );
+    let text = star(fabric, 1 + levels, &client(&more).replace("\"h*\"", "\"h1\""));
+    let out = same_with_threads_and_as_bytes(&text, 3);
+    let took = out.table("requests").expect("of clients").f64("completion_s").to_vec();
+    let warm = |bytes: u64| fabric.propagation_s() + 8.0 * MTU / (gbps * 1e9) + fabric.wire_s(bytes as f64);
+    let wanted = levels as f64 * (warm(request) + warm(reply) + service_us as f64 / 1e6);
+    let opening = levels as f64 * 4.0 * fabric.propagation_s();
+    // A server between two others replies at once when it has the reply that it waited for, behind the ACK of that.
+    let acks = (levels - 1) as f64 * 8.0 * HEADERS[0] / (gbps * 1e9);
+    assert!(took[0] > wanted + opening, "{took:?} {wanted}");
+    for found in &took[1..] {
+        let rounding = 1e-10 + 1e-9 * wanted;
+        assert!(*found > wanted - rounding && *found < wanted + acks + rounding, "{found} s, closed form {wanted} s");
+    }
+    let flows = out.table("flows").unwrap();
+    let connections = texts(&out, "flows", "group").iter().filter(|group| *group == "client0-connections").count();
+    assert_eq!(connections, 2 * levels);
+    // What connections carry is what their messages are.
+    let (delivered, own) = (flows.u64("delivered_bytes"), texts(&out, "flows", "group"));
+    let sum = |connections: bool| -> u64 {
+        (0..flows.rows()).filter(|i| (own[*i] == "client0-connections") == connections).map(|i| delivered[i]).sum()
+    };
+    assert_eq!((sum(true), sum(false)), (7 * levels as u64 * (request + reply), 7 * levels as u64 * (request + reply)));
+}
+
+proptest! {
+    #![proptest_config(cases(8))]
+
+    /// A client and its server.
+    #[test]
+    fn persistent_connections_are_opened_once(
+        gbps in prop::sample::select(vec![0.1, 1.0, 10.0]), delay_us in 1u64..20_000, request in 1u64..20, reply in 1u64..600,
+        service_us in 1u64..3000, think_us in 1u64..3_000_000,
+    ) {
+        reused_take_their_closed_form(gbps, delay_us, [request, reply], service_us, think_us, 1);
+    }
+
+    /// Chains of servers, each with connections of its own to the next.
+    #[test]
+    fn chains_of_persistent_connections_are_opened_once(
+        gbps in prop::sample::select(vec![1.0, 40.0]), delay_us in 1u64..100, request in 1u64..5, reply in 1u64..50, levels in 2usize..5,
+    ) {
+        reused_take_their_closed_form(gbps, delay_us, [request, reply], 10, 10, levels);
+    }
+
+    /// Little's law on persistent connections of several loops, fan-outs and schemes, and as many requests as with new ones.
+    #[test]
+    fn loops_share_no_connection(
+        concurrency in 1u64..5, fan_out in 1usize..4, levels in 0usize..2, kb in 1u64..60, seed in 1u64..1000,
+        scheme in prop::sample::select(vec!["newreno", "cubic", "dctcp", "bbr"]),
+    ) {
+        let then = if levels == 0 { "" } else { "then = [{ to = [\"h3\", \"h4\", \"h5\"], fan_out = 2 }]\n" };
+        let text = |connections: &str| format!(
+            "scheme = \"{scheme}\"\nseed = {seed}\nqueue.limit = \"30 kB\"\n[topology]\ngenerate = \"star\"\nn = 6\n\
+             access = {{ rate = \"100 Mbps\", delay = \"20 us\" }}\n[[client]]\nfrom = [\"h0\", \"h1\"]\nto = [\"h*\"]\nrequests = 20\n\
+             connections = \"{connections}\"\nconcurrency = {concurrency}\nfan_out = {fan_out}\nthink_time = \"1 ms\"\n{then}\
+             request_sizes = {{ kind = \"fixed\", size = \"1 kB\" }}\nreply_sizes = {{ kind = \"exponential\", mean = \"{kb} kB\" }}\n"
+        );
+        let (reused, new) = (same_with_threads_and_as_bytes(&text("reuse"), 3), run_plain(&text("new")));
+        let sizes_of = |out: &RunOutput| -> Vec<f64> {
+            let (flows, groups) = (out.table("flows").unwrap(), texts(out, "flows", "group"));
+            (0..flows.rows()).filter(|i| groups[*i] == "client0").map(|i| flows.f64("size_bytes")[i]).collect()
+        };
+        prop_assert_eq!(sizes_of(&reused), sizes_of(&new));
+        prop_assert_eq!(&reused.run["clients"][0]["completed"], 40);
+        let table = reused.table("requests").expect("of clients");
+        let (start, took) = (table.f64("start_s"), table.f64("completion_s"));
+        let mut row = 0;
+        for number in (0..2 * concurrency).map(|loop_| loop_ % concurrency) {
+            let rows = row..row + (20 / concurrency + u64::from(number < 20 % concurrency)) as usize;
+            row = rows.end;
+            for i in rows.skip(1) {
+                prop_assert!((start[i] - start[i - 1] - took[i - 1] - 0.001).abs() < 1e-11);
+            }
+        }
+    }
+}
+
+/// RFC 7661 and 5681, §4.1: a window that was needed is kept between requests; after an idle time above the RTO a sender
+/// starts again with the initial window. 64 packets are three round trips from that, and one with the window that they
+/// made.
+#[test]
+fn a_persistent_connection_keeps_its_window_unless_it_was_idle() {
+    let fabric = Fabric { gbps: 1.0, delay_ns: 5_000_000, links: 2.0, udp: false };
+    let last = |connections: &str, think: &str| {
+        let more = format!(
+            "requests = 6\nconnections = \"{connections}\"\nthink_time = \"{think}\"\n{}",
+            sizes(1448, 64 * 1448)
+        );
+        let text =
+            star(fabric, 2, &client(&more).replace("\"h*\"", "\"h1\"")).replace("\"fixed-window\"", "\"newreno\"");
+        let out = same_with_threads_and_as_bytes(&text, 2);
+        *out.table("requests").unwrap().f64("completion_s").last().unwrap()
+    };
+    let rtt = 0.02;
+    let new = last("new", "1 ms");
+    let (kept, idle) = (last("reuse", "1 ms"), last("reuse", "10 s"));
+    // Two handshakes, and two round trips of slow start.
+    assert!((new - kept - 4.0 * rtt).abs() < 0.2 * rtt, "{new} s, {kept} s");
+    assert!((new - idle - 2.0 * rtt).abs() < 0.2 * rtt, "{new} s, {idle} s");
+}
+
+#[test]
+fn connections_that_cannot_be_reused_are_refused_by_their_key() {
+    let fabric = Fabric { gbps: 1.0, delay_ns: 5000, links: 2.0, udp: false };
+    let of = |more: &str| {
+        refused(&star(fabric, 3, &client(&format!("requests = 2\nconnections = \"reuse\"\n{}{more}", sizes(9, 9)))))
+    };
+    for (more, key, cure) in [
+        ("timeout = \"1 s\"\n", "connections", "use `new`"),
+        ("rate = \"1 Mbps\"\n", "connections", "use `new`"),
+        (
+            "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 kB\"\nafter = [\"client0\"]\nafter_bytes = \"5 B\"\n",
+            "after",
+            "leave `after_bytes` out",
+        ),
+    ] {
+        let message = of(more);
+        assert!(message.contains(key) && message.contains(cure), "{message}");
+    }
+}
+
+/// What would have asked again or given a request up, at whatever time, is no event of a run, and keeps none going: ports of
+/// RCP go on as long as anything is to come.
+#[test]
+fn a_reply_ends_what_waits_for_its_absence() {
+    let run = |scheme: &str, seconds: u64| {
+        let more = format!(
+            "requests = 20\nconcurrency = 3\nretries = 2\nhedge_after = \"{} s\"\ntimeout = \"{seconds} s\"\n{}",
+            seconds / 2,
+            sizes(1000, 20_000)
+        );
+        let fabric = Fabric { gbps: 1.0, delay_ns: 5000, links: 2.0, udp: false };
+        let text = star(fabric, 5, &client(&more)).replace("\"fixed-window\"", &format!("\"{scheme}\""));
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        (out.run["events"].as_u64(), out.run["clients"][0].clone(), out.run["simulated_s"].clone())
+    };
+    for scheme in ["fixed-window", "rcp"] {
+        assert_eq!(run(scheme, 10), run(scheme, 1000), "{scheme}");
     }
 }
 

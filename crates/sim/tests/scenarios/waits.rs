@@ -121,6 +121,67 @@ proptest! {
     }
 }
 
+/// Bytes of a flow, at its receiver's or another host: the packet that makes them full has come, and the news, over the
+/// least way. Datagrams at the link's rate around a switch; TCP of a fixed window, which opens a connection first, over a line
+/// of unlike delays. Committed before the first run: a nanosecond.
+fn bytes_come_when_their_packet_does(
+    udp: bool,
+    rate_mbps: u64,
+    delays_us: [u64; 3],
+    size: u64,
+    bytes: u64,
+    elsewhere: bool,
+) {
+    let (payload, headers) = if udp { (1472, 28) } else { (1448, 52) };
+    let mut text = String::from(
+        "scheme = \"fixed-window\"\nschemes.fixed-window.window = 100000\nqueue.limit = \"1 GB\"\n[topology]\nlinks = [\n",
+    );
+    for (name, delay) in ["a", "b", "c"].iter().zip(delays_us) {
+        writeln!(text, "{{ a = \"{name}\", b = \"r\", rate = \"{rate_mbps} Mbps\", delay = \"{delay} us\" }},")
+            .unwrap();
+    }
+    let rate = if udp { format!("rate = \"{rate_mbps} Mbps\"\n") } else { String::new() };
+    let from = if elsewhere { "c" } else { "b" };
+    writeln!(text, "]\n[[flow]]\ngroup = \"load\"\nfrom = \"a\"\nto = \"b\"\nsize = \"{size} B\"\n{rate}\n\
+        [[flow]]\ngroup = \"next\"\nfrom = \"{from}\"\nto = \"a\"\nsize = \"1 B\"\nafter = [\"load\"]\nafter_bytes = \"{bytes} B\"").unwrap();
+    let out = same_with_threads_and_as_bytes(&text, 3);
+    let at = texts(&out, "flows", "group").iter().position(|group| group == "next").unwrap();
+    let start = out.table("flows").unwrap().f64("start_s")[at];
+    let way = |a: usize, b: usize| (delays_us[a] + delays_us[b]) as f64 / 1e6;
+    let time = |bytes: u64| 8.0 * bytes as f64 / (rate_mbps as f64 * 1e6);
+    let packets = bytes.div_ceil(payload);
+    let last = (size - (packets - 1) * payload).min(payload) + headers;
+    // Stored and forwarded once; a short last packet overtakes none.
+    let sent = time((packets - 1) * 1500 + last);
+    let come =
+        if packets == 1 { sent + time(last) } else { (sent + time(last)).max(time(packets * 1500) + time(last)) };
+    // SYN and SYN-ACK, 60 B with their options.
+    let opening = if udp { 0.0 } else { 2.0 * (way(0, 1) + time(2 * 60)) };
+    let news = if elsewhere { way(1, 2) } else { 0.0 };
+    let wanted = opening + come + way(0, 1) + news;
+    // A transmission takes whole picoseconds.
+    let rounding = 1e-9 + 2e-12 * packets as f64;
+    assert!((start - wanted).abs() < rounding, "{start} s, closed form {wanted} s");
+}
+
+proptest! {
+    #![proptest_config(cases(16))]
+
+    #[test]
+    fn bytes_of_datagrams_start_flows(mbps in 10u64..10_000, delay in 1u64..500, size in 1u64..500_000, part in 0.0f64..1.0, elsewhere in any::<bool>()) {
+        let bytes = ((size as f64 * part) as u64).clamp(1, size);
+        bytes_come_when_their_packet_does(true, mbps, [delay; 3], size, bytes, elsewhere);
+    }
+
+    #[test]
+    fn bytes_of_streams_start_flows(
+        mbps in 1u64..200, delays in prop::array::uniform3(1u64..30_000), size in 1u64..3_000_000, part in 0.0f64..1.0, elsewhere in any::<bool>(),
+    ) {
+        let bytes = ((size as f64 * part) as u64).clamp(1, size);
+        bytes_come_when_their_packet_does(false, mbps, delays, size, bytes, elsewhere);
+    }
+}
+
 const LINE: &str = "[topology]\nlinks = [{ a = \"a\", b = \"r\", rate = \"10 Mbps\", delay = \"2 ms\" }, { a = \"r\", b = \"b\", \
     rate = \"10 Mbps\", delay = \"3 ms\" }, { a = \"r\", b = \"c\", rate = \"10 Mbps\", delay = \"7 ms\" }]\n";
 
@@ -156,6 +217,14 @@ fn what_cannot_come_true_is_refused_by_its_key() {
     assert!(unknown.contains("after") && unknown.contains("did you mean `ask`?"), "{unknown}");
     let own = refused(&pair("b", "after = [\"answer\"]\n"));
     assert!(own.contains("would wait for itself: `answer` after `answer`"), "{own}");
+    let few = refused(&pair("b", "after = [\"ask\"]\nafter_bytes = \"3 kB\"\n"));
+    assert!(few.contains("a flow of `ask` has only 2 kB, and `after_bytes` is 3 kB; reduce that"), "{few}");
+    for (more, message) in
+        [("after_bytes = \"1 B\"\n", "give that, too"), ("after = [\"ask\"]\nafter_bytes = \"0 B\"\n", "at least 1 B")]
+    {
+        let alone = refused(&pair("b", more));
+        assert!(alone.contains("after_bytes") && alone.contains(message), "{alone}");
+    }
     let circle = refused(&pair("b", "after = [\"ask\"]\n").replacen(
         "size = \"2 kB\"",
         "size = \"2 kB\"\nafter = [\"answer\"]",

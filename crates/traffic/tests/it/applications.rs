@@ -40,7 +40,7 @@ fn check(flows: &FlowList) {
             _ => ready.push(i),
         }
     }
-    let said = |step: usize| flows.rare(step).copied().unwrap_or_default();
+    let said = |step: usize| flows.rare(step).unwrap_or_default();
     let leads_on = |step: usize| said(step).then.is_some() || said(step).call.is_some() || !starts[step].is_empty();
     assert!((0..steps.len()).all(leads_on));
     let (mut ended, mut copies) = (0, 0);
@@ -56,7 +56,8 @@ fn check(flows: &FlowList) {
             left[step as usize] -= 1;
             if left[step as usize] == 0 {
                 ready.extend(&starts[step as usize]);
-                if let Some((next, _)) = said(step as usize).then {
+                let then = said(step as usize).then.map(|(next, _)| next.get());
+                for next in then.into_iter().chain(flows.more_then(step).iter().map(|(next, _)| *next)) {
                     assert_eq!(steps[next as usize].node, steps[step as usize].node);
                     over.push(next);
                 }
