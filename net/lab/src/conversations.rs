@@ -20,10 +20,6 @@ const MOST_PACKETS: usize = 100_000;
 pub struct Seen {
     /// Whose.
     pub of: Conversation,
-    /// The host that sends.
-    from: usize,
-    /// The host that gets it; none before anything has arrived.
-    to: Option<usize>,
     /// Its first packet left the host.
     began: Time,
     /// Its last packet with payload arrived.
@@ -44,11 +40,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn new(of: Conversation, from: usize, began: Time) -> Seen {
+    fn new(of: Conversation, began: Time) -> Seen {
         Seen {
             of,
-            from,
-            to: None,
             began,
             last: began,
             ended: None,
@@ -99,8 +93,8 @@ impl Seen {
         let any = d.histogram.count() > 0;
         let q = |q| d.quantile(q);
         json!({
-            "protocol": self.of.protocol, "src_port": self.of.from.port(), "dst_port": self.of.to.port(),
-            "from": self.from, "to": self.to, "began_s": self.began.as_secs_f64(), "last_s": self.last.as_secs_f64(),
+            "protocol": self.of.protocol, "src": self.of.from.ip(), "src_port": self.of.from.port(),
+            "dst": self.of.to.ip(), "dst_port": self.of.to.port(), "began_s": self.began.as_secs_f64(), "last_s": self.last.as_secs_f64(),
             "ended_s": self.ended.map(Time::as_secs_f64), "sent": self.sent, "with_payload": self.with_payload,
             "again": self.again, "received": d.histogram.count(), "delivered_bytes": self.delivered, "lost": lost,
             "marked": marked, "delay_min_s": any.then(|| d.min.as_secs_f64()), "delay_mean_s": d.histogram.mean(),
@@ -130,7 +124,7 @@ pub struct Conversations {
 
 impl Conversations {
     /// A packet leaves a host.
-    pub fn leave(&mut self, from: usize, frame: &Frame, at: Time) {
+    pub fn leave(&mut self, frame: &Frame, at: Time) {
         let Some(of) = frame.conversation() else { return };
         let next = self.all.len();
         if next == MOST && !self.numbers.contains_key(&of) {
@@ -139,7 +133,7 @@ impl Conversations {
         }
         let number = *self.numbers.entry(of).or_insert(next);
         if number == next {
-            self.all.push(Seen::new(of, from, at));
+            self.all.push(Seen::new(of, at));
         }
         let seen = &mut self.all[number];
         seen.leave(frame.carries());
@@ -151,10 +145,9 @@ impl Conversations {
     }
 
     /// A packet reaches a host.
-    pub fn reach(&mut self, to: usize, frame: &Frame, at: Time) {
+    pub fn reach(&mut self, frame: &Frame, at: Time) {
         let number = frame.conversation().and_then(|of| self.numbers.get(&of));
         let Some(seen) = number.map(|number| &mut self.all[*number]) else { return };
-        seen.to = Some(to);
         seen.reach(frame.carries(), at);
         if let Some(since) = seen.on_the_way.remove(&frame.identity()) {
             self.packets -= 1;
@@ -222,18 +215,18 @@ mod tests {
         for (n, seq) in [first, first.wrapping_add(1000), first.wrapping_add(1000)].into_iter().enumerate() {
             let mut frame = numbered(seq, 1000);
             frame.data[ETHERNET + 5] = n as u8;
-            seen.leave(0, &frame, MS(n as u64));
+            seen.leave(&frame, MS(n as u64));
             // The second is lost: its repeat is timed from its own start.
             if n == 1 {
                 seen.lose(&frame.conversation().unwrap(), frame.identity());
             } else {
-                seen.reach(1, &frame, MS(10 + n as u64));
+                seen.reach(&frame, MS(10 + n as u64));
             }
         }
         let row = only(&seen);
         assert_eq!((&row["delivered_bytes"], &row["again"], &row["with_payload"]), (&json!(2000), &json!(1), &json!(3)));
         assert_eq!((&row["received"], &row["delay_max_s"]), (&json!(2), &json!(0.01)));
-        assert_eq!((&row["lost"], &row["marked"], &row["to"]), (&json!(3), &json!(4), &json!(1)));
+        assert_eq!((&row["lost"], &row["marked"], &row["dst"]), (&json!(3), &json!(4), &json!("10.77.0.2")));
         assert_eq!(seen.on_the_way(), 0);
     }
 
@@ -243,11 +236,11 @@ mod tests {
         for n in 0..10u8 {
             let mut frame = datagram(200);
             frame.data[ETHERNET + 60] = n;
-            seen.leave(0, &frame, MS(u64::from(n)));
+            seen.leave(&frame, MS(u64::from(n)));
             // A router and a queue that marks.
             frame.data[ETHERNET + 7] -= 1;
             frame.mark();
-            seen.reach(1, &frame, MS(2 * u64::from(n) + 5));
+            seen.reach(&frame, MS(2 * u64::from(n) + 5));
         }
         let row = only(&seen);
         assert_eq!((&row["delivered_bytes"], &row["received"], &row["protocol"]), (&json!(2000), &json!(10), &json!(17)));
@@ -261,14 +254,14 @@ mod tests {
         for n in 0..MOST + 50 {
             let mut frame = datagram(20);
             frame.data[ETHERNET + 40..ETHERNET + 42].copy_from_slice(&(n as u16).to_be_bytes());
-            seen.leave(0, &frame, MS(1));
+            seen.leave(&frame, MS(1));
         }
         assert_eq!((seen.rows(|_| true, |_| (0, 0)).count(), seen.others), (MOST, 50));
         for n in 0..2 * MOST_PACKETS as u32 {
             let mut frame = datagram(20);
             frame.data[ETHERNET + 50..ETHERNET + 54].copy_from_slice(&n.to_be_bytes());
             frame.data[ETHERNET + 40] = 0;
-            seen.leave(0, &frame, MS(1));
+            seen.leave(&frame, MS(1));
         }
         assert_eq!(seen.on_the_way(), MOST_PACKETS);
     }

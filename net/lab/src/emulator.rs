@@ -31,8 +31,8 @@ pub struct Sample {
 /// What hosts say to each other, seen at their devices.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// Of each direction the host that it comes from, and the one to which it leads.
-    pub hosts: Vec<[Option<usize>; 2]>,
+    /// Of each direction whether it comes from a host, and whether it leads to one.
+    pub hosts: Vec<[bool; 2]>,
     /// What was said.
     pub conversations: Conversations,
     /// How many of the first conversations are looked at each time.
@@ -65,14 +65,14 @@ pub fn device(link: usize, end: usize) -> String {
 
 impl Watched {
     fn leave(&mut self, way: usize, frame: &Frame, at: Time) {
-        if let Some(host) = self.hosts[way][0] {
-            self.conversations.leave(host, frame, at);
+        if self.hosts[way][0] {
+            self.conversations.leave(frame, at);
         }
     }
 
     fn reach(&mut self, way: usize, frame: &Frame, at: Time) {
-        if let Some(host) = self.hosts[way][1] {
-            self.conversations.reach(host, frame, at);
+        if self.hosts[way][1] {
+            self.conversations.reach(frame, at);
         }
     }
 

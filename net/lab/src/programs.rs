@@ -55,6 +55,8 @@ struct Running {
     error: Option<String>,
     /// It ran until we ended it.
     stopped: bool,
+    /// The congestion control that its TCP begins with.
+    tcp: Option<String>,
 }
 
 /// All of a run.
@@ -165,6 +167,7 @@ impl<'a> Programs<'a> {
                 "host": wanted.host, "started_s": one.started.map(Time::as_secs_f64),
                 "ended_s": one.ended.map(Time::as_secs_f64), "exit": one.status.and_then(|status| status.code()),
                 "signal": one.status.and_then(|status| status.signal()), "stopped": one.stopped, "error": one.error,
+                "tcp": one.tcp,
             })
         });
         rows.collect()
@@ -172,6 +175,8 @@ impl<'a> Programs<'a> {
 
     fn start(&mut self, i: usize, now: Time) {
         self.all[i].started = Some(now);
+        let tcp = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+        self.all[i].tcp = tcp.ok().map(|name| name.trim().to_owned());
         match start(&self.wanted[i]) {
             Ok((child, descriptor, output)) => {
                 let one = &mut self.all[i];

@@ -65,6 +65,8 @@ pub struct Order {
     /// Programs of somebody else at hosts.
     #[serde(default)]
     pub programs: Vec<Program>,
+    /// The file that was to be mounted at /etc/hosts for them.
+    pub names: Option<String>,
 }
 
 /// Reads the order, says that it is ready, runs, and gives the result.
@@ -125,6 +127,7 @@ struct Ran {
     real_time: bool,
     lines: Option<Lines>,
     programs: Option<Value>,
+    names: bool,
 }
 
 fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
@@ -213,18 +216,19 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let programs = (!programs.is_empty()).then(|| programs.to_json());
         let Ends { flows, looks, progress, late, .. } = ends;
         let watch = watch.clone();
-        Ok(Ran { emulator, flows, looks, progress, begin_ns, span, ends_late: late, real_time, watch, lines, programs })
+        let read = |path: &str| std::fs::read(path).ok();
+        let names = order.names.as_deref().is_some_and(|file| read(file) == read("/etc/hosts"));
+        let ends_late = late;
+        Ok(Ran { emulator, flows, looks, progress, begin_ns, span, ends_late, real_time, watch, lines, programs, names })
     })
     .and_then(|ran| write_captures(ran, order.files.as_deref()))
 }
 
 /// What hosts say to each other is watched.
 fn watched(setup: &Setup) -> Watched {
-    let host = |node: u32| setup.topology.is_host(node as usize).then_some(node as usize);
-    let hosts = setup.topology.links().iter().flat_map(|link| {
-        let ends = [host(link.a as u32), host(link.b as u32)];
-        [ends, [ends[1], ends[0]]]
-    });
+    let host = |node| setup.topology.is_host(node);
+    let hosts = setup.topology.links().iter().map(|link| [host(link.a), host(link.b)]);
+    let hosts = hosts.flat_map(|[a, b]| [[a, b], [b, a]]);
     Watched { hosts: hosts.collect(), looks: setup.scenario.measure.flows as usize, ..Watched::default() }
 }
 
@@ -304,6 +308,7 @@ impl Ran {
         });
         if let Some(watched) = &self.emulator.watched {
             ran["programs"] = json!(self.programs);
+            ran["names"] = json!(self.names);
             ran["conversations"] = json!(conversations);
             ran["others"] = json!(watched.conversations.others);
         }

@@ -1,0 +1,176 @@
+"""`midpath lab exec`: the user's programs over a scenario."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from midpath.commands import text
+from midpath.commands.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
+from midpath.errors import UsageError
+from midpath.lab import clean, expect, machine, programs, qdiscs
+from midpath.lab import kernel as kernels
+from midpath.result import MARKER, Result
+from midpath.storage import require_replaceable
+from midpath.units import quantity
+
+HEADS = ("Program", "Host", "Ended", "Time")
+FLOWS = ("Flow", "", "Delivered", "Goodput", "Completion", "Delay p50", "p99", "Lost", "Marked", "Sent again")
+# Conversations that a terminal shows, those with most bytes first; the result has all.
+SHOWN = 20
+WORDS, GIVEN = "midpath.words", "midpath.programs"
+
+
+class ProgramsCommand(typer.core.TyperCommand):
+    """What stands behind `--at HOST --` is a program's, and no option of ours."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Takes programs out."""
+        options, given = programs.split(args)
+        ctx.meta[WORDS], ctx.meta[GIVEN] = list(args), given
+        return super().parse_args(ctx, options)
+
+
+def execute(
+    context: typer.Context,
+    file: File,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            programs.AT,
+            metavar="HOST -- COMMAND…",
+            help="A program at a host; the run ends when all of these have ended.",
+            show_default=False,
+        ),
+    ] = None,
+    serve: Annotated[
+        list[str] | None,
+        typer.Option(
+            programs.SERVE,
+            metavar="HOST -- COMMAND…",
+            help="A program that starts first, listens before the others begin, and is ended with the run.",
+            show_default=False,
+        ),
+    ] = None,
+    expected: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expect",
+            metavar="'FIGURE.HOST > VALUE'",
+            help="Exit with 1 unless it holds: 'goodput.h1 > 15 Mbps', 'delay_p99.h0>h1 < 80 ms', 'exit.h0 == 0'.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Out = None,
+    seed: Seed = None,
+    variant: Variant = None,
+    settings: Set = None,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="In user-mode Linux's virtual time (needs `midpath lab kernel`).")
+    ] = False,
+    qdisc: Annotated[
+        str | None,
+        typer.Option(help="With --virtual: tc qdisc of all routers (cake, …).", show_default=False),
+    ] = None,
+    offloads: Annotated[bool, typer.Option("--offloads", help="Hosts send GSO super-frames.")] = False,
+    json: Json = False,
+) -> None:
+    """Run programs over a scenario's network: TCP, UDP, QUIC, beside its flows.
+
+    Options stand before the first program. Each program's words go up to the next --at or --serve. Hosts know each
+    other by name (h1; h1.ip6 for IPv6) and have MIDPATH_ADDRESS_h1 in the environment. Output comes on standard error.
+
+    The run ends with the last --at, or at the scenario's `stop` (else ten minutes): what still runs is ended then, and
+    has failed. Exit status: 0; 1 if a program failed or an expectation does not hold; 2 for bad input.
+
+    Needs iproute2, midpath-lab, and root, user namespaces or --virtual.
+    """
+    given: list[programs.Program] = context.meta[GIVEN]
+    for option, words in ((programs.AT, at), (programs.SERVE, serve)):
+        if words:
+            raise UsageError(f"{option} {words[0]}: the command is missing; write {option} {words[0]} -- COMMAND…")
+    if not given:
+        raise UsageError(f"there is no program; write {programs.AT} HOST -- COMMAND…")
+    if qdisc is not None and not virtual:
+        raise UsageError("--qdisc needs --virtual; in real time the queues are Midpath's")
+    expectations = expect.read(expected or [])
+    linux = kernels.find() if virtual else None
+    midpath_lab = machine.program("midpath-lab")
+    if out:
+        require_replaceable(out, MARKER)
+    if linux is None and os.geteuid() != 0:
+        words = machine.as_own_root(sys.executable, "-m", "midpath", "lab", "exec", *context.meta[WORDS])
+        os.execvp(words[0], words)
+    if linux is None and (why := machine.no_spaces()) is not None:
+        raise UsageError(why)
+    from midpath.lab import budget, real  # noqa: PLC0415 - 30 ms of each command's start
+
+    base = read(file) if variant is None else read(file).with_variant(variant)
+    scenario = base.with_(seed=seed, changes=changes(settings))
+    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, None if qdisc is None else qdiscs.check(qdisc))
+    plan = laboratory.prepare(scenario, given)
+    expect.check(expectations, plan)
+    if linux is None:
+        # Of a user's own root there is nothing left, and folders of others look as if nobody had them.
+        if os.environ.get(machine.OWN) is None:
+            clean.clean()
+        if plan.flows:
+            laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
+    made = real.run(scenario, laboratory, given)
+    verdicts = expect.judge(expectations, made)
+    if out:
+        made.run["expectations"] = [verdict.to_json() for verdict in verdicts]
+        made.save(out)
+    # Whoever expects an exit code has judged the program.
+    judged = {one.of for one in expectations if one.figure == "exit"}
+    failed = [row for row in made.run["programs"] if programs.failed(row) and row["host"] not in judged]
+    said = real.note([made])
+    if json:
+        print_json({"run": made.run, "expectations": [verdict.to_json() for verdict in verdicts], "note": said})
+    else:
+        _print(made, verdicts, said)
+        if out:
+            typer.echo(f"results in {out}; midpath report {out} draws them")
+    if failed or not all(verdict.holds for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _print(made: Result, verdicts: Sequence[expect.Verdict], note: str) -> None:
+    rows = made.run["programs"]
+    cells = [[Path(row["command"][0]).name, row["host"], programs.ending(row), _time(row)] for row in rows]
+    text.print_table(HEADS, cells, made.title)
+    delays = {row["flow"]: row for row in made.tables["datagrams"].to_pylist()}
+    flows = sorted(made.flows.to_pylist(), key=lambda row: (row["flow"] not in delays, -row["delivered_bytes"]))
+    text.print_table(FLOWS, [_cells(row, delays.get(row["flow"], {})) for row in flows[:SHOWN]])
+    if len(flows) > SHOWN:
+        text.console().print(f"and {len(flows) - SHOWN:,} more", style="dim")
+    for verdict in verdicts:
+        text.console().print(verdict.line(), style="" if verdict.holds else "red", soft_wrap=True)
+    text.print_warnings(made.warnings)
+    text.console().print(note, style="dim", soft_wrap=True)
+
+
+def _time(row: dict[str, Any]) -> str:
+    ended = row["ended_s"]
+    return quantity("seconds", None if ended is None or row["started_s"] is None else ended - row["started_s"])
+
+
+def _cells(row: dict[str, Any], delays: dict[str, Any]) -> list[str]:
+    """A flow's line."""
+    which = f"{row['protocol']} {row['src_port']}>{row['dst_port']}" if row["protocol"] else row["scheme"]
+    return [
+        f"{row['src']}>{row['dst']}",
+        which,
+        quantity("bytes", row["delivered_bytes"]),
+        quantity("bps", row["goodput_bps"]),
+        quantity("seconds", row["fct_s"]),
+        *(quantity("seconds", delays.get(f"delay_{key}_s")) for key in ("p50", "p99")),
+        *(quantity("count", row[f"{key}_packets"]) for key in ("lost", "marked", "retransmitted")),
+    ]
