@@ -93,11 +93,7 @@ def execute(
     Needs iproute2, midpath-lab, and root, user namespaces or --virtual.
     """
     given: list[programs.Program] = context.meta[GIVEN]
-    for option, words in ((programs.AT, at), (programs.SERVE, serve)):
-        if words:
-            raise UsageError(f"{option} {words[0]}: the command is missing; write {option} {words[0]} -- COMMAND…")
-    if not given:
-        raise UsageError(f"there is no program; write {programs.AT} HOST -- COMMAND…")
+    _check({programs.AT: at, programs.SERVE: serve}, given)
     if qdisc is not None and not virtual:
         raise UsageError("--qdisc needs --virtual; in real time the queues are Midpath's")
     expectations = expect.read(expected or [])
@@ -105,41 +101,56 @@ def execute(
     midpath_lab = machine.program("midpath-lab")
     if out:
         require_replaceable(out, MARKER)
-    if linux is None and os.geteuid() != 0:
-        words = machine.as_own_root(sys.executable, "-m", "midpath", "lab", "exec", *context.meta[WORDS])
-        os.execvp(words[0], words)
-    if linux is None and (why := machine.no_spaces()) is not None:
-        raise UsageError(why)
+    if linux is None:
+        _require_spaces(context)
     from midpath.lab import budget, real  # noqa: PLC0415 - 30 ms of each command's start
 
     base = read(file) if variant is None else read(file).with_variant(variant)
     scenario = base.with_(seed=seed, changes=changes(settings))
-    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, None if qdisc is None else qdiscs.check(qdisc))
+    discipline = None if qdisc is None else qdiscs.check(qdisc)
+    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, discipline)
     plan = laboratory.prepare(scenario, given)
     expect.check(expectations, plan)
-    if linux is None:
-        # Of a user's own root there is nothing left, and folders of others look as if nobody had them.
-        if os.environ.get(machine.OWN) is None:
-            clean.clean()
-        if plan.flows:
-            laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
+    if linux is None and plan.flows:
+        laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
     made = real.run(scenario, laboratory, given)
     verdicts = expect.judge(expectations, made)
+    made.run["expectations"] = [verdict.to_json() for verdict in verdicts]
     if out:
-        made.run["expectations"] = [verdict.to_json() for verdict in verdicts]
         made.save(out)
-    # Whoever expects an exit code has judged the program.
-    judged = {one.of for one in expectations if one.figure == "exit"}
-    failed = [row for row in made.run["programs"] if programs.failed(row) and row["host"] not in judged]
     said = real.note([made])
     if json:
-        print_json({"run": made.run, "expectations": [verdict.to_json() for verdict in verdicts], "note": said})
+        print_json({"run": made.run, "note": said})
     else:
         _print(made, verdicts, said)
         if out:
             typer.echo(f"results in {out}; midpath report {out} draws them")
+    # Whoever expects an exit code has judged the program.
+    judged = {one.of for one in expectations if one.figure == "exit"}
+    failed = [row for row in made.run["programs"] if programs.failed(row) and row["host"] not in judged]
     if failed or not all(verdict.holds for verdict in verdicts):
         raise typer.Exit(1)
+
+
+def _check(options: dict[str, list[str] | None], given: list[programs.Program]) -> None:
+    """Raises `UsageError` where a program has no command, or there is none."""
+    for option, words in options.items():
+        if words:
+            raise UsageError(f"{option} {words[0]}: the command is missing; write {option} {words[0]} -- COMMAND…")
+    if not given:
+        raise UsageError(f"there is no program; write {programs.AT} HOST -- COMMAND…")
+
+
+def _require_spaces(context: typer.Context) -> None:
+    """Network namespaces can be made from here on: as root, or by this command as root of a user namespace."""
+    if os.geteuid() != 0:
+        words = machine.as_own_root(sys.executable, "-m", "midpath", "lab", "exec", *context.meta[WORDS])
+        os.execvp(words[0], words)
+    if (why := machine.no_spaces()) is not None:
+        raise UsageError(why)
+    # A user's own root has left nothing, and folders of others look to it as if nobody had them.
+    if machine.OWN not in os.environ:
+        clean.clean()
 
 
 def _print(made: Result, verdicts: Sequence[expect.Verdict], note: str) -> None:
