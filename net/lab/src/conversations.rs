@@ -60,10 +60,10 @@ impl Seen {
         self.sent += 1;
         self.with_payload += u64::from(carries.payload > 0);
         let Some(end) = carries.end else { return };
-        let new = self.ends[0].map_or(u64::MAX, |before| ahead(before, end));
-        self.again += u64::from(carries.payload > 0 && new == 0);
-        if new > 0 {
+        if self.ends[0].is_none_or(|before| ahead(before, end) > 0) {
             self.ends[0] = Some(end);
+        } else {
+            self.again += u64::from(carries.payload > 0);
         }
     }
 
@@ -72,6 +72,7 @@ impl Seen {
             self.last = self.last.max(at);
         }
         self.delivered += match carries.end {
+            // Datagrams; of TCP a segment without payload.
             None => carries.payload,
             // Bytes that are missing before it may still come; at the end of a connection none are.
             Some(end) => match self.ends[1].map(|before| ahead(before, end)) {
@@ -224,10 +225,33 @@ mod tests {
             }
         }
         let row = only(&seen);
-        assert_eq!((&row["delivered_bytes"], &row["again"], &row["with_payload"]), (&json!(2000), &json!(1), &json!(3)));
+        assert_eq!(
+            (&row["delivered_bytes"], &row["again"], &row["with_payload"]),
+            (&json!(2000), &json!(1), &json!(3))
+        );
         assert_eq!((&row["received"], &row["delay_max_s"]), (&json!(2), &json!(0.01)));
         assert_eq!((&row["lost"], &row["marked"], &row["dst"]), (&json!(3), &json!(4), &json!("10.77.0.2")));
         assert_eq!(seen.on_the_way(), 0);
+    }
+
+    /// A connection of 1,000 bytes: SYN, data, FIN, and the last ACK behind the FIN's own number.
+    #[test]
+    fn syn_and_fin_are_no_payload() {
+        let mut seen = Conversations::default();
+        for (n, (seq, payload, flags)) in
+            [(7, 0, 0x02), (8, 1000, 0x10), (1008, 0, 0x11), (1009, 0, 0x10)].into_iter().enumerate()
+        {
+            let mut frame = numbered(seq, payload);
+            frame.data[ETHERNET + 33] = flags;
+            seen.leave(&frame, MS(n as u64));
+            seen.reach(&frame, MS(10 + n as u64));
+        }
+        let row = only(&seen);
+        assert_eq!(
+            (&row["delivered_bytes"], &row["with_payload"], &row["again"]),
+            (&json!(1000), &json!(1), &json!(0))
+        );
+        assert_eq!((&row["sent"], &row["ended_s"]), (&json!(4), &json!(0.012)));
     }
 
     #[test]
@@ -243,8 +267,14 @@ mod tests {
             seen.reach(&frame, MS(2 * u64::from(n) + 5));
         }
         let row = only(&seen);
-        assert_eq!((&row["delivered_bytes"], &row["received"], &row["protocol"]), (&json!(2000), &json!(10), &json!(17)));
-        assert_eq!((&row["delay_min_s"], &row["delay_max_s"], &row["jitter_s"]), (&json!(0.005), &json!(0.014), &json!(0.001)));
+        assert_eq!(
+            (&row["delivered_bytes"], &row["received"], &row["protocol"]),
+            (&json!(2000), &json!(10), &json!(17))
+        );
+        assert_eq!(
+            (&row["delay_min_s"], &row["delay_max_s"], &row["jitter_s"]),
+            (&json!(0.005), &json!(0.014), &json!(0.001))
+        );
         assert_eq!(row["ended_s"], Value::Null);
     }
 

@@ -86,11 +86,7 @@ impl Watched {
 
 impl Emulator {
     /// Opens the devices of all links in this thread's namespace.
-    pub fn open(
-        mut ways: Vec<Emulated>,
-        routers: Option<Routers>,
-        watched: Option<Watched>,
-    ) -> io::Result<Emulator> {
+    pub fn open(mut ways: Vec<Emulated>, routers: Option<Routers>, watched: Option<Watched>) -> io::Result<Emulator> {
         if watched.is_some() {
             ways.iter_mut().for_each(|way| way.gone = Some(Vec::new()));
         }
@@ -108,13 +104,7 @@ impl Emulator {
 
     /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
     /// `on_the_way` is told how many packets of programs are.
-    pub fn run(
-        &mut self,
-        begin_ns: u64,
-        every: Time,
-        over: &AtomicBool,
-        on_the_way: &AtomicUsize,
-    ) -> io::Result<()> {
+    pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool, on_the_way: &AtomicUsize) -> io::Result<()> {
         let descriptors: Vec<_> = self.sockets.iter().map(Packets::raw).collect();
         let (mut room, mut sample_at) = (Room::new(), Time::ZERO);
         let time = |ns: u64| Time::from_ns(ns.saturating_sub(begin_ns));

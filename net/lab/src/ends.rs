@@ -251,7 +251,11 @@ impl<'a> Ends<'a> {
                 return Ok(now);
             }
             let next = order.peek().map(|i| self.wanted[*i].start);
-            let next = next.into_iter().chain(given_up.iter().map(|(at, _)| *at)).fold(end.min(look_at), Time::min).min(programs.next(now));
+            let next = next
+                .into_iter()
+                .chain(given_up.iter().map(|(at, _)| *at))
+                .fold(end.min(look_at), Time::min)
+                .min(programs.next(now));
             for (token, ready) in self.poller.wait(Duration::from_nanos(next.saturating_sub(now).as_ns()))? {
                 let now = Time::from_ns(crate::packets::now_ns().saturating_sub(begin_ns));
                 if !programs.ended(token as RawFd, now) {

@@ -97,7 +97,7 @@ impl Conversation {
 pub struct Carries {
     /// Bytes behind the headers of TCP or UDP.
     pub payload: u64,
-    /// Of TCP: the sequence number behind its last byte.
+    /// Of TCP that brings bytes or begins: the sequence number behind its last byte. A FIN's own does not count.
     pub end: Option<u32>,
     /// A TCP connection begins.
     pub begins: bool,
@@ -159,7 +159,8 @@ impl Frame {
                 let payload = self.data.len().saturating_sub(headers) as u64;
                 let (begins, ends) = (tcp[13] & SYN != 0, tcp[13] & FIN_RST != 0);
                 let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(u32::from(begins));
-                Carries { payload, end: Some(seq.wrapping_add(payload as u32)), begins, ends }
+                let end = (payload > 0 || begins).then_some(seq.wrapping_add(payload as u32));
+                Carries { payload, end, begins, ends }
             }
             (UDP, _) => Carries { payload: self.data.len().saturating_sub(at + 8) as u64, ..Carries::default() },
             _ => Carries::default(),
@@ -395,7 +396,10 @@ pub mod tests {
                     data[ETHERNET] = first;
                 }
                 for protocol in [TCP, UDP] {
-                    [9, 6].into_iter().filter(|at| length > ETHERNET + at).for_each(|at| data[ETHERNET + at] = protocol);
+                    [9, 6]
+                        .into_iter()
+                        .filter(|at| length > ETHERNET + at)
+                        .for_each(|at| data[ETHERNET + at] = protocol);
                     let junk = Frame { data: data.clone(), ..frame.clone() };
                     let _ = (junk.conversation(), junk.carries(), junk.identity(), junk.clone().cut());
                 }

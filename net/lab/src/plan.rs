@@ -129,7 +129,13 @@ mod tests {
 
     #[test]
     fn a_plan_has_what_the_simulator_would_run() {
-        let asked = Asked { text: SCENARIO.into(), base: ".".into(), scheme: Some("cubic".into()), seed: None, for_programs: false };
+        let asked = Asked {
+            text: SCENARIO.into(),
+            base: ".".into(),
+            scheme: Some("cubic".into()),
+            seed: None,
+            for_programs: false,
+        };
         let plan = plan(&asked.setup().unwrap());
         let flows = plan["flows"].as_array().unwrap();
         assert!((20..100).contains(&flows.len()), "{}", flows.len());

@@ -155,7 +155,9 @@ impl<'a> Programs<'a> {
             }
         }
         let until = Instant::now() + GRACE;
-        while self.all.iter().any(|one| one.output.as_ref().is_some_and(|it| !it.is_finished())) && Instant::now() < until {
+        while self.all.iter().any(|one| one.output.as_ref().is_some_and(|it| !it.is_finished()))
+            && Instant::now() < until
+        {
             thread::sleep(NAP);
         }
     }

@@ -150,7 +150,10 @@ mod tests {
         let mut third = packet(2);
         third.data[crate::frame::ETHERNET + 8] -= 1;
         third.mark();
-        assert_eq!(routers.leave(2, &third, MS(10)), Some(Left { since: MS(2), lost: vec![packet(1).identity()], marked: true }));
+        assert_eq!(
+            routers.leave(2, &third, MS(10)),
+            Some(Left { since: MS(2), lost: vec![packet(1).identity()], marked: true })
+        );
         assert_eq!(routers.stored(), 2);
         assert_eq!(routers.leave(2, &packet(9), MS(11)), None, "it was never handed in");
         // Numbers 0 and 2 have left; 3 and 4 are inside; 1 was dropped, and never counts.

@@ -219,7 +219,20 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let read = |path: &str| std::fs::read(path).ok();
         let names = order.names.as_deref().is_some_and(|file| read(file) == read("/etc/hosts"));
         let ends_late = late;
-        Ok(Ran { emulator, flows, looks, progress, begin_ns, span, ends_late, real_time, watch, lines, programs, names })
+        Ok(Ran {
+            emulator,
+            flows,
+            looks,
+            progress,
+            begin_ns,
+            span,
+            ends_late,
+            real_time,
+            watch,
+            lines,
+            programs,
+            names,
+        })
     })
     .and_then(|ran| write_captures(ran, order.files.as_deref()))
 }
@@ -414,7 +427,8 @@ impl Ran {
             }
         }
         let mut last: BTreeMap<usize, (Time, u64)> = BTreeMap::new();
-        for &(at, number, delivered) in self.emulator.watched.iter().flat_map(|watched| &watched.conversations.progress) {
+        for &(at, number, delivered) in self.emulator.watched.iter().flat_map(|watched| &watched.conversations.progress)
+        {
             let Some(flow) = conversations.get(&number) else { continue };
             if let Some((before, had)) = last.insert(number, (at, delivered)) {
                 let took = at.saturating_sub(before).as_secs_f64();

@@ -175,7 +175,7 @@ def _time(row: dict[str, Any]) -> str:
 
 def _cells(row: dict[str, Any], delays: dict[str, Any]) -> list[str]:
     """A flow's line."""
-    which = f"{row['protocol']} {row['src_port']}>{row['dst_port']}" if row["protocol"] else row["scheme"]
+    which = f"{row['protocol']} {row['src_port']}>{row['dst_port']}" if row["protocol"] else row["group"]
     return [
         f"{row['src']}>{row['dst']}",
         which,
