@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import test_lab_real
+from conftest import ROOT
 from midpath import load
 from midpath.errors import UsageError
 from midpath.lab import conversations, expect, machine, network, programs
@@ -121,6 +122,17 @@ def test_small_links_have_no_ipv6():
     assert not network.carries_ipv6(plan())
 
 
+def test_without_mounts_programs_still_have_addresses():
+    found, row = with_programs(), {"tcp": "cubic"}
+    ran = {"names": False, "others": 0, "programs": [row, row]}
+    (said,) = test_lab_real.real.of_programs(found, ran)
+    assert "use MIDPATH_ADDRESS_…" in said
+    assert programs.environment(found, CURL)["MIDPATH_ADDRESS_d0"]
+    assert list(test_lab_real.real.of_programs(found, ran | {"names": True})) == []
+    (said,) = test_lab_real.real.of_programs(found, ran | {"names": True, "programs": [row, {"tcp": "bbr"}]})
+    assert said == "programs' TCP is this machine's, bbr: it does not let a namespace choose cubic"
+
+
 # -- expectations --
 
 
@@ -128,11 +140,19 @@ class Made:
     """A result with a conversation of each kind."""
 
     def __init__(self):
-        there = {"flow": 0, "src": "s0", "dst": "d0", "group": "s0>d0", "start_s": 1.0, "goodput_bps": 8e6}
+        there = {
+            "flow": 0,
+            "src": "s0",
+            "dst": "d0",
+            "group": "s0>d0",
+            "start_s": 1.0,
+            "goodput_bps": 8e6,
+            "protocol": "TCP",
+        }
         there |= {"delivered_bytes": 2_000_000, "fct_s": 2.5, "sent_packets": 1400, "lost_packets": 14}
         there |= {"retransmitted_packets": 7}
         second = there | {"flow": 1, "start_s": 2.0, "fct_s": None, "delivered_bytes": 1_000_000, "goodput_bps": 4e6}
-        own = there | {"flow": 2, "group": "backup", "src": "d0", "dst": "s0"}
+        own = there | {"flow": 2, "group": "backup", "protocol": None}
         self.flows = self.ports = self.tables = self
         self.rows = [there, second, own]
         self.datagrams = [
@@ -414,6 +434,25 @@ def test_small_links_say_that_they_have_no_ipv6(run, tmp_path):
     answer, _ = run(scenario(tmp_path, mtu=1000), "--at", "h0", "--", "sh", "-c", 'test -z "$MIDPATH_ADDRESS6_h1"')
     assert answer.code == 0, answer.err
     assert "there is no IPv6: a link's MTU is below 1,280 bytes" in answer.out
+
+
+@real
+def test_the_page_s_example_does_what_the_page_says(tmp_path):
+    if shutil.which("curl") is None:
+        pytest.skip("needs curl")
+    text = (ROOT / "docs" / "lab.md").read_text().partition("## Any program")[2]
+    example = text.partition("```sh\n")[2].partition("```")[0]
+    midpath = tmp_path / "midpath"
+    midpath.write_text(f'#!/bin/sh\nexec {sys.executable} -m midpath "$@"\n')
+    midpath.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{Path(test_lab_real.TOOL).parent}{os.pathsep}{os.environ['PATH']}"
+    for variant, code in (("CoDel", 0), ("drop-tail", 1)):
+        assert "CoDel" in example
+        command = ["sh", "-ec", example.replace("CoDel", variant)]
+        environment = os.environ | {"PATH": path}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert ("FAILS: delay_p99.s0>d0" in done.stdout) is bool(code)
 
 
 @real

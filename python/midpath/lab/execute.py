@@ -46,7 +46,7 @@ def execute(
         typer.Option(
             programs.AT,
             metavar="HOST -- COMMAND…",
-            help="A program at a host; the run ends when all of these have ended.",
+            help="A program at a host.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def execute(
         typer.Option(
             programs.SERVE,
             metavar="HOST -- COMMAND…",
-            help="A program that starts first, listens before the others begin, and is ended with the run.",
+            help="A server: it listens before the others start, and is ended with the run.",
             show_default=False,
         ),
     ] = None,
@@ -63,8 +63,8 @@ def execute(
         list[str] | None,
         typer.Option(
             "--expect",
-            metavar="'FIGURE.HOST > VALUE'",
-            help="Exit with 1 unless it holds: 'goodput.h1 > 15 Mbps', 'delay_p99.h0>h1 < 80 ms', 'exit.h0 == 0'.",
+            metavar="'FIGURE > VALUE'",
+            help="'goodput.h1 > 15 Mbps', 'delay_p99.h0>h1 < 80 ms', 'exit.h0 == 0', …",
             show_default=False,
         ),
     ] = None,
@@ -82,13 +82,11 @@ def execute(
     offloads: Annotated[bool, typer.Option("--offloads", help="Hosts send GSO super-frames.")] = False,
     json: Json = False,
 ) -> None:
-    """Run programs over a scenario's network: TCP, UDP, QUIC, beside its flows.
+    """Run programs over a scenario's network, beside its flows.
 
-    Options stand before the first program. Each program's words go up to the next --at or --serve. Hosts know each
-    other by name (h1; h1.ip6 for IPv6) and have MIDPATH_ADDRESS_h1 in the environment. Output comes on standard error.
-
-    The run ends with the last --at, or at the scenario's `stop` (else ten minutes): what still runs is ended then, and
-    has failed. Exit status: 0; 1 if a program failed or an expectation does not hold; 2 for bad input.
+    A command goes up to the next --at or --serve. Hosts have names (h1; h1.ip6) and MIDPATH_ADDRESS_h1. The run ends
+    with the last --at; what still runs at `stop`, or after ten minutes, has failed. Exits with 1 if a program failed or
+    an expectation does not hold.
 
     Needs iproute2, midpath-lab, and root, user namespaces or --virtual.
     """

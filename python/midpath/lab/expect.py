@@ -151,8 +151,10 @@ def _pair(of: str) -> tuple[str, str]:
 
 
 def _is_about(row: dict[str, Any], of: str) -> bool:
-    """Of a host what reaches it, of a pair what goes from one to the other, of a group its flows."""
-    return of in (row["dst"], row["group"]) or _pair(of) == (row["src"], row["dst"])
+    """Of programs what reaches a host, or goes from one to another; of the scenario's flows those of a group."""
+    if row["protocol"] is None:
+        return bool(row["group"] == of)
+    return bool(row["dst"] == of) or _pair(of) == (row["src"], row["dst"])
 
 
 def _of_programs(figure: str, rows: list[dict[str, Any]]) -> float | None:
