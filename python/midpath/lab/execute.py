@@ -118,7 +118,7 @@ def execute(
         made.save(out)
     said = real.note([made])
     if json:
-        print_json({"run": made.run, "note": said})
+        print_json({"run": made.run, "flows": _flows(made), "note": said})
     else:
         _print(made, verdicts, said)
         if out:
@@ -153,11 +153,10 @@ def _require_spaces(context: typer.Context) -> None:
 
 def _print(made: Result, verdicts: Sequence[expect.Verdict], note: str) -> None:
     rows = made.run["programs"]
-    cells = [[Path(row["command"][0]).name, row["host"], programs.ending(row), _time(row)] for row in rows]
+    cells = [[Path(row["command"][0]).name, row["host"], row["ending"], _time(row)] for row in rows]
     text.print_table(HEADS, cells, made.title)
-    delays = {row["flow"]: row for row in made.tables["datagrams"].to_pylist()}
-    flows = sorted(made.flows.to_pylist(), key=lambda row: (row["flow"] not in delays, -row["delivered_bytes"]))
-    text.print_table(FLOWS, [_cells(row, delays.get(row["flow"], {})) for row in flows[:SHOWN]])
+    flows = sorted(_flows(made), key=lambda row: (row["protocol"] is None, -row["delivered_bytes"]))
+    text.print_table(FLOWS, [_cells(row) for row in flows[:SHOWN]])
     if len(flows) > SHOWN:
         text.console().print(f"and {len(flows) - SHOWN:,} more", style="dim")
     for verdict in verdicts:
@@ -171,7 +170,13 @@ def _time(row: dict[str, Any]) -> str:
     return quantity("seconds", None if ended is None or row["started_s"] is None else ended - row["started_s"])
 
 
-def _cells(row: dict[str, Any], delays: dict[str, Any]) -> list[str]:
+def _flows(made: Result) -> list[dict[str, Any]]:
+    """Flows, with delays of those that programs had."""
+    delays = {row["flow"]: row for row in made.tables["datagrams"].to_pylist()}
+    return [delays.get(row["flow"], {}) | row for row in made.flows.to_pylist()]
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
     """A flow's line."""
     which = f"{row['protocol']} {row['src_port']}>{row['dst_port']}" if row["protocol"] else row["group"]
     return [
@@ -180,6 +185,6 @@ def _cells(row: dict[str, Any], delays: dict[str, Any]) -> list[str]:
         quantity("bytes", row["delivered_bytes"]),
         quantity("bps", row["goodput_bps"]),
         quantity("seconds", row["fct_s"]),
-        *(quantity("seconds", delays.get(f"delay_{key}_s")) for key in ("p50", "p99")),
+        *(quantity("seconds", row.get(f"delay_{key}_s")) for key in ("p50", "p99")),
         *(quantity("count", row[f"{key}_packets"]) for key in ("lost", "marked", "retransmitted")),
     ]

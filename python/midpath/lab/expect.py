@@ -66,12 +66,16 @@ class Verdict:
 
     def line(self) -> str:
         """For people."""
-        said = "no value" if self.value is None else quantity(self.expectation.kind, self.value)
-        return f"{'holds' if self.holds else 'FAILS'}: {self.expectation.text} ({said})"
+        return f"{'holds' if self.holds else 'FAILS'}: {self.said()}"
+
+    def said(self) -> str:
+        """The expectation with its value."""
+        value = "no value" if self.value is None else quantity(self.expectation.kind, self.value)
+        return f"{self.expectation.text} ({value})"
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {"expect": self.expectation.text, "value": self.value, "holds": self.holds}
+        return {"expect": self.expectation.text, "value": self.value, "holds": self.holds, "said": self.said()}
 
 
 def kind(figure: str, of: str | None) -> str:
@@ -120,6 +124,9 @@ def check(expectations: Sequence[Expectation], plan: Plan) -> None:
         what, known = ("link", ports) if one.figure in PORTS else ("program at", running)
         if one.figure in TRAFFIC:
             what, known = "host or group", traffic
+            if one.figure.startswith("delay_"):
+                # Of the scenario's flows nobody watches single packets.
+                what, known = "host", hosts
         pair = one.figure in TRAFFIC and all(end in hosts for end in _pair(one.of))
         if one.of not in known and not pair:
             raise UsageError(f"--expect {one.text!r}: {no_such(what, one.of, known)}")

@@ -184,6 +184,7 @@ def rows(plan: Plan, ran: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"host": program.host, "command": list(program.command), "serves": program.serves}
         | {key: row[key] for key in ("started_s", "ended_s", "exit", "signal", "stopped", "error", "tcp")}
+        | {"ending": ending(row | {"serves": program.serves})}
         for program, row in zip(plan.programs, ran["programs"], strict=True)
     ]
 
