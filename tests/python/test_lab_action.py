@@ -1,4 +1,4 @@
-"""The GitHub Action in net/action: its steps, run here as a runner would, with the scenarios that it has."""
+"""The GitHub Action in tools/action: its steps, run here as a runner would, with the scenarios that it has."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from midpath import _midpath
 from midpath.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(test_lab_real.WHY is not None, reason=test_lab_real.WHY or "")
-ACTION = ROOT / "net" / "action"
+ACTION = ROOT / "tools" / "action"
 SCENARIOS = sorted(ACTION.glob("scenarios/*.toml"))
 # A server of so many bytes for each connection, and a client; C, as a step has to build it.
 PROGRAM = r"""
