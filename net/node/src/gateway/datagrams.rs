@@ -166,13 +166,7 @@ impl Association {
     }
 
     /// Moves what can be moved.
-    pub fn pump(
-        &mut self,
-        allowed: &Allowed,
-        counted: &mut Counters,
-        host: &mut Host,
-        now: Time,
-    ) -> Result<(), Over> {
+    pub fn pump(&mut self, allowed: &Allowed, counted: &mut Counters, host: &mut Host, now: Time) -> Result<(), Over> {
         let broken = |why: Option<Ended>| why.is_some();
         let sends = host.outgoing(self.flow).and_then(|outgoing| outgoing.ended());
         let receives = host.incoming(self.flow).and_then(|incoming| incoming.ended());
@@ -241,8 +235,12 @@ impl Association {
             let said = [&[0, 0, 0][..], datagram].concat();
             return client.is_some_and(|client| self.udp.send_to(&said, client).is_ok());
         }
-        if !allowed.allows(address) || (self.peers.len() >= PEERS && !self.peers.contains(&address)) {
+        if !allowed.allows(address) {
             return false;
+        }
+        // One too many takes the place of another, which answers in vain from then on.
+        if self.peers.len() >= PEERS && !self.peers.contains(&address) {
+            self.peers.pop_first();
         }
         self.peers.insert(address);
         self.udp.send_to(&datagram[length..], self.reachable(address)).is_ok()
