@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import test_lab_real
+import test_lab_uml
 from conftest import ROOT
 from midpath import load
 from midpath.errors import UsageError
-from midpath.lab import conversations, expect, machine, network, programs
+from midpath.lab import conversations, expect, kernel, machine, network, programs
 from midpath.lab.programs import Program
 from test_lab_scenario import plan
 
@@ -573,3 +574,31 @@ def test_without_root_it_runs_in_a_user_namespace(tmp_path):
     said = json.loads(done.stdout)["run"]
     assert [row["exit"] for row in said["programs"] if not row["serves"]] == [0]
     assert not [one for one in said["warnings"] if "/etc/hosts" in one["message"]]
+
+
+# -- in virtual time --
+
+
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
+@pytest.mark.skipif(test_lab_uml.WHY is not None, reason=test_lab_uml.WHY or "")
+def test_in_virtual_time_programs_are_late_by_nothing(run, tmp_path):
+    (tmp_path / "echo.py").write_text(ECHO)
+    python = [sys.executable, tmp_path / "echo.py", "4"]
+    words = ["--virtual", "--serve", "h1", "--", *python, "--at", "h0", "--", *python, "h1"]
+    answer, result = run(scenario(tmp_path, stop="20 s"), *words)
+    assert answer.code == 0, answer.err
+    there = flow(result, dst_port=9000)
+    delays = {row["flow"]: row for row in result.tables["datagrams"].to_pylist()}[there["flow"]]
+    assert delays["received_packets"] == 20
+    # 528 bytes on three links, 50, 10 and 50 Mbps, and their 12 ms.
+    exact = 0.012 + 528 * 8 * (2 / 50e6 + 1 / 10e6)
+    assert delays["delay_min_s"] == pytest.approx(exact, abs=2e-6)
+    assert delays["delay_max_s"] == pytest.approx(exact, abs=2e-5)
+    assert result.run["machine"]["time"] == "virtual"
+
+
+def test_without_the_other_kernel_a_line_says_how_to_get_it(cli, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel, "place", lambda: tmp_path / "none")
+    answer = cli("lab", "exec", "x.toml", "--virtual", "--at", "h0", "--", "true")
+    assert answer.code == 2
+    assert ("build it with: midpath lab kernel" if sys.platform == "linux" else "needs Linux") in answer.err

@@ -79,7 +79,6 @@ def execute(
         str | None,
         typer.Option(help="With --virtual: tc qdisc of all routers (cake, …).", show_default=False),
     ] = None,
-    offloads: Annotated[bool, typer.Option("--offloads", help="Hosts send GSO super-frames.")] = False,
     json: Json = False,
 ) -> None:
     """Run programs over a scenario's network, beside its flows.
@@ -106,7 +105,7 @@ def execute(
     base = read(file) if variant is None else read(file).with_variant(variant)
     scenario = base.with_(seed=seed, changes=changes(settings))
     discipline = None if qdisc is None else qdiscs.check(qdisc)
-    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, discipline)
+    laboratory = real.Laboratory(midpath_lab, None, linux=linux, qdisc=discipline)
     plan = laboratory.prepare(scenario, given)
     expect.check(expectations, plan)
     if linux is None and plan.flows:

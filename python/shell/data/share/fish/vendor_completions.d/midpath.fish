@@ -346,7 +346,6 @@ complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcomm
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l set -r -d 'Change a value: --set queue.limit=’20 ms’.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l virtual -d 'In user-mode Linux’s virtual time (needs `midpath lab kernel`).'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l qdisc -r -d 'With --virtual: tc qdisc of all routers (cake, …).'
-complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l offloads -d 'Hosts send GSO super-frames.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from exec" -l help -d 'Show this message and exit.'
