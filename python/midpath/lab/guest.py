@@ -107,14 +107,15 @@ class Guest(Network):
 
     def _boot(self, folder: Path, init: Path) -> str:
         """Starts the guest, and waits until it has switched itself off; what its console said."""
-        # It is the first process of a namespace for processes: if we are killed, all of it ends.
+        # It is in a namespace for processes: if we are killed, all of it ends. It is not the first there, whose abort,
+        # after a panic, would be ignored.
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child=KILL"]
+        command += ["sh", "-c", '"$@"; exit $?', "sh"]
         if os.geteuid() != 0:
             command = ["unshare", "--user", "--map-root-user", *command]
         command += [str(self.linux), f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
         command += ["time-travel=inf-cpu", f"time-travel-start={START_S}", "quiet", f"uml_dir={folder}/", "umid=guest"]
-        # One that panics ends at once: its clock stands still while it waits.
-        command += ["con=null", "con0=null,fd:1", "panic=-1", f"init={init}"]
+        command += ["con=null", "con0=null,fd:1", f"init={init}"]
         null = subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
