@@ -124,7 +124,7 @@ def run(
         typer.echo(f"results in {out}; midpath report {out} draws them")
 
 
-app.command("exec", cls=execute.ProgramsCommand)(execute.execute)
+app.command("exec", cls=execute.ProgramsCommand, epilog=execute.EXAMPLE)(execute.execute)
 
 
 @app.command()

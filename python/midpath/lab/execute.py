@@ -25,6 +25,10 @@ HEADS = ("Program", "Host", "Ended", "Time")
 FLOWS = ("Flow", "", "Delivered", "Goodput", "Completion", "Delay p50", "p99", "Lost", "Marked", "Sent again")
 # Conversations that a terminal shows, those with most bytes first; the result has all.
 SHOWN = 20
+EXAMPLE = (
+    "Example: midpath lab exec net.toml --expect 'goodput.h0 > 15 Mbps' --serve h1 -- iperf3 -s "
+    "--at h0 -- iperf3 -R -c h1"
+)
 WORDS, GIVEN = "midpath.words", "midpath.programs"
 
 
@@ -83,9 +87,9 @@ def execute(
 ) -> None:
     """Run programs over a scenario's network, beside its flows.
 
-    A command goes up to the next --at or --serve. Hosts have names (h1; h1.ip6) and MIDPATH_ADDRESS_h1. The run ends
-    with the last --at; what still runs at `stop`, or after ten minutes, has failed. Exits with 1 if a program failed or
-    an expectation does not hold.
+    Options come first; a command goes up to the next --at or --serve. Hosts have names (h1; h1.ip6) and
+    MIDPATH_ADDRESS_h1. The run ends with the last --at; what still runs at `stop`, or after ten minutes, has failed.
+    Exits with 1 if a program failed or an expectation does not hold.
 
     Needs iproute2, midpath-lab, and root, user namespaces or --virtual.
     """
