@@ -185,6 +185,19 @@ def test_too_much_at_once_is_dropped_and_not_stored(overlay, echo):
     assert after["sent"] > before["sent"] + 500
 
 
+def test_an_exit_that_goes_nowhere_refuses_once():
+    try:
+        found = nodes.Overlay()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    config = found.config("b")
+    config.write_text(config.read_text().partition("[exit]")[0])
+    with found as overlay, Client(overlay.socks) as client:
+        assert client.answer == b"\5\2\0\1" + client.answer[4:]
+        # And hangs up: there is no second answer.
+        assert client.control.recv(100) == b""
+
+
 def test_one_that_is_no_associate_is_answered_as_before(overlay):
     # BIND.
     with Client(overlay.socks, b"\5\2\0\1\0\0\0\0\0\0") as client:

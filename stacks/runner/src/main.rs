@@ -5,7 +5,7 @@
 //! is not kept.
 //! `stacks scenario CASE SCHEME`: prints the scenario of one.
 
-mod bleach;
+mod middleboxes;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes(), bleach::schemes()];
+    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes(), middleboxes::schemes()];
     stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 

@@ -229,7 +229,7 @@ pub const CASES: [Case; 18] = [
     Case {
         name: "ack-thinning",
         source: "RFC 9000, §13.2.3; RFC 3449, §3: three of four ACKs are lost, and the next says what they said",
-        more: "[[vary]]\nlink = [\"r1\", \"r0\"]\none_way = true\nloss = { p = \"75 %\", r = \"25 %\" }\n",
+        more: "[[deploy]]\nscheme = \"thin\"\nports = [\"r1>r0\"]\n",
         judge: |seen| {
             let share = seen.again / seen.sent;
             Some((share < 0.05 && seen.fct_s < 3.2, format!("{share:.3} sent again, {:.2} s", seen.fct_s)))

@@ -178,8 +178,8 @@ impl Association {
         }
         if self.open {
             self.receive(allowed, counted, host, now);
-            self.send(counted, host, now);
         }
+        self.send(counted, host, now);
         Ok(())
     }
 
@@ -212,7 +212,13 @@ impl Association {
         let Some((tcp, _)) = &mut self.control else { return Err(Over) };
         // Ten bytes fit into an empty buffer.
         io::Write::write_all(tcp, &front::socks_reply(front::socks_code(status), at)).map_err(|_| Over)?;
-        if self.open { Ok(()) } else { Err(Over) }
+        if self.open {
+            return Ok(());
+        }
+        if let Some((tcp, _)) = self.control.take() {
+            sockets::hang_up(tcp, true);
+        }
+        Err(Over)
     }
 
     /// From the flow to the socket.
@@ -254,7 +260,7 @@ impl Association {
         }
     }
 
-    /// From the socket to the flow.
+    /// From the socket to the flow; what comes before there is an answer goes nowhere.
     fn send(&mut self, counted: &mut Counters, host: &mut Host, now: Time) {
         let mut space = vec![0; LONGEST];
         self.more = true;
@@ -276,6 +282,9 @@ impl Association {
 
     /// What goes onto the flow of a datagram that came from there, if anything does.
     fn taken(&mut self, datagram: &[u8], from: SocketAddr) -> Option<Vec<u8>> {
+        if !self.open {
+            return None;
+        }
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let Some((tcp, client)) = &mut self.control else {
             return self.peers.contains(&from).then(|| [&written(from), datagram].concat());
