@@ -48,8 +48,8 @@ def main() -> None:
         "path of 1,280 drops. quinn goes back to 1,200. `ack-thinning`: quinn's 117 packets sent again are its slow "
         "start's, which overshoots the queue: without thinning, in `fills`, there are 103. `idle`: under our BBR "
         "quinn, which paces by window and round trip, lost 12 of 464 packets at 29.6 of 30 kB; in our TCP BBR paces by "
-        "its own rate and lost none. `ack-thinning` at first lost packets of handshakes, too, and measured their timeouts "
-        "(25 s); now ACKs alone are dropped, and the bound is the same.",
+        "its own rate and lost none. `ack-thinning` at first lost packets of handshakes, too, and measured their "
+        "timeouts (25 s); now ACKs alone are dropped, and the bound is the same.",
     ]
     PAGE.write_text("\n\n".join(text) + "\n")
 
