@@ -72,6 +72,7 @@ def check(
     scheme: str | None = None,
     seed: int | None = None,
     controllers: dict[str, dict[str, Any]] | None = None,
+    flows_optional: bool = False,
 ) -> None: ...
 def check_scenario(
     text: str,

@@ -508,7 +508,7 @@ def test_a_scenario_in_place_of_a_command(cli, monkeypatch, tmp_path):
     monkeypatch.setattr("midpath.lab.machine.program", lambda name, asked=None: name)
     monkeypatch.setattr(clean, "clean", list)
     monkeypatch.setattr(
-        real, "plan", lambda scenario, _: plan() if scenario.scheme == "cubic" else plan(scheme="ideal")
+        real, "plan", lambda scenario, *_: plan() if scenario.scheme == "cubic" else plan(scheme="ideal")
     )
     monkeypatch.setattr(real, "run", lambda scenario, laboratory: made())
     file = tmp_path / "dumbbell.toml"

@@ -82,7 +82,7 @@ pub mod _midpath {
     ) -> PyResult<Output<'py>> {
         let in_python = controllers.is_some();
         let threads = if in_python { 1 } else { threads };
-        let options = RunOptions { scheme, seed, threads, parts: 0, sparing: true, wire };
+        let options = RunOptions { scheme, seed, threads, parts: 0, sparing: true, wire, flows_optional: false };
         let failure = Failure::default();
         let own = policy::catalogue(policies, &failure);
         let own = plugin::catalogue(py, own, controllers.unwrap_or_default(), &failure)?;
@@ -141,7 +141,7 @@ pub mod _midpath {
 
     /// Checks a scenario without running it.
     #[pyfunction]
-    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, controllers=None))]
+    #[pyo3(signature = (text, base_dir, *, scheme=None, seed=None, controllers=None, flows_optional=false))]
     fn check(
         py: Python<'_>,
         text: &str,
@@ -149,8 +149,9 @@ pub mod _midpath {
         scheme: Option<String>,
         seed: Option<u64>,
         controllers: Option<BTreeMap<String, Said>>,
+        flows_optional: bool,
     ) -> PyResult<()> {
-        let options = RunOptions { scheme, seed, ..RunOptions::default() };
+        let options = RunOptions { scheme, seed, flows_optional, ..RunOptions::default() };
         let text = text.to_owned();
         let own = plugin::catalogue(py, catalogue(), controllers.unwrap_or_default(), &Failure::default())?;
         let work = move |_: &Abandoned| midpath_sim::prepare(&text, &base_dir, &options, &own).map(drop);

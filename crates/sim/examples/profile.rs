@@ -11,6 +11,7 @@ fn main() {
         parts: args.get(4).map_or(0, |t| t.parse().expect("a number")),
         sparing: args.get(4).is_some_and(|parts| parts == "0"),
         wire: false,
+        flows_optional: false,
     };
     let base = std::path::Path::new(&args[0]).parent().unwrap_or(std::path::Path::new("."));
     match midpath_sim::run_text(&text, base, &options, &mut |_| true) {

@@ -40,6 +40,8 @@ pub struct RunOptions {
     /// Links carry bytes: each packet is encoded and decoded on every link. The result doesn't
     /// depend on it.
     pub wire: bool,
+    /// A scenario without flows is accepted: programs use its network.
+    pub flows_optional: bool,
 }
 
 /// How far a run is.
@@ -79,6 +81,7 @@ pub fn prepare<'a>(
         scenario.scheme.clone_from(scheme);
     }
     scenario.seed = options.seed.unwrap_or(scenario.seed);
+    scenario.flows_optional = options.flows_optional;
     scenario::split_scheme(&mut scenario).map_err(|e| ScenarioError::locate(e, text))?;
     Setup::new(scenario, files, catalogue).map_err(|e| ScenarioError::locate(e, text))
 }

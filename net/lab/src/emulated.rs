@@ -4,6 +4,7 @@
 //! were due, not those at which a thread woke. A late thread delays frames, but changes no queue.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 
 use midpath_core::packet::{Ecn, FlowId, Interfaces, NodeId, Packet, PacketId, Pkt};
 use midpath_core::queue::{Bound, Discipline};
@@ -21,8 +22,8 @@ use crate::frame::{Conversation, ETHERNET, Frame};
 
 /// CE in the IP header.
 const CE: u8 = 3;
-/// Bytes of a packet that a capture keeps: all headers of IPv4 and TCP.
-const CAPTURED: usize = 120;
+/// All headers of IPv4 and TCP.
+const HEADERS: usize = 120;
 
 /// What became of a conversation's packets here, by their direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,8 +71,12 @@ pub struct Emulated {
     pub cut: u64,
     /// By conversation.
     pub losses: FxHashMap<Conversation, Losses>,
+    /// Where somebody asks: each packet that was lost, by its identity.
+    pub gone: Option<Vec<(Conversation, u64)>>,
     /// What it sends, if that is wanted.
     pub capture: Option<Capture>,
+    /// Bytes that it keeps of each packet.
+    pub captured: usize,
 }
 
 impl Emulated {
@@ -93,7 +98,9 @@ impl Emulated {
             corrupted: 0,
             cut: 0,
             losses: FxHashMap::default(),
+            gone: None,
             capture: None,
+            captured: HEADERS,
         }
     }
 
@@ -261,7 +268,7 @@ impl Emulated {
         }
         if let Some(capture) = &mut self.capture {
             let packet = &frame.data[ETHERNET.min(frame.data.len())..];
-            capture.add_bytes(size, &packet[..packet.len().min(CAPTURED)], now);
+            capture.add_bytes(size, &packet[..packet.len().min(self.captured)], now);
         }
         match self.passage.start(size, now).1 {
             Fate::Arrives(at) => {
@@ -270,24 +277,35 @@ impl Emulated {
             }
             Fate::Corrupted => {
                 self.corrupted += 1;
-                self.tell(&frame, |losses| losses.lost += 1);
+                self.lose(&frame);
             }
             Fate::Cut => {
                 self.cut += 1;
-                self.tell(&frame, |losses| losses.lost += 1);
+                self.lose(&frame);
             }
         }
     }
 
     /// What a queue of the kernel has done to a conversation's packets before this link.
-    pub fn note(&mut self, frame: &Frame, lost: u64, marked: bool) {
+    pub fn note(&mut self, frame: &Frame, gone: &[u64], marked: bool) {
+        let lost = gone.len() as u64;
         self.counters.drops_queue += lost;
         self.counters.marks += u64::from(marked);
+        if let (Some(all), Some(conversation)) = (&mut self.gone, frame.conversation()) {
+            all.extend(gone.iter().map(|identity| (conversation, *identity)));
+        }
         if lost > 0 || marked {
             self.tell(frame, |losses| {
                 losses.lost += lost;
                 losses.marked += u64::from(marked);
             });
+        }
+    }
+
+    fn lose(&mut self, frame: &Frame) {
+        self.tell(frame, |losses| losses.lost += 1);
+        if let (Some(gone), Some(conversation)) = (&mut self.gone, frame.conversation()) {
+            gone.push((conversation, frame.identity()));
         }
     }
 
@@ -327,7 +345,7 @@ impl Emulated {
         let frame = self.waiting.remove(&pkt.id());
         self.bench.pool.free(pkt);
         if let Some(frame) = frame {
-            self.tell(&frame, |losses| losses.lost += 1);
+            self.lose(&frame);
         }
     }
 }
@@ -336,7 +354,10 @@ impl Emulated {
 fn packet_of(frame: &Frame) -> Packet {
     let size = frame.size() as u32;
     let key = frame.conversation().map_or(0, |c| {
-        let end = |(address, port): ([u8; 4], u16)| mix(u64::from(u32::from_be_bytes(address)) << 16 | u64::from(port));
+        let end = |end: SocketAddr| match end.ip() {
+            IpAddr::V4(v4) => mix(u64::from(v4.to_bits()) << 16 | u64::from(end.port())),
+            IpAddr::V6(v6) => mix(mix(v6.to_bits() as u64) ^ (v6.to_bits() >> 64) as u64 ^ u64::from(end.port())),
+        };
         // The same both ways.
         (mix(end(c.from).wrapping_add(end(c.to))) >> 32) as u32
     });

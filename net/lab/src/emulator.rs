@@ -1,12 +1,13 @@
 //! All links of a laboratory, on one thread: frames come in at one end's device, and leave at the other's.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use midpath_core::units::Time;
 use midpath_node::lateness::Lateness;
 use serde_json::{Value, json};
 
+use crate::conversations::Conversations;
 use crate::emulated::Emulated;
 use crate::frame::Frame;
 use crate::lateness::late_us;
@@ -27,6 +28,17 @@ pub struct Sample {
     pub bytes: u64,
 }
 
+/// What hosts say to each other, seen at their devices.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Of each direction whether it comes from a host, and whether it leads to one.
+    pub hosts: Vec<[bool; 2]>,
+    /// What was said.
+    pub conversations: Conversations,
+    /// How many of the first conversations are looked at each time.
+    pub looks: usize,
+}
+
 /// The links. Direction `2 i` goes from the device of link `i`'s end `a` to that of `b`.
 pub struct Emulator {
     /// Of each link two, that of `a` first: what comes in at number `n` is direction `n`'s.
@@ -37,6 +49,8 @@ pub struct Emulator {
     pub samples: Vec<Vec<Sample>>,
     /// Packets in routers whose queues are the kernel's.
     routers: Option<Routers>,
+    /// Conversations, where programs run at hosts.
+    pub watched: Option<Watched>,
     late: Lateness,
     /// Frames that a device did not take.
     refused: u64,
@@ -49,13 +63,37 @@ pub fn device(link: usize, end: usize) -> String {
     format!("l{link}{}", ["a", "b"][end])
 }
 
+impl Watched {
+    fn leave(&mut self, way: usize, frame: &Frame, at: Time) {
+        if self.hosts[way][0] {
+            self.conversations.leave(frame, at);
+        }
+    }
+
+    fn reach(&mut self, way: usize, frame: &Frame, at: Time) {
+        if self.hosts[way][1] {
+            self.conversations.reach(frame, at);
+        }
+    }
+
+    /// What links have lost is not on the way any more.
+    fn forget(&mut self, ways: &mut [Emulated]) {
+        for (of, identity) in ways.iter_mut().filter_map(|way| way.gone.as_mut()).flat_map(|gone| gone.drain(..)) {
+            self.conversations.lose(&of, identity);
+        }
+    }
+}
+
 impl Emulator {
     /// Opens the devices of all links in this thread's namespace.
-    pub fn open(ways: Vec<Emulated>, routers: Option<Routers>) -> io::Result<Emulator> {
+    pub fn open(mut ways: Vec<Emulated>, routers: Option<Routers>, watched: Option<Watched>) -> io::Result<Emulator> {
+        if watched.is_some() {
+            ways.iter_mut().for_each(|way| way.gone = Some(Vec::new()));
+        }
         let names = (0..ways.len()).map(|n| device(n / 2, n % 2));
         let sockets = names.map(|name| Packets::open(&name)).collect::<io::Result<Vec<_>>>()?;
         let samples = vec![Vec::new(); ways.len()];
-        Ok(Emulator { sockets, ways, samples, routers, late: Lateness::default(), refused: 0, missed: 0 })
+        Ok(Emulator { sockets, ways, samples, routers, watched, late: Lateness::default(), refused: 0, missed: 0 })
     }
 
     /// Links of which nothing has been counted take the place of those there are, and of what is on them.
@@ -65,7 +103,8 @@ impl Emulator {
     }
 
     /// Forwards frames until `over`. The links' time begins at `begin_ns`; each `every` all are looked at.
-    pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool) -> io::Result<()> {
+    /// `on_the_way` is told how many packets of programs are.
+    pub fn run(&mut self, begin_ns: u64, every: Time, over: &AtomicBool, on_the_way: &AtomicUsize) -> io::Result<()> {
         let descriptors: Vec<_> = self.sockets.iter().map(Packets::raw).collect();
         let (mut room, mut sample_at) = (Room::new(), Time::ZERO);
         let time = |ns: u64| Time::from_ns(ns.saturating_sub(begin_ns));
@@ -90,6 +129,10 @@ impl Emulator {
                 self.sample(now);
                 sample_at = now + every;
             }
+            if let Some(watched) = &mut self.watched {
+                watched.forget(&mut self.ways);
+                on_the_way.store(watched.conversations.on_the_way(), Ordering::Relaxed);
+            }
         }
         self.add_routers();
         self.missed = self.sockets.iter().map(Packets::missed).sum();
@@ -100,11 +143,14 @@ impl Emulator {
         let frames = self.sockets[n].receive(room)?;
         for piece in frames.into_iter().flat_map(Frame::cut) {
             let at = time(piece.at_ns);
+            if let Some(watched) = &mut self.watched {
+                watched.leave(n, &piece, at);
+            }
             let Some(left) = self.routers.as_mut().and_then(|routers| routers.leave(n, &piece, at)) else {
                 self.ways[n].accept(piece, at);
                 continue;
             };
-            self.ways[n].note(&piece, left.lost, left.marked);
+            self.ways[n].note(&piece, &left.lost, left.marked);
             self.ways[n].accept_since(piece, at, left.since);
         }
         Ok(())
@@ -125,6 +171,9 @@ impl Emulator {
             let all = frames.len() < BATCH;
             if let Some(routers) = &mut self.routers {
                 frames[..sent].iter().for_each(|frame| routers.enter(n, frame, now));
+            }
+            if let Some(watched) = &mut self.watched {
+                frames.iter().zip(&times).for_each(|(frame, at)| watched.reach(n, frame, *at));
             }
             times[..sent].iter().for_each(|at| self.late.note(now.saturating_sub(*at)));
             if all {
@@ -147,6 +196,9 @@ impl Emulator {
         for (way, samples) in self.ways.iter_mut().zip(&mut self.samples) {
             way.advance(at);
             samples.push(Sample { at, backlog: way.backlog(), bytes: way.counters.bytes });
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.conversations.sample(at, watched.looks);
         }
     }
 

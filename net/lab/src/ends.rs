@@ -9,6 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use midpath_core::units::Time;
@@ -18,6 +19,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::emulated::Lines;
 use crate::packets::now_ns;
+use crate::programs::Programs;
 use crate::tcp_info::TcpInfo;
 
 /// Ports at which hosts listen, one for each congestion control: ACKs are those of the receiver's.
@@ -189,24 +191,42 @@ impl<'a> Ends<'a> {
         FIRST_PORT + before.len() as u16
     }
 
-    fn enter(&self, host: usize) -> io::Result<()> {
+    /// Moves this thread into a host's namespace.
+    pub fn enter(&self, host: usize) -> io::Result<()> {
         let file = self.hosts.get(&host).ok_or_else(|| io::Error::other(format!("node {host} has no namespace")))?;
         crate::run::enter(file)
     }
 
-    /// Sends until all flows are over, or until `stop`; says when that was. Time begins at `begin_ns`.
-    pub fn run(&mut self, begin_ns: u64, stop: Option<Time>, patience: Time, watch: &Watch) -> io::Result<Time> {
+    /// Sends until all flows are over, or until `stop`; says when that was. Time begins at `begin_ns`. With programs it
+    /// is over when these are.
+    pub fn run(
+        &mut self,
+        begin_ns: u64,
+        stop: Option<Time>,
+        patience: Time,
+        watch: &Watch,
+        programs: &mut Programs<'_>,
+        on_the_way: &AtomicUsize,
+    ) -> io::Result<Time> {
         let mut order: Vec<usize> = (0..self.wanted.len()).collect();
         order.sort_by_key(|i| self.wanted[*i].start);
         let mut order = order.into_iter().peekable();
         let (end, mut look_at) = (stop.unwrap_or(patience), Time::ZERO);
         let mut given_up: Vec<(Time, usize)> = Vec::new();
+        let mut begun = false;
         loop {
             let now_ns = now_ns();
             let now = Time::from_ns(now_ns.saturating_sub(begin_ns));
             if now_ns < begin_ns {
                 crate::packets::wait(&[], Some(begin_ns - now_ns))?;
                 continue;
+            }
+            if !begun {
+                begun = true;
+                programs.begin(&|host| self.enter(host), now)?;
+                for descriptor in programs.descriptors() {
+                    self.poller.add(descriptor, descriptor.as_raw_fd() as u64, Wants::Read)?;
+                }
             }
             while let Some(i) = order.next_if(|i| self.wanted[*i].start <= now) {
                 self.late = self.late.max(now.saturating_sub(self.wanted[i].start));
@@ -221,16 +241,26 @@ impl<'a> Ends<'a> {
                 self.look(now, watch);
                 look_at = now + watch.every;
             }
-            if now >= end || (stop.is_none() && order.peek().is_none() && self.flows.iter().all(|f| f.over)) {
+            let over = match programs.is_empty() {
+                true => stop.is_none() && order.peek().is_none() && self.flows.iter().all(|f| f.over),
+                false => programs.are_over(now, on_the_way.load(Ordering::Relaxed)),
+            };
+            if now >= end || over {
                 self.look(now, watch);
                 (0..self.flows.len()).for_each(|i| self.close(i));
                 return Ok(now);
             }
             let next = order.peek().map(|i| self.wanted[*i].start);
-            let next = next.into_iter().chain(given_up.iter().map(|(at, _)| *at)).fold(end.min(look_at), Time::min);
+            let next = next
+                .into_iter()
+                .chain(given_up.iter().map(|(at, _)| *at))
+                .fold(end.min(look_at), Time::min)
+                .min(programs.next(now));
             for (token, ready) in self.poller.wait(Duration::from_nanos(next.saturating_sub(now).as_ns()))? {
                 let now = Time::from_ns(crate::packets::now_ns().saturating_sub(begin_ns));
-                self.happen(token as RawFd, ready, now)?;
+                if !programs.ended(token as RawFd, now) {
+                    self.happen(token as RawFd, ready, now)?;
+                }
             }
         }
     }

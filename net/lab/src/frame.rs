@@ -1,6 +1,7 @@
 //! Frames as bytes: what the emulator reads of them, cutting super-frames, and CE marks.
 
 use std::hash::Hasher as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustc_hash::FxHasher;
 
@@ -8,9 +9,13 @@ use rustc_hash::FxHasher;
 pub const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
-const TCP: u8 = 6;
+/// Protocols behind the IP header.
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
 /// Bits of TCP's flags: only the last segment of a super-frame has FIN and PSH, only the first CWR.
 const FIN_PSH: u8 = 0x09;
+const FIN_RST: u8 = 0x05;
+const SYN: u8 = 0x02;
 const CWR: u8 = 0x80;
 
 /// Bytes of [`Offload`] before each frame of a packet socket (`linux/virtio_net.h`).
@@ -68,22 +73,36 @@ pub struct Frame {
     pub data: Vec<u8>,
 }
 
-/// Two addresses and their ports: whose packet it is. Of fragments and protocols without ports, these
-/// are zero.
+/// Two addresses with their ports: whose packet it is. Of fragments and protocols without ports, these are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Conversation {
+    /// The protocol behind the IP header.
+    pub protocol: u8,
     /// Where it comes from.
-    pub from: ([u8; 4], u16),
+    pub from: SocketAddr,
     /// Where it goes.
-    pub to: ([u8; 4], u16),
+    pub to: SocketAddr,
 }
 
 impl Conversation {
     /// The same seen from the other end.
     #[must_use]
     pub fn reversed(self) -> Conversation {
-        Conversation { from: self.to, to: self.from }
+        Conversation { from: self.to, to: self.from, ..self }
     }
+}
+
+/// What a packet carries for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Carries {
+    /// Bytes behind the headers of TCP or UDP.
+    pub payload: u64,
+    /// Of TCP that brings bytes or begins: the sequence number behind its last byte. A FIN's own does not count.
+    pub end: Option<u32>,
+    /// A TCP connection begins.
+    pub begins: bool,
+    /// It sends no more in this direction.
+    pub ends: bool,
 }
 
 impl Frame {
@@ -96,21 +115,56 @@ impl Frame {
         self.data.get(12..ETHERNET) == Some(kind.as_slice()) && self.data.len() >= ETHERNET + 20
     }
 
-    /// Where the header behind IPv4's begins.
+    /// Where the header behind IP's begins. Extension headers of IPv6 are not followed.
     fn transport(&self) -> Option<usize> {
+        if self.is(IPV6) {
+            return (self.data.len() >= ETHERNET + 40).then_some(ETHERNET + 40);
+        }
         let length = self.is(IPV4).then(|| usize::from(self.data[ETHERNET] & 0xf) * 4)?;
         (length >= 20).then_some(ETHERNET + length)
     }
 
-    /// Whose it is, where that is IPv4's.
+    /// The protocol behind the IP header.
+    fn protocol(&self) -> u8 {
+        self.data[ETHERNET + if self.is(IPV6) { 6 } else { 9 }]
+    }
+
+    /// Whose it is, where that is IP's.
     pub fn conversation(&self) -> Option<Conversation> {
         let at = self.transport()?;
-        let four = |at: usize| self.data[at..at + 4].try_into().unwrap_or_default();
-        let whole = self.data[ETHERNET + 6] & 0x1f == 0 && self.data[ETHERNET + 7] == 0;
-        let ported = whole && matches!(self.data[ETHERNET + 9], TCP | 17) && self.data.len() >= at + 4;
+        let protocol = self.protocol();
+        let whole = self.is(IPV6) || self.data[ETHERNET + 6] & 0x1f == 0 && self.data[ETHERNET + 7] == 0;
+        let ported = whole && matches!(protocol, TCP | UDP) && self.data.len() >= at + 4;
         let port = |at: usize| if ported { u16::from_be_bytes([self.data[at], self.data[at + 1]]) } else { 0 };
-        let (from, to) = (port(at), if ported { port(at + 2) } else { 0 });
-        Some(Conversation { from: (four(ETHERNET + 12), from), to: (four(ETHERNET + 16), to) })
+        let end = |n: usize, port: u16| SocketAddr::new(self.address(n), port);
+        Some(Conversation { protocol, from: end(0, port(at)), to: end(1, port(at + 2)) })
+    }
+
+    /// The sender's (0) or the receiver's (1) address.
+    fn address(&self, n: usize) -> IpAddr {
+        if self.is(IPV6) {
+            let at = ETHERNET + 8 + 16 * n;
+            return Ipv6Addr::from(<[u8; 16]>::try_from(&self.data[at..at + 16]).unwrap_or_default()).into();
+        }
+        let at = ETHERNET + 12 + 4 * n;
+        Ipv4Addr::from(<[u8; 4]>::try_from(&self.data[at..at + 4]).unwrap_or_default()).into()
+    }
+
+    /// What it carries for programs; nothing that is not TCP's or UDP's.
+    pub fn carries(&self) -> Carries {
+        let Some((at, protocol)) = self.transport().map(|at| (at, self.protocol())) else { return Carries::default() };
+        match (protocol, self.data.get(at..at + 20)) {
+            (TCP, Some(tcp)) => {
+                let headers = at + usize::from(tcp[12] >> 4) * 4;
+                let payload = self.data.len().saturating_sub(headers) as u64;
+                let (begins, ends) = (tcp[13] & SYN != 0, tcp[13] & FIN_RST != 0);
+                let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(u32::from(begins));
+                let end = (payload > 0 || begins).then_some(seq.wrapping_add(payload as u32));
+                Carries { payload, end, begins, ends }
+            }
+            (UDP, _) => Carries { payload: self.data.len().saturating_sub(at + 8) as u64, ..Carries::default() },
+            _ => Carries::default(),
+        }
     }
 
     /// What a router leaves as it is: all of a packet but its TTL, its ECN field and its checksums, whatever it
@@ -168,7 +222,7 @@ impl Frame {
     fn tcp_headers(&self) -> Option<usize> {
         let (at, kind) = (self.transport()?, self.offload.gso_type & !Offload::ECN);
         let offset = usize::from(*self.data.get(at + 12)? >> 4) * 4;
-        (kind == Offload::TCP_V4 && self.data[ETHERNET + 9] == TCP && offset >= 20).then_some(at + offset)
+        (kind == Offload::TCP_V4 && self.is(IPV4) && self.protocol() == TCP && offset >= 20).then_some(at + offset)
     }
 
     fn piece(&self, headers: usize, i: usize, is_last: bool, payload: &[u8]) -> Frame {
@@ -279,12 +333,78 @@ pub mod tests {
         frame.mark();
         assert_eq!((frame.ecn(), sum(&frame.data[ETHERNET..ETHERNET + 20])), (3, 0xffff));
         let found = frame.conversation().unwrap();
-        assert_eq!((found.from, found.to), (([10, 77, 0, 1], 1000), ([10, 77, 0, 2], 2000)));
+        assert_eq!((found.from, found.to), ends("10.77.0.1:1000", "10.77.0.2:2000"));
         assert_eq!(found.reversed().reversed(), found);
         frame.data[ETHERNET + 7] = 9;
-        assert_eq!(frame.conversation().unwrap().from.1, 0, "a later fragment has no ports");
+        assert_eq!(frame.conversation().unwrap().from.port(), 0, "a later fragment has no ports");
         frame.data[12] = 0x86;
         assert_eq!(frame.conversation(), None);
+    }
+
+    fn ends(from: &str, to: &str) -> (SocketAddr, SocketAddr) {
+        (from.parse().unwrap(), to.parse().unwrap())
+    }
+
+    /// A UDP datagram of `payload` bytes over IPv6 from fd77::1 port 1000 to fd77::2 port 2000 with ECT(0).
+    pub fn datagram(payload: usize) -> Frame {
+        let mut data = vec![0u8; ETHERNET + 48];
+        data[12..ETHERNET].copy_from_slice(&IPV6);
+        data[ETHERNET..ETHERNET + 2].copy_from_slice(&[0x60, 0x20]);
+        data[ETHERNET + 4..ETHERNET + 6].copy_from_slice(&((8 + payload) as u16).to_be_bytes());
+        (data[ETHERNET + 6], data[ETHERNET + 7]) = (UDP, 64);
+        for (n, last) in [1, 2].into_iter().enumerate() {
+            let at = ETHERNET + 8 + 16 * n;
+            data[at..at + 16].copy_from_slice(&Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, last).octets());
+        }
+        data[ETHERNET + 40..ETHERNET + 44].copy_from_slice(&[3, 232, 7, 208]);
+        data.extend((0..payload).map(|i| i as u8));
+        Frame { at_ns: 7, offload: Offload::default(), data }
+    }
+
+    #[test]
+    fn ipv6_has_conversations_marks_and_an_identity_as_well() {
+        let mut frame = datagram(100);
+        let found = frame.conversation().unwrap();
+        assert_eq!((found.from, found.to), ends("[fd77::1]:1000", "[fd77::2]:2000"));
+        assert_eq!(found.protocol, UDP);
+        assert_eq!(frame.carries(), Carries { payload: 100, ..Carries::default() });
+        let (before, other) = (frame.identity(), datagram(101).identity());
+        frame.data[ETHERNET + 7] -= 1;
+        frame.mark();
+        assert_eq!((frame.ecn(), frame.identity()), (3, before), "a router changes the hop limit and ECN");
+        assert_ne!(before, other);
+        // Cut anywhere, it is read without a panic.
+        for length in 0..frame.data.len() {
+            let cut = Frame { data: frame.data[..length].to_vec(), ..frame.clone() };
+            let _ = (cut.conversation(), cut.carries(), cut.identity(), cut.ecn());
+        }
+    }
+
+    #[test]
+    fn what_segments_carry_is_read() {
+        let frame = segment(100);
+        assert_eq!(frame.carries(), Carries { payload: 100, end: Some(99), begins: false, ends: true });
+        let mut opens = segment(0);
+        opens.data[ETHERNET + 33] = SYN;
+        assert_eq!(opens.carries(), Carries { payload: 0, end: Some(0), begins: true, ends: false });
+        // Junk of any length, with headers that claim more than there is.
+        for length in 0..120usize {
+            for first in [0x45u8, 0x4f, 0x40, 0x60] {
+                let mut data: Vec<u8> = (0..length).map(|i| (i * 37) as u8 | 0xf0).collect();
+                if length > ETHERNET {
+                    data[12..ETHERNET].copy_from_slice(if first == 0x60 { &IPV6 } else { &IPV4 });
+                    data[ETHERNET] = first;
+                }
+                for protocol in [TCP, UDP] {
+                    [9, 6]
+                        .into_iter()
+                        .filter(|at| length > ETHERNET + at)
+                        .for_each(|at| data[ETHERNET + at] = protocol);
+                    let junk = Frame { data: data.clone(), ..frame.clone() };
+                    let _ = (junk.conversation(), junk.carries(), junk.identity(), junk.clone().cut());
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod budget;
 #[cfg(target_os = "linux")]
+mod conversations;
+#[cfg(target_os = "linux")]
 mod emulated;
 #[cfg(target_os = "linux")]
 mod emulated_link;
@@ -18,6 +20,8 @@ mod lateness;
 mod packets;
 #[cfg(target_os = "linux")]
 mod plan;
+#[cfg(target_os = "linux")]
+mod programs;
 #[cfg(target_os = "linux")]
 mod qdisc;
 #[cfg(target_os = "linux")]

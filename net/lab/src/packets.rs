@@ -45,8 +45,10 @@ impl Packets {
         }
         // SAFETY: the descriptor is new and nobody else's.
         let socket = Packets { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
-        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, ROOM)?;
-        socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, ROOM)?;
+        // In a user namespace there is as much as everybody gets.
+        for (force, ask) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+            socket.set(libc::SOL_SOCKET, force, ROOM).or_else(|_| socket.set(libc::SOL_SOCKET, ask, ROOM))?;
+        }
         socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;

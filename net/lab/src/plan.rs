@@ -25,12 +25,16 @@ pub struct Asked {
     pub scheme: Option<String>,
     /// Another seed.
     pub seed: Option<u64>,
+    /// Programs run at its hosts: each has ways to all others, and there may be no flows.
+    #[serde(default)]
+    pub for_programs: bool,
 }
 
 impl Asked {
     /// Reads and checks it.
     pub fn setup(&self) -> Result<Setup, String> {
-        let options = RunOptions { scheme: self.scheme.clone(), seed: self.seed, ..RunOptions::default() };
+        let (scheme, seed, flows_optional) = (self.scheme.clone(), self.seed, self.for_programs);
+        let options = RunOptions { scheme, seed, flows_optional, ..RunOptions::default() };
         let setup = prepare(&self.text, Path::new(&self.base), &options, &Catalogue::standard());
         let setup = setup.map_err(|error| error.to_string())?;
         setup.refuse_waits("the laboratory starts each flow at its time").map_err(|error| error.to_string())?;
@@ -92,9 +96,13 @@ fn queue(setup: &Setup, i: usize, end: usize, varying: &[bool]) -> Value {
     })
 }
 
-/// At each node, towards each host that flows have to do with: the links that may be taken.
+/// At each node, towards each host that flows have to do with, or programs: the links that may be taken.
 fn routes(setup: &Setup) -> Vec<Value> {
-    let ends: BTreeSet<u32> = setup.flows.iter().flat_map(|info| [info.flow.src, info.flow.dst]).collect();
+    let hosts = (0..setup.topology.nodes().len()).filter(|n| setup.topology.is_host(*n)).map(|n| n as u32);
+    let ends: BTreeSet<u32> = match setup.scenario.flows_optional {
+        true => hosts.collect(),
+        false => setup.flows.iter().flat_map(|info| [info.flow.src, info.flow.dst]).collect(),
+    };
     let mut found = Vec::new();
     for n in 0..setup.topology.nodes().len() {
         for &host in ends.iter().filter(|host| **host as usize != n) {
@@ -121,7 +129,13 @@ mod tests {
 
     #[test]
     fn a_plan_has_what_the_simulator_would_run() {
-        let asked = Asked { text: SCENARIO.into(), base: ".".into(), scheme: Some("cubic".into()), seed: None };
+        let asked = Asked {
+            text: SCENARIO.into(),
+            base: ".".into(),
+            scheme: Some("cubic".into()),
+            seed: None,
+            for_programs: false,
+        };
         let plan = plan(&asked.setup().unwrap());
         let flows = plan["flows"].as_array().unwrap();
         assert!((20..100).contains(&flows.len()), "{}", flows.len());

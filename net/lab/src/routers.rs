@@ -35,12 +35,12 @@ struct Inside {
 type Waited = (Time, Time, u64);
 
 /// What is known of a packet that has left a router by a queue of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     /// When it had entered.
     pub since: Time,
-    /// Packets of its conversation before it that were dropped.
-    pub lost: u64,
+    /// Packets of its conversation before it that were dropped, by their identities.
+    pub lost: Vec<u64>,
     /// Whether it was marked inside.
     pub marked: bool,
 }
@@ -82,13 +82,14 @@ impl Routers {
         let inside = self.inside.get_mut(&(self.from[way], frame.conversation()?))?;
         let identity = frame.identity();
         let lost = inside.packets.iter().position(|entry| entry.identity == identity)?;
-        let entry = inside.packets.drain(..=lost).next_back()?;
+        let lost: Vec<u64> = inside.packets.drain(..lost).map(|entry| entry.identity).collect();
+        let entry = inside.packets.pop_front()?;
         inside.way = Some(way);
         if !self.kernel[way] {
             return None;
         }
         self.waited[way].push((entry.at, at, entry.size));
-        Some(Left { since: entry.at, lost: lost as u64, marked: frame.ecn() == CE && !entry.marked })
+        Some(Left { since: entry.at, lost, marked: frame.ecn() == CE && !entry.marked })
     }
 
     /// The bytes that waited before a direction at these times, and the most that ever did: of packets that have left,
@@ -143,13 +144,16 @@ mod tests {
     fn waits_drops_and_marks_of_a_queue_of_the_kernel_are_seen() {
         let mut routers = routers();
         (0..4).for_each(|number| routers.enter(0, &packet(number), MS(u64::from(number))));
-        assert_eq!(routers.leave(2, &packet(0), MS(8)), Some(Left { since: MS(0), lost: 0, marked: false }));
+        assert_eq!(routers.leave(2, &packet(0), MS(8)), Some(Left { since: MS(0), lost: vec![], marked: false }));
         routers.enter(0, &packet(4), MS(9));
         // A router changes TTL, checksum and ECN.
         let mut third = packet(2);
         third.data[crate::frame::ETHERNET + 8] -= 1;
         third.mark();
-        assert_eq!(routers.leave(2, &third, MS(10)), Some(Left { since: MS(2), lost: 1, marked: true }));
+        assert_eq!(
+            routers.leave(2, &third, MS(10)),
+            Some(Left { since: MS(2), lost: vec![packet(1).identity()], marked: true })
+        );
         assert_eq!(routers.stored(), 2);
         assert_eq!(routers.leave(2, &packet(9), MS(11)), None, "it was never handed in");
         // Numbers 0 and 2 have left; 3 and 4 are inside; 1 was dropped, and never counts.

@@ -1,11 +1,11 @@
 //! One run of a scenario: the emulator on one thread, the ends of all flows on another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -17,11 +17,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::emulated::{Emulated, Lines, Losses};
-use crate::emulator::{Emulator, Sample};
+use crate::emulator::{Emulator, Sample, Watched};
 use crate::ends::{Ends, Flow, Wanted, Watch};
-use crate::frame::Conversation;
+use crate::frame::{Conversation, TCP};
 use crate::packets::now_ns;
 use crate::plan::Asked;
+use crate::programs::{Program, Programs};
 use crate::routers::Routers;
 
 /// From "ready" to the first flow: all threads are there by then.
@@ -61,6 +62,11 @@ pub struct Order {
     /// second line on standard input.
     #[serde(default)]
     pub lines: Option<Lines>,
+    /// Programs of somebody else at hosts.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// The file that was to be mounted at /etc/hosts for them.
+    pub names: Option<String>,
 }
 
 /// Reads the order, says that it is ready, runs, and gives the result.
@@ -92,12 +98,12 @@ pub fn halt() -> Result<(), String> {
     Err(io::Error::last_os_error().to_string())
 }
 
-/// Real-time priority for this thread, if that is allowed.
+/// Real-time priority for this thread, if that is allowed; what it starts has none.
 #[allow(unsafe_code)]
 pub fn prioritise(priority: libc::c_int) -> bool {
     let wanted = libc::sched_param { sched_priority: priority };
     // SAFETY: a structure that lives over the call; 0 is this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) == 0 }
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const wanted) == 0 }
 }
 
 /// Moves this thread into a network namespace.
@@ -120,6 +126,8 @@ struct Ran {
     ends_late: Time,
     real_time: bool,
     lines: Option<Lines>,
+    programs: Option<Value>,
+    names: bool,
 }
 
 fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
@@ -141,25 +149,29 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
     for capture in setup.captures() {
         let (NodeId(node), port) = capture.place;
         let link = setup.topology.ports(node as usize)[usize::from(port.0)].link as usize;
-        ways[setup.directed(link, node as usize) as usize].capture = Some(capture);
+        let way = &mut ways[setup.directed(link, node as usize) as usize];
+        way.capture = Some(capture);
+        // What programs say is not filler.
+        way.captured = if order.programs.is_empty() { way.captured } else { usize::MAX };
     }
+    let watched = (!order.programs.is_empty()).then(|| watched(setup));
     let hosts: BTreeMap<usize, File> =
         order.hosts.iter().map(|(node, path)| Ok((*node, File::open(path)?))).collect::<io::Result<_>>()?;
     let between = File::open(&order.between)?;
     let wanted = wanted(setup, order);
     let (watch, lines) = (watch(setup), order.lines);
-    let (over, up) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (over, up, on_the_way) = (AtomicBool::new(false), AtomicBool::new(false), AtomicUsize::new(0));
     let (say, opened) = mpsc::channel::<Result<bool, String>>();
     thread::scope(|scope| {
         // It is gone with this block: a thread that waits for a beginning then ends, too.
         let (begin, begins) = mpsc::channel::<u64>();
-        let (over, up, every) = (&over, &up, watch.every);
+        let (over, up, every, on_the_way) = (&over, &up, watch.every, &on_the_way);
         let links = scope.spawn(move || -> io::Result<Emulator> {
             let (first, then) = match before {
                 Some(before) => (before, Some(ways)),
                 None => (ways, None),
             };
-            let opened = enter(&between).and_then(|()| Emulator::open(first, routers));
+            let opened = enter(&between).and_then(|()| Emulator::open(first, routers, watched));
             let mut emulator = match opened {
                 Ok(emulator) => emulator,
                 Err(error) => {
@@ -169,11 +181,11 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
             };
             let _ = say.send(Ok(prioritise(LINKS_PRIORITY)));
             if let Some(ways) = then {
-                emulator.run(now_ns(), NEVER, up)?;
+                emulator.run(now_ns(), NEVER, up, on_the_way)?;
                 emulator.begin_anew(ways);
             }
             let Ok(begin_ns) = begins.recv() else { return Ok(emulator) };
-            emulator.run(begin_ns, every, over)?;
+            emulator.run(begin_ns, every, over, on_the_way)?;
             Ok(emulator)
         });
         let real_time = match opened.recv() {
@@ -187,18 +199,50 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let lead = if lines.is_some() { wait_for_nodes() } else { Ok(LEAD_NS) };
         up.store(true, Ordering::Relaxed);
         let (mut ends, lead) = (made?, lead?);
+        let mut programs = Programs::new(&order.programs);
+        if let Err(error) = programs.serve(&|host| ends.enter(host)) {
+            programs.stop(Time::ZERO);
+            return Err(error);
+        }
         let begin_ns = now_ns() + lead;
         let _ = begin.send(begin_ns);
         let patience = Time::from_secs_f64(order.patience_s);
-        let span = ends.run(begin_ns, setup.scenario.stop, patience, &watch);
+        let stop = setup.scenario.stop;
+        let span = ends.run(begin_ns, stop, patience, &watch, &mut programs, on_the_way);
         over.store(true, Ordering::Relaxed);
         let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
+        programs.stop(*span.as_ref().unwrap_or(&patience));
         let span = span?;
+        let programs = (!programs.is_empty()).then(|| programs.to_json());
         let Ends { flows, looks, progress, late, .. } = ends;
         let watch = watch.clone();
-        Ok(Ran { emulator, flows, looks, progress, begin_ns, span, ends_late: late, real_time, watch, lines })
+        let read = |path: &str| std::fs::read(path).ok();
+        let names = order.names.as_deref().is_some_and(|file| read(file) == read("/etc/hosts"));
+        let ends_late = late;
+        Ok(Ran {
+            emulator,
+            flows,
+            looks,
+            progress,
+            begin_ns,
+            span,
+            ends_late,
+            real_time,
+            watch,
+            lines,
+            programs,
+            names,
+        })
     })
     .and_then(|ran| write_captures(ran, order.files.as_deref()))
+}
+
+/// What hosts say to each other is watched.
+fn watched(setup: &Setup) -> Watched {
+    let host = |node| setup.topology.is_host(node);
+    let hosts = setup.topology.links().iter().map(|link| [host(link.a), host(link.b)]);
+    let hosts = hosts.flat_map(|[a, b]| [[a, b], [b, a]]);
+    Watched { hosts: hosts.collect(), looks: setup.scenario.measure.flows as usize, ..Watched::default() }
 }
 
 /// Until whoever has started this says that all nodes are up: how long after that time begins.
@@ -269,11 +313,31 @@ impl Ran {
         report["real_time"] = json!(self.real_time);
         report["ends_late_us"] = json!(self.ends_late.as_ns() / 1000);
         report["stored"] = json!(self.emulator.stored());
-        let series = if setup.scenario.measure.series { self.series(setup) } else { Vec::new() };
-        json!({
+        let (numbers, conversations) = self.conversations(&losses);
+        let series = if setup.scenario.measure.series { self.series(setup, &numbers) } else { Vec::new() };
+        let mut ran = json!({
             "began_s": self.begin_ns as f64 / 1e9, "simulated_s": self.span.as_secs_f64(), "flows": flows,
             "ports": self.ports(setup), "emulator": report, "series": series,
-        })
+        });
+        if let Some(watched) = &self.emulator.watched {
+            ran["programs"] = json!(self.programs);
+            ran["names"] = json!(self.names);
+            ran["conversations"] = json!(conversations);
+            ran["others"] = json!(watched.conversations.others);
+        }
+        ran
+    }
+
+    /// What programs said to each other, without the flows; and the flow's number that each conversation continues with.
+    fn conversations(&self, losses: &BTreeMap<Conversation, Losses>) -> (BTreeMap<usize, usize>, Vec<Value>) {
+        let Some(watched) = &self.emulator.watched else { return Default::default() };
+        let flows = self.flows.iter().filter_map(|flow| flow.addresses);
+        let there = flows.map(|(own, peer)| Conversation { protocol: TCP, from: own.into(), to: peer.into() });
+        let of_flows: BTreeSet<Conversation> = there.flat_map(|there| [there, there.reversed()]).collect();
+        let fate = |of: &Conversation| losses.get(of).map_or((0, 0), |found| (found.lost, found.marked));
+        let rows = watched.conversations.rows(|of| !of_flows.contains(of), fate);
+        let (numbers, rows): (Vec<usize>, Vec<Value>) = rows.unzip();
+        (numbers.into_iter().zip(self.flows.len()..).collect(), rows)
     }
 
     /// What became of each conversation's packets, on all links together.
@@ -316,7 +380,7 @@ impl Ran {
     }
 
     /// Rows of the table `series`: time, entity, metric, value.
-    fn series(&self, setup: &Setup) -> Vec<Value> {
+    fn series(&self, setup: &Setup, conversations: &BTreeMap<usize, usize>) -> Vec<Value> {
         let mut rows = Vec::new();
         let mut add = |at: Time, entity: &str, metric: &str, value: f64| {
             rows.push(json!([at.as_secs_f64(), entity, metric, value]));
@@ -362,6 +426,15 @@ impl Ran {
                 }
             }
         }
+        let mut last: BTreeMap<usize, (Time, u64)> = BTreeMap::new();
+        for &(at, number, delivered) in self.emulator.watched.iter().flat_map(|watched| &watched.conversations.progress)
+        {
+            let Some(flow) = conversations.get(&number) else { continue };
+            if let Some((before, had)) = last.insert(number, (at, delivered)) {
+                let took = at.saturating_sub(before).as_secs_f64();
+                add(at, &format!("flow:{flow}"), "goodput_bps", (delivered - had) as f64 * 8.0 / took);
+            }
+        }
         rows
     }
 
@@ -383,8 +456,7 @@ fn rate(before: &Sample, after: &Sample) -> f64 {
 
 fn flow_json(flow: &Flow, losses: &BTreeMap<Conversation, Losses>) -> Value {
     let lost = flow.addresses.map(|(own, peer)| {
-        let end = |at: std::net::SocketAddrV4| (at.ip().octets(), at.port());
-        let there = Conversation { from: end(own), to: end(peer) };
+        let there = Conversation { protocol: TCP, from: own.into(), to: peer.into() };
         let both = [there, there.reversed()].map(|way| losses.get(&way).copied().unwrap_or_default());
         (both[0].lost + both[1].lost, both[0].marked + both[1].marked)
     });

@@ -415,6 +415,7 @@ impl<L: Links> EventLoop<L> {
             })
         };
         let (gateway, tables, streams) = (self.gateway.counted, self.tables(), self.streams.counters());
+        let associations = self.gateway.datagrams;
         let of = |bound: bool| tables.iter().map(move |t| (t.0, if bound { t.2 } else { t.1 }));
         let drops = DROPS.iter().zip(counted.drops).map(|(reason, count)| ((*reason).to_owned(), count));
         serde_json::json!({
@@ -443,6 +444,9 @@ impl<L: Links> EventLoop<L> {
                 "open": self.gateway.open(), "entered": gateway.entered, "left": gateway.left,
                 "completed": gateway.completed, "reset": gateway.reset, "refused": gateway.refused,
                 "other_version": gateway.other_version,
+            },
+            "associations": {
+                "sent": associations.sent, "received": associations.received, "dropped": associations.dropped,
             },
             "late_us": {
                 "p50": self.lateness.quantile_us(0.5), "p99": self.lateness.quantile_us(0.99),

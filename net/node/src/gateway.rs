@@ -10,6 +10,7 @@
 //! An acknowledgement of the local TCP means that this node has the bytes, not that the other end
 //! has them.
 
+pub mod datagrams;
 pub mod exit;
 pub mod front;
 pub mod greeting;
@@ -37,6 +38,7 @@ use midpath_core::units::Time;
 use crate::host::Host;
 use crate::poller::{Poller, Wants};
 use connector::Connector;
+use datagrams::{Association, Over};
 use exit::Allowed;
 use front::Front;
 use greeting::Target;
@@ -117,6 +119,11 @@ pub struct Gateway {
     warm: WarmFlows,
     connector: Connector,
     services: Services,
+    /// Associations of datagrams, by their connection's number; and those of their sockets.
+    associations: BTreeMap<u64, Association>,
+    of_socket: BTreeMap<u64, u64>,
+    /// What associations may send to for other nodes.
+    allowed: Allowed,
     readiness: Poller,
     next: u64,
     /// Conversations at once: as many as the host has room for, and the process has files for.
@@ -133,6 +140,8 @@ pub struct Gateway {
     piece: Vec<u8>,
     /// What has been counted.
     pub counted: Counters,
+    /// And of datagrams.
+    pub datagrams: datagrams::Counters,
 }
 
 /// Files that are no connections: logs, the node's own, neighbours' streams, two for each thread that resolves names.
@@ -164,7 +173,7 @@ impl Gateway {
             readiness.add(&socket, sockets::LISTENERS | listening.len() as u64, Wants::Changes)?;
             listening.push(Listening { socket, entrance });
         }
-        let connector = Connector::new(allowed, names::system(), sockets::limit())?;
+        let connector = Connector::new(allowed.clone(), names::system(), sockets::limit())?;
         readiness.add(connector.readiness(), sockets::CONNECTING, Wants::Changes)?;
         Ok(Gateway {
             listening,
@@ -174,6 +183,9 @@ impl Gateway {
             warm: WarmFlows::default(),
             connector,
             services: Services::default(),
+            associations: BTreeMap::new(),
+            of_socket: BTreeMap::new(),
+            allowed,
             readiness,
             next: 0,
             most,
@@ -183,6 +195,7 @@ impl Gateway {
             look_at: Time::ZERO,
             piece: vec![0; session::PIECE],
             counted: Counters::default(),
+            datagrams: datagrams::Counters::default(),
         })
     }
 
@@ -203,7 +216,7 @@ impl Gateway {
 
     /// What may grow here, how far it has, and how far it may.
     pub fn tables(&self, host: &Host) -> [(&'static str, u64, u64); 3] {
-        let sessions = (self.sessions.len() as u64, self.most(host) as u64);
+        let sessions = (self.files() as u64, self.most(host) as u64);
         let (connecting, places) = self.connector.fill();
         let (applications, most) = self.services.fill();
         [
@@ -215,12 +228,18 @@ impl Gateway {
 
     /// What is connected to for others from now on; connections that are there stay.
     pub fn allow(&mut self, allowed: Allowed) {
-        self.connector.allow(allowed);
+        self.connector.allow(allowed.clone());
+        self.allowed = allowed;
     }
 
     /// Conversations that are open.
     pub fn open(&self) -> usize {
-        self.sessions.len()
+        self.sessions.len() + self.associations.len()
+    }
+
+    /// Files that conversations have: an association of an application's two.
+    fn files(&self) -> usize {
+        self.sessions.len() + 2 * self.associations.len()
     }
 
     /// Called when [`Gateway::readiness`] is: sockets have something.
@@ -234,6 +253,8 @@ impl Gateway {
                 token if token & sockets::LISTENERS != 0 => {
                     self.accept((token & !sockets::LISTENERS) as usize, host, now);
                 }
+                token if self.associations.contains_key(&token) => self.carry(token, host, now),
+                token if self.of_socket.contains_key(&token) => self.carry(self.of_socket[&token], host, now),
                 token => {
                     if let Some(session) = self.sessions.get_mut(&token) {
                         session.ready(ready);
@@ -257,7 +278,10 @@ impl Gateway {
             let (known, new): (BTreeSet<EndId>, BTreeSet<EndId>) =
                 news.into_iter().partition(|end| self.of_end.contains_key(end));
             let touched: BTreeSet<u64> = known.iter().filter_map(|end| self.of_end.get(end).copied()).collect();
-            touched.into_iter().for_each(|id| self.pump(id, host, now));
+            for id in touched {
+                self.pump(id, host, now);
+                self.carry(id, host, now);
+            }
             new.into_iter().filter(|end| !end.active).for_each(|end| self.on_stranger(end, host, now));
         }
     }
@@ -267,7 +291,10 @@ impl Gateway {
         if std::mem::take(&mut self.crowded) {
             (0..self.listening.len()).for_each(|listener| self.accept(listener, host, now));
         }
-        std::mem::take(&mut self.starved).into_iter().for_each(|id| self.pump(id, host, now));
+        for id in std::mem::take(&mut self.starved) {
+            self.pump(id, host, now);
+            self.carry(id, host, now);
+        }
         self.connector.on_time(now);
         if let Some(error) = self.connector.lacking() {
             self.shortages.say("threads", || format!("cannot start a resolver thread: {error}"));
@@ -289,12 +316,18 @@ impl Gateway {
         let late = |c: &&ProxySession| c.is_beginning() && now >= c.since().saturating_add(PATIENCE);
         let late: Vec<u64> = self.sessions.values().filter(late).map(ProxySession::id).collect();
         late.into_iter().for_each(|id| self.remove(id, host, Err(greeting::Status::TimedOut), now));
+        let since = now.saturating_sub(PATIENCE);
+        let late = self.associations.iter().filter(|(_, association)| association.is_late(since));
+        let late: Vec<u64> = late.map(|(id, _)| *id).collect();
+        late.into_iter().for_each(|id| self.dissociate(id, greeting::Status::TimedOut, host, now));
     }
 
     /// Gives everything up: applications and peers are told.
     pub fn close(&mut self, host: &mut Host, now: Time) {
         let all: Vec<u64> = self.sessions.keys().copied().collect();
         all.into_iter().for_each(|id| self.fail(id, host, now));
+        let all: Vec<u64> = self.associations.keys().copied().collect();
+        all.into_iter().for_each(|id| self.dissociate(id, greeting::Status::Unreachable, host, now));
     }
 
     fn number(&mut self) -> u64 {
@@ -304,7 +337,7 @@ impl Gateway {
 
     fn accept(&mut self, listener: usize, host: &mut Host, now: Time) {
         while let Some(Listening { socket, entrance }) = self.listening.get(listener) {
-            if self.sessions.len() >= self.most(host) {
+            if self.files() >= self.most(host) {
                 // They wait where the kernel keeps them, and are tried again.
                 self.crowded = true;
                 let most = self.most(host);
@@ -391,6 +424,7 @@ impl Gateway {
                 self.counted.other_version += 1;
                 self.leave_to(end, Err(greeting::Status::OtherVersion), host, now);
             }
+            greeting::Read::Target(Target::Datagrams) => self.associate_for(end, host, now),
             greeting::Read::Target(target) => self.leave_to(end, Ok(target), host, now),
         }
     }
@@ -406,7 +440,7 @@ impl Gateway {
         let id = self.number();
         self.of_end.insert(end, id);
         self.sessions.insert(id, ProxySession::leaving(id, end, now));
-        if self.sessions.len() > self.most(host) {
+        if self.files() > self.most(host) {
             return self.answer(id, Err(greeting::Status::Busy), host, now);
         }
         let begun = wish.and_then(|target| match target {
@@ -415,6 +449,8 @@ impl Gateway {
                 Ok(())
             }
             Target::Service(service) => self.services.wait(id, &service),
+            // An exit that can take none.
+            Target::Datagrams => Err(greeting::Status::NotAllowed),
         });
         if let Err(status) = begun {
             self.answer(id, Err(status), host, now);
@@ -475,7 +511,73 @@ impl Gateway {
             // Whoever was refused is told properly, too: an answer is no broken connection.
             Outcome::Done | Outcome::Refused => self.remove(id, host, Ok(()), now),
             Outcome::Failed => self.fail(id, host, now),
+            Outcome::Associates => self.associate(id, host, now),
         }
+    }
+
+    /// An application wants its datagrams to be carried: the exit is asked.
+    fn associate(&mut self, id: u64, host: &mut Host, now: Time) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        let exit = session.peer();
+        let Some(tcp) = session.into_connection() else { return };
+        let flow = host.connect(exit, now);
+        match Association::entered(tcp, flow, host, now) {
+            Ok(made) => self.associated(id, made, host, now),
+            Err(error) => {
+                host.abort(flow, now);
+                self.shortages.say("association", || format!("no socket for datagrams: {error}"));
+            }
+        }
+    }
+
+    /// Another node wants that.
+    fn associate_for(&mut self, end: EndId, host: &mut Host, now: Time) {
+        if self.allowed.is_empty() || self.files() + 2 > self.most(host) {
+            let why = if self.allowed.is_empty() { greeting::Status::NotAllowed } else { greeting::Status::Busy };
+            return self.leave_to(end, Err(why), host, now);
+        }
+        self.unclaimed.remove(&end);
+        let id = self.number();
+        match Association::leaving(end, host, now) {
+            Ok(made) => {
+                self.counted.left += 1;
+                self.associated(id, made, host, now);
+            }
+            Err(_) => self.leave_to(end, Err(greeting::Status::Busy), host, now),
+        }
+    }
+
+    fn associated(&mut self, id: u64, made: Association, host: &mut Host, now: Time) {
+        let socket = self.number();
+        let known = self.readiness.add(made.sockets().0, socket, Wants::Read);
+        self.of_end.insert(made.flow(), id);
+        self.of_socket.insert(socket, id);
+        self.associations.insert(id, made);
+        if known.is_err() {
+            return self.dissociate(id, greeting::Status::Busy, host, now);
+        }
+        self.carry(id, host, now);
+    }
+
+    /// Moves what can be moved of an association.
+    fn carry(&mut self, id: u64, host: &mut Host, now: Time) {
+        let Some(association) = self.associations.get_mut(&id) else { return };
+        match association.pump(&self.allowed, &mut self.datagrams, host, now) {
+            Ok(()) if association.has_more() => {
+                self.starved.insert(id);
+            }
+            Ok(()) => {}
+            Err(Over) => self.dissociate(id, greeting::Status::Unreachable, host, now),
+        }
+    }
+
+    fn dissociate(&mut self, id: u64, why: greeting::Status, host: &mut Host, now: Time) {
+        let Some(association) = self.associations.remove(&id) else { return };
+        self.of_socket.retain(|_, of| *of != id);
+        self.of_end.remove(&association.flow());
+        host.abort(association.flow(), now);
+        self.counted.completed += 1;
+        association.hang_up(why);
     }
 
     /// Resets both sides.

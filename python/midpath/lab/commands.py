@@ -27,8 +27,8 @@ from midpath.commands.progress import bar
 from midpath.compare.comparison import require_comparison
 from midpath.errors import UsageError
 from midpath.lab import clean as cleaning
+from midpath.lab import execute, machine, qdiscs
 from midpath.lab import kernel as kernels
-from midpath.lab import machine, qdiscs
 from midpath.units import parse
 
 
@@ -122,6 +122,9 @@ def run(
         text.print_table(beside.HEADS, beside.cells(lines), "Compared with the simulator")
     if out:
         typer.echo(f"results in {out}; midpath report {out} draws them")
+
+
+app.command("exec", cls=execute.ProgramsCommand, epilog=execute.EXAMPLE)(execute.execute)
 
 
 @app.command()

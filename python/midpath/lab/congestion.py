@@ -13,6 +13,8 @@ from pathlib import Path
 from midpath.errors import UsageError
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+# Which of them a namespace may make its default is decided for the whole machine.
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 # Our names and the kernel's.
 KERNEL = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "dctcp": "dctcp"}
 # The name under which net/ebpf/bpf/dctcp.bpf.c registers.
@@ -22,6 +24,21 @@ OURS = "midpath_dctcp"
 def available() -> set[str]:
     """What the kernel has now, by its own names."""
     return set(AVAILABLE.read_text().split()) if AVAILABLE.exists() else set()
+
+
+@contextmanager
+def allowed(control: str) -> Iterator[None]:
+    """Lets namespaces take a congestion control for their own, if we may."""
+    before = ALLOWED.read_text()
+    try:
+        ALLOWED.write_text(" ".join(dict.fromkeys([*before.split(), control])))
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        ALLOWED.write_text(before)
 
 
 @contextmanager

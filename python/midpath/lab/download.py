@@ -15,6 +15,7 @@ from pathlib import Path
 
 from midpath.errors import UsageError
 from midpath.lab import real
+from midpath.lab.congestion import allowed
 from midpath.lab.machine import Tools, describe
 from midpath.lab.network import Network, address
 from midpath.lab.router import Routers
@@ -25,19 +26,6 @@ from midpath.lab.table import cell, markdown, spread
 FILE_BYTES = 50 << 20
 WEB_PORT = 8080
 ASKED = Experiment("A download", Bottleneck(), Delays(0.0, (0.02,)))
-# Which congestion controls a namespace may make its default is decided for the whole machine.
-ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
-
-
-@contextmanager
-def allowed(control: str) -> Iterator[None]:
-    """Lets namespaces take a congestion control for their own."""
-    before = ALLOWED.read_text()
-    ALLOWED.write_text(" ".join(dict.fromkeys([*before.split(), control])))
-    try:
-        yield
-    finally:
-        ALLOWED.write_text(before)
 
 
 def server(network: Network) -> str:
@@ -122,7 +110,7 @@ def section(tools: Tools, repeats: int) -> str:
         root = Path(directory)
         root.chmod(0o755)
         (root / "file").write_bytes(content)
-        network.run(server(network), "echo cubic > /proc/sys/net/ipv4/tcp_congestion_control\n")
+        network.default_control("cubic")
         with web_server(network, root) as name:
             for _ in range(repeats):
                 for mode, plan in plans.items():

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from midpath.extension import _midpath
+from midpath.lab import programs
+from midpath.lab.conversations import COLUMNS, DATAGRAMS, SCHEME, conversations
 from midpath.lab.plan import Plan
 from midpath.result import Result
 from midpath.stats import jain
@@ -27,6 +29,8 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
     """One run as a result."""
     span = ran["simulated_s"]
     flows = [_flow(plan, number, asked, flow, span) for number, (asked, flow) in enumerate(_both(plan, ran))]
+    said, datagrams = conversations(plan, ran) if plan.programs else ([], [])
+    flows += said
     ports = ran["ports"]
     hosts = {node["name"] for node in plan.nodes if node["kind"] == "host"}
     values = plan.values
@@ -53,16 +57,21 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
         run["nodes"] = of = ran["nodes"]
         sums = {"sent_packets": of["packets"], "retransmitted_packets": of["again"], "timeouts": of["timeouts"]}
         run["summary"] |= sums
+    if plan.programs:
+        run["programs"] = programs.rows(plan, ran)
+        run["schemes"][SCHEME] = {"title": "Programs"}
     if "rpm" in ran:
         run["rpm"] = ran["rpm"]
         run["summary"] |= of_rpm(flows, ports)
     series = [list(column) for column in zip(*ran["series"], strict=True)] or [[], [], [], []]
     arrays = [pa.array(column, field.type) for column, field in zip(series, SERIES, strict=True)]
     tables = {
-        "flows": pa.Table.from_pylist(flows, schema("flows", *REAL)),
+        "flows": pa.Table.from_pylist(flows, schema("flows", *REAL, *(COLUMNS if plan.programs else ()))),
         "ports": pa.Table.from_pylist(ports, schema("ports", *(RPM if "rpm" in ran else ()))),
         "series": pa.Table.from_arrays(arrays, schema=SERIES),
     }
+    if plan.programs:
+        tables["datagrams"] = pa.Table.from_pylist(datagrams, DATAGRAMS)
     return Result(run, tables, captures)
 
 
@@ -208,7 +217,7 @@ def by_size(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def size_class(low: float, high: float | None, flows: list[dict[str, Any]]) -> dict[str, Any]:
     """A row of `by_size`: flows that have ended, and the class that they are of."""
     times = np.array([flow["fct_s"] for flow in flows])
-    slow = np.array([flow["slowdown"] for flow in flows])
+    slow = np.array([flow["slowdown"] for flow in flows if flow["slowdown"] is not None])
     return {
         "from_bytes": low,
         "to_bytes": high,
@@ -216,7 +225,7 @@ def size_class(low: float, high: float | None, flows: list[dict[str, Any]]) -> d
         "afct_s": float(times.mean()),
         "p50_s": quantile(times, 0.5),
         "p99_s": quantile(times, 0.99),
-        "slowdown_mean": float(slow.mean()),
+        "slowdown_mean": float(slow.mean()) if slow.size else None,
         "slowdown_p50": quantile(slow, 0.5),
         "slowdown_p99": quantile(slow, 0.99),
     }

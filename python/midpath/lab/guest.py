@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from midpath.lab import qdiscs
+from midpath.lab import programs, qdiscs
 from midpath.lab.network import Network
 from midpath.lab.plan import Plan
 from midpath.lab.spaces import NETNS
@@ -48,6 +48,11 @@ class Guest(Network):
         """Notes a script for a namespace."""
         self.lines += [f"nsenter --net={NETNS}/{space} sh -eu <<'END'", script.rstrip("\n"), "END"]
 
+    def default_control(self, name: str) -> None:
+        """As on this machine; there all of them may be chosen."""
+        self.lines.append(f"echo {name} > /proc/sys/net/ipv4/tcp_allowed_congestion_control")
+        super().default_control(name)
+
     def close(self) -> None:
         """Nothing of it is on this machine."""
 
@@ -59,12 +64,15 @@ class Guest(Network):
             files = folder / "files"
             files.mkdir()
             order = order | self.paths() | {"files": str(files), "kernel_queues": [queue.way for queue in self.queues]}
+            order |= programs.order(self.plan, files) | {"names": str(folder / "hosts")}
+            (folder / "hosts").write_text(programs.names(self.plan))
             (folder / "order").write_text(json.dumps(order) + "\n")
             (folder / "build").write_text("\n".join(self.lines) + "\n")
             init = folder / "init"
             init.write_text(self._init(folder, str(Path(midpath_lab).resolve())))
             init.chmod(0o755)
-            console = self._boot(folder, init)
+            with programs.shown(self.plan, files):
+                console = self._boot(folder, init)
             ran = self._read(folder, console)
             counts = {path.name: path.read_text() for path in folder.glob("tc-*")}
             found = {queue.node: counts.get(f"tc-{queue.node}", "") for queue in self.queues}
@@ -87,6 +95,7 @@ class Guest(Network):
             "./mount -t sysfs sysfs /sys",
             "./mount -t tmpfs tmpfs /run",
             "uname -r > release",
+            *(["./mount --bind hosts /etc/hosts || :"] if self.plan.programs else []),
             f"if sh -eu build 2> error && {lab} run < order > ran 2> error; then",
             "  :",
             *counts,
@@ -98,8 +107,10 @@ class Guest(Network):
 
     def _boot(self, folder: Path, init: Path) -> str:
         """Starts the guest, and waits until it has switched itself off; what its console said."""
-        # It is the first process of a namespace for processes: if we are killed, all of it ends.
+        # It is in a namespace for processes: if we are killed, all of it ends. It is not the first there, whose abort,
+        # after a panic, would be ignored.
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child=KILL"]
+        command += ["sh", "-c", '"$@"; exit $?', "sh"]
         if os.geteuid() != 0:
             command = ["unshare", "--user", "--map-root-user", *command]
         command += [str(self.linux), f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
@@ -124,5 +135,6 @@ class Guest(Network):
         errors = (folder / "error").read_text() if (folder / "error").exists() else ""
         said = [line for line in errors.splitlines() if line.strip()]
         # What went wrong comes before the list of all options.
-        why = said[:1] or console.strip().splitlines()[-1:] or ["no output"]
+        lines = console.strip().splitlines()
+        why = said[:1] or [line for line in lines if "Kernel panic" in line][:1] or lines[-1:] or ["no output"]
         raise OSError(f"the guest failed: {why[0].strip().removeprefix('midpath-lab: ')}")

@@ -31,6 +31,10 @@ NET_CLS_ACT BPF BPF_SYSCALL NET_CLS_BPF NET_ACT_BPF NET_SCH_INGRESS CC_OPTIMIZE_
 VLAN_8021Q MACVLAN IPVLAN VXLAN GENEVE BRIDGE BONDING IFB DUMMY TUN NET_IPIP NET_IPGRE_DEMUX NET_IPGRE IPV6_SIT IPV6_GRE
 IPV6_TUNNEL WIREGUARD NET_L3_MASTER_DEV IPV6_MULTIPLE_TABLES NET_VRF MACSEC NET_ACT_MIRRED
 """
+# Room for a processor's vector state, which the kernel takes for AVX-512's: AMX has 11,008 bytes. It lies
+# on stacks, too, of 1 << 4 pages.
+STATE = ("arch/x86/um/user-offsets.c", "DEFINE_LONGS(HOST_FP_SIZE, 2696)", "DEFINE_LONGS(HOST_FP_SIZE, 12288)")
+STACK = "CONFIG_KERNEL_STACK_ORDER=4"
 Say = Callable[[str], None]
 
 
@@ -85,7 +89,12 @@ def version() -> str:
 
 
 def _configure(folder: Path) -> None:
-    wanted = [f"CONFIG_{option}=y" for option in OPTIONS.split()]
+    file, small, large = STATE
+    text = (folder / file).read_text()
+    if small not in text:
+        raise UsageError(f"this source is not that of Linux 6.1: {file} differs")
+    (folder / file).write_text(text.replace(small, large))
+    wanted = [*(f"CONFIG_{option}=y" for option in OPTIONS.split()), STACK]
     (folder / "wanted").write_text("\n".join(wanted) + "\n")
     _do(["make", "ARCH=um", "KCONFIG_ALLCONFIG=wanted", "allnoconfig"], str(folder))
     made = set((folder / ".config").read_text().split("\n"))

@@ -35,13 +35,40 @@ def program(name: str, asked: str | None = None) -> str:
     return found
 
 
-def no_spaces() -> str | None:
+# In the environment of whoever is root of a user namespace only.
+OWN = "MIDPATH_OWN_ROOT"
+# What a user's own root runs first: names of network namespaces lie in /run/netns, which it may not write.
+INSIDE = """
+if [ ! -d /run/netns ]; then
+  run=$(mktemp -d)
+  mount --rbind /run "$run"
+  mount -t tmpfs tmpfs /run
+  for one in "$run"/*; do ln -s "$one" /run/; done
+  mkdir /run/netns
+fi
+mount -t tmpfs tmpfs /run/netns
+"""
+
+
+def as_own_root(*command: str) -> list[str]:
+    """A command as root of a user namespace, where no root is needed for network namespaces; an error says why not."""
+    if (why := no_spaces(root=False)) is not None:
+        raise UsageError(why)
+    words = ["unshare", "--user", "--map-root-user", "--mount", "--net", "sh", "-euc"]
+    done = subprocess.run([*words, INSIDE], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()) or f"exit {done.returncode}"
+        raise UsageError(f"the laboratory needs root or user namespaces, and this machine refuses these: {said}")
+    return ["env", f"{OWN}=1", *words, f'{INSIDE}exec "$@"', "sh", *command]
+
+
+def no_spaces(*, root: bool = True) -> str | None:
     """Why there can be no network namespaces here, if there can be none."""
     if platform.system() != "Linux":
         return "the laboratory needs Linux"
-    if os.geteuid() != 0:
+    if root and os.geteuid() != 0:
         return "the laboratory needs root, for network namespaces and eBPF"
-    for tool in ("nsenter", "setpriv", "ip", "tc"):
+    for tool in ("unshare", "nsenter", "setpriv", "ip", "tc"):
         if shutil.which(tool) is None:
             return f"the laboratory needs {tool} (packages util-linux and iproute2)"
     return None

@@ -23,12 +23,25 @@ from midpath.units import parse
 
 # Enough for 200 Mbps over 220 ms, twice.
 SOCKET_BYTES = 16 << 20
+LEAST_MTU = 1280
+# IPv6 without packets of its own: no link-local address, no search for routers or for others with an address.
+QUIET = {"addr_gen_mode": 1, "accept_ra": 0, "autoconf": 0, "accept_dad": 0, "dad_transmits": 0}
 _made = itertools.count()
 
 
 def address(node: int) -> str:
     """A node's address, as `midpath-lab run` has it."""
     return f"10.77.{node >> 8}.{node & 0xFF}"
+
+
+def address6(node: int) -> str:
+    """The same of IPv6, which hosts and routers have for programs."""
+    return f"fd77::1:{node:x}"
+
+
+def carries_ipv6(plan: Plan) -> bool:
+    """Whether there is IPv6: for programs, where each link has its least MTU (RFC 8200, §5)."""
+    return bool(plan.programs) and all(link["mtu"] >= LEAST_MTU for link in plan.links)
 
 
 def mac(link: int, end: int) -> str:
@@ -82,6 +95,11 @@ class Network:
         """Runs a shell script in a namespace."""
         spaces.script(space, script)
 
+    def default_control(self, name: str) -> None:
+        """Hosts' TCP uses this congestion control, where the kernel lets it."""
+        for node in self.plan.hosts:
+            self.run(self.space(node), f"echo {name} 2>/dev/null > /proc/sys/net/ipv4/tcp_congestion_control || :\n")
+
     def batch(self, lines: list[str]) -> None:
         """Runs commands of `ip` outside of all namespaces."""
         spaces.batch(lines)
@@ -109,7 +127,9 @@ class Network:
             self.made.append(space)
             self.batch([f"netns add {space}"])
             # IPv6 would send packets of its own, which the scenario does not have.
-            self.run(space, "".join(setting(f"net/ipv6/conf/{which}/disable_ipv6", 1) for which in ("all", "default")))
+            quiet = QUIET if space != self.between and carries_ipv6(self.plan) else {"disable_ipv6": 1}
+            settings = ((f"net/ipv6/conf/{which}/{key}", quiet[key]) for which in ("all", "default") for key in quiet)
+            self.run(space, "".join(setting(key, value) for key, value in settings))
         self.batch([line for number in range(len(self.plan.links)) for line in self._pairs(number)])
         self.run(self.between, "".join(f"ip link set {d} up\n" for d in self._devices()))
         routes, ends = self._routes(), self._ends()
@@ -152,23 +172,29 @@ class Network:
         router = self.plan.nodes[node]["kind"] == "router" and not self.nodes
         host = not router and not self.nodes
         lines = ["ip link set lo up", f"ip addr add {address(node)}/32 dev lo"]
-        peers = {}
+        with_ipv6 = carries_ipv6(self.plan)
+        if with_ipv6:
+            lines.append(f"ip addr add {address6(node)}/128 dev lo nodad")
+        peers, peers6 = {}, {}
         for number, end in ends:
             link = self.plan.links[number]
-            peers[number] = address(link["b" if end == 0 else "a"])
-            lines += [
-                f"ip link set e{number} up",
-                f"ip neigh add {peers[number]} lladdr {mac(number, 1 - end)} dev e{number} nud permanent",
-            ]
+            peer = link["b" if end == 0 else "a"]
+            peers[number], peers6[number] = address(peer), address6(peer)
+            lines.append(f"ip link set e{number} up")
+            for near in (peers[number], peers6[number])[: 1 + with_ipv6]:
+                lines.append(f"ip neigh add {near} lladdr {mac(number, 1 - end)} dev e{number} nud permanent")
         metrics = _route_metrics(self.plan) if host else ""
         for to, links in routes:
-            ways = [f"via {peers[number]} dev e{number} onlink" for number in links]
-            if len(ways) > 1 and self._one_way():
-                ways = ways[:1]
-            if len(ways) > 1:
-                ways = [f"nexthop {way}" for way in ways]
+            chosen = links[:1] if self._one_way() else links
+            nexthop = "nexthop " if len(chosen) > 1 else ""
+            ways = [f"{nexthop}via {peers[number]} dev e{number} onlink" for number in chosen]
             lines.append(f"ip route add {address(to)}/32 src {address(node)} {metrics}{' '.join(ways)}")
+            if with_ipv6:
+                ways = [f"{nexthop}via {peers6[number]} dev e{number} onlink" for number in chosen]
+                lines.append(f"ip route add {address6(to)}/128 src {address6(node)} {metrics}{' '.join(ways)}")
         settings: dict[str, object] = {"net/ipv4/ip_forward": int(router), "net/ipv4/fib_multipath_hash_policy": 1}
+        if with_ipv6:
+            settings |= {"net/ipv6/conf/all/forwarding": int(router), "net/ipv6/fib_multipath_hash_policy": 1}
         settings |= {f"net/ipv4/conf/{which}/rp_filter": 0 for which in ("all", "default")}
         settings |= {f"net/ipv4/conf/e{number}/rp_filter": 0 for number, _ in ends}
         if host:

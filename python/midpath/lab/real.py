@@ -6,7 +6,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 from midpath.citing import sources
 from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
-from midpath.lab import budget, keys, qdiscs
+from midpath.lab import budget, keys, programs, qdiscs
 from midpath.lab import nodes as midpath_nodes
-from midpath.lab.congestion import KERNEL, controls
+from midpath.lab.congestion import KERNEL, OURS, allowed, controls
 from midpath.lab.gather import result
 from midpath.lab.guest import Guest
 from midpath.lab.machine import Tools, describe_kernel, program, version
-from midpath.lab.network import Network
+from midpath.lab.network import LEAST_MTU, Network, carries_ipv6
 from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
 from midpath.lab.router import Routers, arguments, places
@@ -67,20 +67,25 @@ class Laboratory:
         """What nodes are, and RPM's routers have."""
         return program("midpathd", self.daemon)
 
-    def prepare(self, scenario: Scenario) -> Plan:
+    def prepare(self, scenario: Scenario, given: Sequence[programs.Program] = ()) -> Plan:
         """As the function."""
-        found = prepare(scenario, self.midpath_lab, nodes=None if self.linux else self.nodes)
+        # What programs send is a kernel's.
+        nodes = None if self.linux or given else self.nodes
+        found = prepare(scenario, self.midpath_lab, given, nodes=nodes)
         if self.linux and places(found):
             raise keys.refused(found, "deploy", "is not possible in user-mode Linux, which has no eBPF")
         return found
 
 
-def prepare(scenario: Scenario, midpath_lab: str, *, nodes: bool | None = False) -> Plan:
-    """The plan, if the laboratory can do it; else `ScenarioError` names the key. Nothing is built.
+def prepare(
+    scenario: Scenario, midpath_lab: str, given: Sequence[programs.Program] = (), *, nodes: bool | None = False
+) -> Plan:
+    """The plan, with these programs, if the laboratory can do it; else `ScenarioError` names the key. Nothing is built.
 
     With `nodes` Midpath's nodes run it whatever its scheme is; with `None` a kernel does.
     """
-    found = plan(scenario, midpath_lab)
+    found = plan(scenario, midpath_lab, given)
+    programs.check(found)
     by_nodes = nodes is not None and (nodes or midpath_nodes.has_to(found))
     keys.refuse(found, nodes=by_nodes)
     for place in () if by_nodes else places(found):
@@ -115,9 +120,9 @@ def cases(scenario: Scenario, schemes: Sequence[str]) -> list[Case]:
     return [under(scheme) for scheme in schemes]
 
 
-def run(scenario: Scenario, laboratory: Laboratory) -> Result:
-    """Runs it once: in real time, or in a guest."""
-    found = laboratory.prepare(scenario)
+def run(scenario: Scenario, laboratory: Laboratory, given: Sequence[programs.Program] = ()) -> Result:
+    """Runs it once, with these programs at its hosts: in real time, or in a guest."""
+    found = laboratory.prepare(scenario, given)
     carry = _inside if laboratory.linux else _by_nodes if found.by_nodes else _here
     ran, captures, more = carry(found, laboratory)
     made = result(found, ran, captures)
@@ -135,7 +140,7 @@ Ran = tuple[dict[str, Any], dict[str, bytes], dict[str, Any]]
 
 def _order(found: Plan, names: dict[str, str]) -> dict[str, Any]:
     order = {"controls": names, "paced": paced(found), "patience_s": budget.LONGEST_S}
-    return asked(found.scenario) | order
+    return asked(found.scenario, for_programs=bool(found.programs)) | order
 
 
 def _here(found: Plan, laboratory: Laboratory) -> Ran:
@@ -161,7 +166,14 @@ class Built:
     def carry_out(self, files: str | None = None) -> dict[str, Any]:
         """Runs it once."""
         order = self.order | {"files": files, "kernel_queues": self.routers.ways}
-        return self.routers.together(carry_out(order, self.midpath_lab, self.plan.values["stop_s"]))
+        stop, command = self.plan.values["stop_s"], [self.midpath_lab, "run"]
+        if not self.plan.programs:
+            return self.routers.together(carry_out(order, command, stop))
+        with tempfile.TemporaryDirectory() as folder, programs.shown(self.plan, Path(str(files))):
+            names = Path(folder) / "hosts"
+            names.write_text(programs.names(self.plan))
+            order |= programs.order(self.plan, Path(str(files))) | {"names": str(names)}
+            return self.routers.together(carry_out(order, programs.alone(names, *command), stop))
 
 
 @contextmanager
@@ -172,7 +184,10 @@ def built(found: Plan, laboratory: Laboratory, more: Sequence[str] = ()) -> Iter
         controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
         Network(found, whole=laboratory.whole) as network,
         Routers(found, network, midpathd, more) as routers,
+        allowed(names[own]) if (own := found.scheme_of_programs) else nullcontext(),
     ):
+        if own:
+            network.default_control(names[own])
         yield Built(found, laboratory.midpath_lab, network, routers, _order(found, names) | network.paths())
 
 
@@ -183,7 +198,7 @@ def _by_nodes(found: Plan, laboratory: Laboratory) -> Ran:
         budget.check_budget(found, laboratory.budget, nodes=True)
     with Network(found, whole=laboratory.whole, nodes=True) as network, Nodes(found, network, midpathd) as nodes:
         order = _order(found, {}) | network.paths() | {"lines": nodes.lines()}
-        ran = carry_out(order, laboratory.midpath_lab, found.values["stop_s"], nodes.start)
+        ran = carry_out(order, [laboratory.midpath_lab, "run"], found.values["stop_s"], nodes.start)
         said = nodes.status()
     return midpath_nodes.together(ran, said, found), {}, {"midpathd": version(midpathd)}
 
@@ -192,6 +207,8 @@ def _inside(found: Plan, laboratory: Laboratory) -> Ran:
     """In user-mode Linux, which has all congestion controls."""
     assert laboratory.linux is not None
     guest = Guest(found, laboratory.linux, laboratory.qdisc, whole=laboratory.whole)
+    if own := found.scheme_of_programs:
+        guest.default_control(KERNEL[own])
     order = _order(found, {scheme: KERNEL[scheme] for scheme in found.schemes})
     ran, captures = guest.carry_out(order, laboratory.midpath_lab)
     check_flows(ran)
@@ -205,11 +222,11 @@ def paced(found: Plan) -> list[str]:
 
 
 def carry_out(
-    order: dict[str, Any], midpath_lab: str, stop_s: float | None, between: Callable[[], None] | None = None
+    order: dict[str, Any], command: list[str], stop_s: float | None, between: Callable[[], None] | None = None
 ) -> dict[str, Any]:
     """Starts links and flows, and waits for what they say; `between` the two others have to be ready."""
     pipe = subprocess.PIPE
-    process = subprocess.Popen([midpath_lab, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     said = json.dumps(order) + "\n"
     try:
         if between is not None:
@@ -246,6 +263,7 @@ def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, A
     said = [
         ("bbr", "the kernel's BBR is version 1, the simulator's 3" if unlike else None),
         ("", f"{len(failed):,} of {len(ran['flows']):,} flows failed: {failed[0]}" if failed else None),
+        *(("", message) for message in of_programs(found, ran)),
         ("", why if (why := invalid(made)) is None else f"this run is not valid for TCP: {why}"),
     ]
     return [
@@ -253,6 +271,21 @@ def warnings(found: Plan, ran: dict[str, Any], made: Result) -> list[dict[str, A
         for scheme, message in said
         if message is not None
     ]
+
+
+def of_programs(found: Plan, ran: dict[str, Any]) -> Iterator[str]:
+    """What programs could not be given."""
+    if not found.programs:
+        return
+    if not ran["names"]:
+        yield "hosts' names are not in /etc/hosts, where this machine lets nobody mount; use MIDPATH_ADDRESS_…"
+    if not carries_ipv6(found):
+        yield f"there is no IPv6: a link's MTU is below {LEAST_MTU:,} bytes"
+    used, own = {row["tcp"] for row in ran["programs"]} - {None}, found.scheme_of_programs
+    if own and (other := used - {KERNEL[own], OURS}):
+        yield f"programs' TCP is this machine's, {min(other)}: it does not let a namespace choose {own}"
+    if ran["others"]:
+        yield f"{ran['others']:,} packets are of conversations beyond the first that are told apart"
 
 
 def invalid(made: Result) -> str | None:
@@ -298,7 +331,11 @@ def compare(
 
 def footnote(found: Comparison) -> str:
     """What the runs were made on, and how late they were."""
-    runs = list(found.results.values())
+    return note(list(found.results.values()))
+
+
+def note(runs: Sequence[Result]) -> str:
+    """The same of these."""
     machine, loads = runs[0].run["machine"], [float(one.run["machine"]["load_average"].split()[0]) for one in runs]
     late = [one.run["emulator"]["late_us"] for one in runs]
     p50, p99 = (max(one[key] or 0 for one in late) for key in ("p50", "p99"))

@@ -1,9 +1,11 @@
 //! `stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]`: runs a scenario whose flows may be stacks, and prints
 //! its result as one line of JSON. Captures go to the folder. A stack that misbehaves: exit code 1 and one line.
 //!
-//! `stacks test SCHEME…`: holds schemes to bounds from RFCs, and prints TAP; exit code 1 if one is not kept.
+//! `stacks test [--junit] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit code 1 if one
+//! is not kept.
 //! `stacks scenario CASE SCHEME`: prints the scenario of one.
 
+mod middleboxes;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes()];
+    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes(), middleboxes::schemes()];
     stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 
@@ -66,9 +68,10 @@ fn suite() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first()? {
         (command, schemes) if command == "test" && !schemes.is_empty() => {
-            let (good, tap) = suite::tap(schemes, &catalogue());
-            print!("{tap}");
-            Some(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            let junit = schemes[0] == "--junit";
+            let all = suite::judge(&schemes[usize::from(junit)..], &catalogue());
+            print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
+            Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         (command, [case, scheme]) if command == "scenario" => {
             print!("{}", suite::CASES.iter().find(|one| one.name == case)?.scenario(scheme));
@@ -84,7 +87,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test SCHEME…, stacks scenario CASE SCHEME");
+        eprintln!("       stacks test [--junit] SCHEME…, stacks scenario CASE SCHEME");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {

@@ -16,6 +16,8 @@ pub struct Case {
     /// One way, of the whole path.
     delay_us: u64,
     queue: &'static str,
+    /// In place of one path through two routers.
+    links: &'static str,
     flow: &'static str,
     more: &'static str,
     /// Says what was measured, and whether that is within the bound; `None` where the stack lacks what is tested.
@@ -56,13 +58,32 @@ const PLAIN: Case = Case {
     rate_mbps: 10.0,
     delay_us: 20_000,
     queue: "limit = \"50 kB\"",
+    links: "",
     flow: "size = \"2 MB\"",
     more: "",
     judge: |_| None,
 };
 
+/// A path of 40 ms, which fails at 0.8 s, and one of 120 ms, found 50 ms later. Of both 10 Mbps.
+macro_rules! two_paths {
+    ($mtu:literal) => {
+        concat!(
+            "[topology]\nlinks = [\n",
+            "{ a = \"s0\", b = \"r0\", rate = \"100 Mbps\", delay = \"2 ms\" },\n",
+            "{ a = \"r0\", b = \"r1\", rate = \"10 Mbps\", delay = \"16 ms\" },\n",
+            "{ a = \"r0\", b = \"r2\", rate = \"10 Mbps\", delay = \"28 ms\", mtu = ",
+            $mtu,
+            " },\n{ a = \"r2\", b = \"r1\", rate = \"10 Mbps\", delay = \"28 ms\", mtu = ",
+            $mtu,
+            " },\n{ a = \"r1\", b = \"d0\", rate = \"100 Mbps\", delay = \"2 ms\" },\n]\n",
+            "[routing]\nreconverge = \"50 ms\"\n",
+        )
+    };
+}
+const FAILS: &str = "[[fault]]\nkind = \"link-down\"\nat = \"800 ms\"\nlink = [\"r0\", \"r1\"]\n";
+
 /// 2 MB at 10 Mbps take 1.6 s, with headers 1.7 s.
-pub const CASES: [Case; 11] = [
+pub const CASES: [Case; 18] = [
     Case {
         name: "slow-start",
         source: "RFC 9002, §7.2; RFC 6928: 14,720 bytes, then twice as many per round trip",
@@ -164,24 +185,101 @@ pub const CASES: [Case; 11] = [
         judge: |seen| within(seen, 4.0, 8.0),
         ..PLAIN
     },
+    Case {
+        name: "idle",
+        source: "RFC 9002, §7.8; RFC 5681, §4.1: after 2 s of silence no burst above the initial window, or paced: \
+                 60 kB never overflow 30 kB",
+        queue: "limit = \"30 kB\"",
+        flow: "size = \"600 kB\"\nwrite = \"60 kB\"\ninterval = \"2 s\"",
+        judge: |seen| {
+            let share = seen.lost / seen.sent;
+            Some((share < 0.01 && seen.fct_s < 20.5, format!("{share:.3} lost, {:.1} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "ecn-bleached",
+        source: "RFC 9000, §13.4.2: a path that clears ECN is found, and losses are congestion's signal again",
+        queue: "kind = \"codel\"\nlimit = \"1 MB\"",
+        more: "[[deploy]]\nscheme = \"bleach\"\nports = [\"s0>r0\"]\n",
+        judge: |seen| within(seen, 1.6, 3.2),
+        ..PLAIN
+    },
+    Case {
+        name: "path-change",
+        source: "RFC 9002, §5.3, §6.2: another path of three times the round trip costs the window of 50 ms, a few \
+                 probes and half the window",
+        links: two_paths!("1500"),
+        more: FAILS,
+        judge: |seen| {
+            let share = seen.again / seen.sent;
+            Some((share < 0.12 && seen.fct_s < 6.0, format!("{share:.3} sent again, {:.2} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "mtu-down",
+        source: "RFC 8899, §4.3: a path that became too narrow, and says nothing, is found by losses of full packets; \
+                 six timeouts that double from 0.2 s are 12.6 s",
+        links: two_paths!("1280"),
+        more: FAILS,
+        judge: |seen| within(seen, 1.6, 20.0),
+        ..PLAIN
+    },
+    Case {
+        name: "ack-thinning",
+        source: "RFC 9000, §13.2.3; RFC 3449, §3: three of four ACKs are lost, and the next says what they said",
+        more: "[[deploy]]\nscheme = \"thin\"\nports = [\"r1>r0\"]\n",
+        judge: |seen| {
+            let share = seen.again / seen.sent;
+            Some((share < 0.05 && seen.fct_s < 3.2, format!("{share:.3} sent again, {:.2} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "rtt-spikes",
+        source: "RFC 9002, §6.2; RFC 5682: 200 ms more for 300 ms, twice: a timeout that was none sends little again",
+        more: "[[vary]]\nlink = [\"r0\", \"r1\"]\nsteps = [{ at = \"600 ms\", delay = \"116 ms\" }, \
+               { at = \"900 ms\", delay = \"16 ms\" }, { at = \"1300 ms\", delay = \"116 ms\" }, \
+               { at = \"1600 ms\", delay = \"16 ms\" }]\n",
+        judge: |seen| {
+            let share = seen.again / seen.sent;
+            Some((share < 0.1 && seen.fct_s < 4.0, format!("{share:.3} sent again, {:.2} s", seen.fct_s)))
+        },
+        ..PLAIN
+    },
+    Case {
+        name: "rate-up",
+        source: "RFC 5681, §3.1: from half of 75 kB a packet more per round trip of 0.2 s: 10 MB in 19 s, and 2 s before",
+        delay_us: 100_000,
+        flow: "size = \"10 MB\"",
+        more: "[[vary]]\nlink = [\"r0\", \"r1\"]\nsteps = [{ at = \"1 ms\", rate = \"1 Mbps\" }, \
+               { at = \"2 s\", rate = \"10 Mbps\" }]\n",
+        judge: |seen| within(seen, 9.0, 25.0),
+        ..PLAIN
+    },
 ];
 
 impl Case {
     /// The scenario for a scheme: a file to keep, and to run alone.
     pub fn scenario(&self, scheme: &str) -> String {
-        let Case { rate_mbps, delay_us, queue, flow, more, .. } = self;
+        let Case { rate_mbps, delay_us, queue, links, flow, more, .. } = self;
         let bottleneck = delay_us * 8 / 10;
         let access = (delay_us - bottleneck) / 2;
         let fast = rate_mbps * 10.0;
-        format!(
-            r#"scheme = "{scheme}"
-stop = "60 s"
-[topology]
+        let dumbbell = format!(
+            r#"[topology]
 generate = "dumbbell"
 pairs = 1
 bottleneck = {{ rate = "{rate_mbps} Mbps", delay = "{bottleneck} us" }}
 access = {{ rate = "{fast} Mbps", delay = "{access} us" }}
-[queue]
+"#
+        );
+        let network = if links.is_empty() { dumbbell } else { (*links).to_owned() };
+        format!(
+            r#"scheme = "{scheme}"
+stop = "60 s"
+{network}[queue]
 {queue}
 [host_queue]
 limit = "100 MB"
@@ -202,21 +300,68 @@ to = "d0"
     }
 }
 
-/// All cases for each scheme, as TAP (version 13). Whether all bounds are kept.
-pub fn tap(schemes: &[String], catalogue: &Catalogue) -> (bool, String) {
-    let (mut all, mut out) = (true, format!("TAP version 13\n1..{}\n", schemes.len() * CASES.len()));
+/// A case of a scheme, and what came out: nothing where there is nothing to test.
+pub struct Verdict<'a> {
+    scheme: &'a str,
+    case: &'static Case,
+    found: Option<(bool, String)>,
+}
+
+impl Verdict<'_> {
+    /// Whether the bound is kept.
+    pub fn is_good(&self) -> bool {
+        self.found.as_ref().is_none_or(|found| found.0)
+    }
+}
+
+/// Runs all cases for each scheme.
+pub fn judge<'a>(schemes: &'a [String], catalogue: &Catalogue) -> Vec<Verdict<'a>> {
     let cases = schemes.iter().flat_map(|scheme| CASES.iter().map(move |case| (scheme, case)));
-    for (number, (scheme, case)) in (1..).zip(cases) {
-        let (good, said) = match case.run(scheme, catalogue) {
-            Some((good, said)) => (good, said),
-            None => (true, "# SKIP it has no ECN".to_owned()),
-        };
-        all &= good;
-        let verdict = if good { "ok" } else { "not ok" };
-        let _ = writeln!(out, "{verdict} {number} - {scheme} {}: {said}", case.name);
-        if !good {
-            let _ = writeln!(out, "  ---\n  source: \"{}\"\n  ...", case.source);
+    cases.map(|(scheme, case)| Verdict { scheme, case, found: case.run(scheme, catalogue) }).collect()
+}
+
+/// As TAP (version 13).
+pub fn tap(all: &[Verdict<'_>]) -> String {
+    let mut out = format!("TAP version 13\n1..{}\n", all.len());
+    for (number, one) in (1..).zip(all) {
+        let said = one.found.as_ref().map_or("# SKIP it has no ECN", |found| &found.1);
+        let verdict = if one.is_good() { "ok" } else { "not ok" };
+        let _ = writeln!(out, "{verdict} {number} - {} {}: {said}", one.scheme, one.case.name);
+        if !one.is_good() {
+            let _ = writeln!(out, "  ---\n  source: \"{}\"\n  ...", one.case.source);
         }
     }
-    (all, out)
+    out
+}
+
+/// As JUnit's XML, for what shows tests of other languages: a suite for each scheme.
+pub fn junit(all: &[Verdict<'_>]) -> String {
+    let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
+    for suite in all.chunk_by(|one, next| one.scheme == next.scheme) {
+        let failures = suite.iter().filter(|one| !one.is_good()).count();
+        let skipped = suite.iter().filter(|one| one.found.is_none()).count();
+        let (tests, scheme) = (suite.len(), quoted(suite[0].scheme));
+        let _ = writeln!(
+            out,
+            "<testsuite name=\"{scheme}\" tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\">"
+        );
+        for one in suite {
+            let _ = write!(out, "<testcase classname=\"{scheme}\" name=\"{}\">", quoted(one.case.name));
+            let _ = match &one.found {
+                None => write!(out, "<skipped message=\"it has no ECN\"/>"),
+                Some((true, said)) => write!(out, "<system-out>{}</system-out>", quoted(said)),
+                Some((false, said)) => {
+                    write!(out, "<failure message=\"{}\">{}</failure>", quoted(said), quoted(one.case.source))
+                }
+            };
+            out.push_str("</testcase>\n");
+        }
+        out.push_str("</testsuite>\n");
+    }
+    out + "</testsuites>\n"
+}
+
+/// As text and attributes of XML have it.
+fn quoted(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

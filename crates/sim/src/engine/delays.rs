@@ -22,7 +22,8 @@ pub struct Delays {
 }
 
 impl Delays {
-    fn add(&mut self, delay: Time, late_after: Time) {
+    /// One more; above `late_after` it is late.
+    pub fn add(&mut self, delay: Time, late_after: Time) {
         if self.histogram.count() == 0 {
             self.min = delay;
         } else {

@@ -39,6 +39,9 @@ pub struct Scenario {
     /// What the run is called where that is not its scheme: of `cubic+rpm@pie` the scheme is `cubic`.
     #[serde(skip)]
     pub called: Option<String>,
+    /// Programs use the network: it may have no flows.
+    #[serde(skip)]
+    pub flows_optional: bool,
     /// The network.
     pub topology: TopologySpec,
     /// Routing.

@@ -355,7 +355,7 @@ pub(super) fn draw(
     };
     let Scenario { flow, workload, client, job, .. } = scenario;
     let mut flows = midpath_traffic::generate(&Specs { flow, workload, client, job }, &context)?;
-    if flows.is_empty() {
+    if flows.is_empty() && !scenario.flows_optional {
         let none_drawn = "no `[[workload]]` had an arrival before its end: it needs more time, or a higher rate";
         let none_given = "the scenario has no flows; write a `[[flow]]`, `[[workload]]`, `[[client]]` or `[[job]]`";
         return Err(match scenario.workload.is_empty() {

@@ -14,7 +14,7 @@ use midpath_link::{Endpoint, Frame, Output, PeerId, PeerSpec, SecretKey};
 use midpath_node::event_loop::Links;
 use midpath_node::gateway::exit::Allowed;
 use midpath_node::gateway::front::{Front, Next};
-use midpath_node::gateway::{greeting, services};
+use midpath_node::gateway::{datagrams, greeting, services};
 use midpath_node::overlay::{Kind, Neighbour, Overlay};
 use midpath_node::udp::Outbox;
 use midpathd::metrics::request::{LONGEST, OK, Request, read};
@@ -27,7 +27,7 @@ pub fn gateway(bytes: &[u8]) -> bool {
     let mut taken = false;
     for front in [|| Front::Socks { agreed: false }, || Front::Socks { agreed: true }, || Front::Connect] {
         let whole = front().next(bytes);
-        if let Next::Say(_, read) | Next::Open(_, read) = whole {
+        if let Next::Say(_, read) | Next::Open(_, read) | Next::Associate(read) = whole {
             assert!(read > 0 && read <= bytes.len());
             taken = true;
         }
@@ -35,6 +35,20 @@ pub fn gateway(bytes: &[u8]) -> bool {
         let early = (0..short.len()).map(|end| front().next(&short[..end])).find(|next| *next != Next::Wait);
         assert!(early.is_none_or(|early| early == whole), "{short:?}");
     }
+    if let Some((address, length)) = datagrams::address(bytes) {
+        assert_eq!(
+            datagrams::address(&datagrams::written(address)).map(|same| same.0.ip()),
+            Some(address.ip().to_canonical())
+        );
+        assert!(length <= bytes.len());
+        taken = true;
+    }
+    assert!(datagrams::inner(bytes).is_none_or(|inner| inner.len() + 3 == bytes.len()));
+    let (mut come, mut count) = (bytes.to_vec(), 0);
+    while let Some(datagram) = datagrams::next(&mut come) {
+        count += datagram.len() + 2;
+    }
+    assert_eq!(come, bytes[count..], "what is not whole stays");
     let (said, read) = greeting::parse(bytes);
     assert!(read <= bytes.len());
     match said {

@@ -66,7 +66,7 @@ impl Outgoing {
     }
 
     /// Bytes kept.
-    pub(super) fn kept(&self) -> u64 {
+    pub fn kept(&self) -> u64 {
         self.kept.len() as u64
     }
 

@@ -4,11 +4,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Kind;
+use super::datagrams;
 use super::greeting::{LONGEST, Status, Target};
 use super::services;
 
 /// A request is no longer: what servers commonly take for the head of an HTTP request.
 const LONGEST_REQUEST: usize = 8192;
+/// Commands of SOCKS5 (RFC 1928, §4).
+const CONNECT: u8 = 1;
+const ASSOCIATE: u8 = 3;
 /// Its fields are no more. Ours.
 const HEADERS: usize = 64;
 
@@ -37,6 +41,8 @@ pub enum Next {
     Say(Vec<u8>, usize),
     /// Connect to this target, having read so many bytes.
     Open(Target, usize),
+    /// Carry its datagrams (SOCKS5's UDP ASSOCIATE), having read so many bytes.
+    Associate(usize),
     /// Say this and hang up.
     Refuse(Vec<u8>),
 }
@@ -83,14 +89,7 @@ impl Front {
             Front::Forward(_) => Vec::new(),
             Front::Service(_) => services::answer(status),
             // RFC 1928, §6.
-            Front::Socks { .. } => socks_reply(match status {
-                Status::Connected => 0,
-                Status::NotAllowed => 2,
-                Status::NoNetwork => 3,
-                Status::NoSuchName | Status::NoHost | Status::TimedOut => 4,
-                Status::Refused => 5,
-                Status::Unreachable | Status::Busy | Status::OtherVersion => 1,
-            }),
+            Front::Socks { .. } => refusal(socks_code(status)),
             // RFC 9209, §2.3.
             Front::Connect => match status {
                 Status::Connected => b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
@@ -112,9 +111,26 @@ fn http(status: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes()
 }
 
-/// RFC 1928, §6, with an address of zeros: nobody needs the exit's.
-fn socks_reply(code: u8) -> Vec<u8> {
-    vec![5, code, 0, 1, 0, 0, 0, 0, 0, 0]
+/// RFC 1928, §6.
+pub fn socks_code(status: Status) -> u8 {
+    match status {
+        Status::Connected => 0,
+        Status::NotAllowed => 2,
+        Status::NoNetwork => 3,
+        Status::NoSuchName | Status::NoHost | Status::TimedOut => 4,
+        Status::Refused => 5,
+        Status::Unreachable | Status::Busy | Status::OtherVersion => 1,
+    }
+}
+
+/// RFC 1928, §6, with the address to which datagrams go.
+pub fn socks_reply(code: u8, bound: SocketAddr) -> Vec<u8> {
+    [&[5, code, 0][..], &datagrams::written(bound)].concat()
+}
+
+/// The same with an address of zeros: of a connection nobody needs the exit's.
+fn refusal(code: u8) -> Vec<u8> {
+    socks_reply(code, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
 }
 
 /// RFC 1928, §3: no authentication, for who may connect here is the listener's business.
@@ -130,15 +146,15 @@ fn socks_methods(said: &[u8]) -> Next {
     }
 }
 
-/// RFC 1928, §4. Only CONNECT.
+/// RFC 1928, §4: CONNECT and UDP ASSOCIATE.
 fn socks_request(said: &[u8]) -> Next {
     let (command, kind, rest) = match *said {
         [5, command, 0, kind, ref rest @ ..] => (command, kind, rest),
         [] | [5] | [5, _] | [5, _, 0] => return Next::Wait,
-        _ => return Next::Refuse(socks_reply(1)),
+        _ => return Next::Refuse(refusal(1)),
     };
-    if command != 1 {
-        return Next::Refuse(socks_reply(7));
+    if !matches!(command, CONNECT | ASSOCIATE) {
+        return Next::Refuse(refusal(7));
     }
     let port = |at: usize| rest.get(at..at + 2).map(|p| u16::from_be_bytes([p[0], p[1]]));
     let (target, length) = match kind {
@@ -156,12 +172,16 @@ fn socks_request(said: &[u8]) -> Next {
             let (Some(name), Some(port)) = (rest.get(..length), port(1 + length)) else { return Next::Wait };
             match std::str::from_utf8(name) {
                 Ok(name) => (format!("{name}:{port}"), 3 + length),
-                Err(_) => return Next::Refuse(socks_reply(1)),
+                Err(_) => return Next::Refuse(refusal(1)),
             }
         }
-        _ => return Next::Refuse(socks_reply(8)),
+        _ => return Next::Refuse(refusal(8)),
     };
-    open(target, 4 + length).unwrap_or_else(|| Next::Refuse(socks_reply(1)))
+    if command == ASSOCIATE {
+        // From where the application will send: most don't know, and its first datagram says it.
+        return Next::Associate(4 + length);
+    }
+    open(target, 4 + length).unwrap_or_else(|| Next::Refuse(refusal(1)))
 }
 
 /// The head of an HTTP request whose first line is `CONNECT host:port HTTP/1.1`; empty lines before it are passed
@@ -209,6 +229,7 @@ mod tests {
             Next::Wait => Next::Wait,
             Next::Say(said, read) => Next::Say(said.clone(), *read),
             Next::Open(target, read) => Next::Open(target.clone(), *read),
+            Next::Associate(read) => Next::Associate(*read),
             Next::Refuse(said) => Next::Refuse(said.clone()),
         }
     }
@@ -225,8 +246,9 @@ mod tests {
         whole(agreed, &six, Next::Open("[::1]:443".into(), 22));
         let name = [&[5, 1, 0, 3, 4][..], b"host", &[0, 22]].concat();
         whole(agreed, &name, Next::Open("host:22".into(), 11));
-        // UDP ASSOCIATE and BIND are refused.
-        assert_eq!([2, 3].map(|c| agreed().next(&[5, c, 0, 1])), [(); 2].map(|()| Next::Refuse(socks_reply(7))));
+        whole(agreed, &[5, 3, 0, 1, 0, 0, 0, 0, 0, 0], Next::Associate(10));
+        // BIND is refused.
+        assert_eq!(agreed().next(&[5, 2, 0, 1]), Next::Refuse(refusal(7)));
     }
 
     #[test]

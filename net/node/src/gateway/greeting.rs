@@ -4,6 +4,7 @@
 //! |---|---|
 //! | there | version (1), 1, length (2), target: `host:port` |
 //! | there, for an application | version (1), 3, length (2), the service's name |
+//! | there, for datagrams | version (1), 4, 0 (2) |
 //! | back | version (1), 2, status (1) |
 //!
 //! Whoever is greeted in another version answers so ([`Status::OtherVersion`]): the first three bytes back stay
@@ -19,6 +20,7 @@ pub const VERSION: u8 = 1;
 const TARGET: u8 = 1;
 const ANSWER: u8 = 2;
 const SERVICE: u8 = 3;
+const DATAGRAMS: u8 = 4;
 
 /// A target is no longer: a name of 253 bytes (RFC 1035), a colon and a port.
 pub const LONGEST: usize = 260;
@@ -30,6 +32,8 @@ pub enum Target {
     Address(String),
     /// To an application that offers this service there.
     Service(String),
+    /// To wherever each datagram says ([`super::datagrams`]).
+    Datagrams,
 }
 
 impl From<&str> for Target {
@@ -76,8 +80,9 @@ impl Status {
 /// The first bytes of the flow there.
 pub fn request(target: &Target) -> Vec<u8> {
     let (kind, name) = match target {
-        Target::Address(address) => (TARGET, address),
-        Target::Service(service) => (SERVICE, service),
+        Target::Address(address) => (TARGET, address.as_str()),
+        Target::Service(service) => (SERVICE, service.as_str()),
+        Target::Datagrams => (DATAGRAMS, ""),
     };
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX).to_be_bytes();
     [&[VERSION, kind][..], &length, name.as_bytes()].concat()
@@ -123,7 +128,10 @@ pub fn read(end: EndId, host: &mut Host, now: Time) -> Read {
 /// The greeting that these bytes begin with, and its length; no length unless it is whole.
 pub fn parse(bytes: &[u8]) -> (Read, usize) {
     match *bytes {
-        [] | [VERSION] | [VERSION, TARGET | SERVICE] | [VERSION, TARGET | SERVICE, _] => (Read::Unfinished, 0),
+        [] | [VERSION] | [VERSION, TARGET | SERVICE | DATAGRAMS] | [VERSION, TARGET | SERVICE | DATAGRAMS, _] => {
+            (Read::Unfinished, 0)
+        }
+        [VERSION, DATAGRAMS, 0, 0, ..] => (Read::Target(Target::Datagrams), 4),
         [VERSION, kind @ (TARGET | SERVICE), high, low, ref rest @ ..] => {
             let length = usize::from(u16::from_be_bytes([high, low]));
             if length > LONGEST {
@@ -155,6 +163,7 @@ mod tests {
         let all = [
             (request(&"host.example:443".into()), Read::Target("host.example:443".into())),
             (request(&Target::Service("echo".into())), Read::Target(Target::Service("echo".into()))),
+            (request(&Target::Datagrams), Read::Target(Target::Datagrams)),
             (answer(Status::NoSuchName).to_vec(), Read::Answer(Status::NoSuchName)),
         ];
         for (mut bytes, said) in all {
@@ -165,7 +174,7 @@ mod tests {
             bytes.extend(b"and what follows");
             assert_eq!(parse(&bytes), (said, length));
         }
-        let nonsense = [&[VERSION, 4][..], &[VERSION, 1, 2, 0], &[VERSION, 1, 0, 1, 0xff]];
+        let nonsense = [&[VERSION, 5][..], &[VERSION, 4, 0, 1], &[VERSION, 1, 2, 0], &[VERSION, 1, 0, 1, 0xff]];
         assert_eq!(parse(&[VERSION, 2, 200]), (Read::Answer(Status::Unreachable), 3), "a later version's status");
         assert!(nonsense.iter().all(|bytes| parse(bytes).0 == Read::Nonsense));
         assert!(

@@ -43,6 +43,8 @@ pub enum Outcome {
     Refused,
     /// It has broken off.
     Failed,
+    /// It is no connection: the application wants its datagrams to be carried.
+    Associates,
 }
 
 /// A connection of an application, or to a target, and the flow that carries its bytes.
@@ -71,6 +73,8 @@ pub struct ProxySession {
     starved: bool,
     /// The target was refused, and there are no words in which the application could be told.
     unspoken: bool,
+    /// The application wants its datagrams to be carried.
+    associates: bool,
 }
 
 /// A step of moving bytes: nothing more to do, or it has broken off.
@@ -104,6 +108,7 @@ impl ProxySession {
             early: false,
             starved: false,
             unspoken: false,
+            associates: false,
         }
     }
 
@@ -209,6 +214,7 @@ impl ProxySession {
     pub fn pump(&mut self, piece: &mut [u8], host: &mut Host, now: Time) -> Outcome {
         match self.step(piece, host, now) {
             Err(Broken) => Outcome::Failed,
+            Ok(()) if self.associates => Outcome::Associates,
             Ok(()) if !self.is_over(host) => Outcome::Open,
             Ok(()) if matches!(self.stage, Stage::Refused) => Outcome::Refused,
             Ok(()) => Outcome::Done,
@@ -294,12 +300,21 @@ impl ProxySession {
                         self.stage = Stage::Asked(front);
                     }
                 }
+                Next::Associate(_) => {
+                    self.associates = true;
+                    return Ok(());
+                }
                 Next::Refuse(answer) => {
                     self.pending.extend(answer);
                     self.stage = Stage::Refused;
                 }
             }
         }
+    }
+
+    /// The connection of an application that wants its datagrams to be carried.
+    pub fn into_connection(self) -> Option<TcpStream> {
+        self.tcp
     }
 
     /// Hands on what is unsent, as far as there is room; says whether that was all.
