@@ -3,12 +3,24 @@ import { readFileSync } from "node:fs";
 import { parts, replayData } from "../../docs/play/pages.js";
 import { completions } from "../../docs/play/schema.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
+import { variantParts, Variants } from "../../docs/play/variants.js";
 import { Comparison, differs, digits, estimate, excess, metrics, quantile, quantity, ratio, use } from "../../docs/play/stats.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
-use(JSON.parse(readFileSync(asked.facts, "utf8")));
+const facts = JSON.parse(readFileSync(asked.facts, "utf8"));
+use(facts);
 const module = asked.wasm && (await WebAssembly.compile(readFileSync(asked.wasm)));
 const ask = async (request) => opened((await simulator(module)).ask(request));
+
+async function compared(text, schemes, seeds, variant) {
+  const { scenario } = await ask({ ask: "check", text, variant });
+  const results = new Map();
+  for (const scheme of schemes) {
+    results.set(scheme, []);
+    for (const seed of seeds) results.get(scheme).push(await ask({ ask: "run", text, scheme, seed, variant }));
+  }
+  return new Comparison(schemes, seeds, results, scenario);
+}
 
 const answers = {
   quantities: ({ values }) => values.map(([kind, value, ci95]) => quantity(kind, value, ci95)),
@@ -26,18 +38,18 @@ const answers = {
     return texts.map((text) => completions(schema, text)?.options.map(({ label }) => label) ?? []);
   },
   async comparison({ text, schemes, seeds }) {
-    const { scenario } = await ask({ ask: "check", text });
-    const results = new Map();
-    for (const scheme of schemes) {
-      results.set(scheme, []);
-      for (const seed of seeds) results.get(scheme).push(await ask({ ask: "run", text, scheme, seed }));
-    }
-    const found = new Comparison(schemes, seeds, results, scenario);
+    const found = await compared(text, schemes, seeds);
     const figures = (scheme) => Object.fromEntries(metrics().map(({ key }) => [key, found.figure(scheme, key)]));
     return {
       rows: Object.fromEntries(schemes.map((scheme) => [scheme, figures(scheme)])),
       parts: parts(found, {}, {}, text),
     };
+  },
+  async variants({ text, schemes, seeds }) {
+    const { variants, scenario } = await ask({ ask: "check", text });
+    const found = new Map();
+    for (const variant of variants) found.set(variant, await compared(text, schemes, seeds, variant));
+    return variantParts(new Variants(found, scenario), {}, {}, facts.order, text);
   },
   async replay({ text, scheme }) {
     return replayData(await ask({ ask: "run", text, scheme }));

@@ -34,6 +34,7 @@ from chromium import Page
 
 # Its name in the package is the function.
 PAGE = importlib.import_module("midpath.report.page")
+VARIANTS_PAGE = importlib.import_module("midpath.report.variants")
 FACTS = ROOT / "docs/play/play.json"
 RUNNER = ROOT / "tests/python/play_compare.mjs"
 
@@ -129,10 +130,14 @@ def test_a_comparison_has_the_report_of_the_command(text, schemes, seeds, monkey
         for metric in METRICS:
             theirs, ours = found["rows"][row.scheme][metric.key], row.figures[metric.key]
             assert (theirs and (theirs["mean"], theirs["ci95"])) == (ours and (ours.mean, ours.ci95)), metric.key
-    figures = [one.pop("data")["figures"] for one in (found["parts"], made)]
-    for key, part in made.items():
-        assert html(found["parts"][key]) == html(part), key
-    topology = expected.of(expected.schemes[0])[0].run["topology"]
+    same_report(found["parts"], made, expected.of(expected.schemes[0])[0].run["topology"])
+
+
+def same_report(ours, theirs, topology):
+    """The parts of a page are the same, as far as a reader sees."""
+    figures = [one.pop("data")["figures"] for one in (ours, theirs)]
+    for key, part in theirs.items():
+        assert html(ours[key]) == html(part), key
     ours, theirs = (without_places(one, topology) for one in figures)
     assert list(ours) == list(theirs)
     for name in theirs:
@@ -172,6 +177,50 @@ def alike(ours, theirs, where):
 def html(text):
     """As a browser reads it, whichever way characters are escaped."""
     return unescape(text)
+
+
+# Another network, other traffic, nothing random, nothing changed.
+VARIANTS = """
+[variants.today]
+[variants."short queues"]
+queue.limit = "20 kB"
+[variants.faster]
+"topology.bottleneck.rate" = "30 Mbps"
+[variants."more traffic"]
+"workload[0].arrivals.load" = "80 %"
+[variants.as-today]
+"""
+CERTAIN = """
+stop = "2 s"
+topology = { generate = "dumbbell", pairs = 2, bottleneck = { rate = "10 Mbps", delay = "5 ms" } }
+flow = [{ from = "s0", to = "d0", size = "200 kB" }, { from = "s1", to = "d1" }]
+[variants.a]
+"""
+VARIED = {
+    "several seeds": (ONE_LINK + VARIANTS, ["newreno", "cubic", "ideal"], 3),
+    "flows that did not end": (UNENDED + VARIANTS, ["newreno", "fcp"], 2),
+    "one seed, one scheme": (ONE_LINK + VARIANTS, ["cubic"], 1),
+    "a policer": (POLICED + "[variants.a]\n[variants.b]\nqueue.burst = '10 kB'\n", ["newreno", "bbr"], 2),
+    "bufferbloat": ((ROOT / "examples/bufferbloat.toml").read_text(encoding="utf-8"), ["cubic", "newreno"], 2),
+    "nothing random": (CERTAIN + "[variants.b]\nqueue.limit = '9 kB'\n", ["cubic", "udp"], 1),
+}
+
+
+@needs_node
+@needs_wasm
+@pytest.mark.parametrize(("text", "schemes", "seeds"), VARIED.values(), ids=VARIED)
+def test_variants_have_the_report_of_the_command(text, schemes, seeds, monkeypatch):
+    made = {}
+    monkeypatch.setattr(VARIANTS_PAGE, "filled", lambda **parts: made.update(parts) or "")
+    monkeypatch.setattr(VARIANTS_PAGE, "embedded", lambda data: data)
+    seeds = list(range(3, 3 + seeds))
+    given = midpath.Scenario.from_toml(text)
+    expected = midpath.compare_variants(given, schemes, seeds=seeds, ideal="ideal" in schemes)
+    page_of(expected)
+    found = ask(ask="variants", text=text, schemes=expected.schemes, seeds=expected.seeds)
+    looks = {key: look for key, look in found["data"]["looks"].items() if key.startswith("variant:")}
+    assert looks == {key: look for key, look in made["data"]["looks"].items() if key.startswith("variant:")}
+    same_report(found, made, expected.first.of(expected.schemes[0])[0].run["topology"])
 
 
 @needs_node
