@@ -3,6 +3,7 @@
 // Ours: characters of a link, and of what it unfolds to.
 const MOST_LINK = 32_768;
 const MOST_TEXT = 262_144;
+const TOO_LONG = "The scenario is too long for a link.";
 
 async function piped(bytes, stream, most) {
   const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
@@ -22,16 +23,14 @@ async function piped(bytes, stream, most) {
 
 /** An address that holds what can be said as JSON. */
 export async function asLink(held, page = location.href.split("#")[0]) {
-  const packed = await piped(
-    new TextEncoder().encode(JSON.stringify(held)),
-    new CompressionStream("deflate-raw"),
-    MOST_TEXT,
-  );
+  const whole = new TextEncoder().encode(JSON.stringify(held));
+  if (whole.length > MOST_TEXT) throw new Error(TOO_LONG);
+  const packed = await piped(whole, new CompressionStream("deflate-raw"), MOST_TEXT);
   const coded = btoa(String.fromCharCode(...packed))
     .replaceAll("+", "-")
     .replaceAll("/", "_")
     .replaceAll("=", "");
-  if (coded.length > MOST_LINK) throw new Error("The scenario is too long for a link.");
+  if (coded.length > MOST_LINK) throw new Error(TOO_LONG);
   return `${page}#s=${coded}`;
 }
 

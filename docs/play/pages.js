@@ -26,7 +26,8 @@ function choices({ variants, options = {}, groups = {} }) {
     text = "";
   for (const key of Object.keys(variants)) {
     const under = groups[key] ?? "";
-    if (under !== head) text += `${head && "</optgroup>"}<optgroup label="${escape(under)}">`;
+    if (under !== head)
+      text += (head && "</optgroup>") + (under && `<optgroup label="${escape(under)}">`);
     head = under;
     text += `<option value="${escape(key)}">${escape(options[key] ?? key)}</option>`;
   }

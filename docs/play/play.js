@@ -34,16 +34,21 @@ function trouble(text) {
   $("trouble").textContent = text;
 }
 
+/** An error in words; a page has no files but those that were given to it. */
+function worded({ key, message }) {
+  const missing = message.replace("not among the files that were handed in", "drop it onto this page, or choose it below");
+  return key ? `${key}: ${missing}` : missing;
+}
+
+const withLine = (error) => `${error.line ? `line ${error.line}: ` : ""}${worded(error)}`;
+
 function showErrors(errors) {
-  page.editor.errors = errors.map(({ line, key, message }) => ({
-    line,
-    message: key ? `${key}: ${message}` : message,
-  }));
+  page.editor.errors = errors.map((error) => ({ line: error.line, message: worded(error) }));
   $("errors").replaceChildren(
-    ...errors.map(({ line, key, message }) => {
+    ...errors.map((error) => {
       const button = Object.assign(document.createElement("button"), { type: "button" });
-      button.textContent = `${line ? `line ${line}: ` : ""}${key ? `${key}: ` : ""}${message}`;
-      button.onclick = () => page.editor.focus(line ?? 1);
+      button.textContent = withLine(error);
+      button.onclick = () => page.editor.focus(error.line ?? 1);
       const item = document.createElement("li");
       item.append(button);
       return item;
@@ -112,8 +117,9 @@ function changed() {
   checking = setTimeout(async () => {
     const text = page.editor.text;
     try {
-      const { errors = [] } = await checked();
-      if (text === page.editor.text) showErrors(errors);
+      let { errors } = await checked();
+      for (const variant of checkedIn("variants")) errors ??= (await checked(variant)).errors;
+      if (text === page.editor.text) showErrors(errors ?? []);
     } catch {
       // A check that was ended says nothing.
     }
@@ -122,12 +128,11 @@ function changed() {
 
 class Refused extends Error {}
 
-/** Shows the errors, and ends what was asked for; what lacks only memory can be run at home. */
+/** Shows the errors, and ends what was asked for; what is only too large for a tab can be run at home. */
 function refuse(errors, home) {
   showErrors(errors);
-  const [{ line, message }] = errors;
-  const instead = message.includes("memory") ? `. At home:\n${home}` : "";
-  throw new Refused(`${line ? `line ${line}: ` : ""}${message}${instead}`);
+  const instead = /memory|than a tab takes/.test(errors[0].message) ? `. At home:\n${home}` : "";
+  throw new Refused(`${withLine(errors[0])}${instead}`);
 }
 
 /** A run, or `Refused` with what to do instead. */
@@ -149,6 +154,7 @@ async function ran(request, home, progress) {
 }
 
 async function busy(work) {
+  const focused = document.activeElement;
   for (const id of ["run", "move"]) $(id).disabled = true;
   Object.assign($("stop"), { hidden: false });
   Object.assign($("progress"), { hidden: false, value: 0 });
@@ -163,6 +169,8 @@ async function busy(work) {
   } finally {
     for (const id of ["run", "move"]) $(id).disabled = false;
     for (const id of ["stop", "progress"]) $(id).hidden = true;
+    // A button that is disabled loses the keyboard.
+    if (document.activeElement === document.body) focused.focus({ preventScroll: true });
   }
 }
 

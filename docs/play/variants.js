@@ -11,8 +11,6 @@ const DRAWN = ["afct_s", "fct_p99_s", "goodput_total_bps", "loss_ratio", "queue_
 // What part of the room between two variants their means take.
 const SPREAD = 0.5;
 
-const times = ({ mean, ci95 }) => quantity("times", mean, ci95 || null).replace(/×$/, "");
-
 /** Whether two runs have the same flows: who sends how much to whom, and when. */
 function haveSameFlows({ tables: { flows } }, { tables: { flows: others } }) {
   if (flows.rows !== others.rows) return false;
@@ -59,6 +57,12 @@ export class Variants {
     return ratio(found.values(scheme, key), first.values(scheme, key));
   }
 
+  /** A ratio to the first variant in words; random where either of the two is. */
+  times(of, { mean, ci95 }) {
+    const isRandom = this.first.isRandom || this.comparisons.get(of).isRandom;
+    return quantity("times", mean, (isRandom && ci95) || null).replace(/×$/, "");
+  }
+
   sentences() {
     const found = this.schemes.filter((scheme) => scheme !== "ideal").map((scheme) => this.#ratios(scheme));
     const ranked = [...this.matched].map(([of, one]) => [of, one.fastest()]).filter(([, said]) => said);
@@ -72,7 +76,7 @@ export class Variants {
       .filter(([, found]) => found)
       .map(([of, found]) => {
         const differs = Math.abs(found.mean - 1) > (found.ci95 ?? 0);
-        return `${of} ${times(found)}${differs ? "" : " (not significant)"}`;
+        return `${of} ${this.times(of, found)}${differs ? "" : " (not significant)"}`;
       });
     if (!parts.length) return "";
     return `Under ${name(scheme)}, completion times relative to ${this.names[0]}: ${parts.join("; ")}.`;
@@ -132,7 +136,7 @@ function cell(found, { of, one, scheme }, { key, kind, better }) {
   const value = one.figure(scheme, key);
   if (!value) return "<td>–</td>";
   const base = better && of !== found.names[0] ? found.againstFirst(of, scheme, key) : null;
-  const below = base ? `<small>${whole(`${times(base)} × ${escape(found.names[0])}`)}</small>` : "";
+  const below = base ? `<small>${whole(`${found.times(of, base)} × ${escape(found.names[0])}`)}</small>` : "";
   return `<td><span>${quantity(kind, value.mean)}</span>${below}</td>`;
 }
 

@@ -192,8 +192,18 @@ queue.limit = "20 kB"
 """
 CERTAIN = """
 stop = "2 s"
-topology = { generate = "dumbbell", pairs = 2, bottleneck = { rate = "10 Mbps", delay = "5 ms" } }
-flow = [{ from = "s0", to = "d0", size = "200 kB" }, { from = "s1", to = "d1" }]
+[topology]
+generate = "dumbbell"
+pairs = 2
+bottleneck = { rate = "10 Mbps", delay = "5 ms" }
+access = { rate = "1 Gbps", delay = "1 ms" }
+[[flow]]
+from = "s0"
+to = "d0"
+size = "200 kB"
+[[flow]]
+from = "s1"
+to = "d1"
 [variants.a]
 """
 VARIED = {
@@ -202,7 +212,7 @@ VARIED = {
     "one seed, one scheme": (ONE_LINK + VARIANTS, ["cubic"], 1),
     "a policer": (POLICED + "[variants.a]\n[variants.b]\nqueue.burst = '10 kB'\n", ["newreno", "bbr"], 2),
     "bufferbloat": ((ROOT / "examples/bufferbloat.toml").read_text(encoding="utf-8"), ["cubic", "newreno"], 2),
-    "nothing random": (CERTAIN + "[variants.b]\nqueue.limit = '9 kB'\n", ["cubic", "udp"], 1),
+    "nothing random": (CERTAIN + "[variants.b]\nqueue.limit = '9 kB'\n", ["cubic", "fcp"], 1),
 }
 
 

@@ -83,13 +83,13 @@ pub trait Host {
 /// Answers a request; whatever is wrong with it is part of the answer.
 pub fn answer(request: &[u8], host: &mut impl Host) -> Vec<u8> {
     if request.len() > MAX_REQUEST {
-        return refused(format!("the scenario and its files are larger than {} MB", MAX_REQUEST >> 20));
+        return refused(format!("the scenario and its files are larger than a tab takes ({} MB)", MAX_REQUEST >> 20));
     }
     let catalogue = Catalogue::standard();
     match serde_json::from_slice(request) {
         Err(error) => refused(format!("not a request: {error}")),
         Ok(Request::Run(scenario) | Request::Check(scenario)) if scenario.text.len() > MAX_SCENARIO => {
-            refused(format!("the scenario is larger than {} kB", MAX_SCENARIO >> 10))
+            refused(format!("the scenario is larger than a tab takes ({} kB)", MAX_SCENARIO >> 10))
         }
         Ok(Request::Schema) => Answer::of(json!({ "schema": midpath_sim::schema_of(&catalogue) })).bytes(),
         Ok(Request::Schemes) => Answer::of(json!({ "schemes": midpath_sim::schemes(&catalogue) })).bytes(),
@@ -122,7 +122,7 @@ impl<'a> Asked<'a> {
             None => (Cow::Borrowed(&*scenario.text), Vec::new()),
             Some(name) => match variant::text_of(&scenario.text, name) {
                 Ok((text, changed)) => (Cow::Owned(text), changed),
-                Err(error) => return Err(vec![error]),
+                Err(error) => return Err(vec![ScenarioError { line: variant::line(&scenario.text, name), ..error }]),
             },
         };
         Ok(Asked { scenario, catalogue, text, changed })
@@ -133,7 +133,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Errors with lines of the text that the page has. A variant's text has lines of its own: either the scenario has
-    /// the same error, or a change made it.
+    /// the same error, or a change made it, and the variant's line counts.
     fn located(&self, found: Vec<ScenarioError>) -> Vec<ScenarioError> {
         let Some(name) = &self.scenario.variant else { return found };
         let original = self.check(&self.scenario.text).err().unwrap_or_default();
@@ -141,7 +141,7 @@ impl<'a> Asked<'a> {
             let same = original.iter().find(|one| (&one.key, &one.message) == (&error.key, &error.message));
             let keys = if self.changed.is_empty() { "nothing".into() } else { self.changed.join(", ") };
             let message = format!("{} (after setting {keys} for the variant '{name}')", error.message);
-            same.cloned().unwrap_or(ScenarioError { line: None, message, ..error })
+            same.cloned().unwrap_or(ScenarioError { line: variant::line(&self.scenario.text, name), message, ..error })
         };
         found.into_iter().map(located).collect()
     }
@@ -157,7 +157,7 @@ fn check(scenario: &Scenario, catalogue: &Catalogue) -> Answer {
     };
     // What the page asks of it: seed, faults, whether anything is drawn. Null where it is no TOML.
     head["scenario"] = toml::from_str(text).unwrap_or_default();
-    head["variants"] = json!(variant::names(&scenario.text));
+    head["variants"] = json!(variant::named(&scenario.text).iter().map(|(_, name)| name).collect::<Vec<_>>());
     Answer::of(head)
 }
 

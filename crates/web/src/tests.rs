@@ -150,15 +150,15 @@ fn a_variant_is_the_scenario_with_its_changes() {
     let (head, _) = ask(&json!({ "ask": "check", "text": text, "variant": "a second" }));
     assert_eq!(head["variants"], json!(["today", "a second", "wrong", "seeded", "beyond"]), "in the text's order");
     assert_eq!((&head["scenario"]["queue"]["limit"], &head["errors"]), (&json!("9 kB"), &Value::Null));
-    let delivered = |request: Value| {
+    let hops = |request: Value| {
         let (head, body) = ask(&request);
         let run: Value = serde_json::from_slice(cut(&body, &head["run"])).unwrap();
-        run["summary"]["delivered_bytes"].clone()
+        run["packet_hops"].clone()
     };
     let changed = SCENARIO.replace("1 kB", "2 kB");
-    let expected = delivered(json!({ "ask": "run", "text": changed }));
-    assert_eq!(delivered(json!({ "ask": "run", "text": text, "variant": "a second" })), expected);
-    assert_ne!(delivered(json!({ "ask": "run", "text": text, "variant": "today" })), expected);
+    let expected = hops(json!({ "ask": "run", "text": changed }));
+    assert_eq!(hops(json!({ "ask": "run", "text": text, "variant": "a second" })), expected);
+    assert_ne!(hops(json!({ "ask": "run", "text": text, "variant": "today" })), expected);
 }
 
 #[test]
@@ -169,10 +169,13 @@ fn an_error_of_a_variant_names_it() {
             ask(&json!({ "ask": request, "text": text, "variant": variant })).0["errors"][0].clone()
         };
         let wrong = of(&text, "wrong");
-        assert_eq!((&wrong["key"], &wrong["line"]), (&json!("flow[0].size"), &Value::Null));
+        assert_eq!((&wrong["key"], &wrong["line"]), (&json!("flow[0].size"), &json!(10)));
         assert!(wrong["message"].as_str().unwrap().ends_with("(after setting flow[0].size for the variant 'wrong')"));
         assert_eq!(of(&text, "seeded")["message"], "cannot change here: all variants have the same seeds");
-        assert_eq!(of(&text, "beyond")["message"], "there is no element 1");
+        assert_eq!(
+            (&of(&text, "beyond")["message"], &of(&text, "beyond")["line"]),
+            (&json!("there is no element 1"), &json!(14))
+        );
         assert_eq!(of(&text, "none")["key"], "variants.none");
         // The scenario itself is wrong, at a line of its own.
         assert_eq!(of(&text.replace("1 ms", "1 m"), "today")["line"], 2);

@@ -14,13 +14,19 @@ const NOT_VARIED: [(&str, &str); 3] = [
 /// Longest name.
 const MAX_NAME: usize = 64;
 
-/// The names of a scenario's variants, in the order of its text.
-pub(crate) fn names(text: &str) -> Vec<String> {
+/// The lines and names of a scenario's variants, in the order of its text.
+pub(crate) fn named(text: &str) -> Vec<(usize, String)> {
     let Ok(table) = DeTable::parse(text) else { return Vec::new() };
     let Some(DeValue::Table(variants)) = table.get_ref().get(VARIANTS).map(|v| v.get_ref()) else { return Vec::new() };
     let mut found: Vec<_> = variants.keys().map(|key| (key.span().start, key.get_ref().to_string())).collect();
     found.sort();
-    found.into_iter().map(|(_, name)| name).collect()
+    let line = |at: usize| 1 + text[..at].matches('\n').count();
+    found.into_iter().map(|(at, name)| (line(at), name)).collect()
+}
+
+/// Where a variant begins.
+pub(crate) fn line(text: &str, name: &str) -> Option<usize> {
+    named(text).into_iter().find(|(_, one)| one == name).map(|(line, _)| line)
 }
 
 /// A variant's text, and the keys that it changes.

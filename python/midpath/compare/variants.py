@@ -146,6 +146,11 @@ class Variants:
         first, found = self.matched[self.names[0]], self.matched[variant]
         return paired_ratio(found.values(scheme, key), first.values(scheme, key))
 
+    def times(self, variant: str, ratio: Estimate) -> str:
+        """A ratio to the first variant in words; random where either of the two is."""
+        is_random = self.first.is_random or self.comparisons[variant].is_random
+        return quantity("times", ratio.mean, (ratio.ci95 or None) if is_random else None).removesuffix("×")
+
     def _to_first(self, variant: str, scheme: str) -> dict[str, Estimate | None]:
         keys = [metric.key for metric in METRICS if metric.better]
         return {key: self.against_first(variant, scheme, key) for key in keys}
@@ -223,7 +228,7 @@ class Variants:
             if ratio is None:
                 continue
             apart = abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
-            parts.append(f"{variant} {_times(ratio)}{'' if apart else ' (not significant)'}")
+            parts.append(f"{variant} {self.times(variant, ratio)}{'' if apart else ' (not significant)'}")
         if not parts:
             return ""
         return f"Under {name(scheme)}, completion times relative to {self.names[0]}: {'; '.join(parts)}."
@@ -341,7 +346,3 @@ def same_flows(run: Result, other: Result) -> bool:
     texts = all(run.flows[key].to_pylist() == other.flows[key].to_pylist() for key in FLOW_TEXTS)
     # The size of a flow without end is no number.
     return texts and all(np.array_equal(column(run, key), column(other, key), equal_nan=True) for key in FLOW_NUMBERS)
-
-
-def _times(ratio: Estimate) -> str:
-    return quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
