@@ -289,9 +289,18 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def window(tmp_path_factory):
     with Page(tmp_path_factory.mktemp("none") / "none.html") as page:
         yield page
+
+
+@pytest.fixture
+def opened(window):
+    """The browser's page; whatever a test does with it, the console has no error."""
+    window.errors.clear()
+    yield window
+    window.run("0")
+    assert window.errors == []
 
 
 READY = "'ready' in document.documentElement.dataset"
@@ -352,7 +361,7 @@ def test_it_runs_and_shows_table_report_and_replay(opened, served, width, theme)
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     rows = opened.run("[...document.querySelectorAll('#summary tbody tr')].map(row => row.cells.length)")
-    assert len(rows) == 1 and rows[0] >= 8
+    assert len(rows) == 2 and min(rows) >= 7, "drop-tail, CoDel"
     opened.run("document.getElementById('move').click()")
     wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
     assert opened.run("document.documentElement.scrollWidth") <= width
@@ -367,6 +376,75 @@ def test_an_error_stands_under_its_line_and_below(opened, served):
     wait(opened, "document.querySelector('.error-line')")
     assert opened.run("document.querySelector('.wrong').textContent") == 'stop = "1 fortnight"'
     assert "line 1: stop" in opened.run("document.getElementById('errors').textContent")
+
+
+ROWS = "[...document.querySelectorAll('#summary tbody tr th')].map(head => head.textContent)"
+
+
+@needs_browser
+@needs_wasm
+def test_variants_are_ticked(opened, served):
+    show(opened, served)
+    scenario(opened, ONE_LINK + VARIANTS)
+    wait(opened, "!document.getElementById('varied').hidden")
+    opened.run("document.getElementById('seeds').value = 1")
+    opened.run("for (const box of document.querySelectorAll('#variants input')) box.checked = box.value !== 'faster'")
+    opened.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    opened.run("document.getElementById('command').click()")
+    wait(opened, "window.copied")
+    chosen = "'today,short queues,more traffic,as-today'"
+    assert opened.run("window.copied").startswith(f"midpath compare scenario.toml --variants {chosen} --schemes newreno")
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(ROWS) == ["today", "short queues", "more traffic", "as-today"]
+    # Without any, the scenario itself is run.
+    opened.run("for (const box of document.querySelectorAll('#variants input')) box.checked = false")
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(ROWS) == ["NewReno"]
+    scenario(opened, ONE_LINK + '[variants.x]\n[variants.y]\nqueue.limit = "3 fortnights"\n')
+    wait(opened, "document.querySelector('.error-line')")
+    assert opened.run("document.querySelector('.wrong').textContent") == "[variants.y]"
+
+
+# What a reviewer pastes: what is said of it, and what it is run with at home if it is only too large.
+PASTED = {
+    "an unclosed string": (ONE_LINK.replace('"2 s"', '"2 s'), "line 3: invalid basic string", False),
+    "an unknown key": (ONE_LINK.replace("[queue]", "[queue]\nlimt = 3"), "line 10: queue.limt: unknown field", False),
+    "a file": ('topology = { file = "../a.gml" }\n', "line 1: topology.file: ../a.gml: cannot be read: drop it", False),
+    "nothing": ("", "line 1: topology: is missing", False),
+    "no TOML": ("Dear editor,", "line 1: ", False),
+    "a megabyte": (f"# {'x' * 1_100_000}\n{ONE_LINK}", "the scenario is larger than a tab takes", True),
+}
+
+
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize(("text", "said", "at_home"), PASTED.values(), ids=PASTED)
+def test_what_is_pasted_is_run_or_refused(opened, served, text, said, at_home):
+    show(opened, served)
+    scenario(opened, text)
+    wait(opened, "document.getElementById('errors').textContent")
+    assert opened.run("document.getElementById('errors').textContent").startswith(said)
+    run(opened)
+    wait(opened, TROUBLE)
+    assert opened.run(TROUBLE).startswith(said)
+    assert ("At home:\nmidpath compare" in opened.run(TROUBLE)) == at_home
+    # And then what is right is run.
+    scenario(opened, ONE_LINK)
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(TROUBLE) == ""
+
+
+@needs_browser
+@needs_wasm
+def test_no_link_is_made_that_cannot_be_opened(opened, served):
+    show(opened, served)
+    scenario(opened, f"# {'x' * 300_000}\n{ONE_LINK}")
+    opened.run("document.getElementById('link').click()")
+    wait(opened, TROUBLE)
+    assert opened.run(TROUBLE) == "The scenario is too long for a link."
 
 
 @needs_browser
@@ -479,7 +557,7 @@ document.querySelector('.cm-content').dispatchEvent(drop); }}"""
 def test_files_are_dropped_onto_it(opened, served):
     show(opened, served)
     opened.run(DROP.format(files=json.dumps([["mine.toml", MAP]])))
-    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+    wait(opened, "document.getElementById('errors').textContent.includes('drop it onto this page')")
     opened.run(DROP.format(files=json.dumps([["net.gml", NET]])))
     wait(opened, "!document.getElementById('errors').textContent")
     assert opened.run("document.getElementById('files').textContent") == "net.gml ×"
@@ -490,7 +568,7 @@ def test_files_are_dropped_onto_it(opened, served):
     opened.run(DROP.format(files=json.dumps([["odd.csv", {"bytes": [255, 254, 0]}]])))
     wait(opened, f"{TROUBLE} === 'odd.csv is not UTF-8 text'")
     opened.run("document.querySelector('#files button').click()")
-    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+    wait(opened, "document.getElementById('errors').textContent.includes('drop it onto this page')")
 
 
 @needs_browser
@@ -500,11 +578,14 @@ def test_it_works_without_a_network_once_loaded(opened, tmp_path):
     with serving(tmp_path) as address:
         show(opened, address)
         wait(opened, "'offline' in document.documentElement.dataset")
+    assert opened.errors == []
     show(opened, address)
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     opened.run("document.getElementById('move').click()")
     wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
+    # Chromium says that there is no network.
+    opened.errors[:] = [error for error in opened.errors if "ERR_CONNECTION_REFUSED" not in error]
 
 
 FOCUSED = "(document.activeElement.id || document.activeElement.value || document.activeElement.className)"
@@ -527,6 +608,8 @@ def test_a_keyboard_is_enough(opened, served):
     )
     press(opened, "Enter")
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    # The keyboard is where it was: the button was disabled meanwhile.
+    wait(opened, f"!document.getElementById('run').disabled && {FOCUSED} === 'run'")
     # What can be scrolled is reached, and the buttons of the results.
     opened.run("document.getElementById('command').focus()")
     seen = []
@@ -550,9 +633,12 @@ def violations(page):
 @needs_axe
 @needs_browser
 @needs_wasm
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light")])
-def test_axe_finds_nothing(opened, served, tmp_path, width, theme):
-    show(opened, served + "?example=inrpp_backpressure", width, theme)
+@pytest.mark.parametrize(
+    ("width", "theme", "example"),
+    [(1280, "light", "bufferbloat"), (1280, "dark", "inrpp_backpressure"), (400, "light", "bufferbloat")],
+)
+def test_axe_finds_nothing(opened, served, tmp_path, width, theme, example):
+    show(opened, f"{served}?example={example}", width, theme)
     assert violations(opened) == []
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
@@ -597,3 +683,4 @@ def test_without_the_simulator_the_page_says_so(opened, tmp_path):
         opened.ask("Page.navigate", url=address)
         wait(opened, "document.getElementById('trouble').textContent")
         assert "midpath.wasm.gz: 404" in opened.run(TROUBLE)
+        opened.errors[:] = [error for error in opened.errors if "midpath.wasm.gz" not in error]
