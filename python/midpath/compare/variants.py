@@ -23,7 +23,7 @@ from midpath.compare.verdict import fastest
 from midpath.controller import Controllers
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
-from midpath.html import to_html, write_report
+from midpath.html import Reported, to_html
 from midpath.matched import column
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
@@ -59,7 +59,7 @@ class VariantRow:
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(Reported):
     """The comparisons of a scenario's variants, by name."""
 
     scenario: str
@@ -85,8 +85,8 @@ class Variants:
         columns = {"Variant": [row.variant for row in rows], "Scheme": [name(row.row.scheme) for row in rows]}
         for metric in METRICS:
             if metric.headline:
-                found = [row.row.figures[metric.key] for row in rows]
-                columns[metric.label] = [quantity(metric.kind, one.mean, one.ci95) if one else "–" for one in found]
+                shown = [(self.comparisons[row.variant], row.row.figures[metric.key]) for row in rows]
+                columns[metric.label] = [one.shown(metric.kind, value) for one, value in shown]
         return f"<p>{escape(repr(self))}</p>{to_html(columns)}"
 
     @property
@@ -252,10 +252,6 @@ class Variants:
             "warnings": self.warnings,
             "verdict": self.verdict(),
         }
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report."""
-        return write_report(self, path)
 
 
 def compare_variants(
