@@ -6,6 +6,7 @@ import { commandOf, parts, quoted, replay, report, warned, warningsOf } from "./
 import { Pool, RUN_MS } from "./pool.js";
 import { completions } from "./schema.js";
 import { csv } from "./simulator.js";
+import { showSliders } from "./sliders.js";
 import { Comparison, name, noIdeal, use } from "./stats.js";
 import { tables } from "./tables.js";
 import { tarred } from "./tar.js";
@@ -111,8 +112,32 @@ async function checked(variant) {
   return found;
 }
 
+/** Sliders start from what was loaded or typed; what they type themselves leaves them where they are. */
+let turnedTo = null;
+function offerSliders() {
+  const text = page.editor.text;
+  if (text === turnedTo) return;
+  const turned = (now) => {
+    turnedTo = now;
+    page.editor.text = now;
+  };
+  $("turn").hidden = !showSliders($("sliders"), text, turned, again);
+}
+
+let isStale = false;
+/** Runs what stands here; while something is under way only the last position of the sliders counts. */
+async function again() {
+  isStale = true;
+  if ($("run").disabled) return;
+  while (isStale) {
+    isStale = false;
+    await busy(compare);
+  }
+}
+
 let checking;
 function changed() {
+  offerSliders();
   clearTimeout(checking);
   checking = setTimeout(async () => {
     const text = page.editor.text;
@@ -290,12 +315,15 @@ for (const ms of [0, 300, 1000, 3000]) setTimeout(say, ms);
 }</script>`;
 
 async function frame(kind, title, html) {
-  const made = document.createElement("iframe");
+  const made = document.createElement("iframe"),
+    old = document.querySelector(`#frames [data-kind="${kind}"]`);
   Object.assign(made, { title, srcdoc: html.replace("</body>", `${HEIGHT}</body>`) });
   made.sandbox.add("allow-scripts");
   made.dataset.kind = kind;
-  document.querySelector(`#frames [data-kind="${kind}"]`)?.remove();
-  $("frames").append(made);
+  // As high as the one before it, so that what is read stays where it is.
+  if (old) made.style.height = old.style.height;
+  if (old) old.replaceWith(made);
+  else $("frames").append(made);
 }
 
 addEventListener("message", ({ data, source }) => {
@@ -483,8 +511,8 @@ async function begin() {
   ({ schema: page.schema } = await page.pool.ask({ ask: "schema" }));
   $("said").textContent = "Ready.";
   for (const id of ["run", "move"]) $(id).disabled = false;
-  $("run").onclick = () => busy(compare);
-  $("move").onclick = () => busy(move);
+  $("run").onclick = again;
+  $("move").onclick = () => busy(move).then(() => isStale && again());
   $("stop").onclick = () => page.pool.stop();
   $("choose").onchange = () => take([...$("choose").files]).finally(() => ($("choose").value = ""));
   takesDrops($("scenario"), take);

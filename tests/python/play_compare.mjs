@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { parts, replayData } from "../../docs/play/pages.js";
 import { completions } from "../../docs/play/schema.js";
+import { setTo, slidersOf, STEPS } from "../../docs/play/sliders.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
 import { variantParts, Variants } from "../../docs/play/variants.js";
 import { Comparison, differs, digits, estimate, excess, metrics, quantile, quantity, ratio, use } from "../../docs/play/stats.js";
@@ -51,6 +52,17 @@ const answers = {
     for (const variant of variants) found.set(variant, await compared(text, schemes, seeds, variant));
     return variantParts(new Variants(found, scenario), {}, {}, facts.order, text);
   },
+  sliders: ({ texts }) =>
+    texts.map((text) => {
+      const found = slidersOf(text);
+      return [-STEPS, 0, STEPS].map((position) =>
+        setTo(
+          text,
+          found,
+          found.map(() => position),
+        ),
+      );
+    }),
   async replay({ text, scheme }) {
     return replayData(await ask({ ask: "run", text, scheme }));
   },

@@ -342,7 +342,7 @@ def endless():
 
 def press(page, key, code=None, modifiers=0):
     """A key, as a hand presses it."""
-    known = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27}
+    known = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27, "ArrowLeft": 37}
     text = {"Enter": "\r", " ": " "}.get(key)
     about = {"key": key, "code": code or key, "windowsVirtualKeyCode": known[key], "modifiers": modifiers}
     page.ask("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
@@ -407,6 +407,28 @@ def test_variants_are_ticked(opened, served):
     scenario(opened, ONE_LINK + '[variants.x]\n[variants.y]\nqueue.limit = "3 fortnights"\n')
     wait(opened, "document.querySelector('.error-line')")
     assert opened.run("document.querySelector('.wrong').textContent") == "[variants.y]"
+
+
+@needs_browser
+@needs_wasm
+def test_sliders_change_the_scenario_and_run_it(opened, served):
+    show(opened, served + "?embed&example=dumbbell", 400)
+    labels = opened.run("[...document.querySelectorAll('#sliders span')].map(label => label.textContent)")
+    assert labels == ["Buffer: 50 ms", "Delay of the bottleneck: 5 ms"]
+    opened.run("delete document.documentElement.dataset.table; document.getElementById('slider-0').focus()")
+    press(opened, "ArrowLeft")
+    press(opened, "ArrowLeft")
+    wait(opened, "'table' in document.documentElement.dataset")
+    wait(opened, "!document.getElementById('run').disabled")
+    assert 'limit = "25 ms"' in opened.run("document.querySelector('.cm-content').innerText")
+    assert "Buffer: 25 ms" in opened.run("document.getElementById('sliders').textContent")
+    assert opened.run("document.activeElement.id") == "slider-0"
+    assert opened.run("document.documentElement.scrollWidth") <= 400
+    # What is typed is where they start from.
+    scenario(opened, ONE_LINK)
+    assert "Buffer: 60 kB" in opened.run("document.getElementById('sliders').textContent")
+    scenario(opened, "nothing")
+    assert opened.run("document.getElementById('turn').hidden")
 
 
 # What a reviewer pastes: what is said of it, and what it is run with at home if it is only too large.
