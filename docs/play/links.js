@@ -3,6 +3,7 @@
 // Ours: characters of a link, and of what it unfolds to.
 const MOST_LINK = 32_768;
 const MOST_TEXT = 262_144;
+const UNFOLDS = "it unfolds to too much";
 const TOO_LONG = "The scenario is too long for a link.";
 
 async function piped(bytes, stream, most) {
@@ -14,7 +15,7 @@ async function piped(bytes, stream, most) {
     size += value.length;
     if (size > most) {
       await reader.cancel();
-      throw new Error("too long");
+      throw new Error(UNFOLDS);
     }
     parts.push(value);
   }
@@ -34,13 +35,19 @@ export async function asLink(held, page = location.href.split("#")[0]) {
   return `${page}#s=${coded}`;
 }
 
+async function unfolded(hash) {
+  const packed = Uint8Array.from(atob(hash.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const bytes = await piped(packed, new DecompressionStream("deflate-raw"), MOST_TEXT);
+  return JSON.parse(new TextDecoder().decode(bytes));
+}
+
 /** What a link holds; throws if it is none of ours. `known` are the schemes that there are. */
 export async function fromLink(hash, known) {
-  if (hash.length > MOST_LINK + 8) throw new Error("too long");
-  const packed = Uint8Array.from(atob(hash.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-  const { text, schemes, seeds } = JSON.parse(
-    new TextDecoder().decode(await piped(packed, new DecompressionStream("deflate-raw"), MOST_TEXT)),
-  );
+  if (hash.length > MOST_LINK + 8) throw new Error("it is too long");
+  const held = await unfolded(hash).catch((error) => {
+    throw error.message === UNFOLDS ? error : new Error("it is damaged, or not whole");
+  });
+  const { text, schemes, seeds } = held ?? {};
   if (typeof text !== "string" || !Array.isArray(schemes)) throw new Error("it holds no scenario");
   return {
     text,

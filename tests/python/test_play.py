@@ -1,5 +1,6 @@
 """The playground: what its JavaScript computes is what Python computes, and its page in a browser."""
 
+import base64
 import contextlib
 import functools
 import http.server
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from html import unescape
 
 import numpy as np
@@ -471,6 +473,24 @@ def test_no_link_is_made_that_cannot_be_opened(opened, served):
     assert opened.run(TROUBLE) == "The scenario is too long for a link."
 
 
+def link_of(held):
+    squeezed = zlib.compressobj(9, wbits=-15)
+    packed = squeezed.compress(json.dumps(held).encode()) + squeezed.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+DAMAGED = "it is damaged, or not whole"
+HOSTILE = {
+    "a megabyte": ("#s=" + "A" * 1_000_000, "it is too long"),
+    "no base64": ("#s=%%%", DAMAGED),
+    "nothing packed": ("#s=bm90IGpzb24", DAMAGED),
+    "30 kB of anything": ("#s=" + "x" * 30_000, DAMAGED),
+    "20 kB that unfold to 20 MB": (link_of({"text": " " * 20_000_000, "schemes": []}), "it unfolds to too much"),
+    "null": (link_of(None), "it holds no scenario"),
+    "a number": (link_of({"text": 7, "schemes": []}), "it holds no scenario"),
+}
+
+
 @needs_browser
 @needs_wasm
 def test_markup_in_names_is_text(opened, served):
@@ -488,12 +508,10 @@ def test_markup_in_names_is_text(opened, served):
 
 @needs_browser
 @needs_wasm
-@pytest.mark.parametrize(
-    "link", ["#s=" + "A" * 1_000_000, "#s=%%%", "#s=bm90IGpzb24", "#s=" + "x" * 30_000], ids=["1 MB", "no", "text", "x"]
-)
-def test_a_hostile_link_is_an_error(opened, served, link):
+@pytest.mark.parametrize(("link", "why"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_link_is_an_error(opened, served, link, why):
     show(opened, served + link)
-    assert opened.run(TROUBLE).startswith("This link cannot be used:")
+    assert opened.run(TROUBLE) == f"This link cannot be used: {why}."
     assert opened.run(SAID) == "Ready."
 
 

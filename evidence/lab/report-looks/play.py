@@ -4,8 +4,9 @@
     python evidence/lab/report-looks/play.py FOLDER [SITE]
 
 SITE is a built site (target/site). States: first paint, after a run with a comparison, errors under their lines, the
-replay, variants, 400 pixels wide, dark; and on pages of the documentation a scenario that runs where it is read, and a figure
-with sliders. Needs Chromium. What a program can find it lists, as look.py does; colours and sense are for a reader.
+replay, variants, 400 pixels wide, dark; and on pages of the documentation a scenario that runs where it is read, and a
+figure with sliders. Needs Chromium. What a program can find it lists, as look.py does; colours and sense are for a
+reader.
 """
 
 import base64
