@@ -19,7 +19,7 @@ import dist
 TARGET = "wasm32-unknown-emscripten"
 # Pyodide 314: Python 3.14 and the version of Emscripten that its ABI names.
 # https://pyodide.org/en/stable/development/abi.html
-ABI, PYTHON, EMSCRIPTEN = "2026_0", "3.14", "5.0.3"
+PYODIDE, ABI, PYTHON, EMSCRIPTEN = "314.0.7", "2026_0", "3.14", "5.0.3"
 OUT = dist.ROOT / "target/pyodide"
 
 
