@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { parts, replayData } from "../../docs/play/pages.js";
 import { completions } from "../../docs/play/schema.js";
+import { SCENES } from "../../docs/play/scenes.js";
 import { setTo, slidersOf, STEPS } from "../../docs/play/sliders.js";
 import { opened, simulator } from "../../docs/play/simulator.js";
 import { variantParts, Variants } from "../../docs/play/variants.js";
@@ -51,6 +52,15 @@ const answers = {
     const found = new Map();
     for (const variant of variants) found.set(variant, await compared(text, schemes, seeds, variant));
     return variantParts(new Variants(found, scenario), {}, {}, facts.order, text);
+  },
+  scenes() {
+    const at = (sliders, pick) => Object.fromEntries(sliders.map(({ key, ...one }) => [key, one[pick]]));
+    return Object.fromEntries(
+      Object.entries(SCENES).map(([system, { sliders, runs, lines, text }]) => [
+        system,
+        { runs, lines: lines.map(([key]) => key), text: text(at(sliders, "value")), low: text(at(sliders, "min")) },
+      ]),
+    );
   },
   sliders: ({ texts }) =>
     texts.map((text) => {

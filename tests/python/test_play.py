@@ -715,7 +715,40 @@ def test_sliders_draw_the_figure_again(opened, served, system):
     opened.run("{ const one = document.querySelector('input'); one.value = one.min; one.oninput(); }")
     wait(opened, f"{drawn} > 1")
     assert opened.run("document.getElementById('figure').innerHTML") != before
+    assert not AXE.is_file() or violations(opened) == []
     assert opened.run("document.documentElement.scrollWidth") <= 400
+
+
+def drawn(scene, text):
+    """Times and values of each curve."""
+    found = []
+    for scheme in scene["runs"]:
+        series = midpath.run(midpath.Scenario.from_toml(text).with_(scheme=scheme)).series.to_pandas()
+        for key in scene["lines"]:
+            metric, entity = key.split(" ", 1)
+            rows = series[(series.metric == metric) & (series.entity == entity)]
+            found.append((rows.time_s.to_numpy(), rows.value.to_numpy()))
+    return found
+
+
+def between(curve, low, high):
+    time, value = curve
+    return float(value[(time > low) & (time <= high)].mean())
+
+
+@needs_node
+def test_what_the_explanations_say_is_so():
+    scenes = ask(ask="scenes")
+    full = [curve[0][curve[1] > 0.9 * curve[1].max()][0] for curve in drawn(scenes["inrpp"], scenes["inrpp"]["text"])]
+    smaller = [curve[0][curve[1] > 0.9 * curve[1].max()][0] for curve in drawn(scenes["inrpp"], scenes["inrpp"]["low"])]
+    assert full == sorted(full) and len(set(full)) == 3, "r2, r1, r0"
+    assert smaller[-1] < full[-1], "sooner with a smaller cache"
+    for price in drawn(scenes["fcp"], scenes["fcp"]["text"]):
+        assert between(price, 2.5, 3) > 1.5 * between(price, 0.6, 1), "two pay where one did"
+    *_, secondary = drawn(scenes["mircc"], scenes["mircc"]["text"])
+    assert between(secondary, 2, 3) < 0.7 * between(secondary, 0.6, 1), "the second class yields"
+    cubic, with_rpm = drawn(scenes["rpm"], scenes["rpm"]["text"])
+    assert between(with_rpm, 1, 4) < 0.2 * between(cubic, 1, 4), "the signal comes sooner"
 
 
 @needs_browser
