@@ -62,6 +62,7 @@ def build() -> Path:
         "PATH": f"{emcc.parent}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_LINKER": str(emcc),
         "PYO3_CROSS_PYTHON_VERSION": PYTHON,
+        "MATURIN_PYEMSCRIPTEN_PLATFORM_VERSION": ABI,
     }
     command = [*dist.MATURIN, "build", "--profile", "web", "--quiet", "--locked", "--target", TARGET, "--out", OUT]
     dist.run(*command, also=environment)
