@@ -14,7 +14,7 @@ from gallery import ENTRIES
 
 from midpath.compare.comparison import DRAWN_KEYS, DRAWN_KINDS
 from midpath.metrics import IDEAL, METRICS
-from midpath.palette import looks, name, tints
+from midpath.palette import HUES, in_order, looks, name, tints
 from midpath.scenario import parse
 from midpath.schemes import shipped
 from midpath.stats import student_t
@@ -55,6 +55,8 @@ def facts() -> dict[str, Any]:
         "schemes": [{"id": scheme, "name": name(scheme), "look": shown[scheme]} for scheme in SCHEMES],
         "titles": {scheme: found.title for scheme, found in shipped().items()},
         "tints": tints(),
+        # Of things that are no schemes, as many as there are without a repetition.
+        "order": [vars(look) for look in in_order(2 * len(HUES))],
         "metrics": [vars(metric) for metric in METRICS],
         "units": SCALES,
         "student_t": [None, *(student_t(degrees) for degrees in range(1, MOST_SEEDS))],

@@ -1,4 +1,5 @@
 // A figure that is drawn again when one of two sliders moves: each position is a run.
+import { range } from "./sliders.js";
 import { escape, largest, tracks } from "./tracks.js";
 import { fetched, fetchedText } from "./files.js";
 import { asLink } from "./links.js";
@@ -19,12 +20,7 @@ function offer() {
   document.title = `${scene.title} · Midpath`;
   $("title").textContent = scene.title;
   $("about").textContent = scene.about;
-  $("sliders").innerHTML = scene.sliders
-    .map(({ key, label, min, max, step, value }) => {
-      const range = `<input type="range" id="${key}" min="${min}" max="${max}" step="${step}" value="${value}">`;
-      return `<label><span>${escape(label)}: <output for="${key}"></output></span>${range}</label>`;
-    })
-    .join("");
+  $("sliders").innerHTML = scene.sliders.map(range).join("");
   for (const { key } of scene.sliders) $(key).oninput = changed;
   say();
 }

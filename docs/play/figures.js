@@ -330,9 +330,17 @@ function percentiles(comparison) {
   };
 }
 
+const recordedOf = ({ schemes, results }) => new Map(schemes.map((scheme) => [scheme, tracks(results.get(scheme)[0])]));
+
+/** Those that variants have as curves. */
+export function curveFigures(comparison) {
+  const recorded = recordedOf(comparison);
+  return [completion, goodput, queues].map((draw) => draw(comparison, recorded));
+}
+
 /** All figures of a comparison. */
 export function figures(comparison) {
-  const recorded = new Map(comparison.schemes.map((scheme) => [scheme, tracks(comparison.results.get(scheme)[0])]));
+  const recorded = recordedOf(comparison);
   const faults = faultsOf(comparison.scenario, comparison.first.run.simulated_s);
   return [completion, bySize, goodput, queues, along, network, gauges]
     .map((draw) => draw(comparison, recorded))

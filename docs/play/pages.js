@@ -26,14 +26,15 @@ function choices({ variants, options = {}, groups = {} }) {
     text = "";
   for (const key of Object.keys(variants)) {
     const under = groups[key] ?? "";
-    if (under !== head) text += `${head && "</optgroup>"}<optgroup label="${escape(under)}">`;
+    if (under !== head)
+      text += (head && "</optgroup>") + (under && `<optgroup label="${escape(under)}">`);
     head = under;
     text += `<option value="${escape(key)}">${escape(options[key] ?? key)}</option>`;
   }
   return text + (head && "</optgroup>");
 }
 
-function card(figure, below = "") {
+export function card(figure, below = "") {
   const { id, title, note, variants, choose = "", keys = [], notes = {}, height = 360 } = figure;
   const choice =
     Object.keys(variants).length > 1
@@ -60,7 +61,7 @@ function sentence({ scheme, ports, count, message }) {
 }
 
 /** What is to be known beside the figures, as midpath/compare/comparison.py collects it. */
-function warned(comparison) {
+export function warned(comparison) {
   const { schemes, results, scenario } = comparison;
   const of = (scheme) => [...new Set(results.get(scheme).flatMap(({ run }) => (run.warnings ?? []).map(sentence)))];
   const found = new Map(schemes.map((scheme) => [scheme, of(scheme)]));
@@ -84,10 +85,8 @@ function warned(comparison) {
   );
 }
 
-export const warnings = (comparison) =>
-  warned(comparison)
-    .map((text) => `<p class="warning">Warning: ${escape(text)}</p>`)
-    .join("");
+export const warningsOf = (texts) =>
+  texts.map((text) => `<p class="warning">Warning: ${escape(text)}</p>`).join("");
 
 /** A warning, if ports of these schemes do not have the same memory. */
 function unequal(comparison) {
@@ -102,44 +101,44 @@ function unequal(comparison) {
   return `schemes have different memory. Queue and store of the largest port: ${has}`;
 }
 
-/** Schemes whose runs are the same, flow by flow. */
-function same({ schemes, results }) {
-  const told = (scheme) =>
-    JSON.stringify(
-      results
-        .get(scheme)
-        .map(({ run, tables }) => [
-          metrics().map(({ key }) => run.summary[key] ?? null),
-          Array.from(numbers(tables.flows.columns.fct_s)),
-        ]),
-    );
+/** Names whose runs are the same, flow by flow and figure by figure; those alone in this left out. */
+export function identical(runs) {
+  const figures = ({ run, tables }) => [
+    metrics().map(({ key }) => run.summary[key] ?? null),
+    Array.from(numbers(tables.flows.columns.fct_s)),
+  ];
   const groups = new Map();
-  for (const scheme of schemes.filter((one) => one !== "ideal")) {
-    const runs = told(scheme);
-    groups.set(runs, [...(groups.get(runs) ?? []), scheme]);
+  for (const [one, own] of runs) {
+    const key = JSON.stringify(own.map(figures));
+    groups.set(key, [...(groups.get(key) ?? []), one]);
   }
-  return [...groups.values()]
-    .filter((group) => group.length > 1)
-    .map(
-      (group) =>
-        `${listed(group.map(name))} are identical flow by flow: the option that distinguishes them had no effect`,
-    );
+  return [...groups.values()].filter((group) => group.length > 1);
+}
+
+/** Schemes that made no difference to each other. */
+function same({ schemes, results }) {
+  const runs = schemes.filter((one) => one !== "ideal").map((scheme) => [scheme, results.get(scheme)]);
+  return identical(new Map(runs)).map(
+    (group) =>
+      `${listed(group.map(name))} are identical flow by flow: the option that distinguishes them had no effect`,
+  );
 }
 
 // As a shell reads it, in Python's way of quoting.
-const quoted = (text) => `'${text.replaceAll("'", `'"'"'`)}'`;
+export const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
 /** What repeats a comparison at home, with the scenario in a file (midpath/report/repeat.py). */
-export function commandOf(schemes, seeds, { variants } = {}) {
+export function commandOf(schemes, seeds, { variants } = {}, named = []) {
   const ran = schemes.filter((scheme) => scheme !== "ideal"),
     ideal = schemes.includes("ideal");
   // `midpath compare` would compare the variants.
-  if (variants) {
+  if (variants && !named.length) {
     const names = `[${ran.map((scheme) => `'${scheme}'`).join(", ")}]`;
     const asked = `'scenario.toml', ${names}, seeds=[${seeds.join(", ")}], ideal=${ideal ? "True" : "False"}, out='out'`;
     return `python -c ${quoted(`import midpath; midpath.compare(${asked})`)}`;
   }
   const words = [
+    ...(named.length ? ["--variants", quoted(named.join(","))] : []),
     "--schemes",
     ran.join(","),
     "--seed",
@@ -150,6 +149,17 @@ export function commandOf(schemes, seeds, { variants } = {}) {
   ];
   return `midpath compare scenario.toml ${words.join(" ")}`;
 }
+
+/** The button of a scheme in the legend. */
+export const toggle = (scheme) =>
+  `<button type="button" aria-pressed="true" data-toggle="${escape(scheme)}">${chip(scheme)}</button>`;
+
+/** What report.js reads. */
+export const embeddable = (drawn, looks, tints) => ({
+  figures: Object.fromEntries(drawn.map(({ id, variants }) => [id, { variants }])),
+  looks,
+  tints,
+});
 
 /** The parts of a comparison's report, as midpath/report/page.py makes them. */
 export function parts(comparison, looks, tints, scenario) {
@@ -167,17 +177,14 @@ export function parts(comparison, looks, tints, scenario) {
     [seeds.length > 1 ? "Seeds" : "Seed", seeds.length > 1 ? `${seeds[0]} – ${seeds.at(-1)}` : String(seeds[0])],
     ["Midpath", run.midpath],
   ];
-  const toggles = schemes.map(
-    (scheme) => `<button type="button" aria-pressed="true" data-toggle="${escape(scheme)}">${chip(scheme)}</button>`,
-  );
   const wide = drawn.filter(({ id }) => WIDE.has(id));
   return {
     title: escape(run.title || "Untitled scenario"),
     kind: "Comparison",
     verdict: escape(comparison.sentences().join(" ")),
-    warnings: warnings(comparison),
+    warnings: warningsOf(warned(comparison)),
     facts: facts.map(([label, value]) => `<div><dt>${label}</dt><dd>${escape(value)}</dd></div>`).join(""),
-    legend: toggles.length > 1 ? toggles.join("") : "",
+    legend: schemes.length > 1 ? schemes.map(toggle).join("") : "",
     replays: "",
     summary: tables(comparison),
     figures: drawn
@@ -188,7 +195,7 @@ export function parts(comparison, looks, tints, scenario) {
     command: escape(commandOf(schemes, seeds, comparison.scenario)),
     file: "scenario.toml",
     scenario: escape(scenario.trim()),
-    data: { figures: Object.fromEntries(drawn.map(({ id, variants }) => [id, { variants }])), looks, tints },
+    data: embeddable(drawn, looks, tints),
   };
 }
 

@@ -2,14 +2,16 @@
 import { fetched, fetchedText } from "./files.js";
 import { readTexts, takesDrops } from "./given.js";
 import { asLink, fromLink } from "./links.js";
-import { commandOf, parts, replay, report, warnings } from "./pages.js";
+import { commandOf, parts, quoted, replay, report, warned, warningsOf } from "./pages.js";
 import { Pool, RUN_MS } from "./pool.js";
 import { completions } from "./schema.js";
 import { csv } from "./simulator.js";
+import { showSliders } from "./sliders.js";
 import { Comparison, name, noIdeal, use } from "./stats.js";
 import { tables } from "./tables.js";
 import { tarred } from "./tar.js";
 import { escape } from "./tracks.js";
+import { variantParts, Variants, variantTables } from "./variants.js";
 
 // Two at a time: each may take a gigabyte.
 const WORKERS = Math.min(2, navigator.hardwareConcurrency || 1);
@@ -18,30 +20,36 @@ const TRACE_EVENTS = 100_000;
 const $ = (id) => document.getElementById(id);
 const page = { files: {}, facts: null, schema: null, assets: {}, editor: null, last: null, pool: null };
 
-const ticked = () => [...document.querySelectorAll("#schemes input:checked")].map(({ value }) => value);
+const checkedIn = (id) => [...document.querySelectorAll(`#${id} input:checked`)].map(({ value }) => value);
+const ticked = () => checkedIn("schemes");
 const seeds = () => Math.min(20, Math.max(1, Math.round(Number($("seeds").value)) || 1));
 
 /** The seeds of a scenario that was checked. */
 const seedsOf = ({ seed = 1 } = {}) => Array.from({ length: seeds() }, (_, i) => seed + i);
 
 /** What repeats at home what is asked for. */
-const command = (scenario) => commandOf(ticked(), seedsOf(scenario), scenario);
+const command = (scenario) => commandOf(ticked(), seedsOf(scenario), scenario, checkedIn("variants"));
 
 function trouble(text) {
   $("trouble").hidden = !text;
   $("trouble").textContent = text;
 }
 
+/** An error in words; a page has no files but those that were given to it. */
+function worded({ key, message }) {
+  const missing = message.replace("not among the files that were handed in", "drop it onto this page, or choose it below");
+  return key ? `${key}: ${missing}` : missing;
+}
+
+const withLine = (error) => `${error.line ? `line ${error.line}: ` : ""}${worded(error)}`;
+
 function showErrors(errors) {
-  page.editor.errors = errors.map(({ line, key, message }) => ({
-    line,
-    message: key ? `${key}: ${message}` : message,
-  }));
+  page.editor.errors = errors.map((error) => ({ line: error.line, message: worded(error) }));
   $("errors").replaceChildren(
-    ...errors.map(({ line, key, message }) => {
+    ...errors.map((error) => {
       const button = Object.assign(document.createElement("button"), { type: "button" });
-      button.textContent = `${line ? `line ${line}: ` : ""}${key ? `${key}: ` : ""}${message}`;
-      button.onclick = () => page.editor.focus(line ?? 1);
+      button.textContent = withLine(error);
+      button.onclick = () => page.editor.focus(error.line ?? 1);
       const item = document.createElement("li");
       item.append(button);
       return item;
@@ -66,6 +74,19 @@ function showFiles() {
   );
 }
 
+/** Offers the variants that the scenario has; what was not ticked before stays so. */
+function showVariants(names) {
+  const left = [...document.querySelectorAll("#variants input:not(:checked)")].map(({ value }) => value);
+  const shown = names
+    .map((one) => {
+      const box = `<input type="checkbox" value="${escape(one)}"${left.includes(one) ? "" : " checked"}>`;
+      return `<label>${box}${escape(one)}</label>`;
+    })
+    .join("");
+  if ($("variants").innerHTML !== shown) $("variants").innerHTML = shown;
+  $("varied").hidden = !names.length;
+}
+
 /** Takes files: one scenario into the editor, all others as what it names. */
 async function take(list) {
   try {
@@ -84,16 +105,46 @@ async function take(list) {
 }
 
 /** What the simulator says of what stands here, without a run. */
-const checked = () => page.pool.ask({ ask: "check", text: page.editor.text, files: page.files }, undefined, 5000);
+async function checked(variant) {
+  const text = page.editor.text;
+  const found = await page.pool.ask({ ask: "check", text, files: page.files, variant }, undefined, 5000);
+  if (found.variants && text === page.editor.text) showVariants(found.variants);
+  return found;
+}
+
+/** Sliders start from what was loaded or typed; what they type themselves leaves them where they are. */
+let turnedTo = null;
+function offerSliders() {
+  const text = page.editor.text;
+  if (text === turnedTo) return;
+  const turned = (now) => {
+    turnedTo = now;
+    page.editor.text = now;
+  };
+  $("turn").hidden = !showSliders($("sliders"), text, turned, again);
+}
+
+let isStale = false;
+/** Runs what stands here; while something is under way only the last position of the sliders counts. */
+async function again() {
+  isStale = true;
+  if ($("run").disabled) return;
+  while (isStale) {
+    isStale = false;
+    await busy(compare);
+  }
+}
 
 let checking;
 function changed() {
+  offerSliders();
   clearTimeout(checking);
   checking = setTimeout(async () => {
     const text = page.editor.text;
     try {
-      const { errors = [] } = await checked();
-      if (text === page.editor.text) showErrors(errors);
+      let { errors } = await checked();
+      for (const variant of checkedIn("variants")) errors ??= (await checked(variant)).errors;
+      if (text === page.editor.text) showErrors(errors ?? []);
     } catch {
       // A check that was ended says nothing.
     }
@@ -102,12 +153,11 @@ function changed() {
 
 class Refused extends Error {}
 
-/** Shows the errors, and ends what was asked for; what lacks only memory can be run at home. */
+/** Shows the errors, and ends what was asked for; what is only too large for a tab can be run at home. */
 function refuse(errors, home) {
   showErrors(errors);
-  const [{ line, message }] = errors;
-  const instead = message.includes("memory") ? `. At home:\n${home}` : "";
-  throw new Refused(`${line ? `line ${line}: ` : ""}${message}${instead}`);
+  const instead = /memory|than a tab takes/.test(errors[0].message) ? `. At home:\n${home}` : "";
+  throw new Refused(`${withLine(errors[0])}${instead}`);
 }
 
 /** A run, or `Refused` with what to do instead. */
@@ -129,6 +179,7 @@ async function ran(request, home, progress) {
 }
 
 async function busy(work) {
+  const focused = document.activeElement;
   for (const id of ["run", "move"]) $(id).disabled = true;
   Object.assign($("stop"), { hidden: false });
   Object.assign($("progress"), { hidden: false, value: 0 });
@@ -143,12 +194,14 @@ async function busy(work) {
   } finally {
     for (const id of ["run", "move"]) $(id).disabled = false;
     for (const id of ["stop", "progress"]) $(id).hidden = true;
+    // A button that is disabled loses the keyboard.
+    if (document.activeElement === document.body) focused.focus({ preventScroll: true });
   }
 }
 
 /** The scenario as the simulator reads it; `Refused` if it cannot. */
-async function read(home) {
-  const { errors, scenario } = await checked();
+async function read(home, variant) {
+  const { errors, scenario } = await checked(variant);
   if (errors) refuse(errors, home(scenario ?? undefined));
   return scenario;
 }
@@ -159,12 +212,18 @@ async function compare() {
     files = page.files,
     began = performance.now();
   const scenario = await read(command);
+  const asked = checkedIn("variants"),
+    scenarios = new Map();
+  for (const variant of asked.length ? asked : [undefined]) scenarios.set(variant, await read(command, variant));
   // The warnings say so.
-  const schemes = ticked().filter((scheme) => scheme !== "ideal" || !noIdeal(scenario));
+  const lacksIdeal = [...scenarios.values()].some(noIdeal);
+  const schemes = ticked().filter((scheme) => scheme !== "ideal" || !lacksIdeal);
   if (!schemes.length) throw new Refused("Tick a scheme.");
   const all = seedsOf(scenario),
     home = command(scenario);
-  const jobs = schemes.flatMap((scheme) => all.map((seed) => ({ scheme, seed, done: 0 })));
+  const jobs = [...scenarios.keys()].flatMap((variant) =>
+    schemes.flatMap((scheme) => all.map((seed) => ({ variant, scheme, seed, done: 0 }))),
+  );
   const show = () => {
     $("progress").value = jobs.reduce((sum, { done }) => sum + done, 0) / jobs.length;
     $("said").textContent = `${jobs.filter(({ done }) => done === 1).length} of ${jobs.length} runs`;
@@ -172,8 +231,8 @@ async function compare() {
   show();
   const runs = await Promise.all(
     jobs.map(async (job) => {
-      const { scheme, seed } = job;
-      const found = await ran({ ask: "run", text, files, scheme, seed }, home, ({ simulated_s, stop_s }) => {
+      const { variant, scheme, seed } = job;
+      const found = await ran({ ask: "run", text, files, variant, scheme, seed }, home, ({ simulated_s, stop_s }) => {
         job.done = stop_s ? Math.min(0.99, simulated_s / stop_s) : 0.5;
         show();
       });
@@ -182,24 +241,28 @@ async function compare() {
       return found;
     }),
   );
-  const results = new Map(schemes.map((scheme, i) => [scheme, runs.slice(i * all.length, (i + 1) * all.length)]));
-  const comparison = new Comparison(schemes, all, results, scenario);
+  const left = [...runs];
+  const comparisons = [...scenarios].map(([variant, read]) => {
+    const results = new Map(schemes.map((scheme) => [scheme, left.splice(0, all.length)]));
+    return [variant, new Comparison(schemes, all, results, read)];
+  });
+  const [[, comparison]] = comparisons;
+  const variants = asked.length ? new Variants(new Map(comparisons), scenario) : null;
   const hops = runs.reduce((sum, { run }) => sum + run.packet_hops, 0),
     wall = runs.reduce((sum, { run }) => sum + run.wall_s, 0);
-  page.last = { comparison, text, files };
+  page.last = { comparisons, comparison, variants, text, files };
   $("results").hidden = false;
-  $("verdict").textContent = comparison.sentences().join(" ");
-  $("warnings").innerHTML = warnings(comparison);
-  $("table").innerHTML = tables(comparison);
+  $("verdict").textContent = (variants ?? comparison).sentences().join(" ");
+  $("warnings").innerHTML = warningsOf(variants ? variants.warnings() : warned(comparison));
+  $("table").innerHTML = variants ? variantTables(variants) : tables(comparison);
   // What can be scrolled can be reached by the keyboard.
   for (const region of document.querySelectorAll("#table .scroll")) region.tabIndex = 0;
   paint();
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  const base = scenario.variants ? " The variants are left out here; midpath compare runs them." : "";
   const speed = hops
     ? `; ${hops.toLocaleString("en")} packet-hops, ${(hops / wall / 1e6).toFixed(1)} million a second`
     : "";
-  $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.${base}`;
+  $("said").textContent = `${runs.length} ${runs.length === 1 ? "run" : "runs"} in ${seconds} s${speed}.`;
   document.documentElement.dataset.table = String(performance.now());
   // The table is seen before the figures are made.
   await new Promise((done) => setTimeout(done));
@@ -234,8 +297,11 @@ async function assets() {
 }
 
 async function reportPage() {
-  const { comparison, text } = page.last;
-  page.last.made ??= parts(comparison, looks(), page.facts.tints, text);
+  const { comparison, variants, text } = page.last;
+  const { tints, order } = page.facts;
+  page.last.made ??= variants
+    ? variantParts(variants, looks(), tints, order, text)
+    : parts(comparison, looks(), tints, text);
   return report(page.last.made, await assets());
 }
 
@@ -249,12 +315,15 @@ for (const ms of [0, 300, 1000, 3000]) setTimeout(say, ms);
 }</script>`;
 
 async function frame(kind, title, html) {
-  const made = document.createElement("iframe");
+  const made = document.createElement("iframe"),
+    old = document.querySelector(`#frames [data-kind="${kind}"]`);
   Object.assign(made, { title, srcdoc: html.replace("</body>", `${HEIGHT}</body>`) });
   made.sandbox.add("allow-scripts");
   made.dataset.kind = kind;
-  document.querySelector(`#frames [data-kind="${kind}"]`)?.remove();
-  $("frames").append(made);
+  // As high as the one before it, so that what is read stays where it is.
+  if (old) made.style.height = old.style.height;
+  if (old) old.replaceWith(made);
+  else $("frames").append(made);
 }
 
 addEventListener("message", ({ data, source }) => {
@@ -267,14 +336,16 @@ addEventListener("message", ({ data, source }) => {
 async function move() {
   const scheme = ticked().find((one) => one !== "ideal");
   if (!scheme) throw new Refused("Tick a scheme that has packets.");
-  const command = (given) => `midpath run scenario.toml --scheme ${scheme} --seed ${seedsOf(given)[0]}`;
-  const scenario = await read(command),
+  const [variant] = checkedIn("variants");
+  const chosen = variant === undefined ? "" : ` --variant ${quoted(variant)}`;
+  const command = (given) => `midpath run scenario.toml${chosen} --scheme ${scheme} --seed ${seedsOf(given)[0]}`;
+  const scenario = await read(command, variant),
     [seed] = seedsOf(scenario),
     home = command(scenario);
   const text = page.editor.text;
   const traced = scenario.trace ? text : `${text}\n[trace]\nevents = ${TRACE_EVENTS}\n`;
   $("said").textContent = `${name(scheme)}, with each packet recorded`;
-  const request = { ask: "run", text: traced, files: page.files, scheme, seed };
+  const request = { ask: "run", text: traced, files: page.files, variant, scheme, seed };
   const found = await ran(request, home, ({ simulated_s, stop_s }) => {
     $("progress").value = stop_s ? simulated_s / stop_s : 0.5;
   });
@@ -319,16 +390,19 @@ function saved(file, parts, type) {
 }
 
 async function saveResults() {
-  const { comparison, text, files: named } = page.last;
+  const { comparisons, text, files: named } = page.last;
   const files = Object.entries({ "scenario.toml": text, ...named }).map((one) => tarred(...one));
-  for (const scheme of comparison.schemes)
-    comparison.results.get(scheme).forEach((one, i) => {
-      const folder = `${scheme}-${comparison.seeds[i]}`;
-      files.push(tarred(`${folder}/run.json`, one.runText));
-      for (const [table, columns] of Object.entries(one.tables))
-        files.push(tarred(`${folder}/${table}.csv`, csv(columns)));
-      for (const [file, bytes] of Object.entries(one.files)) files.push(tarred(`${folder}/${file}`, bytes));
-    });
+  const runs = comparisons.flatMap(([variant, { schemes, seeds, results }]) =>
+    schemes.flatMap((scheme) =>
+      results.get(scheme).map((one, i) => [`${variant ? `variants/${variant}/` : ""}${scheme}-${seeds[i]}`, one]),
+    ),
+  );
+  for (const [folder, one] of runs) {
+    files.push(tarred(`${folder}/run.json`, one.runText));
+    for (const [table, columns] of Object.entries(one.tables))
+      files.push(tarred(`${folder}/${table}.csv`, csv(columns)));
+    for (const [file, bytes] of Object.entries(one.files)) files.push(tarred(`${folder}/${file}`, bytes));
+  }
   const whole = new Blob([...files.flat(), new Uint8Array(1024)]).stream().pipeThrough(new CompressionStream("gzip"));
   saved("midpath-results.tar.gz", [await new Response(whole).arrayBuffer()], "application/gzip");
 }
@@ -437,8 +511,8 @@ async function begin() {
   ({ schema: page.schema } = await page.pool.ask({ ask: "schema" }));
   $("said").textContent = "Ready.";
   for (const id of ["run", "move"]) $(id).disabled = false;
-  $("run").onclick = () => busy(compare);
-  $("move").onclick = () => busy(move);
+  $("run").onclick = again;
+  $("move").onclick = () => busy(move).then(() => isStale && again());
   $("stop").onclick = () => page.pool.stop();
   $("choose").onchange = () => take([...$("choose").files]).finally(() => ($("choose").value = ""));
   takesDrops($("scenario"), take);

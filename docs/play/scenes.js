@@ -68,7 +68,7 @@ export const SCENES = {
   mircc: {
     title: "MIRCC: two classes",
     about:
-      "Flow 0 has two paths, flow 1 has one and joins at 1 s. What flow 0 takes on its second path is secondary, and yields.",
+      "Flow 0 has two paths, flow 1 has one and joins at 1 s. What flow 0 takes of the shared path is secondary: it falls when flow 1 comes.",
     sliders: [
       { key: "direct", label: "Flow 0's own path", unit: "Mbps", min: 5, max: 40, step: 1, value: 20 },
       { key: "shared", label: "The shared path", unit: "Mbps", min: 5, max: 40, step: 1, value: 15 },
@@ -79,7 +79,7 @@ export const SCENES = {
     lines: [
       ["goodput_bps flow:0", "flow 0"],
       ["goodput_bps flow:1", "flow 1"],
-      ["secondary_rate_bps port:r2>r1", "secondary rate of the shared path"],
+      ["secondary_rate_bps flow:0", "flow 0's secondary rate"],
     ],
     text: ({ direct, shared }) =>
       scenario(

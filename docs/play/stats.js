@@ -15,9 +15,13 @@ export const metrics = () => facts.metrics;
 export const units = () => facts.units;
 export const tints = () => facts.tints;
 
+/** What stands before a variant's name where a scheme's could be. */
+export const VARIANT = "variant:";
+
 /** A column's name as people write it: `CUBIC + RPM`, `CUBIC @ fq_codel`. */
 export function name(scheme) {
   if (scheme === "ideal") return "Ideal";
+  if (scheme.startsWith(VARIANT)) return scheme.slice(VARIANT.length);
   const [column, queue] = scheme.split("@");
   const titles = column.split("+").map((part) => facts.titles[part] ?? part);
   return titles.join(" + ") + (queue ? ` @ ${queue}` : "");
@@ -203,11 +207,11 @@ export function noIdeal({ client = [], job = [], flow = [], workload = [] }) {
 
 /**
  * Several schemes over the same seeds: `results.get(scheme)` is a list of opened answers, by seed; `scenario` is what was
- * run, as JSON.
+ * run, as JSON. `beside` has, by seed, runs of other variants: times are over the flows that ended in these, too.
  */
 export class Comparison {
-  constructor(schemes, seeds, results, scenario) {
-    Object.assign(this, { schemes, seeds, results, scenario });
+  constructor(schemes, seeds, results, scenario, beside = null) {
+    Object.assign(this, { schemes, seeds, results, scenario, beside });
     this.common = seeds.map((_, i) => this.#endedInAll(i));
     this.isRandom = this.#isRandom();
   }
@@ -303,7 +307,7 @@ export class Comparison {
   }
 
   #endedInAll(seed) {
-    const runs = this.schemes.map((scheme) => this.results.get(scheme)[seed]);
+    const runs = [...this.schemes.map((scheme) => this.results.get(scheme)[seed]), ...(this.beside?.[seed] ?? [])];
     if (runs.every(({ run: { summary } }) => summary.completed === summary.flows)) return null;
     const masks = runs.map(({ tables }) => Array.from(numbers(tables.flows.columns.fct_s), Number.isFinite));
     if (masks.every((mask) => mask.every((ended, i) => ended === masks[0][i]))) return null;
@@ -318,7 +322,7 @@ export class Comparison {
     const masks = this.common.filter(Boolean);
     if (!masks.length) return null;
     const count = (of) => masks.reduce((sum, mask) => sum + of(mask), 0).toLocaleString("en");
-    return `Times cover the ${count((mask) => mask.filter(Boolean).length)} of ${count((mask) => mask.length)} flows that ended under all schemes`;
+    return `Times cover the ${count((mask) => mask.filter(Boolean).length)} of ${count((mask) => mask.length)} flows that ended under all schemes${this.beside ? " and in all variants" : ""}`;
   }
 
   values(scheme, key) {
@@ -373,13 +377,7 @@ export class Comparison {
     const timed = schemes.filter((scheme) => this.figure(scheme, "afct_s"));
     if (!timed.length) return this.matching ? this.#byCompletion(schemes) : this.#byGoodput(schemes);
     const time = (scheme) => this.figure(scheme, "afct_s");
-    const [best, ...others] = timed.toSorted((a, b) => time(a).mean - time(b).mean);
-    let said = `${name(best)} has the lowest AFCT: ${quantity("seconds", time(best).mean, this.#ci(time(best)))}`;
-    const ideal = this.toIdeal(best, "afct_s");
-    if (ideal) said += `, ${quantity("times", ideal.mean, this.#ci(ideal)).replace(/×$/, "")} times the ideal`;
-    said += others.length
-      ? `. ${others.map((other) => `${name(other)} ${this.#longer(other, best)}`).join("; ")}.`
-      : ".";
+    let said = this.#ranked(timed);
     const missing = timed.filter((scheme) => time(scheme).n < time(scheme).of);
     if (missing.length)
       said += ` Some seeds gave no time: ${missing.map((s) => `${name(s)}'s is from ${time(s).n} of ${time(s).of} seeds`).join("; ")}.`;
@@ -387,6 +385,22 @@ export class Comparison {
       said += " One seed only: small differences may be chance; repeat with several.";
     if (this.isRandom && this.seeds.length === 2) said += " Two seeds only: intervals are wide.";
     return this.matching ? `${this.#byCompletion(schemes)} ${this.matching}: of these ${said}` : said;
+  }
+
+  #ranked(timed) {
+    const time = (scheme) => this.figure(scheme, "afct_s");
+    const [best, ...others] = timed.toSorted((a, b) => time(a).mean - time(b).mean);
+    let said = `${name(best)} has the lowest AFCT: ${quantity("seconds", time(best).mean, this.#ci(time(best)))}`;
+    const ideal = this.toIdeal(best, "afct_s");
+    if (ideal) said += `, ${quantity("times", ideal.mean, this.#ci(ideal)).replace(/×$/, "")} times the ideal`;
+    const rest = others.map((other) => `${name(other)} ${this.#longer(other, best)}`).join("; ");
+    return `${said}${rest && `. ${rest}`}.`;
+  }
+
+  /** The scheme with the lowest AFCT, and how much longer the others take; empty if fewer than two have times. */
+  fastest() {
+    const timed = this.schemes.filter((scheme) => scheme !== "ideal" && this.figure(scheme, "afct_s"));
+    return timed.length > 1 ? this.#ranked(timed) : "";
   }
 
   #longer(other, best) {

@@ -9,12 +9,12 @@ const CLIENTS = ["Client", "Scheme", "Requests ended", "Per second", "Mean", "p5
 const JOBS = ["Job", "Scheme", "Iterations ended", "Mean", "p99", "Maximum", "Bus bandwidth", "Straggler's link"];
 const GROUPS = ["Group", "Scheme", "Flows ended", "AFCT", "FCT p99", "Goodput"];
 const DATAGRAMS = ["Datagrams", "Scheme", "Received", "Lost", "Late", "Delay p50", "p95", "p99", "p99.9", "Jitter"];
-const EQUIPMENT = ["Scheme", "Queue per port", "Scheme's store", "AQM", "ECN", "Hosts run", "Routers run"];
+export const EQUIPMENT = ["Scheme", "Queue per port", "Scheme's store", "AQM", "ECN", "Hosts run", "Routers run"];
 const SCHEDULERS = { drr: ", fair queueing", fq: ", flow queueing", dual: ", two queues" };
 
 export const chip = (scheme) =>
   `<span class="chip" data-scheme="${escape(scheme)}"><i></i>${escape(name(scheme))}</span>`;
-const whole = (text) => text.replace(/([±×]) /g, "$1\u00a0");
+export const whole = (text) => text.replace(/([±×]) /g, "$1\u00a0");
 const grouped = (count) => count.toLocaleString("en");
 const ofAll = (done, all) => `${grouped(done)} of ${grouped(all)}`;
 
@@ -26,7 +26,7 @@ function tableOf(id, heads, rows) {
   return `<div class="scroll"><table id="${id}"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table></div>`;
 }
 
-const titled = (title, id, heads, rows) => (rows.length ? `<h3>${title}</h3>${tableOf(id, heads, rows)}` : "");
+export const titled = (title, id, heads, rows) => (rows.length ? `<h3>${title}</h3>${tableOf(id, heads, rows)}` : "");
 
 /** All of them. */
 export function tables(comparison) {
@@ -107,6 +107,17 @@ function footnote(comparison) {
   return `<p class="note">${parts.join(" ")}</p>`;
 }
 
+/** With one more cell in the second place: where a screen is narrow, the time is seen first. */
+export const afterFirst = (cells, more) => [...cells.slice(0, 1), more, ...cells.slice(1)].join("");
+
+export const headOf = ({ about, label }) => `<th title="${escape(about)}">${escape(label)}</th>`;
+
+/** How many flows of all seeds ended. */
+export function ended(comparison, scheme) {
+  const [done, flows] = ["completed", "flows"].map((key) => comparison.total(scheme, key));
+  return done === flows ? grouped(done) : ofAll(done, flows);
+}
+
 function summary(comparison) {
   const schemes = [
     ...comparison.schemes.filter((s) => s !== "ideal"),
@@ -115,20 +126,16 @@ function summary(comparison) {
   const shown = metrics().filter(
     (metric) => metric.headline && schemes.some((scheme) => comparison.figure(scheme, metric.key)),
   );
-  const afterFirst = (cells, more) => [...cells.slice(0, 1), more, ...cells.slice(1)].join("");
-  const heads = shown.map(({ about, label }) => `<th title="${escape(about)}">${escape(label)}</th>`);
   const longer = longerThan(comparison);
   const best = Object.fromEntries(shown.map((metric) => [metric.key, comparison.best(metric)]));
   const rows = schemes.map((scheme) => {
     const cells = shown.map((metric) =>
       cell(comparison, scheme, metric, best[metric.key], metric.key === "afct_s" ? (longer[scheme] ?? "") : ""),
     );
-    const [done, flows] = ["completed", "flows"].map((key) => comparison.total(scheme, key));
-    const ended = done === flows ? grouped(done) : ofAll(done, flows);
-    return `<tr${scheme === "ideal" ? ' class="bound"' : ""}><th>${chip(scheme)}</th>${afterFirst(cells, `<td>${ended}</td>`)}</tr>`;
+    return `<tr${scheme === "ideal" ? ' class="bound"' : ""}><th>${chip(scheme)}</th>${afterFirst(cells, `<td>${ended(comparison, scheme)}</td>`)}</tr>`;
   });
   return (
-    `<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>${afterFirst(heads, "<th>Flows ended</th>")}</tr></thead>` +
+    `<div class="scroll"><table id="summary"><thead><tr><th>Scheme</th>${afterFirst(shown.map(headOf), "<th>Flows ended</th>")}</tr></thead>` +
     `<tbody>${rows.join("")}</tbody></table></div>${footnote(comparison)}`
   );
 }
@@ -225,7 +232,7 @@ export function equipmentOf(comparison) {
         .map((one) => (one === "none" ? "plain queues" : about(one).routers || about(one).title || one))
         .join(", "),
     ];
-    return [{ scheme, memory: queue[1] + (store?.[1] ?? 0), cells }];
+    return [{ scheme, queue, store, memory: queue[1] + (store?.[1] ?? 0), cells }];
   });
 }
 

@@ -5,7 +5,10 @@ export function tarred(file, content) {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const head = new Uint8Array(512);
   const put = (at, text) => head.set(new TextEncoder().encode(text), at);
-  put(0, file.slice(0, 99));
+  // A name has 100 bytes, the folder before it 155.
+  const cut = file.length < 100 ? 0 : file.lastIndexOf("/") + 1;
+  put(0, file.slice(cut));
+  if (cut) put(345, file.slice(0, cut - 1));
   put(
     100,
     "0000644\0" +

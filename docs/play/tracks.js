@@ -29,9 +29,11 @@ export function hover(head, ...pairs) {
   );
 }
 
-export function linearAxis(kind, high, title) {
+/** What to divide values by, and an axis that names the unit: from zero, or from the end of a bar below it. */
+export function linearAxis(kind, high, title, low = 0) {
   const [factor, suffix] = scale(kind, high);
-  return [factor, { title: { text: `${title} (${suffix})` }, range: [0, high > 0 ? (high / factor) * 1.06 : 1] }];
+  const range = [Math.min((low / factor) * 1.06, 0), high > 0 ? (high / factor) * 1.06 : 1];
+  return [factor, { title: { text: `${title} (${suffix})` }, range }];
 }
 
 export const largest = (values, from = 0) => values.reduce((most, value) => (value > most ? value : most), from);

@@ -6,8 +6,10 @@ import base64
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 # Data of more characters than these are compressed: with series they were half of the page.
@@ -18,9 +20,33 @@ Writer = Callable[[Any, str | Path], Path]
 writers: list[Writer] = []
 
 
-def write_report(found: Any, path: str | Path) -> Path:
-    """Writes the report of a result, whichever kind it is."""
-    return writers[-1](found, path)
+@dataclass(frozen=True)
+class Shown:
+    """A report as notebooks show it: a page of its own, in a frame that has no right but to run its scripts."""
+
+    page: str
+
+    def __repr__(self) -> str:
+        """Not the whole page."""
+        return f"<Report, {len(self.page) / 1e6:.1f} MB>"
+
+    def _repr_html_(self) -> str:
+        """The frame."""
+        style = "width: 100%; height: 720px; border: 0; resize: vertical; overflow: auto"
+        return f'<iframe title="Report" sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
+
+
+class Reported:
+    """A result of any kind has a report."""
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the HTML report."""
+        return writers[-1](self, path)
+
+    def show(self) -> Shown:
+        """The report in a notebook: `result.show()` at the end of a cell."""
+        with TemporaryDirectory() as folder:
+            return Shown(self.report(Path(folder) / "report.html").read_text(encoding="utf-8"))
 
 
 def to_html(columns: Mapping[str, Sequence[str]]) -> str:

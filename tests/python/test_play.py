@@ -1,5 +1,6 @@
 """The playground: what its JavaScript computes is what Python computes, and its page in a browser."""
 
+import base64
 import contextlib
 import functools
 import http.server
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from html import unescape
 
 import numpy as np
@@ -34,6 +36,7 @@ from chromium import Page
 
 # Its name in the package is the function.
 PAGE = importlib.import_module("midpath.report.page")
+VARIANTS_PAGE = importlib.import_module("midpath.report.variants")
 FACTS = ROOT / "docs/play/play.json"
 RUNNER = ROOT / "tests/python/play_compare.mjs"
 
@@ -129,10 +132,14 @@ def test_a_comparison_has_the_report_of_the_command(text, schemes, seeds, monkey
         for metric in METRICS:
             theirs, ours = found["rows"][row.scheme][metric.key], row.figures[metric.key]
             assert (theirs and (theirs["mean"], theirs["ci95"])) == (ours and (ours.mean, ours.ci95)), metric.key
-    figures = [one.pop("data")["figures"] for one in (found["parts"], made)]
-    for key, part in made.items():
-        assert html(found["parts"][key]) == html(part), key
-    topology = expected.of(expected.schemes[0])[0].run["topology"]
+    same_report(found["parts"], made, expected.of(expected.schemes[0])[0].run["topology"])
+
+
+def same_report(ours, theirs, topology):
+    """The parts of a page are the same, as far as a reader sees."""
+    figures = [one.pop("data")["figures"] for one in (ours, theirs)]
+    for key, part in theirs.items():
+        assert html(ours[key]) == html(part), key
     ours, theirs = (without_places(one, topology) for one in figures)
     assert list(ours) == list(theirs)
     for name in theirs:
@@ -172,6 +179,60 @@ def alike(ours, theirs, where):
 def html(text):
     """As a browser reads it, whichever way characters are escaped."""
     return unescape(text)
+
+
+# Another network, other traffic, nothing random, nothing changed.
+VARIANTS = """
+[variants.today]
+[variants."short queues"]
+queue.limit = "20 kB"
+[variants.faster]
+"topology.bottleneck.rate" = "30 Mbps"
+[variants."more traffic"]
+"workload[0].arrivals.load" = "80 %"
+[variants.as-today]
+"""
+CERTAIN = """
+stop = "2 s"
+[topology]
+generate = "dumbbell"
+pairs = 2
+bottleneck = { rate = "10 Mbps", delay = "5 ms" }
+access = { rate = "1 Gbps", delay = "1 ms" }
+[[flow]]
+from = "s0"
+to = "d0"
+size = "200 kB"
+[[flow]]
+from = "s1"
+to = "d1"
+[variants.a]
+"""
+VARIED = {
+    "several seeds": (ONE_LINK + VARIANTS, ["newreno", "cubic", "ideal"], 3),
+    "flows that did not end": (UNENDED + VARIANTS, ["newreno", "fcp"], 2),
+    "one seed, one scheme": (ONE_LINK + VARIANTS, ["cubic"], 1),
+    "a policer": (POLICED + "[variants.a]\n[variants.b]\nqueue.burst = '10 kB'\n", ["newreno", "bbr"], 2),
+    "bufferbloat": ((ROOT / "examples/bufferbloat.toml").read_text(encoding="utf-8"), ["cubic", "newreno"], 2),
+    "nothing random": (CERTAIN + "[variants.b]\nqueue.limit = '9 kB'\n", ["cubic", "fcp"], 1),
+}
+
+
+@needs_node
+@needs_wasm
+@pytest.mark.parametrize(("text", "schemes", "seeds"), VARIED.values(), ids=VARIED)
+def test_variants_have_the_report_of_the_command(text, schemes, seeds, monkeypatch):
+    made = {}
+    monkeypatch.setattr(VARIANTS_PAGE, "filled", lambda **parts: made.update(parts) or "")
+    monkeypatch.setattr(VARIANTS_PAGE, "embedded", lambda data: data)
+    seeds = list(range(3, 3 + seeds))
+    given = midpath.Scenario.from_toml(text)
+    expected = midpath.compare_variants(given, schemes, seeds=seeds, ideal="ideal" in schemes)
+    page_of(expected)
+    found = ask(ask="variants", text=text, schemes=expected.schemes, seeds=expected.seeds)
+    looks = {key: look for key, look in found["data"]["looks"].items() if key.startswith("variant:")}
+    assert looks == {key: look for key, look in made["data"]["looks"].items() if key.startswith("variant:")}
+    same_report(found, made, expected.first.of(expected.schemes[0])[0].run["topology"])
 
 
 @needs_node
@@ -230,9 +291,18 @@ def served(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory):
+def window(tmp_path_factory):
     with Page(tmp_path_factory.mktemp("none") / "none.html") as page:
         yield page
+
+
+@pytest.fixture
+def opened(window):
+    """The browser's page; whatever a test does with it, the console has no error."""
+    window.errors.clear()
+    yield window
+    window.run("0")
+    assert window.errors == []
 
 
 READY = "'ready' in document.documentElement.dataset"
@@ -274,7 +344,7 @@ def endless():
 
 def press(page, key, code=None, modifiers=0):
     """A key, as a hand presses it."""
-    known = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27}
+    known = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27, "ArrowLeft": 37}
     text = {"Enter": "\r", " ": " "}.get(key)
     about = {"key": key, "code": code or key, "windowsVirtualKeyCode": known[key], "modifiers": modifiers}
     page.ask("Input.dispatchKeyEvent", type="keyDown", **about, **({"text": text} if text else {}))
@@ -293,7 +363,7 @@ def test_it_runs_and_shows_table_report_and_replay(opened, served, width, theme)
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     rows = opened.run("[...document.querySelectorAll('#summary tbody tr')].map(row => row.cells.length)")
-    assert len(rows) == 1 and rows[0] >= 8
+    assert len(rows) == 2 and min(rows) >= 7, "drop-tail, CoDel"
     opened.run("document.getElementById('move').click()")
     wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
     assert opened.run("document.documentElement.scrollWidth") <= width
@@ -308,6 +378,117 @@ def test_an_error_stands_under_its_line_and_below(opened, served):
     wait(opened, "document.querySelector('.error-line')")
     assert opened.run("document.querySelector('.wrong').textContent") == 'stop = "1 fortnight"'
     assert "line 1: stop" in opened.run("document.getElementById('errors').textContent")
+
+
+ROWS = "[...document.querySelectorAll('#summary tbody tr th')].map(head => head.textContent)"
+
+
+@needs_browser
+@needs_wasm
+def test_variants_are_ticked(opened, served):
+    show(opened, served)
+    scenario(opened, ONE_LINK + VARIANTS)
+    wait(opened, "!document.getElementById('varied').hidden")
+    opened.run("document.getElementById('seeds').value = 1")
+    opened.run("document.querySelector('#variants [value=faster]').click()")
+    opened.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    opened.run("document.getElementById('command').click()")
+    wait(opened, "window.copied")
+    chosen = "'today,short queues,more traffic,as-today'"
+    assert opened.run("window.copied").startswith(
+        f"midpath compare scenario.toml --variants {chosen} --schemes newreno"
+    )
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(ROWS) == ["today", "short queues", "more traffic", "as-today"]
+    # Without any, the scenario itself is run.
+    opened.run("for (const box of document.querySelectorAll('#variants input')) box.checked = false")
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(ROWS) == ["NewReno"]
+    scenario(opened, ONE_LINK + '[variants.x]\n[variants.y]\nqueue.limit = "3 fortnights"\n')
+    wait(opened, "document.querySelector('.error-line')")
+    assert opened.run("document.querySelector('.wrong').textContent") == "[variants.y]"
+
+
+@needs_browser
+@needs_wasm
+def test_sliders_change_the_scenario_and_run_it(opened, served):
+    show(opened, served + "?embed&example=dumbbell", 400)
+    labels = opened.run("[...document.querySelectorAll('#sliders span')].map(label => label.textContent)")
+    assert labels == ["Buffer: 50 ms", "Delay of the bottleneck: 5 ms"]
+    opened.run("delete document.documentElement.dataset.table; document.getElementById('slider-0').focus()")
+    press(opened, "ArrowLeft")
+    press(opened, "ArrowLeft")
+    wait(opened, "'table' in document.documentElement.dataset")
+    wait(opened, "!document.getElementById('run').disabled")
+    assert 'limit = "25 ms"' in opened.run("document.querySelector('.cm-content').innerText")
+    assert "Buffer: 25 ms" in opened.run("document.getElementById('sliders').textContent")
+    assert opened.run("document.activeElement.id") == "slider-0"
+    assert opened.run("document.documentElement.scrollWidth") <= 400
+    # What is typed is where they start from.
+    scenario(opened, ONE_LINK)
+    assert "Buffer: 60 kB" in opened.run("document.getElementById('sliders').textContent")
+    scenario(opened, "nothing")
+    assert opened.run("document.getElementById('turn').hidden")
+
+
+# What a reviewer pastes: what is said of it, and what it is run with at home if it is only too large.
+PASTED = {
+    "an unclosed string": (ONE_LINK.replace('"2 s"', '"2 s'), "line 3: invalid basic string", False),
+    "an unknown key": (ONE_LINK.replace("[queue]", "[queue]\nlimt = 3"), "line 10: queue.limt: unknown field", False),
+    "a file": ('topology = { file = "../a.gml" }\n', "line 1: topology.file: ../a.gml: cannot be read: drop it", False),
+    "nothing": ("", "line 1: topology: is missing", False),
+    "no TOML": ("Dear editor,", "line 1: ", False),
+    "a megabyte": (f"# {'x' * 1_100_000}\n{ONE_LINK}", "the scenario is larger than a tab takes", True),
+}
+
+
+@needs_browser
+@needs_wasm
+@pytest.mark.parametrize(("text", "said", "at_home"), PASTED.values(), ids=PASTED)
+def test_what_is_pasted_is_run_or_refused(opened, served, text, said, at_home):
+    show(opened, served)
+    scenario(opened, text)
+    wait(opened, "document.getElementById('errors').textContent")
+    assert opened.run("document.getElementById('errors').textContent").startswith(said)
+    run(opened)
+    wait(opened, TROUBLE)
+    assert opened.run(TROUBLE).startswith(said)
+    assert ("At home:\nmidpath compare" in opened.run(TROUBLE)) == at_home
+    # And then what is right is run.
+    scenario(opened, ONE_LINK)
+    run(opened)
+    wait(opened, "'table' in document.documentElement.dataset")
+    assert opened.run(TROUBLE) == ""
+
+
+@needs_browser
+@needs_wasm
+def test_no_link_is_made_that_cannot_be_opened(opened, served):
+    show(opened, served)
+    scenario(opened, f"# {'x' * 300_000}\n{ONE_LINK}")
+    opened.run("document.getElementById('link').click()")
+    wait(opened, TROUBLE)
+    assert opened.run(TROUBLE) == "The scenario is too long for a link."
+
+
+def link_of(held):
+    squeezed = zlib.compressobj(9, wbits=-15)
+    packed = squeezed.compress(json.dumps(held).encode()) + squeezed.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+DAMAGED = "it is damaged, or not whole"
+HOSTILE = {
+    "a megabyte": ("#s=" + "A" * 1_000_000, "it is too long"),
+    "no base64": ("#s=%%%", DAMAGED),
+    "nothing packed": ("#s=bm90IGpzb24", DAMAGED),
+    "30 kB of anything": ("#s=" + "x" * 30_000, DAMAGED),
+    "20 kB that unfold to 20 MB": (link_of({"text": " " * 20_000_000, "schemes": []}), "it unfolds to too much"),
+    "null": (link_of(None), "it holds no scenario"),
+    "a number": (link_of({"text": 7, "schemes": []}), "it holds no scenario"),
+}
 
 
 @needs_browser
@@ -327,12 +508,10 @@ def test_markup_in_names_is_text(opened, served):
 
 @needs_browser
 @needs_wasm
-@pytest.mark.parametrize(
-    "link", ["#s=" + "A" * 1_000_000, "#s=%%%", "#s=bm90IGpzb24", "#s=" + "x" * 30_000], ids=["1 MB", "no", "text", "x"]
-)
-def test_a_hostile_link_is_an_error(opened, served, link):
+@pytest.mark.parametrize(("link", "why"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_link_is_an_error(opened, served, link, why):
     show(opened, served + link)
-    assert opened.run(TROUBLE).startswith("This link cannot be used:")
+    assert opened.run(TROUBLE) == f"This link cannot be used: {why}."
     assert opened.run(SAID) == "Ready."
 
 
@@ -420,7 +599,7 @@ document.querySelector('.cm-content').dispatchEvent(drop); }}"""
 def test_files_are_dropped_onto_it(opened, served):
     show(opened, served)
     opened.run(DROP.format(files=json.dumps([["mine.toml", MAP]])))
-    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+    wait(opened, "document.getElementById('errors').textContent.includes('drop it onto this page')")
     opened.run(DROP.format(files=json.dumps([["net.gml", NET]])))
     wait(opened, "!document.getElementById('errors').textContent")
     assert opened.run("document.getElementById('files').textContent") == "net.gml ×"
@@ -431,7 +610,7 @@ def test_files_are_dropped_onto_it(opened, served):
     opened.run(DROP.format(files=json.dumps([["odd.csv", {"bytes": [255, 254, 0]}]])))
     wait(opened, f"{TROUBLE} === 'odd.csv is not UTF-8 text'")
     opened.run("document.querySelector('#files button').click()")
-    wait(opened, "document.getElementById('errors').textContent.includes('not among the files')")
+    wait(opened, "document.getElementById('errors').textContent.includes('drop it onto this page')")
 
 
 @needs_browser
@@ -441,11 +620,14 @@ def test_it_works_without_a_network_once_loaded(opened, tmp_path):
     with serving(tmp_path) as address:
         show(opened, address)
         wait(opened, "'offline' in document.documentElement.dataset")
+    assert opened.errors == []
     show(opened, address)
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
     opened.run("document.getElementById('move').click()")
     wait(opened, "document.querySelector('#frames [data-kind=replay]')?.style.height")
+    # Chromium says that there is no network.
+    opened.errors[:] = [error for error in opened.errors if "ERR_CONNECTION_REFUSED" not in error]
 
 
 FOCUSED = "(document.activeElement.id || document.activeElement.value || document.activeElement.className)"
@@ -468,6 +650,8 @@ def test_a_keyboard_is_enough(opened, served):
     )
     press(opened, "Enter")
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
+    # The keyboard is where it was: the button was disabled meanwhile.
+    wait(opened, f"!document.getElementById('run').disabled && {FOCUSED} === 'run'")
     # What can be scrolled is reached, and the buttons of the results.
     opened.run("document.getElementById('command').focus()")
     seen = []
@@ -491,9 +675,12 @@ def violations(page):
 @needs_axe
 @needs_browser
 @needs_wasm
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light")])
-def test_axe_finds_nothing(opened, served, tmp_path, width, theme):
-    show(opened, served + "?example=inrpp_backpressure", width, theme)
+@pytest.mark.parametrize(
+    ("width", "theme", "example"),
+    [(1280, "light", "bufferbloat"), (1280, "dark", "inrpp_backpressure"), (400, "light", "bufferbloat")],
+)
+def test_axe_finds_nothing(opened, served, tmp_path, width, theme, example):
+    show(opened, f"{served}?example={example}", width, theme)
     assert violations(opened) == []
     run(opened)
     wait(opened, "document.querySelector('#frames [data-kind=report]')?.style.height")
@@ -528,7 +715,40 @@ def test_sliders_draw_the_figure_again(opened, served, system):
     opened.run("{ const one = document.querySelector('input'); one.value = one.min; one.oninput(); }")
     wait(opened, f"{drawn} > 1")
     assert opened.run("document.getElementById('figure').innerHTML") != before
+    assert not AXE.is_file() or violations(opened) == []
     assert opened.run("document.documentElement.scrollWidth") <= 400
+
+
+def drawn(scene, text):
+    """Times and values of each curve."""
+    found = []
+    for scheme in scene["runs"]:
+        series = midpath.run(midpath.Scenario.from_toml(text).with_(scheme=scheme)).series.to_pandas()
+        for key in scene["lines"]:
+            metric, entity = key.split(" ", 1)
+            rows = series[(series.metric == metric) & (series.entity == entity)]
+            found.append((rows.time_s.to_numpy(), rows.value.to_numpy()))
+    return found
+
+
+def between(curve, low, high):
+    time, value = curve
+    return float(value[(time > low) & (time <= high)].mean())
+
+
+@needs_node
+def test_what_the_explanations_say_is_so():
+    scenes = ask(ask="scenes")
+    full = [curve[0][curve[1] > 0.9 * curve[1].max()][0] for curve in drawn(scenes["inrpp"], scenes["inrpp"]["text"])]
+    smaller = [curve[0][curve[1] > 0.9 * curve[1].max()][0] for curve in drawn(scenes["inrpp"], scenes["inrpp"]["low"])]
+    assert full == sorted(full) and len(set(full)) == 3, "r2, r1, r0"
+    assert smaller[-1] < full[-1], "sooner with a smaller cache"
+    for price in drawn(scenes["fcp"], scenes["fcp"]["text"]):
+        assert between(price, 2.5, 3) > 1.5 * between(price, 0.6, 1), "two pay where one did"
+    *_, secondary = drawn(scenes["mircc"], scenes["mircc"]["text"])
+    assert between(secondary, 2, 3) < 0.7 * between(secondary, 0.6, 1), "the second class yields"
+    cubic, with_rpm = drawn(scenes["rpm"], scenes["rpm"]["text"])
+    assert between(with_rpm, 1, 4) < 0.2 * between(cubic, 1, 4), "the signal comes sooner"
 
 
 @needs_browser
@@ -538,3 +758,4 @@ def test_without_the_simulator_the_page_says_so(opened, tmp_path):
         opened.ask("Page.navigate", url=address)
         wait(opened, "document.getElementById('trouble').textContent")
         assert "midpath.wasm.gz: 404" in opened.run(TROUBLE)
+        opened.errors[:] = [error for error in opened.errors if "midpath.wasm.gz" not in error]

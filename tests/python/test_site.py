@@ -3,12 +3,14 @@
 import base64
 import json
 import re
+import shutil
 import types
 import zlib
 
 import pytest
 
 import script
+import test_play
 from conftest import ROOT
 from midpath import _midpath
 
@@ -43,6 +45,18 @@ def test_whole_scenarios_and_stories_can_be_run():
         asked = held(link)
         assert json.loads(_midpath.check_scenario(asked["text"], ""))["errors"] == [], name
         assert set(asked["schemes"]) <= schemes, name
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node here to run JavaScript with")
+def test_what_runs_on_a_page_has_two_sliders():
+    """At their ends, too, the scenario is one."""
+    links = [link for path in PAGES if path.suffix == ".md" for link in LINK.findall(markdown(path))]
+    asked = [held(link)["text"] for link in links]
+    for text, (low, same, high) in zip(asked, test_play.ask(ask="sliders", texts=asked), strict=True):
+        changed = [sum(a != b for a, b in zip(text.split('"'), end.split('"'), strict=True)) for end in (low, high)]
+        assert same == text and min(changed) >= 2, text
+        for end in (low, high):
+            assert json.loads(_midpath.check_scenario(end, ""))["errors"] == [], end
 
 
 def test_the_four_systems_have_something_to_try():

@@ -1,11 +1,13 @@
 import json
 import re
+from html import unescape
 
 import pyarrow as pa
 import pytest
 
 import midpath
 from midpath.errors import OutputError
+from midpath.report import html
 from midpath.storage import write_directory, write_text
 
 
@@ -150,6 +152,10 @@ size = "50 kB"
     found = midpath.compare(small, ["cubic", "ideal"], seeds=2)
     assert repr(found).endswith(": cubic, ideal; 2 seeds>"), repr(found)
     assert found._repr_html_().count("<tr>") == 3
+    assert "±" not in found._repr_html_(), "nothing is random"
+    shown = found.show()
+    assert unescape(re.search(r'srcdoc="([^"]*)"', shown._repr_html_())[1]) == html(found)
+    assert len(repr(shown)) < 80
     midpath.run(small).save(tmp_path / "run")
     midpath.compare(small, "cubic", seeds=1, out=tmp_path / "compared")
     assert isinstance(midpath.load(tmp_path / "run"), midpath.Result)

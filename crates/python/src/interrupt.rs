@@ -34,6 +34,10 @@ pub(crate) fn patiently<T: Send + 'static>(
     work: impl FnOnce(&Abandoned) -> T + Send + 'static,
 ) -> PyResult<T> {
     let abandoned = Abandoned::default();
+    // A browser's Python has neither threads nor Ctrl-C.
+    if cfg!(target_family = "wasm") {
+        return Ok(py.detach(|| work(&abandoned)));
+    }
     let (done, found) = mpsc::channel();
     let asked = abandoned.clone();
     // Nobody may be there any more who wants it.

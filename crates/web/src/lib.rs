@@ -7,13 +7,15 @@
 #[cfg(target_arch = "wasm32")]
 mod abi;
 mod answer;
+mod variant;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use midpath_core::files::Files;
 use midpath_schemes::Catalogue;
-use midpath_sim::{Listener, Progress, RunOptions, ScenarioError};
+use midpath_sim::{Checked, Listener, Progress, RunOptions, ScenarioError};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -48,6 +50,8 @@ pub struct Scenario {
     scheme: Option<String>,
     /// Another seed.
     seed: Option<u64>,
+    /// One of its variants.
+    variant: Option<String>,
     /// Contents of the files that it names: what Midpath reads is text.
     #[serde(default, deserialize_with = "contents")]
     files: BTreeMap<String, Vec<u8>>,
@@ -79,13 +83,13 @@ pub trait Host {
 /// Answers a request; whatever is wrong with it is part of the answer.
 pub fn answer(request: &[u8], host: &mut impl Host) -> Vec<u8> {
     if request.len() > MAX_REQUEST {
-        return refused(format!("the scenario and its files are larger than {} MB", MAX_REQUEST >> 20));
+        return refused(format!("the scenario and its files are larger than a tab takes ({} MB)", MAX_REQUEST >> 20));
     }
     let catalogue = Catalogue::standard();
     match serde_json::from_slice(request) {
         Err(error) => refused(format!("not a request: {error}")),
         Ok(Request::Run(scenario) | Request::Check(scenario)) if scenario.text.len() > MAX_SCENARIO => {
-            refused(format!("the scenario is larger than {} kB", MAX_SCENARIO >> 10))
+            refused(format!("the scenario is larger than a tab takes ({} kB)", MAX_SCENARIO >> 10))
         }
         Ok(Request::Schema) => Answer::of(json!({ "schema": midpath_sim::schema_of(&catalogue) })).bytes(),
         Ok(Request::Schemes) => Answer::of(json!({ "schemes": midpath_sim::schemes(&catalogue) })).bytes(),
@@ -103,19 +107,66 @@ fn errors(found: &[ScenarioError]) -> Value {
     json!({ "errors": found.iter().map(as_json).collect::<Vec<_>>() })
 }
 
+/// What is run, and what is wrong with it.
+struct Asked<'a> {
+    scenario: &'a Scenario,
+    catalogue: &'a Catalogue,
+    text: Cow<'a, str>,
+    /// Keys that the variant changes.
+    changed: Vec<String>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(scenario: &'a Scenario, catalogue: &'a Catalogue) -> Result<Asked<'a>, Vec<ScenarioError>> {
+        let (text, changed) = match &scenario.variant {
+            None => (Cow::Borrowed(&*scenario.text), Vec::new()),
+            Some(name) => match variant::text_of(&scenario.text, name) {
+                Ok((text, changed)) => (Cow::Owned(text), changed),
+                Err(error) => return Err(vec![ScenarioError { line: variant::line(&scenario.text, name), ..error }]),
+            },
+        };
+        Ok(Asked { scenario, catalogue, text, changed })
+    }
+
+    fn check(&self, text: &str) -> Result<Checked, Vec<ScenarioError>> {
+        midpath_sim::check(text, self.scenario.given(), &self.scenario.options(), self.catalogue)
+    }
+
+    /// Errors with lines of the text that the page has. A variant's text has lines of its own: either the scenario has
+    /// the same error, or a change made it, and the variant's line counts.
+    fn located(&self, found: Vec<ScenarioError>) -> Vec<ScenarioError> {
+        let Some(name) = &self.scenario.variant else { return found };
+        let original = self.check(&self.scenario.text).err().unwrap_or_default();
+        let located = |error: ScenarioError| {
+            let same = original.iter().find(|one| (&one.key, &one.message) == (&error.key, &error.message));
+            let keys = if self.changed.is_empty() { "nothing".into() } else { self.changed.join(", ") };
+            let message = format!("{} (after setting {keys} for the variant '{name}')", error.message);
+            same.cloned().unwrap_or(ScenarioError { line: variant::line(&self.scenario.text, name), message, ..error })
+        };
+        found.into_iter().map(located).collect()
+    }
+}
+
 fn check(scenario: &Scenario, catalogue: &Catalogue) -> Answer {
-    let found = midpath_sim::check(&scenario.text, scenario.given(), &scenario.options(), catalogue);
+    let asked = Asked::new(scenario, catalogue);
+    let text = asked.as_ref().map_or(&*scenario.text, |asked| &*asked.text);
+    let found = asked.as_ref().map_err(Clone::clone).and_then(|one| one.check(text).map_err(|e| one.located(e)));
     let mut head = match found {
         Ok(checked) => json!({ "warnings": checked.warnings, "equipment": checked.equipment }),
         Err(found) => errors(&found),
     };
     // What the page asks of it: seed, faults, whether anything is drawn. Null where it is no TOML.
-    head["scenario"] = toml::from_str(&scenario.text).unwrap_or_default();
+    head["scenario"] = toml::from_str(text).unwrap_or_default();
+    head["variants"] = json!(variant::named(&scenario.text).iter().map(|(_, name)| name).collect::<Vec<_>>());
     Answer::of(head)
 }
 
 fn run(scenario: &Scenario, catalogue: &Catalogue, host: &mut impl Host) -> Answer {
-    let (text, files, options) = (&scenario.text, scenario.given(), scenario.options());
+    let asked = match Asked::new(scenario, catalogue) {
+        Ok(asked) => asked,
+        Err(found) => return Answer::of(errors(&found)),
+    };
+    let (files, options) = (scenario.given(), scenario.options());
     let mut reached = Progress::default();
     let host = std::cell::RefCell::new(host);
     let mut listener = Listener {
@@ -127,14 +178,14 @@ fn run(scenario: &Scenario, catalogue: &Catalogue, host: &mut impl Host) -> Answ
         watch: &mut |_| true,
         rows: None,
     };
-    match midpath_sim::run_in_pieces(text, files, &options, catalogue, &mut listener) {
+    match midpath_sim::run_in_pieces(&asked.text, files, &options, catalogue, &mut listener) {
         Ok(Some(output)) => Answer::of_run(output),
         Ok(None) => Answer::of(json!({ "stopped": { "simulated_s": reached.simulated_s, "stop_s": reached.stop_s } })),
         // A run says the first error; of errors of form, a check says all.
-        Err(error) => match midpath_sim::check(text, files, &options, catalogue) {
-            Err(found) => Answer::of(errors(&found)),
-            Ok(_) => Answer::of(errors(&[error])),
-        },
+        Err(error) => {
+            let found = asked.check(&asked.text).err().unwrap_or_else(|| vec![error]);
+            Answer::of(errors(&asked.located(found)))
+        }
     }
 }
 

@@ -130,3 +130,55 @@ fn schema_and_schemes_are_there() {
     assert!(ask(&json!({ "ask": "schema" })).0["schema"]["properties"].is_object());
     assert!(ask(&json!({ "ask": "schemes" })).0["schemes"].is_object());
 }
+
+const VARIED: &str = r#"
+[variants.today]
+[variants."a second"]
+queue.limit = "9 kB"
+"flow[0].size" = "2 kB"
+[variants.wrong]
+"flow[0].size" = "2 k"
+[variants.seeded]
+seed = 4
+[variants.beyond]
+"flow[1].size" = "2 kB"
+"#;
+
+#[test]
+fn a_variant_is_the_scenario_with_its_changes() {
+    let text = format!("{SCENARIO}{VARIED}");
+    let (head, _) = ask(&json!({ "ask": "check", "text": text, "variant": "a second" }));
+    assert_eq!(head["variants"], json!(["today", "a second", "wrong", "seeded", "beyond"]), "in the text's order");
+    assert_eq!((&head["scenario"]["queue"]["limit"], &head["errors"]), (&json!("9 kB"), &Value::Null));
+    let hops = |request: Value| {
+        let (head, body) = ask(&request);
+        let run: Value = serde_json::from_slice(cut(&body, &head["run"])).unwrap();
+        run["packet_hops"].clone()
+    };
+    let changed = SCENARIO.replace("1 kB", "2 kB");
+    let expected = hops(json!({ "ask": "run", "text": changed }));
+    assert_eq!(hops(json!({ "ask": "run", "text": text, "variant": "a second" })), expected);
+    assert_ne!(hops(json!({ "ask": "run", "text": text, "variant": "today" })), expected);
+}
+
+#[test]
+fn an_error_of_a_variant_names_it() {
+    let text = format!("{SCENARIO}{VARIED}");
+    for request in ["run", "check"] {
+        let of = |text: &str, variant: &str| {
+            ask(&json!({ "ask": request, "text": text, "variant": variant })).0["errors"][0].clone()
+        };
+        let wrong = of(&text, "wrong");
+        assert_eq!((&wrong["key"], &wrong["line"]), (&json!("flow[0].size"), &json!(10)));
+        assert!(wrong["message"].as_str().unwrap().ends_with("(after setting flow[0].size for the variant 'wrong')"));
+        assert_eq!(of(&text, "seeded")["message"], "cannot change here: all variants have the same seeds");
+        assert_eq!(
+            (&of(&text, "beyond")["message"], &of(&text, "beyond")["line"]),
+            (&json!("there is no element 1"), &json!(14))
+        );
+        assert_eq!(of(&text, "none")["key"], "variants.none");
+        // The scenario itself is wrong, at a line of its own.
+        assert_eq!(of(&text.replace("1 ms", "1 m"), "today")["line"], 2);
+        assert!(of("stop = ", "today")["message"].is_string());
+    }
+}

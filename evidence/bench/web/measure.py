@@ -1,4 +1,5 @@
-"""Measures the simulator in a browser tab: bytes, seconds, packet-hops a second. Writes RESULTS.md beside this file.
+"""Measures the simulator in a browser tab: bytes, seconds, packet-hops a second; what is the same as natively, and what
+is refused. Writes RESULTS.md beside this file.
 
     make web && python evidence/bench/web/measure.py
 
@@ -7,6 +8,7 @@ Needs Node and Chromium. Speed is by processor time of a run from text to tables
 
 from __future__ import annotations
 
+import base64
 import functools
 import gzip
 import http.server
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,11 +39,12 @@ ROWS = [
 # What the report and the replay add to what the page loads before the first table.
 LATER = ("plotly-basic.min.js.gz", "page.html", "report.js", "replay.html", "replay.css", "replay.js", "offline.js")
 
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "evidence/lab/report-looks")]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "evidence/lab/report-looks"), str(ROOT / "tests/python")]
 
 import play_files  # noqa: E402
 from chromium import Page  # noqa: E402
 
+import test_web  # noqa: E402
 from midpath import _midpath  # noqa: E402
 
 
@@ -110,6 +114,54 @@ def first_table(folder: Path) -> list[tuple[str, float, float, float]]:
     return found
 
 
+def same_as_native() -> tuple[int, int]:
+    """How many scenarios give the bytes that they give here, of how many."""
+    listed = test_web.cases()
+    with tempfile.TemporaryDirectory() as made:
+        answers = test_web.ask([{"ask": "run", **request} for _, request in listed], Path(made))
+    same = [test_web.is_native(one, *answer) for (_, one), answer in zip(listed, answers, strict=True)]
+    return sum(same), len(same)
+
+
+TROUBLE = "document.getElementById('trouble').textContent"
+MARKUP = "<img src=x onerror=document.title='taken'>"
+
+
+def linked(text: str) -> str:
+    """A link that holds a scenario, whatever its length."""
+    squeezed = zlib.compressobj(9, wbits=-15)
+    held = squeezed.compress(json.dumps({"text": text, "schemes": ["newreno"]}).encode()) + squeezed.flush()
+    return "#s=" + base64.urlsafe_b64encode(held).decode().rstrip("=")
+
+
+def refused(folder: Path) -> list[tuple[str, float, str]]:
+    """What does not fit, or is hostile: seconds until the page answers, and what it says."""
+    endless = test_web.ONE_LINK.replace('"2 s"', '"100000 s"').replace('until = "1 s"', 'until = "100000 s"')
+    links = {
+        "more flows than a gigabyte holds": linked(test_web.too_large()),
+        "a run without end": linked(endless),
+        "a link of a megabyte": "#s=" + "A" * 1_000_000,
+        "a link of 20 kB that unfolds to 20 MB": linked(" " * 20_000_000),
+        "no link of ours": "#s=%%%",
+        "markup as a title": linked(f'title = "{MARKUP}"\n{test_web.ONE_LINK}'),
+    }
+    return [answered(folder, name, link) for name, link in links.items()]
+
+
+def answered(folder: Path, name: str, link: str) -> tuple[str, float, str]:
+    with served(folder) as address, Page(folder / "index.html") as page:
+        page.ask("Page.navigate", url=address + link)
+        until(page, "'ready' in document.documentElement.dataset")
+        began = time.monotonic()
+        if not page.run(TROUBLE):
+            page.run("document.getElementById('run').click()")
+            until(page, f"{TROUBLE} || 'table' in document.documentElement.dataset")
+        seconds = time.monotonic() - began
+        said = page.run(TROUBLE) or page.run("document.getElementById('said').textContent")
+        title = page.run("document.title")
+        return name, seconds, f"{said}" if title == "Playground · Midpath" else f"the page is called {title}"
+
+
 def until(page: Page, condition: str) -> None:
     for _ in range(1200):
         try:
@@ -132,6 +184,8 @@ def main() -> None:
         sizes = [(name, sum(packed(file, folder) for file in files)) for name, files in groups.items()]
         rounds = [first_table(folder) for _ in range(ROUNDS)]
         times = [min(visits, key=lambda one: one[2] + one[3]) for visits in zip(*rounds, strict=True)]
+        answers = refused(folder)
+    same, compared = same_as_native()
     load = f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
     lines = [
         "# In a browser tab",
@@ -164,6 +218,10 @@ def main() -> None:
     for (example, scheme), (hops, here), (there, memory) in zip(ROWS, speeds, tab, strict=True):
         speeds_ = f"{hops / here / 1e6:.1f} | {hops / there / 1e6:.1f} | {here / there:.0%}"
         lines.append(f"| {example} | {scheme} | {hops:,} | {speeds_} | {memory / 1e6:.0f} |")
+    lines += ["", f"{same} of {compared} scenarios give the bytes that they give natively (tests/python/test_web.py)."]
+    lines += ["", "What does not fit a tab, and links that nobody means well:", ""]
+    lines += ["| opened, and run where it can be | seconds | what the page says |", "|---|--:|---|"]
+    lines += [f"| {name} | {seconds:.1f} | {' '.join(said.split())} |" for name, seconds, said in answers]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 

@@ -41,6 +41,8 @@ class Page:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.numbers = itertools.count(1)
+        # What the console has of errors, of the page, its workers and its frames.
+        self.errors: list[str] = []
 
     def __enter__(self) -> Page:
         self.profile = tempfile.TemporaryDirectory()
@@ -67,6 +69,27 @@ class Page:
         attached = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
         self.ask("Page.enable")
+        self._listen(self.session)
+
+    def _listen(self, session: str | None) -> None:
+        """Errors of a page, a worker or a frame, and of those that it starts."""
+        for method in ("Runtime.enable", "Log.enable"):
+            self._tell(method, session)
+        shown = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True}
+        self._tell("Target.setAutoAttach", session, **shown)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        """Keeps what is wrong."""
+        method, about = event.get("method"), event.get("params", {})
+        if method == "Target.attachedToTarget":
+            self._listen(about["sessionId"])
+        elif method == "Runtime.exceptionThrown":
+            found = about["exceptionDetails"]
+            self.errors.append(found.get("exception", {}).get("description") or found["text"])
+        elif method == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.errors.append(f"{about['entry']['text']} {about['entry'].get('url', '')}".strip())
+        elif method == "Runtime.consoleAPICalled" and about["type"] in ("error", "assert"):
+            self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in about["args"]))
 
     def __exit__(self, *_: object) -> None:
         self.commands.close()
@@ -75,18 +98,24 @@ class Page:
         self.profile.cleanup()
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One command and its answer; what else the browser says meanwhile is dropped."""
-        number = next(self.numbers)
-        message = {"id": number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
-        self.commands.write(json.dumps(message).encode() + b"\0")
+        """One command and its answer; of what else the browser says meanwhile, errors are kept."""
+        number = self._tell(method, self.session, **parameters)
         while True:
             answer = self._message()
+            self._note(answer)
             if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
+
+    def _tell(self, method: str, session: str | None, **parameters: Any) -> int:
+        """A command, and its number."""
+        number = next(self.numbers)
+        message = {"id": number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        self.commands.write(json.dumps(message).encode() + b"\0")
+        return number
 
     def _message(self) -> dict[str, Any]:
         text = bytearray()

@@ -4,8 +4,9 @@
     python evidence/lab/report-looks/play.py FOLDER [SITE]
 
 SITE is a built site (target/site). States: first paint, after a run with a comparison, errors under their lines, the
-replay, 400 pixels wide, dark; and on pages of the documentation a scenario that runs where it is read, and a figure
-with sliders. Needs Chromium. What a program can find it lists, as look.py does; colours and sense are for a reader.
+replay, variants, 400 pixels wide, dark; and on pages of the documentation a scenario that runs where it is read, and a
+figure with sliders. Needs Chromium. What a program can find it lists, as look.py does; colours and sense are for a
+reader.
 """
 
 import base64
@@ -115,6 +116,11 @@ def states(page: Page, site: str, folder: Path) -> None:
     until(page, READY)
     spoil(page)
     taken("errors")
+    show(page, f"{play}?example=bufferbloat")
+    until(page, READY)
+    click(page, "run")
+    until(page, REPORT)
+    taken("variants")
     show(page, f"{play}?example=rpc_fan_out")
     until(page, READY)
     click(page, "run")

@@ -16,7 +16,7 @@ from midpath.compare.datagrams import DatagramRow, datagram_rows
 from midpath.compare.groups import GroupRow, group_rows
 from midpath.equipment import Equipment, equipment_of, unequal
 from midpath.errors import OutputError
-from midpath.html import to_html, write_report
+from midpath.html import Reported, to_html
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
 from midpath.provenance import require_alike, together
@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Reported):
     """The runs of a comparison, by scheme and seed."""
 
     scenario: str
@@ -97,9 +97,12 @@ class Comparison:
         figures: dict[str, list[str]] = {"Scheme": [name(row.scheme) for row in rows]}
         for metric in METRICS:
             if metric.headline:
-                found = [row.figures[metric.key] for row in rows]
-                figures[metric.label] = [quantity(metric.kind, one.mean, one.ci95) if one else "–" for one in found]
+                figures[metric.label] = [self.shown(metric.kind, row.figures[metric.key]) for row in rows]
         return f"<p>{escape(repr(self))}</p>{to_html(figures)}"
+
+    def shown(self, kind: str, value: Estimate | None) -> str:
+        """A figure in words, with its interval if anything is random."""
+        return quantity(kind, value.mean, value.ci95 if self.is_random else None) if value else "–"
 
     @property
     def title(self) -> str:
@@ -251,10 +254,6 @@ class Comparison:
             result.save(run_directory(path, scheme, seed))
         write_text(path / MARKER, to_json(self.to_json()))
         return path
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report of this comparison."""
-        return write_report(self, path)
 
 
 def no_ideal(scenario: Mapping[str, Any]) -> str | None:

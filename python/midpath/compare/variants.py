@@ -23,7 +23,7 @@ from midpath.compare.verdict import fastest
 from midpath.controller import Controllers
 from midpath.equipment import Equipment
 from midpath.errors import OutputError, UsageError
-from midpath.html import to_html, write_report
+from midpath.html import Reported, to_html
 from midpath.matched import column
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name
@@ -59,7 +59,7 @@ class VariantRow:
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(Reported):
     """The comparisons of a scenario's variants, by name."""
 
     scenario: str
@@ -85,8 +85,8 @@ class Variants:
         columns = {"Variant": [row.variant for row in rows], "Scheme": [name(row.row.scheme) for row in rows]}
         for metric in METRICS:
             if metric.headline:
-                found = [row.row.figures[metric.key] for row in rows]
-                columns[metric.label] = [quantity(metric.kind, one.mean, one.ci95) if one else "–" for one in found]
+                shown = [(self.comparisons[row.variant], row.row.figures[metric.key]) for row in rows]
+                columns[metric.label] = [one.shown(metric.kind, value) for one, value in shown]
         return f"<p>{escape(repr(self))}</p>{to_html(columns)}"
 
     @property
@@ -145,6 +145,11 @@ class Variants:
             return None
         first, found = self.matched[self.names[0]], self.matched[variant]
         return paired_ratio(found.values(scheme, key), first.values(scheme, key))
+
+    def times(self, variant: str, ratio: Estimate) -> str:
+        """A ratio to the first variant in words; random where either of the two is."""
+        is_random = self.first.is_random or self.comparisons[variant].is_random
+        return quantity("times", ratio.mean, (ratio.ci95 or None) if is_random else None).removesuffix("×")
 
     def _to_first(self, variant: str, scheme: str) -> dict[str, Estimate | None]:
         keys = [metric.key for metric in METRICS if metric.better]
@@ -223,7 +228,7 @@ class Variants:
             if ratio is None:
                 continue
             apart = abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
-            parts.append(f"{variant} {_times(ratio)}{'' if apart else ' (not significant)'}")
+            parts.append(f"{variant} {self.times(variant, ratio)}{'' if apart else ' (not significant)'}")
         if not parts:
             return ""
         return f"Under {name(scheme)}, completion times relative to {self.names[0]}: {'; '.join(parts)}."
@@ -247,10 +252,6 @@ class Variants:
             "warnings": self.warnings,
             "verdict": self.verdict(),
         }
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report."""
-        return write_report(self, path)
 
 
 def compare_variants(
@@ -341,7 +342,3 @@ def same_flows(run: Result, other: Result) -> bool:
     texts = all(run.flows[key].to_pylist() == other.flows[key].to_pylist() for key in FLOW_TEXTS)
     # The size of a flow without end is no number.
     return texts and all(np.array_equal(column(run, key), column(other, key), equal_nan=True) for key in FLOW_NUMBERS)
-
-
-def _times(ratio: Estimate) -> str:
-    return quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")

@@ -90,8 +90,7 @@ def _cell(found: Variants, row: VariantRow, metric: Metric) -> str:
     below = ""
     ratio = row.to_first.get(metric.key)
     if ratio is not None and row.variant != found.names[0]:
-        times = quantity("times", ratio.mean, ratio.ci95 or None).removesuffix("×")
-        below = f"<small>{whole(f'{times} × {escape(found.names[0])}')}</small>"
+        below = f"<small>{whole(f'{found.times(row.variant, ratio)} × {escape(found.names[0])}')}</small>"
     return f"<td><span>{quantity(metric.kind, value.mean)}</span>{below}</td>"
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from midpath.errors import OutputError
-from midpath.html import to_html, write_report
+from midpath.html import Reported, to_html
 from midpath.metrics import METRICS
 from midpath.result.pieces import FlowsFile, WithStoredFlows
 from midpath.schemes import remember
@@ -33,7 +33,7 @@ ENCODED: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Reported):
     """What a run gave: `run` is run.json, `tables` are Arrow tables, `files` are further files such as captures."""
 
     run: dict[str, Any]
@@ -122,10 +122,6 @@ class Result:
             (directory / name).write_bytes(data)
         # The marker comes last: a directory that has it is complete.
         (directory / MARKER).write_text(to_json(self.run), encoding="utf-8")
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report of this run."""
-        return write_report(self, path)
 
 
 def load(directory: str | Path) -> Result:

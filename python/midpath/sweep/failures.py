@@ -18,7 +18,7 @@ import numpy as np
 from midpath import matched
 from midpath.controller import Controllers
 from midpath.errors import UsageError
-from midpath.html import write_report
+from midpath.html import Reported
 from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
@@ -145,7 +145,7 @@ class Harm:
         }
 
 
-class Failures:
+class Failures(Reported):
     """What came of each failure, read from a sweep's store."""
 
     def __init__(self, sweep: Sweep) -> None:
@@ -299,10 +299,6 @@ class Failures:
             "missing": self.missing,
             "failures": self.failed_runs(),
         }
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report."""
-        return write_report(self, path)
 
 
 def failures(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from midpath.html import write_report
+from midpath.html import Reported
 from midpath.provenance import ran_under, require_now
 from midpath.run.plan import Plan
 from midpath.run.store import PLAN, TABLE, Store
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ABOUT = b"midpath.sweep"
 
 
-class Sweep:
+class Sweep(Reported):
     """The runs that a store was asked for last."""
 
     def __init__(self, store: str | Path, plan: pa.Table | None = None) -> None:
@@ -91,10 +91,6 @@ class Sweep:
         if not self._is_current(path):
             self.store.write_parquet(TABLE, full_table(self.store, self._plan))
         return path
-
-    def report(self, path: str | Path) -> Path:
-        """Writes the HTML report of this sweep."""
-        return write_report(self, path)
 
     def _is_current(self, path: Path) -> bool:
         """Whether a table has every run of this plan, done: then nothing can change it any more."""

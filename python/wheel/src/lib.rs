@@ -4,6 +4,7 @@
 //! `midpath add` builds another extension, with the schemes of crates outside: a module that exports
 //! [`_midpath`] and calls [`register`] (`examples/outside-both`).
 
+#[cfg(not(target_os = "emscripten"))]
 mod ndn;
 mod sources;
 
@@ -17,6 +18,7 @@ pub mod _midpath {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    #[cfg(not(target_os = "emscripten"))]
     #[pymodule_export]
     use crate::ndn::NdnConsumer;
     use crate::sources::SOURCES;

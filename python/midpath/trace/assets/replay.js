@@ -423,6 +423,7 @@
   const labelOf = (track) => `${track.label}, up to ${track.unit(track.most)}`;
   function drawLines() {
     const [c, w, h] = fit(lines);
+    if (!lines.width || !lines.height) return; // a frame that has no size yet
     const key = `${w}x${h}:${only}:${group}:${css.ink}`;
     if (!backdrop || backdrop.key !== key) {
       const canvas = document.createElement("canvas"), scale = devicePixelRatio || 1;
