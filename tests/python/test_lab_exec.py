@@ -19,7 +19,7 @@ import test_lab_uml
 from conftest import ROOT
 from midpath import load
 from midpath.errors import UsageError
-from midpath.lab import conversations, expect, kernel, machine, network, programs
+from midpath.lab import conversations, expect, guest, kernel, machine, network, programs
 from midpath.lab.programs import Program
 from test_lab_scenario import plan
 
@@ -595,6 +595,16 @@ def test_in_virtual_time_programs_are_late_by_nothing(run, tmp_path):
     assert delays["delay_min_s"] == pytest.approx(exact, abs=2e-6)
     assert delays["delay_max_s"] == pytest.approx(exact, abs=2e-5)
     assert result.run["machine"]["time"] == "virtual"
+
+
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
+@pytest.mark.skipif(test_lab_uml.WHY is not None, reason=test_lab_uml.WHY or "")
+def test_a_busy_loop_that_stops_the_clock_is_given_up(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(guest, "PROGRAMS_S", 20)
+    spin = "import time\nend = time.time() + 1\nwhile time.time() < end: pass"
+    answer, _ = run(scenario(tmp_path), "--virtual", "--at", "h0", "--", sys.executable, "-c", spin)
+    assert answer.code == 1
+    assert "not ended in 20 s; a program that waits in a busy loop" in answer.err
 
 
 def test_without_the_other_kernel_a_line_says_how_to_get_it(cli, monkeypatch, tmp_path):

@@ -24,8 +24,9 @@ from midpath.lab.spaces import NETNS
 MEMORY = "1024M"
 # The wall clock in the guest at its start; any.
 START_S = 1_700_000_000
-# Seconds of this machine's time, after which a guest is given up.
-PATIENCE_S = 3600
+# Seconds of this machine's time, after which a guest is given up: one of programs sooner, for a program that waits in a
+# busy loop stops the clock.
+PATIENCE_S, PROGRAMS_S = 3600, 600
 
 
 class Guest(Network):
@@ -118,8 +119,14 @@ class Guest(Network):
         command += ["con=null", "con0=null,fd:1", f"init={init}"]
         null = subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        patience = PROGRAMS_S if self.plan.programs else PATIENCE_S
         try:
-            said, _ = process.communicate(timeout=PATIENCE_S)
+            said, _ = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            why = "; a program that waits in a busy loop stops its clock" if self.plan.programs else ""
+            raise OSError(f"the guest failed: it has not ended in {patience} s{why}") from None
         except BaseException:
             process.kill()
             process.wait()
