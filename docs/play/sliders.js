@@ -8,8 +8,9 @@ export function range({ key, label, min, max, step, value }) {
   return `<label><span>${escape(label)}: <output for="${key}"></output></span>${input}</label>`;
 }
 
-const VALUE = String.raw`([\d.]+) ?(\w+|%)(?=")`;
-const after = (before) => new RegExp(`(?<=${before})${VALUE}`, "gm");
+const VALUE = String.raw`([\d.]+) ?(\w+|%)`;
+const WHOLE = new RegExp(`^${VALUE}$`);
+const after = (before) => new RegExp(`(?<=${before})${VALUE}(?=")`, "gm");
 // What matters most comes first; `fold` is how many steps double a value.
 const KNOBS = [
   { label: "Cache", pattern: after(String.raw`^(?:cache|high) = "`), fold: 2 },
@@ -19,6 +20,8 @@ const KNOBS = [
 ];
 const LINK = /\{ a = "([^"]+)", b = "([^"]+)", rate = "(?<rate>([\d.]+) ?([kMG])bps)"(?:, delay = "(?<delay>[^"]+)")?/dg;
 const SCALE = { k: 1e3, M: 1e6, G: 1e9 };
+// Characters; a text may come from anybody, and the patterns look back.
+const MOST_TEXT = 50_000;
 // Positions to either side of the scenario's own value.
 export const STEPS = 6;
 
@@ -29,7 +32,7 @@ function ofSlowest(text) {
   const { found } = links.reduce((one, other) => (other.bps < one.bps ? other : one));
   const knob = (label, key, fold) => {
     const [from, to] = found.indices.groups[key] ?? [];
-    const value = from === undefined ? null : new RegExp(VALUE.replace('(?=")', "$")).exec(text.slice(from, to));
+    const value = WHOLE.exec(text.slice(from, to ?? 0));
     return value && { label: `${label} of ${found[1]} – ${found[2]}`, fold, places: [placed(value, from)] };
   };
   return [knob("Rate", "rate", 4), knob("Delay", "delay", 2)].filter(Boolean);
@@ -39,6 +42,7 @@ const placed = (found, from = found.index) => ({ from, to: from + found[0].lengt
 
 /** The two that matter most in a text: places of it that are scaled together. */
 export function slidersOf(text) {
+  if (text.length > MOST_TEXT) return [];
   const known = KNOBS.map(({ label, pattern, fold }) => ({
     label,
     fold,

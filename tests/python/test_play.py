@@ -493,6 +493,18 @@ HOSTILE = {
 
 @needs_browser
 @needs_wasm
+def test_a_long_scenario_of_a_link_is_read_at_once(opened, served):
+    """No pattern looks back over all of it again and again."""
+    long = 'limit = "2 kB"\n' * 14_000
+    began = time.monotonic()
+    show(opened, served + link_of({"text": long, "schemes": ["cubic"]}))
+    wait(opened, "document.getElementById('errors').textContent")
+    assert "duplicate key" in opened.run("document.getElementById('errors').textContent")
+    assert time.monotonic() - began < 8
+
+
+@needs_browser
+@needs_wasm
 def test_markup_in_names_is_text(opened, served):
     hostile = "<img src=x onerror=document.title='taken'></script><script>document.title='taken'</script>"
     show(opened, served)

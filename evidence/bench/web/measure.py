@@ -174,8 +174,6 @@ def until(page: Page, condition: str) -> None:
 
 
 def main() -> None:
-    speeds = [native(*row) for row in ROWS]
-    tab = in_node(ROWS)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         play_files.put(folder)
@@ -186,6 +184,8 @@ def main() -> None:
         times = [min(visits, key=lambda one: one[2] + one[3]) for visits in zip(*rounds, strict=True)]
         answers = refused(folder)
     same, compared = same_as_native()
+    tab = in_node(ROWS)
+    speeds = [native(*row) for row in ROWS]
     load = f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
     lines = [
         "# In a browser tab",
