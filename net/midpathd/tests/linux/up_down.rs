@@ -382,9 +382,9 @@ fn each_impossible_thing_gets_one_line() {
     lab.tool("tc", "qdisc add dev dev0 ingress");
     refused(&["up", "--dev", "dev0", "--rate", "1Gbps"], 1, "tc qdisc del dev dev0 ingress");
     let words = lab.midpathd(&["up", "--dev", "dev0", "--rate", "fast"], &[]);
-    assert!(words.status.code() == Some(2) && text(&words.stderr).contains("write it like 100Mbps"));
+    assert!(words.status.code() == Some(2) && text(&words.stderr).contains("`fast` is not a rate; write"));
     let bytes = lab.midpathd(&["up", "--dev", "dev0", "--rate", "95MBps"], &[]);
-    assert!(bytes.status.code() == Some(2) && text(&bytes.stderr).contains("B means bytes"));
+    assert!(bytes.status.code() == Some(2) && text(&bytes.stderr).contains("the unit is spelled Mbps"));
 }
 
 fn without_privilege_there_is_one_line() {
