@@ -1,7 +1,7 @@
 //! GOAL schedules, as LogGOPSim and ATLAHS have them as text (Hoefler, Siebert and Lumsdaine 2009; the grammar is that of
 //! LogGOPSim's `txt2bin`): `num_ranks n`, then for each rank a block of operations and of what they require.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::list::{ListError, error};
 use crate::rates::short;
@@ -26,7 +26,8 @@ struct Reader {
     labels: FxHashMap<String, u32>,
     /// What is required before its label stands: by which operation, of which label, and how.
     required: Vec<(u64, String, String, bool)>,
-    seen: u64,
+    /// Ranks whose blocks have been read.
+    seen: FxHashSet<u32>,
     /// By sender, receiver and tag, in order: messages do not overtake.
     unmatched: FxHashMap<(u32, u32, u64), Unmatched>,
 }
@@ -68,14 +69,22 @@ fn words(line: &str, comment: &mut bool) -> String {
 
 impl Reader {
     fn line(&mut self, words: &[&str], line: u64) -> Result<(), ListError> {
+        let mut words = words;
+        while !words.is_empty() {
+            words = self.part(words, line)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the line's next part; what is left is behind it. A line may have blocks in a row.
+    fn part<'a>(&mut self, words: &'a [&'a str], line: u64) -> Result<&'a [&'a str], ListError> {
         match (words, self.rank) {
-            ([], _) => Ok(()),
-            (["num_ranks", n, rest @ ..], None) => {
+            (["num_ranks", n, rest @ ..], None) if self.trace.ranks == 0 => {
                 self.trace.ranks = number(n, line)?;
                 if self.trace.ranks == 0 || self.trace.ranks > MAX_RANKS {
                     return Err(error(line, format!("{n} ranks; there are 1 to {MAX_RANKS}")));
                 }
-                self.line(rest, line)
+                Ok(rest)
             }
             (["rank", n, "{", rest @ ..], None) => {
                 let rank = number(n, line)?;
@@ -85,28 +94,31 @@ impl Reader {
                         format!("rank {rank}; `num_ranks` is {}, counted from 0", self.trace.ranks),
                     ));
                 }
-                (self.rank, self.seen) = (Some(rank as u32), self.seen + 1);
-                self.line(rest, line)
+                if !self.seen.insert(rank as u32) {
+                    return Err(error(line, format!("rank {rank} stands twice; write one block of it")));
+                }
+                self.rank = Some(rank as u32);
+                Ok(rest)
             }
             (["rank", ..], Some(rank)) => {
                 Err(error(line, format!("rank {rank} is not closed; write `}}` before the next")))
             }
             (["}", rest @ ..], Some(_)) => {
                 self.close()?;
-                self.line(rest, line)
+                Ok(rest)
             }
             ([label, ":", rest @ ..], Some(rank)) => {
                 let op = self.operation(rest, rank, line)?;
                 if self.labels.insert((*label).to_owned(), op).is_some() {
                     return Err(error(line, format!("label `{}` stands twice in rank {rank}", short(label))));
                 }
-                Ok(())
+                Ok(&[])
             }
             ([op, how @ ("requires" | "irequires"), of], Some(_)) => {
                 self.required.push((line, (*op).to_owned(), (*of).to_owned(), *how == "requires"));
-                Ok(())
+                Ok(&[])
             }
-            (["calc" | "send" | "recv", ..], Some(rank)) => self.operation(words, rank, line).map(drop),
+            (["calc" | "send" | "recv", ..], Some(rank)) => self.operation(words, rank, line).map(|_| &[][..]),
             ([word, ..], Some(_)) => Err(error(
                 line,
                 format!("`{}` is unknown; a line is `l1: send 8b to 1 tag 0` or `l2 requires l1`", short(word)),
@@ -114,6 +126,7 @@ impl Reader {
             ([word, ..], None) => {
                 Err(error(line, format!("`{}` is outside of a rank; write `rank 0 {{` before it", short(word))))
             }
+            ([], _) => Ok(words),
         }
     }
 
@@ -190,8 +203,9 @@ impl Reader {
         if let Some(rank) = self.rank {
             return Err(error(line, format!("the file ends inside of rank {rank}; it needs all of it, with its `}}`")));
         }
-        if self.seen != self.trace.ranks || self.seen == 0 {
-            let message = format!("the file ends after {} of {} ranks; it needs them all", self.seen, self.trace.ranks);
+        let seen = self.seen.len() as u64;
+        if seen != self.trace.ranks || seen == 0 {
+            let message = format!("the file ends after {seen} of {} ranks; it needs them all", self.trace.ranks);
             return Err(error(line, message));
         }
         let mut alone: Option<(u64, String)> = None;
@@ -231,4 +245,22 @@ fn options(words: &[&str], line: u64) -> Result<u64, ListError> {
         }
     }
     Ok(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_have_any_number_of_blocks() {
+        let blocks: String = (0..300_000).map(|rank| format!(" rank {rank} {{ }}")).collect();
+        assert_eq!(parse(&format!("num_ranks 300000{blocks}")).map(|trace| trace.ranks), Ok(300_000));
+    }
+
+    #[test]
+    fn what_stands_twice_is_refused() {
+        for text in ["num_ranks 2 num_ranks 1 rank 0 { }", "num_ranks 2\nrank 0 { }\nrank 0 { }"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
 }

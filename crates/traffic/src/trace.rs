@@ -9,6 +9,9 @@ use crate::flows::{Counts, FlowList, NewFlow};
 use crate::list::{ListError, error};
 use crate::{connections, goal};
 
+/// Lines of a circle that its message names.
+const MOST_LINES: usize = 8;
+
 /// An operation of a rank.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Op {
@@ -92,18 +95,21 @@ impl Trace {
         }
         // Whoever is left waits for one that is left: from any of them on, an operation comes up again.
         let Some(first) = left.iter().position(|left| *left > 0) else { return Ok(order) };
-        let mut way = vec![first as u32];
+        let (mut way, mut places) = (Vec::new(), vec![None; self.ops.len()]);
+        let mut op = first as u32;
         loop {
-            let op = way[way.len() - 1];
-            let mut before = self.before(&self.ops[op as usize]);
-            let next = before.find(|of| left[*of as usize] > 0).unwrap_or(op);
-            if let Some(at) = way.iter().position(|known| *known == next) {
-                let lines: Vec<String> = way[at..].iter().map(|op| self.ops[*op as usize].line.to_string()).collect();
-                let line = self.ops[next as usize].line;
-                let message = format!("waits for itself, over lines {}; take one of these waits out", lines.join(", "));
+            if let Some(at) = places[op as usize].replace(way.len()) {
+                let round = &way[at..];
+                let shown = round.iter().take(MOST_LINES).map(|op: &u32| self.ops[*op as usize].line.to_string());
+                let lines = shown.collect::<Vec<_>>().join(", ");
+                let more = if round.len() > MOST_LINES { ", …" } else { "" };
+                let line = self.ops[op as usize].line;
+                let message = format!("waits for itself, over lines {lines}{more}; take one of these waits out");
                 return Err(error(line, message));
             }
-            way.push(next);
+            way.push(op);
+            let mut before = self.before(&self.ops[op as usize]);
+            op = before.find(|of| left[*of as usize] > 0).unwrap_or(op);
         }
     }
 }
