@@ -124,7 +124,10 @@ lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: pytest-midpath pytest-evidence pytest-net ## pytest, house by house: package, command, pages; claims; real packets where it may
+# All houses at once: some tests wait, others compute.
+test-python: $(BUILT) ## pytest: package, command, pages; claims; real packets where it may
+	$(PARALLEL) $(addprefix --ignore=,$(LAB_TESTS))
+	$(PYTEST) $(LAB_TESTS)
 
 # A house by itself. `make test` has the same tests: Rust's of all houses are compiled at once, for with fewer packages
 # dependencies have other features, and are built once more.

@@ -14,7 +14,10 @@ from conftest import ROOT
 from midpath import _midpath
 from midpath.scenario import Scenario
 
-pytestmark = pytest.mark.skipif(test_lab_real.WHY is not None, reason=test_lab_real.WHY or "")
+pytestmark = [
+    pytest.mark.nightly("tools/action/", "python/midpath/lab/", "net/lab/"),
+    pytest.mark.skipif(test_lab_real.WHY is not None, reason=test_lab_real.WHY or ""),
+]
 ACTION = ROOT / "tools" / "action"
 SCENARIOS = sorted(ACTION.glob("scenarios/*.toml"))
 # A server of so many bytes for each connection, and a client; C, as a step has to build it.

@@ -438,6 +438,7 @@ def test_small_links_say_that_they_have_no_ipv6(run, tmp_path):
 
 
 @real
+@pytest.mark.nightly("docs/lab.md", "python/midpath/lab/", "net/lab/")
 def test_the_page_s_example_does_what_the_page_says(tmp_path):
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
