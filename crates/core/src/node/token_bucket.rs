@@ -1,12 +1,12 @@
-//! A token bucket that shapes: packets wait for their tokens.
+//! A token bucket that shapes: packets wait, none is dropped.
 
 use crate::units::{Rate, Time, TxClock};
 
 /// Bits per second times picoseconds in a byte.
 const BYTE: i128 = 8 * 1_000_000_000_000;
 
-/// A transmitter that sends at the link's rate while its bucket has tokens, and a packet of which some are missing waits for
-/// none of them but lets the next one wait: in the long run it sends at the bucket's rate exactly.
+/// A transmitter that sends at the link's rate while its bucket has tokens. A packet that finds too few is sent all the
+/// same, and the next one waits until they are there: in the long run the rate is the bucket's exactly.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     line: TxClock,

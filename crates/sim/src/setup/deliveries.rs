@@ -1,5 +1,5 @@
-//! Receivers that say when so much of a flow has been delivered: the messages of a connection, and what `after_bytes` waits
-//! for.
+//! Receivers that say when so much of a flow has been delivered: the messages of a connection, and the bytes of
+//! `after_bytes`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 
 use super::AllFlows;
 
-/// What somebody waits for of a flow, in order.
+/// Delivered bytes of a flow that others wait for, in order.
 pub(super) enum Marks {
     /// The ends of a connection's messages: the next one's place, and where it begins.
     Messages { flows: Arc<AllFlows>, connection: usize, next: usize, begin: u64 },
@@ -37,7 +37,7 @@ impl Marks {
     }
 }
 
-/// An end at which a flow arrives, and what somebody waits for of it.
+/// A receiver, and the delivered bytes that others wait for.
 pub(super) struct Marked {
     inner: Box<dyn Endpoint>,
     marks: Marks,

@@ -24,7 +24,7 @@ const LONGEST: usize = (1 << 16) + 32;
 const PEERS: usize = 64;
 /// Datagrams moved at a time, so that an association holds up no other. Ours.
 const BATCH: usize = 256;
-/// What may wait for acknowledgements at any rate: the initial window of ten packets, several times. Ours.
+/// Bytes that may always wait for acknowledgements: the initial window of ten packets, several times. Ours.
 const LEAST: u64 = 64 << 10;
 /// What was acknowledged in the last such time may wait besides: a queue of no more than this. Ours: as long as a
 /// round trip on most paths (RFC 6298's first RTO is four times that).
@@ -244,7 +244,7 @@ impl Association {
         if !allowed.allows(address) {
             return false;
         }
-        // One too many takes the place of another, which answers in vain from then on.
+        // Beyond these an address takes the place of another, whose datagrams are dropped from then on.
         if self.peers.len() >= PEERS && !self.peers.contains(&address) {
             self.peers.pop_first();
         }
@@ -252,7 +252,7 @@ impl Association {
         self.udp.send_to(&datagram[length..], self.reachable(address)).is_ok()
     }
 
-    /// An address as this socket has it: one of IPv4 in IPv6's clothes.
+    /// An address as this socket takes it: an IPv6 socket takes IPv4's as mapped ones (RFC 4291, §2.5.5.2).
     fn reachable(&self, address: SocketAddr) -> SocketAddr {
         match (self.udp.local_addr(), address.ip()) {
             (Ok(own), IpAddr::V4(ip)) if own.is_ipv6() => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
