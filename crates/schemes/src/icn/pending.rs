@@ -221,6 +221,11 @@ impl Pending {
         Some(line)
     }
 
+    /// The round trips of a line, once it has some.
+    pub fn trips(&self, line: InOrderPath) -> Option<&RoundTrips> {
+        self.lines.trips(line)
+    }
+
     /// After which time an Interest is lost that others of its line have overtaken: RFC 6298's, without
     /// its least; `other` while the line has no round trip.
     fn usual(&self, line: InOrderPath, other: Time) -> Time {

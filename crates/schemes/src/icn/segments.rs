@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 
 use midpath_core::units::Time;
 
-use super::lines::REORDERING;
+use super::lines::{InOrderPath, REORDERING};
 use super::path::PathId;
 use super::pending::{Answered, Course, Late, Pending};
+use super::round_trips::RoundTrips;
 
 /// What is left of an object to fetch.
 #[derive(Debug)]
@@ -132,6 +133,11 @@ impl Segments {
     /// path on the list again.
     pub fn probe(&mut self) {
         self.again.extend(self.pending.probe());
+    }
+
+    /// The round trips of a line, once it has some.
+    pub fn trips(&self, line: InOrderPath) -> Option<&RoundTrips> {
+        self.pending.trips(line)
     }
 
     /// How long to wait for the last Interest of each path, if one has a round trip.

@@ -219,19 +219,29 @@ impl Asking {
             // A flow begins on a wide path.
             None => Way::Any { spare: 0, evenly: turn.is_some() && explores == Some(Draw::Evenly) },
         };
-        let rtt = match params.rates.rtt {
-            RttSource::Average => self.rtts.smoothed(),
-            RttSource::Least => self.rtts.least(now),
-            RttSource::Upstream => None,
-        };
         let steered = steered && turn.is_some();
         let keeps_line = steered || params.paths == PathsOf::One;
         // Both classes wait in one queue, so Data of either tell of both.
         let line = turn.filter(|_| keeps_line).map(|t| t.path);
+        let rtt = self.rtt(params, line, now);
         let course = Course { path: turn.map(|t| t.path), steered, line };
         self.segments.sent(segment, now, course, self.timeout(params));
         self.last_sent = now;
         Ask { segment, class, way, rtt, again }
+    }
+
+    /// The round trip that an Interest tells: of the path that it is steered onto; the flow's, while that has none or
+    /// where none is steered. d(t) is "per-packet RTT" (§3.1.2), and paths of a flow differ.
+    fn rtt(&self, params: &MirccParams, line: Option<PathId>, now: Time) -> Option<Time> {
+        let path = line.and_then(|line| self.segments.trips(line));
+        let of = |rtt: fn(&RoundTrips, Time) -> Option<Time>| {
+            path.and_then(|path| rtt(path, now)).or_else(|| rtt(&self.rtts, now))
+        };
+        match params.rates.rtt {
+            RttSource::Average => of(|trips, _| trips.smoothed()),
+            RttSource::Least => of(RoundTrips::least),
+            RttSource::Upstream => None,
+        }
     }
 
     /// §4.3.3: whether a primary Interest has no hint, and finds a path: a share of them does.

@@ -62,12 +62,12 @@ pub enum RttOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
-    /// The consumer's least RTT of late, told in its Interests. The loop runs downstream of the
-    /// link, and no part of it is longer; what waits in shapers is not in it. Where d divides q,
-    /// the link adds the wait in its own shaper.
+    /// The least RTT of late of the Interest's path, which the Interest tells. The loop runs
+    /// downstream of the link, and no part of it is longer; what waits in shapers is not in it.
+    /// Where d divides q, the link adds the wait in its own shaper.
     #[default]
     Least,
-    /// The consumer's smoothed RTT, told in its Interests.
+    /// The smoothed RTT of the Interest's path, which the Interest tells.
     Average,
     /// What the forwarder measures from an Interest to its Data: upstream of itself, where the loop
     /// is not. For comparison.

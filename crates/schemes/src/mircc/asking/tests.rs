@@ -250,3 +250,31 @@ fn interests_without_a_hint_count_on_the_path_they_took() {
         assert!(without < 1.3, "{without}");
     }
 }
+
+/// What steered Interests tell is their path's round trip: a link's d(t) is of its own traffic, and T no shorter.
+#[test]
+fn an_interest_tells_the_round_trip_of_its_path() {
+    let params = MirccParams { hintless: 0.0, ..MirccParams::default() };
+    let rng = &mut stream(1, Purpose::Endpoints, 0);
+    let mut asking = Asking::new(&params, Segments::of(1 << 20), None);
+    let trips = [(PathId(1), MS(20)), (PathId(2), MS(300))];
+    for (id, _) in trips {
+        asking.paths.data(id, Trail::None, stamps(120e3, 0.0), Time::ZERO);
+    }
+    let (mut on_their_way, mut heard) = (Vec::new(), Vec::new());
+    for now in (0..4000).map(MS) {
+        on_their_way.retain(|(at, segment, path): &(Time, u32, PathId)| {
+            let header = Stamped { primary: 120_000, secondary: 0, path: *path, trail: Trail::None };
+            *at > now || asking.on_data(&params, now, *segment, header).is_none()
+        });
+        while let Some(ask) = asking.poll(&params, now, rng, |_| 1500) {
+            let &(id, trip) = trips.iter().find(|(id, _)| ask.way == Way::Path(*id)).expect("steered");
+            on_their_way.push((now + trip, ask.segment, id));
+            heard.push((now, trip, ask.rtt));
+        }
+    }
+    let late: Vec<_> = heard.iter().filter(|(now, ..)| *now > S(1)).collect();
+    assert!(late.len() > 20 && late.iter().all(|(_, trip, heard)| *heard == Some(*trip)), "{late:?}");
+    // Before the first Data of the long path, it has the flow's.
+    assert!(heard.iter().any(|(_, trip, heard)| *trip == MS(300) && *heard == Some(MS(20))), "{heard:?}");
+}
