@@ -223,7 +223,7 @@ impl Asking {
         let keeps_line = steered || params.paths == PathsOf::One;
         // Both classes wait in one queue, so Data of either tell of both.
         let line = turn.filter(|_| keeps_line).map(|t| t.path);
-        let rtt = self.rtt(params, line, now);
+        let rtt = self.rtt(params, line.filter(|_| steered), now);
         let course = Course { path: turn.map(|t| t.path), steered, line };
         self.segments.sent(segment, now, course, self.timeout(params));
         self.last_sent = now;
@@ -232,8 +232,8 @@ impl Asking {
 
     /// The round trip that an Interest tells: of the path that it is steered onto; the flow's, while that has none or
     /// where none is steered. d(t) is "per-packet RTT" (§3.1.2), and paths of a flow differ.
-    fn rtt(&self, params: &MirccParams, line: Option<PathId>, now: Time) -> Option<Time> {
-        let path = line.and_then(|line| self.segments.trips(line));
+    fn rtt(&self, params: &MirccParams, steered: Option<PathId>, now: Time) -> Option<Time> {
+        let path = steered.and_then(|line| self.segments.trips(line));
         let of = |rtt: fn(&RoundTrips, Time) -> Option<Time>| {
             path.and_then(|path| rtt(path, now)).or_else(|| rtt(&self.rtts, now))
         };
