@@ -62,9 +62,9 @@ pub enum RttOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSource {
-    /// The least RTT of late of the Interest's path, which the Interest tells. The loop runs
-    /// downstream of the link, and no part of it is longer; what waits in shapers is not in it.
-    /// Where d divides q, the link adds the wait in its own shaper.
+    /// The least RTT of late of the Interest's path, which the Interest tells, less what lies above
+    /// the link where `outstanding = "due"` knows it: the loop runs downstream of the link. What
+    /// waits in shapers is not in it. Where d divides q, the link adds the wait in its own shaper.
     #[default]
     Least,
     /// The smoothed RTT of the Interest's path, which the Interest tells.
