@@ -58,13 +58,13 @@ class Case:
             return "quinn's programs are not built: cd stacks && cargo build -p stack-download"
         return None
 
-    def server(self, folder: Path) -> list[str]:
+    def server(self, folder: Path, port: str = PORT) -> list[str]:
         """Its command."""
-        return [*program(self.library, "server"), PORT, *files(folder, "certificate", "key", "file"), self.controller]
+        return [*program(self.library, "server"), port, *files(folder, "certificate", "key", "file"), self.controller]
 
-    def client(self, folder: Path, host: str) -> list[str]:
+    def client(self, folder: Path, host: str, port: str = PORT) -> list[str]:
         """Its command."""
-        at = [f"{host}:{PORT}"] if self.library == "quinn" else [host, PORT]
+        at = [f"{host}:{port}"] if self.library == "quinn" else [host, port]
         return [*program(self.library, "client"), *at, *files(folder, "certificate", "got")]
 
 
