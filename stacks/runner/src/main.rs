@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use midpath_quinn::{bbr, cubic, newreno, prague, swift};
 use midpath_schemes::Catalogue;
+use midpath_sim::output::Column;
 use midpath_sim::{RunOptions, RunOutput};
 use midpath_stack::{RunError, run};
 use serde_json::{Value, json};
@@ -26,8 +27,9 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes(), middleboxes::schemes()];
-    stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
+    let theirs = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes()];
+    let stacks = theirs.into_iter().chain([ours, middleboxes::schemes()]);
+    stacks.fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 
 struct Args {
@@ -61,6 +63,17 @@ fn flows(out: &RunOutput) -> Value {
     let counts = ["delivered_bytes", "sent_packets", "retransmitted_packets", "marked_packets"];
     let counts = counts.map(|name| (name, json!(table.u64(name))));
     floats.into_iter().chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
+}
+
+/// Series as rows of entity, metric, time in s and value; none without `measure.series`.
+fn series(out: &RunOutput) -> Value {
+    let Some(table) = out.table("series") else { return Value::Null };
+    let text = |name: &str| match table.column(name) {
+        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
+        _ => Vec::new(),
+    };
+    let values = table.f64("time_s").iter().zip(table.f64("value"));
+    text("entity").into_iter().zip(text("metric")).zip(values).map(|((a, b), (c, d))| json!([a, b, c, d])).collect()
 }
 
 /// `test` and `scenario`.
@@ -115,6 +128,6 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{}", json!({ "flows": flows(&out), "run": out.run }));
+    println!("{}", json!({ "flows": flows(&out), "series": series(&out), "run": out.run }));
     ExitCode::SUCCESS
 }
