@@ -74,6 +74,12 @@ def run(text: str, *options: str) -> dict[str, Any]:
     return result
 
 
+def by_pair(result: dict[str, Any]) -> list[float]:
+    """Goodput of the flows of s0, s1, …: results have flows in the order of their starts."""
+    flows = result["flows"]
+    return [goodput for _, goodput in sorted(zip(flows["src"], flows["goodput_bps"], strict=True))]
+
+
 def captures(folder: Path) -> dict[str, bytes]:
     """Files by name."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -114,7 +120,7 @@ def fairness() -> list[str]:
             ("quinn-midpath-cubic", "cubic"),
         ):
             text = dumbbell(shape, [f'scheme = "{one}"', f'scheme = "{other}"'], f'stop = "{LONG}"\n')
-            goodput = [run(text, "--seed", str(seed))["flows"]["goodput_bps"] for seed in SEEDS]
+            goodput = [by_pair(run(text, "--seed", str(seed))) for seed in SEEDS]
             each = [jain(pair) for pair in goodput]
             share = statistics.mean(pair[0] / sum(pair) for pair in goodput)
             mean = statistics.mean(each)
@@ -148,10 +154,11 @@ def estimates() -> list[str]:
     for queue in QUEUES:
         for schemes in (["str0m"], ["cubic"], ["str0m", "cubic"]):
             text = dumbbell((f"{PHASES[0][1]} Mbps", "48 ms", queue), [f'scheme = "{one}"' for one in schemes], vary)
-            series = run(f'{text}[[vary]]\nlink = ["r0", "r1"]\nsteps = [{steps}]\n')["series"]
-            for flow, scheme in enumerate(schemes):
-                cells = [phase(series, flow, scheme, *of, alone=len(schemes) == 1) for of in PHASES]
-                beside = f"`{scheme}` beside `{schemes[1 - flow]}`" if len(schemes) > 1 else f"`{scheme}`"
+            made = run(f'{text}[[vary]]\nlink = ["r0", "r1"]\nsteps = [{steps}]\n')
+            for pair, scheme in enumerate(schemes):
+                flow = made["flows"]["src"].index(f"s{pair}")
+                cells = [phase(made["series"], flow, scheme, *of, alone=len(schemes) == 1) for of in PHASES]
+                beside = f"`{scheme}` beside `{schemes[1 - pair]}`" if len(schemes) > 1 else f"`{scheme}`"
                 rows.append(f"| {queue} | {beside} | {' | '.join(cells)} |")
     head = "| queue | flow |" + "".join(f" {rate} Mbps, until {end} s |" for end, rate in PHASES)
     return [head, "|" + "---|" * (2 + len(PHASES)), *rows]

@@ -13,8 +13,7 @@ use std::process::ExitCode;
 
 use midpath_quinn::{bbr, cubic, newreno, prague, swift};
 use midpath_schemes::Catalogue;
-use midpath_sim::output::Column;
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::{Column, RunOptions, RunOutput, Table};
 use midpath_stack::{RunError, run};
 use serde_json::{Value, json};
 use stack_quinn::{QuinnParams, with_controller};
@@ -56,24 +55,30 @@ fn arguments() -> Option<Args> {
     Some(read)
 }
 
-/// What a reader wants of the flows.
+/// A column of text.
+fn texts(table: &Table, name: &str) -> Vec<String> {
+    match table.column(name) {
+        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What a reader wants of the flows, which are in the order of their starts.
 fn flows(out: &RunOutput) -> Value {
     let table = out.table("flows").expect("flows");
     let floats = ["fct_s", "goodput_bps"].map(|name| (name, json!(table.f64(name))));
     let counts = ["delivered_bytes", "sent_packets", "retransmitted_packets", "marked_packets"];
     let counts = counts.map(|name| (name, json!(table.u64(name))));
-    floats.into_iter().chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
+    let from = [("src", json!(texts(table, "src")))];
+    from.into_iter().chain(floats).chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
 }
 
 /// Series as rows of entity, metric, time in s and value; none without `measure.series`.
 fn series(out: &RunOutput) -> Value {
     let Some(table) = out.table("series") else { return Value::Null };
-    let text = |name: &str| match table.column(name) {
-        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
-        _ => Vec::new(),
-    };
+    let names = texts(table, "entity").into_iter().zip(texts(table, "metric"));
     let values = table.f64("time_s").iter().zip(table.f64("value"));
-    text("entity").into_iter().zip(text("metric")).zip(values).map(|((a, b), (c, d))| json!([a, b, c, d])).collect()
+    names.zip(values).map(|((entity, metric), (at, value))| json!([entity, metric, at, value])).collect()
 }
 
 /// `test` and `scenario`.
