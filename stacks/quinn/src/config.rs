@@ -1,14 +1,19 @@
 //! The parameters of scenarios, and endpoints configured by them.
 
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use midpath_core::spec::SpecError;
 use midpath_schemes::params::require;
 use midpath_schemes::{Built, Catalogue};
 use midpath_stack::{EndSpec, Stack, StackConfig, StackParams, instant};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig,
-    VarInt,
+    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, QlogConfig, QlogStream,
+    ServerConfig, TransportConfig, VarInt,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +38,7 @@ pub enum Controller {
 }
 
 /// What `[schemes.quinn]` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QuinnParams {
     /// What all stacks share.
@@ -46,13 +51,23 @@ pub struct QuinnParams {
     pub ack_frequency: u32,
     /// Bytes that the receiver lets be in flight: quinn's own default assumes 12.5 MB/s and 100 ms.
     pub receive_window: u32,
+    /// The folder in which each end writes its qlog: `ADDRESS-PORT.sqlog`, in the clock of the simulation.
+    pub qlog: Option<PathBuf>,
 }
 
 impl Default for QuinnParams {
     fn default() -> QuinnParams {
         let (stack, controller) = Default::default();
-        QuinnParams { stack, controller, ack_frequency: 0, receive_window: 12_500_000 }
+        QuinnParams { stack, controller, ack_frequency: 0, receive_window: 12_500_000, qlog: None }
     }
+}
+
+/// An end's qlog; none where no file can be made.
+fn qlog(folder: &Path, end: &EndSpec) -> Option<QlogStream> {
+    let file = File::create(folder.join(format!("{}-{}.sqlog", end.local.ip(), end.local.port()))).ok()?;
+    let mut config = QlogConfig::default();
+    config.writer(Box::new(BufWriter::new(file))).start_time(instant(Duration::ZERO));
+    config.into_stream()
 }
 
 /// What this crate brings into a simulator.
@@ -70,6 +85,10 @@ pub fn schemes() -> Catalogue {
 /// The scheme with any controller: yours is a [`ControllerFactory`].
 pub fn with_controller(name: &str, params: QuinnParams, factory: Factory) -> Built {
     require(params.receive_window > 0, "receive_window", "above zero")?;
+    if let Some(folder) = &params.qlog {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| SpecError::new("qlog", format!("{}: {error}", folder.display())))?;
+    }
     midpath_stack::build(name, params.stack, Quinn { params, factory, identity: Identity::default() })
 }
 
@@ -83,9 +102,9 @@ struct Quinn {
 impl Quinn {
     fn transport(&self, end: &EndSpec) -> Arc<TransportConfig> {
         let window = VarInt::from_u32(self.params.receive_window);
-        let (mut transport, mut discovery) = (TransportConfig::default(), MtuDiscoveryConfig::default());
+        let mut transport = TransportConfig::default();
+        let (mut discovery, mut frequency) = (MtuDiscoveryConfig::default(), AckFrequencyConfig::default());
         discovery.upper_bound(1452.min(end.datagram as u16));
-        let mut frequency = AckFrequencyConfig::default();
         frequency.ack_eliciting_threshold(VarInt::from_u32(self.params.ack_frequency));
         transport
             .congestion_controller_factory(self.factory.clone())
@@ -94,6 +113,7 @@ impl Quinn {
             .stream_receive_window(window)
             .receive_window(window)
             .send_window(2 * u64::from(self.params.receive_window));
+        transport.qlog_stream(self.params.qlog.as_ref().and_then(|folder| qlog(folder, end)));
         Arc::new(transport)
     }
 
@@ -103,8 +123,7 @@ impl Quinn {
         let mut config = EndpointConfig::new(reset);
         config.cid_generator(move || Box::new(ids.clone())).rng_seed(Some(rng));
         let server = accepts.then(|| {
-            let token = seeded.token_key();
-            let mut config = ServerConfig::new(self.identity.server(&seeded), token);
+            let mut config = ServerConfig::new(self.identity.server(&seeded), seeded.token_key());
             config.transport_config(self.transport(end));
             Arc::new(config)
         });
