@@ -1,8 +1,8 @@
 //! `stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]`: runs a scenario whose flows may be stacks, and prints
 //! its result as one line of JSON. Captures go to the folder. A stack that misbehaves: exit code 1 and one line.
 //!
-//! `stacks test [--junit] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit code 1 if one
-//! is not kept.
+//! `stacks test [--junit] [--qlog FOLDER] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit
+//! code 1 if one is not kept. quinn's qlogs go to `FOLDER/SCHEME/CASE`.
 //! `stacks scenario CASE SCHEME`: prints the scenario of one.
 
 mod middleboxes;
@@ -85,9 +85,23 @@ fn series(out: &RunOutput) -> Value {
 fn suite() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first()? {
-        (command, schemes) if command == "test" && !schemes.is_empty() => {
-            let junit = schemes[0] == "--junit";
-            let all = suite::judge(&schemes[usize::from(junit)..], &catalogue());
+        (command, mut schemes) if command == "test" => {
+            let (mut junit, mut qlog) = (false, None);
+            loop {
+                schemes = match schemes {
+                    [key, rest @ ..] if key == "--junit" => {
+                        junit = true;
+                        rest
+                    }
+                    [key, folder, rest @ ..] if key == "--qlog" => {
+                        qlog = Some(Path::new(folder));
+                        rest
+                    }
+                    [] => return None,
+                    _ => break,
+                };
+            }
+            let all = suite::judge(schemes, &catalogue(), qlog);
             print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
             Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
@@ -105,7 +119,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test [--junit] SCHEME…, stacks scenario CASE SCHEME");
+        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {
