@@ -210,8 +210,8 @@ def main() -> None:
         f"{ESTIMATE[0]} and {ESTIMATE[1]} of the link's rate. SCReAM is not among our schemes.",
         "\n".join(estimates()),
         "The first bold estimate by str0m's own log: after 11 s probes find 4.4 to 4.9 Mbps, the queue is full at an "
-        "estimate of 5.8 Mbps, the loss controller goes from DelayBased to Decreasing, and the estimate is .4 Mbps from "
-        "22 s on; probes end that 20 s later.",
+        "estimate of 5.8 Mbps, the loss controller goes from DelayBased to Decreasing, and the estimate is .4 Mbps "
+        "from 22 s on; probes end that 20 s later.",
         "## Cost",
         "Two flows, 20 Mbps, 60 s; the least of three runs.",
         "\n".join(cost()),
