@@ -45,8 +45,8 @@ def main() -> None:
         "the whole window again, about 1 MB into a queue of 50 kB; 54 to 61 kB get through, and the next timeout "
         "comes .7 to 1 s later. 2 MB take more than 30 of them.",
         "`str0m` is a video at nine tenths of WebRTC's estimate, which begins at 300 kbps (`slow-start`, `fills`), and "
-        "it ends half a second after its last packet. What is lost for long is not repeated, so that it ends before the "
-        "bound (`outage`). It is given 20 Mbps at most (`rtt-20us`). Its other bold rows we did not examine; "
+        "it ends half a second after its last packet. What is lost for long is not repeated, so that it ends before "
+        "the bound (`outage`). It is given 20 Mbps at most (`rtt-20us`). Its other bold rows we did not examine; "
         "[RESULTS.md](RESULTS.md) has its estimate on a varying link. It has no ECN.",
         "`mtu-down`: our TCPs have no RFC 4821; from .85 s on captures show only repeats of 1,500 bytes, which the "
         "path of 1,280 drops. quinn goes back to 1,200. `ack-thinning`: quinn's 117 packets sent again are its slow "

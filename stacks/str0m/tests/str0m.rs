@@ -108,7 +108,9 @@ fn what_a_video_cannot_do_is_refused_in_one_line() {
     {
         let text = path(&format!("size = \"1 MB\"\n[schemes.str0m]\n{keys}\n"));
         let catalogue = Catalogue::standard().joined(stack_str0m::schemes()).expect("names that nobody has");
-        let error = run(&text, Path::new("."), &RunOptions::default(), &catalogue).err().expect("refused").to_string();
-        assert!(error.contains(says), "{error}");
+        let Err(error) = run(&text, Path::new("."), &RunOptions::default(), &catalogue) else {
+            panic!("{keys} is taken")
+        };
+        assert!(error.to_string().contains(says), "{error}");
     }
 }
