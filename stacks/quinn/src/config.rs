@@ -65,9 +65,9 @@ impl Default for QuinnParams {
 /// An end's qlog; none where no file can be made.
 fn qlog(folder: &Path, end: &EndSpec) -> Option<QlogStream> {
     let file = File::create(folder.join(format!("{}-{}.sqlog", end.local.ip(), end.local.port()))).ok()?;
-    let mut config = QlogConfig::default();
-    config.writer(Box::new(BufWriter::new(file))).start_time(instant(Duration::ZERO));
-    config.into_stream()
+    let mut log = QlogConfig::default();
+    log.writer(Box::new(BufWriter::new(file))).start_time(instant(Duration::ZERO));
+    log.into_stream()
 }
 
 /// What this crate brings into a simulator.
@@ -86,8 +86,7 @@ pub fn schemes() -> Catalogue {
 pub fn with_controller(name: &str, params: QuinnParams, factory: Factory) -> Built {
     require(params.receive_window > 0, "receive_window", "above zero")?;
     if let Some(folder) = &params.qlog {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| SpecError::new("qlog", format!("{}: {error}", folder.display())))?;
+        std::fs::create_dir_all(folder).map_err(|error| SpecError::new("qlog", error.to_string()))?;
     }
     midpath_stack::build(name, params.stack, Quinn { params, factory, identity: Identity::default() })
 }
@@ -105,7 +104,7 @@ impl Quinn {
         let mut transport = TransportConfig::default();
         let (mut discovery, mut frequency) = (MtuDiscoveryConfig::default(), AckFrequencyConfig::default());
         discovery.upper_bound(1452.min(end.datagram as u16));
-        frequency.ack_eliciting_threshold(VarInt::from_u32(self.params.ack_frequency));
+        frequency.ack_eliciting_threshold(self.params.ack_frequency.into());
         transport
             .congestion_controller_factory(self.factory.clone())
             .mtu_discovery_config(Some(discovery))
