@@ -18,6 +18,7 @@ import importlib.util
 import json
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -26,11 +27,16 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from midpath import load
 from midpath.lab import kernel
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from mechanisms import captured  # noqa: E402
+
 ROOT = HERE.parents[2]
 PAGE = HERE / "RESULTS.md"
 NETWORK = HERE / "network.toml"
@@ -39,6 +45,9 @@ SIZE = 20_000_000
 PORT = "4433"
 TOLERANCE = 0.10
 SPREAD = {"virtual": 0.02, "real": 0.10}
+# The bottleneck, both ways.
+WAYS = (("r0", "r1"), ("r1", "r0"))
+CAPTURE = "".join(f'\n[[measure.pcap]]\nfrom = "{a}"\nto = "{b}"\npackets = 100000\n' for a, b in WAYS)
 FETCH = """
 [[flow]]
 from = "s0"
@@ -127,13 +136,18 @@ class Run:
     took_s: float
     sent: int
     lost: int
+    # Of each way over the bottleneck, packets' times in ns and sizes; in virtual time.
+    packets: list[list[list[int]]]
 
 
 def fetch(case: Case, folder: Path, size: int, *, virtual: bool) -> Run:
     """Runs the pair; raises if the file that came is another."""
     provide(folder, size)
-    command = [sys.executable, "-m", "midpath", "lab", "exec", str(NETWORK), "--json"]
-    command += ["--virtual"] if virtual else []
+    network, out = folder / "network.toml", folder / "result"
+    network.write_text(NETWORK.read_text(encoding="utf-8") + (CAPTURE if virtual else ""))
+    shutil.rmtree(out, ignore_errors=True)
+    command = [sys.executable, "-m", "midpath", "lab", "exec", str(network), "--json"]
+    command += ["--virtual", "--out", str(out)] if virtual else []
     command += ["--serve", "s0", "--", *case.server(folder), "--at", "d0", "--", *case.client(folder, "s0")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = TIME.search(done.stderr)
@@ -142,7 +156,26 @@ def fetch(case: Case, folder: Path, size: int, *, virtual: bool) -> Run:
     if (folder / "got").read_bytes() != (folder / "file").read_bytes():
         raise RuntimeError(f"{case.library}: other bytes came")
     (flow,) = (row for row in json.loads(done.stdout)["flows"] if row["src"] == "s0" and row["protocol"] == "UDP")
-    return Run(float(said[2]), flow["sent_packets"], flow["lost_packets"])
+    return Run(float(said[2]), flow["sent_packets"], flow["lost_packets"], packets(out) if virtual else [])
+
+
+def packets(result: Path) -> list[list[list[int]]]:
+    """Times and sizes of the packets in a result's captures."""
+    files = load(result).files
+    captures = (captured(files[f"{a}-{b}.pcapng"]) for a, b in WAYS)
+    return [[[round(at * 1e9), len(packet)] for at, packet in capture] for capture in captures]
+
+
+def apart(runs: list[Run]) -> str:
+    """How packets of other runs differ from the first run's."""
+    sizes, late = 0, 0
+    for run in runs[1:]:
+        if list(map(len, run.packets)) != list(map(len, runs[0].packets)):
+            return "their numbers"
+        pairs = [pair for ways in zip(runs[0].packets, run.packets, strict=True) for pair in zip(*ways, strict=True)]
+        sizes = max(sizes, sum(one[1] != other[1] for one, other in pairs))
+        late = max([late, *(abs(one[0] - other[0]) for one, other in pairs)])
+    return f"{sizes} sizes, by {late / 1e3:.1f} µs at most"
 
 
 def ours(scheme: str) -> float:
@@ -171,7 +204,7 @@ def kept(case: Case, out: Path, number: int, time: str) -> Run:
     if not place.exists():
         made = fetch(case, out / "files", SIZE, virtual=time == "virtual")
         print(place.stem, made, flush=True)
-        place.write_text(json.dumps([made.took_s, made.sent, made.lost]))
+        place.write_text(json.dumps([made.took_s, made.sent, made.lost, made.packets]))
     return Run(*json.loads(place.read_text()))
 
 
@@ -186,11 +219,12 @@ def row(case: Case, time: str, runs: list[Run], simulated: float, proto: str) ->
     median = statistics.median(times)
     spread, ratio = (max(times) - min(times)) / median, median / simulated
     narrow = "yes" if spread <= SPREAD[time] else "**no**"
+    differ = apart(runs) if time == "virtual" else ""
     near = "yes" if abs(ratio - 1) <= TOLERANCE else "**no**"
+    counts = f"{among([run.sent for run in runs])} | {among([run.lost for run in runs])}"
     return (
         f"| {case.library}, {case.controller} | {time} | {median:.3f} ({min(times):.3f}–{max(times):.3f}) "
-        f"| {spread:.2%} | {narrow} | {among([run.sent for run in runs])} | {among([run.lost for run in runs])} "
-        f"| {simulated:.3f} | {ratio:.3f} | {near} | {proto} |"
+        f"| {spread:.2%} | {narrow} | {differ} | {counts} | {simulated:.3f} | {ratio:.3f} | {near} | {proto} |"
     )
 
 
@@ -222,16 +256,14 @@ def main() -> None:
         "# Programs by `midpath lab exec`",
         f"Written by `python evidence/lab/exec/measure.py --out DIR`. quinn {quinn[1]}, aioquic {version('aioquic')}; "
         f"20 MB over `network.toml`, {asked.runs} runs each, every byte compared. Lines of the programs: {sizes}.",
-        "| program, controller | time | completion, s: median (range) | spread | within bound | datagrams sent | lost "
-        "| ours, simulated, s | theirs / ours | within 10 % | quinn-proto in the simulator: s, datagrams, lost |\n|"
-        + "---|" * 11
-        + "\n"
-        + "\n".join(rows),
+        "| program, controller | time | completion, s: median (range) | spread | within bound "
+        "| packets differ from the first run's in | datagrams sent | lost | ours, simulated, s | theirs / ours "
+        "| within 10 % | quinn-proto in the simulator: s, datagrams, lost |\n|" + "---|" * 12 + "\n" + "\n".join(rows),
         f"Spread: largest less smallest, of the median; bounds {SPREAD['virtual']:.0%} in virtual and "
         f"{SPREAD['real']:.0%} in real time. User-mode Linux takes its random numbers from this machine, so keys and "
-        "connection ids differ from run to run. Lost are datagrams that links dropped; in the simulator, those that "
-        "quinn-proto took for lost. quinn's BBR sends a third more in real than in virtual time, and links drop it; we "
-        "did not examine why.",
+        "connection ids differ from run to run. Lost are datagrams that links dropped; in the simulator, what "
+        "quinn-proto took for lost. quinn's BBR sends a third more in real than in virtual time, and links drop it; we did "
+        "not examine why.",
     ]
     if without is not None:
         text.append(f"No virtual time: {without}.")
