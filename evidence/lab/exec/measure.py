@@ -262,8 +262,8 @@ def main() -> None:
         f"Spread: largest less smallest, of the median; bounds {SPREAD['virtual']:.0%} in virtual and "
         f"{SPREAD['real']:.0%} in real time. User-mode Linux takes its random numbers from this machine, so keys and "
         "connection ids differ from run to run. Lost are datagrams that links dropped; in the simulator, what "
-        "quinn-proto took for lost. quinn's BBR sends a third more in real than in virtual time, and links drop it; we did "
-        "not examine why.",
+        "quinn-proto took for lost. quinn's BBR sends a third more in real than in virtual time, and links drop it; we "
+        "did not examine why.",
     ]
     if without is not None:
         text.append(f"No virtual time: {without}.")
