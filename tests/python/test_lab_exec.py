@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import script
 import test_lab_real
 import test_lab_uml
 from conftest import ROOT
@@ -22,6 +23,8 @@ from midpath.errors import UsageError
 from midpath.lab import conversations, expect, guest, kernel, machine, network, programs
 from midpath.lab.programs import Program
 from test_lab_scenario import plan
+
+measure = script.load(ROOT / "evidence/lab" / "exec" / "measure.py")
 
 CURL = Program("d0", ("sh", "-c", "true"))
 SERVER = Program("s0", ("sh", "-c", "true"), serves=True)
@@ -545,6 +548,23 @@ def test_drawn_programs_keep_the_link_s_bounds(run, tmp_path, seed):
     assert sum(row["lost_packets"] for row in result.flows.to_pylist()) == dropped
 
 
+def fetched(library, folder, *, virtual):
+    """One run of the page evidence/lab/exec/RESULTS.md, with 1 MB: every byte is compared."""
+    case = next(case for case in measure.CASES if case.library == library)
+    if why := case.missing():
+        pytest.skip(why)
+    made = measure.fetch(case, folder, 1_000_000, virtual=virtual)
+    # A round trip each for the handshake and the request, and the file at 20 Mbps.
+    assert made.took_s > 0.2 + 0.4
+    assert made.sent > 1_000_000 / 1472
+
+
+@real
+@pytest.mark.parametrize("library", ["quinn", "aioquic"])
+def test_quic_programs_fetch_a_file(library, tmp_path):
+    fetched(library, tmp_path, virtual=False)
+
+
 # -- without root --
 
 
@@ -596,6 +616,13 @@ def test_in_virtual_time_programs_are_late_by_nothing(run, tmp_path):
     assert delays["delay_min_s"] == pytest.approx(exact, abs=2e-6)
     assert delays["delay_max_s"] == pytest.approx(exact, abs=2e-5)
     assert result.run["machine"]["time"] == "virtual"
+
+
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
+@pytest.mark.skipif(test_lab_uml.WHY is not None, reason=test_lab_uml.WHY or "")
+@pytest.mark.parametrize("library", ["quinn", "aioquic"])
+def test_in_virtual_time_quic_programs_fetch_a_file(library, tmp_path):
+    fetched(library, tmp_path, virtual=True)
 
 
 @pytest.mark.nightly("python/midpath/lab/", "net/lab/")

@@ -4,6 +4,7 @@ import contextlib
 import random
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ import script
 from conftest import ROOT
 
 nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
+measure = script.load(ROOT / "evidence/lab" / "exec" / "measure.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
 
 
@@ -183,6 +185,26 @@ def test_too_much_at_once_is_dropped_and_not_stored(overlay, echo):
     after = counted(overlay, "a")
     assert after["dropped"] > before["dropped"]
     assert after["sent"] > before["sent"] + 500
+
+
+def test_a_quic_client_fetches_a_file(overlay, tmp_path):
+    case = next(case for case in measure.CASES if case.library == "aioquic")
+    if why := case.missing():
+        pytest.skip(why)
+    port = str(nodes.free_port(socket.SOCK_DGRAM))
+    measure.provide(tmp_path, 3_000_000)
+    before = {name: counted(overlay, name) for name in "ab"}
+    with subprocess.Popen(case.server(tmp_path, port)) as server:
+        try:
+            client = [*case.client(tmp_path, "127.0.0.1", port), str(overlay.socks)]
+            subprocess.run(client, check=True, timeout=60)
+        finally:
+            server.terminate()
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "file").read_bytes()
+    # All of it went over the links: datagrams of at most 1,200 bytes.
+    after = {name: counted(overlay, name) for name in "ab"}
+    assert after["b"]["sent"] - before["b"]["sent"] >= 3_000_000 / 1200
+    assert after["a"]["received"] - before["a"]["received"] >= 3_000_000 / 1200
 
 
 def test_an_exit_that_goes_nowhere_refuses_once():

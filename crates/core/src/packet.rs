@@ -103,6 +103,11 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// That of the field's two bits.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][(bits & 3) as usize]
+    }
+
     /// Whether a queue may mark instead of dropping.
     #[inline]
     pub const fn capable(self) -> bool {

@@ -38,6 +38,7 @@ struct Running {
     named: Named,
     peer: NodeId,
     framing: Framing,
+    ecn: bool,
     stack: Box<dyn Stack>,
     app: App,
     work: Work,
@@ -86,6 +87,7 @@ impl Beginning {
             named,
             peer: self.peer,
             framing,
+            ecn: self.params.ecn,
             stack,
             delivery: Delivery::default(),
             mtu,
@@ -158,7 +160,7 @@ impl Running {
         match self.framing {
             Framing::Udp => {
                 let mut packet = Packet::new(ctx.flow, ctx.node, self.peer, 0);
-                (packet.kind, packet.ecn, packet.payload) = (Kind::Datagram, ecn, datagram.len() as u16);
+                (packet.kind, packet.ecn, packet.payload) = (Kind::Datagram, self.shown(ecn), datagram.len() as u16);
                 packet.measure();
                 ctx.send_carrying(packet, datagram.into());
             }
@@ -172,11 +174,19 @@ impl Running {
         }
     }
 
+    /// The ECN field as a UDP socket shows and sets it.
+    fn shown(&self, ecn: Ecn) -> Ecn {
+        if self.ecn { ecn } else { Ecn::NotEct }
+    }
+
     fn receive(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let payload = ctx.payload();
         let ecn = packet.ecn;
         match (self.framing, payload) {
-            (Framing::Udp, Some(bytes)) => self.call(ctx.now, |stack, at, _| stack.receive(at, &bytes, ecn)),
+            (Framing::Udp, Some(bytes)) => {
+                let ecn = self.shown(ecn);
+                self.call(ctx.now, |stack, at, _| stack.receive(at, &bytes, ecn));
+            }
             // A simulated endpoint's datagram says nothing to a stack.
             (Framing::Udp, None) => {}
             (Framing::Tcp, payload) => {

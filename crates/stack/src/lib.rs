@@ -5,8 +5,7 @@
 //! [`StackConfig`] makes one per end of a flow, and [`build`] makes a scheme of that, which scenarios name like any
 //! other. Packets carry the stack's bytes, so captures have them too.
 //!
-//! Times are counted from the beginning of the run. A stack that wants an [`Instant`](std::time::Instant) adds them to
-//! one that it takes when the scheme is built.
+//! Times are counted from the beginning of the run; [`instant`] and [`elapsed`] are for a stack that wants an [`Instant`].
 
 mod app;
 mod end;
@@ -22,7 +21,8 @@ pub use transport::build;
 pub use work::{Connection, Work};
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use midpath_core::packet::Ecn;
 
@@ -53,6 +53,22 @@ pub trait StackConfig: Send + Sync + 'static {
     fn open(&self, end: &EndSpec) -> Box<dyn Stack>;
     /// Called at the other end, before the first datagram is handed over.
     fn accept(&self, end: &EndSpec) -> Box<dyn Stack>;
+}
+
+#[expect(clippy::disallowed_methods, reason = "an Instant has no other beginning; nothing depends on which it is")]
+fn beginning() -> Instant {
+    static BEGINNING: OnceLock<Instant> = OnceLock::new();
+    *BEGINNING.get_or_init(Instant::now)
+}
+
+/// A time since the beginning of the run, as an `Instant`.
+pub fn instant(at: Duration) -> Instant {
+    beginning() + at
+}
+
+/// And back. A time before the beginning is the beginning.
+pub fn elapsed(at: Instant) -> Duration {
+    at.saturating_duration_since(beginning())
 }
 
 /// What stands below a stack's bytes.

@@ -33,6 +33,8 @@ pub struct StackParams {
     /// Datagrams that the stack may hand over at once, as segmentation offload takes them. 10 is quinn's own limit
     /// (`MAX_TRANSMIT_SEGMENTS`).
     pub burst: usize,
+    /// Whether the host's UDP sockets have ECN.
+    pub ecn: bool,
 }
 
 impl Default for StackParams {
@@ -43,6 +45,7 @@ impl Default for StackParams {
             request: Bytes(200),
             message: Bytes(1000),
             burst: 10,
+            ecn: true,
         }
     }
 }

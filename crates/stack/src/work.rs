@@ -25,6 +25,37 @@ pub struct Connection {
     pub acknowledged: bool,
     /// Told by the stack: the connection is gone, and nothing of it will be sent any more.
     pub over: bool,
+    /// Bytes of the stream that the stack has taken, and messages.
+    taken: (u64, u64),
+}
+
+impl Connection {
+    /// Writes to the stream what was given, until `write`, which says how many bytes it takes, takes none. Returns
+    /// whether the stream ends here.
+    pub fn write(&mut self, mut write: impl FnMut(&'static [u8]) -> usize) -> bool {
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        while self.taken.0 < self.given {
+            let piece = &ZEROS[..ZEROS.len().min((self.given - self.taken.0) as usize)];
+            match write(piece) {
+                0 => return false,
+                written => self.taken.0 += written as u64,
+            }
+        }
+        self.closed
+    }
+
+    /// Hands over the messages that were given and not handed over before.
+    pub fn send(&mut self, mut send: impl FnMut(Vec<u8>)) {
+        for _ in self.taken.1..self.messages.0 {
+            send(vec![0; self.messages.1]);
+        }
+        self.taken.1 = self.messages.0;
+    }
+
+    /// Whether it carries messages, and no stream.
+    pub fn has_messages(&self) -> bool {
+        self.messages.1 > 0
+    }
 }
 
 impl Work {

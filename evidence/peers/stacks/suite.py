@@ -1,4 +1,4 @@
-"""The suite that stacks are held to (`stacks/runner/src/suite.rs`), for six of them.
+"""The suite that stacks are held to (`stacks/runner/src/suite.rs`), for seven of them.
 
     python evidence/peers/stacks/suite.py        # builds stacks/, runs for seconds, writes SUITE.md
 
@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PAGE = HERE / "SUITE.md"
-SCHEMES = ("quinn", "quinn-midpath-cubic", "quinn-midpath-bbr", "smoltcp", "cubic", "bbr")
+SCHEMES = ("quinn", "quinn-midpath-cubic", "quinn-midpath-bbr", "smoltcp", "str0m", "cubic", "bbr")
 LINE = re.compile(r"^(not ok|ok) \d+ - (\S+) (\S+): (.*)$")
 
 
@@ -44,6 +44,13 @@ def main() -> None:
         "is sooner than the bound, elsewhere most of it overflows the queue. In captures of `fills` a timeout sends "
         "the whole window again, about 1 MB into a queue of 50 kB; 54 to 61 kB get through, and the next timeout "
         "comes .7 to 1 s later. 2 MB take more than 30 of them.",
+        "`str0m` is a video at nine tenths of WebRTC's estimate, and ends half a second after its last packet; it "
+        "has no ECN. The estimate begins at 300 kbps, so that 2 MB take 3.8 s (`slow-start`, `fills`, `ecn-"
+        "bleached`, `ack-thinning`), and is 20 Mbps at most (`rtt-20us`). What an outage takes is not repeated, so "
+        "that it ends before the bound (`outage`). By its own log and series, in `rtt-spikes` the delay controller "
+        "halves the estimate after 1.1 s, and it grows by 8 % a second from there, as in `rate-up` until a probe "
+        "finds 10 Mbps after 12 s; in `rate-down` and after 20 s in `rate-up` losses take it to .4 Mbps. In `idle` "
+        "probes of 46 kB, sent in silence, overflow the queue of 30 kB.",
         "`mtu-down`: our TCPs have no RFC 4821; from .85 s on captures show only repeats of 1,500 bytes, which the "
         "path of 1,280 drops. quinn goes back to 1,200. `ack-thinning`: quinn's 117 packets sent again are its slow "
         "start's, which overshoots the queue: without thinning, in `fills`, there are 103. `idle`: under our BBR "

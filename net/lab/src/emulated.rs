@@ -363,12 +363,7 @@ fn packet_of(frame: &Frame) -> Packet {
     });
     let mut packet = Packet::between(FlowId(key), NodeId(0), NodeId(1), Interfaces::ANY, key, size);
     packet.payload = size.saturating_sub(TCP_HEADERS) as u16;
-    packet.ecn = match frame.ecn() {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    };
+    packet.ecn = Ecn::from_bits(frame.ecn());
     packet
 }
 

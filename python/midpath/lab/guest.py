@@ -22,7 +22,7 @@ from midpath.lab.spaces import NETNS
 
 # Its memory; a queue of a second at 200 Mbps is 60 MB of it.
 MEMORY = "1024M"
-# The wall clock in the guest at its start; any.
+# The wall clock in the guest at its start, which the kernel takes in nanoseconds; one that certificates are valid at.
 START_S = 1_700_000_000
 # Seconds of this machine's time, after which a guest is given up: one of programs sooner, for a program that waits in a
 # busy loop stops the clock.
@@ -115,7 +115,13 @@ class Guest(Network):
         if os.geteuid() != 0:
             command = ["unshare", "--user", "--map-root-user", *command]
         command += [str(self.linux), f"mem={MEMORY}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
-        command += ["time-travel=inf-cpu", f"time-travel-start={START_S}", "quiet", f"uml_dir={folder}/", "umid=guest"]
+        command += [
+            "time-travel=inf-cpu",
+            f"time-travel-start={START_S}000000000",
+            "quiet",
+            f"uml_dir={folder}/",
+            "umid=guest",
+        ]
         command += ["con=null", "con0=null,fd:1", f"init={init}"]
         null = subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

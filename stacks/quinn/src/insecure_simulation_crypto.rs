@@ -8,6 +8,7 @@ use midpath_core::rng::Stream;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
 use rand_core::{Rng, SeedableRng};
+use ring::{hkdf, hmac};
 use rustls::crypto::{
     ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup,
 };
@@ -30,6 +31,16 @@ impl InsecureSeeded {
         let mut bytes = [0; N];
         self.0.lock().expect("nobody panics with it").fill_bytes(&mut bytes);
         bytes
+    }
+
+    /// The next key of stateless resets.
+    pub fn reset_key(&self) -> Arc<hmac::Key> {
+        Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &self.draw::<32>()))
+    }
+
+    /// The next key of address validation tokens.
+    pub fn token_key(&self) -> Arc<hkdf::Prk> {
+        Arc::new(hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&self.draw::<64>()))
     }
 
     /// The next connection id of eight bytes.

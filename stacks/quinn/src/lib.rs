@@ -1,296 +1,124 @@
-//! quinn-proto as the ends of simulated flows: its handshake, loss detection, pacing, MTU discovery and controllers.
-//!
-//! `scheme = "quinn"`, with `[schemes.quinn]` for parameters. The bytes are TLS 1.3's, of a seed.
+//! quinn-proto as the ends of simulated flows: `scheme = "quinn"`, with `[schemes.quinn]` for parameters.
 
+mod config;
 pub mod insecure_simulation_crypto;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
-use insecure_simulation_crypto::{Identity, InsecureSeeded, NAME};
+pub use config::{Controller, Factory, QuinnParams, schemes, with_controller};
 use midpath_core::packet::Ecn;
-use midpath_schemes::params::require;
-use midpath_schemes::{Built, Catalogue};
-use midpath_stack::{Burst, Connection as App, EndSpec, Figures, Stack, StackConfig, StackParams, Work};
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use midpath_stack::{Burst, Connection as App, EndSpec, Figures, Stack, Work, elapsed, instant};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
-    EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig, VarInt,
+    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, Event, StreamEvent, StreamId, VarInt,
 };
-use ring::{hkdf, hmac};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// quinn's controllers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Controller {
-    /// Its default.
-    #[default]
-    Cubic,
-    /// RFC 9002's.
-    NewReno,
-    /// BBR, version 1.
-    Bbr,
-}
-
-/// What `[schemes.quinn]` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct QuinnParams {
-    /// What all stacks share.
-    #[serde(flatten)]
-    pub stack: StackParams,
-    /// The congestion controller.
-    pub controller: Controller,
-    /// Whether the host's sockets have ECN.
-    pub ecn: bool,
-    /// Packets that the peer may receive before it acknowledges (draft-ietf-quic-ack-frequency); 0: without the
-    /// extension, every second one.
-    pub ack_frequency: u32,
-    /// Bytes that the receiver lets be in flight: quinn's own default assumes 12.5 MB/s and 100 ms.
-    pub receive_window: u32,
-}
-
-impl Default for QuinnParams {
-    fn default() -> QuinnParams {
-        let (stack, controller) = Default::default();
-        QuinnParams { stack, controller, ecn: true, ack_frequency: 0, receive_window: 12_500_000 }
-    }
-}
-
-impl QuinnParams {
-    fn factory(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
-        match self.controller {
-            Controller::Cubic => Arc::new(CubicConfig::default()),
-            Controller::NewReno => Arc::new(NewRenoConfig::default()),
-            Controller::Bbr => Arc::new(BbrConfig::default()),
-        }
-    }
-}
-
-/// What this crate brings into a simulator.
-pub fn schemes() -> Catalogue {
-    Catalogue::empty()
-        .with_params::<QuinnParams>("quinn", |name, params| with_controller(name, params, params.factory()))
-}
-
-/// The scheme with any controller: yours is a [`ControllerFactory`].
-pub fn with_controller(name: &str, params: QuinnParams, factory: Arc<dyn ControllerFactory + Send + Sync>) -> Built {
-    require(params.receive_window > 0, "receive_window", "above zero")?;
-    midpath_stack::build(name, params.stack, Quinn { params, factory, identity: Identity::default(), base: any_time() })
-}
-
-#[expect(clippy::disallowed_methods, reason = "an Instant has no other beginning; nothing depends on which it is")]
-fn any_time() -> Instant {
-    Instant::now()
-}
-
-struct Quinn {
-    params: QuinnParams,
-    factory: Arc<dyn ControllerFactory + Send + Sync>,
-    identity: Identity,
-    /// Virtual time begins here; nothing depends on it.
-    base: Instant,
-}
-
-impl Quinn {
-    fn transport(&self, end: &EndSpec) -> Arc<TransportConfig> {
-        let (mut transport, window) = (TransportConfig::default(), VarInt::from_u32(self.params.receive_window));
-        let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(1452.min(end.datagram as u16));
-        transport.congestion_controller_factory(self.factory.clone()).mtu_discovery_config(Some(discovery));
-        transport
-            .stream_receive_window(window)
-            .receive_window(window)
-            .send_window(2 * u64::from(window.into_inner() as u32));
-        if self.params.ack_frequency > 0 {
-            let mut frequency = AckFrequencyConfig::default();
-            frequency.ack_eliciting_threshold(VarInt::from_u32(self.params.ack_frequency));
-            transport.ack_frequency_config(Some(frequency));
-        }
-        Arc::new(transport)
-    }
-
-    fn machine(&self, end: &EndSpec, server: impl FnOnce(&InsecureSeeded) -> Option<Arc<ServerConfig>>) -> Machine {
-        let seeded = InsecureSeeded::new(end.seed);
-        let (reset, ids, rng) = (seeded.draw::<32>(), seeded.clone(), seeded.draw());
-        let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &reset)));
-        config.cid_generator(move || Box::new(ids.clone())).rng_seed(Some(rng));
-        let endpoint = Endpoint::new(Arc::new(config), server(&seeded), true, None);
-        let (base, ecn, burst, peer) = (self.base, self.params.ecn, end.params.burst, end.peer);
-        Machine { base, ecn, burst, peer, endpoint, connections: Vec::new(), replies: Vec::new() }
-    }
-}
-
-impl StackConfig for Quinn {
-    fn open(&self, end: &EndSpec) -> Box<dyn Stack> {
-        let mut machine = self.machine(end, |_| None);
-        let seeded = InsecureSeeded::new(end.seed.map(|byte| !byte));
-        let mut config = ClientConfig::new(self.identity.client(&seeded));
-        config.transport_config(self.transport(end)).initial_dst_cid_provider(Arc::new(move || seeded.connection_id()));
-        for _ in 0..end.params.connections {
-            let opened = machine.endpoint.connect(self.base + end.at, config.clone(), end.peer, NAME);
-            let (handle, connection) = opened.expect("a good configuration");
-            machine.connections.push(Live::new(handle, connection, true));
-        }
-        Box::new(machine)
-    }
-
-    fn accept(&self, end: &EndSpec) -> Box<dyn Stack> {
-        Box::new(self.machine(end, |seeded| {
-            let token = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&seeded.draw::<64>());
-            let mut config = ServerConfig::new(self.identity.server(seeded), Arc::new(token));
-            config.transport_config(self.transport(end)).validation_token_config(Default::default());
-            Some(Arc::new(config))
-        }))
-    }
-}
-
-/// A connection, and what is done of its application.
+/// A connection.
 struct Live {
     handle: ConnectionHandle,
     connection: Connection,
-    opens: bool,
-    ready: bool,
     stream: Option<StreamId>,
-    written: u64,
-    messages: u64,
-    finished: bool,
 }
 
 impl Live {
-    fn new(handle: ConnectionHandle, connection: Connection, opens: bool) -> Live {
-        Live { handle, connection, opens, ready: false, stream: None, written: 0, messages: 0, finished: false }
+    fn new((handle, connection): (ConnectionHandle, Connection)) -> Live {
+        Live { handle, connection, stream: None }
     }
 
     /// Exchanges events with the endpoint, and what there is with the application.
-    fn serve(&mut self, now: Instant, endpoint: &mut Endpoint, app: &mut App) {
+    fn serve(&mut self, now: Instant, opens: bool, endpoint: &mut Endpoint, app: &mut App) {
         let connection = &mut self.connection;
         while let Some(event) = connection.poll_endpoint_events() {
             endpoint.handle_event(self.handle, event).into_iter().for_each(|event| connection.handle_event(event));
         }
         while let Some(event) = connection.poll() {
-            match event {
-                Event::Connected => self.ready = true,
-                Event::Stream(StreamEvent::Finished { .. }) => app.acknowledged = true,
-                _ => {}
-            }
+            app.acknowledged |= matches!(event, Event::Stream(StreamEvent::Finished { .. }));
         }
         app.over = connection.is_drained();
-        if !self.ready || app.over {
+        if connection.is_handshaking() || app.over {
             return;
         }
         while let Some(message) = connection.datagrams().recv() {
             app.delivered += message.len() as u64;
         }
-        while self.messages < app.messages.0 {
+        if app.has_messages() {
             // Old ones make room for new ones where congestion holds them back.
-            connection.datagrams().send(Bytes::from(vec![0; app.messages.1]), true).ok();
-            self.messages += 1;
-        }
-        if app.messages.1 > 0 && app.closed && self.messages == app.messages.0 {
-            app.acknowledged |= connection.stats().frame_tx.datagram >= self.messages;
-        }
-        if self.stream.is_none() && app.messages.1 == 0 {
+            app.send(|message| connection.datagrams().send(message.into(), true).unwrap_or_default());
+            app.acknowledged |= app.closed && connection.stats().frame_tx.datagram >= app.messages.0;
+        } else if self.stream.is_none() {
             let mut streams = connection.streams();
-            self.stream = if self.opens { streams.open(Dir::Bi) } else { streams.accept(Dir::Bi) };
+            self.stream = if opens { streams.open(Dir::Bi) } else { streams.accept(Dir::Bi) };
         }
         if let Some(id) = self.stream {
-            Live::read(connection, id, app);
-            self.write(id, app);
-        }
-        let done = if self.opens { app.acknowledged && (app.complete || app.messages.1 > 0) } else { false };
-        if (done || app.abort) && !self.connection.is_closed() {
-            self.connection.close(now, VarInt::from_u32(0), Bytes::new());
-        }
-    }
-
-    fn read(connection: &mut Connection, id: StreamId, app: &mut App) {
-        let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return };
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => app.delivered += chunk.bytes.len() as u64,
-                Ok(None) => {
-                    app.complete = true;
-                    break;
-                }
-                Err(_) => break,
+            if let Ok(mut chunks) = connection.recv_stream(id).read(true) {
+                app.complete |= loop {
+                    match chunks.next(usize::MAX) {
+                        Ok(Some(chunk)) => app.delivered += chunk.bytes.len() as u64,
+                        end => break end.is_ok(),
+                    }
+                };
+                let _ = chunks.finalize();
+            }
+            let mut stream = connection.send_stream(id);
+            if app.write(|zeros| stream.write_chunks(&mut [zeros.into()]).map_or(0, |written| written.bytes)) {
+                // Later ones find it finished.
+                let _ = stream.finish();
             }
         }
-        let _ = chunks.finalize();
-    }
-
-    fn write(&mut self, id: StreamId, app: &mut App) {
-        const ZEROS: Bytes = Bytes::from_static(&[0; 1 << 16]);
-        let mut stream = self.connection.send_stream(id);
-        while self.written < app.given {
-            let mut piece = [ZEROS.slice(..ZEROS.len().min((app.given - self.written) as usize))];
-            match stream.write_chunks(&mut piece) {
-                Ok(written) => self.written += written.bytes as u64,
-                Err(_) => return,
-            }
-        }
-        if app.closed && !self.finished {
-            self.finished = stream.finish().is_ok();
+        let done = opens && app.acknowledged && (app.complete || app.has_messages());
+        if (done || app.abort) && !connection.is_closed() {
+            connection.close(now, VarInt::from_u32(0), Default::default());
         }
     }
 }
 
-/// One end: a socket's endpoint and its connections.
+/// One end: a socket's endpoint, its connections, and answers without a connection.
 struct Machine {
-    base: Instant,
-    ecn: bool,
-    burst: usize,
-    peer: std::net::SocketAddr,
+    end: EndSpec,
+    opens: bool,
     endpoint: Endpoint,
     connections: Vec<Live>,
-    /// Answers without a connection.
     replies: Vec<Vec<u8>>,
-}
-
-impl Machine {
-    fn reply(&mut self, transmit: Option<Transmit>, bytes: &[u8]) {
-        self.replies.extend(transmit.map(|transmit| bytes[..transmit.size].to_vec()));
-    }
 }
 
 impl Stack for Machine {
     fn receive(&mut self, at: Duration, datagram: &[u8], ecn: Ecn) {
-        let (now, mut buffer) = (self.base + at, Vec::new());
-        let ecn = EcnCodepoint::from_bits(ecn as u8).filter(|_| self.ecn);
-        match self.endpoint.handle(now, self.peer, None, ecn, BytesMut::from(datagram), &mut buffer) {
+        let (now, ecn, mut buffer) = (instant(at), EcnCodepoint::from_bits(ecn as u8), Vec::new());
+        let reply = match self.endpoint.handle(now, self.end.peer, None, ecn, datagram.into(), &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                let live =
-                    self.connections.iter_mut().find(|live| live.handle == handle && !live.connection.is_drained());
-                if let Some(live) = live {
-                    live.connection.handle_event(event)
-                };
+                let mut live = self.connections.iter_mut().filter(|live| !live.connection.is_drained());
+                if let Some(live) = live.find(|live| live.handle == handle) {
+                    live.connection.handle_event(event);
+                }
+                None
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoint.accept(incoming, now, &mut buffer, None) {
-                    Ok((handle, connection)) => self.connections.push(Live::new(handle, connection, false)),
-                    Err(error) => self.reply(error.response, &buffer),
-                }
+                let accepted = self.endpoint.accept(incoming, now, &mut buffer, None);
+                accepted.map_or_else(
+                    |error| error.response,
+                    |accepted| {
+                        self.connections.push(Live::new(accepted));
+                        None
+                    },
+                )
             }
-            Some(DatagramEvent::Response(transmit)) => self.reply(Some(transmit), &buffer),
-            None => {}
-        }
+            Some(DatagramEvent::Response(transmit)) => Some(transmit),
+            None => None,
+        };
+        self.replies.extend(reply.map(|transmit| buffer[..transmit.size].to_vec()));
     }
 
     fn timeout(&mut self, at: Duration) {
-        let now = self.base + at;
-        let due = |live: &mut &mut Live| live.connection.poll_timeout().is_some_and(|at| at <= now);
-        self.connections.iter_mut().filter_map(|mut live| due(&mut live).then_some(live)).for_each(|live| {
-            live.connection.handle_timeout(now);
-        });
+        for Live { connection, .. } in &mut self.connections {
+            if connection.poll_timeout().is_some_and(|due| due <= instant(at)) {
+                connection.handle_timeout(instant(at));
+            }
+        }
     }
 
     fn serve(&mut self, at: Duration, work: &mut Work) {
-        let Machine { endpoint, connections, base, .. } = self;
-        connections.iter_mut().enumerate().for_each(|(i, live)| live.serve(*base + at, endpoint, work.of(i)));
+        for (i, live) in self.connections.iter_mut().enumerate() {
+            live.serve(instant(at), self.opens, &mut self.endpoint, work.of(i));
+        }
     }
 
     fn transmit(&mut self, at: Duration, out: &mut Vec<u8>) -> Option<Burst> {
@@ -298,27 +126,20 @@ impl Stack for Machine {
             out.extend(reply);
             return Some(Burst { ecn: Ecn::NotEct, segment: None });
         }
-        let (now, burst) = (self.base + at, self.burst);
+        let (now, burst) = (instant(at), self.end.params.burst);
         let sent = self.connections.iter_mut().find_map(|live| live.connection.poll_transmit(now, burst, out))?;
-        let ecn = match sent.ecn.filter(|_| self.ecn) {
-            Some(EcnCodepoint::Ect0) => Ecn::Ect0,
-            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
-            Some(EcnCodepoint::Ce) => Ecn::Ce,
-            None => Ecn::NotEct,
-        };
-        Some(Burst { ecn, segment: sent.segment_size })
+        Some(Burst { ecn: Ecn::from_bits(sent.ecn.map_or(0, |ecn| ecn as u8)), segment: sent.segment_size })
     }
 
     fn wake(&mut self) -> Option<Duration> {
-        let soonest = self.connections.iter_mut().filter_map(|live| live.connection.poll_timeout()).min()?;
-        Some(soonest.saturating_duration_since(self.base))
+        self.connections.iter_mut().filter_map(|live| live.connection.poll_timeout()).min().map(elapsed)
     }
 
     fn figures(&self) -> Figures {
         let mut sum = Figures::default();
-        for live in &self.connections {
-            let path = live.connection.stats().path;
-            let rate = live.connection.congestion_state().metrics().pacing_rate.unwrap_or(0);
+        for Live { connection, .. } in &self.connections {
+            let path = connection.stats().path;
+            let rate = connection.congestion_state().metrics().pacing_rate.unwrap_or(0);
             (sum.cwnd, sum.lost) = (sum.cwnd + path.cwnd, sum.lost + path.lost_packets);
             (sum.srtt, sum.rate) = (sum.srtt.max(path.rtt), sum.rate + rate);
         }

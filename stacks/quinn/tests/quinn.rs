@@ -1,10 +1,12 @@
 //! quinn-proto on simulated networks: the same bytes again, beside our TCP, through what real links do.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use midpath_schemes::Catalogue;
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::{Column, RunOptions, RunOutput};
 use midpath_stack::run;
+use serde_json::Value;
 
 /// A dumbbell of 20 Mbps and a round trip of 100 ms.
 fn dumbbell(pairs: usize, queue: &str, more: &str) -> String {
@@ -126,4 +128,54 @@ fn it_ends_through_outages_restarts_loss_and_a_smaller_mtu() {
         .replace("delay = \"48 ms\"", "delay = \"48 ms\", mtu = 1400");
     let out = plain(&narrow);
     assert_eq!(out.summary("completed"), Some(1.0), "probes are dropped, data are not: {}", out.run["summary"]);
+}
+
+/// draft-ietf-quic-ack-frequency: the receiver acknowledges once more than the threshold has come. Bounds, fixed before
+/// the first run: without the extension every second packet (RFC 9000, §13.2.2), with 10 every eleventh, each within a
+/// sixth, for the handshake's and the last ones come sooner.
+#[test]
+fn acknowledgements_are_as_rare_as_the_extension_asks() {
+    let per_ack = |threshold: u32| {
+        // Nothing is lost: each packet that arrives out of order is acknowledged at once.
+        let keys = format!("\n[schemes.quinn]\nack_frequency = {threshold}\n");
+        let out = plain(&dumbbell(1, "limit = \"10 MB\"", &(flow(0, "size = \"5 MB\"") + &keys)));
+        assert_eq!((out.summary("completed"), out.summary("lost_packets")), (Some(1.0), Some(0.0)));
+        let ports = out.table("ports").expect("ports");
+        let Some(Column::Str { dictionary, index }) = ports.column("node") else { panic!("nodes have names") };
+        let from = |node: &str| index.iter().position(|i| dictionary[*i as usize] == node).expect("a port");
+        let packets = ports.u64("packets");
+        packets[from("s0")] as f64 / packets[from("d0")] as f64
+    };
+    let (every_second, every_eleventh) = (per_ack(0), per_ack(10));
+    assert!((every_second - 2.0).abs() < 2.0 / 6.0, "{every_second}");
+    assert!((every_eleventh - 11.0).abs() < 11.0 / 6.0, "{every_eleventh}");
+}
+
+/// A qlog is in the simulation's clock and the same again, and does not change what is sent.
+#[test]
+fn each_end_writes_its_qlog() {
+    let pcap = "\n[[measure.pcap]]\nfrom = \"r0\"\nto = \"r1\"\npackets = 2000\n";
+    let text = dumbbell(1, DROP_TAIL, &format!("{}{pcap}", flow(0, "size = \"1 MB\"")));
+    let without = plain(&text);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("qlog-{}", std::process::id()));
+    let logged = || {
+        let out = plain(&format!("{text}\n[schemes.quinn]\nqlog = \"{}\"\n", folder.display()));
+        assert!(out.files == without.files, "the log changes nothing");
+        let files = std::fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("a file").path());
+        let found: BTreeMap<_, _> = files.map(|file| (file.clone(), std::fs::read(file).expect("a log"))).collect();
+        std::fs::remove_dir_all(&folder).expect("our own folder");
+        found
+    };
+    let once = logged();
+    assert!(once.len() == 2 && once == logged(), "{} files", once.len());
+    let fct_ms = 1000.0 * column(&without, "fct_s")[0];
+    for (file, bytes) in once {
+        // RFC 7464: each text of JSON follows a record separator.
+        let records = bytes.split(|byte| *byte == 0x1e).filter(|record| !record.is_empty());
+        let records: Vec<Value> = records.map(|record| serde_json::from_slice(record).expect("JSON")).collect();
+        let times: Vec<f64> = records.iter().filter_map(|record| record["time"].as_f64()).collect();
+        assert!(times.len() > 700 && times.is_sorted(), "{}: {} events", file.display(), times.len());
+        assert!(times[0] < 200.0 && *times.last().expect("events") > fct_ms - 1.0, "{times:?}");
+        assert!(records.iter().any(|record| record["data"]["congestion_window"].is_number()), "{}", file.display());
+    }
 }

@@ -1,8 +1,8 @@
 //! `stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]`: runs a scenario whose flows may be stacks, and prints
 //! its result as one line of JSON. Captures go to the folder. A stack that misbehaves: exit code 1 and one line.
 //!
-//! `stacks test [--junit] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit code 1 if one
-//! is not kept.
+//! `stacks test [--junit] [--qlog FOLDER] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit
+//! code 1 if one is not kept. quinn's qlogs go to `FOLDER/SCHEME/CASE`.
 //! `stacks scenario CASE SCHEME`: prints the scenario of one.
 
 mod middleboxes;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use midpath_quinn::{bbr, cubic, newreno, prague, swift};
 use midpath_schemes::Catalogue;
-use midpath_sim::{RunOptions, RunOutput};
+use midpath_sim::{Column, RunOptions, RunOutput, Table};
 use midpath_stack::{RunError, run};
 use serde_json::{Value, json};
 use stack_quinn::{QuinnParams, with_controller};
@@ -26,8 +26,9 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let stacks = [stack_quinn::schemes(), ours, stack_smoltcp::schemes(), middleboxes::schemes()];
-    stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
+    let theirs = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes()];
+    let stacks = theirs.into_iter().chain([ours, middleboxes::schemes()]);
+    stacks.fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 
 struct Args {
@@ -54,22 +55,53 @@ fn arguments() -> Option<Args> {
     Some(read)
 }
 
-/// What a reader wants of the flows.
+/// A column of text.
+fn texts(table: &Table, name: &str) -> Vec<String> {
+    match table.column(name) {
+        Some(Column::Str { dictionary, index }) => index.iter().map(|i| dictionary[*i as usize].clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What a reader wants of the flows, which are in the order of their starts.
 fn flows(out: &RunOutput) -> Value {
     let table = out.table("flows").expect("flows");
     let floats = ["fct_s", "goodput_bps"].map(|name| (name, json!(table.f64(name))));
     let counts = ["delivered_bytes", "sent_packets", "retransmitted_packets", "marked_packets"];
     let counts = counts.map(|name| (name, json!(table.u64(name))));
-    floats.into_iter().chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
+    let from = [("src", json!(texts(table, "src")))];
+    from.into_iter().chain(floats).chain(counts).map(|(name, values)| (name.to_owned(), values)).collect()
+}
+
+/// Series as rows of entity, metric, time in s and value; none without `measure.series`.
+fn series(out: &RunOutput) -> Value {
+    let Some(table) = out.table("series") else { return Value::Null };
+    let names = texts(table, "entity").into_iter().zip(texts(table, "metric"));
+    let values = table.f64("time_s").iter().zip(table.f64("value"));
+    names.zip(values).map(|((entity, metric), (at, value))| json!([entity, metric, at, value])).collect()
 }
 
 /// `test` and `scenario`.
 fn suite() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first()? {
-        (command, schemes) if command == "test" && !schemes.is_empty() => {
-            let junit = schemes[0] == "--junit";
-            let all = suite::judge(&schemes[usize::from(junit)..], &catalogue());
+        (command, mut schemes) if command == "test" => {
+            let (mut junit, mut qlog) = (false, None);
+            loop {
+                schemes = match schemes {
+                    [key, rest @ ..] if key == "--junit" => {
+                        junit = true;
+                        rest
+                    }
+                    [key, folder, rest @ ..] if key == "--qlog" => {
+                        qlog = Some(Path::new(folder));
+                        rest
+                    }
+                    [] => return None,
+                    _ => break,
+                };
+            }
+            let all = suite::judge(schemes, &catalogue(), qlog);
             print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
             Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
@@ -87,7 +119,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test [--junit] SCHEME…, stacks scenario CASE SCHEME");
+        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {
@@ -115,6 +147,6 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{}", json!({ "flows": flows(&out), "run": out.run }));
+    println!("{}", json!({ "flows": flows(&out), "series": series(&out), "run": out.run }));
     ExitCode::SUCCESS
 }

@@ -291,9 +291,14 @@ to = "d0"
         )
     }
 
-    /// Runs it: whether the bound is kept, and what was measured. `None`: nothing to test.
-    fn run(&self, scheme: &str, catalogue: &Catalogue) -> Option<(bool, String)> {
-        match run(&self.scenario(scheme), Path::new("."), &RunOptions::default(), catalogue) {
+    /// Runs it: whether the bound is kept, and what was measured. `None`: nothing to test. Of our schemes quinn's write
+    /// qlogs.
+    fn run(&self, scheme: &str, catalogue: &Catalogue, qlog: Option<&Path>) -> Option<(bool, String)> {
+        let mut text = self.scenario(scheme);
+        if let Some(folder) = qlog.filter(|_| scheme.starts_with("quinn")) {
+            let _ = writeln!(text, "\n[schemes.{scheme}]\nqlog = {:?}", folder.join(scheme).join(self.name));
+        }
+        match run(&text, Path::new("."), &RunOptions::default(), catalogue) {
             Ok(out) => (self.judge)(&seen(&out)),
             Err(error) => Some((false, error.to_string())),
         }
@@ -314,10 +319,10 @@ impl Verdict<'_> {
     }
 }
 
-/// Runs all cases for each scheme.
-pub fn judge<'a>(schemes: &'a [String], catalogue: &Catalogue) -> Vec<Verdict<'a>> {
+/// Runs all cases for each scheme; qlogs go to `FOLDER/SCHEME/CASE`.
+pub fn judge<'a>(schemes: &'a [String], catalogue: &Catalogue, qlog: Option<&Path>) -> Vec<Verdict<'a>> {
     let cases = schemes.iter().flat_map(|scheme| CASES.iter().map(move |case| (scheme, case)));
-    cases.map(|(scheme, case)| Verdict { scheme, case, found: case.run(scheme, catalogue) }).collect()
+    cases.map(|(scheme, case)| Verdict { scheme, case, found: case.run(scheme, catalogue, qlog) }).collect()
 }
 
 /// As TAP (version 13).

@@ -2,83 +2,19 @@
 //!
 //! Its segments are like any TCP's here, so network schemes see their headers.
 
+mod config;
+
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::time::Duration;
 
+pub use config::{Controller, SmoltcpParams, schemes};
 use midpath_core::packet::Ecn;
-use midpath_core::units::Bytes;
-use midpath_schemes::params::require;
-use midpath_schemes::{Built, Catalogue};
-use midpath_stack::{Burst, EndSpec, Framing, Stack, StackConfig, StackParams, Work};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use midpath_stack::{Burst, EndSpec, Stack, Work};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::socket::tcp::{Socket, State};
 use smoltcp::time::Instant;
-use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint};
-
-/// smoltcp's controllers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Controller {
-    /// No window but the receiver's: its default.
-    None,
-    /// Reno.
-    Reno,
-    /// CUBIC.
-    #[default]
-    Cubic,
-}
-
-/// What `[schemes.smoltcp]` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct SmoltcpParams {
-    /// What all stacks share.
-    #[serde(flatten)]
-    pub stack: StackParams,
-    /// The congestion controller.
-    pub controller: Controller,
-    /// Bytes of each of a socket's two buffers. Ours: 1 MB is 80 Mbps at 100 ms.
-    pub buffer: Bytes,
-}
-
-impl Default for SmoltcpParams {
-    fn default() -> SmoltcpParams {
-        SmoltcpParams { stack: StackParams::default(), controller: Controller::default(), buffer: Bytes(1 << 20) }
-    }
-}
-
-/// What this crate brings into a simulator.
-pub fn schemes() -> Catalogue {
-    Catalogue::empty().with_params::<SmoltcpParams>("smoltcp", |name, params| -> Built {
-        require((1..=1 << 30).contains(&params.buffer.0), "buffer", "from 1 B to 1 GiB")?;
-        midpath_stack::build(name, params.stack, Smoltcp(params))
-    })
-}
-
-struct Smoltcp(SmoltcpParams);
-
-impl StackConfig for Smoltcp {
-    fn framing(&self) -> Framing {
-        Framing::Tcp
-    }
-    fn open(&self, end: &EndSpec) -> Box<dyn Stack> {
-        let mut host = Host::new(&self.0, end);
-        let socket = host.sockets.get_mut::<Socket>(host.socket);
-        let opened = socket.connect(host.interface.context(), endpoint(end.peer), endpoint(end.local));
-        opened.expect("a fresh socket and good addresses");
-        Box::new(host)
-    }
-    fn accept(&self, end: &EndSpec) -> Box<dyn Stack> {
-        let mut host = Host::new(&self.0, end);
-        let opened = host.sockets.get_mut::<Socket>(host.socket).listen(endpoint(end.local));
-        opened.expect("a fresh socket and a good address");
-        Box::new(host)
-    }
-}
+use smoltcp::wire::{HardwareAddress, IpCidr};
 
 /// Packets in and out.
 struct Queues {
@@ -128,13 +64,7 @@ struct Host {
     sockets: SocketSet<'static>,
     socket: SocketHandle,
     at: Duration,
-    written: u64,
     opened: bool,
-}
-
-fn endpoint(at: SocketAddr) -> IpEndpoint {
-    let SocketAddr::V4(at) = at else { unreachable!("simulated nodes have IPv4 addresses") };
-    at.into()
 }
 
 fn instant(at: Duration) -> Instant {
@@ -142,26 +72,17 @@ fn instant(at: Duration) -> Instant {
 }
 
 impl Host {
-    fn new(params: &SmoltcpParams, end: &EndSpec) -> Host {
+    fn new(socket: Socket<'static>, end: &EndSpec) -> Host {
         let mut queues = Queues { mtu: end.datagram, inbound: VecDeque::new(), outbound: VecDeque::new() };
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = u64::from_be_bytes(end.seed[..8].try_into().expect("eight bytes"));
         let mut interface = Interface::new(config, &mut queues, instant(end.at));
         interface.update_ip_addrs(|all| {
-            let _ = all.push(IpCidr::new(endpoint(end.local).addr, 8));
+            let _ = all.push(IpCidr::new(config::endpoint(end.local).addr, 8));
         });
-        let buffer = || SocketBuffer::new(vec![0; params.buffer.0 as usize]);
-        let mut socket = Socket::new(buffer(), buffer());
-        socket.set_congestion_control(match params.controller {
-            Controller::None => CongestionControl::None,
-            Controller::Reno => CongestionControl::Reno,
-            Controller::Cubic => CongestionControl::Cubic,
-        });
-        // For requests: an end with more to send does not wait for an ACK.
-        socket.set_nagle_enabled(false);
         let mut sockets = SocketSet::new(Vec::new());
         let socket = sockets.add(socket);
-        Host { queues, interface, sockets, socket, at: end.at, written: 0, opened: false }
+        Host { queues, interface, sockets, socket, at: end.at, opened: false }
     }
 
     fn poll(&mut self, at: Duration) {
@@ -181,7 +102,6 @@ impl Stack for Host {
     }
 
     fn serve(&mut self, _at: Duration, work: &mut Work) {
-        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let (socket, app) = (self.sockets.get_mut::<Socket>(self.socket), work.of(0));
         if app.abort {
             socket.abort();
@@ -193,18 +113,14 @@ impl Stack for Host {
             app.delivered += taken as u64;
         }
         app.complete |= self.opened && !socket.may_recv();
-        while self.written < app.given && socket.can_send() {
-            let piece = ZEROS.len().min((app.given - self.written) as usize);
-            self.written += socket.send_slice(&ZEROS[..piece]).unwrap_or(0) as u64;
-        }
+        let ends = app.write(|zeros| socket.send_slice(zeros).unwrap_or(0)) && self.opened;
         // Who has nothing to say closes after the other.
-        if self.opened && app.closed && self.written == app.given && (app.given > 0 || app.complete) {
+        if ends && (app.given > 0 || app.complete) {
             socket.close();
         }
         let state = socket.state();
         let closing = matches!(state, State::FinWait2 | State::Closing | State::TimeWait | State::Closed);
-        app.acknowledged =
-            self.opened && app.closed && self.written == app.given && closing && socket.send_queue() == 0;
+        app.acknowledged = ends && closing && socket.send_queue() == 0;
         app.over = self.opened && matches!(state, State::TimeWait | State::Closed);
     }
 

@@ -83,3 +83,43 @@ fn its_first_flight_is_the_receiver_s_window_whatever_the_controller() {
         assert!((took - flight).abs() < 0.001 && took < slow_start, "{controller}: {took}");
     }
 }
+
+/// INRPP carries plain TCP (`carry_tcp`) through its tunnels across a plain router, and those repeat what that one drops
+/// (§V-B): all that goes in comes out, and the same over bytes. A receiver's window of 64 kB fits the store.
+#[test]
+fn a_tunnel_carries_its_segments() {
+    let text = format!(
+        r#"
+scheme = "smoltcp"
+stop = "30 s"
+[schemes.smoltcp]
+buffer = "64 kB"
+[schemes.inrpp]
+cache = "4 MB"
+high = "1 MB"
+carry_tcp = true
+[topology]
+nodes = [{{ name = "s0", kind = "host" }}, {{ name = "d0", kind = "host" }}]
+links = [
+    {{ a = "s0", b = "r0", rate = "100 Mbps", delay = "1 ms" }},
+    {{ a = "r0", b = "p", rate = "100 Mbps", delay = "2 ms" }},
+    {{ a = "p", b = "r2", rate = "10 Mbps", delay = "2 ms" }},
+    {{ a = "r2", b = "d0", rate = "100 Mbps", delay = "1 ms" }},
+]
+[queue]
+limit = "30 kB"
+[[deploy]]
+scheme = "inrpp"
+nodes = ["r*"]
+tunnels = "newreno"
+{FLOW}size = "2 MB"
+"#
+    );
+    let out = with(&text, &RunOptions::default());
+    assert_eq!(out.summary("completed"), Some(1.0), "{}", out.run["summary"]);
+    assert_eq!(out.table("flows").expect("flows").u64("delivered_bytes"), [2_000_000]);
+    for tunnel in out.run["tunnels"].as_array().expect("tunnels") {
+        assert!(tunnel["packets_in"] == tunnel["packets_out"] && tunnel["packets_in"].as_u64() > Some(600), "{tunnel}");
+    }
+    assert!(with(&text, &RunOptions { wire: true, ..RunOptions::default() }).repeatable() == out.repeatable());
+}

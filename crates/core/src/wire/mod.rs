@@ -197,7 +197,7 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     let mut packet = Packet::new(FlowId::NONE, src, dst, size);
     packet.interfaces = Interfaces(from << 4 | to);
     packet.hops = header[8];
-    packet.ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(header[1] & 3)];
+    packet.ecn = Ecn::from_bits(header[1]);
     let (mut next, mut rest) = (header[9], &bytes[IP..]);
     let mut stack = Vec::new();
     if next == SHIM {
