@@ -8,21 +8,13 @@ import pyarrow as pa
 
 from midpath.lab.network import address, address6
 from midpath.lab.plan import Plan
+from midpath.tables import columns
 
 # Besides, of a flow: TCP or UDP, and its ports.
 COLUMNS = (("protocol", pa.string()), ("src_port", pa.uint32()), ("dst_port", pa.uint32()))
 PROTOCOLS = {1: "ICMP", 6: "TCP", 17: "UDP", 58: "ICMPv6"}
 # What these flows have in place of a scheme.
 SCHEME = "programs"
-DATAGRAMS = pa.schema(
-    [
-        ("flow", pa.uint32()),
-        *((name, pa.string()) for name in ("group", "src", "dst")),
-        *((f"{name}_packets", pa.uint64()) for name in ("sent", "received", "lost", "late")),
-        *((f"delay_{name}_s", pa.float64()) for name in ("min", "mean", "p50", "p95", "p99", "p999", "max")),
-        ("jitter_s", pa.float64()),
-    ]
-)
 Row = dict[str, Any]
 
 
@@ -86,5 +78,5 @@ def _flow(row: Row, back: Row) -> Row:
 
 def _delays(row: Row) -> Row:
     counts = {"sent_packets": row["sent"], "received_packets": row["received"], "lost_packets": row["lost"]}
-    delays = {name: row[name] for name in DATAGRAMS.names if name.startswith(("delay_", "jitter_"))}
+    delays = {name: row[name] for name, *_ in columns("datagrams") if name.startswith(("delay_", "jitter_"))}
     return counts | {"late_packets": 0} | delays

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from midpath.extension import _midpath
 from midpath.lab import programs
-from midpath.lab.conversations import COLUMNS, DATAGRAMS, SCHEME, conversations
+from midpath.lab.conversations import COLUMNS, SCHEME, conversations
 from midpath.lab.plan import Plan
 from midpath.result import Result
 from midpath.stats import jain
@@ -71,7 +71,7 @@ def result(plan: Plan, ran: dict[str, Any], captures: dict[str, bytes]) -> Resul
         "series": pa.Table.from_arrays(arrays, schema=SERIES),
     }
     if plan.programs:
-        tables["datagrams"] = pa.Table.from_pylist(datagrams, DATAGRAMS)
+        tables["datagrams"] = pa.Table.from_pylist(datagrams, schema("datagrams"))
     return Result(run, tables, captures)
 
 

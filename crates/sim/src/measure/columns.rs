@@ -1,9 +1,10 @@
-//! Columns of the tables `flows`, `ports`, `requests` and `iterations`, each said once: its name, its meaning and its values. Python's laboratory
-//! has the same schema, and `docs/results.md` the same words.
+//! Columns of the tables `flows`, `ports`, `requests`, `iterations` and `datagrams`, each said once: its name, its
+//! meaning and its values. Python's laboratory has the same schema, and `docs/results.md` the same words.
 
 use serde_json::{Value, json};
 
 use super::applications::{Iteration, Request, iteration_columns, request_columns};
+use super::datagrams::{DatagramsOf, datagram_columns};
 use super::flows::{FlowAt, flow_columns};
 use super::ports::{PortAt, port_columns};
 use crate::output::{Column, Table};
@@ -42,7 +43,8 @@ pub fn columns() -> Value {
     json!({ "flows": said(flow_columns as fn() -> Columns<'static, FlowAt<'static>>),
             "ports": said(port_columns as fn() -> Columns<'static, PortAt<'static>>),
             "requests": said(request_columns as fn() -> Columns<'static, Request<'static>>),
-            "iterations": said(iteration_columns as fn() -> Columns<'static, Iteration<'static>>) })
+            "iterations": said(iteration_columns as fn() -> Columns<'static, Iteration<'static>>),
+            "datagrams": said(datagram_columns as fn() -> Columns<'static, DatagramsOf<'static>>) })
 }
 
 fn said<R>(columns: fn() -> Columns<'static, R>) -> Value {

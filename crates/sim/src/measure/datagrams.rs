@@ -7,8 +7,10 @@ use midpath_core::stats::DelayHistogram;
 use serde_json::{Value, json};
 
 use super::FlowRows;
+use super::columns::{Columns, Values, table};
+use super::flows::FlowAt;
 use crate::engine::Delays;
-use crate::output::{Column, Table};
+use crate::output::Table;
 use crate::setup::Setup;
 
 /// Delays of the flows that have datagrams.
@@ -29,36 +31,11 @@ impl Datagrams {
     /// The table.
     pub fn table(&self, setup: &Setup, rows: &FlowRows<'_>) -> Table {
         let none = Delays::default();
-        let of = |flow: &FlowId| self.of.get(flow).map_or(&none, |delays| delays);
-        let info = |flow: &FlowId| setup.flows.get(flow.0 as usize).flow;
-        let name = |node: u32| setup.topology.nodes()[node as usize].name.as_str();
-        let flows = || self.flows.iter();
-        let counts = |count: &dyn Fn(&FlowId) -> u64| Column::U64(flows().map(count).collect());
-        let seconds = |value: &dyn Fn(&Delays) -> Option<f64>| {
-            Column::F64(flows().map(|flow| value(of(flow)).unwrap_or(f64::NAN)).collect())
+        let row = |flow: &FlowId| DatagramsOf {
+            at: FlowAt { setup, rows, i: flow.0 as usize },
+            delays: self.of.get(flow).map_or(&none, |delays| delays),
         };
-        let lost = |flow: &FlowId| {
-            let fate = rows.get(flow.0 as usize).fate;
-            fate.dropped + fate.corrupted
-        };
-        let any = |d: &Delays| (d.histogram.count() > 0).then_some(());
-        Table::default()
-            .with("flow", Column::U32(flows().map(|flow| flow.0).collect()))
-            .with("group", Column::texts(flows().map(|flow| &info(flow).terms.group)))
-            .with("src", Column::texts(flows().map(|flow| name(info(flow).src))))
-            .with("dst", Column::texts(flows().map(|flow| name(info(flow).dst))))
-            .with("sent_packets", counts(&|flow| rows.get(flow.0 as usize).report.sent))
-            .with("received_packets", counts(&|flow| of(flow).histogram.count()))
-            .with("lost_packets", counts(&lost))
-            .with("late_packets", counts(&|flow| of(flow).late))
-            .with("delay_min_s", seconds(&|d| any(d).map(|()| d.min.as_secs_f64())))
-            .with("delay_mean_s", seconds(&|d| d.histogram.mean()))
-            .with("delay_p50_s", seconds(&|d| d.quantile(0.5)))
-            .with("delay_p95_s", seconds(&|d| d.quantile(0.95)))
-            .with("delay_p99_s", seconds(&|d| d.quantile(0.99)))
-            .with("delay_p999_s", seconds(&|d| d.quantile(0.999)))
-            .with("delay_max_s", seconds(&|d| any(d).map(|()| d.histogram.max().as_secs_f64())))
-            .with("jitter_s", seconds(&Delays::jitter))
+        table(datagram_columns(), || self.flows.iter().map(row))
     }
 
     /// All datagrams of the run in the summary.
@@ -79,4 +56,48 @@ impl Datagrams {
             "delay_max_s": all.max().as_secs_f64(),
         })
     }
+}
+
+/// A flow of datagrams, and what became of it.
+pub(super) struct DatagramsOf<'a> {
+    at: FlowAt<'a>,
+    delays: &'a Delays,
+}
+
+impl DatagramsOf<'_> {
+    /// NaN while none has arrived.
+    fn seconds(&self, value: impl Fn(&Delays) -> Option<f64>) -> f64 {
+        value(self.delays).filter(|_| self.delays.histogram.count() > 0).unwrap_or(f64::NAN)
+    }
+}
+
+/// In this order.
+pub(super) fn datagram_columns<'a>() -> Columns<'a, DatagramsOf<'a>> {
+    use Values::{F64, Text, U32, U64};
+    vec![
+        ("flow", "its number", U32(|d| d.at.i as u32)),
+        ("group", "its group", Text(|d| &d.at.flow().flow.terms.group)),
+        ("src", "", Text(|d| d.at.name(d.at.flow().flow.src))),
+        ("dst", "host names", Text(|d| d.at.name(d.at.flow().flow.dst))),
+        ("sent_packets", "", U64(|d| d.at.row().report.sent)),
+        ("received_packets", "", U64(|d| d.delays.histogram.count())),
+        ("lost_packets", "", U64(|d| d.at.row().fate.dropped + d.at.row().fate.corrupted)),
+        ("late_packets", "datagrams; late: over `late_after`", U64(|d| d.delays.late)),
+        ("delay_min_s", "", F64(|d| d.seconds(|delays| Some(delays.min.as_secs_f64())))),
+        ("delay_mean_s", "", F64(|d| d.seconds(|delays| delays.histogram.mean()))),
+        ("delay_p50_s", "", F64(|d| d.seconds(|delays| delays.quantile(0.5)))),
+        ("delay_p95_s", "", F64(|d| d.seconds(|delays| delays.quantile(0.95)))),
+        ("delay_p99_s", "", F64(|d| d.seconds(|delays| delays.quantile(0.99)))),
+        ("delay_p999_s", "", F64(|d| d.seconds(|delays| delays.quantile(0.999)))),
+        (
+            "delay_max_s",
+            "one-way delay; quantiles within 3.2 %",
+            F64(|d| d.seconds(|delays| Some(delays.histogram.max().as_secs_f64()))),
+        ),
+        (
+            "jitter_s",
+            "mean difference of consecutive delays (RFC 3550's jitter is its moving average)",
+            F64(|d| d.seconds(Delays::jitter)),
+        ),
+    ]
 }

@@ -101,19 +101,19 @@ pub fn flow_table(setup: &Setup, rows: &FlowRows<'_>, of: Range<usize>) -> Table
 /// A flow of the table. A column asks for what it needs: a row is worked out each time.
 #[derive(Clone, Copy)]
 pub(super) struct FlowAt<'a> {
-    setup: &'a Setup,
-    rows: &'a FlowRows<'a>,
-    i: usize,
+    pub(super) setup: &'a Setup,
+    pub(super) rows: &'a FlowRows<'a>,
+    pub(super) i: usize,
 }
 
 impl<'a> FlowAt<'a> {
-    fn flow(self) -> FlowInfo<'a> {
+    pub(super) fn flow(self) -> FlowInfo<'a> {
         self.setup.flows.get(self.i)
     }
-    fn row(self) -> FlowRow {
+    pub(super) fn row(self) -> FlowRow {
         self.rows.get(self.i)
     }
-    fn name(self, node: u32) -> &'a str {
+    pub(super) fn name(self, node: u32) -> &'a str {
         &self.setup.topology.nodes()[node as usize].name
     }
     /// A round-trip time of the sender's in seconds, if it has measured one.
