@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Rate, Time};
 use midpath_node::lateness::Lateness;
 use serde_json::{Value, json};
 
@@ -23,11 +23,11 @@ pub struct Path {
 }
 
 impl Path {
-    /// Reads `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps`.
+    /// Reads `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20Mbps,queue=250kB,at=6s:5Mbps`.
     pub fn parse(text: &str) -> Result<Path, String> {
         let wrong = |what: &str| {
             format!(
-                "{text:?}: {what}; write it like in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20mbps,queue=250kB,at=6s:5mbps"
+                "{text:?}: {what}; write it like in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms,rate=20Mbps,queue=250kB,at=6s:5Mbps"
             )
         };
         let (mut from, mut to, mut mac, mut delay_ns, mut queue) = (None, None, None, None, None);
@@ -64,22 +64,20 @@ impl Path {
     }
 }
 
-/// `5s` or `6s:5mbps`: from when on which rate.
+/// `5s` or `6s:5Mbps`: from when on which rate.
 fn step_of(text: &str) -> Option<(u64, u64)> {
     let (time, rate) = text.split_once(':')?;
     Some((time_of(time)?, rate_of(rate)?))
 }
 
-/// In Mbps; 0 is a line that is down.
+/// Up to 10 Gbps; 0 is a line that is down.
 fn rate_of(text: &str) -> Option<u64> {
-    let bps = text.strip_suffix("mbps")?.parse::<f64>().ok()? * 1e6;
-    (0.0..=1e10).contains(&bps).then_some(bps as u64)
+    text.parse::<Rate>().ok().map(|rate| rate.0).filter(|bps| *bps <= 10_000_000_000)
 }
 
-/// In kB.
+/// Up to 100 MB.
 fn bytes_of(text: &str) -> Option<usize> {
-    let bytes = text.strip_suffix("kB")?.parse::<f64>().ok()? * 1e3;
-    (0.0..=1e8).contains(&bytes).then_some(bytes as usize)
+    text.parse::<Bytes>().ok().map(|bytes| bytes.0 as usize).filter(|bytes| *bytes <= 100_000_000)
 }
 
 fn station_of(text: &str) -> Option<[u8; 6]> {
@@ -87,12 +85,9 @@ fn station_of(text: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
-/// In whole or broken seconds, milliseconds or microseconds; up to ten minutes.
+/// In nanoseconds; up to ten minutes.
 fn time_of(text: &str) -> Option<u64> {
-    let units = [("ms", 1e6), ("us", 1e3), ("s", 1e9)];
-    let (number, factor) = units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
-    let ns = number.parse::<f64>().ok()? * factor;
-    (0.0..=6e11).contains(&ns).then_some(ns as u64)
+    text.parse::<Time>().ok().map(Time::as_ns).filter(|ns| *ns <= 600_000_000_000)
 }
 
 /// What a wire has done.
@@ -200,7 +195,7 @@ mod tests {
         let path = Path::parse("in=w0,out=b1,mac=02:00:00:00:00:0a,delay=2.5ms").unwrap();
         assert_eq!((path.from.as_str(), path.to.as_str()), ("w0", "b1"));
         assert_eq!((path.mac, path.shape.delay_ns), (Some([2, 0, 0, 0, 0, 10]), 2_500_000));
-        let path = Path::parse("in=a,out=b,delay=1ms,rate=20mbps,queue=250kB,at=8s:0mbps,at=13s:20mbps").unwrap();
+        let path = Path::parse("in=a,out=b,delay=1ms,rate=20Mbps,queue=250kB,at=8s:0Mbps,at=13s:20Mbps").unwrap();
         let mbps = 1_000_000;
         let rates = vec![(0, 20 * mbps), (8_000_000_000, 0), (13_000_000_000, 20 * mbps)];
         assert_eq!(path.shape, Shape { delay_ns: 1_000_000, rates, queue: 250_000 });
@@ -209,12 +204,13 @@ mod tests {
             ("in=a,out=b", "delay is missing"),
             ("out=b,delay=1ms", "in is missing"),
             ("in=a,out=b,delay=1h", "not a delay"),
+            ("in=a,out=b,delay=1", "not a delay"),
             ("in=a,out=b,delay=1ms,mac=1:2", "not a MAC"),
             ("in=a,to=b,delay=1ms", "unknown part \"to=b\""),
-            ("in=a,out=b,delay=1ms,rate=5mbps", "a rate and a queue"),
+            ("in=a,out=b,delay=1ms,rate=5Mbps", "a rate and a queue"),
             ("in=a,out=b,delay=1ms,queue=5kB", "a rate and a queue"),
-            ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5mbps", "an initial rate"),
-            ("in=a,out=b,delay=1ms,queue=5kB,rate=5mbps,at=2s:5mbps,at=1s:6mbps", "times must increase"),
+            ("in=a,out=b,delay=1ms,queue=5kB,at=1s:5Mbps", "an initial rate"),
+            ("in=a,out=b,delay=1ms,queue=5kB,rate=5Mbps,at=2s:5Mbps,at=1s:6Mbps", "times must increase"),
             ("in=a,out=b,delay=1ms,queue=5kB,rate=5", "not a rate"),
         ] {
             assert!(Path::parse(wrong).unwrap_err().contains(why), "{wrong}");

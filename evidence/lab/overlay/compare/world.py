@@ -125,8 +125,8 @@ class World:
     def _paths(self) -> list[str]:
         found = []
         for number, line in enumerate(self.scene.lines):
-            shape = f"delay={line.delay_ms}ms,rate={line.mbps}mbps,queue={line.mbps * 1e3 / 8 * QUEUE_SECONDS}kB"
-            shape += "".join(f",at={at}s:{mbps}mbps" for at, mbps in line.steps)
+            shape = f"delay={line.delay_ms}ms,rate={line.mbps}Mbps,queue={line.mbps * 1e3 / 8 * QUEUE_SECONDS}kB"
+            shape += "".join(f",at={at}s:{mbps}Mbps" for at, mbps in line.steps)
             found += [f"in=w{number}1,out=w{number}2,{shape}", f"in=w{number}2,out=w{number}1,{shape}"]
         return found
 
