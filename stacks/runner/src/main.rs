@@ -39,7 +39,8 @@ struct Args {
 
 fn arguments() -> Option<Args> {
     let mut args = std::env::args().skip(1);
-    let mut read = Args { file: args.next()?.into(), options: RunOptions::default(), out: None };
+    let file = args.next().filter(|first| first != "test" && first != "scenario")?;
+    let mut read = Args { file: file.into(), options: RunOptions::default(), out: None };
     while let Some(key) = args.next() {
         match key.as_str() {
             "--wire" => read.options.wire = true,
