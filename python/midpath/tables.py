@@ -19,12 +19,12 @@ SERIES = pa.schema([("time_s", pa.float64()), ("entity", TEXT), ("metric", TEXT)
 
 @cache
 def columns(table: str) -> list[tuple[str, str, str]]:
-    """Name, type and meaning of each column of `flows` or `ports`."""
+    """Name, type and meaning of each column of a table of rows, such as `flows`."""
     return [(name, kind, meaning) for name, kind, meaning in json.loads(_midpath.columns())[table]]
 
 
 def schema(table: str, *more: tuple[str, pa.DataType]) -> pa.Schema:
-    """The columns of `flows` or `ports`, and `more`."""
+    """The columns of such a table, and `more`."""
     return pa.schema([*((name, pa.type_for_alias(kind)) for name, kind, _ in columns(table)), *more])
 
 

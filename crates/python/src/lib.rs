@@ -211,7 +211,7 @@ pub mod _midpath {
         midpath_sim::schemes(&catalogue()).to_string()
     }
 
-    /// The columns of the tables `flows` and `ports`: name, type and meaning, as JSON.
+    /// The columns of `flows`, `ports` and the other tables of rows: name, type and meaning, as JSON.
     #[pyfunction]
     fn columns() -> String {
         midpath_sim::columns().to_string()

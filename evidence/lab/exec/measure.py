@@ -236,6 +236,8 @@ def main() -> None:
     asked = parser.parse_args()
     if lacking := [why for case in CASES if (why := case.missing())]:
         raise SystemExit(lacking[0])
+    if not built("stacks").exists():
+        raise SystemExit("the stacks' runner is not built: cd stacks && cargo build -p stack-runner")
     without = kernel.missing()
     rows = []
     for case in CASES:
@@ -243,13 +245,8 @@ def main() -> None:
         for time in ("real", "virtual") if without is None else ("real",):
             runs = [kept(case, asked.out, number, time) for number in range(asked.runs)]
             rows.append(row(case, time, runs, simulated, proto))
-    lines = subprocess.run(
-        ["wc", "-l", *sorted(map(str, [*PROGRAMS.glob("*.py"), *PROGRAMS.glob("src/bin/*.rs")]))],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    sizes = ", ".join(f"`{Path(words[1]).name}` {words[0]}" for line in lines[:-1] if (words := line.split()))
+    sources = sorted([*PROGRAMS.glob("*.py"), *PROGRAMS.glob("src/bin/*.rs")])
+    sizes = ", ".join(f"`{path.name}` {len(path.read_text().splitlines())}" for path in sources)
     quinn = re.search(r'name = "quinn"\nversion = "(.*)"', (ROOT / "stacks/Cargo.lock").read_text())
     assert quinn is not None
     text = [
@@ -262,8 +259,7 @@ def main() -> None:
         f"Spread: largest less smallest, of the median; bounds {SPREAD['virtual']:.0%} in virtual and "
         f"{SPREAD['real']:.0%} in real time. User-mode Linux takes its random numbers from this machine, so keys and "
         "connection ids differ from run to run. Lost are datagrams that links dropped; in the simulator, what "
-        "quinn-proto took for lost. quinn's BBR sends a third more in real than in virtual time, and links drop it; we "
-        "did not examine why.",
+        "quinn-proto took for lost.",
     ]
     if without is not None:
         text.append(f"No virtual time: {without}.")

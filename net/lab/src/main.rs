@@ -52,7 +52,7 @@ enum Tool {
     Wire {
         /// A path for frames, such as `in=w0,out=b1,mac=02:00:00:00:00:01,delay=10ms`. Without
         /// `mac` it takes what no other path of the device takes. `rate=20Mbps,queue=250kB` is its
-        /// rate, and what may wait; `at=8s:0mbps,at=13s:20mbps` are later ones, counted from the
+        /// rate, and what may wait; `at=8s:0Mbps,at=13s:20Mbps` are later ones, counted from the
         /// first line on standard input.
         #[arg(long = "path", required = true, value_name = "PATH")]
         paths: Vec<String>,

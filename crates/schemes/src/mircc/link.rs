@@ -157,11 +157,11 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     fn interest<U>(&self, request: Request<U>) -> (Option<Time>, Interest<U>) {
         let Request { token, size, data, class, rtt, via, passing } = request;
         let above = self.above.as_ref().zip(via).and_then(|(above, via)| above.trip(via));
-        let rtt = rtt.filter(|_| self.told).map(|rtt| {
-            let counted = self.back.time_for(Bytes(COUNTED * data.0));
-            rtt.saturating_sub(above.unwrap_or(Time::ZERO)).max(rtt.min(counted))
-        });
-        (rtt, Interest { token, size, data, class, via, above, passing })
+        let below = |rtt: Time| match above {
+            Some(above) => rtt.saturating_sub(above).max(rtt.min(self.back.time_for(Bytes(COUNTED * data.0)))),
+            None => rtt,
+        };
+        (rtt.filter(|_| self.told).map(below), Interest { token, size, data, class, via, above, passing })
     }
 
     #[inline]
