@@ -12,6 +12,9 @@ scenario's.
 - **corruption**: 5 to 15 flows of 20 to 200 kB over 5 to 50 Mbps; .1 to 3 % of what crosses the link one way, or
   both, is lost.
 - **steady**: 30 to 80 flows of 10 to 200 kB come evenly, at 50 to 90 % of a link of 5 to 50 Mbps.
+- **thin**: 20 to 60 flows of 3 to 12 kB come within 20 s over 30 to 300 kbps: less than an Interest a second for each.
+- **webs**: the networks of `networks.py` in no order, several paths of unlike rates and delays for half of the flows.
+  Each flow moves two objects of 50 kB to 1 MB.
 
 Queues hold 40 packets. An addition *acted* where a flow's FCT is another without it. Of those scenarios the page has
 the mean of the log ratio of the mean FCT, and of the 99th percentile, without over with, and its 95 % interval, back
@@ -33,6 +36,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scenes
 from harness import Crash, Row, Suite
+from mircc import networks
 
 from midpath import Result
 from midpath.papers.mircc import layered
@@ -56,12 +60,14 @@ class Scene:
     text: str
     stop: float
     seed: int = 0
+    needed: str = ""
+    """Parameters without which its paths are others."""
 
     def toml(self, parameters: str) -> str:
         """All of it."""
         return "\n".join([
             f'title = "ablation"\nscheme = "mircc"\nseed = {self.seed}\nstop = "{self.stop} s"',
-            f'[schemes.mircc]\n{parameters}\n[queue]\nlimit = "{QUEUE} packets"\n{self.text}',
+            f'[schemes.mircc]\n{self.needed}\n{parameters}\n[queue]\nlimit = "{QUEUE} packets"\n{self.text}',
         ])  # fmt: skip
 
 
@@ -136,7 +142,26 @@ def steady(rng: random.Random) -> Scene:
     return dumbbell(rng, rate, [(over * rng.random(), size, False) for size in sizes], "", round(over + 20, 3))
 
 
-FAMILIES = {each.__name__: each for each in (crowds, scarcity, changes, corruption, steady)}
+def thin(rng: random.Random) -> Scene:
+    """Less than a packet for each in a second."""
+    flows = [
+        (20 * rng.random(), round(scenes.log_uniform(rng, 3e3, 12e3)), rng.random() < 0.3)
+        for _ in range(rng.randint(20, 60))
+    ]
+    return dumbbell(rng, scenes.log_uniform(rng, 0.03, 0.3), flows, "", 200.0)
+
+
+def webs(rng: random.Random) -> Scene:
+    """Routers in no order, several paths."""
+    found = networks.webs(0, rng)
+    flows = [
+        scenes.flow(p, c, f"{2 * rng.random():.3f} s", size=f"{scenes.log_uniform(rng, 50e3, 1e6):.0f} B")
+        for p, c, *_ in found.flows for _ in range(2)
+    ]  # fmt: skip
+    return Scene("\n".join([scenes.topology(found.lines(), found.hosts), *flows]), 60.0, needed=found.needed)
+
+
+FAMILIES = {each.__name__: each for each in (crowds, scarcity, changes, corruption, steady, thin, webs)}
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,23 @@ class Scene:
     needed: str = ""
     """Parameters without which its paths are others."""
 
-    def toml(self, parameters: str) -> str:
-        """Its text."""
-        parameters = f"{self.needed}\n{parameters}"
+    def lines(self) -> list[str]:
+        """Its links."""
         links = [
             scenes.link(a, b, f"{rate:.4f} Mbps", f"{delay:.4f} ms") for (a, b), (rate, delay) in self.links.items()
         ]
-        links += [scenes.link(host, at, "1 Gbps", f"{delay:.4f} ms") for host, (at, delay) in self.hosts.items()]
+        return [
+            *links,
+            *(scenes.link(host, at, "1 Gbps", f"{delay:.4f} ms") for host, (at, delay) in self.hosts.items()),
+        ]
+
+    def toml(self, parameters: str) -> str:
+        """Its text."""
+        parameters = f"{self.needed}\n{parameters}"
         return "\n".join([
             f'title = "{self.title}"\nscheme = "mircc"\nseed = {self.seed}\nstop = "{STOP} s"',
             f"[schemes.mircc]\n{parameters}\n[queue]\nlimit = \"{self.queue} packets\"",
-            scenes.topology(links, self.hosts),
+            scenes.topology(self.lines(), self.hosts),
             *(scenes.flow(p, c, f"{start} s", size=f"{size} B" if size else None) for p, c, start, size in self.flows),
         ])  # fmt: skip
 
