@@ -235,8 +235,10 @@ def test_installed_command(process, small, tmp_path):
     assert bad.err == "midpath: no.toml: cannot be read: No such file or directory\n"
 
 
-# The command, which says when the simulator has been called.
+# The command, which says when the simulator has been called. It hears SIGINT: what a shell runs in the background
+# inherits that it is ignored, and so would this, from tests that run there.
 BEGUN = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "import sys, midpath; run = sys.modules['midpath.run']; real = run._midpath.run\n"
     "def told(*a, **k): print('begun', file=sys.stderr, flush=True); return real(*a, **k)\n"
     "run._midpath = type('M', (), {'run': staticmethod(told)})\n"
@@ -278,7 +280,6 @@ arrivals = { kind = "once" }
 def test_a_run_that_is_being_set_up_is_interrupted_at_once(tmp_path):
     (tmp_path / "slow.toml").write_text(SLOW_SETUP)
     words = [sys.executable, "-c", BEGUN, "run", "slow.toml"]
-    # A group of its own: a shell's background jobs ignore SIGINT, and so would their children.
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         assert running.stderr.readline() == "begun\n"
         time.sleep(0.3)
