@@ -39,7 +39,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
-from harness import Bound, Row, Suite, crashes, groups, table, worst
+from harness import Bound, Row, Suite, crashes, groups, kept, kept_before, row_of, table, worst
+from scipy.stats import binomtest
 from transients import changes, crowds, lossy, racks
 from transients.scene import STEP, Scene
 
@@ -75,6 +76,7 @@ TIMES, FIRST = 3.0, 64e3
 FILLED, CROWD_FILLED = 0.5, 0.9
 LESS_FILLED, MORE_STARVED = 0.01, 0.01
 LATE = 0.02
+FELL = 0.05
 
 
 @dataclass(frozen=True)
@@ -172,12 +174,35 @@ MOST = {
 }
 
 
-def page(rows: list[Row], _: Namespace) -> Iterator[str]:
+def past(row: Row, then: dict[tuple[str, int, str], Found]) -> Row:
+    """The same scene as the earlier build ran it, held to the same bounds."""
+    found, base = (then[row.family, row.number, scheme] for scheme in (row.scheme, BASE))
+    return row_of(SUITE, row.family, row.number, row.scheme, found, base, row.scene)
+
+
+def moved(rows: list[Row], then: dict[tuple[str, int, str], Found]) -> str:
+    """How many kept all bounds then, do only now, and did only then: bold where more than by chance."""
+    before = [past(row, then) for row in rows]
+    gained, lost = (
+        sum(bool(a.missed) and not b.missed for a, b in pairs)
+        for pairs in ([*zip(before, rows, strict=True)], [*zip(rows, before, strict=True)])
+    )
+    worse = lost > 0 and binomtest(lost, gained + lost, alternative="greater").pvalue < FELL
+    said = f"{kept(before)}; {gained}, {lost}"
+    return f"**{said}**" if worse else said
+
+
+def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
     """RESULTS.md."""
+    then = kept_before(asked)
     for of, own in groups(rows, lambda row: row.family).items():
         schemes = groups(own, lambda row: row.scheme)
         yield f"\n## {of.capitalize()}\n"
-        yield from table(own, {"scheme": lambda row: row.scheme}, dict(zip(HEADS, HEADS, strict=True)), MOST)
+        by = {"scheme": lambda row: row.scheme}
+        if then:
+            moves = {scheme: moved(one, then) for scheme, one in schemes.items()}
+            by["kept before; gained, lost"] = lambda row, moves=moves: moves[row.scheme]
+        yield from table(own, by, dict(zip(HEADS, HEADS, strict=True)), MOST)
         yield "\nColumns *loss* to *error*: in how many scenarios that bound is not kept. Where by most, for"
         yield f"`--of {of} --first N --scenarios 1 --schemes NAME --show`; in brackets what was found:\n"
         for scheme, one in schemes.items():
@@ -199,4 +224,5 @@ SUITE = Suite(
     base=BASE,
     scenarios=500,
     params=True,
+    before=True,
 )
