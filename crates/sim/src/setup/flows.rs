@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use super::all_flows::{AllFlows, Ways};
 use super::deliveries::{Marked, Marks};
 use super::deploy::{Deployment, NONE};
+use super::waits::awaited_bytes;
 use super::writer::{Source, Writer};
 use super::{Groups, IDEAL, Objects, TableRoutes};
 use crate::memory;
@@ -223,7 +224,8 @@ impl FlowTable {
         let numbers = numbers.collect();
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
-        let marks = flows.terms().iter().map(|terms| marks_of(flows, &terms.group)).collect();
+        let awaited = awaited_bytes(flows);
+        let marks = flows.terms().iter().map(|terms| marks_of(flows, awaited.get(&*terms.group))).collect();
         let (flows, groups, objects) = (flows.clone(), groups.clone(), objects.clone());
         FlowTable { marks, flows, groups, schemes: numbers, transports, default, objects, seed }
     }
@@ -292,11 +294,10 @@ impl Flows for FlowTable {
     }
 }
 
-/// What others wait for of flows of this group, in bytes, in order.
-fn marks_of(flows: &AllFlows, group: &str) -> Arc<[u64]> {
-    let waiting = flows.afters().iter().filter(|after| after.groups.contains(group));
-    let bytes: BTreeSet<u64> = waiting.filter_map(|after| Some(after.bytes?.0)).collect();
-    bytes.into_iter().collect()
+/// What these `after`s wait for, in bytes, in order.
+fn marks_of(flows: &AllFlows, afters: Option<&Vec<usize>>) -> Arc<[u64]> {
+    let bytes = afters.into_iter().flatten().filter_map(|after| Some(flows.afters()[*after].bytes?.0));
+    bytes.collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 struct Links<'a>(&'a Topology);

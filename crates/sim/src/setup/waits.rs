@@ -39,24 +39,40 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
         let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
         return Err(awaited[group].refuse(group, message));
     }
-    for (after, bytes) in afters.iter().filter_map(|after| Some((after, after.bytes?))) {
-        let too_small = |info: &super::FlowInfo<'_>| {
-            info.flow.size.is_some_and(|size| size < bytes) && after.groups.contains(&info.flow.group)
-        };
-        let mut messages = flows.iter().enumerate().filter(|(i, _)| flows.connection(*i).is_some());
-        if let Some((_, info)) = messages.find(|(_, info)| after.groups.contains(&info.flow.group)) {
-            let group = &info.flow.group;
-            let message =
-                format!("messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends");
-            return Err(after.refuse(group, message));
-        }
-        if let Some(info) = flows.iter().find(too_small) {
-            let (group, size) = (&info.flow.group, info.flow.size.unwrap_or_default());
-            let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
-            return Err(after.refuse(group, message));
+    check_bytes(flows)?;
+    check_cycles(flows)
+}
+
+/// Whether flows have the bytes that others wait for.
+fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
+    let awaited = awaited_bytes(flows);
+    for (i, info) in flows.iter().enumerate() {
+        let group = &info.flow.group;
+        for after in awaited.get(&**group).into_iter().flatten().map(|i| &flows.afters()[*i]) {
+            let bytes = after.bytes.unwrap_or_default();
+            if flows.connection(i).is_some() {
+                let message = format!(
+                    "messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends"
+                );
+                return Err(after.refuse(group, message));
+            }
+            if let Some(size) = info.flow.size.filter(|size| *size < bytes) {
+                let message =
+                    format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
+                return Err(after.refuse(group, message));
+            }
         }
     }
-    check_cycles(flows)
+    Ok(())
+}
+
+/// The `after`s that wait for bytes of each group's flows, by number, in order.
+pub(super) fn awaited_bytes(flows: &AllFlows) -> FxHashMap<&str, Vec<usize>> {
+    let mut found = FxHashMap::<&str, Vec<usize>>::default();
+    for (i, after) in flows.afters().iter().enumerate().filter(|(_, after)| after.bytes.is_some()) {
+        after.groups.iter().for_each(|group| found.entry(group).or_default().push(i));
+    }
+    found
 }
 
 /// Whether flows of clients and jobs are opened by their senders, which know when what they wait for has come.
@@ -342,11 +358,12 @@ impl Plan<'_> {
 
     /// The waits for some bytes of flows, by number of their terms.
     fn by_bytes(&self) -> FxHashMap<(u32, u64), Vec<u32>> {
-        let mut found = FxHashMap::<(u32, u64), Vec<u32>>::default();
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
-            let Some(bytes) = after.bytes else { continue };
-            let terms = self.flows.terms().iter().zip(0..).filter(|(terms, _)| after.groups.contains(&terms.group));
-            terms.for_each(|(_, number)| found.entry((number, bytes.0)).or_default().extend(waits));
+        let (mut found, awaited) = (FxHashMap::<(u32, u64), Vec<u32>>::default(), awaited_bytes(self.flows));
+        for (number, terms) in (0..).zip(self.flows.terms()) {
+            for after in awaited.get(&*terms.group).into_iter().flatten() {
+                let bytes = self.flows.afters()[*after].bytes.unwrap_or_default();
+                found.entry((number, bytes.0)).or_default().extend(&self.of_after[*after]);
+            }
         }
         found
     }
@@ -370,12 +387,10 @@ impl Plan<'_> {
             let twin = self.flows.rare(i).and_then(|rare| rare.twin);
             pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin.get() as usize].node), NodeId(step.node))));
         }
-        let of_bytes = self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_some());
-        let of_bytes: Vec<_> = of_bytes.collect();
+        let awaited = awaited_bytes(self.flows);
         for (group, dst) in ends {
             let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
-            let of_bytes =
-                of_bytes.iter().filter(|(after, _)| after.groups.contains(group)).flat_map(|(_, waits)| *waits);
+            let of_bytes = awaited.get(group).into_iter().flatten().flat_map(|after| &self.of_after[*after]);
             pairs.extend(waits.chain(of_bytes).map(|wait| (self.node(*wait), NodeId(dst))));
         }
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();
