@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Applications, Datagrams, Entity, FlowRows, Pauses, PortRow, Recorder, Recording, Traced, Warning, flow_table,
-    found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse, unmarked,
-    untraced_ideal, warnings, without_effect,
+    Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Warning,
+    flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse,
+    unmarked, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -389,7 +389,11 @@ impl Finished<'_> {
         });
         let applications = Applications::new(setup, &self.rows, &self.ports);
         let (clients, jobs) = (applications.clients(), applications.jobs(setup));
-        for (key, all) in [("clients", clients), ("jobs", jobs)].into_iter().filter(|(_, all)| !all.is_empty()) {
+        let pages = Pages::new(setup, &self.rows);
+        for (key, all) in [("clients", clients), ("jobs", jobs), ("pages", pages.json())]
+            .into_iter()
+            .filter(|(_, all)| !all.is_empty())
+        {
             run[key] = all.into();
         }
         if setup.scenario.routing.reconverge.is_some() {
@@ -425,6 +429,7 @@ impl Finished<'_> {
         }
         tables.push(("ports".to_owned(), port_table(setup, &self.ports)));
         tables.extend(applications.tables());
+        tables.extend(pages.tables());
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
         // Parts know theirs in order; the whole order is the scenario's, whatever the parts.

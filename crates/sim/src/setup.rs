@@ -15,6 +15,7 @@ mod names;
 mod objects;
 mod paths;
 mod pfc;
+mod pooled;
 mod queues;
 mod reroute;
 mod routes;
@@ -58,6 +59,7 @@ use crate::scenario::{Scenario, column};
 use deploy::{Deployment, NetworkMap, links};
 use faults::FaultPlan;
 use paths::GivenPaths;
+use pooled::Pooled;
 use queues::{Keyed, Queues};
 use reroute::Rerouting;
 use starts::Starts;
@@ -406,8 +408,9 @@ impl Setup {
 
     fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
         let run = Terms { rtt: self.longest_rtt(), pulled };
-        let table =
-            Arc::new(FlowTable::new(&self.flows, &self.groups, &self.objects, &self.schemes, self.scenario.seed));
+        let pooled = Arc::new(Pooled::new(&self.flows));
+        let (names, seed) = ((&self.groups, &self.objects), self.scenario.seed);
+        let table = Arc::new(FlowTable::new(&self.flows, &pooled, names, &self.schemes, seed));
         let pipes = self.tunnels.pipes();
         let buffers = self.lossless.as_ref().map_or_else(Vec::new, |lossless| lossless.buffers(&self.topology));
         let table: Arc<dyn Flows> = if self.tunnels.is_empty() {
@@ -426,12 +429,12 @@ impl Setup {
             nodes[node].start_flow(Time::ZERO, flow);
         }
         let links = self.links();
-        let waits = waits::waits(&self.flows, &links, nodes.len());
+        let waits = waits::waits(&self.flows, &pooled, &links, nodes.len());
         for (node, at, what) in waits.iter().flat_map(|waits| &waits.known) {
             nodes[node.0 as usize].release(*at, *what);
         }
         let late_after = Arc::new(writer::late_after(&self.flows));
-        let (events, seed) = (self.events(), self.scenario.seed);
+        let events = self.events();
         Ok(Network { nodes, links, events, seed, pipes, buffers, waits, late_after })
     }
 

@@ -424,6 +424,11 @@ proptest! {
     }
 
     #[test]
+    fn pages_are_read_or_refused(bytes in mutated(vec![include_bytes!("../../../examples/pages/shop.har").to_vec()])) {
+        soon(&bytes, entries::page);
+    }
+
+    #[test]
     fn schedules_and_traces_are_read_or_refused(bytes in mutated(vec![
         b"at,rate,delay\n0,1e6,\n1.5 s,2 Mbps,20 ms\n".to_vec(),
         b"0\n0\n3\n17\n".to_vec(),

@@ -200,6 +200,21 @@ pub struct Server {
     pub shares: bool,
 }
 
+/// Connections of a client to an origin, over which its requests go in the order in which they are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionPool {
+    /// The nodes of the client and the server.
+    pub ends: (u32, u32),
+    /// The flow of its first connection; the way back is the next, then the other connections follow.
+    pub first: u32,
+    /// How many connections it has at most.
+    pub connections: u32,
+    /// How many requests a connection carries at a time.
+    pub streams: u32,
+    /// Whether a connection carries further requests when it is idle.
+    pub keeps: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@ use crate::flows::FlowList;
 use crate::generate::Context;
 use crate::hosts::Host;
 use crate::matrix::in_order;
+use crate::pages::PageLoads;
 use crate::requests::{Expansion, Level, Streams};
 use crate::sizes::SizeSpec;
 
@@ -28,13 +29,20 @@ pub struct ClientSpec {
     /// Servers; each request goes to one at random, never the client itself.
     #[schemars(extend("examples" = [["server*"]]))]
     pub to: Vec<String>,
-    /// Requests of each client, or as many as it has time for until `stop`.
+    /// Pages to load in place of requests: an HTTP Archive (HAR 1.2), relative to the scenario. Its pages are loaded in turn;
+    /// its origins are on the hosts of `to`, in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["shop.har"]))]
+    pub page: Option<String>,
+    /// Requests (or loads of a page) of each client, or as many as it has time for until `stop`.
     #[schemars(extend("examples" = [1000]))]
     pub requests: u64,
-    /// Size of a request.
-    pub request_sizes: SizeSpec,
-    /// Size of a reply.
-    pub reply_sizes: SizeSpec,
+    /// Size of a request. Required without `page`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_sizes: Option<SizeSpec>,
+    /// Size of a reply. Required without `page`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_sizes: Option<SizeSpec>,
     /// Requests of a client at a time; these loops share `requests`. Default 1.
     #[serde(default = "one")]
     #[schemars(extend("examples" = [8]))]
@@ -77,8 +85,10 @@ pub struct ClientSpec {
     /// The server that begins to work cancels the other request of `hedge_after`, unless work on that has begun.
     #[serde(default)]
     pub tied: bool,
-    /// What carries messages of TCP: `new` (default) opens a connection for each; `reuse` keeps one from each loop to each of
-    /// its servers, and one back, which keep their congestion windows as idle times allow.
+    /// What carries messages of TCP: `new` (default) opens a connection for each, of a page for each request; `reuse` keeps
+    /// one from each loop to each of its servers, and one back, which keep their congestion windows as idle times allow, and
+    /// of a page up to six to an origin, with a request at a time (HTTP/1.1); `multiplex` keeps one to each origin of a page
+    /// for all requests, whose responses follow each other as they begin (HTTP/2 without priorities).
     #[serde(default)]
     pub connections: Connections,
     /// Longer requests count as missed.
@@ -153,6 +163,8 @@ pub enum Connections {
     New,
     /// Persistent ones.
     Reuse,
+    /// A persistent one for all requests to an origin.
+    Multiplex,
 }
 
 /// How a server works for several requests.
@@ -167,7 +179,7 @@ pub enum Scheduling {
 
 /// Where the flows of a client are: request after request. Each has the requests to its first servers, of one server all
 /// copies, then the further levels', and replies the other way round.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientFlows {
     /// Its group.
     pub group: Arc<str>,
@@ -185,12 +197,15 @@ pub struct ClientFlows {
     pub calls: Vec<u32>,
     /// The time after which a request counts as missed.
     pub deadline: Option<Time>,
+    /// In place of requests, pages.
+    pub page: Option<PageLoads>,
 }
 
 impl ClientFlows {
     /// All of its flows.
     pub fn flows_in_all(&self) -> std::ops::Range<usize> {
-        self.first..self.first + self.each * self.requests
+        let requests = || self.first..self.first + self.each * self.requests;
+        self.page.as_ref().map_or_else(requests, |page| page.flows.clone())
     }
 
     /// The flows of request `i` to its first servers, and those back.
@@ -214,6 +229,9 @@ impl ClientSpec {
         budget: &mut Budget,
         out: &mut FlowList,
     ) -> Result<(), SpecError> {
+        if let Some(file) = &self.page {
+            return self.push_pages(file, index, cx, budget, out);
+        }
         let clients = in_order(&self.from, "from", cx.hosts)?;
         let mut levels = self.levels(cx)?;
         self.check(&clients, &levels)?;
@@ -244,11 +262,21 @@ impl ClientSpec {
             expansion.connect(terms, out);
         }
         let (copies, calls) = (copies.len(), expansion.calls);
-        out.add_client(ClientFlows { group, first, requests, each, fan_out, copies, calls, deadline: self.deadline });
+        out.add_client(ClientFlows {
+            group,
+            first,
+            requests,
+            each,
+            fan_out,
+            copies,
+            calls,
+            deadline: self.deadline,
+            page: None,
+        });
         Ok(())
     }
 
-    fn levels<'a>(&self, cx: &Context<'a>) -> Result<Vec<Level<'a>>, SpecError> {
+    fn levels<'a, 's>(&'s self, cx: &Context<'a>) -> Result<Vec<Level<'a>>, SpecError> {
         let level = |to: &[String], fan_out: u64, sizes: [(&SizeSpec, &str); 2], service: Option<&Duration>| {
             let sampler = |(sizes, key): (&SizeSpec, &str)| sizes.sampler(cx.files).map_err(|e| e.under(key));
             Ok(Level {
@@ -259,7 +287,12 @@ impl ClientSpec {
                 servers: Vec::new(),
             })
         };
-        let sizes = [(&self.request_sizes, "request_sizes"), (&self.reply_sizes, "reply_sizes")];
+        let size = |sizes: &'s Option<SizeSpec>, key: &'static str| {
+            let message =
+                "is missing; write { kind = \"fixed\", size = \"1 kB\" } or another distribution, or give a `page`";
+            sizes.as_ref().map(|sizes| (sizes, key)).ok_or_else(|| SpecError::new(key, message))
+        };
+        let sizes = [size(&self.request_sizes, "request_sizes")?, size(&self.reply_sizes, "reply_sizes")?];
         let mut levels = vec![level(&self.to, self.fan_out, sizes, self.service_time.as_ref())?];
         for (i, then) in self.then.iter().enumerate() {
             let [request, reply] = sizes;
@@ -286,7 +319,23 @@ impl ClientSpec {
     }
 
     fn check(&self, clients: &[&Host], levels: &[Level<'_>]) -> Result<(), SpecError> {
-        for (key, hosts) in [("from", clients), ("to", &levels[0].hosts)] {
+        self.check_counts(clients, &levels[0].hosts)?;
+        if self.connections == Connections::Multiplex {
+            return Err(SpecError::new("connections", "`multiplex` carries the requests of a `page`; use `reuse`"));
+        }
+        self.check_copies()?;
+        let mut asking: &[&Host] = clients;
+        for (i, (level, (workers, scheduling))) in levels.iter().zip(self.workers()).enumerate() {
+            let at = |e: SpecError| if i == 0 { e } else { e.under(&format!("then[{}]", i - 1)) };
+            self.check_level(asking, level, workers, scheduling).map_err(at)?;
+            asking = &level.hosts;
+        }
+        Ok(())
+    }
+
+    /// What pages and requests have in common.
+    pub(crate) fn check_counts(&self, clients: &[&Host], servers: &[&Host]) -> Result<(), SpecError> {
+        for (key, hosts) in [("from", clients), ("to", servers)] {
             if hosts.is_empty() {
                 return Err(SpecError::new(key, "names no host; give at least one"));
             }
@@ -304,13 +353,6 @@ impl ClientSpec {
             if time == Some(Time::ZERO) {
                 return Err(SpecError::new(key, "must be above zero; leave it out for none"));
             }
-        }
-        self.check_copies()?;
-        let mut asking: &[&Host] = clients;
-        for (i, (level, (workers, scheduling))) in levels.iter().zip(self.workers()).enumerate() {
-            let at = |e: SpecError| if i == 0 { e } else { e.under(&format!("then[{}]", i - 1)) };
-            self.check_level(asking, level, workers, scheduling).map_err(at)?;
-            asking = &level.hosts;
         }
         Ok(())
     }

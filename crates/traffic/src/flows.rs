@@ -1,9 +1,10 @@
 //! All flows of a run, in as few bytes as they take.
 
-use crate::after::{After, Call, Number, RareStep, Said, Server, Step, WaitFor};
+use crate::after::{After, Call, ConnectionPool, Number, RareStep, Said, Server, Step, WaitFor};
 use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
 use crate::job::JobFlows;
+use crate::pages::PageLoads;
 use midpath_core::units::{Bytes, Time};
 use std::collections::BTreeMap;
 
@@ -55,6 +56,11 @@ pub struct FlowList {
     /// `first_of_steps` on, where there are any.
     connections: BTreeMap<u32, Vec<u32>>,
     connection_of: Vec<u32>,
+    /// Connections that are chosen when requests are ready; the pool of each such request, and the request with whose
+    /// response's end its connection is free, by the step that this is.
+    pools: Vec<ConnectionPool>,
+    pool_of: BTreeMap<u32, u32>,
+    frees: BTreeMap<u32, u32>,
     /// Further steps for which the end of a flow counts, and for which a step does, of few.
     more_counts: BTreeMap<u32, Vec<u32>>,
     more_then: BTreeMap<u32, Vec<(u32, Time)>>,
@@ -195,6 +201,62 @@ impl FlowList {
         self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
         messages.iter().for_each(|message| self.connection_of[*message as usize - self.first_of_steps] = number);
         self.connections.insert(number, messages);
+    }
+
+    /// Connections that are chosen when requests are ready, by number.
+    pub fn pools(&self) -> &[ConnectionPool] {
+        &self.pools
+    }
+
+    /// The pool over which request `i` goes.
+    pub fn pool_of(&self, i: usize) -> Option<u32> {
+        self.pool_of.get(&(i as u32)).copied()
+    }
+
+    /// The request whose connection is free with a step.
+    pub fn frees(&self, step: u32) -> Option<u32> {
+        self.frees.get(&step).copied()
+    }
+
+    /// The number of a new pool.
+    pub(crate) fn pool(&mut self, pool: ConnectionPool) -> u32 {
+        self.pools.push(pool);
+        self.pools.len() as u32 - 1
+    }
+
+    /// Adds a request that goes over a pool, whose connection is free with the step `free`: those of its response follow.
+    pub(crate) fn push_pooled(&mut self, request: NewFlow, come: Option<u32>, pool: u32, free: u32) {
+        let number = self.rows.len() as u32;
+        self.pool_of.insert(number, pool);
+        self.frees.insert(free, number);
+        self.push_step(request, Counts::one(come));
+    }
+
+    /// Adds the connections of pools from `first` on, when all their messages are there.
+    pub(crate) fn connect_pools(&mut self, first: usize, terms: u32) {
+        for pool in first..self.pools.len() {
+            let ConnectionPool { ends: (client, server), connections, .. } = self.pools[pool];
+            self.pools[pool].first = self.rows.len() as u32;
+            for ends in (0..connections).flat_map(|_| [(client, server), (server, client)]) {
+                let (src, dst) = ends;
+                self.connections.insert(self.rows.len() as u32, Vec::new());
+                let connection = NewFlow { src, dst, size: None, start: Time::ZERO, stop: None, wait: None, terms };
+                self.push_step(connection, Counts::one(None));
+            }
+        }
+        self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
+        for (request, pool) in self.pool_of.iter().filter(|(_, pool)| **pool as usize >= first) {
+            let (place, connection) = (*request as usize - self.first_of_steps, self.pools[*pool as usize].first);
+            self.connection_of[place] = connection;
+            self.connection_of[place + 1..place + PageLoads::MESSAGES].fill(connection + 1);
+        }
+    }
+
+    /// A step that comes up at a time of the run.
+    pub(crate) fn step_at(&mut self, node: u32, time: Time) -> u32 {
+        let step = self.call_step(node, (None, time), None);
+        self.give_up(step, Time::ZERO);
+        step
     }
 
     /// Where the flows of each client are.

@@ -227,17 +227,10 @@ impl Expansion<'_> {
         }
         let all = self.out.step(Step::new(node, events.len()));
         for event in events {
-            let step = event.step.unwrap_or_else(|| self.at(node, event.later));
+            let step = event.step.unwrap_or_else(|| self.out.step_at(node, event.later));
             self.out.then(step, all, if event.step.is_some() { event.later } else { Time::ZERO });
         }
         Some(Event { step: Some(all), later: Time::ZERO })
-    }
-
-    /// A step that comes up at a time of the run.
-    fn at(&mut self, node: u32, time: Time) -> u32 {
-        let step = self.out.call_step(node, (None, time), None);
-        self.out.give_up(step, Time::ZERO);
-        step
     }
 }
 

@@ -13,6 +13,7 @@ use midpath_core::roles::FlowReport;
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
+use super::pools::Pool;
 use super::reports::AllReports;
 use super::servers::Server;
 
@@ -64,6 +65,12 @@ pub trait Order: Send + Sync {
     fn is_message(&self, flow: FlowId) -> bool;
     /// The connection that a flow opens as its first message.
     fn opens(&self, flow: FlowId) -> Option<FlowId>;
+    /// The pool of connections over which a request goes.
+    fn pool_of(&self, flow: FlowId) -> Option<u32>;
+    /// Called when such a request begins: the connection that it takes.
+    fn assign(&self, flow: FlowId, connection: u32);
+    /// The pool and its connection that are free when a wait is over.
+    fn frees(&self, wait: u32) -> Option<(u32, u32)>;
     /// How long after what it waits for a flow starts.
     fn later(&self, flow: FlowId) -> Time;
     /// The wait that makes a flow needless when it is over.
@@ -82,17 +89,20 @@ pub struct Waits {
     pub known: Vec<(NodeId, Time, Release)>,
     /// Who works for requests.
     pub servers: Vec<Server>,
+    /// Over which connections requests go.
+    pub pools: Vec<Pool>,
     /// How long news takes from where a flow ends to another node that waits for it.
     pub delays: FxHashMap<(NodeId, NodeId), Time>,
     /// Which flows wait for which.
     pub order: Box<dyn Order>,
 }
 
-/// Alarms: a wait whose time is over, a request that another server works for, a server that is done with a request. The
-/// lower bits say which.
+/// Alarms: a wait whose time is over, a request that another server works for, a server that is done with a request, a
+/// request that needs a connection. The lower bits say which.
 pub const GIVE_UP: u32 = 0;
 const CANCEL: u32 = 1 << 30;
 const SERVED: u32 = 2 << 30;
+const ASK: u32 = 3 << 30;
 const NUMBER: u32 = (1 << 30) - 1;
 
 /// A flow, or an alarm of [`GIVE_UP`], in four bytes.
@@ -115,6 +125,17 @@ impl Waits {
 
     fn call(&self, wait: u32) -> Option<Call> {
         self.order.rare(wait)?.call
+    }
+
+    /// The request that a wait releases, if it goes over a pool, and the number of that.
+    fn pooled(&self, wait: u32) -> Option<(FlowId, u32)> {
+        if self.pools.is_empty() {
+            return None;
+        }
+        match self.released(wait).next()? {
+            Release::Start(flow) => Some((flow, self.order.pool_of(flow)?)),
+            Release::Alarm(_) => None,
+        }
     }
 
     fn twin(&self, wait: u32) -> Option<u32> {
@@ -167,6 +188,7 @@ pub(crate) struct Waiting {
     /// Those that are over, if more ends may come: a bit each.
     over: Numbers,
     servers: FxHashMap<u32, Server>,
+    pools: FxHashMap<u32, Pool>,
     /// Tied requests that have been begun with, and those that are cancelled.
     begun: Numbers,
     cancelled: Numbers,
@@ -191,6 +213,7 @@ impl Waiting {
             began: FxHashMap::default(),
             over: Numbers::default(),
             servers: FxHashMap::default(),
+            pools: FxHashMap::default(),
             begun: Numbers::default(),
             cancelled: Numbers::default(),
             reports,
@@ -271,6 +294,7 @@ impl Waiting {
                 self.finish(number, now);
             }
             CANCEL => self.cancel(number),
+            ASK => self.ask(number, now),
             _ => self.serve(number, now),
         }
     }
@@ -297,9 +321,17 @@ impl Waiting {
             self.over.insert(number);
             self.cancel_copies(number, call, at);
         }
-        match rare.server {
-            Some(server) => self.arrive(server, number, at),
-            None => self.release(number, at),
+        if let Some((pool, connection)) = self.waits.order.frees(number) {
+            self.pool(pool).free(connection);
+            self.begin_requests(pool, at);
+        }
+        match (rare.server, self.waits.pooled(number)) {
+            (Some(server), _) => self.arrive(server, number, at),
+            (None, Some((request, _))) => {
+                let ready = at.saturating_add(self.waits.order.later(request));
+                self.released.push_back((ready, Release::Alarm(ASK | number)));
+            }
+            (None, None) => self.release(number, at),
         }
         let Some((next, later)) = rare.then else { return };
         self.count(next, at.saturating_add(later));
@@ -345,6 +377,29 @@ impl Waiting {
         let work = self.waits.released(number).next().map_or(Time::ZERO, |what| self.waits.later(what));
         self.server(server).arrive(number, work, now);
         self.serve(server, now);
+    }
+
+    /// A request is ready to be sent.
+    fn ask(&mut self, number: u32, now: Time) {
+        if let Some((_, pool)) = self.waits.pooled(number) {
+            self.pool(pool).ask(number);
+            self.begin_requests(pool, now);
+        }
+    }
+
+    fn pool(&mut self, number: u32) -> &mut Pool {
+        self.pools.entry(number).or_insert_with(|| self.waits.pools[number as usize].clone())
+    }
+
+    /// Requests for which there is a connection begin.
+    fn begin_requests(&mut self, pool: u32, now: Time) {
+        let waits = self.waits.clone();
+        while let Some((number, connection)) = self.pool(pool).next() {
+            let Some((request, _)) = waits.pooled(number) else { continue };
+            waits.order.assign(request, connection);
+            self.reports.started(request, now);
+            self.released.push_back((now, Release::Start(request)));
+        }
     }
 
     fn server(&mut self, number: u32) -> &mut Server {

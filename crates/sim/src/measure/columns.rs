@@ -1,4 +1,4 @@
-//! Columns of the tables `flows`, `ports`, `requests`, `iterations` and `datagrams`, each said once: its name, its
+//! Columns of the tables `flows`, `ports`, `requests`, `iterations`, `pages`, `resources` and `datagrams`, each said once: its name, its
 //! meaning and its values. Python's laboratory has the same schema, and `docs/results.md` the same words.
 
 use serde_json::{Value, json};
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::applications::{Iteration, Request, iteration_columns, request_columns};
 use super::datagrams::{DatagramsOf, datagram_columns};
 use super::flows::{FlowAt, flow_columns};
+use super::pages::{PageRow, ResourceRow, page_columns, resource_columns};
 use super::ports::{PortAt, port_columns};
 use crate::output::{Column, Table};
 
@@ -44,6 +45,8 @@ pub fn columns() -> Value {
             "ports": said(port_columns as fn() -> Columns<'static, PortAt<'static>>),
             "requests": said(request_columns as fn() -> Columns<'static, Request<'static>>),
             "iterations": said(iteration_columns as fn() -> Columns<'static, Iteration<'static>>),
+            "pages": said(page_columns as fn() -> Columns<'static, PageRow<'static>>),
+            "resources": said(resource_columns as fn() -> Columns<'static, ResourceRow<'static>>),
             "datagrams": said(datagram_columns as fn() -> Columns<'static, DatagramsOf<'static>>) })
 }
 

@@ -6,7 +6,9 @@ use midpath_core::packet::{FlowId, Name, NodeId};
 use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{After, Call, ClientFlows, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms};
+use midpath_traffic::{
+    After, Call, ClientFlows, ConnectionPool, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A flow and what its path is like when nobody else is there.
@@ -205,6 +207,21 @@ impl AllFlows {
     /// The messages of connection `i`, in order; `None` if it is another flow.
     pub fn messages(&self, i: usize) -> Option<&[u32]> {
         self.list.messages(i)
+    }
+
+    /// Connections that are chosen when requests are ready, by number.
+    pub fn pools(&self) -> &[ConnectionPool] {
+        self.list.pools()
+    }
+
+    /// The pool over which request `i` goes.
+    pub fn pool_of(&self, i: usize) -> Option<u32> {
+        self.list.pool_of(i)
+    }
+
+    /// The request whose connection is free with a step.
+    pub fn frees(&self, step: u32) -> Option<u32> {
+        self.list.frees(step)
     }
 
     /// What whoever wrote the scenario should know of it.

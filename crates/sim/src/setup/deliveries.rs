@@ -7,11 +7,12 @@ use midpath_core::packet::{FlowId, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport};
 
 use super::AllFlows;
+use super::pooled::Pooled;
 
 /// Delivered bytes of a flow that others wait for, in order.
 pub(super) enum Marks {
     /// The ends of a connection's messages: the next one's place, and where it begins.
-    Messages { flows: Arc<AllFlows>, connection: usize, next: usize, begin: u64 },
+    Messages { flows: Arc<AllFlows>, pooled: Arc<Pooled>, connection: u32, next: usize, begin: u64 },
     /// So many bytes: the next one's place.
     Bytes { flow: FlowId, all: Arc<[u64]>, next: usize },
 }
@@ -20,8 +21,8 @@ impl Marks {
     /// The next: how many bytes must have been delivered in all, and what is then said of which flow.
     fn next(&self) -> Option<(u64, FlowId, u64)> {
         match self {
-            Marks::Messages { flows, connection, next, begin } => {
-                let message = *flows.messages(*connection)?.get(*next)?;
+            Marks::Messages { flows, pooled, connection, next, begin } => {
+                let message = pooled.message(*connection, *next)?;
                 let size = flows.get(message as usize).flow.size?.0;
                 Some((begin + size, FlowId(message), size))
             }

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use super::all_flows::{AllFlows, Ways};
 use super::deliveries::{Marked, Marks};
 use super::deploy::{Deployment, NONE};
+use super::pooled::Pooled;
 use super::waits::awaited_bytes;
 use super::writer::{Source, Writer};
 use super::{Groups, IDEAL, Objects, TableRoutes};
@@ -196,6 +197,7 @@ fn unknown(key: String, name: &str, catalogue: &Catalogue) -> SpecError {
 /// Builds flows' ends when nodes ask for them.
 pub struct FlowTable {
     flows: Arc<AllFlows>,
+    pooled: Arc<Pooled>,
     groups: Arc<Groups>,
     /// The number of the scheme by the number of a flow's terms.
     schemes: Vec<u8>,
@@ -212,8 +214,8 @@ pub struct FlowTable {
 impl FlowTable {
     pub(super) fn new(
         flows: &Arc<AllFlows>,
-        groups: &Arc<Groups>,
-        objects: &Arc<Objects>,
+        pooled: &Arc<Pooled>,
+        (groups, objects): (&Arc<Groups>, &Arc<Objects>),
         schemes: &Schemes,
         seed: u64,
     ) -> FlowTable {
@@ -226,8 +228,9 @@ impl FlowTable {
         let default = schemes.default.and_then(|i| transports[i].clone());
         let awaited = awaited_bytes(flows);
         let marks = flows.terms().iter().map(|terms| marks_of(flows, awaited.get(&*terms.group))).collect();
-        let (flows, groups, objects) = (flows.clone(), groups.clone(), objects.clone());
-        FlowTable { marks, flows, groups, schemes: numbers, transports, default, objects, seed }
+        let (flows, pooled) = (flows.clone(), pooled.clone());
+        let (groups, objects) = (groups.clone(), objects.clone());
+        FlowTable { marks, flows, pooled, groups, schemes: numbers, transports, default, objects, seed }
     }
 
     /// What an end is told of its flow.
@@ -243,7 +246,11 @@ impl FlowTable {
     fn marked(&self, flow: FlowId, end: Box<dyn Endpoint>) -> Box<dyn Endpoint> {
         let (i, flows) = (flow.0 as usize, self.flows.clone());
         if flows.messages(i).is_some() {
-            return Box::new(Marked::new(end, Marks::Messages { flows, connection: i, next: 0, begin: 0 }));
+            let pooled = self.pooled.clone();
+            return Box::new(Marked::new(
+                end,
+                Marks::Messages { flows, pooled, connection: flow.0, next: 0, begin: 0 },
+            ));
         }
         let all = &self.marks[flows.get(i).flow.terms_number as usize];
         if all.is_empty() { end } else { Box::new(Marked::new(end, Marks::Bytes { flow, all: all.clone(), next: 0 })) }
@@ -262,7 +269,8 @@ impl Flows for FlowTable {
         let source = match &info.flow.writes {
             Some(laws) => Source::Timed(Writes::new(laws.clone(), self.seed, flow.0)),
             None if self.flows.messages(i).is_some() => {
-                Source::Messages { flows: self.flows.clone(), connection: i, next: 0 }
+                let (flows, pooled) = (self.flows.clone(), self.pooled.clone());
+                Source::Messages { flows, pooled, connection: flow.0, next: 0 }
             }
             None if info.opener == End::Destination => return Some(self.marked(flow, transport.open(&spec))),
             None => return Some(transport.open(&spec)),
@@ -270,7 +278,7 @@ impl Flows for FlowTable {
         Some(Box::new(Writer::new(&spec, source, |spec| transport.open(spec))))
     }
     fn connection(&self, flow: FlowId) -> Option<FlowId> {
-        self.flows.connection(flow.0 as usize).map(FlowId)
+        self.pooled.begin(flow.0).map(FlowId)
     }
     fn accept(&self, node: NodeId, first: &Packet) -> Accept {
         match (self.transport(first.flow), self.spec(first.flow)) {

@@ -16,7 +16,8 @@ use midpath_traffic::{After, Number, WaitFor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
-use crate::engine::{Call, GIVE_UP, NetLink, Order, Rare, Server, Wait, Waits, pack};
+use super::pooled::Pooled;
+use crate::engine::{Call, GIVE_UP, NetLink, Order, Pool, Rare, Server, Wait, Waits, pack};
 
 /// Whether each `after` names groups whose flows end, and none waits for itself.
 pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
@@ -57,8 +58,7 @@ fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
                 return Err(after.refuse(group, message));
             }
             if let Some(size) = info.flow.size.filter(|size| *size < bytes) {
-                let message =
-                    format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
+                let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
                 return Err(after.refuse(group, message));
             }
         }
@@ -157,6 +157,7 @@ struct Plan<'a> {
 /// Which flows wait for which.
 struct FlowOrder {
     flows: Arc<AllFlows>,
+    pooled: Arc<Pooled>,
     groups: Vec<Wait>,
     more_ends: FxHashMap<u32, u32>,
     /// The waits for the end of flows, by number of their terms, and those for some of their bytes.
@@ -210,8 +211,17 @@ impl Order for FlowOrder {
         self.flows.connection(flow.0 as usize).is_some()
     }
     fn opens(&self, flow: FlowId) -> Option<FlowId> {
-        let connection = self.flows.connection(flow.0 as usize)?;
-        (self.flows.messages(connection as usize)?.first() == Some(&flow.0)).then_some(FlowId(connection))
+        self.pooled.opens(flow.0).map(FlowId)
+    }
+    fn pool_of(&self, flow: FlowId) -> Option<u32> {
+        self.flows.pool_of(flow.0 as usize)
+    }
+    fn assign(&self, flow: FlowId, connection: u32) {
+        self.pooled.assign(flow.0, connection);
+    }
+    fn frees(&self, wait: u32) -> Option<(u32, u32)> {
+        let request = self.flows.frees(self.step_of(wait)? as u32)?;
+        self.flows.pool_of(request as usize).zip(self.pooled.assigned(request))
     }
     fn later(&self, flow: FlowId) -> Time {
         self.flows.find(flow).map_or(Time::ZERO, |info| info.flow.start)
@@ -226,7 +236,12 @@ impl Order for FlowOrder {
 }
 
 /// The waits of a network with these links; `None` where no flow waits.
-pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> Option<Arc<Waits>> {
+pub(super) fn waits(
+    flows: &Arc<AllFlows>,
+    pooled: &Arc<Pooled>,
+    links: &[NetLink],
+    nodes: usize,
+) -> Option<Arc<Waits>> {
     if flows.afters().is_empty() && flows.steps().is_empty() {
         return None;
     }
@@ -238,9 +253,12 @@ pub(super) fn waits(flows: &Arc<AllFlows>, links: &[NetLink], nodes: usize) -> O
     let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
     let of_bytes = plan.by_bytes();
     let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
+    let pools =
+        flows.pools().iter().map(|pool| Pool::new(pool.connections as usize, pool.streams, pool.keeps)).collect();
     let Plan { groups, more_ends, .. } = plan;
-    let order = Box::new(FlowOrder { flows: flows.clone(), groups, more_ends, of_terms, of_bytes });
-    Some(Arc::new(Waits { first, released, known, servers, delays, order }))
+    let order =
+        Box::new(FlowOrder { flows: flows.clone(), pooled: pooled.clone(), groups, more_ends, of_terms, of_bytes });
+    Some(Arc::new(Waits { first, released, known, servers, pools, delays, order }))
 }
 
 impl Plan<'_> {

@@ -4,11 +4,12 @@ use midpath_core::packet::{FlowId, Packet};
 use midpath_core::roles::{Application, Endpoint, EndpointCtx, FlowReport, FlowSpec, Supply, Wishes};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
-use midpath_traffic::{Connections, Writes};
+use midpath_traffic::{ClientSpec, Connections, Writes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::flows::Schemes;
+use super::pooled::Pooled;
 use super::{AllFlows, Groups};
 use crate::scenario::Scenario;
 
@@ -19,8 +20,8 @@ pub(super) fn check(
     groups: &Groups,
     schemes: &Schemes,
 ) -> Result<(), SpecError> {
-    for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| client.connections == Connections::Reuse)
-    {
+    let reuses = |client: &ClientSpec| client.page.is_some() || client.connections == Connections::Reuse;
+    for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| reuses(client)) {
         let Some(first) = flows.clients().get(i).map(|flows| flows.first) else { continue };
         let (info, Some(transport)) = (flows.get(first), schemes.transport(client.scheme.as_deref())?) else {
             continue;
@@ -28,8 +29,12 @@ pub(super) fn check(
         let (group, budget) = groups.of(&info.flow);
         if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
             let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);
-            let message = format!("`{name}` has no connections to reuse; use `new`, or give it another `scheme`");
-            let key = format!("client[{i}].connections");
+            let (key, cure) = match client.page {
+                Some(_) => ("page", "give it a `scheme` of TCP, without `rate`"),
+                None => ("connections", "use `new`, or give it another `scheme`"),
+            };
+            let message = format!("`{name}` has no connections to reuse; {cure}");
+            let key = format!("client[{i}].{key}");
             return Err(SpecError::new(key, message));
         }
     }
@@ -66,7 +71,7 @@ pub(super) enum Source {
     /// At times from the start on.
     Timed(Writes),
     /// Messages of a connection: the first at its start, then one whenever the end is called for it.
-    Messages { flows: Arc<AllFlows>, connection: usize, next: usize },
+    Messages { flows: Arc<AllFlows>, pooled: Arc<Pooled>, connection: u32, next: usize },
 }
 
 impl Source {
@@ -79,8 +84,8 @@ impl Source {
     }
 
     fn message(&mut self) -> Option<Bytes> {
-        let Source::Messages { flows, connection, next } = self else { return None };
-        let message = *flows.messages(*connection)?.get(*next)?;
+        let Source::Messages { flows, pooled, connection, next } = self else { return None };
+        let message = pooled.message(*connection, *next)?;
         *next += 1;
         flows.get(message as usize).flow.size
     }

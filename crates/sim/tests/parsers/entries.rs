@@ -20,8 +20,8 @@ use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::{Setup, parse_schedule, parse_trace};
 use midpath_topo::format::{self, Format};
 use midpath_traffic::{
-    ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, check_trace, parse_flow_list_bytes,
-    parse_matrix_bytes,
+    ArrivalSpec, EmpiricalCdf, FlowListFormat, MatrixSpec, SizeSpec, WorkloadSpec, check_har, check_trace,
+    parse_flow_list_bytes, parse_matrix_bytes,
 };
 
 /// A scenario: read, made small, built. The error is what a user would see.
@@ -66,10 +66,11 @@ fn make_small(scenario: &mut Scenario) {
             *count = (*count).min(FEW as u64);
         }
         for sizes in [&mut client.request_sizes, &mut client.reply_sizes] {
-            if let SizeSpec::Cdf { file, .. } = sizes {
+            if let Some(SizeSpec::Cdf { file, .. }) = sizes {
                 absent(file);
             }
         }
+        absent(&mut client.page);
     }
     scenario.job.iter_mut().for_each(|job| job.iterations = job.iterations.min(FEW as u64));
 }
@@ -133,6 +134,14 @@ pub fn job_trace(bytes: &[u8]) {
     match check_trace(bytes) {
         Ok(messages) => assert!(messages <= bytes.len()),
         Err(e) => assert!((1..=lines).contains(&e.line) && !e.message.is_empty(), "{lines} lines, {e:?}"),
+    }
+}
+
+/// A page: an HTTP Archive.
+pub fn page(bytes: &[u8]) {
+    match check_har(bytes) {
+        Ok(resources) => assert!((1..=bytes.len()).contains(&resources)),
+        Err(message) => assert!(!message.is_empty()),
     }
 }
 

@@ -43,6 +43,7 @@ mod ndn;
 mod no_effect;
 mod opener;
 mod outside;
+mod pages;
 mod paths;
 mod pfc;
 mod phase;

@@ -1,0 +1,300 @@
+//! Results by page and resource. Times are those of their flows.
+
+use midpath_core::units::Time;
+use midpath_traffic::{Cause, ClientFlows, Load, PageLoads, Resource};
+use serde_json::{Value, json};
+
+use super::FlowRows;
+use super::columns::{Columns, Values, table};
+use super::summary::{mean, number, quantile};
+use crate::output::Table;
+use crate::setup::Setup;
+
+fn seconds(time: Option<Time>) -> f64 {
+    time.map_or(f64::NAN, Time::as_secs_f64)
+}
+
+/// What became of a resource.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loaded {
+    /// When what it waits for had come, and its computation was over.
+    ready: Option<Time>,
+    start: Option<Time>,
+    header: Option<Time>,
+    end: Option<Time>,
+    critical: bool,
+}
+
+/// Times along a critical path.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path {
+    compute: Time,
+    blocked: Time,
+    service: Time,
+    network: Time,
+}
+
+/// What became of a page.
+struct Outcome {
+    start: Option<Time>,
+    resources: Vec<Loaded>,
+    onload: Option<Time>,
+    loaded: Option<Time>,
+    critical: Option<Path>,
+    missed: bool,
+}
+
+impl Outcome {
+    fn of(rows: &FlowRows<'_>, client: &ClientFlows, pages: &PageLoads, load: &Load) -> Outcome {
+        let page = pages.page(load);
+        let mut resources = Vec::<Loaded>::with_capacity(page.resources.len());
+        for number in 0..page.resources.len() {
+            let [request, header, body] = PageLoads::messages(load, number).map(|flow| rows.get(flow));
+            let (start, header, end) = (request.start, header.report.completed, body.report.completed);
+            resources.push(Loaded { start, header, end, ..Loaded::default() });
+        }
+        // The first that waits for nothing finds its connections free.
+        let begins = page.resources.iter().zip(&resources).filter(|(resource, _)| resource.cause == Cause::Begin);
+        let start = begins.filter_map(|(resource, own)| Some(own.start?.saturating_sub(resource.compute))).min();
+        for (number, resource) in page.resources.iter().enumerate() {
+            let cause = match resource.cause {
+                Cause::Begin => start,
+                Cause::All(other) => resources[other as usize].end,
+                Cause::Header(other) => resources[other as usize].header,
+            };
+            resources[number].ready = cause.map(|at| at.saturating_add(resource.compute));
+        }
+        let ends = |gates: fn(&Resource) -> bool| {
+            let own = page.resources.iter().zip(&resources).filter(|(resource, _)| gates(resource));
+            own.map(|(_, own)| own.end).try_fold(Time::ZERO, |last, end| Some(last.max(end?)))
+        };
+        let since = |end: Option<Time>| Some(end?.saturating_sub(start?));
+        let last_gate = ends(|resource| resource.gates);
+        let onload = since(last_gate.map(|end| end.saturating_add(page.to_onload)));
+        let loaded = since(ends(|_| true));
+        let had = onload.or_else(|| since(Some(rows.end())));
+        let missed = client.deadline.zip(had).is_some_and(|(deadline, had)| had > deadline);
+        let critical = last_gate.and_then(|end| critical_path(&page.resources, &mut resources, end, page.to_onload));
+        Outcome { start, resources, onload, loaded, critical, missed }
+    }
+}
+
+/// Marks the resources on the way to the last that gates the load event, and adds up their times.
+fn critical_path(page: &[Resource], loaded: &mut [Loaded], end: Time, to_onload: Time) -> Option<Path> {
+    let mut next = page.iter().zip(&*loaded).position(|(resource, own)| resource.gates && own.end == Some(end));
+    let mut path = Path { compute: to_onload, ..Path::default() };
+    let mut until = end;
+    while let Some(number) = next {
+        let resource = &page[number];
+        let own = &mut loaded[number];
+        own.critical = true;
+        let (start, ready) = (own.start?, own.ready?);
+        let transfer = until.saturating_sub(start);
+        let service = resource.service.min(transfer);
+        path.compute = path.compute.saturating_add(resource.compute);
+        path.blocked = path.blocked.saturating_add(start.saturating_sub(ready));
+        path.service = path.service.saturating_add(service);
+        path.network = path.network.saturating_add(transfer.saturating_sub(service));
+        (next, until) = match resource.cause {
+            Cause::Begin => (None, Time::ZERO),
+            Cause::All(other) => (Some(other as usize), loaded[other as usize].end?),
+            Cause::Header(other) => (Some(other as usize), loaded[other as usize].header?),
+        };
+    }
+    Some(path)
+}
+
+/// A page of the table.
+#[derive(Clone, Copy)]
+pub(super) struct PageRow<'a> {
+    setup: &'a Setup,
+    client: &'a ClientFlows,
+    number: usize,
+    load: &'a Load,
+    outcome: &'a Outcome,
+}
+
+/// A resource of the table.
+#[derive(Clone, Copy)]
+pub(super) struct ResourceRow<'a> {
+    page: PageRow<'a>,
+    origin: &'a str,
+    resource: &'a Resource,
+    number: usize,
+    own: &'a Loaded,
+}
+
+impl<'a> PageRow<'a> {
+    fn first_flow(self) -> usize {
+        self.load.first
+    }
+    fn critical(self, part: fn(&Path) -> Time) -> f64 {
+        seconds(self.outcome.critical.as_ref().map(part))
+    }
+    fn node(self, node: u32) -> &'a str {
+        &self.setup.topology.nodes()[node as usize].name
+    }
+    fn resources(self) -> impl Iterator<Item = ResourceRow<'a>> {
+        let pages = self.client.page.as_ref();
+        let resources = pages.map_or(&[][..], |pages| &pages.page(self.load).resources);
+        let all = resources.iter().zip(&self.outcome.resources).enumerate();
+        all.filter_map(move |(number, (resource, own))| {
+            let origin = pages?.har.origins.get(resource.origin as usize)?;
+            Some(ResourceRow { page: self, origin, resource, number, own })
+        })
+    }
+}
+
+impl ResourceRow<'_> {
+    fn request(self) -> usize {
+        PageLoads::messages(self.page.load, self.number)[0]
+    }
+    fn since_start(self, end: Option<Time>) -> f64 {
+        seconds(end.zip(self.own.start).map(|(end, start)| end.saturating_sub(start)))
+    }
+}
+
+/// Pages of a run.
+pub struct Pages<'a> {
+    setup: &'a Setup,
+    /// Of each client that loads pages, with the outcomes of its loads.
+    clients: Vec<(&'a ClientFlows, &'a PageLoads, Vec<Outcome>)>,
+}
+
+impl<'a> Pages<'a> {
+    /// Joins what is known of their flows.
+    pub fn new(setup: &'a Setup, rows: &FlowRows<'_>) -> Pages<'a> {
+        let of_client = |client: &'a ClientFlows| {
+            let pages = client.page.as_ref()?;
+            let all = pages.loads.iter().map(|load| Outcome::of(rows, client, pages, load));
+            Some((client, pages, all.collect()))
+        };
+        Pages { setup, clients: setup.flows.clients().iter().filter_map(of_client).collect() }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = PageRow<'_>> {
+        self.clients.iter().flat_map(|(client, pages, outcomes)| {
+            let all = pages.loads.iter().zip(outcomes).enumerate();
+            let row = |(number, (load, outcome))| PageRow { setup: self.setup, client, number, load, outcome };
+            all.map(row).filter(|row| row.outcome.start.is_some())
+        })
+    }
+
+    /// Their tables, by name: none where there is no page.
+    pub fn tables(&self) -> Vec<(String, Table)> {
+        if self.clients.is_empty() {
+            return Vec::new();
+        }
+        let resources = || self.rows().flat_map(PageRow::resources);
+        vec![
+            ("pages".to_owned(), table(page_columns(), || self.rows())),
+            ("resources".to_owned(), table(resource_columns(), resources)),
+        ]
+    }
+
+    /// `pages` of `run.json`.
+    pub fn json(&self) -> Vec<Value> {
+        let one = |(client, pages, outcomes): &(&ClientFlows, &PageLoads, Vec<Outcome>)| {
+            let begun = || outcomes.iter().filter(|page| page.start.is_some());
+            let sorted = |of: fn(&Outcome) -> Option<Time>| {
+                let mut all: Vec<f64> = begun().filter_map(of).map(Time::as_secs_f64).collect();
+                all.sort_unstable_by(f64::total_cmp);
+                all
+            };
+            let first = |page: &Outcome| Some(page.resources.first()?.header?.saturating_sub(page.start?));
+            let (onload, ttfb, loaded) = (sorted(|page| page.onload), sorted(first), sorted(|page| page.loaded));
+            let part = |of: fn(&Path) -> Time| {
+                let all = begun().filter_map(|page| page.critical.as_ref()).map(|path| of(path).as_secs_f64());
+                number(mean(&all.collect::<Vec<_>>()))
+            };
+            json!({
+                "group": *client.group,
+                "pages": pages.har.pages.len(),
+                "loads": begun().count(),
+                "completed": onload.len(),
+                "ttfb_mean_s": number(mean(&ttfb)),
+                "mean_s": number(mean(&onload)),
+                "p50_s": number(quantile(&onload, 0.5)),
+                "p99_s": number(quantile(&onload, 0.99)),
+                "max_s": number(onload.last().copied().unwrap_or(f64::NAN)),
+                "loaded_mean_s": number(mean(&loaded)),
+                "critical": {
+                    "compute_s": part(|path| path.compute),
+                    "blocked_s": part(|path| path.blocked),
+                    "service_s": part(|path| path.service),
+                    "network_s": part(|path| path.network),
+                },
+                "deadline_s": client.deadline.map(Time::as_secs_f64),
+                "missed": client.deadline.map(|_| begun().filter(|page| page.missed).count()),
+            })
+        };
+        self.clients.iter().map(one).collect()
+    }
+}
+
+/// In this order.
+pub(super) fn page_columns<'a>() -> Columns<'a, PageRow<'a>> {
+    use Values::{Bool, F64, Text, U32};
+    vec![
+        ("client", "its `group`", Text(|p| &p.client.group)),
+        ("load", "number from 0, loop after loop", U32(|p| p.number as u32)),
+        ("page", "of the HAR, from 0", U32(|p| p.load.page as u32)),
+        ("src", "the host that loads it", Text(|p| p.node(p.setup.flows.get(p.first_flow()).flow.src))),
+        (
+            "flow",
+            "its first flow: each resource has a request, a response's header and its body",
+            U32(|p| p.first_flow() as u32),
+        ),
+        ("start_s", "when the navigation begins", F64(|p| seconds(p.outcome.start))),
+        (
+            "ttfb_s",
+            "until the header of the first response has come",
+            F64(|p| {
+                let first = p.outcome.resources.first().and_then(|own| own.header);
+                seconds(first.zip(p.outcome.start).map(|(header, start)| header.saturating_sub(start)))
+            }),
+        ),
+        ("onload_s", "page load time: until the load event", F64(|p| seconds(p.outcome.onload))),
+        ("loaded_s", "until all resources have come", F64(|p| seconds(p.outcome.loaded))),
+        ("compute_s", "", F64(|p| p.critical(|path| path.compute))),
+        ("blocked_s", "", F64(|p| p.critical(|path| path.blocked))),
+        ("service_s", "", F64(|p| p.critical(|path| path.service))),
+        (
+            "network_s",
+            "parts of `onload_s`, on its critical path: computation, waiting for a connection, servers, the rest",
+            F64(|p| p.critical(|path| path.network)),
+        ),
+        ("missed", "`onload_s` above `deadline`", Bool(|p| p.outcome.missed)),
+        ("completed", "true or false", Bool(|p| p.outcome.onload.is_some())),
+    ]
+}
+
+/// In this order.
+pub(super) fn resource_columns<'a>() -> Columns<'a, ResourceRow<'a>> {
+    use Values::{Bool, F64, Text, U32};
+    vec![
+        ("client", "", Text(|r| &r.page.client.group)),
+        ("load", "its page's", U32(|r| r.page.number as u32)),
+        ("entry", "of the HAR, from 0", U32(|r| r.resource.entry)),
+        ("origin", "scheme, host and port", Text(|r| r.origin)),
+        ("dst", "its server", Text(|r| r.page.node(r.page.setup.flows.get(r.request()).flow.dst))),
+        ("flow", "its request", U32(|r| r.request() as u32)),
+        (
+            "waits_for",
+            "the entry on which it depends; null at the page's beginning",
+            F64(|r| match r.resource.cause {
+                Cause::Begin => f64::NAN,
+                Cause::All(other) | Cause::Header(other) => {
+                    let pages = r.page.client.page.as_ref();
+                    pages.map_or(f64::NAN, |pages| pages.page(r.page.load).resources[other as usize].entry.into())
+                }
+            }),
+        ),
+        ("ready_s", "when it may be requested", F64(|r| seconds(r.own.ready))),
+        ("start_s", "when it is requested: later where it waits for a connection", F64(|r| seconds(r.own.start))),
+        ("ttfb_s", "until its response's header has come", F64(|r| r.since_start(r.own.header))),
+        ("completion_s", "until all of it has come", F64(|r| r.since_start(r.own.end))),
+        ("critical", "whether it is on the page's critical path", Bool(|r| r.own.critical)),
+        ("completed", "true or false", Bool(|r| r.own.end.is_some())),
+    ]
+}
