@@ -86,6 +86,16 @@ def requests(schemes: Sequence[str]) -> Draw:
     return draw
 
 
+def pages(axes: Axes, file: Path) -> None:
+    """Draws the page load time of each load over the time at which it begins, and its parts on the critical path."""
+    found = midpath.run(file).tables["pages"].to_pandas().dropna(subset="onload_s")
+    below = np.zeros(len(found))
+    for part, label in (("service", "servers"), ("compute", "computation"), ("blocked", "waiting"), ("network", "network")):
+        axes.bar(found.start_s, found[f"{part}_s"], width=0.25, bottom=below, label=label)
+        below += found[f"{part}_s"].to_numpy()
+    axes.set(xlabel="time (s)", ylabel="page load time (s)")
+
+
 def iterations(axes: Axes, file: Path) -> None:
     """Draws a job's timeline: how long each iteration takes, and its straggler."""
     found = midpath.run(file).tables["iterations"].to_pandas()
@@ -210,6 +220,12 @@ ENTRIES = [
         requests(["newreno", "dctcp"]),
         "A request ends with the last of eight replies. NewReno's wait behind the bulk transfer's queue.",
         "midpath compare {file} --schemes newreno,dctcp",
+    ),
+    Entry(
+        "page_load.toml",
+        pages,
+        "Each bar is a load of a page, with the parts of its critical path. The first has no connections open; from 10 s on the "
+        "backup's queue is in each round trip.",
     ),
     Entry(
         "all_reduce.toml",

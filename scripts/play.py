@@ -29,7 +29,7 @@ SCHEMES = [
 ]  # fmt: skip
 MOST_SEEDS = 20
 # Keys of a scenario whose value is a file.
-NAMED = re.compile(r'^(?:file|trace) = "(.+)"', re.M)
+NAMED = re.compile(r'^(?:file|page|trace) = "(.+)"', re.M)
 
 
 def gallery() -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import { escape } from "./tracks.js";
 const TO_IDEAL = new Set(["afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "goodput_total_bps"]);
 const BOTTLENECKS = 10;
 const CLIENTS = ["Client", "Scheme", "Requests ended", "Per second", "Mean", "p50", "p99", "p99.9", "Deadline missed"];
+const PAGES = ["Pages", "Scheme", "Loads ended", "TTFB", "Page load time", "p50", "p99", "Maximum", "Deadline missed"];
 const JOBS = ["Job", "Scheme", "Iterations ended", "Mean", "p99", "Maximum", "Bus bandwidth", "Straggler's link"];
 const GROUPS = ["Group", "Scheme", "Flows ended", "AFCT", "FCT p99", "Goodput"];
 const DATAGRAMS = ["Datagrams", "Scheme", "Received", "Lost", "Late", "Delay p50", "p95", "p99", "p99.9", "Jitter"];
@@ -55,6 +56,7 @@ export function tables(comparison) {
     summary(comparison),
     titled("Groups of flows", "groups", GROUPS, groups),
     titled("Clients", "clients", CLIENTS, applications(comparison, "clients", client)),
+    titled("Pages", "pages", PAGES, applications(comparison, "pages", page)),
     titled("Jobs", "jobs", JOBS, applications(comparison, "jobs", job)),
     titled("Datagrams", "datagrams", DATAGRAMS, datagrams),
     titled("Equipment", "equipment", EQUIPMENT, equipment),
@@ -142,7 +144,7 @@ function summary(comparison) {
 
 // --- Applications ---------------------------------------------------------------------------------
 
-/** A row for each client or job and scheme: of several seeds, means (midpath/applications.py). */
+/** A row for each client, its pages or job and scheme: of several seeds, means (midpath/applications.py). */
 function applications(comparison, key, row) {
   const count = Math.max(
     0,
@@ -164,6 +166,8 @@ function meanOf(kind, entries, key) {
   return found.length ? quantity(kind, average(found)) : "–";
 }
 
+const missed = (entries) => (known(entries, "missed").length ? grouped(sum(entries, "missed")) : "–");
+
 function client(entries) {
   const rates = known(entries, "per_s");
   const rate = rates.length
@@ -173,7 +177,15 @@ function client(entries) {
     ofAll(sum(entries, "completed"), sum(entries, "requests")),
     rate,
     ...["mean_s", "p50_s", "p99_s", "p999_s"].map((key) => meanOf("seconds", entries, key)),
-    known(entries, "missed").length ? grouped(sum(entries, "missed")) : "–",
+    missed(entries),
+  ];
+}
+
+function page(entries) {
+  return [
+    ofAll(sum(entries, "completed"), sum(entries, "loads")),
+    ...["ttfb_mean_s", "mean_s", "p50_s", "p99_s", "max_s"].map((key) => meanOf("seconds", entries, key)),
+    missed(entries),
   ];
 }
 

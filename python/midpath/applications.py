@@ -1,4 +1,4 @@
-"""Figures by application: requests of clients, iterations of jobs; over several runs of a scheme, their means."""
+"""Figures by application: requests of clients, loads of pages, iterations of jobs; over several runs of a scheme, their means."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ class ApplicationTable(NamedTuple):
 
 
 CLIENTS = ("Client", "Scheme", "Requests ended", "Per second", "Mean", "p50", "p99", "p99.9", "Deadline missed")
+PAGES = ("Pages", "Scheme", "Loads ended", "TTFB", "Page load time", "p50", "p99", "Maximum", "Deadline missed")
 JOBS = ("Job", "Scheme", "Iterations ended", "Mean", "p99", "Maximum", "Bus bandwidth", "Straggler's link")
 
 
 def application_tables(runs: Mapping[str, Sequence[Result]]) -> Iterator[ApplicationTable]:
-    """Of what there is, a table of clients and one of jobs, with a row for each scheme."""
-    for key, title, heads, row in (("clients", "Clients", CLIENTS, _client), ("jobs", "Jobs", JOBS, _job)):
+    """Of what there is, a table of clients, one of pages and one of jobs, with a row for each scheme."""
+    kinds = (("clients", CLIENTS, _client), ("pages", PAGES, _page), ("jobs", JOBS, _job))
+    for key, heads, row in kinds:
         # Variants may have other clients: a row is of those that a scheme's runs have.
         of_schemes = {
             scheme: list(zip(*(run.run.get(key) or [] for run in of_one), strict=False))
@@ -39,7 +41,7 @@ def application_tables(runs: Mapping[str, Sequence[Result]]) -> Iterator[Applica
             if i < len(entries)
         ]
         if rows:
-            yield ApplicationTable(title, heads, rows)
+            yield ApplicationTable(key.capitalize(), heads, rows)
 
 
 def _mean(kind: str, entries: Sequence[Mapping[str, Any]], key: str) -> str:
@@ -52,14 +54,25 @@ def _ended(entries: Sequence[Mapping[str, Any]], of: str) -> str:
     return f"{done:,} of {all_of_them:,}"
 
 
+def _missed(entries: Sequence[Mapping[str, Any]]) -> str:
+    missed = [entry["missed"] for entry in entries if entry["missed"] is not None]
+    return f"{sum(missed):,}" if missed else "–"
+
+
 def _client(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield _ended(entries, "requests")
     per_s = [entry["per_s"] for entry in entries if entry["per_s"] is not None]
     yield f"{mean(per_s):,.1f}" if per_s else "–"
     for key in ("mean_s", "p50_s", "p99_s", "p999_s"):
         yield _mean("seconds", entries, key)
-    missed = [entry["missed"] for entry in entries if entry["missed"] is not None]
-    yield f"{sum(missed):,}" if missed else "–"
+    yield _missed(entries)
+
+
+def _page(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield _ended(entries, "loads")
+    for key in ("ttfb_mean_s", "mean_s", "p50_s", "p99_s", "max_s"):
+        yield _mean("seconds", entries, key)
+    yield _missed(entries)
 
 
 def _job(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

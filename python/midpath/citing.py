@@ -132,7 +132,7 @@ def own_files(run: Mapping[str, Any]) -> list[str]:
 def _files(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in ("file", "trace") and isinstance(inner, str):
+            if key in ("file", "page", "trace") and isinstance(inner, str):
                 yield inner
             else:
                 yield from _files(inner)

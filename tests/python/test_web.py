@@ -23,7 +23,7 @@ NODE = shutil.which("node")
 OWN = ("wall_s", "hops_per_s", "threads", "memory_bytes")
 BLOCK = re.compile(r"^```toml[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # These name files, which a tab does not have, or take many seconds.
-LEFT_OUT = {"inrpp_isp.toml"}
+LEFT_OUT = {"inrpp_isp.toml", "page_load.toml"}
 
 pytestmark = [
     pytest.mark.skipif(NODE is None, reason="no node here to run WebAssembly with"),

@@ -255,9 +255,11 @@ struct Timed<'a> {
 /// Reads a file: what is wrong with it, and where.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Har, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let file: File = serde_json::from_slice(bytes).map_err(|e| match e.is_eof() {
-        true => format!("ends too early ({e}); export it again"),
-        false => format!("not a HAR: {e}"),
+    let file: File = serde_json::from_slice(bytes).map_err(|e| {
+        // Within entries it is an error of ours, which has taken in that of the reader.
+        let message = e.to_string();
+        let is_cut = e.is_eof() || message.contains("EOF while parsing");
+        if is_cut { format!("ends too early ({message}); export it again") } else { format!("not a HAR: {message}") }
     })?;
     let Log { pages, entries } = file.log;
     let pages = pages.unwrap_or_default();
@@ -582,4 +584,198 @@ pub fn check_har(bytes: &[u8]) -> Result<usize, String> {
         assert!(page.resources.iter().any(|resource| resource.gates));
     }
     Ok(har.pages.iter().map(|page| page.resources.len()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An entry of the origin `a` that begins so many milliseconds after the first and takes 30 ms, 10 of them its body's.
+    fn entry(path: &str, start: u64) -> Value {
+        json!({
+            "startedDateTime": format!("2026-01-31T12:00:{:02}.{:03}Z", start / 1000, start % 1000),
+            "request": { "url": format!("https://a{path}"), "headersSize": 100, "bodySize": -1 },
+            "response": { "status": 200, "headersSize": 50, "bodySize": 1000, "content": { "mimeType": "text/css" } },
+            "timings": { "blocked": -1, "connect": -1, "send": 1, "wait": 19, "receive": 10 },
+        })
+    }
+
+    fn with(mut entry: Value, key: &str, value: Value) -> Value {
+        *entry
+            .pointer_mut(key.rsplit_once('/').map_or("", |at| at.0))
+            .and_then(Value::as_object_mut)
+            .and_then(|map| {
+                let last = key.rsplit('/').next()?;
+                map.insert(last.to_owned(), Value::Null);
+                map.get_mut(last)
+            })
+            .expect("an object") = value;
+        entry
+    }
+
+    fn read(entries: &[Value]) -> Result<Har, String> {
+        parse(json!({ "log": { "entries": entries } }).to_string().as_bytes())
+    }
+
+    fn causes(entries: &[Value]) -> Vec<(Cause, u64)> {
+        let har = read(entries).expect("valid");
+        har.pages[0].resources.iter().map(|own| (own.cause, own.compute.0 / 1_000_000_000)).collect()
+    }
+
+    #[test]
+    fn dates_are_those_of_unix() {
+        // From `date -d … +%s`.
+        for (text, wanted) in [
+            ("1970-01-01T00:00:00Z", Some(0.0)),
+            ("2024-02-29T23:59:59.5Z", Some(1_709_251_199_500.0)),
+            ("2024-03-01T00:00:00.000+01:00", Some(1_709_247_600_000.0)),
+            ("2009-04-16T12:07:23.596-0330", Some(1_239_896_243_596.0)),
+            ("2100-12-31T00:00:00", Some(4_133_894_400_000.0)),
+            ("2026-13-01T00:00:00Z", None),
+            ("-2026-01-01T00:00:00Z", None),
+            ("2026-01-01T00:00:NaNZ", None),
+            ("2026-01-01T00:00:00+é", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(milliseconds(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn initiators_are_read_as_each_tool_writes_them() {
+        let stack = json!({ "type": "script", "stack": { "callFrames": [], "parent": { "callFrames": [{ "url": "https://a/1" }] } } });
+        for initiator in [json!({ "type": "parser", "url": "https://a/1" }), json!("https://a/1"), stack] {
+            let third = with(entry("/3", 100), "/_initiator", initiator);
+            let found = causes(&[entry("/1", 0), entry("/2", 50), third]);
+            assert_eq!(found, [(Cause::Begin, 0), (Cause::All(0), 20), (Cause::All(0), 70)]);
+        }
+        // What is none, is unknown, or had not begun: the last response that had come.
+        for initiator in [json!(7), json!({ "type": "other" }), json!("https://b/"), json!("https://a/4"), json!(null)]
+        {
+            let third = with(entry("/3", 100), "/_initiator", initiator);
+            let found = causes(&[entry("/1", 0), entry("/2", 50), third, entry("/4", 200)]);
+            assert_eq!(found[2], (Cause::All(1), 20));
+        }
+    }
+
+    #[test]
+    fn a_circle_of_initiators_is_cut_where_it_began() {
+        let by =
+            |path: &str, start: u64, by: &str| with(entry(path, start), "/_initiator", json!(format!("https://a{by}")));
+        let found = causes(&[by("/1", 0, "/2"), by("/2", 40, "/1"), by("/3", 80, "/3")]);
+        assert_eq!(found, [(Cause::Begin, 0), (Cause::All(0), 10), (Cause::All(1), 10)]);
+    }
+
+    #[test]
+    fn a_url_that_comes_twice_is_two_resources_and_the_later_one_asks() {
+        let by = with(entry("/2", 100), "/_initiator", json!("https://a/1"));
+        assert_eq!(causes(&[entry("/1", 0), entry("/1", 50), by])[2], (Cause::All(1), 20));
+    }
+
+    #[test]
+    fn redirects_documents_and_caches() {
+        let to = with(entry("/old", 0), "/response/redirectURL", json!("https://a/new"));
+        let document = with(entry("/new", 35), "/response/content/mimeType", json!("text/html"));
+        let as_it_comes = with(entry("/early", 58), "/_initiator", json!("https://a/new"));
+        let cached =
+            with(with(entry("/css", 60), "/_initiator", json!("https://a/new")), "/_fromCache", json!("memory"));
+        let font = with(entry("/font", 95), "/_initiator", json!("https://a/css"));
+        let found = causes(&[to, document, as_it_comes, cached, font]);
+        let wanted = [(Cause::Begin, 0), (Cause::All(0), 5), (Cause::Header(1), 3), (Cause::All(1), 30)];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn sizes_and_service_times_are_what_is_known() {
+        let unknown = with(with(entry("/2", 0), "/response/bodySize", json!(-1)), "/response/headersSize", json!(-1));
+        let compressed =
+            with(with(entry("/3", 0), "/response/_transferSize", json!(700)), "/response/content/size", json!(9000));
+        let content = with(unknown.clone(), "/response/content/size", json!(333));
+        let connected = with(with(entry("/5", 0), "/timings/connect", json!(15)), "/timings/ssl", json!(7));
+        let har = read(&[entry("/1", 0), unknown, compressed, content, connected]).expect("valid");
+        let sizes: Vec<_> = har.pages[0].resources.iter().map(|own| own.response.map(|size| size.0)).collect();
+        assert_eq!(sizes, [[50, 1000], [500, 1], [50, 650], [500, 333], [50, 1000]]);
+        assert!(har.pages[0].resources.iter().all(|own| own.request == Bytes(100)));
+        // 19 ms less the 8 ms of the recording's round trip.
+        assert!(har.pages[0].resources.iter().all(|own| own.service == Time::from_ms(11)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_entry() {
+        let good = entry("/1", 0);
+        for (bad, message) in [
+            (with(good.clone(), "/startedDateTime", json!("noon")), "startedDateTime `noon` is no time"),
+            (with(good.clone(), "/startedDateTime", json!("2026-02-02T00:00:00Z")), "begins 129600 s after its page"),
+            (with(good.clone(), "/timings/receive", json!(-2)), "timings.receive is -2 ms"),
+            (with(good.clone(), "/timings/dns", json!(1e300)), "timings.dns is 1"),
+            (with(good.clone(), "/response/bodySize", json!(-2)), "response.bodySize is -2"),
+            (with(good.clone(), "/request/url", json!(null)), "invalid type: null"),
+            (json!({}), "missing field"),
+            (json!(7), "invalid type"),
+        ] {
+            let found = read(&[good.clone(), bad]).expect_err(message);
+            assert!(found.contains("log.entries[1]") && found.contains(message), "{found}");
+        }
+        let left_out =
+            [("/response/status", json!(0)), ("/request/url", json!("data:,x")), ("/_fromCache", json!("disk"))];
+        let none: Vec<Value> = left_out.into_iter().map(|(key, value)| with(good.clone(), key, value)).collect();
+        assert!(read(&none).expect_err("nothing").contains("no entry loads anything"));
+        let text = json!({ "log": { "entries": [good] } }).to_string();
+        for end in 0..text.len() {
+            assert!(parse(&text.as_bytes()[..end]).expect_err("cut").contains("ends too early"), "{end}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(parse(deep.as_bytes()).is_err());
+        let nested = text.replace("\"blocked\":-1", &format!("\"x\":{deep}"));
+        assert!(parse(nested.as_bytes()).is_err());
+        let initiator = format!("{}{}", "{\"parent\":".repeat(100_000), "1");
+        assert!(
+            parse(text.replace("{\"request\"", &format!("{{\"_initiator\":{{\"stack\":{initiator}")).as_bytes())
+                .is_err()
+        );
+        assert!(parse(&[b"\xef\xbb\xbf", text.as_bytes()].concat()).is_ok());
+    }
+
+    proptest! {
+        /// Entries in whatever order in the file: resources are in order of their begin, each behind what it waits for, which
+        /// had come by then.
+        #[test]
+        fn a_resource_waits_for_what_came_before(
+            drawn in prop::collection::vec((0u64..3000, 0u64..5, 0usize..40, any::<bool>(), 0u64..8), 1..40),
+        ) {
+            let entries: Vec<Value> = drawn.iter().enumerate().map(|(i, (start, kind, by, html, page))| {
+                let mut own = entry(&format!("/{}", i % 30), *start);
+                own["pageref"] = json!(format!("page {}", page / 7));
+                if *html { own["response"]["content"]["mimeType"] = json!("text/html") }
+                match kind {
+                    0 => own["_initiator"] = json!(format!("https://a/{}", by)),
+                    1 => own["response"]["redirectURL"] = json!(format!("https://a/{}", by)),
+                    2 => own["_fromCache"] = json!("disk"),
+                    _ => {}
+                }
+                own
+            }).collect();
+            let Ok(har) = read(&entries) else {
+                prop_assert!(drawn.iter().all(|own| own.1 == 2));
+                return Ok(());
+            };
+            prop_assert_eq!(har.left_out, drawn.iter().filter(|own| own.1 == 2).count());
+            let own = &har.pages[0].resources;
+            prop_assert_eq!(own.len(), drawn.len() - har.left_out);
+            let start = |resource: &Resource| drawn[resource.entry as usize].0;
+            let begin = drawn.iter().map(|own| own.0).min().unwrap_or_default();
+            for (number, resource) in (0..).zip(own) {
+                prop_assert!(number == 0 || start(&own[number as usize - 1]) <= start(resource));
+                let since = match resource.cause {
+                    Cause::Begin => begin,
+                    Cause::All(other) => { prop_assert!(other < number); start(&own[other as usize]) + 30 }
+                    Cause::Header(other) => { prop_assert!(other < number); start(&own[other as usize]) + 20 }
+                };
+                prop_assert_eq!(resource.compute, Time::from_ms(start(resource).saturating_sub(since)));
+            }
+        }
+    }
 }

@@ -39,7 +39,7 @@ def summary(model: Model) -> str:
 
 
 def applications(model: Model) -> str:
-    """Requests of clients and iterations of jobs, a row per scheme."""
+    """Requests of clients, their pages and iterations of jobs, a row per scheme."""
     return "".join(
         f"<h3>{escape(table.title)}</h3>"
         + _table(table.title.lower(), table.heads, [[escape(cell) for cell in row] for row in table.rows])
