@@ -20,6 +20,7 @@ mod timeouts;
 mod trace;
 mod underuse;
 mod unmarked;
+mod videos;
 mod warnings;
 mod watch;
 
@@ -42,5 +43,6 @@ pub use timeouts::timeouts;
 pub use trace::{Traced, untraced_ideal};
 pub use underuse::underuse;
 pub use unmarked::unmarked;
+pub use videos::Videos;
 pub use warnings::{Warning, of_run, rerouted_ideal, warnings, warnings_beforehand};
 pub use watch::{Watch, WatchPlan, Watched};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Warning,
+    Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos, Warning,
     flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse,
     unmarked, untraced_ideal, warnings, without_effect,
 };
@@ -389,8 +389,8 @@ impl Finished<'_> {
         });
         let applications = Applications::new(setup, &self.rows, &self.ports);
         let (clients, jobs) = (applications.clients(), applications.jobs(setup));
-        let pages = Pages::new(setup, &self.rows);
-        for (key, all) in [("clients", clients), ("jobs", jobs), ("pages", pages.json())]
+        let (pages, videos) = (Pages::new(setup, &self.rows), Videos::new(setup, &self.rows));
+        for (key, all) in [("clients", clients), ("jobs", jobs), ("pages", pages.json()), ("videos", videos.json())]
             .into_iter()
             .filter(|(_, all)| !all.is_empty())
         {
@@ -430,6 +430,7 @@ impl Finished<'_> {
         tables.push(("ports".to_owned(), port_table(setup, &self.ports)));
         tables.extend(applications.tables());
         tables.extend(pages.tables());
+        tables.extend(videos.tables());
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
         // Parts know theirs in order; the whole order is the scenario's, whatever the parts.

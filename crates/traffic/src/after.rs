@@ -213,6 +213,8 @@ pub struct ConnectionPool {
     pub streams: u32,
     /// Whether a connection carries further requests when it is idle.
     pub keeps: bool,
+    /// Flows of a request: it, and what its response has, which follow each other.
+    pub messages: usize,
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::matrix::in_order;
 use crate::pages::PageLoads;
 use crate::requests::{Expansion, Level, Streams};
 use crate::sizes::SizeSpec;
+use crate::video::{VideoFlows, VideoSpec};
 
 /// Hosts that ask others, and ask again when they have the reply: a closed loop. A request is a flow, its reply a flow
 /// from the server after it; with TCP each is a connection of its own.
@@ -34,13 +35,17 @@ pub struct ClientSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["shop.har"]))]
     pub page: Option<String>,
-    /// Requests (or loads of a page) of each client, or as many as it has time for until `stop`.
+    /// A video to watch in place of requests, over a connection that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [{ "ladder": ["1 Mbps", "3 Mbps"], "segment": "4 s", "segments": 60, "buffer": "30 s" }]))]
+    pub video: Option<VideoSpec>,
+    /// Requests (or loads of a page, views of a video) of each client, or as many as it has time for until `stop`.
     #[schemars(extend("examples" = [1000]))]
     pub requests: u64,
-    /// Size of a request. Required without `page`.
+    /// Size of a request. Required without `page` or `video`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_sizes: Option<SizeSpec>,
-    /// Size of a reply. Required without `page`.
+    /// Size of a reply. Required without `page` or `video`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_sizes: Option<SizeSpec>,
     /// Requests of a client at a time; these loops share `requests`. Default 1.
@@ -179,7 +184,7 @@ pub enum Scheduling {
 
 /// Where the flows of a client are: request after request. Each has the requests to its first servers, of one server all
 /// copies, then the further levels', and replies the other way round.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientFlows {
     /// Its group.
     pub group: Arc<str>,
@@ -199,13 +204,16 @@ pub struct ClientFlows {
     pub deadline: Option<Time>,
     /// In place of requests, pages.
     pub page: Option<PageLoads>,
+    /// In place of requests, views of a video.
+    pub video: Option<VideoFlows>,
 }
 
 impl ClientFlows {
     /// All of its flows.
     pub fn flows_in_all(&self) -> std::ops::Range<usize> {
         let requests = || self.first..self.first + self.each * self.requests;
-        self.page.as_ref().map_or_else(requests, |page| page.flows.clone())
+        let own = self.page.as_ref().map(|page| &page.flows).or(self.video.as_ref().map(|video| &video.flows));
+        own.map_or_else(requests, Clone::clone)
     }
 
     /// The flows of request `i` to its first servers, and those back.
@@ -229,6 +237,9 @@ impl ClientSpec {
         budget: &mut Budget,
         out: &mut FlowList,
     ) -> Result<(), SpecError> {
+        if let Some(video) = &self.video {
+            return self.push_video(video, index, cx, budget, out);
+        }
         if let Some(file) = &self.page {
             return self.push_pages(file, index, cx, budget, out);
         }
@@ -272,6 +283,7 @@ impl ClientSpec {
             calls,
             deadline: self.deadline,
             page: None,
+            video: None,
         });
         Ok(())
     }
@@ -288,8 +300,7 @@ impl ClientSpec {
             })
         };
         let size = |sizes: &'s Option<SizeSpec>, key: &'static str| {
-            let message =
-                "is missing; write { kind = \"fixed\", size = \"1 kB\" } or another distribution, or give a `page`";
+            let message = "is missing; write { kind = \"fixed\", size = \"1 kB\" } or another distribution, or give a `page` or a `video`";
             sizes.as_ref().map(|sizes| (sizes, key)).ok_or_else(|| SpecError::new(key, message))
         };
         let sizes = [size(&self.request_sizes, "request_sizes")?, size(&self.reply_sizes, "reply_sizes")?];

@@ -4,9 +4,10 @@ use crate::after::{After, Call, ConnectionPool, Number, RareStep, Said, Server, 
 use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
 use crate::job::JobFlows;
-use crate::pages::PageLoads;
+use crate::video::VideoSpec;
 use midpath_core::units::{Bytes, Time};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Terms that are compared with those of a new flow. Ours: a list may have flows of some groups by
 /// turns.
@@ -61,6 +62,8 @@ pub struct FlowList {
     pools: Vec<ConnectionPool>,
     pool_of: BTreeMap<u32, u32>,
     frees: BTreeMap<u32, u32>,
+    /// The videos that are watched over pools.
+    videos: BTreeMap<u32, Arc<VideoSpec>>,
     /// Further steps for which the end of a flow counts, and for which a step does, of few.
     more_counts: BTreeMap<u32, Vec<u32>>,
     more_then: BTreeMap<u32, Vec<(u32, Time)>>,
@@ -218,6 +221,16 @@ impl FlowList {
         self.frees.get(&step).copied()
     }
 
+    /// The video that is watched over a pool.
+    pub fn video(&self, pool: u32) -> Option<&Arc<VideoSpec>> {
+        self.videos.get(&pool)
+    }
+
+    /// Has a video be watched over a pool: of the requests that wait for a step, the player chooses one.
+    pub(crate) fn watch(&mut self, pool: u32, video: Arc<VideoSpec>) {
+        self.videos.insert(pool, video);
+    }
+
     /// The number of a new pool.
     pub(crate) fn pool(&mut self, pool: ConnectionPool) -> u32 {
         self.pools.push(pool);
@@ -228,7 +241,7 @@ impl FlowList {
     pub(crate) fn push_pooled(&mut self, request: NewFlow, come: Option<u32>, pool: u32, free: u32) {
         let number = self.rows.len() as u32;
         self.pool_of.insert(number, pool);
-        self.frees.insert(free, number);
+        self.frees.entry(free).or_insert(number);
         self.push_step(request, Counts::one(come));
     }
 
@@ -246,9 +259,10 @@ impl FlowList {
         }
         self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
         for (request, pool) in self.pool_of.iter().filter(|(_, pool)| **pool as usize >= first) {
-            let (place, connection) = (*request as usize - self.first_of_steps, self.pools[*pool as usize].first);
+            let ConnectionPool { first: connection, messages, .. } = self.pools[*pool as usize];
+            let place = *request as usize - self.first_of_steps;
             self.connection_of[place] = connection;
-            self.connection_of[place + 1..place + PageLoads::MESSAGES].fill(connection + 1);
+            self.connection_of[place + 1..place + messages].fill(connection + 1);
         }
     }
 

@@ -58,6 +58,8 @@ pub struct Resource {
 pub struct Page {
     /// In the order in which they began, so each behind what it waits for.
     pub resources: Vec<Resource>,
+    /// Number of the first resource that does not redirect: the document.
+    pub document: u32,
     /// From the last resource that gates the load event to that event.
     pub to_onload: Time,
 }
@@ -388,6 +390,10 @@ impl Entry {
         answered && self.from_cache.is_none() && origin(&self.request.url).is_some()
     }
 
+    fn redirects(&self) -> Option<&str> {
+        self.response.redirect_url.as_deref().filter(|to| !to.is_empty())
+    }
+
     fn is_html(&self) -> bool {
         let mime_type = self.response.content.as_ref().and_then(|content| content.mime_type.as_deref());
         mime_type.is_some_and(|kind| kind.contains("html"))
@@ -448,6 +454,8 @@ impl<'a, 'b> Reading<'a, 'b> {
             self.add(place, timed, begin);
         }
         self.load_event(about, begin);
+        let redirects = |place: &usize| self.own[*place].entry.redirects().is_some();
+        self.page.document = self.places.iter().position(|place| !redirects(place)).unwrap_or_default() as u32;
         Ok(self.page)
     }
 
@@ -488,7 +496,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         }
         self.under_way.push(Reverse((end(timed.end), place)));
         self.of_url.insert(&entry.request.url, place);
-        if let Some(to) = entry.response.redirect_url.as_deref().filter(|to| !to.is_empty()) {
+        if let Some(to) = entry.redirects() {
             self.redirects.insert(to, place);
         }
     }

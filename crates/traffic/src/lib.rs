@@ -46,6 +46,7 @@ mod sizes;
 mod sndlib;
 mod stream;
 mod trace;
+mod video;
 mod workload;
 mod writes;
 
@@ -70,5 +71,6 @@ pub use pages::{Load, PageLoads};
 pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};
 pub use trace::check_trace;
+pub use video::{BitrateRule, Playback, VideoFlows, VideoSpec};
 pub use workload::WorkloadSpec;
 pub use writes::{WriteLaws, Writes};

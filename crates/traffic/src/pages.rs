@@ -81,7 +81,7 @@ impl ClientSpec {
         budget: &mut Budget,
         out: &mut FlowList,
     ) -> Result<(), SpecError> {
-        self.check_page()?;
+        self.check_requests_alone("page")?;
         let wrong = |message: String| SpecError::new("page", format!("{file}: {message}"));
         let bytes = read(cx.files, file).map_err(|e| wrong(e.to_string()))?;
         let har = Arc::new(parse(&bytes).map_err(wrong)?);
@@ -142,7 +142,8 @@ impl ClientSpec {
         Ok(())
     }
 
-    fn check_page(&self) -> Result<(), SpecError> {
+    /// Refuses beside `key` what only requests have.
+    pub(crate) fn check_requests_alone(&self, key: &str) -> Result<(), SpecError> {
         let of_requests = [
             ("request_sizes", self.request_sizes.is_some()),
             ("reply_sizes", self.reply_sizes.is_some()),
@@ -156,11 +157,11 @@ impl ClientSpec {
             ("tied", self.tied),
         ];
         let given = of_requests.into_iter().find(|(_, given)| *given);
-        let message = "applies to requests without a `page`, which says this itself; leave it out";
+        let message = format!("applies to requests, and this client has a `{key}`; leave it out");
         given.map_or(Ok(()), |(key, _)| Err(SpecError::new(key, message)))
     }
 
-    fn check_hosts(&self, clients: &[&Host], servers: &[&Host]) -> Result<(), SpecError> {
+    pub(crate) fn check_hosts(&self, clients: &[&Host], servers: &[&Host]) -> Result<(), SpecError> {
         self.check_counts(clients, servers)?;
         if self.workers == Some(0) {
             return Err(SpecError::new("workers", "at least 1"));
@@ -198,7 +199,8 @@ impl Expansion<'_> {
                     Connections::Multiplex => (1.min(*requests), true, u32::MAX),
                 };
                 let ends = (client, server);
-                out.pool(ConnectionPool { ends, first: 0, connections: connections as u32, streams, keeps })
+                let messages = PageLoads::MESSAGES;
+                out.pool(ConnectionPool { ends, first: 0, connections: connections as u32, streams, keeps, messages })
             })
             .collect();
         let (mut begin, mut start) = begin;

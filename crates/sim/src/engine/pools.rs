@@ -2,6 +2,10 @@
 
 use std::collections::VecDeque;
 
+use midpath_core::units::Time;
+
+use super::players::Player;
+
 /// Connections, with what waits for them. Requests are known by the number of their wait.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
@@ -10,7 +14,9 @@ pub struct Pool {
     keeps: bool,
     /// Requests under way of each connection that has been opened.
     busy: Vec<u32>,
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<(u32, usize)>,
+    /// Who chooses among the requests of a wait, where these are of a video.
+    player: Option<Player>,
 }
 
 impl Pool {
@@ -20,18 +26,27 @@ impl Pool {
         Pool { most, streams, keeps, ..Pool::default() }
     }
 
-    /// A request is ready.
-    pub fn ask(&mut self, request: u32) {
-        self.waiting.push_back(request);
+    /// The same for a video.
+    pub fn with_player(self, player: Option<Player>) -> Pool {
+        Pool { player, ..self }
+    }
+
+    /// A request is ready. It may be to come later: how much.
+    pub fn ask(&mut self, request: u32, now: Time) -> Result<(), Time> {
+        let choice = self.player.as_mut().map_or(Ok(0), |player| player.ask(now))?;
+        self.waiting.push_back((request, choice));
+        Ok(())
     }
 
     /// A response has come over a connection.
-    pub fn free(&mut self, connection: u32) {
+    pub fn free(&mut self, connection: u32, now: Time) {
         self.busy[connection as usize] -= 1;
+        self.player.iter_mut().for_each(|player| player.take(now));
     }
 
-    /// The next request that begins, and its connection: the first that is free, or else another one.
-    pub fn next(&mut self) -> Option<(u32, u32)> {
+    /// The next request that begins, which of its choices that is, and its connection: the first that is free, or else
+    /// another one.
+    pub fn next(&mut self) -> Option<(u32, usize, u32)> {
         self.waiting.front()?;
         let opened = if self.keeps { self.busy.iter().position(|busy| *busy < self.streams) } else { None };
         let connection = opened.or((self.busy.len() < self.most).then_some(self.busy.len()))?;
@@ -39,7 +54,8 @@ impl Pool {
             self.busy.push(0);
         }
         self.busy[connection] += 1;
-        Some((self.waiting.pop_front()?, connection as u32))
+        let (request, choice) = self.waiting.pop_front()?;
+        Some((request, choice, connection as u32))
     }
 }
 
@@ -48,21 +64,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const NOW: Time = Time::ZERO;
+
     #[test]
     fn connections_are_opened_kept_or_not() {
         let mut six = Pool::new(2, 1, true);
-        (0..4).for_each(|request| six.ask(request));
-        assert_eq!([six.next(), six.next(), six.next()], [Some((0, 0)), Some((1, 1)), None]);
-        six.free(1);
-        assert_eq!([six.next(), six.next()], [Some((2, 1)), None]);
+        (0..4).for_each(|request| six.ask(request, NOW).expect("at once"));
+        assert_eq!([six.next(), six.next(), six.next()], [Some((0, 0, 0)), Some((1, 0, 1)), None]);
+        six.free(1, NOW);
+        assert_eq!([six.next(), six.next()], [Some((2, 0, 1)), None]);
         let mut one = Pool::new(1, u32::MAX, true);
-        (0..4).for_each(|request| one.ask(request));
-        assert!((0..4).all(|request| one.next() == Some((request, 0))));
+        (0..4).for_each(|request| one.ask(request, NOW).expect("at once"));
+        assert!((0..4).all(|request| one.next() == Some((request, 0, 0))));
         let mut each = Pool::new(4, 1, false);
         for request in 0..4 {
-            each.ask(request);
-            assert_eq!(each.next(), Some((request, request)));
-            each.free(request);
+            each.ask(request, NOW).expect("at once");
+            assert_eq!(each.next(), Some((request, 0, request)));
+            each.free(request, NOW);
         }
     }
 
@@ -74,11 +92,11 @@ mod tests {
             let mut pool = Pool::new(most, streams, true);
             let (mut next, mut running) = (0, Vec::<u32>::new());
             for (request, end) in (0..).zip(&ends) {
-                pool.ask(request);
+                pool.ask(request, NOW).expect("at once");
                 if !running.is_empty() && request % 3 > 0 {
-                    pool.free(running.swap_remove(end.index(running.len())));
+                    pool.free(running.swap_remove(end.index(running.len())), NOW);
                 }
-                while let Some((begun, connection)) = pool.next() {
+                while let Some((begun, _, connection)) = pool.next() {
                     prop_assert_eq!(begun, next);
                     next += 1;
                     running.push(connection);

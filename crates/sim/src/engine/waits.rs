@@ -127,15 +127,17 @@ impl Waits {
         self.order.rare(wait)?.call
     }
 
-    /// The request that a wait releases, if it goes over a pool, and the number of that.
-    fn pooled(&self, wait: u32) -> Option<(FlowId, u32)> {
+    /// The requests that a wait releases, if they go over a pool, and the number of that.
+    fn pooled(&self, wait: u32) -> Option<(impl Iterator<Item = FlowId>, u32)> {
         if self.pools.is_empty() {
             return None;
         }
-        match self.released(wait).next()? {
-            Release::Start(flow) => Some((flow, self.order.pool_of(flow)?)),
+        let mut requests = self.released(wait).filter_map(|what| match what {
+            Release::Start(flow) => Some(flow),
             Release::Alarm(_) => None,
-        }
+        });
+        let first = requests.next()?;
+        Some((std::iter::once(first).chain(requests), self.order.pool_of(first)?))
     }
 
     fn twin(&self, wait: u32) -> Option<u32> {
@@ -322,12 +324,13 @@ impl Waiting {
             self.cancel_copies(number, call, at);
         }
         if let Some((pool, connection)) = self.waits.order.frees(number) {
-            self.pool(pool).free(connection);
+            self.pool(pool).free(connection, at);
             self.begin_requests(pool, at);
         }
-        match (rare.server, self.waits.pooled(number)) {
+        let pooled = self.waits.pooled(number).and_then(|(mut requests, _)| requests.next());
+        match (rare.server, pooled) {
             (Some(server), _) => self.arrive(server, number, at),
-            (None, Some((request, _))) => {
+            (None, Some(request)) => {
                 let ready = at.saturating_add(self.waits.order.later(request));
                 self.released.push_back((ready, Release::Alarm(ASK | number)));
             }
@@ -381,9 +384,10 @@ impl Waiting {
 
     /// A request is ready to be sent.
     fn ask(&mut self, number: u32, now: Time) {
-        if let Some((_, pool)) = self.waits.pooled(number) {
-            self.pool(pool).ask(number);
-            self.begin_requests(pool, now);
+        let Some(pool) = self.waits.pooled(number).map(|(_, pool)| pool) else { return };
+        match self.pool(pool).ask(number, now) {
+            Ok(()) => self.begin_requests(pool, now),
+            Err(later) => self.released.push_back((now.saturating_add(later), Release::Alarm(ASK | number))),
         }
     }
 
@@ -394,8 +398,10 @@ impl Waiting {
     /// Requests for which there is a connection begin.
     fn begin_requests(&mut self, pool: u32, now: Time) {
         let waits = self.waits.clone();
-        while let Some((number, connection)) = self.pool(pool).next() {
-            let Some((request, _)) = waits.pooled(number) else { continue };
+        while let Some((number, choice, connection)) = self.pool(pool).next() {
+            let Some(request) = waits.pooled(number).and_then(|(mut requests, _)| requests.nth(choice)) else {
+                continue;
+            };
             waits.order.assign(request, connection);
             self.reports.started(request, now);
             self.released.push_back((now, Release::Start(request)));

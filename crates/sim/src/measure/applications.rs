@@ -222,7 +222,7 @@ impl<'a> Applications<'a> {
                 "attempts": begun().map(|request| request.attempts).sum::<u32>(),
             })
         };
-        self.of_clients().filter(|(client, _)| client.page.is_none()).map(one).collect()
+        self.of_clients().filter(|(client, _)| client.page.is_none() && client.video.is_none()).map(one).collect()
     }
 
     /// `jobs` of `run.json`.

@@ -1,4 +1,4 @@
-//! Columns of the tables `flows`, `ports`, `requests`, `iterations`, `pages`, `resources` and `datagrams`, each said once: its name, its
+//! Columns of the tables of flows, ports, applications and datagrams, each said once: its name, its
 //! meaning and its values. Python's laboratory has the same schema, and `docs/results.md` the same words.
 
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use super::datagrams::{DatagramsOf, datagram_columns};
 use super::flows::{FlowAt, flow_columns};
 use super::pages::{PageRow, ResourceRow, page_columns, resource_columns};
 use super::ports::{PortAt, port_columns};
+use super::videos::{SegmentRow, ViewRow, segment_columns, view_columns};
 use crate::output::{Column, Table};
 
 /// Name, meaning and values. Without a meaning it is in the line of the next one.
@@ -47,6 +48,8 @@ pub fn columns() -> Value {
             "iterations": said(iteration_columns as fn() -> Columns<'static, Iteration<'static>>),
             "pages": said(page_columns as fn() -> Columns<'static, PageRow<'static>>),
             "resources": said(resource_columns as fn() -> Columns<'static, ResourceRow<'static>>),
+            "videos": said(view_columns as fn() -> Columns<'static, ViewRow<'static>>),
+            "segments": said(segment_columns as fn() -> Columns<'static, SegmentRow<'static>>),
             "datagrams": said(datagram_columns as fn() -> Columns<'static, DatagramsOf<'static>>) })
 }
 

@@ -38,6 +38,7 @@ struct Path {
 struct Outcome {
     start: Option<Time>,
     resources: Vec<Loaded>,
+    ttfb: Option<Time>,
     onload: Option<Time>,
     loaded: Option<Time>,
     critical: Option<Path>,
@@ -72,10 +73,11 @@ impl Outcome {
         let last_gate = ends(|resource| resource.gates);
         let onload = since(last_gate.map(|end| end.saturating_add(page.to_onload)));
         let loaded = since(ends(|_| true));
+        let ttfb = since(resources[page.document as usize].header);
         let had = onload.or_else(|| since(Some(rows.end())));
         let missed = client.deadline.zip(had).is_some_and(|(deadline, had)| had > deadline);
         let critical = last_gate.and_then(|end| critical_path(&page.resources, &mut resources, end, page.to_onload));
-        Outcome { start, resources, onload, loaded, critical, missed }
+        Outcome { start, resources, ttfb, onload, loaded, critical, missed }
     }
 }
 
@@ -201,8 +203,8 @@ impl<'a> Pages<'a> {
                 all.sort_unstable_by(f64::total_cmp);
                 all
             };
-            let first = |page: &Outcome| Some(page.resources.first()?.header?.saturating_sub(page.start?));
-            let (onload, ttfb, loaded) = (sorted(|page| page.onload), sorted(first), sorted(|page| page.loaded));
+            let (onload, ttfb, loaded) =
+                (sorted(|page| page.onload), sorted(|page| page.ttfb), sorted(|page| page.loaded));
             let part = |of: fn(&Path) -> Time| {
                 let all = begun().filter_map(|page| page.critical.as_ref()).map(|path| of(path).as_secs_f64());
                 number(mean(&all.collect::<Vec<_>>()))
@@ -246,14 +248,7 @@ pub(super) fn page_columns<'a>() -> Columns<'a, PageRow<'a>> {
             U32(|p| p.first_flow() as u32),
         ),
         ("start_s", "when the navigation begins", F64(|p| seconds(p.outcome.start))),
-        (
-            "ttfb_s",
-            "until the header of the first response has come",
-            F64(|p| {
-                let first = p.outcome.resources.first().and_then(|own| own.header);
-                seconds(first.zip(p.outcome.start).map(|(header, start)| header.saturating_sub(start)))
-            }),
-        ),
+        ("ttfb_s", "until the header of the document has come, redirects included", F64(|p| seconds(p.outcome.ttfb))),
         ("onload_s", "page load time: until the load event", F64(|p| seconds(p.outcome.onload))),
         ("loaded_s", "until all resources have come", F64(|p| seconds(p.outcome.loaded))),
         ("compute_s", "", F64(|p| p.critical(|path| path.compute))),

@@ -7,7 +7,7 @@ use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
 use midpath_traffic::{
-    After, Call, ClientFlows, ConnectionPool, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms,
+    After, Call, ClientFlows, ConnectionPool, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms, VideoSpec,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -217,6 +217,11 @@ impl AllFlows {
     /// The pool over which request `i` goes.
     pub fn pool_of(&self, i: usize) -> Option<u32> {
         self.list.pool_of(i)
+    }
+
+    /// The video that is watched over a pool.
+    pub fn video(&self, pool: u32) -> Option<&Arc<VideoSpec>> {
+        self.list.video(pool)
     }
 
     /// The request whose connection is free with a step.

@@ -3,10 +3,10 @@
 //! A connection's sender and its receiver are nodes of different parts perhaps. The receiver looks up no message before
 //! its bytes have come, and so after its sender has written it down.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use midpath_traffic::PageLoads;
 use rustc_hash::FxHashMap;
 
 use super::AllFlows;
@@ -21,14 +21,17 @@ pub(super) struct Pooled {
     sent: FxHashMap<u32, Mutex<Vec<u32>>>,
 }
 
-/// Flows of a resource, the request first.
-const MESSAGES: u32 = PageLoads::MESSAGES as u32;
+/// A request over a pool and what its response has; none of another flow.
+fn messages(flows: &AllFlows, request: u32) -> Range<u32> {
+    let pool = flows.pool_of(request as usize).map(|pool| flows.pools()[pool as usize]);
+    request..request + pool.map_or(0, |pool| pool.messages as u32)
+}
 
 impl Pooled {
     pub fn new(flows: &Arc<AllFlows>) -> Pooled {
         let requests = if flows.pools().is_empty() { 0..0 } else { 0..flows.len() as u32 };
-        let requests = requests.filter(|flow| flows.pool_of(*flow as usize).is_some());
-        let assigned = requests.flat_map(|request| request..request + MESSAGES).map(|flow| (flow, AtomicU32::new(0)));
+        let messages = requests.flat_map(|request| messages(flows, request));
+        let assigned = messages.map(|flow| (flow, AtomicU32::new(0)));
         let connections = flows.pools().iter().flat_map(|pool| pool.first..pool.first + 2 * pool.connections);
         let sent = connections.map(|connection| (connection, Mutex::default()));
         Pooled { assigned: assigned.collect(), sent: sent.collect(), flows: flows.clone() }
@@ -36,7 +39,7 @@ impl Pooled {
 
     /// Has a request, and with it its response, take a connection of its pool.
     pub fn assign(&self, request: u32, connection: u32) {
-        for flow in request..request + MESSAGES {
+        for flow in messages(&self.flows, request) {
             self.assigned[&flow].store(connection, Ordering::Release);
         }
     }

@@ -12,12 +12,12 @@ use midpath_core::roles::End;
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Time;
-use midpath_traffic::{After, Number, WaitFor};
+use midpath_traffic::{After, ConnectionPool, Number, WaitFor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
 use super::pooled::Pooled;
-use crate::engine::{Call, GIVE_UP, NetLink, Order, Pool, Rare, Server, Wait, Waits, pack};
+use crate::engine::{Call, GIVE_UP, NetLink, Order, Player, Pool, Rare, Server, Wait, Waits, pack};
 
 /// Whether each `after` names groups whose flows end, and none waits for itself.
 pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
@@ -253,8 +253,11 @@ pub(super) fn waits(
     let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
     let of_bytes = plan.by_bytes();
     let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
-    let pools =
-        flows.pools().iter().map(|pool| Pool::new(pool.connections as usize, pool.streams, pool.keeps)).collect();
+    let pool = |(number, pool): (u32, &ConnectionPool)| {
+        let player = flows.video(number).cloned().map(Player::new);
+        Pool::new(pool.connections as usize, pool.streams, pool.keeps).with_player(player)
+    };
+    let pools = (0..).zip(flows.pools()).map(pool).collect();
     let Plan { groups, more_ends, .. } = plan;
     let order =
         Box::new(FlowOrder { flows: flows.clone(), pooled: pooled.clone(), groups, more_ends, of_terms, of_bytes });

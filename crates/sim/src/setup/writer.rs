@@ -20,7 +20,9 @@ pub(super) fn check(
     groups: &Groups,
     schemes: &Schemes,
 ) -> Result<(), SpecError> {
-    let reuses = |client: &ClientSpec| client.page.is_some() || client.connections == Connections::Reuse;
+    let reuses = |client: &ClientSpec| {
+        client.page.is_some() || client.video.is_some() || client.connections == Connections::Reuse
+    };
     for (i, client) in scenario.client.iter().enumerate().filter(|(_, client)| reuses(client)) {
         let Some(first) = flows.clients().get(i).map(|flows| flows.first) else { continue };
         let (info, Some(transport)) = (flows.get(first), schemes.transport(client.scheme.as_deref())?) else {
@@ -29,9 +31,11 @@ pub(super) fn check(
         let (group, budget) = groups.of(&info.flow);
         if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
             let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);
-            let (key, cure) = match client.page {
-                Some(_) => ("page", "give it a `scheme` of TCP, without `rate`"),
-                None => ("connections", "use `new`, or give it another `scheme`"),
+            let of_tcp = "give it a `scheme` of TCP, without `rate`";
+            let (key, cure) = match (&client.page, &client.video) {
+                (Some(_), _) => ("page", of_tcp),
+                (None, Some(_)) => ("video", of_tcp),
+                (None, None) => ("connections", "use `new`, or give it another `scheme`"),
             };
             let message = format!("`{name}` has no connections to reuse; {cure}");
             let key = format!("client[{i}].{key}");

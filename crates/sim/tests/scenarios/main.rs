@@ -63,6 +63,7 @@ mod supply;
 mod symmetric;
 mod traces;
 mod vary;
+mod videos;
 mod waits;
 mod wire;
 mod without;

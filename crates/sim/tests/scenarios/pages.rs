@@ -531,7 +531,7 @@ fn what_cannot_be_loaded_is_refused_by_its_key() {
     let plain = "scheme = \"newreno\"\n[topology]\ngenerate = \"star\"\nn = 2\n[[client]]\nfrom = [\"h0\"]\nto = [\"h1\"]\nrequests = 1\n";
     let message = load(plain, &good).expect_err("no sizes");
     assert!(
-        message.contains("client[0].request_sizes: is missing") && message.contains("or give a `page`"),
+        message.contains("client[0].request_sizes: is missing") && message.contains("or give a `page` or a `video`"),
         "{message}"
     );
     let sizes =
