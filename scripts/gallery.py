@@ -96,6 +96,14 @@ def pages(axes: Axes, file: Path) -> None:
     axes.set(xlabel="time (s)", ylabel="page load time (s)")
 
 
+def video(axes: Axes, file: Path) -> None:
+    """Draws the bitrate of each segment, and what is in the buffer when it is asked for."""
+    found = midpath.run(file).tables["segments"].to_pandas()
+    axes.step(found.start_s, found.bitrate_bps / 1e6, where="post", label="bitrate (Mbps)")
+    axes.plot(found.start_s, found.buffer_s / 10, ls="--", label="buffer (10 s)")
+    axes.set(xlabel="time (s)", ylim=(0, None))
+
+
 def iterations(axes: Axes, file: Path) -> None:
     """Draws a job's timeline: how long each iteration takes, and its straggler."""
     found = midpath.run(file).tables["iterations"].to_pandas()
@@ -226,6 +234,11 @@ ENTRIES = [
         pages,
         "Each bar is a load of a page, with the parts of its critical path. The first has no connections open; from 10 s on the "
         "backup's queue is in each round trip.",
+    ),
+    Entry(
+        "video_streaming.toml",
+        video,
+        "The backup takes the buffer down until BOLA asks for less. No segment comes too late.",
     ),
     Entry(
         "all_reduce.toml",

@@ -66,7 +66,7 @@ def of_table(table: str) -> Iterator[str]:
             names = []
 
 
-TABLES = ("flows", "ports", "requests", "pages", "resources", "iterations", "datagrams")
+TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
 LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in TABLES}
 
 

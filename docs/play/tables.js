@@ -7,6 +7,7 @@ const TO_IDEAL = new Set(["afct_s", "fct_p50_s", "fct_p99_s", "slowdown_mean", "
 const BOTTLENECKS = 10;
 const CLIENTS = ["Client", "Scheme", "Requests ended", "Per second", "Mean", "p50", "p99", "p99.9", "Deadline missed"];
 const PAGES = ["Pages", "Scheme", "Loads ended", "TTFB", "Page load time", "p50", "p99", "Maximum", "Deadline missed"];
+const VIDEOS = ["Videos", "Scheme", "Views ended", "Startup", "Stalls", "Stalled", "Switches", "Bitrate"];
 const JOBS = ["Job", "Scheme", "Iterations ended", "Mean", "p99", "Maximum", "Bus bandwidth", "Straggler's link"];
 const GROUPS = ["Group", "Scheme", "Flows ended", "AFCT", "FCT p99", "Goodput"];
 const DATAGRAMS = ["Datagrams", "Scheme", "Received", "Lost", "Late", "Delay p50", "p95", "p99", "p99.9", "Jitter"];
@@ -57,6 +58,7 @@ export function tables(comparison) {
     titled("Groups of flows", "groups", GROUPS, groups),
     titled("Clients", "clients", CLIENTS, applications(comparison, "clients", client)),
     titled("Pages", "pages", PAGES, applications(comparison, "pages", page)),
+    titled("Videos", "videos", VIDEOS, applications(comparison, "videos", video)),
     titled("Jobs", "jobs", JOBS, applications(comparison, "jobs", job)),
     titled("Datagrams", "datagrams", DATAGRAMS, datagrams),
     titled("Equipment", "equipment", EQUIPMENT, equipment),
@@ -144,7 +146,7 @@ function summary(comparison) {
 
 // --- Applications ---------------------------------------------------------------------------------
 
-/** A row for each client, its pages or job and scheme: of several seeds, means (midpath/applications.py). */
+/** A row for each client or job and scheme: of several seeds, means (midpath/applications.py). */
 function applications(comparison, key, row) {
   const count = Math.max(
     0,
@@ -186,6 +188,17 @@ function page(entries) {
     ofAll(sum(entries, "completed"), sum(entries, "loads")),
     ...["ttfb_mean_s", "mean_s", "p50_s", "p99_s", "max_s"].map((key) => meanOf("seconds", entries, key)),
     missed(entries),
+  ];
+}
+
+function video(entries) {
+  return [
+    ofAll(sum(entries, "completed"), sum(entries, "views")),
+    meanOf("seconds", entries, "startup_mean_s"),
+    grouped(sum(entries, "stalls")),
+    quantity("seconds", sum(entries, "stalled_s")),
+    grouped(sum(entries, "switches")),
+    meanOf("bps", entries, "bitrate_mean_bps"),
   ];
 }
 

@@ -1,4 +1,4 @@
-"""Figures by application: requests of clients, loads of pages, iterations of jobs; over several runs of a scheme, their means."""
+"""Figures by application: requests of clients, pages, videos, iterations of jobs; over several runs of a scheme, their means."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class ApplicationTable(NamedTuple):
 
 CLIENTS = ("Client", "Scheme", "Requests ended", "Per second", "Mean", "p50", "p99", "p99.9", "Deadline missed")
 PAGES = ("Pages", "Scheme", "Loads ended", "TTFB", "Page load time", "p50", "p99", "Maximum", "Deadline missed")
+VIDEOS = ("Videos", "Scheme", "Views ended", "Startup", "Stalls", "Stalled", "Switches", "Bitrate")
 JOBS = ("Job", "Scheme", "Iterations ended", "Mean", "p99", "Maximum", "Bus bandwidth", "Straggler's link")
 
 
 def application_tables(runs: Mapping[str, Sequence[Result]]) -> Iterator[ApplicationTable]:
-    """Of what there is, a table of clients, one of pages and one of jobs, with a row for each scheme."""
-    kinds = (("clients", CLIENTS, _client), ("pages", PAGES, _page), ("jobs", JOBS, _job))
+    """Of what there is, tables of clients, pages, videos and jobs, with a row for each scheme."""
+    kinds = (("clients", CLIENTS, _client), ("pages", PAGES, _page), ("videos", VIDEOS, _video), ("jobs", JOBS, _job))
     for key, heads, row in kinds:
         # Variants may have other clients: a row is of those that a scheme's runs have.
         of_schemes = {
@@ -73,6 +74,15 @@ def _page(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for key in ("ttfb_mean_s", "mean_s", "p50_s", "p99_s", "max_s"):
         yield _mean("seconds", entries, key)
     yield _missed(entries)
+
+
+def _video(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield _ended(entries, "views")
+    yield _mean("seconds", entries, "startup_mean_s")
+    yield f"{sum(entry['stalls'] for entry in entries):,}"
+    yield quantity("seconds", sum(entry["stalled_s"] for entry in entries))
+    yield f"{sum(entry['switches'] for entry in entries):,}"
+    yield _mean("bps", entries, "bitrate_mean_bps")
 
 
 def _job(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

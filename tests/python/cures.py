@@ -205,6 +205,12 @@ to = ["b"]
 requests = 3
 request_sizes = { kind = "fixed", size = "1 kB" }
 reply_sizes = { kind = "fixed", size = "2 kB" }"""
+WATCHES = """[[client]]
+from = ["a"]
+to = ["b"]
+requests = 1
+connections = "reuse"
+video = { ladder = ["1 Mbps", "2 Mbps"], segment = "2 s", segments = 3, buffer = "9 s" }"""
 REFUSED_TRACE = Elsewhere("crates/sim/tests/scenarios/traces.rs", "traces_that_cannot_be_are_refused_with_their_line")
 FLOW_OF_OBJECT = '[[flow]]\nfrom = "a"\nto = "b"\nsize = "{}"\nobject = "x"\n'
 LOADS = cases.scenario(flow=None, more=cases.workload(group='"g"') + "\n" + cases.workload(group='"g"'))
@@ -421,8 +427,18 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "requests that are asked again would share a connection with what they wait for; use `new`": Scenario(
         more(f'{ASKS}\ntimeout = "1 s"\nconnections = "reuse"'), more(f'{ASKS}\ntimeout = "1 s"\nconnections = "new"')
     ),
-    "`{name}` has no connections to reuse; use `new`, or give it another `scheme`": Scenario(
+    "use `new`, or give it another `scheme`": Scenario(
         more(f'{ASKS}\nrate = "1 Mbps"\nconnections = "reuse"'), more(f'{ASKS}\nconnections = "reuse"')
+    ),
+    "give it a `scheme` of TCP, without `rate`": Scenario(more(f'{WATCHES}\nrate = "1 Mbps"'), more(WATCHES)),
+    "has no room for a segment beside the one that is played; give it two `segment`s or more": Scenario(
+        more(WATCHES.replace('"9 s"', '"3 s"')), more(WATCHES)
+    ),
+    "`multiplex` carries the requests of a `page`; use `reuse`": Scenario(
+        more(f'{ASKS}\nconnections = "multiplex"'), more(f'{ASKS}\nconnections = "reuse"')
+    ),
+    'is missing; write { kind = "fixed", size = "1 kB" } or another distribution, or give a `page` or a `video`': Scenario(
+        more(ASKS.replace("request_sizes", "# ")), more(ASKS)
     ),
     "says how many bytes of `after`; give that, too": Scenario(
         more(THEN.replace('after = ["flows"]', 'after_bytes = "1 kB"')), more(f'{THEN}\nafter_bytes = "1 kB"')

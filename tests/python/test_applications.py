@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import midpath
+from conftest import ROOT
 from midpath.applications import application_tables
 from midpath.commands import text
 from midpath.report import html
@@ -24,6 +25,15 @@ deadline = "700 us"
 request_sizes = { kind = "fixed", size = "1 kB" }
 reply_sizes = { kind = "exponential", mean = "20 kB" }
 think_time = { kind = "exponential", mean = "1 ms" }
+"""
+VIDEO = """
+[[client]]
+group = "watch"
+from = ["h1"]
+to = ["h2"]
+requests = 2
+connections = "reuse"
+video = { ladder = ["2 Mbps", "5 Mbps", "9 Mbps"], segment = "1 s", segments = 30, buffer = "6 s", rule = "rate" }
 """
 JOB = """
 [[job]]
@@ -84,3 +94,28 @@ def test_runs_without_them_say_nothing_of_them(result):
     plain = midpath.run(NET + flow)
     assert not plain.run.keys() & {"clients", "jobs"} and not plain.tables.keys() & {"requests", "iterations"}
     assert not list(application_tables({"newreno": [plain]}))
+
+
+def test_pages_and_videos_are_in_all_of_these(capsys):
+    pages = midpath.run(midpath.Scenario.from_toml(ROOT / "examples/page_load.toml").with_(changes={"stop": "4 s"}))
+    found = pages.tables["pages"].to_pandas()
+    page = pages.run["pages"][0]
+    for key, column in (("mean_s", "onload_s"), ("ttfb_mean_s", "ttfb_s"), ("loaded_mean_s", "loaded_s")):
+        assert page[key] == pytest.approx(found[column].mean())
+    parts = found[["compute_s", "blocked_s", "service_s", "network_s"]].sum(axis=1)
+    done = found.completed.to_numpy()
+    assert done.any() and np.allclose(parts[done], found.onload_s[done])
+    # A redirect and its document, whatever the network.
+    resources = pages.tables["resources"].to_pandas()
+    assert resources.waits_for[:2].fillna(-1).tolist() == [-1, 0] and found.ttfb_s[0] > resources.ttfb_s[0]
+    assert not pages.run.keys() & {"clients", "jobs", "videos"}
+    videos = midpath.run(NET + VIDEO)
+    view = videos.run["videos"][0]
+    shown = videos.tables["videos"].to_pandas()
+    assert (view["views"], view["completed"]) == (2, 2)
+    assert view["bitrate_mean_bps"] == pytest.approx(shown.bitrate_bps.mean())
+    assert view["switches"] == shown.switches.sum() and len(videos.tables["segments"]) == 60
+    for result, words in ((pages, ("Page load time", "browser")), (videos, ("Startup", "watch", "2 of 2"))):
+        text.print_result(result)
+        said = capsys.readouterr().out
+        assert all(word in said and word in html(result) for word in words)

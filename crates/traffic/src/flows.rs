@@ -258,7 +258,7 @@ impl FlowList {
             }
         }
         self.connection_of.resize(self.rows.len() - self.first_of_steps, NONE);
-        for (request, pool) in self.pool_of.iter().filter(|(_, pool)| **pool as usize >= first) {
+        for (request, pool) in self.pool_of.iter().rev().take_while(|(_, pool)| **pool as usize >= first) {
             let ConnectionPool { first: connection, messages, .. } = self.pools[*pool as usize];
             let place = *request as usize - self.first_of_steps;
             self.connection_of[place] = connection;

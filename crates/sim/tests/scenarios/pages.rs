@@ -528,8 +528,8 @@ fn what_cannot_be_loaded_is_refused_by_its_key() {
         assert!(message.contains("client[0].page") && message.contains(place) && message.contains(cure), "{message}");
         assert!(message.starts_with("line "), "{message}");
     }
-    let plain = "scheme = \"newreno\"\n[topology]\ngenerate = \"star\"\nn = 2\n[[client]]\nfrom = [\"h0\"]\nto = [\"h1\"]\nrequests = 1\n";
-    let message = load(plain, &good).expect_err("no sizes");
+    let plain = star(2, "newreno", "40 kB", "from = [\"h0\"]\nrequests = 1\n").replace("page = \"page.har\"\n", "");
+    let message = load(&plain, &good).expect_err("no sizes");
     assert!(
         message.contains("client[0].request_sizes: is missing") && message.contains("or give a `page` or a `video`"),
         "{message}"
