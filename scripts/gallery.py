@@ -90,7 +90,12 @@ def pages(axes: Axes, file: Path) -> None:
     """Draws the page load time of each load over the time at which it begins, and its parts on the critical path."""
     found = midpath.run(file).tables["pages"].to_pandas().dropna(subset="onload_s")
     below = np.zeros(len(found))
-    for part, label in (("service", "servers"), ("compute", "computation"), ("blocked", "waiting"), ("network", "network")):
+    for part, label in (
+        ("service", "servers"),
+        ("compute", "computation"),
+        ("blocked", "waiting"),
+        ("network", "network"),
+    ):
         axes.bar(found.start_s, found[f"{part}_s"], width=0.25, bottom=below, label=label)
         below += found[f"{part}_s"].to_numpy()
     axes.set(xlabel="time (s)", ylabel="page load time (s)")
@@ -232,8 +237,8 @@ ENTRIES = [
     Entry(
         "page_load.toml",
         pages,
-        "Each bar is a load of a page, with the parts of its critical path. The first has no connections open; from 10 s on the "
-        "backup's queue is in each round trip.",
+        "Each bar is a load of a page, with the parts of its critical path. The first opens connections; from 10 s on "
+        "the backup's queue is in each round trip.",
     ),
     Entry(
         "video_streaming.toml",

@@ -1,4 +1,4 @@
-"""Figures by application: requests of clients, pages, videos, iterations of jobs; over several runs of a scheme, their means."""
+"""Figures by application: clients, pages, videos, jobs; over several runs of a scheme, their means."""
 
 from __future__ import annotations
 

@@ -437,7 +437,7 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
     "`multiplex` carries the requests of a `page`; use `reuse`": Scenario(
         more(f'{ASKS}\nconnections = "multiplex"'), more(f'{ASKS}\nconnections = "reuse"')
     ),
-    'is missing; write { kind = "fixed", size = "1 kB" } or another distribution, or give a `page` or a `video`': Scenario(
+    'is missing; give it, such as { kind = "fixed", size = "1 kB" }, a `page` or a `video`': Scenario(
         more(ASKS.replace("request_sizes", "# ")), more(ASKS)
     ),
     "says how many bytes of `after`; give that, too": Scenario(

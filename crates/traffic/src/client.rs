@@ -300,7 +300,7 @@ impl ClientSpec {
             })
         };
         let size = |sizes: &'s Option<SizeSpec>, key: &'static str| {
-            let message = "is missing; write { kind = \"fixed\", size = \"1 kB\" } or another distribution, or give a `page` or a `video`";
+            let message = "is missing; give it, such as { kind = \"fixed\", size = \"1 kB\" }, a `page` or a `video`";
             sizes.as_ref().map(|sizes| (sizes, key)).ok_or_else(|| SpecError::new(key, message))
         };
         let sizes = [size(&self.request_sizes, "request_sizes")?, size(&self.reply_sizes, "reply_sizes")?];

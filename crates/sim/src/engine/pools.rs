@@ -46,7 +46,7 @@ impl Pool {
 
     /// The next request that begins, which of its choices that is, and its connection: the first that is free, or else
     /// another one.
-    pub fn next(&mut self) -> Option<(u32, usize, u32)> {
+    pub fn begin_next(&mut self) -> Option<(u32, usize, u32)> {
         self.waiting.front()?;
         let opened = if self.keeps { self.busy.iter().position(|busy| *busy < self.streams) } else { None };
         let connection = opened.or((self.busy.len() < self.most).then_some(self.busy.len()))?;
@@ -70,16 +70,16 @@ mod tests {
     fn connections_are_opened_kept_or_not() {
         let mut six = Pool::new(2, 1, true);
         (0..4).for_each(|request| six.ask(request, NOW).expect("at once"));
-        assert_eq!([six.next(), six.next(), six.next()], [Some((0, 0, 0)), Some((1, 0, 1)), None]);
+        assert_eq!([six.begin_next(), six.begin_next(), six.begin_next()], [Some((0, 0, 0)), Some((1, 0, 1)), None]);
         six.free(1, NOW);
-        assert_eq!([six.next(), six.next()], [Some((2, 0, 1)), None]);
+        assert_eq!([six.begin_next(), six.begin_next()], [Some((2, 0, 1)), None]);
         let mut one = Pool::new(1, u32::MAX, true);
         (0..4).for_each(|request| one.ask(request, NOW).expect("at once"));
-        assert!((0..4).all(|request| one.next() == Some((request, 0, 0))));
+        assert!((0..4).all(|request| one.begin_next() == Some((request, 0, 0))));
         let mut each = Pool::new(4, 1, false);
         for request in 0..4 {
             each.ask(request, NOW).expect("at once");
-            assert_eq!(each.next(), Some((request, 0, request)));
+            assert_eq!(each.begin_next(), Some((request, 0, request)));
             each.free(request, NOW);
         }
     }
@@ -96,7 +96,7 @@ mod tests {
                 if !running.is_empty() && request % 3 > 0 {
                     pool.free(running.swap_remove(end.index(running.len())), NOW);
                 }
-                while let Some((begun, _, connection)) = pool.next() {
+                while let Some((begun, _, connection)) = pool.begin_next() {
                     prop_assert_eq!(begun, next);
                     next += 1;
                     running.push(connection);

@@ -398,7 +398,7 @@ impl Waiting {
     /// Requests for which there is a connection begin.
     fn begin_requests(&mut self, pool: u32, now: Time) {
         let waits = self.waits.clone();
-        while let Some((number, choice, connection)) = self.pool(pool).next() {
+        while let Some((number, choice, connection)) = self.pool(pool).begin_next() {
             let Some(request) = waits.pooled(number).and_then(|(mut requests, _)| requests.nth(choice)) else {
                 continue;
             };

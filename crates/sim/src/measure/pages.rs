@@ -238,29 +238,25 @@ impl<'a> Pages<'a> {
 pub(super) fn page_columns<'a>() -> Columns<'a, PageRow<'a>> {
     use Values::{Bool, F64, Text, U32};
     vec![
-        ("client", "its `group`", Text(|p| &p.client.group)),
-        ("load", "number from 0, loop after loop", U32(|p| p.number as u32)),
-        ("page", "of the HAR, from 0", U32(|p| p.load.page as u32)),
-        ("src", "the host that loads it", Text(|p| p.node(p.setup.flows.get(p.first_flow()).flow.src))),
-        (
-            "flow",
-            "its first flow: each resource has a request, a response's header and its body",
-            U32(|p| p.first_flow() as u32),
-        ),
+        ("client", "", Text(|p| &p.client.group)),
+        ("load", "", U32(|p| p.number as u32)),
+        ("page", "its `group`; number of the load, and of its page in the HAR", U32(|p| p.load.page as u32)),
+        ("src", "", Text(|p| p.node(p.setup.flows.get(p.first_flow()).flow.src))),
+        ("flow", "the host; its first flow", U32(|p| p.first_flow() as u32)),
         ("start_s", "when the navigation begins", F64(|p| seconds(p.outcome.start))),
-        ("ttfb_s", "until the header of the document has come, redirects included", F64(|p| seconds(p.outcome.ttfb))),
+        ("ttfb_s", "until the document's header has come, redirects included", F64(|p| seconds(p.outcome.ttfb))),
         ("onload_s", "page load time: until the load event", F64(|p| seconds(p.outcome.onload))),
-        ("loaded_s", "until all resources have come", F64(|p| seconds(p.outcome.loaded))),
+        ("loaded_s", "until all has come", F64(|p| seconds(p.outcome.loaded))),
         ("compute_s", "", F64(|p| p.critical(|path| path.compute))),
         ("blocked_s", "", F64(|p| p.critical(|path| path.blocked))),
         ("service_s", "", F64(|p| p.critical(|path| path.service))),
         (
             "network_s",
-            "parts of `onload_s`, on its critical path: computation, waiting for a connection, servers, the rest",
+            "parts of `onload_s` on its critical path: computation, waiting for a connection, servers, the rest",
             F64(|p| p.critical(|path| path.network)),
         ),
-        ("missed", "`onload_s` above `deadline`", Bool(|p| p.outcome.missed)),
-        ("completed", "true or false", Bool(|p| p.outcome.onload.is_some())),
+        ("missed", "", Bool(|p| p.outcome.missed)),
+        ("completed", "whether it took longer than `deadline`, and was loaded", Bool(|p| p.outcome.onload.is_some())),
     ]
 }
 
@@ -269,14 +265,14 @@ pub(super) fn resource_columns<'a>() -> Columns<'a, ResourceRow<'a>> {
     use Values::{Bool, F64, Text, U32};
     vec![
         ("client", "", Text(|r| &r.page.client.group)),
-        ("load", "its page's", U32(|r| r.page.number as u32)),
-        ("entry", "of the HAR, from 0", U32(|r| r.resource.entry)),
-        ("origin", "scheme, host and port", Text(|r| r.origin)),
-        ("dst", "its server", Text(|r| r.page.node(r.page.setup.flows.get(r.request()).flow.dst))),
-        ("flow", "its request", U32(|r| r.request() as u32)),
+        ("load", "", U32(|r| r.page.number as u32)),
+        ("entry", "its page's; number in the HAR", U32(|r| r.resource.entry)),
+        ("origin", "", Text(|r| r.origin)),
+        ("dst", "", Text(|r| r.page.node(r.page.setup.flows.get(r.request()).flow.dst))),
+        ("flow", "scheme, host and port; its server and request", U32(|r| r.request() as u32)),
         (
             "waits_for",
-            "the entry on which it depends; null at the page's beginning",
+            "the entry on which it depends",
             F64(|r| match r.resource.cause {
                 Cause::Begin => f64::NAN,
                 Cause::All(other) | Cause::Header(other) => {
@@ -285,11 +281,15 @@ pub(super) fn resource_columns<'a>() -> Columns<'a, ResourceRow<'a>> {
                 }
             }),
         ),
-        ("ready_s", "when it may be requested", F64(|r| seconds(r.own.ready))),
-        ("start_s", "when it is requested: later where it waits for a connection", F64(|r| seconds(r.own.start))),
-        ("ttfb_s", "until its response's header has come", F64(|r| r.since_start(r.own.header))),
-        ("completion_s", "until all of it has come", F64(|r| r.since_start(r.own.end))),
-        ("critical", "whether it is on the page's critical path", Bool(|r| r.own.critical)),
-        ("completed", "true or false", Bool(|r| r.own.end.is_some())),
+        ("ready_s", "", F64(|r| seconds(r.own.ready))),
+        (
+            "start_s",
+            "when it may be requested, and is: later where it waits for a connection",
+            F64(|r| seconds(r.own.start)),
+        ),
+        ("ttfb_s", "", F64(|r| r.since_start(r.own.header))),
+        ("completion_s", "from there to its header, and its end", F64(|r| r.since_start(r.own.end))),
+        ("critical", "", Bool(|r| r.own.critical)),
+        ("completed", "whether it is on the page's critical path, and has come", Bool(|r| r.own.end.is_some())),
     ]
 }

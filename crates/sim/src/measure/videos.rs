@@ -161,21 +161,21 @@ impl<'a> Videos<'a> {
 pub(super) fn view_columns<'a>() -> Columns<'a, ViewRow<'a>> {
     use Values::{Bool, F64, Text, U32, U64};
     vec![
-        ("client", "its `group`", Text(|v| &v.client.group)),
-        ("view", "number from 0, loop after loop", U32(|v| v.number as u32)),
+        ("client", "", Text(|v| &v.client.group)),
+        ("view", "", U32(|v| v.number as u32)),
         (
             "src",
-            "the host that watches",
+            "its `group`; number from 0; who watches",
             Text(|v| &v.setup.topology.nodes()[v.setup.flows.get(v.outcome.first_flow).flow.src as usize].name),
         ),
-        ("start_s", "when it asks for the first segment", F64(|v| seconds(v.outcome.start()))),
-        ("startup_s", "until it plays", F64(|v| seconds(v.outcome.startup()))),
-        ("stalls", "", U64(|v| v.outcome.playback.stalls)),
+        ("start_s", "", F64(|v| seconds(v.outcome.start()))),
         (
-            "stalled_s",
-            "how often and how long it could not go on, after that",
-            F64(|v| v.outcome.playback.stalled.as_secs_f64()),
+            "startup_s",
+            "when it asks for the first segment, and until that plays",
+            F64(|v| seconds(v.outcome.startup())),
         ),
+        ("stalls", "", U64(|v| v.outcome.playback.stalls)),
+        ("stalled_s", "how often and how long it could not go on", F64(|v| v.outcome.playback.stalled.as_secs_f64())),
         ("switches", "changes of bitrate", U32(|v| v.outcome.switches() as u32)),
         ("bitrate_bps", "mean over segments", F64(|v| v.outcome.bitrate())),
         ("completed", "true or false", Bool(|v| v.outcome.whole)),
@@ -187,15 +187,15 @@ pub(super) fn segment_columns<'a>() -> Columns<'a, SegmentRow<'a>> {
     use Values::{F64, Text, U32};
     vec![
         ("client", "", Text(|s| &s.view.client.group)),
-        ("view", "its view", U32(|s| s.view.number as u32)),
-        ("segment", "number from 0", U32(|s| s.number as u32)),
-        ("flow", "its request", U32(|s| s.own.flow as u32)),
-        ("start_s", "when it is asked for", F64(|s| s.own.start.as_secs_f64())),
-        ("buffer_s", "playing time in the buffer then", F64(|s| s.own.level.as_secs_f64())),
+        ("view", "", U32(|s| s.view.number as u32)),
+        ("segment", "", U32(|s| s.number as u32)),
+        ("flow", "its view; number from 0; its request", U32(|s| s.own.flow as u32)),
+        ("start_s", "", F64(|s| s.own.start.as_secs_f64())),
+        ("buffer_s", "when it is asked for; playing time in the buffer then", F64(|s| s.own.level.as_secs_f64())),
         ("bitrate_bps", "", F64(|s| s.own.bitrate.0 as f64)),
         (
             "completion_s",
-            "until all of it has come",
+            "its own; until it has come",
             F64(|s| seconds(s.own.end.map(|end| end.saturating_sub(s.own.start)))),
         ),
     ]

@@ -321,8 +321,7 @@ fn check(out: &RunOutput, entries: &[Entry], on_load: &[Option<u64>], loads: usi
     let [ready, start, ttfb, took, waits_for] =
         ["ready_s", "start_s", "ttfb_s", "completion_s", "waits_for"].map(|c| resources.f64(c));
     let mut row = 0;
-    for load in 0..loads {
-        let number = page[load] as usize;
+    for (load, number) in page.iter().map(|page| *page as usize).enumerate() {
         let own: Vec<usize> =
             (0..entries.len()).filter(|i| entries[*i].page == number && !entries[*i].cached).collect();
         let all_begin = entries.iter().filter(|entry| entry.page == number).map(|entry| entry.start).min().unwrap();
@@ -531,7 +530,7 @@ fn what_cannot_be_loaded_is_refused_by_its_key() {
     let plain = star(2, "newreno", "40 kB", "from = [\"h0\"]\nrequests = 1\n").replace("page = \"page.har\"\n", "");
     let message = load(&plain, &good).expect_err("no sizes");
     assert!(
-        message.contains("client[0].request_sizes: is missing") && message.contains("or give a `page` or a `video`"),
+        message.contains("client[0].request_sizes: is missing") && message.contains("a `page` or a `video`"),
         "{message}"
     );
     let sizes =
