@@ -42,7 +42,7 @@ def gallery() -> list[dict[str, Any]]:
         text = file.read_text(encoding="utf-8")
         asked = re.search(r"--schemes (\S+)", command)
         schemes = [one for one in asked[1].split(",") if one in SCHEMES] if asked else []
-        named = {one.name: one.read_text(encoding="utf-8") for one in map(file.with_name, NAMED.findall(text))}
+        named = {one.name: one.read_text(encoding="utf-8") for one in map(file.parent.joinpath, NAMED.findall(text))}
         about = {"id": file.stem, "title": parse(text, None)["title"], "text": text, "schemes": schemes}
         found.append(about | ({"files": named} if named else {}))
     return found

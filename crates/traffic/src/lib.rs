@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`ExplicitFlow`] | `[[flow]]`: one flow, or `count` like it |
 //! | [`WorkloadSpec`] | `[[workload]]`: arrivals × sizes × matrix, or a flow list |
-//! | [`ClientSpec`], [`JobSpec`] | `[[client]]`, `[[job]]`: flows that wait for flows |
+//! | [`ClientSpec`], [`JobSpec`] | `[[client]]` (requests, pages, videos), `[[job]]`: flows that wait for flows |
 //! | [`generate`] | all, as a [`FlowList`] |
 //! | [`parse_flow_list_bytes`] | flow lists: CSV, the HPCC flow text format, htsim's connection matrices |
 //! | [`parse_matrix_bytes`] | traffic matrices: CSV, and demands of topohub, SNDlib and Repetita |
