@@ -93,7 +93,7 @@ pub struct ClientSpec {
     /// What carries messages of TCP: `new` (default) opens a connection for each, of a page for each request; `reuse` keeps
     /// one from each loop to each of its servers, and one back, which keep their congestion windows as idle times allow, and
     /// of a page up to six to an origin, with a request at a time (HTTP/1.1); `multiplex` keeps one to each origin of a page
-    /// for all requests, whose responses follow each other as they begin (HTTP/2 without priorities).
+    /// for all requests, whose responses follow each other whole, the most urgent first (HTTP/2).
     #[serde(default)]
     pub connections: Connections,
     /// Longer requests count as missed.

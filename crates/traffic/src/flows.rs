@@ -62,6 +62,8 @@ pub struct FlowList {
     pools: Vec<ConnectionPool>,
     pool_of: BTreeMap<u32, u32>,
     frees: BTreeMap<u32, u32>,
+    /// How urgent requests over pools are, and what their responses have: from 0, the most urgent.
+    ranks: BTreeMap<u32, u8>,
     /// The videos that are watched over pools.
     videos: BTreeMap<u32, Arc<VideoSpec>>,
     /// Further steps for which the end of a flow counts, and for which a step does, of few.
@@ -214,6 +216,17 @@ impl FlowList {
     /// The pool over which request `i` goes.
     pub fn pool_of(&self, i: usize) -> Option<u32> {
         self.pool_of.get(&(i as u32)).copied()
+    }
+
+    /// How urgent message `i` is among those of its connection: from 0, the most urgent.
+    pub fn rank(&self, i: usize) -> u8 {
+        self.ranks.get(&(i as u32)).copied().unwrap_or_default()
+    }
+
+    /// Says how urgent the next messages are.
+    pub(crate) fn rank_next(&mut self, messages: usize, rank: u8) {
+        let next = self.rows.len() as u32;
+        self.ranks.extend((next..next + messages as u32).map(|message| (message, rank)));
     }
 
     /// The request whose connection is free with a step.

@@ -2,7 +2,7 @@
 //!
 //! Browsers and tools write them; what they add to HAR 1.2 begins with an underscore. Read of this are `_initiator` (an
 //! object with `url` or a script's `stack` as Chromium writes it, or the URL as WebPageTest and chrome-har do),
-//! `_fromCache` and `_transferSize` (Chromium).
+//! `_priority`, `_fromCache` and `_transferSize` (Chromium).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -49,6 +49,8 @@ pub struct Resource {
     pub response: [Bytes; 2],
     /// From the request's arrival to the response.
     pub service: Time,
+    /// From 0, the most urgent: 2 where `_priority` does not say.
+    pub rank: u8,
     /// Whether the load event waits for it.
     pub gates: bool,
 }
@@ -116,6 +118,8 @@ struct Entry {
     timings: Timings,
     #[serde(default, rename = "_initiator")]
     initiator: Option<Initiator>,
+    #[serde(default, rename = "_priority")]
+    priority: Option<Priority>,
     #[serde(default, rename = "_fromCache")]
     from_cache: Option<IgnoredAny>,
 }
@@ -170,6 +174,32 @@ struct Timings {
     send: Option<f64>,
     wait: f64,
     receive: f64,
+}
+
+/// A text, as Chromium writes it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Priority {
+    Named(Named),
+    Other(IgnoredAny),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+enum Named {
+    VeryHigh = 0,
+    High = 1,
+    Medium = 2,
+    Low = 3,
+    VeryLow = 4,
+}
+
+impl Priority {
+    fn rank(&self) -> u8 {
+        match self {
+            Priority::Named(named) => *named as u8,
+            Priority::Other(_) => Named::Medium as u8,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -484,6 +514,7 @@ impl<'a, 'b> Reading<'a, 'b> {
                 request: entry.request_size(),
                 response: entry.response_sizes(),
                 service: time(timed.service),
+                rank: entry.priority.as_ref().map_or(Named::Medium as u8, Priority::rank),
                 gates: true,
             });
         } else {
@@ -709,6 +740,15 @@ mod tests {
         assert!(har.pages[0].resources.iter().all(|own| own.request == Bytes(100)));
         // 19 ms less the 8 ms of the recording's round trip.
         assert!(har.pages[0].resources.iter().all(|own| own.service == Time::from_ms(11)));
+    }
+
+    #[test]
+    fn priorities_are_chromium_s() {
+        let named = ["VeryHigh", "High", "Medium", "Low", "VeryLow", "Throttled"].map(|name| json!(name));
+        let all = named.into_iter().chain([json!(null), json!(5)]);
+        let entries: Vec<Value> = all.map(|priority| with(entry("/1", 0), "/_priority", priority)).collect();
+        let ranks: Vec<u8> = read(&entries).expect("valid").pages[0].resources.iter().map(|own| own.rank).collect();
+        assert_eq!(ranks, [0, 1, 2, 3, 4, 2, 2, 2]);
     }
 
     #[test]

@@ -259,6 +259,7 @@ impl Expansion<'_> {
                 terms: self.terms,
             };
             let request = flow((client, server), resource.request, (ready, resource.compute));
+            out.rank_next(PageLoads::MESSAGES, resource.rank);
             out.push_pooled(request, Some(come), pools[resource.origin as usize], body);
             let back = (server, client);
             let read = reads_header[number].then_some(header);

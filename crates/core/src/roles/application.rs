@@ -60,6 +60,10 @@ impl Application {
     pub fn supplying(supply: Supply) -> Application {
         Application { supply: Some(supply), ..Application::default() }
     }
+    /// Where the bytes of packets begin that were made during the call.
+    pub fn made(&self) -> impl Iterator<Item = u64> + '_ {
+        self.made.iter().map(|made| made.1)
+    }
     /// What has been acknowledged during the call, if anything has.
     pub fn acknowledged(&self) -> Option<u64> {
         self.acknowledged

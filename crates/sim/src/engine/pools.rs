@@ -1,6 +1,6 @@
 //! Connections of a client to an origin: each request takes one when it is ready, or waits for one.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use midpath_core::units::Time;
 
@@ -14,7 +14,9 @@ pub struct Pool {
     keeps: bool,
     /// Requests under way of each connection that has been opened.
     busy: Vec<u32>,
-    waiting: VecDeque<(u32, usize)>,
+    /// The most urgent first; of equals, that which came first.
+    waiting: BTreeMap<(u8, u64), (u32, usize)>,
+    asked: u64,
     /// Who chooses among the requests of a wait, where these are of a video.
     player: Option<Player>,
 }
@@ -32,9 +34,10 @@ impl Pool {
     }
 
     /// A request is ready. It may be to come later: how much.
-    pub fn ask(&mut self, request: u32, now: Time) -> Result<(), Time> {
+    pub fn ask(&mut self, request: u32, rank: u8, now: Time) -> Result<(), Time> {
         let choice = self.player.as_mut().map_or(Ok(0), |player| player.ask(now))?;
-        self.waiting.push_back((request, choice));
+        self.waiting.insert((rank, self.asked), (request, choice));
+        self.asked += 1;
         Ok(())
     }
 
@@ -47,14 +50,14 @@ impl Pool {
     /// The next request that begins, which of its choices that is, and its connection: the first that is free, or else
     /// another one.
     pub fn begin_next(&mut self) -> Option<(u32, usize, u32)> {
-        self.waiting.front()?;
+        self.waiting.first_key_value()?;
         let opened = if self.keeps { self.busy.iter().position(|busy| *busy < self.streams) } else { None };
         let connection = opened.or((self.busy.len() < self.most).then_some(self.busy.len()))?;
         if connection == self.busy.len() {
             self.busy.push(0);
         }
         self.busy[connection] += 1;
-        let (request, choice) = self.waiting.pop_front()?;
+        let (request, choice) = self.waiting.pop_first()?.1;
         Some((request, choice, connection as u32))
     }
 }
@@ -69,16 +72,20 @@ mod tests {
     #[test]
     fn connections_are_opened_kept_or_not() {
         let mut six = Pool::new(2, 1, true);
-        (0..4).for_each(|request| six.ask(request, NOW).expect("at once"));
+        (0..4).for_each(|request| six.ask(request, 0, NOW).expect("at once"));
         assert_eq!([six.begin_next(), six.begin_next(), six.begin_next()], [Some((0, 0, 0)), Some((1, 0, 1)), None]);
         six.free(1, NOW);
         assert_eq!([six.begin_next(), six.begin_next()], [Some((2, 0, 1)), None]);
         let mut one = Pool::new(1, u32::MAX, true);
-        (0..4).for_each(|request| one.ask(request, NOW).expect("at once"));
+        (0..4).for_each(|request| one.ask(request, 0, NOW).expect("at once"));
         assert!((0..4).all(|request| one.begin_next() == Some((request, 0, 0))));
+        for (request, rank) in [(7, 2), (8, 0), (9, 2), (10, 1)] {
+            one.ask(request, rank, NOW).expect("at once");
+        }
+        assert!([8, 10, 7, 9].into_iter().all(|request| one.begin_next() == Some((request, 0, 0))));
         let mut each = Pool::new(4, 1, false);
         for request in 0..4 {
-            each.ask(request, NOW).expect("at once");
+            each.ask(request, 0, NOW).expect("at once");
             assert_eq!(each.begin_next(), Some((request, 0, request)));
             each.free(request, NOW);
         }
@@ -92,7 +99,7 @@ mod tests {
             let mut pool = Pool::new(most, streams, true);
             let (mut next, mut running) = (0, Vec::<u32>::new());
             for (request, end) in (0..).zip(&ends) {
-                pool.ask(request, NOW).expect("at once");
+                pool.ask(request, 0, NOW).expect("at once");
                 if !running.is_empty() && request % 3 > 0 {
                     pool.free(running.swap_remove(end.index(running.len())), NOW);
                 }

@@ -69,6 +69,8 @@ pub trait Order: Send + Sync {
     fn pool_of(&self, flow: FlowId) -> Option<u32>;
     /// Called when such a request begins: the connection that it takes.
     fn assign(&self, flow: FlowId, connection: u32);
+    /// How urgent such a request is: from 0, the most urgent.
+    fn rank(&self, flow: FlowId) -> u8;
     /// The pool and its connection that are free when a wait is over.
     fn frees(&self, wait: u32) -> Option<(u32, u32)>;
     /// How long after what it waits for a flow starts.
@@ -384,8 +386,10 @@ impl Waiting {
 
     /// A request is ready to be sent.
     fn ask(&mut self, number: u32, now: Time) {
-        let Some(pool) = self.waits.pooled(number).map(|(_, pool)| pool) else { return };
-        match self.pool(pool).ask(number, now) {
+        let first = self.waits.pooled(number).and_then(|(mut requests, pool)| Some((requests.next()?, pool)));
+        let Some((request, pool)) = first else { return };
+        let rank = self.waits.order.rank(request);
+        match self.pool(pool).ask(number, rank, now) {
             Ok(()) => self.begin_requests(pool, now),
             Err(later) => self.released.push_back((now.saturating_add(later), Release::Alarm(ASK | number))),
         }

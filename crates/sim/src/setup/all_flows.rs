@@ -224,6 +224,11 @@ impl AllFlows {
         self.list.video(pool)
     }
 
+    /// How urgent message `i` is among those of its connection: from 0, the most urgent.
+    pub fn rank(&self, i: usize) -> u8 {
+        self.list.rank(i)
+    }
+
     /// The request whose connection is free with a step.
     pub fn frees(&self, step: u32) -> Option<u32> {
         self.list.frees(step)

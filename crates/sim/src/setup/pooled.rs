@@ -3,6 +3,7 @@
 //! A connection's sender and its receiver are nodes of different parts perhaps. The receiver looks up no message before
 //! its bytes have come, and so after its sender has written it down.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +18,20 @@ pub(super) struct Pooled {
     flows: Arc<AllFlows>,
     /// Place in its pool of the connection of each message.
     assigned: FxHashMap<u32, AtomicU32>,
-    /// The messages of each connection, in the order in which they began.
-    sent: FxHashMap<u32, Mutex<Vec<u32>>>,
+    sent: FxHashMap<u32, Mutex<Sent>>,
+}
+
+/// What a connection has been given to send. A message that has begun is sent whole before others.
+#[derive(Debug, Default)]
+struct Sent {
+    /// Messages of which bytes may have been sent, in order, and where the last ends.
+    begun: Vec<u32>,
+    end: u64,
+    /// Others, the most urgent first; of equals, that which came first.
+    waiting: BTreeMap<(u8, u64), u32>,
+    /// How many have come, and their bytes.
+    messages: u64,
+    bytes: u64,
 }
 
 /// A request over a pool and what its response has; none of another flow.
@@ -58,15 +71,37 @@ impl Pooled {
     pub fn begin(&self, flow: u32) -> Option<u32> {
         let connection = self.connection(flow)?;
         if let Some(sent) = self.sent.get(&connection) {
-            sent.lock().unwrap_or_else(PoisonError::into_inner).push(flow);
+            let (rank, info) = (self.flows.rank(flow as usize), self.flows.get(flow as usize));
+            let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = (rank, sent.messages);
+            sent.waiting.insert(place, flow);
+            sent.messages += 1;
+            sent.bytes += info.flow.size.unwrap_or_default().0;
         }
         Some(connection)
     }
 
-    /// Message number `i` of a connection, if it is known by now.
+    /// Bytes of all messages of a connection that have begun, if these wait for each other.
+    pub fn given(&self, connection: u32) -> Option<u64> {
+        Some(self.sent.get(&connection)?.lock().unwrap_or_else(PoisonError::into_inner).bytes)
+    }
+
+    /// Called when bytes of a connection below `until` may have been sent.
+    pub fn sent_until(&self, connection: u32, until: u64) {
+        let Some(sent) = self.sent.get(&connection) else { return };
+        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+        while sent.end < until
+            && let Some((_, message)) = sent.waiting.pop_first()
+        {
+            sent.begun.push(message);
+            sent.end += self.flows.get(message as usize).flow.size.unwrap_or_default().0;
+        }
+    }
+
+    /// Message number `i` of a connection, if any of it may have been sent.
     pub fn message(&self, connection: u32, i: usize) -> Option<u32> {
         match self.sent.get(&connection) {
-            Some(sent) => sent.lock().unwrap_or_else(PoisonError::into_inner).get(i).copied(),
+            Some(sent) => sent.lock().unwrap_or_else(PoisonError::into_inner).begun.get(i).copied(),
             None => self.flows.messages(connection as usize)?.get(i).copied(),
         }
     }
@@ -74,8 +109,10 @@ impl Pooled {
     /// The connection that a message opens as its first, called before that begins.
     pub fn opens(&self, flow: u32) -> Option<u32> {
         let connection = self.connection(flow)?;
-        let first = self.message(connection, 0);
-        let is_first = if self.sent.contains_key(&connection) { first.is_none() } else { first == Some(flow) };
+        let is_first = match self.sent.get(&connection) {
+            Some(sent) => sent.lock().unwrap_or_else(PoisonError::into_inner).messages == 0,
+            None => self.message(connection, 0) == Some(flow),
+        };
         is_first.then_some(connection)
     }
 }

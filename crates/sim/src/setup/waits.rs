@@ -219,6 +219,9 @@ impl Order for FlowOrder {
     fn assign(&self, flow: FlowId, connection: u32) {
         self.pooled.assign(flow.0, connection);
     }
+    fn rank(&self, flow: FlowId) -> u8 {
+        self.flows.rank(flow.0 as usize)
+    }
     fn frees(&self, wait: u32) -> Option<(u32, u32)> {
         let request = self.flows.frees(self.step_of(wait)? as u32)?;
         self.flows.pool_of(request as usize).zip(self.pooled.assigned(request))

@@ -106,6 +106,7 @@ pub(super) struct Writer {
     /// The next write.
     next: (Time, Bytes),
     given: u64,
+    mtu: u64,
     size: u64,
     stop: Time,
 }
@@ -120,6 +121,7 @@ impl Writer {
             start: Time::ZERO,
             next: (Time::MAX, Bytes::ZERO),
             given: 0,
+            mtu: u64::from(flow.mtu),
             size: flow.size.map_or(u64::MAX, |size| size.0),
             stop: flow.stop.unwrap_or(Time::MAX),
         }
@@ -136,7 +138,12 @@ impl Writer {
     }
 
     fn send_message(&mut self) {
-        self.given = self.given.saturating_add(self.source.message().map_or(0, |size| size.0));
+        self.given = match &self.source {
+            Source::Messages { pooled, connection, .. } if pooled.given(*connection).is_some() => {
+                pooled.given(*connection).unwrap_or_default()
+            }
+            _ => self.given.saturating_add(self.source.message().map_or(0, |size| size.0)),
+        };
     }
 
     fn plan(&mut self) {
@@ -152,6 +159,10 @@ impl Writer {
         let supply = Supply { given: self.given, closed: self.given >= self.size };
         let (mut application, inner) = (Application::supplying(supply), self.inner.as_mut());
         ctx.supplied(&mut self.wishes, Some(&mut application), |ctx| call(inner, ctx));
+        if let (Source::Messages { pooled, connection, .. }, Some(last)) = (&self.source, application.made().max()) {
+            // At most a packet from there on.
+            pooled.sent_until(*connection, last + self.mtu);
+        }
         if self.wishes.finished {
             return ctx.finish();
         }

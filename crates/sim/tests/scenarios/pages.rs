@@ -36,7 +36,12 @@ struct Entry {
     html: bool,
     cached: bool,
     page: usize,
+    /// Place among [`PRIORITIES`].
+    priority: usize,
 }
+
+/// As Chromium writes them; the first is none.
+const PRIORITIES: [&str; 6] = ["", "VeryHigh", "High", "Medium", "Low", "VeryLow"];
 
 impl Entry {
     fn header_ms(&self) -> u64 {
@@ -82,6 +87,9 @@ fn har(entries: &[Entry], on_load: &[Option<u64>]) -> String {
         );
         if let Some(by) = entry.by {
             write!(row, ", \"_initiator\": {{\"type\": \"script\", \"url\": \"{}\"}}", url(entries, by)).unwrap();
+        }
+        if entry.priority > 0 {
+            write!(row, ", \"_priority\": \"{}\"", PRIORITIES[entry.priority]).unwrap();
         }
         if entry.cached {
             row += ", \"_fromCache\": \"disk\"";
@@ -384,7 +392,8 @@ prop_compose! {
         for (i, (back, origin, compute, wait, receive, body)) in drawn.into_iter().enumerate() {
             let by = i.checked_sub(1 + back).or(i.checked_sub(1));
             let start = by.map_or(0, |by| entries[by].end_ms() + compute);
-            entries.push(Entry { origin, start, wait, receive, request: 250 + body % 300, header: 1 + body % 700, body, by, ..Entry::default() });
+            let priority = (body % 6) as usize;
+            entries.push(Entry { origin, start, wait, receive, request: 250 + body % 300, header: 1 + body % 700, body, by, priority, ..Entry::default() });
         }
         entries
     }
@@ -407,7 +416,8 @@ prop_compose! {
             });
             let cached = by.is_some() && kind == 9;
             entries.push(Entry {
-                origin, start, wait, receive, request: 300, header: 1 + body % 400, body, by, html: by.is_none(), cached, page,
+                origin, start, wait, receive, request: 300, header: 1 + body % 400, body, by, html: by.is_none(), cached,
+                priority: body as usize % 6, page,
             });
             first[page] = first[page].or(Some(i));
         }
@@ -440,6 +450,29 @@ proptest! {
         }
         let out = load(&star(5, "newreno", "40 kB", &client), &har(&entries, &on_load)).map_err(TestCaseError::fail)?;
         check(&out, &entries, &on_load, 6);
+    }
+}
+
+/// What is urgent goes before what has come earlier and has not begun: a response beside 20 others, and a request beside as
+/// many that wait for a connection.
+#[test]
+fn urgent_resources_go_first() {
+    let completion = |connections: &str, priority: usize| {
+        let mut entries = vec![Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
+        let one =
+            Entry { start: 2, receive: 9, request: 300, header: 200, body: 100_000, by: Some(0), ..Entry::default() };
+        entries.extend(std::iter::repeat_n(Entry { priority: 3, ..one.clone() }, 20));
+        entries.push(Entry { priority, ..one });
+        let client = format!("from = [\"h0\"]\nrequests = 1\nconnections = \"{connections}\"\n");
+        let out = load(&star(2, "newreno", "1 MB", &client), &har(&entries, &[None])).expect("valid");
+        check(&out, &entries, &[None], 1);
+        let resources = out.table("resources").unwrap();
+        resources.f64("start_s")[21] + resources.f64("completion_s")[21] - resources.f64("ready_s")[21]
+    };
+    // The last of 21, or the next after those that have begun.
+    for (connections, share) in [("multiplex", 0.5), ("reuse", 0.8)] {
+        let [urgent, equal, last] = [1, 3, 5].map(|priority| completion(connections, priority));
+        assert!(urgent < share * equal && last == equal, "{connections}: {urgent} s, {equal} s, {last} s");
     }
 }
 
