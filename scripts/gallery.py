@@ -389,7 +389,7 @@ def draw_all() -> None:
         entry.draw(axes, ROOT / "examples" / entry.file)
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-        if len(axes.lines) > 1:
+        if len(axes.get_legend_handles_labels()[0]) > 1:
             axes.legend(frameon=False)
         figure.savefig(FIGURES / entry.figure, metadata={"Date": None})
         plt.close(figure)
