@@ -22,9 +22,8 @@ fn a_report_is_as_rfc_8888_has_it() {
     let report = Report { ssrc: 7, begin: 65_535, blocks: arrivals.to_vec(), at };
     let bytes = report.bytes();
     // FMT 11, PT 205, six words after the first; the sources; begin_seq, num_reports; 128/1024 s; padding; the time.
-    let by_hand = [
-        0x8b, 205, 0, 6, 0, 0, 0, 7, 0, 0, 0, 7, 0xff, 0xff, 0, 2, 0xe0, 0x80, 0, 0, 0xa0, 0, 0, 0, 0, 3, 0, 0,
-    ];
+    let by_hand =
+        [0x8b, 205, 0, 6, 0, 0, 0, 7, 0, 0, 0, 7, 0xff, 0xff, 0, 2, 0xe0, 0x80, 0, 0, 0xa0, 0, 0, 0, 0, 3, 0, 0];
     assert_eq!(bytes, by_hand);
     assert_eq!(Report::get(&bytes), Some(report));
     assert_eq!(Rtp::get(&bytes), None);

@@ -35,14 +35,8 @@ fn in_flight_is_what_lies_above_the_highest_acknowledged() {
     let found = units.on_report(&report("+-c", MS(50)), MS(50), MS(50));
     // Sent at 2 ms.
     let took = ntp(MS(50)) - ntp(MS(2));
-    let by_hand = Acknowledged {
-        bytes: 600,
-        bytes_ce: 300,
-        delivered: 2,
-        marked: 1,
-        lost: 0,
-        newest: Some((MS(2), took)),
-    };
+    let by_hand =
+        Acknowledged { bytes: 600, bytes_ce: 300, delivered: 2, marked: 1, lost: 0, newest: Some((MS(2), took)) };
     assert_eq!((found, units.bytes()), (by_hand, 1500));
     // The same again says nothing.
     assert_eq!(units.on_report(&report("+-c", MS(51)), MS(50), MS(51)), Acknowledged::default());
@@ -89,7 +83,7 @@ fn the_queue_delay_is_what_exceeds_the_base() {
         close(delay(NTP / 2, 2.0), 0.25);
         // The base is that of fifty times ten seconds: then the route's new delay is the base.
         close(delay(NTP / 2, 400.0), 0.25);
-        (0..51).for_each(|i| drop(delay(NTP / 2, 420.0 + 11.0 * f64::from(i))));
+        (0..51).for_each(|i| _ = delay(NTP / 2, 420.0 + 11.0 * f64::from(i)));
         close(delay(NTP / 2, 1000.0), 0.0);
     }
 }

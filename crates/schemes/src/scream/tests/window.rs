@@ -66,7 +66,7 @@ fn l4s_marks_scale_by_half_of_alpha_per_round_trip() {
     // Without marks alpha falls by 1/128, not before 10 ms.
     window.on_report(&Event { now: 10.005, delivered: 8.0, ..NOTHING });
     close(window.l4s_alpha(), 1.0 / 16.0);
-    window.on_report(&Event { now: 10.01, delivered: 8.0, ..NOTHING });
+    window.on_report(&Event { now: 10.011, delivered: 8.0, ..NOTHING });
     close(window.l4s_alpha(), 127.0 / 128.0 / 16.0);
 }
 
@@ -194,7 +194,7 @@ fn few_losses_are_no_congestion_if_so_asked() {
 #[test]
 fn the_target_follows_a_standing_queue_if_so_asked() {
     let mut window = window(ScreamParams { competing_flows: true, ..ScreamParams::default() });
-    let mut at = |window: &mut Window, from: u32, count: u32, qdelay: f64| {
+    let at = |window: &mut Window, from: u32, count: u32, qdelay: f64| {
         for i in from..from + count {
             window.on_report(&Event { now: 10.0 + 0.05 * f64::from(i), qdelay: Some(qdelay), ..NOTHING });
         }
