@@ -23,6 +23,10 @@ pub const VIRTUAL_RTT_S: f64 = 0.025;
 /// §4.3.1.
 const REF_WND_OVERHEAD_MIN: f64 = 1.5;
 const REF_WND_OVERHEAD_MAX: f64 = 3.0;
+/// §4.5.3. The rate is over 100 ms, `kRateUpdateInterval_ntp` of the authors' implementation, or a round trip if longer.
+const ACKED_BITRATE_MARGIN: f64 = 0.8;
+const BACKOFF_SCALE_LOW_TARGET_RATE: f64 = 0.25;
+const ACKED_INTERVAL_S: f64 = 0.1;
 /// §4.5.4: lengths of histories, and the loss event rate.
 const NORMS: usize = 200;
 const RECENT_NORMS: usize = 50;
@@ -81,6 +85,10 @@ pub struct Window {
     qdelay_at: f64,
     delay_scale: f64,
     qdelay_target: f64,
+    /// acked_bitrate, and what has been acknowledged since it was updated.
+    acked_bitrate: f64,
+    acked: f64,
+    acked_at: f64,
     /// max_bytes_in_flight of this round trip and the one before.
     most: f64,
     most_before: f64,
@@ -118,6 +126,9 @@ impl Window {
             qdelay_at: f64::NEG_INFINITY,
             delay_scale: 1.0,
             qdelay_target: target,
+            acked_bitrate: 0.0,
+            acked: 0.0,
+            acked_at: f64::NEG_INFINITY,
             most: 0.0,
             most_before: 0.0,
             round_at: f64::NEG_INFINITY,
@@ -165,6 +176,7 @@ impl Window {
     /// A report has come.
     pub fn on_report(&mut self, event: &Event) {
         self.most = self.most.max(event.in_flight);
+        self.acked(event);
         self.delay(event);
         self.losses(event);
         self.marks(event);
@@ -192,6 +204,16 @@ impl Window {
             (1.0 - L4S_AVG_G_DOWN) * self.l4s_alpha
         };
         (self.l4s_at, self.delivered, self.marked) = (event.now, 0.0, 0.0);
+    }
+
+    /// acked_bitrate (§4.5.3).
+    fn acked(&mut self, event: &Event) {
+        self.acked += event.bytes;
+        let took = event.now - self.acked_at;
+        if took >= ACKED_INTERVAL_S.max(event.s_rtt) {
+            self.acked_bitrate = 8.0 * self.acked / took;
+            (self.acked, self.acked_at) = (0.0, event.now);
+        }
     }
 
     /// §4.2.1.4: qdelay_avg, a slow attack and fast decay; and how much the delay varies.
@@ -262,8 +284,10 @@ impl Window {
         if self.inflection_free {
             (self.inflection, self.inflection_free) = (self.ref_wnd, false);
         }
-        // Backoff can occur every VIRTUAL_RTT.
-        let per_reaction = 1.0 / f64::max(1.0, s_rtt / VIRTUAL_RTT_S);
+        // Backoff can occur every VIRTUAL_RTT; and a target below what arrives has fallen already (§4.5.3).
+        let low = event.target_bitrate < ACKED_BITRATE_MARGIN * self.acked_bitrate;
+        let undershoot = if low { BACKOFF_SCALE_LOW_TARGET_RATE } else { 1.0 };
+        let per_reaction = undershoot / f64::max(1.0, s_rtt / VIRTUAL_RTT_S);
         self.ref_wnd *= if lost {
             BETA_LOSS
         } else if marked && self.ecn == ScreamEcn::L4s {

@@ -97,6 +97,18 @@ fn an_inflated_window_is_restored_at_the_first_mark() {
     close(window.ref_wnd(), 8_000.0 * (1.0 - 1.0 / 32.0));
 }
 
+/// 20,000 B in 100 ms are 1.6 Mbps: a target below 1.28 Mbps has fallen already.
+#[test]
+fn backoff_is_a_quarter_where_the_target_is_well_below_what_arrives() {
+    for (target_bitrate, scale) in [(1.27e6, 0.25), (1.29e6, 1.0)] {
+        let mut window = window(l4s());
+        window.on_report(&Event { target_bitrate: 2e6, ..NOTHING });
+        window.on_report(&Event { now: 10.1, bytes: 20_000.0, target_bitrate: 2e6, ..NOTHING });
+        window.on_report(&Event { now: 10.13, delivered: 8.0, marked: 8.0, target_bitrate, ..NOTHING });
+        close(window.ref_wnd(), 20_000.0 * (1.0 - scale / 32.0));
+    }
+}
+
 /// qdelay_avg rises by a quarter of what is missing: 160 ms once are 40 ms, a third of the way from half of the
 /// target to the target; half of that, over two virtual round trips.
 #[test]
