@@ -27,7 +27,9 @@ const LONGEST_PERIOD_S: f64 = 0.2;
 /// From this share of the highest rate on the window follows what is in flight: `updateCwnd` of the authors'
 /// implementation.
 const NEAR_MAX: f64 = 0.95;
-/// s_rtt's gain, and its gain where it falls because the source sends little (§5; `markAcked`).
+/// s_rtt's gain, and its gain where it falls because pictures are smaller than the target permits (§5; `markAcked`). Both
+/// go by bytes in flight well below the window. That holds after any rise of the round-trip time, too, as the target has
+/// fallen with it; s_rtt would stay for minutes, and the call with it (RFC 8867, 5.3).
 const RTT_G: f64 = 1.0 / 8.0;
 const RTT_G_LIMITED: f64 = 1.0 / 1024.0;
 
@@ -75,6 +77,8 @@ pub struct Sender {
     /// What the application has handed over at the last frame, and when that was.
     given: u64,
     framed_at: Option<Time>,
+    /// Whether the last picture was smaller than the target permits.
+    limited: bool,
     /// The encoder's next frame; none where the application sets their times.
     frame_at: Time,
     queue: VecDeque<Waiting>,
@@ -104,6 +108,7 @@ impl Sender {
             stop_at: flow.stop.unwrap_or(Time::MAX),
             given: 0,
             framed_at: None,
+            limited: false,
             frame_at: Time::ZERO,
             queue: VecDeque::new(),
             in_flight: InFlight::default(),
@@ -158,6 +163,7 @@ impl Sender {
         self.framed_at = Some(now);
         let factor = frame_factor(self.params.frame_spread, ctx.rng);
         let frame = (self.media.target() / 8.0 * period * factor) as u64;
+        self.limited = most < frame;
         self.queue_frame(frame.min(most), now);
         let waited = self.queue.front().map_or(0.0, |oldest| now.saturating_sub(oldest.frame).as_secs_f64());
         self.media.on_frame(waited, period, frame as f64);
@@ -240,7 +246,7 @@ impl Sender {
             let rtt = at.saturating_sub(sent);
             self.report.rtt(rtt);
             let first = self.rtt.smooth == 0.0;
-            self.rtt.sample(rtt.as_secs_f64().max(1e-6), now, self.window.is_application_limited());
+            self.rtt.sample(rtt.as_secs_f64().max(1e-6), now, self.limited);
             if first {
                 // What the start rate needs.
                 self.window.begin(self.params.start_rate.as_f64() / 8.0 * HEADROOM * self.s_rtt());

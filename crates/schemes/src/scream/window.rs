@@ -151,11 +151,6 @@ impl Window {
     pub fn ratio(&self) -> f64 {
         (self.mss / self.ref_wnd).min(1.0)
     }
-    /// Whether the window is above what data in flight warrant: the source is limited by itself
-    /// (`isApplicationLimited` in the authors' implementation).
-    pub fn is_application_limited(&self) -> bool {
-        self.max_allowed() < self.ref_wnd
-    }
 
     /// The window for a rate, once the round-trip time is known.
     pub fn begin(&mut self, ref_wnd: f64) {
