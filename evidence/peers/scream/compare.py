@@ -2,9 +2,9 @@
 
     python evidence/peers/scream/compare.py > evidence/peers/scream/RESULTS.md
 
-`reference.json` has what EricssonResearch/scream did at commit c8f84c3 (`ScreamV2Tx`, `ScreamRx`), second by second: its
-sender and receiver, linked to a loop that moves their RTP packets and RTCP reports over one link in steps of 1/65,536 s.
-That loop and its code are not here. Both have the draft's constants where theirs can be set, frames of equal sizes, and
+`reference.json` has what EricssonResearch/scream did at commit c8f84c3 (`ScreamV2Tx`, `ScreamRx`), second by second:
+its sender and receiver in a loop that moves their RTP packets and RTCP reports over one link in steps of 1/65,536 s.
+Neither is here. Both have the draft's constants where theirs can be set, frames of equal sizes, and
 what the authors' cannot switch off is on in ours: `reduce_jitter`, `loss_threshold`.
 
 Set before the first comparison: in the last 10 s of each phase mean goodput is within 20 % of theirs, and the mean wait
@@ -24,6 +24,15 @@ import midpath
 REFERENCE = Path(__file__).parent / "reference.json"
 GOODPUT, QUEUE_MS = 0.2, 20.0
 LAST_S = 10
+HEAD = f"""# SCReAM beside its authors' implementation
+
+Written by `python evidence/peers/scream/compare.py`, whose head says what is compared. Means over the last
+{LAST_S} s of each phase; bold: not within {GOODPUT:.0%} of their goodput, or {QUEUE_MS:.0f} ms of their queue.
+"""
+WHY = """100 ms: after the step to 1 Mbps their log has a queue delay of .5 to .7 s for 40 s, an s_rtt of .8 s, and a
+window that falls by 1 % per second. `virtualL4sAlpha` is divided by s_rtt / 30 ms where it is computed, and the
+backoff again in `updateCwnd`: by 700. The draft (§4.2.2.1) and ours divide once. Within the second from 107 s on, at
+a queue delay of 43 ms, their window falls from 111 kB to its least, and stays there; we do not know why."""
 # One-way delay in ms, queue, marking threshold in ms (none: no ECN), rates of the call in Mbps, and until when the link
 # has which rate.
 CASES: dict[str, dict[str, Any]] = {
@@ -53,9 +62,7 @@ CASES: dict[str, dict[str, Any]] = {
 def text(case: dict[str, Any]) -> str:
     """Its scenario."""
     least, most, start = case["rates"]
-    steps = [
-        f'{{ at = "{end} s", rate = "{rate} Mbps" }}' for (end, _), (_, rate) in pairwise(case["phases"])
-    ]
+    steps = [f'{{ at = "{end} s", rate = "{rate} Mbps" }}' for (end, _), (_, rate) in pairwise(case["phases"])]
     l4s = case["step"] > 0
     queue = f'kind = "delay-step"\ntarget = "{case["step"]} ms"' if l4s else 'kind = "drop-tail"'
     return f"""
@@ -117,9 +124,7 @@ def theirs(case: dict[str, Any], seconds: list[list[float]]) -> list[tuple[float
 def main() -> None:
     """Compares, and prints the page."""
     recorded = json.loads(REFERENCE.read_text(encoding="utf-8"))
-    print("# SCReAM beside its authors' implementation\n")
-    print("Written by `python evidence/peers/scream/compare.py`, whose head says what is compared. Means over the last")
-    print(f"{LAST_S} s of each phase; bold: not within {GOODPUT:.0%} of their goodput, or {QUEUE_MS:.0f} ms of their queue.\n")
+    print(HEAD)
     print("| link | capacity, Mbps | goodput, Mbps | theirs | queue, ms | theirs |\n|---|---|---|---|---|---|")
     kept = checked = 0
     for name, case in CASES.items():
@@ -128,11 +133,7 @@ def main() -> None:
             said = [f"{value:.3g}" if good else f"**{value:.3g}**" for value, good in zip(mine, near, strict=True)]
             print(f"| {name} | {rate} | {said[0]} | {other[0]:.3g} | {said[1]} | {other[1]:.3g} |")
             kept, checked = kept + sum(near), checked + 2
-    print(f"\n{kept} of {checked} are within the tolerance.\n")
-    print("100 ms: after the step to 1 Mbps their log has a queue delay of .5 to .7 s for 40 s, an s_rtt of .8 s, and a window")
-    print("that falls by 1 % per second. `virtualL4sAlpha` is divided by s_rtt / 30 ms where it is computed, and the backoff")
-    print("again in `updateCwnd`: by 700. The draft (§4.2.2.1) and ours divide once. Within the second from 107 s on, at a queue")
-    print("delay of 43 ms, their window falls from 111 kB to its least, and stays there; we do not know why.")
+    print(f"\n{kept} of {checked} are within the tolerance.\n\n{WHY}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import statistics
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import scenes
 from harness import Bound, Row, Suite, groups, table
@@ -136,7 +137,7 @@ def varies(a: str, b: str, phases: list[tuple[int, float]], scale: float) -> lis
     """One direction of the bottleneck."""
     steps = [
         f'{{ at = "{end} s", rate = "{rate * scale:.4f} Mbps" }}'
-        for (end, before), (_, rate) in zip(phases, phases[1:], strict=False)
+        for (end, before), (_, rate) in pairwise(phases)
         if rate != before
     ]
     if not steps:
@@ -240,6 +241,29 @@ BOUNDS = (
 )
 
 
+# What the series of the worst scenes say.
+SMALL = (
+    "The link is slow: MIN_REF_WND, 3,000 B, is up to 70 ms of it per call, and a data unit 10 to 30 ms. The window "
+    "stands a little above its least."
+)
+FLOOR = (
+    "The window stands near MIN_REF_WND, as TCP keeps the queue's delay above the target; three such windows per round "
+    "trip, with TCP's queue in it, are less than these calls' least rate. The sender discards the rest. The authors' "
+    "implementation can raise the least window to what the least rate needs (`isAutoTuneMinCwnd`); the draft does not."
+)
+WHY = {
+    "5.1": SMALL,
+    "5.1 l4s": f"{SMALL} In 20, l4s_alpha is .8: most data units are marked, each window is cut, the goodput sways.",
+    "5.2": SMALL,
+    "5.3": "7 and 17: the way back steps down at 35 s. Reports wait in the other call's queue, s_rtt grows, and the "
+    "target falls with it, also on the way there, which is judged until 40 s. 5 and 14: a slow link, as in 5.1.",
+    "5.5": "Windows grow by an MSS per round trip, and fall by the same share for the same queue: calls with round "
+    "trips of 200 and 300 ms stay near their least rate, those of 20 and 50 ms have most of the link.",
+    "5.6": FLOOR,
+    "5.7": FLOOR,
+}
+
+
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The RFC's own values, then the draws."""
     names = [bound.name for bound in BOUNDS]
@@ -260,13 +284,13 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     yield from table(rows, {"case": lambda row: row.family}, {name: f"{name} missed" for name in names}, columns)
     for case, own in groups(rows, lambda row: row.family).items():
         lines = [
-            f"- {row.number} ({row.scene.delay:g} ms, {row.scene.scale:g} times the rates, {row.scene.frames} frames/s): "
+            f"- {row.number} ({row.scene.delay:g} ms, rates times {row.scene.scale:g}, {row.scene.frames} frames/s): "
             + ", ".join(f"{name} {value:.3g}" for name, value in row.missed.items())
             for row in own
             if row.missed
         ]
         if lines:
-            yield "\n".join([f"\n{case}:\n", *lines])
+            yield "\n".join([f"\n{case}:\n", *lines, "", WHY.get(case, "")])
 
 
 def mark(text: str, wrong: bool) -> str:

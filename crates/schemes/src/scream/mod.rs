@@ -24,7 +24,7 @@ use midpath_core::roles::{Accept, Endpoint, FlowSpec, Parts, Transport};
 use midpath_core::units::{Rate, Time};
 
 pub(crate) use describe::schemes;
-pub use params::{ScreamEcn, ScreamParams};
+pub use params::ScreamParams;
 use receiver::Receiver;
 use sender::Sender;
 
