@@ -1,4 +1,4 @@
-"""RFC 8867's own values, held to the bounds of evidence/properties/scream, and the comparison with the authors' record."""
+"""RFC 8867's own values, held to the bounds of evidence/properties/scream, and the authors' record."""
 
 import re
 
