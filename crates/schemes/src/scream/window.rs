@@ -69,6 +69,8 @@ pub struct Window {
     inflection_free: bool,
     congestion_at: f64,
     reaction_at: f64,
+    /// The last reaction to a loss or a classic mark.
+    step_at: f64,
     /// Lost or marked data units since the last reaction.
     loss_detected: bool,
     units_marked: bool,
@@ -111,6 +113,7 @@ impl Window {
             inflection_free: true,
             congestion_at: f64::NEG_INFINITY,
             reaction_at: f64::NEG_INFINITY,
+            step_at: f64::NEG_INFINITY,
             loss_detected: false,
             units_marked: false,
             loss_rate: 0.0,
@@ -259,7 +262,8 @@ impl Window {
         (scale * scale).clamp(0.1, 1.0)
     }
 
-    /// §4.2.2.1.
+    /// §4.2.2.1. A loss or a classic mark counts once per round trip (§3.1; `detectLoss` of the authors' implementation):
+    /// by the pseudocode it would each VIRTUAL_RTT, and is not scaled by that.
     fn reduce(&mut self, event: &Event, scale: f64) {
         let Event { now, s_rtt, .. } = *event;
         let lost = std::mem::take(&mut self.loss_detected);
@@ -272,6 +276,9 @@ impl Window {
             (self.loss_detected, self.units_marked) = (lost, marked);
             return;
         }
+        let l4s = self.ecn == ScreamEcn::L4s;
+        let whole = now - self.step_at >= s_rtt;
+        let (lost, marked) = (lost && whole, marked && (l4s || whole));
         let half = self.qdelay_target / 2.0;
         if !lost && !marked && self.qdelay_avg <= half {
             return;
@@ -285,7 +292,7 @@ impl Window {
         let per_reaction = undershoot / f64::max(1.0, s_rtt / VIRTUAL_RTT_S);
         self.ref_wnd *= if lost {
             BETA_LOSS
-        } else if marked && self.ecn == ScreamEcn::L4s {
+        } else if marked && l4s {
             let mut backoff = self.l4s_alpha / 2.0 * per_reaction;
             if self.qdelay < self.qdelay_target / 4.0 {
                 backoff *= scale.max(0.25) * self.delay_scale.max(0.25);
@@ -303,6 +310,9 @@ impl Window {
         };
         self.ref_wnd = self.ref_wnd.max(MIN_REF_WND);
         self.reaction_at = now;
+        if lost || marked && !l4s {
+            self.step_at = now;
+        }
     }
 
     fn max_allowed(&self) -> f64 {

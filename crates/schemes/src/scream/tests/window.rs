@@ -34,17 +34,19 @@ const NOTHING: Event = Event {
 };
 
 #[test]
-fn losses_and_classic_marks_scale_by_a_constant_once_per_virtual_round_trip() {
+fn losses_and_classic_marks_scale_by_a_constant_once_per_round_trip() {
     let mut window = window(ScreamParams::default());
     window.on_report(&Event { lost: 1.0, ..NOTHING });
     close(window.ref_wnd(), 14_000.0);
-    // Within VIRTUAL_RTT it waits.
-    window.on_report(&Event { now: 10.024, delivered: 1.0, marked: 1.0, ..NOTHING });
+    // Within s_rtt it is the same congestion.
+    for now in [10.024, 10.025, 10.049] {
+        window.on_report(&Event { now, delivered: 1.0, marked: 1.0, lost: 1.0, ..NOTHING });
+    }
     close(window.ref_wnd(), 14_000.0);
-    window.on_report(&Event { now: 10.025, ..NOTHING });
+    window.on_report(&Event { now: 10.051, delivered: 1.0, marked: 1.0, ..NOTHING });
     close(window.ref_wnd(), 11_200.0);
     // And is answered once.
-    window.on_report(&Event { now: 10.05, ..NOTHING });
+    window.on_report(&Event { now: 10.11, ..NOTHING });
     close(window.ref_wnd(), 11_200.0);
 }
 
@@ -53,6 +55,18 @@ fn marks_of_a_flow_that_is_not_ecn_capable_say_nothing() {
     let mut window = window(ScreamParams { ecn: ScreamEcn::Off, ..ScreamParams::default() });
     window.on_report(&Event { delivered: 1.0, marked: 1.0, ..NOTHING });
     close(window.ref_wnd(), 20_000.0);
+}
+
+/// A mark within VIRTUAL_RTT of another waits, and is answered then.
+#[test]
+fn l4s_marks_wait_for_the_next_reaction() {
+    let mut window = window(l4s());
+    window.on_report(&Event { delivered: 8.0, marked: 8.0, ..NOTHING });
+    let once = window.ref_wnd();
+    window.on_report(&Event { now: 10.02, delivered: 8.0, marked: 8.0, ..NOTHING });
+    close(window.ref_wnd(), once);
+    window.on_report(&Event { now: 10.026, ..NOTHING });
+    assert!(window.ref_wnd() < once);
 }
 
 /// Half of the data units are marked: l4s_alpha is 1/16, the backoff half of that over s_rtt / VIRTUAL_RTT = 2. The
@@ -97,13 +111,13 @@ fn an_inflated_window_is_restored_at_the_first_mark() {
     close(window.ref_wnd(), 8_000.0 * (1.0 - 1.0 / 32.0));
 }
 
-/// 20,000 B in 100 ms are 1.6 Mbps: a target below 1.28 Mbps has fallen already.
+/// 20,200 B in 101 ms are 1.6 Mbps: a target below 1.28 Mbps has fallen already.
 #[test]
 fn backoff_is_a_quarter_where_the_target_is_well_below_what_arrives() {
     for (target_bitrate, scale) in [(1.27e6, 0.25), (1.29e6, 1.0)] {
         let mut window = window(l4s());
         window.on_report(&Event { target_bitrate: 2e6, ..NOTHING });
-        window.on_report(&Event { now: 10.1, bytes: 20_000.0, target_bitrate: 2e6, ..NOTHING });
+        window.on_report(&Event { now: 10.101, bytes: 20_200.0, target_bitrate: 2e6, ..NOTHING });
         window.on_report(&Event { now: 10.13, delivered: 8.0, marked: 8.0, target_bitrate, ..NOTHING });
         close(window.ref_wnd(), 20_000.0 * (1.0 - scale / 32.0));
     }
