@@ -8,6 +8,8 @@ import midpath
 import script
 from conftest import ROOT
 
+pytestmark = pytest.mark.nightly("crates/schemes/src/scream/", "evidence/properties/scream/", "evidence/peers/scream/")
+
 
 @pytest.fixture(scope="module")
 def calls():
