@@ -1,6 +1,7 @@
 """Stacks of others in the simulator: the same bytes again, fairness beside our CUBIC, what they cost.
 
     python evidence/peers/stacks/measure.py        # builds stacks/, runs for a few minutes, writes RESULTS.md
+    python evidence/peers/stacks/measure.py "Estimates on a varying link"      # measures this section alone again
 
 Bounds, set before the first run: 20 MB of QUIC at 20 Mbps and a round trip of 100 ms are the same bytes twice and on
 two threads, in less than 1 s of wall time; Jain's index of quinn's CUBIC beside ours is at least .9 on average over
@@ -13,8 +14,9 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -184,6 +186,14 @@ def phase(series: list[list[Any]], flow: int, scheme: str, end: int, rate: int, 
     return f"{'**' if misses else ''}{ENCODERS[scheme]} {estimate:.2f}{'**' if misses else ''}, {said}"
 
 
+def section(title: str, measured: Callable[[], list[str]]) -> str:
+    """A section's table: measured, or that of the page where others are asked for."""
+    if len(sys.argv) > 1 and title not in sys.argv[1:]:
+        _, after = PAGE.read_text().split(f"## {title}\n")
+        return "\n".join(line for line in after.split("\n## ")[0].splitlines() if line.startswith("|"))
+    return "\n".join(measured())
+
+
 def main() -> None:
     """Builds, measures, writes."""
     subprocess.run(["cargo", "build", "--release", "-q", "-p", "stack-runner"], cwd=ROOT / "stacks", check=True)
@@ -202,22 +212,22 @@ def main() -> None:
         "## The same bytes",
         "20 MB at 20 Mbps over a round trip of 100 ms. Captures have both directions of the bottleneck, payloads "
         "included; the wall time is of the same run without captures.",
-        "\n".join(again()),
+        section("The same bytes", again),
         "## Fairness",
         f"Two flows without end for {LONG}, started within a second of each other, ten seeds. Rows without a verdict "
         "are for comparison: `quinn-midpath-cubic` is quinn with our CUBIC.",
-        "\n".join(fairness()),
+        section("Fairness", fairness),
         "## Estimates on a varying link",
         f"One round trip of 100 ms; means over the last {LAST_S} s of each phase. str0m's encoder uses nine tenths of "
         "its estimate, of payloads, SCReAM's its target, RTP's headers with it; bold ones are not within "
         f"{ESTIMATE[0]} and {ESTIMATE[1]} of the link's rate.",
-        "\n".join(estimates()),
+        section("Estimates on a varying link", estimates),
         "The first bold estimate by str0m's own log: after 11 s probes find 4.4 to 4.9 Mbps, the queue is full at an "
         "estimate of 5.8 Mbps, the loss controller goes from DelayBased to Decreasing, and the estimate is .4 Mbps "
         "from 22 s on; probes end that 20 s later.",
         "## Cost",
         "Two flows, 20 Mbps, 60 s; the least of three runs.",
-        "\n".join(cost()),
+        section("Cost", cost),
         "## Found",
         "smoltcp 0.12 does not limit what is in flight by its congestion window: `seq_to_transmit` compares the window "
         "with what is still to be sent. 60 kB at 1 Gbps and 100 ms arrive after 1.5 round trips under each of its "
