@@ -57,7 +57,8 @@ impl Rtp {
 
 /// RTCP's transport-layer feedback with FMT 11.
 const HEAD: [u8; 2] = [VERSION | 11, 205];
-/// Header, sender's SSRC, stream's SSRC, begin_seq and num_reports; then the blocks, then the report's timestamp.
+/// Header, sender's SSRC, stream's SSRC, begin_seq and num_reports, which is the number of blocks (erratum 8166; the
+/// authors' implementation writes one less, as the text had it); then the blocks, then the report's timestamp.
 const BEFORE: usize = 16;
 const AFTER: usize = 4;
 /// Arrivals are in units of 1/1024 s before the report's timestamp, thirteen bits.
@@ -109,7 +110,7 @@ impl Report {
         out.extend(self.ssrc.to_be_bytes());
         out.extend(self.ssrc.to_be_bytes());
         out.extend(self.begin.to_be_bytes());
-        out.extend((self.blocks.len() as u16).wrapping_sub(1).to_be_bytes());
+        out.extend((self.blocks.len() as u16).to_be_bytes());
         for block in &self.blocks {
             out.extend(block.map_or(0, |arrival| self.block(arrival)).to_be_bytes());
         }
@@ -131,7 +132,7 @@ impl Report {
         }
         let (before, rest) = bytes.split_at(BEFORE);
         let (blocks, after) = rest.split_at(rest.len() - AFTER);
-        let count = usize::from(u16::from_be_bytes([before[14], before[15]])) + 1;
+        let count = usize::from(u16::from_be_bytes([before[14], before[15]]));
         if blocks.len() != 2 * count.next_multiple_of(2) {
             return None;
         }
