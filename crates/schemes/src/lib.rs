@@ -161,6 +161,9 @@ pub mod internals {
     pub mod rpm {
         pub use crate::rpm::*;
     }
+    pub mod scream {
+        pub use crate::scream::feedback;
+    }
     pub mod xcp {
         pub use crate::xcp::*;
     }

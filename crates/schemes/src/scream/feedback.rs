@@ -20,9 +20,11 @@ const PS: u128 = 1_000_000_000_000;
 pub struct Rtp {
     /// The last data unit of a frame.
     pub marker: bool,
+    /// Sixteen bits of the data unit's number.
     pub sequence: u16,
     /// When the frame was sampled.
     pub timestamp: u32,
+    /// The stream.
     pub ssrc: u32,
 }
 
@@ -84,12 +86,14 @@ fn ticks(now: Time, clock: u128) -> u32 {
 pub struct Arrival {
     /// By the report's clock.
     pub at: u32,
+    /// Its ECN field.
     pub ecn: Ecn,
 }
 
 /// What a receiver says of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
+    /// The stream.
     pub ssrc: u32,
     /// The sequence number of the first block.
     pub begin: u16,

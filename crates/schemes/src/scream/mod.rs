@@ -7,7 +7,7 @@
 
 mod delay;
 mod describe;
-mod feedback;
+pub mod feedback;
 mod in_flight;
 mod media;
 mod params;

@@ -294,11 +294,11 @@ impl Sender {
         self.discard(ctx.now);
         self.transmit(ctx);
         let over = self.is_over(ctx.now);
-        if over && ctx.now >= self.stop_at {
+        if ctx.now >= self.stop_at {
             self.queue.clear();
         }
-        let gone = self.in_flight.is_empty() || ctx.now >= self.last_sent.saturating_add(LINGER);
-        if over && self.queue.is_empty() && gone {
+        let done = over && self.queue.is_empty();
+        if done && (self.in_flight.is_empty() || ctx.now >= self.last_sent.saturating_add(LINGER)) {
             return ctx.finish();
         }
         let next = match self.queue.front() {
