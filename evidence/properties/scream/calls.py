@@ -1,11 +1,12 @@
 """SCReAM in RFC 8867's test cases 5.1 to 5.8, and 5.1 over an L4S queue (5.1 l4s), its case with ECN.
 
-Number 1 of each case has the RFC's values, as ns3-rmcat of its authors has them: calls of 150 kbps to 1.5 Mbps, a
-bottleneck of 1 to 4 Mbps, 50 ms one way, a drop-tail queue of 300 ms (1 s in the second half of 5.6). Others draw the
-one-way delay (10 to 100 ms), all rates with the calls' own (.5 to 4 times), frames per second, and the seed.
+Number 1 of each case has the RFC's values as ns3-rmcat has them, the suite of its authors; its text was not at hand.
+Calls of 150 kbps to 1.5 Mbps, a bottleneck of 1 to 4 Mbps, 50 ms one way, a drop-tail queue of 300 ms (1 s in every
+other draw of 5.6). Others draw the one-way delay (10 to 100 ms), all rates with the calls' own (.5 to 4 times), frames
+per second, and the seed.
 
-The RFC says what is expected in words: that calls find the capacity, adapt to it without oscillation, share it, come
-back from a pause, and beside TCP fall to their least rate at worst. The numbers are ours, fixed before the first run:
+What is expected is words: that calls find the capacity, adapt to it without oscillation, share it, come back from a
+pause, and beside TCP fall to their least rate at worst. The numbers are ours, fixed before the first run:
 
 - `use`: calls deliver at least this share of the capacity, or of their highest rates if less, in the last 10 s before
   each change (5 s in 5.3): .7; in 5.3 and over L4S .6. Beside TCP the capacity is the calls' least rates: .9.
