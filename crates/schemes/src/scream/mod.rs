@@ -61,4 +61,7 @@ impl Transport for Scream {
     fn takes_writes(&self, _flow: &FlowSpec) -> bool {
         true
     }
+    fn carries_messages(&self, _flow: &FlowSpec) -> bool {
+        false
+    }
 }

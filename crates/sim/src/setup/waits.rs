@@ -57,8 +57,7 @@ fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
                 return Err(after.refuse(group, message));
             }
             if let Some(size) = info.flow.size.filter(|size| *size < bytes) {
-                let message =
-                    format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
+                let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
                 return Err(after.refuse(group, message));
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn check(
             continue;
         };
         let (group, budget) = groups.of(&info.flow);
-        if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
+        if !transport.carries_messages(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
             let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);
             let message = format!("`{name}` has no connections to reuse; use `new`, or give it another `scheme`");
             let key = format!("client[{i}].connections");

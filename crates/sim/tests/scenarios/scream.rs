@@ -3,7 +3,7 @@
 //! RFC 8867's test cases are a suite: `evidence/properties/scream`.
 
 use crate::common::reads::mean_after;
-use crate::common::{run_plain, same_with_threads_and_as_bytes};
+use crate::common::{refused, run_plain, same_with_threads_and_as_bytes};
 
 /// A call over a link of 10 Mbps, 7 ms away.
 fn call(params: &str, flow: &str, stop: &str, more: &str) -> String {
@@ -88,4 +88,18 @@ fn a_call_survives_an_outage() {
     let out = run_plain(&call("max_rate = \"2 Mbps\"", "", "30 s", more));
     let mean = mean_after(&out, "flow:0", "goodput_bps", 25.0);
     assert!(mean > 1.0e6, "{mean:.0} bit/s ten seconds after the outage");
+}
+
+/// A call has no connection for messages: its encoder cuts what is written to its rate.
+#[test]
+fn a_client_cannot_reuse_a_call() {
+    let client = "scheme = \"scream\"\nstop = \"5 s\"\n[topology]\ngenerate = \"dumbbell\"\npairs = 2\n\
+        bottleneck = { rate = \"4 Mbps\", delay = \"15 ms\" }\naccess = { rate = \"100 Mbps\", delay = \"1 ms\" }\n\
+        [[client]]\nfrom = [\"s0\"]\nto = [\"d0\"]\nrequests = 2\nconnections = \"reuse\"\n\
+        request_sizes = { kind = \"fixed\", size = \"1 kB\" }\nreply_sizes = { kind = \"fixed\", size = \"90 kB\" }\n";
+    let error = refused(client);
+    assert!(
+        error.contains("client[0].connections") && error.contains("`scream` has no connections to reuse"),
+        "{error}"
+    );
 }
