@@ -36,6 +36,9 @@ export CARGO_PROFILE_DEV_CODEGEN_UNITS := 4
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates net python/wheel examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
+# Cargo's programs of tests, by name.
+RUST_TESTS := $(sort $(patsubst %/main,%,$(basename $(foreach tests,$(wildcard $(addsuffix /*/tests,crates net examples)),$(patsubst $(tests)/%,%,$(wildcard $(tests)/*.rs $(tests)/*/main.rs))))))
+
 .PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site web test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
 
 help: ## this list
@@ -113,8 +116,17 @@ lint-rust: ## rustfmt and clippy with warnings as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+# The simulator's scenarios compute, at a low priority, while other programs wait for timers and packets. What is compared
+# with the clock has the machine for itself.
 test-rust: ## Rust tests and the examples in doc comments
-	PROPTEST_RNG_SEED=$(PROPERTY_SEED) cargo test --workspace
+	cargo test --workspace --no-run
+	@mkdir -p target
+	export PROPTEST_RNG_SEED=$(PROPERTY_SEED); \
+	nice cargo test --workspace --test scenarios > target/scenarios.txt 2>&1 & scenarios=$$!; \
+	cargo test --workspace --lib --bins --examples $(addprefix --test=,$(filter-out scenarios beside,$(RUST_TESTS))); \
+	others=$$?; wait $$scenarios; scenarios=$$?; cat target/scenarios.txt; exit $$((others | scenarios))
+	cargo test --workspace --test beside
+	cargo test --workspace --doc
 
 lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
 	$(BIN)/python scripts/houses.py

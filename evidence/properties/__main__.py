@@ -42,6 +42,7 @@ SUITES = {
     "mircc-ablation": ("mircc.ablation", "mircc/ABLATION.md"),
     "ndn-timeouts": ("icn.timeouts", "icn/TIMEOUTS.md"),
     "rpm-falls": ("rpm.falls", "rpm/FALLS.md"),
+    "scream": ("scream.calls", "scream/CALLS.md"),
 }
 
 

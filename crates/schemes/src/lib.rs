@@ -35,6 +35,7 @@ pub mod params;
 mod powertcp;
 mod rcp;
 mod rpm;
+mod scream;
 mod swift;
 mod tcp;
 #[cfg(test)]
@@ -62,6 +63,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     powertcp::schemes,
     rcp::schemes,
     rpm::schemes,
+    scream::schemes,
     swift::schemes,
     tcp::schemes,
     timely::schemes,
@@ -158,6 +160,9 @@ pub mod internals {
     }
     pub mod rpm {
         pub use crate::rpm::*;
+    }
+    pub mod scream {
+        pub use crate::scream::feedback;
     }
     pub mod xcp {
         pub use crate::xcp::*;

@@ -1,11 +1,12 @@
 """Stacks of others in the simulator: the same bytes again, fairness beside our CUBIC, what they cost.
 
     python evidence/peers/stacks/measure.py        # builds stacks/, runs for a few minutes, writes RESULTS.md
+    python evidence/peers/stacks/measure.py "Estimates on a varying link"      # measures this section alone again
 
 Bounds, set before the first run: 20 MB of QUIC at 20 Mbps and a round trip of 100 ms are the same bytes twice and on
 two threads, in less than 1 s of wall time; Jain's index of quinn's CUBIC beside ours is at least .9 on average over
-ten seeds on each of three dumbbells; the mean of str0m's estimate in the last 10 s before each change of a link that it
-has alone is between .7 and 1.1 of the link's rate.
+ten seeds on each of three dumbbells; the mean of str0m's estimate, and of SCReAM's target, in the last 10 s before each
+change of a link that it has alone is between .7 and 1.1 of the link's rate.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,9 @@ STACKS = ("cubic", "quinn", "quinn-midpath-cubic", "quinn-midpath-bbr", "smoltcp
 PHASES = ((30, 5), (60, 2), (90, 8))
 QUEUES = ("63 kB", "313 kB")
 ESTIMATE = (0.7, 1.1)
+# Whose `rate_bps` is what its encoder is told, and what it is called.
+ENCODERS = {"str0m": "estimate", "scream": "target"}
+BESIDE = (["str0m"], ["scream"], ["cubic"], ["str0m", "cubic"], ["scream", "cubic"], ["str0m", "scream"])
 # Series are read from so long before a phase's end.
 LAST_S = 10
 
@@ -147,12 +152,12 @@ def cost() -> list[str]:
 
 
 def estimates() -> list[str]:
-    """str0m, CUBIC, and both, on a link whose rate changes."""
+    """str0m, SCReAM and CUBIC alone and in pairs, on a link whose rate changes."""
     steps = ", ".join(f'{{ at = "{end} s", rate = "{rate} Mbps" }}' for (end, _), (_, rate) in pairwise(PHASES))
     vary = f'stop = "{PHASES[-1][0]} s"\nmeasure = {{ series = true }}\n'
     rows = []
     for queue in QUEUES:
-        for schemes in (["str0m"], ["cubic"], ["str0m", "cubic"]):
+        for schemes in BESIDE:
             text = dumbbell((f"{PHASES[0][1]} Mbps", "48 ms", queue), [f'scheme = "{one}"' for one in schemes], vary)
             made = run(f'{text}[[vary]]\nlink = ["r0", "r1"]\nsteps = [{steps}]\n')
             for pair, scheme in enumerate(schemes):
@@ -174,11 +179,19 @@ def phase(series: list[list[Any]], flow: int, scheme: str, end: int, rate: int, 
 
     goodput, queue = mean(f"flow:{flow}", "goodput_bps") / 1e6, mean("port:r0>r1", "queue_bytes")
     said = f"{goodput:.2f} Mbps, {queue * 8 / rate / 1e3:.0f} ms queued"
-    if scheme != "str0m":
+    if scheme not in ENCODERS:
         return said
     estimate = mean(f"flow:{flow}", "rate_bps") / 1e6
     misses = alone and not ESTIMATE[0] <= estimate / rate <= ESTIMATE[1]
-    return f"{'**' if misses else ''}estimate {estimate:.2f}{'**' if misses else ''}, {said}"
+    return f"{'**' if misses else ''}{ENCODERS[scheme]} {estimate:.2f}{'**' if misses else ''}, {said}"
+
+
+def section(title: str, measured: Callable[[], list[str]]) -> str:
+    """A section's table: measured, or that of the page where others are asked for."""
+    if len(sys.argv) > 1 and title not in sys.argv[1:]:
+        _, after = PAGE.read_text().split(f"## {title}\n")
+        return "\n".join(line for line in after.split("\n## ")[0].splitlines() if line.startswith("|"))
+    return "\n".join(measured())
 
 
 def main() -> None:
@@ -199,22 +212,22 @@ def main() -> None:
         "## The same bytes",
         "20 MB at 20 Mbps over a round trip of 100 ms. Captures have both directions of the bottleneck, payloads "
         "included; the wall time is of the same run without captures.",
-        "\n".join(again()),
+        section("The same bytes", again),
         "## Fairness",
         f"Two flows without end for {LONG}, started within a second of each other, ten seeds. Rows without a verdict "
         "are for comparison: `quinn-midpath-cubic` is quinn with our CUBIC.",
-        "\n".join(fairness()),
+        section("Fairness", fairness),
         "## Estimates on a varying link",
         f"One round trip of 100 ms; means over the last {LAST_S} s of each phase. str0m's encoder uses nine tenths of "
-        "its estimate, of payloads; bold estimates are not within "
-        f"{ESTIMATE[0]} and {ESTIMATE[1]} of the link's rate. SCReAM is not among our schemes.",
-        "\n".join(estimates()),
+        "its estimate, of payloads, SCReAM's its target, RTP's headers with it; bold ones are not within "
+        f"{ESTIMATE[0]} and {ESTIMATE[1]} of the link's rate.",
+        section("Estimates on a varying link", estimates),
         "The first bold estimate by str0m's own log: after 11 s probes find 4.4 to 4.9 Mbps, the queue is full at an "
         "estimate of 5.8 Mbps, the loss controller goes from DelayBased to Decreasing, and the estimate is .4 Mbps "
         "from 22 s on; probes end that 20 s later.",
         "## Cost",
         "Two flows, 20 Mbps, 60 s; the least of three runs.",
-        "\n".join(cost()),
+        section("Cost", cost),
         "## Found",
         "smoltcp 0.12 does not limit what is in flight by its congestion window: `seq_to_transmit` compares the window "
         "with what is still to be sent. 60 kB at 1 Gbps and 100 ms arrive after 1.5 round trips under each of its "

@@ -17,7 +17,12 @@ CLASSES = {
     MIDPATH: "routers take part",
 }
 # Schemes that answer no question of the matrix.
-LEFT_OUT = {"fixed-window": "constant window", "inrpp-attack": "an attack", "udp": "no congestion control"}
+LEFT_OUT = {
+    "fixed-window": "constant window",
+    "inrpp-attack": "an attack",
+    "scream": "calls, which move no files",
+    "udp": "no congestion control",
+}
 # The queues that a scheme is made for, where its runs would have plain ones.
 # DCQCN's marks go by the queue's length now, and all packets are marked above `max` (§5.2 of its paper).
 MADE_FOR: Mapping[str, dict[str, Any]] = {

@@ -80,6 +80,10 @@ pub trait Transport: Send + Sync {
     fn takes_writes(&self, _flow: &FlowSpec) -> bool {
         false
     }
+    /// Whether such a flow can be a connection that carries a message whole. A call cuts pictures to its rate.
+    fn carries_messages(&self, flow: &FlowSpec) -> bool {
+        self.takes_writes(flow)
+    }
     /// Whether its flows find their own ways, so that a scenario can't give them a path.
     fn finds_paths(&self) -> bool {
         false

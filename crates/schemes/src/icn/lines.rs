@@ -94,6 +94,21 @@ impl Lines {
         self.lines.get(index).map(|known| known.0)
     }
 
+    /// Drops Interests of a line that do not count, if there are more than so many.
+    pub fn tidy(&mut self, line: InOrderPath, most: usize, counts: impl Fn(u32, u64) -> bool) {
+        if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line)
+            && numbered.flying.len() > most
+        {
+            numbered.flying.retain(|(segment, number)| counts(*segment, *number));
+        }
+    }
+
+    /// Interests of a line that are remembered.
+    #[cfg(test)]
+    pub fn flying(&self, line: InOrderPath) -> usize {
+        self.lines.iter().find(|known| known.0 == line).map_or(0, |known| known.1.flying.len())
+    }
+
     /// Takes the first Interest of a line off.
     pub fn take_first(&mut self, line: InOrderPath) {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line) {

@@ -117,6 +117,9 @@ const MAX_DOUBLINGS: u32 = 4;
 /// on its way.
 const KEEPING: f64 = 0.75;
 
+/// So many entries that count no more are no reason to look for them. Ours.
+const SLACK: usize = 64;
+
 /// How long to wait for what was asked for so often.
 fn wait_of(timeout: Time, times: u32) -> Time {
     Time(timeout.0.saturating_mul(1 << times.saturating_sub(1).min(MAX_DOUBLINGS)))
@@ -176,6 +179,33 @@ impl Pending {
 
     /// Called when an Interest has been sent; `timeout` is that of a first one, by all round trips.
     pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        self.note(segment, now, course, timeout);
+        self.tidy(course.line);
+    }
+
+    /// Drops what counts no more from a list that has more of it than of what is on its way. A forwarder that refuses each
+    /// Interest at once would fill memory within a timeout.
+    fn tidy(&mut self, line: Option<InOrderPath>) {
+        let (most, interests) = (2 * self.interests.len() + SLACK, &self.interests);
+        if self.repeats.len() > most {
+            self.repeats.retain(|Reverse((_, segment, sends))| {
+                interests.get(segment).is_some_and(|a| a.sends == *sends && a.back == Back::No)
+            });
+        }
+        if self.wandering.len() > most {
+            self.wandering.retain(|(segment, at)| {
+                interests.get(segment).is_some_and(|a| a.back != Back::Lost && a.course.line.is_none() && a.at == *at)
+            });
+        }
+        if let Some(line) = line {
+            self.lines.tidy(line, most, |segment, number| {
+                let counts = |a: &Sent| a.back != Back::Lost && a.course.line == Some(line) && a.number == number;
+                interests.get(&segment).is_some_and(counts)
+            });
+        }
+    }
+
+    fn note(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
         let timeout = self.timeout(course.line, timeout);
         if let Some(sent) = self.interests.get_mut(&segment).filter(|sent| sent.back == Back::Kept) {
             (sent.back, sent.sends) = (Back::No, sent.sends + 1);
@@ -429,6 +459,7 @@ mod tests {
     use super::*;
 
     const MS: fn(u64) -> Time = Time::from_ms;
+    const US: fn(u64) -> Time = Time::from_us;
     const S: fn(u64) -> Time = Time::from_secs;
 
     #[test]
@@ -448,6 +479,28 @@ mod tests {
         // Late Data count, and tell no round trip.
         assert!(pending.answered(7).is_some_and(|a| a.round_trip(S(2)).is_none()) && pending.answered(7).is_none());
         assert!(!pending.waits_to_be_sent(7));
+    }
+
+    /// Ten segments, each refused a microsecond after it was asked for, in a line and outside of it; then all come.
+    #[test]
+    fn refusals_fill_no_memory() {
+        for line in [None, Some(PathId(1))] {
+            let (mut pending, course) = (Pending::default(), Course { path: Some(PathId(1)), steered: true, line });
+            for round in 0..100_000 {
+                let segment = (round % 10) as u32;
+                pending.sent(segment, US(round), course, S(1));
+                assert_eq!(pending.refused(segment), Some(Some(PathId(1))));
+            }
+            let flying = line.map_or(0, |line| pending.lines.flying(line));
+            let most = 2 * 10 + SLACK;
+            assert!(pending.repeats.len().max(pending.wandering.len()).max(flying) <= most, "{pending:?}");
+            for segment in 0..10 {
+                pending.sent(segment, S(1), course, S(1));
+            }
+            // The sixteen-fold of a timeout, as after any number of repeats.
+            assert_eq!(pending.next_timeout(S(1)), S(17));
+            assert!((0..10).all(|segment| pending.answered(segment).is_some()) && pending.is_empty());
+        }
     }
 
     /// One over which Data take 3 s, beside paths of which all together take a second at most.

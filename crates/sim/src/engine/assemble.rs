@@ -216,6 +216,7 @@ impl Engine {
             let sum = all.entry(flow).or_default();
             sum.dropped += fate.dropped;
             sum.corrupted += fate.corrupted;
+            sum.datagrams += fate.datagrams;
             sum.marked += fate.marked;
         }
         all

@@ -230,7 +230,9 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
         }
         // A packet that reached its host after the flow was over there was not lost by the network.
         if why != Drop::Undeliverable {
-            self.fates.entry(carried.0.flow).or_default().dropped += 1;
+            let fate = self.fates.entry(carried.0.flow).or_default();
+            fate.dropped += 1;
+            fate.datagrams += u64::from(carried.0.stamped().is_some());
         }
     }
 

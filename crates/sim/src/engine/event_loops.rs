@@ -193,8 +193,10 @@ impl<T: Tracing> NodeDriver<'_, T> {
             trace.packet_why(at, pkt.id(), &pool[&pkt], ("dropped", "corrupted"), f64::NAN);
             trace.forget(pkt.id());
         }
-        let flow = pool.take(pkt).flow;
-        self.fates.entry(flow).or_default().corrupted += 1;
+        let packet = pool.take(pkt);
+        let fate = self.fates.entry(packet.flow).or_default();
+        fate.corrupted += 1;
+        fate.datagrams += u64::from(packet.stamped().is_some());
     }
 
     fn wake(&mut self, node: &mut Node, pool: &mut Pool, at: Time) {

@@ -9,6 +9,8 @@ pub struct FlowFate {
     pub dropped: u64,
     /// Packets corrupted on a wire.
     pub corrupted: u64,
+    /// Of both, datagrams that say when they were sent: reports on them do not.
+    pub datagrams: u64,
     /// Packets marked CE.
     pub marked: u64,
 }

@@ -29,7 +29,7 @@ pub(super) fn check(
             continue;
         };
         let (group, budget) = groups.of(&info.flow);
-        if !transport.takes_writes(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
+        if !transport.carries_messages(&info.spec(FlowId(first as u32), group, budget)) || client.rate.is_some() {
             let name = client.scheme.as_deref().unwrap_or(&scenario.scheme);
             let of_tcp = "give it a `scheme` of TCP, without `rate`";
             let (key, cure) = match (&client.page, &client.video) {

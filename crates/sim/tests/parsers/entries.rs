@@ -15,6 +15,7 @@ use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
 use midpath_schemes::internals::inrpp::border::Border;
+use midpath_schemes::internals::scream::feedback::{Report, Rtp};
 use midpath_schemes::internals::{fcp, inrpp, mptcp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::{Setup, parse_schedule, parse_trace};
@@ -313,7 +314,7 @@ fn drive(port: &mut dyn Timetable, link: LinkInfo, bytes: &[u8]) {
 
 /// Every scheme's header: what can be read, written and read again is the same. Then INRPP's
 /// border, which takes packets of both sides: 80 bytes each, of which up to the last 72 are the
-/// header's.
+/// header's. And SCReAM's reports.
 pub fn headers(bytes: &[u8]) {
     let mut border = Border::new(inrpp::header::SIZE);
     for part in bytes.chunks(80).take(256) {
@@ -329,7 +330,20 @@ pub fn headers(bytes: &[u8]) {
         same_again::<mptcp::hello::Hello>(body);
         same_again::<mptcp::hello::Refused>(body);
         same_again::<mptcp::announce::AddAddr>(body);
+        report(body);
         cross(&mut border, &chunk, body);
+    }
+}
+
+/// What is read of a report is written as the same.
+fn report(body: &[u8]) {
+    let _ = Rtp::get(body);
+    let mut bytes = body.to_vec();
+    if let Some(head) = bytes.first_chunk_mut() {
+        *head = [0x8b, 205, 0, (body.len() / 4 - 1) as u8];
+    }
+    if let Some(report) = Report::get(&bytes) {
+        assert_eq!(Report::get(&report.bytes()), Some(report));
     }
 }
 

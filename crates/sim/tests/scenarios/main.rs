@@ -57,6 +57,7 @@ mod rpm;
 mod rpm_signals;
 mod rpm_transients;
 mod said;
+mod scream;
 mod short_paths;
 mod stalls;
 mod supply;
