@@ -40,8 +40,8 @@ from midpath import Result
 # Our additions: names that the key `without` takes, and keys with the paper's values.
 ADDITIONS = (
     "least_income", "summed_span", "trust_balance", "least_packets", "half_packet", "packet_of_queue", "restart",
-    "opening_budget", "spread", "keep_pace", "noise", "leave_unpaid", "patience", "announcements", "unanswered_rounds",
-    "catch_up",
+    "opening_budget", "spread", "keep_pace", "noise", "leave_unpaid", "patience", "announcements", "longest_age",
+    "unanswered_rounds", "catch_up",
 )  # fmt: skip
 KEYS = {"header_rtt": 'header_rtt = "round-trip"', "preload_for": 'preload_for = "flow-size"'}
 FAMILIES = ("crowds", "scarcity", "changes", "corruption", "steady")

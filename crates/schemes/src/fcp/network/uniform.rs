@@ -18,7 +18,8 @@ pub struct Uniform {
 impl Uniform {
     /// The paper's. `rtt` is the round-trip time to reckon with while no packet has told one, s.
     pub fn new(rule: Rule, rtt: f64) -> Uniform {
-        Uniform { rule, meter: Meter::new(rtt).opening_apart(), link: LinkPrice::new(rule, rtt), catch_up: false }
+        let meter = Meter::new(rtt).opening_apart().longest_age(rule.additions.longest_age);
+        Uniform { rule, meter, link: LinkPrice::new(rule, rtt), catch_up: false }
     }
 
     /// With a window of at least `d`, s.

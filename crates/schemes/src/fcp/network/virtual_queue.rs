@@ -28,7 +28,7 @@ impl Basis {
 
     /// A meter that has seen nothing.
     pub fn meter(&self) -> Meter {
-        Meter::new(self.rtt).at_least(self.least)
+        Meter::new(self.rtt).at_least(self.least).longest_age(self.rule.additions.longest_age)
     }
 
     /// A price at the minimum.

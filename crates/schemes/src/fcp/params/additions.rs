@@ -48,6 +48,8 @@ pub struct Additions {
     /// Whether a host announces at most [`ANNOUNCEMENTS`] budgets in a second; more waits. Edges refuse what is above
     /// twice the budget, and what is lost is announced again. Else any amount.
     pub announcements: bool,
+    /// Whether a round-trip time counts into d for [`LONGEST_AGE`] times the average at most.
+    pub longest_age: bool,
     /// Whether a sender waits that has [`UNANSWERED_ROUNDS`] round trips at its rate out without an answer.
     pub unanswered_rounds: bool,
 }
@@ -66,6 +68,10 @@ pub const PATIENCE_S: f64 = 64.0;
 
 /// What a host announces in a second, in budgets: a tenth below what edges refuse, for their second is not the host's.
 pub const ANNOUNCEMENTS: f64 = 1.8;
+
+/// Averages. d is how soon senders follow a price: what was not answered for seconds pays a price of then, and says nothing
+/// about that. A few of those make a d of many round trips, in which (4) counts what is announced again and again.
+pub const LONGEST_AGE: f64 = 4.0;
 
 /// Round trips without an answer: a path that has just become a few times longer does not slow a flow down.
 pub const UNANSWERED_ROUNDS: f64 = 4.0;
@@ -88,6 +94,7 @@ impl Default for Additions {
             leave_unpaid: true,
             patience: true,
             announcements: true,
+            longest_age: true,
             unanswered_rounds: true,
         }
     }
@@ -112,6 +119,7 @@ impl Additions {
         leave_unpaid: false,
         patience: false,
         announcements: false,
+        longest_age: false,
         unanswered_rounds: false,
     };
 

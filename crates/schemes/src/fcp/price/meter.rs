@@ -5,7 +5,7 @@ use midpath_core::units::Time;
 use super::{Load, Opening, Payment, Rule, Terms, Window};
 use crate::fcp::equations;
 use crate::fcp::header::FcpHeader;
-use crate::fcp::params::additions::LEAST_INCOME;
+use crate::fcp::params::additions::{LEAST_INCOME, LONGEST_AGE};
 
 /// The least share of the capacity that traffic without prices leaves to the pricing. Ours: so that
 /// a link that others fill has a high price instead of an infinite one.
@@ -33,6 +33,8 @@ pub struct Meter {
     newest: f64,
     /// Whether flows that begin are counted apart.
     opens: bool,
+    /// A round-trip time counts into the average for so many times the average at most.
+    longest: f64,
     since: Option<Time>,
     /// What came until then is forgotten.
     cut: Time,
@@ -49,6 +51,7 @@ impl Meter {
             least: 0.0,
             newest: 0.0,
             opens: false,
+            longest: f64::INFINITY,
             since: None,
             cut: Time::ZERO,
             span: Time::from_secs(1),
@@ -66,6 +69,12 @@ impl Meter {
     #[must_use]
     pub fn opening_apart(self) -> Meter {
         Meter { opens: true, ..self }
+    }
+
+    /// The same with or without the bound on a round-trip time (`longest_age`).
+    #[must_use]
+    pub fn longest_age(self, bounded: bool) -> Meter {
+        Meter { longest: if bounded { LONGEST_AGE } else { f64::INFINITY }, ..self }
     }
 
     /// The average round-trip time, s.
@@ -107,7 +116,7 @@ impl Meter {
             &Payment {
                 paid,
                 preloaded: equations::preloaded(paid, header.preload.into(), rtt),
-                rtt,
+                rtt: equations::at_most(rtt, self.longest * self.rtt),
                 yielding: if header.balance > 0.0 { f64::from(size) / f64::from(header.balance) } else { 0.0 },
                 bytes: size,
             },
@@ -245,8 +254,8 @@ impl Meter {
 
     /// Forgets everything but the round-trip time.
     pub fn reset(&mut self) {
-        let Meter { rtt, least, opens, .. } = *self;
-        *self = Meter { least, opens, ..Meter::new(rtt) };
+        let Meter { rtt, least, opens, longest, .. } = *self;
+        *self = Meter { least, opens, longest, ..Meter::new(rtt) };
     }
 }
 
@@ -343,6 +352,20 @@ mod tests {
         assert!((price(0.0, 100.0) - 100.0 / 100e3).abs() < 1e-12);
         assert!((price(10.0, 5.0) - 10.0 / 50e3).abs() < 1e-12);
         assert!((price(10.0, 90.0) - 100.0 / 100e3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_price_of_long_ago_says_little_of_how_soon_senders_follow() {
+        let d = |bounded| {
+            let mut meter = Meter::new(0.1).longest_age(bounded);
+            for (ms, rtt) in [(1, 0.1), (2, 0.1), (3, 0.1), (4, 8.1)] {
+                meter.charge(Time::from_ms(ms), &FcpHeader { rtt, balance: 1.0, ..FcpHeader::default() }, 1, 1.0);
+            }
+            meter.sum_window(Time::from_ms(4), &RULE);
+            meter.d(&RULE)
+        };
+        // (0.3 + 8.1) / 4, twice; (0.3 + 0.4) / 4, twice.
+        assert!((d(false) - 4.2).abs() < 1e-6 && (d(true) - 0.35).abs() < 1e-6, "{} {}", d(false), d(true));
     }
 
     #[test]

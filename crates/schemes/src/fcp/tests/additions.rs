@@ -109,3 +109,23 @@ fn a_handful_of_packets_is_no_rate() {
     let (on, off) = (swing(|_| ()), swing(|n| n.least_packets = false));
     assert!(on < 1.7 && off > 2.5, "{on} {off}");
 }
+
+/// One packet in ten was told its price 8 s ago. The load doubles, and half a second later the price
+/// has; over the average of what headers say it is on its way for seconds.
+#[test]
+fn a_price_of_long_ago_does_not_slow_the_link_down() {
+    let price = |change: fn(&mut Additions)| {
+        let mut bench = Bench::new(change);
+        let mut come = |ms, size| {
+            for _ in 0..ms / 10 {
+                bench.run(9, size, 0.1, 0);
+                bench.run(1, size, 8.1, 0);
+            }
+        };
+        come(3000, 1200);
+        come(500, 2400);
+        bench.price()
+    };
+    let (on, off) = (price(|_| ()), price(|a| a.longest_age = false));
+    assert!(close(on, 2.4 * PATH, 0.05) && off < 1.8 * PATH, "{on} {off}");
+}
