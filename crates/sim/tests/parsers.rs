@@ -464,11 +464,13 @@ proptest! {
     }
 }
 
-/// The samples are what they say: valid, so that what is mutated reaches beyond the first line.
+/// The samples are what they say: valid but for a page's file, which is not here, so that what is mutated reaches beyond
+/// the first line.
 #[test]
 fn the_samples_are_valid() {
     for text in GENERATED.iter().map(|t| t.as_bytes().to_vec()).chain(examples()) {
-        assert_eq!(entries::scenario(&text), Ok(()), "{}", String::from_utf8_lossy(&text));
+        let error = entries::scenario(&text).err().filter(|error| !error.key.ends_with(".page"));
+        assert_eq!(error, None, "{}", String::from_utf8_lossy(&text));
     }
     // All of it is valid but the list's file, which the fuzzing entry takes away.
     let error = entries::scenario(EVERYTHING.as_bytes()).expect_err("the list is absent");

@@ -20,9 +20,12 @@ pub fn cases(default: u32) -> ProptestConfig {
     ProptestConfig { cases, ..ProptestConfig::default() }
 }
 
+/// Files that the shipped scenarios name are relative to this.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+
 /// Runs a scenario and checks what must hold in every run.
 pub fn run(text: &str, options: &RunOptions) -> RunOutput {
-    let out = match run_text(text, Path::new("."), options, &mut |_| true) {
+    let out = match run_text(text, Path::new(EXAMPLES), options, &mut |_| true) {
         Ok(out) => out.expect("not cancelled"),
         Err(e) => panic!("{e}\n{text}"),
     };
