@@ -86,8 +86,10 @@ function completion(comparison) {
   const all = found.flatMap(([, values]) => known(values));
   const low = all.length ? least(all) : 1e-3,
     high = all.length ? Math.max(largest(all), low * 1.1) : 1;
+  // What waited until the end never began.
+  const begun = (scheme) => pooled(comparison, scheme, "start_s").filter(Number.isFinite).length;
   const data = found.map(([scheme, values]) =>
-    distribution(scheme, known(values), ended ? values.length : known(values).length, kind),
+    distribution(scheme, known(values), ended ? begun(scheme) : known(values).length, kind),
   );
   const xaxis = logAxis(kind, low, high, title);
   if (!ended)

@@ -104,6 +104,16 @@ def test_curves_end_at_all_flows(comparison):
     assert curve["x"] == sorted(curve["x"])
 
 
+def test_flows_that_never_began_are_no_share_of_a_curve():
+    link = '[topology]\nlinks = [{ a = "a", b = "b", rate = "8 Mbps", delay = "1 ms" }]\n'
+    sizes = {"short": "10 kB", "long": "100 MB"}
+    flows = [f'[[flow]]\ngroup = "{name}"\nfrom = "a"\nto = "b"\nsize = "{size}"\n' for name, size in sizes.items()]
+    waits = '[[flow]]\nafter = ["long"]\nfrom = "a"\nto = "b"\nsize = "1 kB"\n'
+    found = midpath.compare('scheme = "newreno"\nstop = "1 s"\n' + link + "".join(flows) + waits, ["newreno"])
+    curve = data_of(html(found))["figures"]["fct"]["variants"]["all"]["data"][0]
+    assert curve["y"][-1] == 0.5
+
+
 @pytest.mark.parametrize(
     ("low", "high", "some", "most"),
     [

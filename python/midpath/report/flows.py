@@ -31,7 +31,9 @@ def completion(model: Model) -> Figure:
     if not any(found.size for found in values.values()):
         return _goodput_distribution(model)
     note = "Share of all flows that had ended after this long. Further left is better."
-    data = [_cdf(scheme, found, len(model.flows[scheme]), "seconds") for scheme, found in values.items()]
+    # What waited until the end never began.
+    begun = {scheme: int(flows["start_s"].notna().sum()) for scheme, flows in model.flows.items()}
+    data = [_cdf(scheme, found, begun[scheme], "seconds") for scheme, found in values.items()]
     low, high = _span(values.values())
     x = log_axis("seconds", low, high, "flow completion time")
     variants = {
