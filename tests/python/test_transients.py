@@ -124,7 +124,8 @@ def test_the_page_counts_every_scheme_in_every_scenario_of_every_class(suite):
         # Before, with what was gained and lost, then now.
         row = r"^\| ([\w+]+) \| \**\d+ of (\d+); \d+, \d+\** \| \d+ of (\d+) \|"
         classes[name] = {scheme: {int(then), int(now)} for scheme, then, now in re.findall(row, part, re.MULTILINE)}
-    assert all(counted == dict.fromkeys(suite.SCHEMES, {last - first + 1}) for counted in classes.values()), classes
+    whole = {scheme: {last - first + 1} for scheme in suite.SCHEMES}
+    assert all(counted == whole for counted in classes.values()), classes
     assert len(classes) * (last - first + 1) >= 1000
 
 
