@@ -96,13 +96,25 @@ def crowds(rng: random.Random) -> Scene:
     return dumbbell(rng, scenes.log_uniform(rng, 2, 50), flows, "", 20.0)
 
 
+def scarce(
+    rng: random.Random,
+    count: tuple[int, int],
+    sizes: tuple[float, float],
+    over: float,
+    rates: tuple[float, float],
+    stop: float,
+) -> Scene:
+    """So many flows of these sizes begin over so many seconds, three in ten the other way. Rates in Mbps."""
+    flows = [
+        (over * rng.random(), round(scenes.log_uniform(rng, *sizes)), rng.random() < 0.3)
+        for _ in range(rng.randint(*count))
+    ]
+    return dumbbell(rng, scenes.log_uniform(rng, *rates), flows, "", stop)
+
+
 def scarcity(rng: random.Random) -> Scene:
     """Less than a packet for each in a round trip."""
-    flows = [
-        (2 * rng.random(), round(scenes.log_uniform(rng, 8e3, 40e3)), rng.random() < 0.3)
-        for _ in range(rng.randint(15, 40))
-    ]
-    return dumbbell(rng, scenes.log_uniform(rng, 0.5, 2), flows, "", 40.0)
+    return scarce(rng, (15, 40), (8e3, 40e3), 2, (0.5, 2), 40.0)
 
 
 def changes(rng: random.Random) -> Scene:
@@ -144,11 +156,7 @@ def steady(rng: random.Random) -> Scene:
 
 def thin(rng: random.Random) -> Scene:
     """Less than a packet for each in a second."""
-    flows = [
-        (20 * rng.random(), round(scenes.log_uniform(rng, 3e3, 12e3)), rng.random() < 0.3)
-        for _ in range(rng.randint(20, 60))
-    ]
-    return dumbbell(rng, scenes.log_uniform(rng, 0.03, 0.3), flows, "", 200.0)
+    return scarce(rng, (20, 60), (3e3, 12e3), 20, (0.03, 0.3), 200.0)
 
 
 def webs(rng: random.Random) -> Scene:

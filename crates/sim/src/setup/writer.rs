@@ -138,11 +138,13 @@ impl Writer {
     }
 
     fn send_message(&mut self) {
-        self.given = match &self.source {
-            Source::Messages { pooled, connection, .. } if pooled.given(*connection).is_some() => {
-                pooled.given(*connection).unwrap_or_default()
-            }
-            _ => self.given.saturating_add(self.source.message().map_or(0, |size| size.0)),
+        let pooled = match &self.source {
+            Source::Messages { pooled, connection, .. } => pooled.given(*connection),
+            _ => None,
+        };
+        self.given = match pooled {
+            Some(given) => given,
+            None => self.given.saturating_add(self.source.message().map_or(0, |size| size.0)),
         };
     }
 

@@ -246,13 +246,13 @@ pub fn run(network: Network, flows: usize, limit: Duration) -> io::Result<Outcom
 
 /// The same with bytes in the packets.
 pub fn carry(network: Network, flows: usize, load: &Transfers, limit: Duration) -> io::Result<Outcome> {
-    let nodes = node_threads(network, load)?;
+    let nodes = with_sockets(network, load)?;
     let (ended, start) = (AtomicUsize::new(0), Start::of(nodes.len()));
     let outcomes = thread::scope(|scope| {
         let (ended, start) = (&ended, &start);
-        let spawn = |(mut s, mut udp): (NodeThread, Udp)| {
+        let spawn = |(node, lines, mut udp): (Node, Lines, Udp)| {
             scope.spawn(move || {
-                s.began = start.wait();
+                let mut s = NodeThread { node, lines, pool: Pool::new(), began: start.wait() };
                 s.run(&mut udp, ended, flows, limit).map(|()| s.finish(udp.calls()))
             })
         };
@@ -273,7 +273,7 @@ pub fn carry(network: Network, flows: usize, load: &Transfers, limit: Duration) 
 }
 
 /// Binds a socket for each node, and connects ports with sockets.
-fn node_threads(network: Network, load: &Transfers) -> io::Result<Vec<(NodeThread, Udp)>> {
+fn with_sockets(network: Network, load: &Transfers) -> io::Result<Vec<(Node, Lines, Udp)>> {
     let bind = |_: &Node| {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         wait::room(&socket);
@@ -301,7 +301,6 @@ fn node_threads(network: Network, load: &Transfers) -> io::Result<Vec<(NodeThrea
         };
         lines[link.from.0.0 as usize][usize::from(link.from.1.0)] = Some(line);
     }
-    let began = Instant::now();
     let node = |((node, socket), lines): ((Node, UdpSocket), Vec<Option<LoopbackLink>>)| {
         let bytes = load.bytes();
         let lines = Lines {
@@ -315,7 +314,7 @@ fn node_threads(network: Network, load: &Transfers) -> io::Result<Vec<(NodeThrea
             rng: stream(1, Purpose::Fault, node.id().0.into()),
         };
         let node = node.without_timetables().with_limits(Limits::default());
-        Ok((NodeThread { node, lines, pool: Pool::new(), began }, Udp::new(socket)?))
+        Ok((node, lines, Udp::new(socket)?))
     };
     network.nodes.into_iter().zip(sockets).zip(lines).map(node).collect()
 }
