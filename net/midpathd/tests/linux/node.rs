@@ -441,18 +441,18 @@ fn what_a_slow_line_below_cannot_carry_waits_at_the_port() {
     let (port, said) = (overlay.entrances[0], file(4_000_000));
     let asked = said.clone();
     let asks = thread::spawn(move || ask(port, &asked));
-    let (mut most, mut served) = (0, u64::MAX);
+    let mut served = u64::MAX;
     while !asks.is_finished() {
         if let Some(status) = overlay.status("r") {
-            let towards_b = &status["ports"][1];
-            most = most.max(towards_b["queue"]["bytes"].as_u64().unwrap_or(0));
-            served = served.min(towards_b["served_bps"].as_u64().unwrap_or(u64::MAX));
+            served = served.min(status["ports"][1]["served_bps"].as_u64().unwrap_or(u64::MAX));
         }
         thread::sleep(Duration::from_millis(20));
     }
     let answer = asks.join().expect("it asks").expect("an answer");
     assert!(answer.iter().rev().eq(said.iter()));
     let status = overlay.status("r").expect("it runs");
+    // The port's own record: on a busy machine a few looks miss the peak.
+    let most = status["ports"][1]["queue"]["most_bytes"].as_u64().unwrap_or(0);
     assert!(most >= 50_000, "{most} B waited at the port at most");
     assert!(served <= 20_000_000, "the port was never told of less than {served} bps");
     assert_eq!(status["streams"]["lost"], 0);
