@@ -135,6 +135,12 @@ impl History {
         near.iter().rposition(|entry| entry.0 <= at).map(|i| from + i).filter(|i| *i < self.last)
     }
 
+    /// Whether what was last asked for, the price at `at`, is remembered: else it was the oldest.
+    #[inline]
+    pub fn found(&self, at: Time) -> bool {
+        self.entries.get(self.last).is_some_and(|entry| entry.0 <= at)
+    }
+
     /// The least that may have been told when the price was what was last asked for. Of packets that
     /// come within a 4096th of the span, the last one's price is remembered for all; and a packet
     /// that takes longer onto the links before this one than the one that was told asks for a later

@@ -13,8 +13,6 @@ pub struct LinkPrice {
     rule: Rule,
     history: History,
     price: f64,
-    /// When its memory begins.
-    since: Option<Time>,
     /// Packets are told the price as they leave.
     on_departure: bool,
     /// Of the last one that left, when it came.
@@ -26,7 +24,7 @@ impl LinkPrice {
     /// longer ones are learned.
     pub fn new(rule: Rule, rtt: f64) -> LinkPrice {
         let history = History::new(Time::from_secs_f64(2.0 * rtt));
-        LinkPrice { rule, history, price: rule.minimum, since: None, on_departure: false, came: Time::ZERO }
+        LinkPrice { rule, history, price: rule.minimum, on_departure: false, came: Time::ZERO }
     }
 
     /// The same; if `yes`, packets are told the price as they leave ([`LinkPrice::tell`]), not as they come.
@@ -45,7 +43,6 @@ impl LinkPrice {
     #[inline(always)]
     pub fn set(&mut self, now: Time, price: f64) {
         self.price = price;
-        self.since.get_or_insert(now);
         if !self.on_departure {
             self.history.push(now, price);
         }
@@ -95,8 +92,8 @@ impl LinkPrice {
     /// its balance (§5, "Implementation details"), so that neither a wrong round-trip time nor a
     /// forgotten price makes much of it.
     ///
-    /// After a restart a link doesn't know what it told before. At the minimum everybody's payment
-    /// would be nothing, and the price fall until senders flood it; so it takes what other links on
+    /// What it told before a restart, or longer ago than any round trip so far, a link doesn't know. At the minimum
+    /// everybody's payment would be nothing, and the price fall until senders flood it; so it takes what other links on
     /// the way have left of the balance (`trust_balance`).
     ///
     /// To be asked after [`LinkPrice::quoted`], for the same packet.
@@ -108,21 +105,19 @@ impl LinkPrice {
         header.pays(quoted)
     }
 
-    /// Whether the packet was told its price before this link's memory begins. A header's time has
-    /// 24 bits.
+    /// Whether the packet was told its price before what this link remembers: it has restarted, or the round trip has
+    /// grown beyond all that were asked for, as behind a link that was down. A header's time has 24 bits.
     #[inline]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
-        let quoted = || now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
-        // The history reaches back twice as far as the price that this packet was told.
-        let long_ago = |since| now.saturating_sub(since) > self.history.span();
-        header.rtt > 0.0 && self.since.is_none_or(|since| !long_ago(since) && quoted() < since)
+        let told = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        header.rtt > 0.0 && !self.history.found(told)
     }
 
     /// Back to the minimum.
     pub fn reset(&mut self) {
         let LinkPrice { rule, on_departure, came, .. } = *self;
         let history = History::new(self.history.span());
-        *self = LinkPrice { rule, history, price: rule.minimum, since: None, on_departure, came };
+        *self = LinkPrice { rule, history, price: rule.minimum, on_departure, came };
     }
 }
 
@@ -184,5 +179,26 @@ mod tests {
         assert_eq!(pays(0.020, 10), 5.0);
         // Told at 10 ms, when it was there again; told before.
         assert_eq!((pays(0.020, 30), pays(0.021, 30)), (3.0, 5.0));
+    }
+
+    /// A link is down for a second and sees repeated SYNs alone. What comes then was told its price before.
+    #[test]
+    fn what_was_told_longer_ago_than_is_remembered_pays_what_it_has() {
+        let charged = |trust_balance| {
+            let rule = Rule { additions: Additions { trust_balance, ..Additions::NONE }, ..RULE };
+            let mut link = LinkPrice::new(rule, 0.02);
+            link.set(Time::ZERO, 7.0);
+            // Room is made in the memory now and then, so a few stay that could go.
+            (0..200).for_each(|i| link.set(Time::from_ms(800 + i), RULE.minimum));
+            let header = FcpHeader { rtt: 0.980, balance: 9.0, charged: 2.0, exchange: 1.0, ..FcpHeader::default() };
+            let mut pays = |now| {
+                let quoted = link.quoted(&header, now);
+                link.pays(&header, quoted, now)
+            };
+            // The memory reaches back as far from here on, but what has gone has gone.
+            [pays(Time::from_ms(1_000)), pays(Time::from_ms(1_001))]
+        };
+        assert_eq!(charged(true), [7.0; 2]);
+        assert_eq!(charged(false), [RULE.minimum; 2]);
     }
 }
