@@ -248,12 +248,15 @@ impl Pair {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lazy {
     pub deadline: Time,
+    /// The first of its entries in the heap.
     armed: Time,
+    /// A later one. Who waits for a pace and for a timeout by turns would leave an entry for each timeout.
+    parked: Time,
 }
 
 impl Default for Lazy {
     fn default() -> Lazy {
-        Lazy { deadline: Time::MAX, armed: Time::MAX }
+        Lazy { deadline: Time::MAX, armed: Time::MAX, parked: Time::MAX }
     }
 }
 
@@ -264,6 +267,9 @@ impl Lazy {
     pub fn arm(&mut self, now: Time) -> Option<Time> {
         if self.deadline >= self.armed {
             return None;
+        }
+        if self.parked == Time::MAX {
+            self.parked = self.armed;
         }
         self.deadline = self.deadline.max(now);
         self.armed = self.deadline;
@@ -277,7 +283,7 @@ impl Lazy {
         if at != self.armed {
             return false; // superseded by an earlier one
         }
-        self.armed = Time::MAX;
+        self.armed = std::mem::replace(&mut self.parked, Time::MAX);
         if self.deadline > now {
             return false; // moved later: the caller re-arms
         }
@@ -309,6 +315,29 @@ mod tests {
                 }
                 prop_assert_eq!(timers.next(), truth.first().map_or(Time::MAX, |wish| wish.0));
                 prop_assert_eq!(timers.is_resting(), truth.is_empty());
+            }
+        }
+    }
+
+    proptest! {
+        /// A timer that is moved to and fro fires when it is due, whatever entries it has; by turns soon and late, it has
+        /// three at most.
+        #[test]
+        fn a_timer_fires_when_due_and_leaves_few_entries(moves in prop::collection::vec((1u64..8, 1u64..60), 1..300), turns: bool) {
+            let (mut timer, mut heap, mut now) = (Lazy::default(), Vec::new(), 0);
+            for (i, (passed, later)) in moves.into_iter().enumerate() {
+                let until = now + passed;
+                while let Some(first) = (now..=until).find(|at| heap.contains(at)) {
+                    heap.remove(heap.iter().position(|at| *at == first).expect("found"));
+                    let due = timer.deadline;
+                    prop_assert!(due >= Time(first), "none is missed");
+                    prop_assert_eq!(timer.fire(Time(first), Time(first)), due == Time(first));
+                    heap.extend(timer.arm(Time(first)).map(|at| at.0));
+                }
+                now = until;
+                timer.deadline = Time(now + if turns && i % 2 == 0 { 1 } else if turns { 1000 } else { later });
+                heap.extend(timer.arm(Time(now)).map(|at| at.0));
+                prop_assert!(!turns || heap.len() <= 3, "{heap:?}");
             }
         }
     }
