@@ -93,6 +93,8 @@ def lines(name: str, asked: argparse.Namespace) -> Iterator[str]:
     yield f"Midpath {__version__}, scenarios {asked.numbers[0]} to {asked.numbers[-1]}{each}, written by"
     yield f"`{command}`; `--help` says what a scenario is"
     yield "and what the bounds are, which were fixed before the first run.\n"
+    if (Path(__file__).parent / SUITES[name][1]).with_name("EXPLAINED.md").exists():
+        yield "Why bounds are missed, as far as it was looked for: [EXPLAINED.md](EXPLAINED.md).\n"
     yield from suite.page(list(rows(SUITES[name][0], asked)), asked)
 
 
