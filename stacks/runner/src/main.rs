@@ -4,8 +4,8 @@
 //! `stacks test [--junit] [--qlog FOLDER] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit
 //! code 1 if one is not kept. quinn's qlogs go to `FOLDER/SCHEME/CASE`.
 //! `stacks scenario CASE SCHEME`: prints the scenario of one.
+//! `stacks judge < FIGURES`: the same bounds for what was measured elsewhere, in Linux say.
 
-mod middleboxes;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -26,9 +26,8 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let theirs = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes()];
-    let stacks = theirs.into_iter().chain([ours, middleboxes::schemes()]);
-    stacks.fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
+    let stacks = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes(), ours];
+    stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 
 struct Args {
@@ -39,7 +38,7 @@ struct Args {
 
 fn arguments() -> Option<Args> {
     let mut args = std::env::args().skip(1);
-    let file = args.next().filter(|first| first != "test" && first != "scenario")?;
+    let file = args.next().filter(|first| !["test", "scenario", "judge"].contains(&first.as_str()))?;
     let mut read = Args { file: file.into(), options: RunOptions::default(), out: None };
     while let Some(key) = args.next() {
         match key.as_str() {
@@ -106,6 +105,11 @@ fn suite() -> Option<ExitCode> {
             print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
             Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        (command, []) if command == "judge" => {
+            let lines = std::io::read_to_string(std::io::stdin()).ok()?;
+            print!("{}", suite::tap(&suite::judge_measured(&lines)?));
+            Some(ExitCode::SUCCESS)
+        }
         (command, [case, scheme]) if command == "scenario" => {
             print!("{}", suite::CASES.iter().find(|one| one.name == case)?.scenario(scheme));
             Some(ExitCode::SUCCESS)
@@ -120,7 +124,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME");
+        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME, stacks judge");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {
