@@ -3,8 +3,8 @@
 //!
 //! `stacks test [--junit] [--qlog FOLDER] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit
 //! code 1 if one is not kept. quinn's qlogs go to `FOLDER/SCHEME/CASE`.
-//! `stacks scenario CASE SCHEME`: prints the scenario of one.
-//! `stacks judge < FIGURES`: the same bounds for what was measured elsewhere, in Linux say.
+//! `stacks scenario [CASE SCHEME]`: prints the scenario of one, or all names.
+//! `stacks judge [--junit] < FIGURES`: the same bounds for what was measured elsewhere, in Linux say.
 
 mod suite;
 
@@ -81,7 +81,13 @@ fn series(out: &RunOutput) -> Value {
     names.zip(values).map(|((entity, metric), (at, value))| json!([entity, metric, at, value])).collect()
 }
 
-/// `test` and `scenario`.
+/// Prints it; whether all bounds are kept.
+fn verdict(all: &[suite::Verdict<'_>], junit: bool) -> ExitCode {
+    print!("{}", if junit { suite::junit(all) } else { suite::tap(all) });
+    if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// `test`, `scenario` and `judge`.
 fn suite() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first()? {
@@ -101,13 +107,14 @@ fn suite() -> Option<ExitCode> {
                     _ => break,
                 };
             }
-            let all = suite::judge(schemes, &catalogue(), qlog);
-            print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
-            Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Some(verdict(&suite::judge(schemes, &catalogue(), qlog), junit))
         }
-        (command, []) if command == "judge" => {
+        (command, options) if command == "judge" && options.iter().all(|option| option == "--junit") => {
             let lines = std::io::read_to_string(std::io::stdin()).ok()?;
-            print!("{}", suite::tap(&suite::judge_measured(&lines)?));
+            Some(verdict(&suite::judge_measured(&lines)?, !options.is_empty()))
+        }
+        (command, []) if command == "scenario" => {
+            suite::CASES.iter().for_each(|case| println!("{}", case.name));
             Some(ExitCode::SUCCESS)
         }
         (command, [case, scheme]) if command == "scenario" => {
@@ -124,7 +131,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME, stacks judge");
+        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario [CASE SCHEME], stacks judge");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {

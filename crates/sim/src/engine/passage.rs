@@ -144,7 +144,8 @@ mod tests {
         };
         let mut passage = Passage::new(&link(Course { variation, ..Course::default() }), 1, 0);
         let mut passed = |size| {
-            let mut one = Packet { ecn: Ecn::Ect0, ..packet(size) };
+            let mut one = packet(size);
+            one.ecn = Ecn::Ect0;
             let fate = passage.start(&mut one, Time::ZERO).1;
             assert_eq!(one.ecn, Ecn::NotEct);
             fate != Fate::Corrupted
