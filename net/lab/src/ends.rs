@@ -110,10 +110,9 @@ pub struct Ends<'a> {
     nodes: Option<Lines>,
     /// By how much the latest flow began late.
     pub late: Time,
+    /// What changes routes during the run, in order of time.
+    pub scripts: Vec<(Time, String)>,
 }
-
-/// Scripts to be run during the run, in order of time: they change routes.
-pub type Scripts = Vec<(Time, String)>;
 
 /// When and what to look at.
 #[derive(Debug, Clone)]
@@ -174,6 +173,7 @@ impl<'a> Ends<'a> {
             data: vec![0; CHUNK],
             nodes,
             late: Time::ZERO,
+            scripts: Vec::new(),
         };
         if let Some(Lines { exits, .. }) = nodes {
             for (i, flow) in wanted.iter().enumerate() {
@@ -229,10 +229,9 @@ impl<'a> Ends<'a> {
         patience: Time,
         watch: &Watch,
         programs: &mut Programs<'_>,
-        scripts: Scripts,
         on_the_way: &AtomicUsize,
     ) -> io::Result<Time> {
-        let (mut scripts, mut changing) = (scripts.into_iter().peekable(), Vec::new());
+        let (mut scripts, mut changing) = (std::mem::take(&mut self.scripts).into_iter().peekable(), Vec::new());
         let mut order: Vec<usize> = (0..self.wanted.len()).collect();
         order.sort_by_key(|i| self.wanted[*i].start);
         let mut order = order.into_iter().peekable();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::emulated::{Emulated, Lines, Losses};
 use crate::emulator::{Emulator, Sample, Watched};
-use crate::ends::{Ends, Flow, Scripts, Wanted, Watch};
+use crate::ends::{Ends, Flow, Wanted, Watch};
 use crate::frame::{Conversation, TCP};
 use crate::packets::now_ns;
 use crate::plan::Asked;
@@ -211,9 +211,8 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let _ = begin.send(begin_ns);
         let patience = Time::from_secs_f64(order.patience_s);
         let stop = setup.scenario.stop;
-        let scripts: Scripts =
-            order.reroutes.iter().map(|(at, script)| (Time::from_secs_f64(*at), script.clone())).collect();
-        let span = ends.run(begin_ns, stop, patience, &watch, &mut programs, scripts, on_the_way);
+        ends.scripts = order.reroutes.iter().map(|(at, script)| (Time::from_secs_f64(*at), script.clone())).collect();
+        let span = ends.run(begin_ns, stop, patience, &watch, &mut programs, on_the_way);
         over.store(true, Ordering::Relaxed);
         let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
         programs.stop(*span.as_ref().unwrap_or(&patience));
