@@ -35,6 +35,7 @@ from midpath.commands.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 from midpath.extension import _midpath
 from midpath.lab import commands as lab
+from midpath.lab import stacktest
 from midpath.papers import commands as papers
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
@@ -72,6 +73,7 @@ app.command()(catalogue.example)
 app.command()(added.add)
 app.command()(added.remove)
 app.command()(bench.bench)
+app.command()(stacktest.stack_test)
 app.command()(inspect.schema)
 app.command()(inspect.version)
 app.add_typer(sweep.app, name="sweep")

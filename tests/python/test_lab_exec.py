@@ -96,6 +96,7 @@ def test_servers_alone_need_a_stop():
         programs.check(with_programs(SERVER, stop_s=None))
     programs.check(with_programs(SERVER))
     programs.check(with_programs(SERVER, CURL, stop_s=None))
+    programs.check(with_programs(stop_s=None))
 
 
 def test_programs_know_each_other_by_name_and_environment(monkeypatch):

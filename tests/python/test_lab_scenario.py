@@ -53,6 +53,7 @@ def plan(changes=None, **values):
             flow | {"size_bytes": None, "ideal_fct_s": None},
         ],
         "routes": [],
+        "reroutes": [],
         "described": {"cubic": {"title": "CUBIC"}},
         "equipment": [],
     }
@@ -67,7 +68,6 @@ def plan(changes=None, **values):
     [
         ("deploy", [{"scheme": "fcp"}], "deploy[0].scheme: can be rpm in the laboratory"),
         ("deploy", [{"scheme": "rpm", "nodes": ["r0"]}], "deploy[0].nodes: is not possible in the laboratory"),
-        ("routing.reconverge", "10 ms", "routing.reconverge: is not possible"),
         ("routing.ecmp", "packet", "routing.ecmp: can be flow and off"),
         ("flow.0.path", ["r0", "r1"], "flow[0].path"),
         ("flow.1.rate", "1 Mbps", "flow[1].rate"),

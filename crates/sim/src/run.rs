@@ -398,7 +398,7 @@ impl Finished<'_> {
         }
         if setup.scenario.routing.reconverge.is_some() {
             run["rerouting"] = json!({
-                "at_s": setup.reroutes().map(Time::as_secs_f64).collect::<Vec<_>>(),
+                "at_s": setup.reroutes().map(|(at, _)| at.as_secs_f64()).collect::<Vec<_>>(),
                 "no_route": self.counts.no_route,
                 "out_of_hops": self.counts.out_of_hops,
             });

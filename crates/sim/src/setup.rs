@@ -454,9 +454,9 @@ impl Setup {
         events
     }
 
-    /// When nodes go over to other routes; none where they stay.
-    pub fn reroutes(&self) -> impl Iterator<Item = Time> + '_ {
-        self.rerouting.switches().iter().map(|switch| switch.0)
+    /// When nodes go over to which other routes; none where they stay.
+    pub fn reroutes(&self) -> impl Iterator<Item = (Time, &TableRoutes)> {
+        self.rerouting.switches().iter().map(|(at, state)| (*at, self.rerouting.state(*state)))
     }
 
     fn node(

@@ -16,7 +16,7 @@ mod transport;
 mod work;
 
 pub use params::{Application, StackParams};
-pub use run::{RunError, run};
+pub use run::{RunError, must_run, run};
 pub use transport::build;
 pub use work::{Connection, Work};
 

@@ -1,4 +1,5 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 
 use midpath_core::files::Files;
 use midpath_schemes::Catalogue;
@@ -25,6 +26,12 @@ impl std::fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+/// [`run`] with our schemes and these, for tests: what is wrong is a panic.
+pub fn must_run(stacks: Catalogue, text: &str, options: &RunOptions) -> RunOutput {
+    let catalogue = Catalogue::standard().joined(stacks).expect("names that nobody has");
+    run(text, Path::new("."), options, &catalogue).unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// Runs a scenario with the schemes of `catalogue`, which may be stacks: [`run_with`], where a stack that panics, loops
 /// or sends what no link takes is an error.

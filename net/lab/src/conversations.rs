@@ -263,7 +263,7 @@ mod tests {
             seen.leave(&frame, MS(u64::from(n)));
             // A router and a queue that marks.
             frame.data[ETHERNET + 7] -= 1;
-            frame.mark();
+            frame.set_ecn(3);
             seen.reach(&frame, MS(2 * u64::from(n) + 5));
         }
         let row = only(&seen);

@@ -251,9 +251,11 @@ impl Emulated {
     }
 
     fn send(&mut self, pkt: Pkt) {
-        let packet = &self.bench.pool[&pkt];
-        let (size, ecn, now) = (packet.size, packet.ecn, self.bench.now);
-        let waited = now.saturating_sub(packet.queued);
+        let now = self.bench.now;
+        let packet = &mut self.bench.pool[&pkt];
+        let (size, ecn, waited) = (packet.size, packet.ecn, now.saturating_sub(packet.queued));
+        let fate = self.passage.start(packet, now).1;
+        let bleached = ecn != packet.ecn;
         let frame = self.waiting.remove(&pkt.id());
         self.bench.pool.free(pkt);
         let Some(mut frame) = frame else { return };
@@ -262,7 +264,7 @@ impl Emulated {
         self.counters.delay.add(waited);
         self.counters.waited += u128::from(waited.0) * u128::from(size);
         if ecn == Ecn::Ce && frame.ecn() != CE {
-            frame.mark();
+            frame.set_ecn(CE);
             self.counters.marks += 1;
             self.tell(&frame, |losses| losses.marked += 1);
         }
@@ -270,7 +272,10 @@ impl Emulated {
             let packet = &frame.data[ETHERNET.min(frame.data.len())..];
             capture.add_bytes(size, &packet[..packet.len().min(self.captured)], now);
         }
-        match self.passage.start(size, now).1 {
+        if bleached {
+            frame.set_ecn(0);
+        }
+        match fate {
             Fate::Arrives(at) => {
                 self.left += 1;
                 self.on_the_way.insert((at, self.left), frame);
@@ -454,6 +459,18 @@ mod tests {
         let frames: Vec<u8> = std::iter::from_fn(|| link.due(Time::from_secs(1))).map(|(_, f)| f.ecn()).collect();
         assert_eq!(frames, [2, 2, 3, 3]);
         assert_eq!((link.counters.marks, link.losses.values().next().map(|l| l.marked)), (2, Some(2)));
+    }
+
+    /// A link that bleaches lets no frame seem capable, which leaves the queue before it as it was.
+    #[test]
+    fn what_a_middlebox_does_is_done_to_frames() {
+        let more = "ecn = { bleach = \"100 %\" }, ack_thinning = 4";
+        let mut link = link(&format!("vary = [{{ link = [\"a\", \"b\"], {more} }}]"));
+        (0..30).for_each(|i| link.accept(segment(if i < 2 { 1448 } else { 0 }), Time::from_ms(i)));
+        let frames: Vec<Frame> = std::iter::from_fn(|| link.due(Time::from_secs(1))).map(|(_, f)| f).collect();
+        assert_eq!(frames.len(), 2 + 10 + 5, "numbers 12, 16, 20, 24, 28 of the small ones");
+        assert!(frames.iter().all(|frame| frame.ecn() == 0));
+        assert_eq!(link.corrupted, 13);
     }
 
     /// PIE has a timer, which runs on the times of frames.

@@ -3,17 +3,20 @@
 //! A socket belongs to its thread's namespace at creation, so one process holds them all, with one clock. Received
 //! data are counted and discarded in the kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsRawFd, RawFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use midpath_core::units::Time;
 use midpath_node::poller::{Poller, Ready, Wants};
+use midpath_traffic::{WriteLaws, Writes};
 use rustc_hash::FxHashMap;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -42,6 +45,8 @@ pub struct Wanted {
     pub control: String,
     /// Whether the kernel paces it.
     pub paced: bool,
+    /// What its application writes, where that is not all at the start, with the run's seed.
+    pub writes: Option<(Arc<WriteLaws>, u64)>,
 }
 
 /// What became of a flow.
@@ -63,6 +68,9 @@ pub struct Flow {
     pub error: Option<String>,
     sending: Option<Socket>,
     left: Option<u64>,
+    /// Of what its application has written, bytes that the kernel has not taken; and what it writes yet.
+    written: u64,
+    writes: Option<Writes>,
     over: bool,
 }
 
@@ -94,12 +102,16 @@ pub struct Ends<'a> {
     receiving: FxHashMap<RawFd, (Socket, Option<usize>)>,
     senders: FxHashMap<RawFd, usize>,
     by_address: FxHashMap<(SocketAddrV4, SocketAddrV4), usize>,
+    /// The next write of each flow: when, whose, and how many bytes.
+    planned: BTreeSet<(Time, usize, u64)>,
     space: Vec<MaybeUninit<u8>>,
     data: Vec<u8>,
     /// Flows go by Midpath's nodes, in and out at these ports.
     nodes: Option<Lines>,
     /// By how much the latest flow began late.
     pub late: Time,
+    /// What changes routes during the run, in order of time.
+    pub scripts: Vec<(Time, String)>,
 }
 
 /// When and what to look at.
@@ -133,6 +145,15 @@ fn info(nodes: Option<Lines>, socket: &Socket) -> Option<TcpInfo> {
     if nodes.is_some() { None } else { TcpInfo::of(socket).ok() }
 }
 
+fn wait_for(changing: Vec<Child>) -> io::Result<()> {
+    for mut child in changing {
+        if !child.wait()?.success() {
+            return Err(io::Error::other("cannot change routes"));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Ends<'a> {
     /// Listens in all hosts for these flows, which come by the kernel's TCP, or by Midpath's nodes.
     pub fn new(hosts: &'a BTreeMap<usize, File>, wanted: &'a [Wanted], nodes: Option<Lines>) -> io::Result<Ends<'a>> {
@@ -147,10 +168,12 @@ impl<'a> Ends<'a> {
             receiving: FxHashMap::default(),
             senders: FxHashMap::default(),
             by_address: FxHashMap::default(),
+            planned: BTreeSet::new(),
             space: vec![MaybeUninit::uninit(); CHUNK],
             data: vec![0; CHUNK],
             nodes,
             late: Time::ZERO,
+            scripts: Vec::new(),
         };
         if let Some(Lines { exits, .. }) = nodes {
             for (i, flow) in wanted.iter().enumerate() {
@@ -208,6 +231,7 @@ impl<'a> Ends<'a> {
         programs: &mut Programs<'_>,
         on_the_way: &AtomicUsize,
     ) -> io::Result<Time> {
+        let (mut scripts, mut changing) = (std::mem::take(&mut self.scripts).into_iter().peekable(), Vec::new());
         let mut order: Vec<usize> = (0..self.wanted.len()).collect();
         order.sort_by_key(|i| self.wanted[*i].start);
         let mut order = order.into_iter().peekable();
@@ -228,10 +252,20 @@ impl<'a> Ends<'a> {
                     self.poller.add(descriptor, descriptor.as_raw_fd() as u64, Wants::Read)?;
                 }
             }
+            while let Some((_, script)) = scripts.next_if(|(at, _)| *at <= now) {
+                // Flows go on meanwhile.
+                let command =
+                    Command::new("sh").args(["-euc", &script]).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+                changing.push(command?);
+            }
             while let Some(i) = order.next_if(|i| self.wanted[*i].start <= now) {
                 self.late = self.late.max(now.saturating_sub(self.wanted[i].start));
                 self.start(i, now);
                 given_up.extend(self.wanted[i].stop.map(|at| (at, i)));
+            }
+            while self.planned.first().is_some_and(|write| write.0 <= now) {
+                let (_, i, bytes) = self.planned.pop_first().expect("looked at");
+                self.write(i, bytes)?;
             }
             // A flow with a `stop` of its own gives up then.
             for (_, i) in given_up.extract_if(.., |(at, _)| *at <= now) {
@@ -248,12 +282,14 @@ impl<'a> Ends<'a> {
             if now >= end || over {
                 self.look(now, watch);
                 (0..self.flows.len()).for_each(|i| self.close(i));
-                return Ok(now);
+                return wait_for(changing).map(|()| now);
             }
             let next = order.peek().map(|i| self.wanted[*i].start);
             let next = next
                 .into_iter()
                 .chain(given_up.iter().map(|(at, _)| *at))
+                .chain(scripts.peek().map(|(at, _)| *at))
+                .chain(self.planned.first().map(|write| write.0))
                 .fold(end.min(look_at), Time::min)
                 .min(programs.next(now));
             for (token, ready) in self.poller.wait(Duration::from_nanos(next.saturating_sub(now).as_ns()))? {
@@ -268,9 +304,34 @@ impl<'a> Ends<'a> {
     fn start(&mut self, i: usize, now: Time) {
         self.flows[i].started = Some(now);
         self.flows[i].left = self.wanted[i].size;
+        match &self.wanted[i].writes {
+            Some((laws, seed)) => self.flows[i].writes = Some(Writes::new(laws.clone(), *seed, i as u32)),
+            None => self.flows[i].written = u64::MAX,
+        }
+        self.plan(i);
         if let Err(error) = self.connect(i) {
             self.fail(i, &error);
         }
+    }
+
+    /// When its application writes next.
+    fn plan(&mut self, i: usize) {
+        let flow = &mut self.flows[i];
+        let next = flow.writes.as_mut().and_then(Iterator::next);
+        self.planned.extend(next.map(|(after, size)| (flow.started.unwrap_or_default() + after, i, size.0)));
+    }
+
+    /// Its application writes.
+    fn write(&mut self, i: usize, bytes: u64) -> io::Result<()> {
+        let flow = &mut self.flows[i];
+        let Some(socket) = &flow.sending else { return Ok(()) };
+        flow.written = flow.written.saturating_add(bytes);
+        self.poller.change(socket, token(socket), Wants::Write)?;
+        // What goes beyond the size is not sent.
+        if flow.left.is_none_or(|left| left > flow.written) {
+            self.plan(i);
+        }
+        Ok(())
     }
 
     fn connect(&mut self, i: usize) -> io::Result<()> {
@@ -396,9 +457,15 @@ impl<'a> Ends<'a> {
             return Ok(());
         }
         while flow.left != Some(0) {
-            let most = flow.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize);
+            let most = flow.left.unwrap_or(u64::MAX).min(flow.written).min(CHUNK as u64) as usize;
+            if most == 0 {
+                return self.poller.change(socket, token(socket), Wants::Nothing);
+            }
             match socket.send(&self.data[..most]) {
-                Ok(sent) => flow.left = flow.left.map(|left| left - sent as u64),
+                Ok(sent) => {
+                    flow.left = flow.left.map(|left| left - sent as u64);
+                    flow.written -= if flow.writes.is_some() { sent as u64 } else { 0 };
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }

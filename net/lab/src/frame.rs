@@ -190,13 +190,13 @@ impl Frame {
         }
     }
 
-    /// Sets CE, and mends IPv4's checksum (RFC 1624, equation 3).
-    pub fn mark(&mut self) {
+    /// Sets the ECN field, and mends IPv4's checksum (RFC 1624, equation 3).
+    pub fn set_ecn(&mut self, field: u8) {
         if self.is(IPV6) {
-            self.data[ETHERNET + 1] |= 0x30;
+            self.data[ETHERNET + 1] = self.data[ETHERNET + 1] & !0x30 | field << 4;
         } else if self.is(IPV4) {
             let before = u16::from_be_bytes([self.data[ETHERNET], self.data[ETHERNET + 1]]);
-            self.data[ETHERNET + 1] |= 3;
+            self.data[ETHERNET + 1] = self.data[ETHERNET + 1] & !3 | field;
             let after = u16::from_be_bytes([self.data[ETHERNET], self.data[ETHERNET + 1]]);
             let place = ETHERNET + 10..ETHERNET + 12;
             let checksum = u16::from_be_bytes([self.data[place.start], self.data[place.start + 1]]);
@@ -330,7 +330,7 @@ pub mod tests {
     fn a_mark_mends_the_checksum_and_a_conversation_is_read() {
         let mut frame = segment(100);
         assert_eq!(frame.ecn(), 2);
-        frame.mark();
+        frame.set_ecn(3);
         assert_eq!((frame.ecn(), sum(&frame.data[ETHERNET..ETHERNET + 20])), (3, 0xffff));
         let found = frame.conversation().unwrap();
         assert_eq!((found.from, found.to), ends("10.77.0.1:1000", "10.77.0.2:2000"));
@@ -370,7 +370,7 @@ pub mod tests {
         assert_eq!(frame.carries(), Carries { payload: 100, ..Carries::default() });
         let (before, other) = (frame.identity(), datagram(101).identity());
         frame.data[ETHERNET + 7] -= 1;
-        frame.mark();
+        frame.set_ecn(3);
         assert_eq!((frame.ecn(), frame.identity()), (3, before), "a router changes the hop limit and ECN");
         assert_ne!(before, other);
         // Cut anywhere, it is read without a panic.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
-use midpath_core::roles::Routes as _;
+use midpath_core::roles::Routes;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
 use midpath_sim::setup::Setup;
@@ -77,10 +77,12 @@ pub fn plan(setup: &Setup) -> Value {
             "ideal_fct_s": seconds(info.unloaded()), "hops": info.hops, "path": path,
         })
     });
+    let reroutes = setup.reroutes().map(|(at, then)| json!([at.as_secs_f64(), routes(setup, then)]));
     json!({
         "title": setup.scenario.title, "scheme": setup.scenario.scheme, "seed": setup.scenario.seed,
         "stop_s": seconds(setup.scenario.stop), "nodes": nodes.collect::<Vec<_>>(),
-        "links": links.collect::<Vec<_>>(), "flows": flows.collect::<Vec<_>>(), "routes": routes(setup),
+        "links": links.collect::<Vec<_>>(), "flows": flows.collect::<Vec<_>>(), "routes": routes(setup, &*setup.routes),
+        "reroutes": reroutes.collect::<Vec<_>>(),
         "described": setup.described, "equipment": setup.equipment,
     })
 }
@@ -96,8 +98,9 @@ fn queue(setup: &Setup, i: usize, end: usize, varying: &[bool]) -> Value {
     })
 }
 
-/// At each node, towards each host that flows have to do with, or programs: the links that may be taken.
-fn routes(setup: &Setup) -> Vec<Value> {
+/// At each node, towards each host that flows have to do with, or programs: the links that may be taken; none where
+/// there is no way.
+fn routes(setup: &Setup, table: &dyn Routes) -> Vec<Value> {
     let hosts = (0..setup.topology.nodes().len()).filter(|n| setup.topology.is_host(*n)).map(|n| n as u32);
     let ends: BTreeSet<u32> = match setup.scenario.flows_optional {
         true => hosts.collect(),
@@ -108,7 +111,7 @@ fn routes(setup: &Setup) -> Vec<Value> {
         for &host in ends.iter().filter(|host| **host as usize != n) {
             let (node, to) = (NodeId(n as u32), NodeId(host));
             let key = flow_key(FlowId(0), node, to, Interfaces::ANY);
-            let ports = setup.routes.ports_for(node, to, key).iter();
+            let ports = table.ports_for(node, to, key).iter();
             let links: Vec<u32> = ports.map(|port| setup.topology.ports(n)[usize::from(*port)].link).collect();
             found.push(json!({ "at": n, "to": host, "links": links }));
         }

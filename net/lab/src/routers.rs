@@ -149,7 +149,7 @@ mod tests {
         // A router changes TTL, checksum and ECN.
         let mut third = packet(2);
         third.data[crate::frame::ETHERNET + 8] -= 1;
-        third.mark();
+        third.set_ecn(3);
         assert_eq!(
             routers.leave(2, &third, MS(10)),
             Some(Left { since: MS(2), lost: vec![packet(1).identity()], marked: true })

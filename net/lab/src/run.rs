@@ -65,6 +65,9 @@ pub struct Order {
     /// Programs of somebody else at hosts.
     #[serde(default)]
     pub programs: Vec<Program>,
+    /// When routes change, in seconds, and the script that changes them.
+    #[serde(default)]
+    pub reroutes: Vec<(f64, String)>,
     /// The file that was to be mounted at /etc/hosts for them.
     pub names: Option<String>,
 }
@@ -208,6 +211,7 @@ fn carry_out(setup: &Setup, order: &Order) -> io::Result<Ran> {
         let _ = begin.send(begin_ns);
         let patience = Time::from_secs_f64(order.patience_s);
         let stop = setup.scenario.stop;
+        ends.scripts = order.reroutes.iter().map(|(at, script)| (Time::from_secs_f64(*at), script.clone())).collect();
         let span = ends.run(begin_ns, stop, patience, &watch, &mut programs, on_the_way);
         over.store(true, Ordering::Relaxed);
         let emulator = links.join().map_err(|_| io::Error::other("the links' thread failed"))??;
@@ -285,6 +289,7 @@ fn wanted(setup: &Setup, order: &Order) -> Vec<Wanted> {
             stop: flow.stop,
             control: order.controls.get(scheme).cloned().unwrap_or_default(),
             paced: order.paced.iter().any(|paced| paced == scheme),
+            writes: flow.writes.clone().map(|laws| (laws, setup.scenario.seed)),
         }
     };
     (0..setup.flows.len()).map(of).collect()

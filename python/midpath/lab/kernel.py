@@ -18,8 +18,9 @@ PACKAGES = "linux-source-6.1 build-essential flex bison bc xz-utils"
 TOOLS = ("make", "gcc", "flex", "bison", "bc", "xz", "tar")
 # Most of the source is for devices. Their menus stay, for the configuration reads all.
 LEFT_OUT = ("drivers/gpu/*.[chS]", "drivers/media/*.[ch]", "sound/*.[ch]", "Documentation/*.rst")
-# `allnoconfig` and this; the last lines are kinds of devices, for evidence/lab/rpm/devices.py. Time travel lets the
-# clock stand while anything runs, and jump while nothing does.
+# `allnoconfig` and this; the last lines are kinds of devices, for evidence/lab/rpm/devices.py, which Debian's kernels
+# have as well. They move TCP's results: without them slow start ends sooner (evidence/lab/VIRTUAL.md). Time travel lets
+# the clock stand while anything runs, and jump while nothing does.
 OPTIONS = """
 UML_TIME_TRAVEL_SUPPORT HOSTFS 64BIT BINFMT_ELF BINFMT_SCRIPT STDERR_CONSOLE NULL_CHAN PROC_FS PROC_SYSCTL SYSFS
 SYSCTL TMPFS SHMEM DEVTMPFS EPOLL FUTEX EVENTFD TIMERFD SIGNALFD POSIX_TIMERS MULTIUSER PRINTK BUG FILE_LOCKING

@@ -60,7 +60,7 @@ def _of_schemes(keys: tuple[str, ...], kernel: str, how: str) -> Rule:
 
 
 # Keys of flows; one that is not here is refused.
-_OF_FLOWS = ("from", "to", "size", "start", "stop", "group", "count", "jitter")
+_OF_FLOWS = ("from", "to", "size", "start", "stop", "group", "count", "jitter", "write*", "interval*", "on*", "off*")
 
 # The first rule that has a key decides.
 RULES = (
@@ -78,7 +78,7 @@ RULES = (
     ),
     _both(("pfc*",), REFUSED, "real transmitters cannot be paused"),
     Rule(("vary.trace", "vary.shaper*"), HONOURED, REFUSED, "nodes need a known link rate"),
-    _both(("vary.ecn*",), REFUSED, "emulated links do not see the ECN field"),
+    Rule(("vary.ecn*", "vary.ack_thinning"), HONOURED, REFUSED, "nodes' traffic is encrypted"),
     Rule(
         ("host_jitter", "vary*", "fault*"),
         HONOURED,
@@ -100,13 +100,9 @@ RULES = (
         APPROXIMATED,
         "own hash; `packet`, `symmetric` refused",
     ),
-    _both(("routing.reconverge", "flow.path"), REFUSED, "routes are static"),
+    Rule(("routing.reconverge",), HONOURED, REFUSED, "`ip route replace`, that long after a change"),
+    _both(("flow.path",), REFUSED, "routes are those of destinations"),
     _both(("flow.after*", "workload.after*", "client*", "job*"), REFUSED, "flows start at times known before the run"),
-    _both(
-        ("flow.write*", "flow.interval*", "flow.on*", "flow.off*"),
-        REFUSED,
-        "applications have all data at the start",
-    ),
     _both(("flow.late_after",), REFUSED, "no datagrams"),
     _both(("flow.rate", "workload.arrivals.burst_rate"), REFUSED, "flows are TCP's or a node's"),
     _both(

@@ -23,15 +23,16 @@ class Tools:
     midpath_lab: str
 
 
-def program(name: str, asked: str | None = None) -> str:
-    """A binary of ours: the one that was asked for, on the path, or built in this checkout."""
+def program(name: str, asked: str | None = None, how: str | None = None) -> str:
+    """A binary of ours: the one that was asked for, on the path, or built in this checkout; `how` else to get it."""
     if asked is not None:
         if os.access(asked, os.X_OK):
             return asked
         raise UsageError(f"{asked} is not a program")
     found = shutil.which(name) or next((str(path / name) for path in BUILT if os.access(path / name, os.X_OK)), None)
     if found is None:
-        raise UsageError(f"{name} is not on the PATH; in a checkout: cargo build --release -p {name}")
+        how = how or f"cargo build --release -p {name}"
+        raise UsageError(f"{name} is not on the PATH; in a checkout: {how}")
     return found
 
 

@@ -87,9 +87,9 @@ class Network:
         return f"{self.stem}-w"
 
     def paths(self) -> dict[str, Any]:
-        """The namespaces as files, as `midpath-lab run` wants them."""
+        """The namespaces as files, as `midpath-lab run` wants them, and when their routes change."""
         hosts = {str(node): f"{NETNS}/{self.space(node)}" for node in self.plan.hosts}
-        return {"between": f"{NETNS}/{self.between}", "hosts": hosts}
+        return {"between": f"{NETNS}/{self.between}", "hosts": hosts, "reroutes": self._reroutes()}
 
     def run(self, space: str, script: str) -> None:
         """Runs a shell script in a namespace."""
@@ -175,23 +175,12 @@ class Network:
         with_ipv6 = carries_ipv6(self.plan)
         if with_ipv6:
             lines.append(f"ip addr add {address6(node)}/128 dev lo nodad")
-        peers, peers6 = {}, {}
         for number, end in ends:
-            link = self.plan.links[number]
-            peer = link["b" if end == 0 else "a"]
-            peers[number], peers6[number] = address(peer), address6(peer)
+            peer = self._peer(node, number)
             lines.append(f"ip link set e{number} up")
-            for near in (peers[number], peers6[number])[: 1 + with_ipv6]:
+            for near in (address(peer), address6(peer))[: 1 + with_ipv6]:
                 lines.append(f"ip neigh add {near} lladdr {mac(number, 1 - end)} dev e{number} nud permanent")
-        metrics = _route_metrics(self.plan) if host else ""
-        for to, links in routes:
-            chosen = links[:1] if self._one_way() else links
-            nexthop = "nexthop " if len(chosen) > 1 else ""
-            ways = [f"{nexthop}via {peers[number]} dev e{number} onlink" for number in chosen]
-            lines.append(f"ip route add {address(to)}/32 src {address(node)} {metrics}{' '.join(ways)}")
-            if with_ipv6:
-                ways = [f"{nexthop}via {peers6[number]} dev e{number} onlink" for number in chosen]
-                lines.append(f"ip route add {address6(to)}/128 src {address6(node)} {metrics}{' '.join(ways)}")
+        lines += [f"ip route add {route}" for to, links in routes for route in self._route(node, to, links)]
         settings: dict[str, object] = {"net/ipv4/ip_forward": int(router), "net/ipv4/fib_multipath_hash_policy": 1}
         if with_ipv6:
             settings |= {"net/ipv6/conf/all/forwarding": int(router), "net/ipv6/fib_multipath_hash_policy": 1}
@@ -200,6 +189,30 @@ class Network:
         if host:
             settings |= _settings(self.plan)
         return "\n".join(lines) + "\n" + "".join(setting(key, value) for key, value in settings.items())
+
+    def _peer(self, node: int, number: int) -> int:
+        link = self.plan.links[number]
+        return int(link["b"] if link["a"] == node else link["a"])
+
+    def _route(self, node: int, to: int, links: list[int]) -> Iterator[str]:
+        """What `ip route` is told; without a link packets are dropped, as in the simulator."""
+        chosen = links[:1] if self._one_way() else links
+        host = self.plan.nodes[node]["kind"] != "router" and not self.nodes
+        metrics = _route_metrics(self.plan) if host else ""
+        nexthop = "nexthop " if len(chosen) > 1 else ""
+        for name, bits in ((address, 32), (address6, 128))[: 1 + carries_ipv6(self.plan)]:
+            ways = [f"{nexthop}via {name(self._peer(node, number))} dev e{number} onlink" for number in chosen]
+            kind, how = ("", f" src {name(node)} {metrics}{' '.join(ways)}") if ways else ("blackhole ", "")
+            yield f"{kind}{name(to)}/{bits}{how}"
+
+    def _reroutes(self) -> list[tuple[float, str]]:
+        """When routes change, and the script that changes them."""
+        return [(at, "".join(self._reroute(routes))) for at, routes in self.plan.values["reroutes"]]
+
+    def _reroute(self, routes: list[dict[str, Any]]) -> Iterator[str]:
+        for node, of in itertools.groupby(routes, lambda route: int(route["at"])):
+            lines = [f"route replace {line}\n" for row in of for line in self._route(node, row["to"], row["links"])]
+            yield f"ip -n {self.space(node)} -batch - <<'END'\n{''.join(lines)}END\n"
 
     def _one_way(self) -> bool:
         return bool(self.plan.written.get("routing", {}).get("ecmp") == "off")

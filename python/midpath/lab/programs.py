@@ -75,7 +75,7 @@ def check(plan: Plan) -> None:
         if shutil.which(program.command[0]) is None:
             shell = f"; a shell's line is: sh -c '{program.command[0]}'" if " " in program.command[0] else ""
             raise UsageError(f"{option} {program.host}: there is no program {program.command[0]!r} on the PATH{shell}")
-    if all(program.serves for program in plan.programs) and plan.values["stop_s"] is None:
+    if plan.programs and all(program.serves for program in plan.programs) and plan.values["stop_s"] is None:
         raise UsageError(f"{SERVE} alone needs a `stop` in the scenario: a server runs until all {AT} have ended")
 
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use midpath_schemes::Catalogue;
 use midpath_sim::{Column, RunOptions, RunOutput};
-use midpath_stack::run;
+use midpath_stack::must_run;
 use serde_json::Value;
+use stack_quinn::schemes;
 
 /// A dumbbell of 20 Mbps and a round trip of 100 ms.
 fn dumbbell(pairs: usize, queue: &str, more: &str) -> String {
@@ -32,13 +32,8 @@ fn flow(pair: usize, more: &str) -> String {
     format!("\n[[flow]]\nfrom = \"s{pair}\"\nto = \"d{pair}\"\n{more}\n")
 }
 
-fn with(text: &str, options: &RunOptions) -> RunOutput {
-    let catalogue = Catalogue::standard().joined(stack_quinn::schemes()).expect("names that nobody has");
-    run(text, Path::new("."), options, &catalogue).unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn plain(text: &str) -> RunOutput {
-    with(text, &RunOptions::default())
+    must_run(schemes(), text, &RunOptions::default())
 }
 
 fn column(out: &RunOutput, name: &str) -> Vec<f64> {
@@ -63,11 +58,11 @@ fn twenty_megabytes_are_the_same_bytes_again_and_on_two_threads() {
         RunOptions { threads: 2, parts: 4, ..RunOptions::default() },
         RunOptions { wire: true, ..RunOptions::default() },
     ] {
-        let again = with(&text, &options);
+        let again = must_run(schemes(), &text, &options);
         assert!(again.repeatable() == once.repeatable(), "{options:?}");
         assert!(again.files == once.files, "captures: {options:?}");
     }
-    let other = with(&text, &RunOptions { seed: Some(2), ..RunOptions::default() });
+    let other = must_run(schemes(), &text, &RunOptions { seed: Some(2), ..RunOptions::default() });
     assert!(other.files != once.files, "another seed's bytes are others");
 }
 

@@ -3,9 +3,9 @@
 //!
 //! `stacks test [--junit] [--qlog FOLDER] SCHEME…`: holds schemes to bounds from RFCs, and prints TAP or JUnit's XML; exit
 //! code 1 if one is not kept. quinn's qlogs go to `FOLDER/SCHEME/CASE`.
-//! `stacks scenario CASE SCHEME`: prints the scenario of one.
+//! `stacks scenario [CASE SCHEME]`: prints the scenario of one, or all names.
+//! `stacks judge [--junit] < FIGURES`: the same bounds for what was measured elsewhere, in Linux say.
 
-mod middleboxes;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -26,9 +26,8 @@ fn catalogue() -> Catalogue {
         .with_params::<QuinnParams>("quinn-midpath-bbr", |name, params| with_controller(name, params, bbr()))
         .with_params::<QuinnParams>("quinn-midpath-prague", |name, params| with_controller(name, params, prague()))
         .with_params::<QuinnParams>("quinn-midpath-swift", |name, params| with_controller(name, params, swift()));
-    let theirs = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes()];
-    let stacks = theirs.into_iter().chain([ours, middleboxes::schemes()]);
-    stacks.fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
+    let stacks = [stack_quinn::schemes(), stack_smoltcp::schemes(), stack_str0m::schemes(), ours];
+    stacks.into_iter().fold(Catalogue::standard(), |all, more| all.joined(more).expect("names that nobody has"))
 }
 
 struct Args {
@@ -39,7 +38,7 @@ struct Args {
 
 fn arguments() -> Option<Args> {
     let mut args = std::env::args().skip(1);
-    let file = args.next().filter(|first| first != "test" && first != "scenario")?;
+    let file = args.next().filter(|first| !["test", "scenario", "judge"].contains(&first.as_str()))?;
     let mut read = Args { file: file.into(), options: RunOptions::default(), out: None };
     while let Some(key) = args.next() {
         match key.as_str() {
@@ -82,7 +81,13 @@ fn series(out: &RunOutput) -> Value {
     names.zip(values).map(|((entity, metric), (at, value))| json!([entity, metric, at, value])).collect()
 }
 
-/// `test` and `scenario`.
+/// Prints it; whether all bounds are kept.
+fn verdict(all: &[suite::Verdict<'_>], junit: bool) -> ExitCode {
+    print!("{}", if junit { suite::junit(all) } else { suite::tap(all) });
+    if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// `test`, `scenario` and `judge`.
 fn suite() -> Option<ExitCode> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first()? {
@@ -102,9 +107,15 @@ fn suite() -> Option<ExitCode> {
                     _ => break,
                 };
             }
-            let all = suite::judge(schemes, &catalogue(), qlog);
-            print!("{}", if junit { suite::junit(&all) } else { suite::tap(&all) });
-            Some(if all.iter().all(suite::Verdict::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Some(verdict(&suite::judge(schemes, &catalogue(), qlog), junit))
+        }
+        (command, options) if command == "judge" && options.iter().all(|option| option == "--junit") => {
+            let lines = std::io::read_to_string(std::io::stdin()).ok()?;
+            Some(verdict(&suite::judge_measured(&lines)?, !options.is_empty()))
+        }
+        (command, []) if command == "scenario" => {
+            suite::CASES.iter().for_each(|case| println!("{}", case.name));
+            Some(ExitCode::SUCCESS)
         }
         (command, [case, scheme]) if command == "scenario" => {
             print!("{}", suite::CASES.iter().find(|one| one.name == case)?.scenario(scheme));
@@ -120,7 +131,7 @@ fn main() -> ExitCode {
     }
     let Some(Args { file, options, out: folder }) = arguments() else {
         eprintln!("usage: stacks FILE [--seed N] [--threads N] [--wire] [--out FOLDER]");
-        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario CASE SCHEME");
+        eprintln!("       stacks test [--junit] [--qlog FOLDER] SCHEME…, stacks scenario [CASE SCHEME], stacks judge");
         return ExitCode::from(2);
     };
     let text = match std::fs::read_to_string(&file) {

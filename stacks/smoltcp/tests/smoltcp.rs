@@ -1,10 +1,8 @@
 //! smoltcp on simulated networks: the same again, through what real links do, and its first flight against closed forms.
 
-use std::path::Path;
-
-use midpath_schemes::Catalogue;
 use midpath_sim::{RunOptions, RunOutput};
-use midpath_stack::run;
+use midpath_stack::must_run;
+use stack_smoltcp::schemes;
 
 /// A round trip of 100 ms.
 fn path(rate: &str, queue: &str, more: &str) -> String {
@@ -25,11 +23,6 @@ limit = "{queue}"
     )
 }
 
-fn with(text: &str, options: &RunOptions) -> RunOutput {
-    let catalogue = Catalogue::standard().joined(stack_smoltcp::schemes()).expect("names that nobody has");
-    run(text, Path::new("."), options, &catalogue).unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn fct(out: &RunOutput) -> Vec<f64> {
     out.table("flows").expect("flows").f64("fct_s").to_vec()
 }
@@ -41,13 +34,16 @@ fn flows_end_and_are_the_same_again_on_two_threads_and_over_bytes() {
     for controller in ["none", "reno", "cubic"] {
         let keys = format!("{FLOW}size = \"2 MB\"\n[schemes.smoltcp]\ncontroller = \"{controller}\"\n");
         let text = path("20 Mbps", "1 MB", &keys);
-        let once = with(&text, &RunOptions::default());
+        let once = must_run(schemes(), &text, &RunOptions::default());
         assert_eq!(once.summary("completed"), Some(1.0), "{controller}: {}", once.run["summary"]);
         for options in [
             RunOptions { threads: 2, parts: 2, ..RunOptions::default() },
             RunOptions { wire: true, ..RunOptions::default() },
         ] {
-            assert!(with(&text, &options).repeatable() == once.repeatable(), "{controller}: {options:?}");
+            assert!(
+                must_run(schemes(), &text, &options).repeatable() == once.repeatable(),
+                "{controller}: {options:?}"
+            );
         }
     }
 }
@@ -64,7 +60,7 @@ fn it_ends_through_outages_loss_and_a_restart() {
         ("loss", format!("{vary}loss = {{ p = \"1 %\", r = \"60 %\" }}\n")),
     ] {
         let text = path("20 Mbps", "1 MB", &format!("{FLOW}size = \"500 kB\"\n{more}"));
-        let out = with(&text, &RunOptions::default());
+        let out = must_run(schemes(), &text, &RunOptions::default());
         assert_eq!(out.summary("completed"), Some(1.0), "{what}: {}", out.run["summary"]);
         assert_eq!(out.run["invariants"]["conserved"], true, "{what}");
     }
@@ -77,7 +73,7 @@ fn it_ends_through_outages_loss_and_a_restart() {
 fn its_first_flight_is_the_receiver_s_window_whatever_the_controller() {
     for controller in ["none", "reno", "cubic"] {
         let keys = format!("{FLOW}size = \"60 kB\"\n[schemes.smoltcp]\ncontroller = \"{controller}\"\n");
-        let took = fct(&with(&path("1 Gbps", "1 MB", &keys), &RunOptions::default()))[0];
+        let took = fct(&must_run(schemes(), &path("1 Gbps", "1 MB", &keys), &RunOptions::default()))[0];
         // SYN and SYN-ACK, then data one way: 1.5 round trips; 42 packets of 12 us, and their way over the other links.
         let (flight, slow_start) = (0.150 + 42.0 * 12e-6, 0.150 + 4.0 * 0.100);
         assert!((took - flight).abs() < 0.001 && took < slow_start, "{controller}: {took}");
@@ -115,11 +111,14 @@ tunnels = "newreno"
 {FLOW}size = "2 MB"
 "#
     );
-    let out = with(&text, &RunOptions::default());
+    let out = must_run(schemes(), &text, &RunOptions::default());
     assert_eq!(out.summary("completed"), Some(1.0), "{}", out.run["summary"]);
     assert_eq!(out.table("flows").expect("flows").u64("delivered_bytes"), [2_000_000]);
     for tunnel in out.run["tunnels"].as_array().expect("tunnels") {
         assert!(tunnel["packets_in"] == tunnel["packets_out"] && tunnel["packets_in"].as_u64() > Some(600), "{tunnel}");
     }
-    assert!(with(&text, &RunOptions { wire: true, ..RunOptions::default() }).repeatable() == out.repeatable());
+    assert!(
+        must_run(schemes(), &text, &RunOptions { wire: true, ..RunOptions::default() }).repeatable()
+            == out.repeatable()
+    );
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use midpath_schemes::Catalogue;
 use midpath_sim::{Column, RunOptions, RunOutput};
-use midpath_stack::run;
+use midpath_stack::{must_run, run};
+use stack_str0m::schemes;
 
 /// A path of 50 ms each way, with half a second of queue at 5 Mbps.
 fn path(more: &str) -> String {
@@ -28,13 +29,8 @@ to = "d0"
     )
 }
 
-fn with(text: &str, options: &RunOptions) -> RunOutput {
-    let catalogue = Catalogue::standard().joined(stack_str0m::schemes()).expect("names that nobody has");
-    run(text, Path::new("."), options, &catalogue).unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn plain(text: &str) -> RunOutput {
-    with(text, &RunOptions::default())
+    must_run(schemes(), text, &RunOptions::default())
 }
 
 /// The mean estimate of the 10 s before a time, in Mbps.
@@ -60,13 +56,13 @@ fn results_and_packets_are_the_same_again_on_two_threads_and_over_bytes() {
         RunOptions { threads: 2, parts: 2, ..RunOptions::default() },
         RunOptions { wire: true, ..RunOptions::default() },
     ] {
-        let again = with(&text, &options);
+        let again = must_run(schemes(), &text, &options);
         assert!(again.repeatable() == once.repeatable(), "{options:?}");
         // Times of day in RTP and RTCP are the machine's.
         let lengths = |out: &RunOutput| out.files.iter().map(|(_, bytes)| bytes.len()).collect::<Vec<_>>();
         assert_eq!(lengths(&again), lengths(&once), "{options:?}");
     }
-    let other = with(&text, &RunOptions { seed: Some(2), ..RunOptions::default() });
+    let other = must_run(schemes(), &text, &RunOptions { seed: Some(2), ..RunOptions::default() });
     assert!(other.repeatable() != once.repeatable(), "another seed's jitter is another");
 }
 
@@ -107,7 +103,7 @@ fn what_a_video_cannot_do_is_refused_in_one_line() {
         [("application = \"fetch\"", "push"), ("connections = 2", "connections"), ("frames = 0", "frames")]
     {
         let text = path(&format!("size = \"1 MB\"\n[schemes.str0m]\n{keys}\n"));
-        let catalogue = Catalogue::standard().joined(stack_str0m::schemes()).expect("names that nobody has");
+        let catalogue = Catalogue::standard().joined(schemes()).expect("names that nobody has");
         let Err(error) = run(&text, Path::new("."), &RunOptions::default(), &catalogue) else {
             panic!("{keys} is taken")
         };

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::Event;
 use super::chance::{Bursts, Chain, Jitter};
 use super::waits::Waits;
-use super::wire::{Changes, Hazards, Loss};
+use super::wire::{Changes, Hazards, Loss, Thinning};
 
 /// One direction of a link.
 #[derive(Debug, Clone)]
@@ -61,6 +61,8 @@ pub struct Variation {
     pub opportunities: Option<Arc<Opportunities>>,
     /// What happens to ECN-capable packets.
     pub ecn: Option<EcnHazards>,
+    /// Of a flow's ACKs one in so many passes.
+    pub ack_thinning: Option<u32>,
     /// A token bucket before the transmitter.
     pub shaper: Option<Shaper>,
 }
@@ -126,8 +128,10 @@ impl NetLink {
         let (loss, changes) = (self.loss(seed, index), self.changes(seed, index));
         let bleach = self.ecn().map(|ecn| ecn.bleach).filter(|share| *share > 0.0);
         let bleaching = bleach.map(|share| (share, stream(seed, Purpose::Bleaching, index)));
-        let any = loss.is_some() || changes.is_some() || bleaching.is_some();
-        any.then(|| Box::new(Hazards { loss, bleaching, changes }))
+        let thinning = self.course.as_ref().and_then(|course| course.variation.ack_thinning);
+        let thinning = thinning.map(|one_of| Thinning { one_of, seen: FxHashMap::default() });
+        let any = loss.is_some() || changes.is_some() || bleaching.is_some() || thinning.is_some();
+        any.then(|| Box::new(Hazards { loss, bleaching, thinning, changes }))
     }
 
     fn ecn(&self) -> Option<EcnHazards> {

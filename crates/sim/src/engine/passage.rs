@@ -1,7 +1,7 @@
 //! One direction of a link without an engine, for drivers with their own clock.
 
 use midpath_core::node::LinkTransmitter;
-use midpath_core::packet::Ecn;
+use midpath_core::packet::Packet;
 use midpath_core::roles::Transmitter;
 use midpath_core::units::{Rate, Time};
 
@@ -20,7 +20,7 @@ pub enum Fate {
 }
 
 /// A transmitter and the way behind it: rate or delivery opportunities, delay, loss, jitter, as the
-/// engine has them, with the same random streams. It sees no ECN field.
+/// engine has them, with the same random streams.
 pub struct Passage {
     line: LinkTransmitter,
     delay: Time,
@@ -52,11 +52,11 @@ impl Passage {
         self.reorders
     }
 
-    /// Takes a packet of `size` bytes now: when its last bit leaves, and what becomes of it.
-    pub fn start(&mut self, size: u32, now: Time) -> (Time, Fate) {
-        let end = self.line.start(size, now);
+    /// Takes a packet now: when its last bit leaves, and what becomes of it. Its ECN field may be cleared.
+    pub fn start(&mut self, packet: &mut Packet, now: Time) -> (Time, Fate) {
+        let end = self.line.start(packet.size, now);
         let Some(hazards) = &mut self.hazards else { return (end, Fate::Arrives(end + self.delay)) };
-        let lost = hazards.loss.as_mut().is_some_and(|loss| loss.takes(Ecn::NotEct));
+        let lost = hazards.lose(packet);
         let at = match &mut hazards.changes {
             Some(changes) if changes.cuts(now, end) => return (end, Fate::Cut),
             Some(changes) => changes.arrival(end, self.delay),
@@ -78,10 +78,10 @@ impl Passage {
 
 #[cfg(test)]
 mod tests {
-    use midpath_core::packet::{NodeId, PortId};
+    use midpath_core::packet::{Ecn, FlowId, Interfaces, NodeId, PortId};
 
     use super::*;
-    use crate::engine::{Course, Jitter, Law, Variation};
+    use crate::engine::{Course, EcnHazards, Jitter, Law, Variation};
 
     fn link(course: Course) -> NetLink {
         let (from, to) = ((NodeId(0), PortId(0)), (NodeId(1), PortId(0)));
@@ -89,15 +89,19 @@ mod tests {
         NetLink { from, to, rate, delay: Time::from_ms(5), corruption: 0.0, course: course.boxed() }
     }
 
+    fn packet(size: u32) -> Packet {
+        Packet::between(FlowId(1), NodeId(0), NodeId(1), Interfaces::ANY, 1, size)
+    }
+
     #[test]
     fn a_packet_takes_its_time_and_the_delay() {
         let mut passage = Passage::new(&link(Course::default()), 1, 0);
         let ms = Time::from_ms;
-        assert_eq!(passage.start(1000, ms(2)), (ms(3), Fate::Arrives(ms(8))));
+        assert_eq!(passage.start(&mut packet(1000), ms(2)), (ms(3), Fate::Arrives(ms(8))));
         assert_eq!(passage.state(ms(2)), Transmitter::Busy { until: Some(ms(3)) });
         assert_eq!(passage.state(ms(4)), Transmitter::Idle { since: ms(3) });
         passage.set_rate(Rate::from_mbps(4));
-        assert_eq!(passage.start(1000, ms(4)), (ms(6), Fate::Arrives(ms(11))));
+        assert_eq!(passage.start(&mut packet(1000), ms(4)), (ms(6), Fate::Arrives(ms(11))));
         passage.set_up(false);
         assert_eq!(passage.state(ms(9)), Transmitter::Busy { until: None });
     }
@@ -110,9 +114,9 @@ mod tests {
         let course = Course { downs: vec![ms(10)], delays: vec![(ms(20), ms(1))], variation: Variation::default() };
         let mut passage = Passage::new(&link(course), 1, 0);
         assert_eq!(passage.shortest(), ms(1));
-        assert_eq!(passage.start(2000, ms(9)), (ms(11), Fate::Cut));
-        assert_eq!(passage.start(1000, ms(18)), (ms(19), Fate::Arrives(ms(24))));
-        assert_eq!(passage.start(1000, ms(19)), (ms(20), Fate::Arrives(ms(24))), "it does not overtake");
+        assert_eq!(passage.start(&mut packet(2000), ms(9)), (ms(11), Fate::Cut));
+        assert_eq!(passage.start(&mut packet(1000), ms(18)), (ms(19), Fate::Arrives(ms(24))));
+        assert_eq!(passage.start(&mut packet(1000), ms(19)), (ms(20), Fate::Arrives(ms(24))), "it does not overtake");
     }
 
     #[test]
@@ -123,11 +127,32 @@ mod tests {
         let fates = |seed| {
             let mut passage = Passage::new(&NetLink { corruption: 0.3, ..link(course.clone()) }, seed, 0);
             assert!(passage.reorders());
-            (0..40).map(|i| passage.start(1000, Time::from_ms(10 * i)).1).collect::<Vec<_>>()
+            (0..40).map(|i| passage.start(&mut packet(1000), Time::from_ms(10 * i)).1).collect::<Vec<_>>()
         };
         assert_eq!(fates(1), fates(1));
         assert_ne!(fates(1), fates(2));
         let lost = fates(1).iter().filter(|fate| **fate == Fate::Corrupted).count();
         assert!((5..20).contains(&lost), "{lost}");
+    }
+    /// As in the engine: the ECN field is cleared, and of small packets one in four passes, after ten.
+    #[test]
+    fn middleboxes_bleach_and_thin() {
+        let variation = Variation {
+            ecn: Some(EcnHazards { loss: 0.0, bleach: 1.0 }),
+            ack_thinning: Some(4),
+            ..Variation::default()
+        };
+        let mut passage = Passage::new(&link(Course { variation, ..Course::default() }), 1, 0);
+        let mut passed = |size| {
+            let mut one = packet(size);
+            one.ecn = Ecn::Ect0;
+            let fate = passage.start(&mut one, Time::ZERO).1;
+            assert_eq!(one.ecn, Ecn::NotEct);
+            fate != Fate::Corrupted
+        };
+        let small: Vec<bool> = (1..=18).map(|_| passed(120)).collect();
+        assert!(small[..10].iter().all(|passes| *passes));
+        assert_eq!(small[10..], [false, true, false, false, false, true, false, false]);
+        assert!((0..9).all(|_| passed(121)));
     }
 }

@@ -1,9 +1,10 @@
 //! Links as the engine sees them: one direction each, with loss, corruption and jitter.
 
 use midpath_core::node::LinkTransmitter;
-use midpath_core::packet::{Ecn, Packet};
+use midpath_core::packet::{Ecn, FlowId, Packet};
 use midpath_core::rng::{Stream, unit};
 use midpath_core::units::Time;
+use rustc_hash::FxHashMap;
 
 use super::chance::{Chain, Jitter};
 
@@ -30,7 +31,46 @@ pub(crate) struct Hazards {
     pub loss: Option<Loss>,
     /// Share of ECN-capable packets whose field is cleared, with the stream that decides.
     pub bleaching: Option<(f64, Stream)>,
+    pub thinning: Option<Thinning>,
     pub changes: Option<Changes>,
+}
+
+impl Hazards {
+    /// Whether the next packet is lost on the way; its ECN field may be cleared.
+    pub fn lose(&mut self, packet: &mut Packet) -> bool {
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(packet.ecn));
+        let thinned = self.thinning.as_mut().is_some_and(|thinning| thinning.takes(packet));
+        if let Some((share, stream)) = self.bleaching.as_mut().filter(|_| packet.ecn != Ecn::NotEct)
+            && unit(stream) < *share
+        {
+            packet.ecn = Ecn::NotEct;
+        }
+        lost | thinned
+    }
+}
+
+/// A middlebox that takes ACKs (RFC 3449, §5.2.1), which it knows by their size.
+pub(crate) struct Thinning {
+    /// One of so many passes.
+    pub one_of: u32,
+    /// Small packets of each flow.
+    pub seen: FxHashMap<FlowId, u32>,
+}
+
+impl Thinning {
+    /// Bytes of an ACK at most. Ours: TCP's with three SACK blocks and timestamps have 80, QUIC's seldom more.
+    const LARGEST: u32 = 120;
+    /// Small packets of a flow that pass: those of a handshake. Ours.
+    const HANDSHAKE: u32 = 10;
+
+    fn takes(&mut self, packet: &Packet) -> bool {
+        if packet.size > Thinning::LARGEST {
+            return false;
+        }
+        let seen = self.seen.entry(packet.flow).or_default();
+        *seen += 1;
+        *seen > Thinning::HANDSHAKE && !seen.is_multiple_of(self.one_of)
+    }
 }
 
 /// What packets can be lost to on the way.
@@ -110,14 +150,7 @@ impl Wire {
     /// Whether the next packet is lost on the way; the link may clear its ECN field.
     #[inline]
     pub fn loses(&mut self, packet: &mut Packet) -> bool {
-        let Some(hazards) = self.hazards.as_mut() else { return false };
-        let lost = hazards.loss.as_mut().is_some_and(|loss| loss.takes(packet.ecn));
-        if let Some((share, stream)) = hazards.bleaching.as_mut().filter(|_| packet.ecn != Ecn::NotEct)
-            && unit(stream) < *share
-        {
-            packet.ecn = Ecn::NotEct;
-        }
-        lost
+        self.hazards.as_mut().is_some_and(|hazards| hazards.lose(packet))
     }
 
     /// What happens to the link during the run, if anything does.

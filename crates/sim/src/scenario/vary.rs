@@ -44,6 +44,11 @@ pub struct VarySpec {
     /// What happens to ECN-capable packets: ECT(0), ECT(1) or CE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnSpec>,
+    /// ACK thinning (RFC 3449, §5.2.1): of each flow's packets of at most 120 bytes one in so many passes. The first ten, which
+    /// may be a handshake's, pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [4]))]
+    pub ack_thinning: Option<u32>,
     /// Token bucket before the transmitter: what exceeds it waits in the port's queue. (A queue of the kind `policer` drops
     /// it.)
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,8 +160,9 @@ impl VarySpec {
             ));
         }
         let varies = self.trace.is_some() || self.jitter.is_some() || self.loss.is_some() || self.ecn.is_some();
-        if !scheduled && !varies && self.shaper.is_none() {
-            let message = "nothing varies: write `steps`, `file`, `trace`, `jitter`, `loss`, `ecn` or `shaper`";
+        if !scheduled && !varies && self.ack_thinning.is_none() && self.shaper.is_none() {
+            let message =
+                "nothing varies: write `steps`, `file`, `trace`, `jitter`, `loss`, `ecn`, `ack_thinning` or `shaper`";
             return Err(SpecError::new("", message));
         }
         if let Some(EcnSpec { bleach, loss }) = self.ecn
@@ -164,6 +170,9 @@ impl VarySpec {
         {
             let message = "`bleach` up to 100 %, `loss` below that, and one of them above 0; leave it out for neither";
             return Err(SpecError::new("ecn", message));
+        }
+        if self.ack_thinning.is_some_and(|one_of| one_of < 2) {
+            return Err(SpecError::new("ack_thinning", "must be at least 2: one ACK in so many passes"));
         }
         if self.shaper.is_some() && (scheduled || self.trace.is_some()) {
             return Err(SpecError::new("shaper", "has a rate of its own: leave it out, or the rates that change"));

@@ -90,6 +90,11 @@ impl Rerouting {
         }
     }
 
+    /// The routes of a state.
+    pub fn state(&self, state: u32) -> &TableRoutes {
+        &self.states[state as usize]
+    }
+
     /// When nodes go over to which state.
     pub fn switches(&self) -> &[(Time, u32)] {
         &self.switches

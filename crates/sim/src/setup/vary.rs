@@ -254,6 +254,7 @@ fn merge(into: &mut Variation, from: &Variation) -> Result<(), SpecError> {
     one(&mut into.bursts, &from.bursts, "loss")?;
     one(&mut into.jitter, &from.jitter, "jitter")?;
     one(&mut into.ecn, &from.ecn, "ecn")?;
+    one(&mut into.ack_thinning, &from.ack_thinning, "ack_thinning")?;
     one(&mut into.shaper, &from.shaper, "shaper")?;
     one(&mut into.opportunities, &from.opportunities, "trace")
 }
@@ -270,6 +271,7 @@ impl VarySpec {
             jitter,
             opportunities: opportunities.transpose()?.map(Arc::new),
             ecn: self.ecn.map(|ecn| EcnHazards { loss: ecn.loss.as_f64(), bleach: ecn.bleach.as_f64() }),
+            ack_thinning: self.ack_thinning,
             shaper: None,
         })
     }

@@ -1,4 +1,4 @@
-//! Links that bleach ECN or lose ECN-capable packets, and links behind a token bucket. Bounds were fixed before the first run.
+//! Links that bleach ECN, lose ECN-capable packets or thin ACKs, and links behind a token bucket. Bounds were fixed before the first run.
 
 use midpath_sim::RunOutput;
 use proptest::prelude::*;
@@ -73,6 +73,22 @@ proptest! {
         prop_assert!(lost > p * (sent - again - 4.0) - errors && lost < p * sent + errors, "{} of {}", lost, sent);
         let none = of(false, &vary);
         prop_assert_eq!(none.table("ports").unwrap().u64("corrupted")[first], 0);
+    }
+}
+
+/// Of a flow's ACKs, from the eleventh on, one in so many passes; data all do.
+#[test]
+fn thinned_acks_are_one_in_so_many() {
+    for one_of in [2, 4, 7] {
+        let vary = format!("ack_thinning = {one_of}");
+        let out = same_with_threads_and_as_bytes(&network(false, "newreno", 1, 900, 1, &vary, ""), 3);
+        assert_eq!(out.summary("completed"), Some(1.0));
+        let ports = out.table("ports").unwrap();
+        let (acks, data) = (port(&out, "r0", "h0"), port(&out, "h0", "r0"));
+        let all = ports.u64("packets")[acks];
+        assert!(all > 200, "{all} ACKs");
+        let lost = (11..=all).filter(|number| number % one_of != 0).count() as u64;
+        assert_eq!((ports.u64("corrupted")[acks], ports.u64("corrupted")[data]), (lost, 0), "one of {one_of}");
     }
 }
 
@@ -165,7 +181,8 @@ fn what_a_link_cannot_do_to_packets_is_refused_by_its_key() {
         ),
         ("ecn = {}", "vary[0].ecn", "leave it out"),
         ("ecn = { loss = \"100 %\" }", "vary[0].ecn", "below that"),
-        ("", "vary[0]", "`ecn` or `shaper`"),
+        ("ack_thinning = 1", "vary[0].ack_thinning", "at least 2"),
+        ("", "vary[0]", "`ack_thinning` or `shaper`"),
     ] {
         let message = of(more);
         assert!(message.contains(key) && message.contains(cure), "{more}: {message}");

@@ -1,13 +1,15 @@
 //! `quinn-server PORT CERTIFICATE KEY FILE [cubic|newreno|bbr]`: answers each QUIC stream with the file, as HTTP/0.9
-//! over QUIC does (ALPN `hq-interop`). Certificate and key are PEM files.
+//! over QUIC does (ALPN `hq-interop`). Certificate and key are PEM files. It writes a qlog to `$QLOGFILE`.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Endpoint, Incoming, ServerConfig, TransportConfig};
+use quinn::{Endpoint, Incoming, QlogConfig, ServerConfig, TransportConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -30,6 +32,11 @@ async fn main() -> Result<(), Failure> {
     tls.alpn_protocols = vec![b"hq-interop".to_vec()];
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(controller);
+    if let Some(path) = std::env::var_os("QLOGFILE") {
+        let mut log = QlogConfig::default();
+        log.writer(Box::new(BufWriter::new(File::create(path)?)));
+        transport.qlog_stream(log.into_stream());
+    }
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(Arc::new(transport));
     let content: Arc<[u8]> = std::fs::read(file)?.into();
