@@ -1,0 +1,127 @@
+"""The IETF's questions to a new congestion control (RFC 9743), answered by scenarios with bounds.
+
+import midpath.evaluate
+found = midpath.evaluate.evaluate(["cubic"], quick=True)
+print(found.verdicts("CUBIC"))
+
+facts     what is kept of a run
+scenes    what scenarios are made of
+items     what an item is, and all bounds
+rfc9743   the items
+work      which runs they need; a store that can be resumed
+verdict   from runs to verdicts
+found     an evaluation as a whole, and beside another
+text, page, picture   what people read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from midpath import stats
+from midpath.controller import Controllers, named
+from midpath.errors import UsageError, no_such
+from midpath.evaluate.found import MARKER, Evaluation, told
+from midpath.evaluate.items import Item, Subject
+from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.verdict import row
+from midpath.evaluate.work import perform
+from midpath.provenance import ran_under
+from midpath.run.work import ProgressCallback
+from midpath.scenario import MOST_SEEDS, Scenario
+from midpath.storage import require_replaceable, to_json, write_text
+
+__all__ = ["QUICK_SEEDS", "SEEDS", "Evaluation", "evaluate"]
+
+SEEDS, QUICK_SEEDS = 20, 5
+STORE = "runs"
+SETS: Mapping[str, Sequence[Item]] = {"rfc9743": ITEMS}
+
+
+def evaluate(
+    schemes: Sequence[str],
+    *,
+    items: Sequence[str] | None = None,
+    of: str = "rfc9743",
+    quick: bool = False,
+    seeds: int | None = None,
+    first_seed: int = 1,
+    changes: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    on_progress: ProgressCallback | None = None,
+    controllers: Controllers | None = None,
+) -> Evaluation:
+    """Evaluates schemes in all items of a set, or those that are named (`"5.2"` is all of that section).
+
+    Seeds are from `first_seed` on; `quick` has fewer of them. `changes` are values of schemes' parameters by dotted
+    key, for the schemes that are evaluated and not for NewReno and CUBIC beside them: `{"schemes.bbr.…": …}`.
+    `controllers`, `jobs` and `on_progress` are as in `sweep`. With `out`, runs are kept there, and what it has is not
+    run again.
+    """
+    count = seeds or (QUICK_SEEDS if quick else SEEDS)
+    if not 1 <= count <= MOST_SEEDS:
+        raise UsageError(f"{count:,} seeds: 1 to {MOST_SEEDS:,}")
+    stats.require()
+    numbers, asked = list(range(first_seed, first_seed + count)), chosen(of, items)
+    own, subjects = named(controllers or {}), [_subject(name, changes or {}) for name in dict.fromkeys(schemes)]
+    for one in subjects:
+        # A scheme that is none is an error here, and not in each row.
+        _simplest().with_(
+            scheme=one.entry.scheme, changes=one.entry.changes | one.changes, controllers=dict(own)
+        ).check()
+    if out is not None:
+        _begin(Path(out))
+    with nullcontext(out) if out is not None else TemporaryDirectory(prefix="midpath-evaluate-") as folder:
+        done = perform(
+            asked,
+            subjects,
+            numbers,
+            Path(folder) / STORE,
+            own=own,
+            jobs=jobs,
+            command="midpath evaluate",
+            on_progress=on_progress,
+        )
+    rows = [row(item, subject, done, numbers) for subject in subjects for item in asked]
+    return Evaluation(told(rows, of, numbers, quick, ran_under()), rows)
+
+
+def chosen(of: str, names: Sequence[str] | None) -> list[Item]:
+    """The items that were asked for, in the set's order."""
+    if of not in SETS:
+        raise UsageError(no_such("set of items", of, SETS))
+    known = SETS[of]
+    for name in names or ():
+        if not any(_is_of(item, name) for item in known):
+            raise UsageError(no_such("item", name, [item.name for item in known]))
+    return [item for item in known if not names or any(_is_of(item, name) for name in names)]
+
+
+def _is_of(item: Item, name: str) -> bool:
+    return item.name == name or item.name.startswith(f"{name}.")
+
+
+def _subject(name: str, changes: Mapping[str, Any]) -> Subject:
+    own = Subject(name)
+    parts = {"queues", *own.entry.column.schemes}
+    mine = {key: value for key, value in changes.items() if key.removeprefix("schemes.").partition(".")[0] in parts}
+    if unknown := [key for key in changes if not key.startswith("schemes.")]:
+        raise UsageError(f"{unknown[0]} is no scheme's parameter: schemes.NAME.KEY=VALUE")
+    return Subject(name, mine)
+
+
+def _simplest() -> Scenario:
+    return Scenario.from_dict(dict(next(item for item in ITEMS if item.cases).cases[0].scene))
+
+
+def _begin(path: Path) -> None:
+    """A folder that is free, or an evaluation's."""
+    require_replaceable(path, MARKER)
+    if not (path / MARKER).is_file():
+        # An interrupted one is known by it.
+        write_text(path / MARKER, to_json({"kind": "evaluation", "format": 0}) + "\n")

@@ -1,0 +1,103 @@
+"""What scenarios of items are made of: a dumbbell, flows, and what happens to its bottleneck r0–r1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from midpath.evaluate.facts import SUBJECT
+
+Scene = dict[str, Any]
+MTU = 1500
+# A bandwidth-delay product is no less than so many packets, so that a shallow queue still holds one.
+LEAST_PACKETS = 4
+# The default of items: a home's line, and a round trip across a continent.
+RATE, TRIP, STOP = 10.0, 40.0, 40.0
+# What a receiver's and a sender's link add to a round trip: a fifth, of which each has half.
+ACCESS = 0.05
+
+
+def dumbbell(
+    *flows: Scene,
+    rate: float = RATE,
+    trip: float = TRIP,
+    depth: float = 1.0,
+    stop: float = STOP,
+    pairs: int | None = None,
+    **more: Any,
+) -> Scene:
+    """Pairs of hosts on two sides of a bottleneck.
+
+    `rate` in Mbps, `trip`, the round trip, in ms, and `depth`, the queue, in bandwidth-delay products. Access links are
+    ten times as fast. `more` are further tables.
+    """
+    count = 1 + max(int(one["from"][1:]) for one in flows) if pairs is None else pairs
+    packet_us = MTU * 8 / rate
+    return {
+        "stop": f"{stop:g} s",
+        "topology": {
+            "generate": "dumbbell",
+            "pairs": count,
+            "bottleneck": {"rate": f"{rate:g} Mbps", "delay": f"{trip / 2 * (1 - 4 * ACCESS):g} ms"},
+            "access": {"rate": f"{10 * rate:g} Mbps", "delay": f"{trip * ACCESS:g} ms"},
+        },
+        **around(rate, trip, depth, stop),
+        # A tenth of a packet's time: no phase effects.
+        "host_jitter": f"{packet_us / 10:g} us",
+        "flow": list(flows),
+    } | more
+
+
+def around(rate: float, trip: float, depth: float, stop: float) -> Scene:
+    """Queues, and what is recorded."""
+    return {
+        "queue": {"limit": f"{queue_bytes(rate, trip, depth)} B"},
+        "host_queue": {"limit": "10 MB"},  # hosts wait for their own link
+        # 160 intervals, so that a picture has them all.
+        "measure": {"series": True, "interval": f"{stop / 160 * 1000:g} ms", "flows": 1, "ports": 8},
+    }
+
+
+def queue_bytes(rate: float, trip: float, depth: float) -> int:
+    """So many bandwidth-delay products, four packets at least."""
+    return max(LEAST_PACKETS * MTU, round(depth * rate * trip * 1e3 / 8))
+
+
+def flow(pair: int = 0, group: str = SUBJECT, jitter: str = "500 ms", **more: Any) -> Scene:
+    """A flow of a pair of hosts; without a scheme it runs the one that is evaluated."""
+    return {"from": f"s{pair}", "to": f"d{pair}", "group": group, "jitter": jitter} | more
+
+
+def flows(count: int, first: int = 0, group: str = SUBJECT, **more: Any) -> list[Scene]:
+    """A flow each of so many pairs."""
+    return [flow(first + i, group, **more) for i in range(count)]
+
+
+def arrivals(pairs: range, group: str, load: str, mean: str, until: float, **more: Any) -> Scene:
+    """Short flows that arrive at random, of exponential sizes, as a share of the bottleneck."""
+    return {
+        "group": group,
+        "sizes": {"kind": "exponential", "mean": mean},
+        "matrix": {"kind": "pairs", "pairs": [[f"s{i}", f"d{i}"] for i in pairs]},
+        "arrivals": {"kind": "poisson", "load": load, "load_of": "link:r0>r1"},
+        "start": "2 s",
+        "until": f"{until:g} s",
+    } | more
+
+
+def down(at: float, until: float) -> Scene:
+    """The bottleneck fails."""
+    return {"kind": "link-down", "link": ["r0", "r1"], "at": f"{at:g} s", "until": f"{until:g} s"}
+
+
+def vary(**what: Any) -> Scene:
+    """The bottleneck varies, from senders to receivers."""
+    return {"link": ["r0", "r1"], "one_way": True} | what
+
+
+def loses(share: float, burst: float = 1.0) -> Scene:
+    """It loses this share of packets, in bursts of so many in the mean."""
+    r = 1 / burst
+    # Of the long-run loss p / (p + r). Single losses: both states are alike, and every packet is drawn by itself.
+    if burst == 1.0:
+        return {"p": "100 %", "r": "100 %", "good": f"{100 * share:g} %", "bad": f"{100 * share:g} %"}
+    return {"p": f"{100 * share * r / (1 - share):.6g} %", "r": f"{100 * r:g} %"}

@@ -1,0 +1,142 @@
+"""Verdicts: a measure's interval over the seeds against its bound, and an item's from its measures'."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from midpath.evaluate.facts import SUBJECT
+from midpath.evaluate.items import LEVELS, MUST, Item, Measure, Runs, Subject
+from midpath.evaluate.work import Done
+from midpath.stats import Estimate, extreme
+
+HOLDS, NOT, UNDECIDED, FAILED = "holds", "does not hold", "undecided", "failed"
+# An item that does not apply, asks for a text, or cannot be simulated.
+OFF, TEXT, UNBUILT = "not applicable", "to be written", "not built"
+VERDICTS = (HOLDS, NOT, UNDECIDED, FAILED, OFF, TEXT, UNBUILT)
+# The worst of an item's measures is the item's; measures of a weaker level than its own have verdicts of their own.
+WORST = (FAILED, NOT, UNDECIDED, HOLDS)
+# JSON has no infinity: a ratio to nothing is so much.
+MOST = 1e9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measure with what was found: by case a value for each seed, and of the worst case a mean with its interval."""
+
+    measure: Measure
+    level: str
+    values: dict[str, list[float | None]]
+    found: Estimate | None
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As evaluation.json has it."""
+        return {
+            "measure": self.measure.label,
+            "level": self.level,
+            "kind": self.measure.kind,
+            "bound": self.measure.bound,
+            "bound_is": "at least" if self.measure.at_least else "at most",
+            "bound_from": self.measure.source,
+            "verdict": self.verdict,
+            "worst": self.found.to_json() if self.found else None,
+            "values": {
+                case: [None if v is None else float(f"{v:.6g}") for v in vs] for case, vs in self.values.items()
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """An item of a scheme: the verdict, why, and the measures behind it."""
+
+    item: Item
+    subject: Subject
+    verdict: str
+    why: str
+    measures: Sequence[Measured] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As evaluation.json has it."""
+        return {
+            "item": self.item.name,
+            "title": self.item.title,
+            "level": self.item.level,
+            "scheme": self.subject.title,
+            "verdict": self.verdict,
+            "why": self.why,
+            "not_built": self.item.missing,
+            "measures": [one.to_json() for one in self.measures],
+        }
+
+
+def row(item: Item, subject: Subject, done: Done, seeds: Sequence[int]) -> Row:
+    """What came of an item."""
+    if item.text:
+        return Row(item, subject, TEXT, item.text)
+    if not item.cases:
+        return Row(item, subject, UNBUILT, item.missing)
+    if why := item.applies(subject):
+        return Row(item, subject, OFF, why)
+    if why := done.error(done.refused, item, subject):
+        return Row(item, subject, OFF, why)
+    if why := done.error(done.failed, item, subject):
+        return Row(item, subject, FAILED, why)
+    all_runs = [done.runs(item, subject, seed) for seed in seeds]
+    if why := silent(item, all_runs):
+        return Row(item, subject, FAILED, why)
+    measures = [measured(one, item, all_runs) for one in item.measures]
+    counted = [one for one in measures if LEVELS.index(one.level) <= LEVELS.index(item.level)]
+    verdict = next(one for one in WORST if any(found.verdict == one for found in counted))
+    return Row(item, subject, verdict, said(verdict, counted), measures)
+
+
+def silent(item: Item, all_runs: Sequence[Runs]) -> str:
+    """Whether the scheme delivers nothing where it could."""
+    for case in item.cases:
+        if case.by or case.dead:
+            continue
+        own = [runs.me(case.name) for runs in all_runs]
+        if all(SUBJECT in one.groups and not one.group(SUBJECT)["delivered_bytes"] for one in own):
+            return f"{case.name}: it delivers nothing"
+    return ""
+
+
+def measured(measure: Measure, item: Item, all_runs: Sequence[Runs]) -> Measured:
+    """A measure over the seeds."""
+    values = {case: [_number(measure.of(runs, case)) for runs in all_runs] for case in measure.cases}
+    level = measure.level or item.level
+    found = extreme(values, most=not measure.at_least)
+    return Measured(measure, level, values, found, judged(measure, found))
+
+
+def judged(measure: Measure, found: Estimate | None) -> str:
+    """Whether the interval is within the bound, beyond it, or both."""
+    if found is None or not found.is_whole:
+        return FAILED
+    low, high = found.interval
+    within, beyond = (low >= measure.bound, high < measure.bound) if measure.at_least else (
+        high <= measure.bound, low > measure.bound
+    )  # fmt: skip
+    if found.ci95 is None:
+        # One seed tells no luck.
+        return UNDECIDED
+    return HOLDS if within else NOT if beyond else UNDECIDED
+
+
+def said(verdict: str, measures: Sequence[Measured]) -> str:
+    """Which measures an item's verdict is from."""
+    decisive = [one for one in measures if one.verdict == verdict]
+    if verdict == HOLDS:
+        return ""
+    musts = " (MUST)" if any(one.level == MUST for one in decisive) else ""
+    return "; ".join(one.measure.label for one in decisive) + musts
+
+
+def _number(value: float | None) -> float | None:
+    if value is None or math.isnan(value):
+        return None
+    return max(-MOST, min(MOST, value))
