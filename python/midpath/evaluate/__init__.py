@@ -37,7 +37,7 @@ from midpath.storage import require_replaceable, to_json, write_text
 
 __all__ = ["QUICK_SEEDS", "SEEDS", "Evaluation", "evaluate"]
 
-SEEDS, QUICK_SEEDS = 20, 5
+SEEDS, QUICK_SEEDS = 40, 10
 STORE = "runs"
 SETS: Mapping[str, Sequence[Item]] = {"rfc9743": ITEMS}
 

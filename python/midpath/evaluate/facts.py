@@ -34,6 +34,11 @@ class Facts:
         found: dict[str, Any] = self.told["groups"][name]
         return found
 
+    def figure(self, name: str, key: str) -> float:
+        """One of these; NaN if there is none."""
+        value = self.group(name)[key]
+        return math.nan if value is None else float(value)
+
     @property
     def groups(self) -> list[str]:
         """The groups' names."""

@@ -54,6 +54,8 @@ class Case:
     """The queue that all run over (`codel`, `fq_codel`, …): as after @."""
     tail: bool = False
     """Whether the bottleneck drops at its tail whatever the scheme is made for."""
+    tcp: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters for controllers of others, where the scene has them for Midpath's schemes."""
     look: tuple[int, float] = (0, 15.0)
     """Which flow `midpath why` is asked about, and when, in seconds."""
     dead: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from midpath.evaluate.facts import SUBJECT
 from midpath.evaluate.items import LEVELS, MUST, Item, Measure, Runs, Subject
 from midpath.evaluate.work import Done
-from midpath.stats import Estimate, extreme
+from midpath.stats import LEVEL, Estimate, estimate
 
 HOLDS, NOT, UNDECIDED, FAILED = "holds", "does not hold", "undecided", "failed"
 # An item that does not apply, asks for a text, or cannot be simulated.
@@ -18,18 +18,32 @@ OFF, TEXT, UNBUILT = "not applicable", "to be written", "not built"
 VERDICTS = (HOLDS, NOT, UNDECIDED, FAILED, OFF, TEXT, UNBUILT)
 # The worst of an item's measures is the item's; measures of a weaker level than its own have verdicts of their own.
 WORST = (FAILED, NOT, UNDECIDED, HOLDS)
-# JSON has no infinity: a ratio to nothing is so much.
-MOST = 1e9
+# JSON has no infinity, and nothing no logarithm: ratios are at most and at least so much.
+MOST, LEAST = 1e9, 1e-3
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Of a measure's worst case: its mean over the seeds, and an interval that holds for all cases at once."""
+
+    case: str
+    mean: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As evaluation.json has it."""
+        return {"case": self.case} | {key: shown(getattr(self, key)) for key in ("mean", "low", "high")}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measure with what was found: by case a value for each seed, and of the worst case a mean with its interval."""
+    """A measure with what was found: by case a value for each seed, and the worst case."""
 
     measure: Measure
     level: str
     values: dict[str, list[float | None]]
-    found: Estimate | None
+    worst: Worst | None
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
@@ -42,10 +56,8 @@ class Measured:
             "bound_is": "at least" if self.measure.at_least else "at most",
             "bound_from": self.measure.source,
             "verdict": self.verdict,
-            "worst": self.found.to_json() if self.found else None,
-            "values": {
-                case: [None if v is None else float(f"{v:.6g}") for v in vs] for case, vs in self.values.items()
-            },
+            "worst": self.worst.to_json() if self.worst else None,
+            "values": {case: [None if v is None else shown(v) for v in vs] for case, vs in self.values.items()},
         }
 
 
@@ -108,23 +120,42 @@ def silent(item: Item, all_runs: Sequence[Runs]) -> str:
 def measured(measure: Measure, item: Item, all_runs: Sequence[Runs]) -> Measured:
     """A measure over the seeds."""
     values = {case: [_number(measure.of(runs, case)) for runs in all_runs] for case in measure.cases}
-    level = measure.level or item.level
-    found = extreme(values, most=not measure.at_least)
-    return Measured(measure, level, values, found, judged(measure, found))
+    found = worst(measure, values)
+    return Measured(measure, measure.level or item.level, values, found, judged(measure, found))
 
 
-def judged(measure: Measure, found: Estimate | None) -> str:
+def worst(measure: Measure, values: Mapping[str, Sequence[float | None]]) -> Worst | None:
+    """The case with the largest mean, or the least where the bound is from below.
+
+    Intervals are for a level of 1 - 5 %/k, so that all k hold at once; the worst mean is then between the worst of
+    their lower ends and the worst of their upper ones. Ratios are averaged as logarithms: twice and half are as far.
+    """
+    level = 1 - (1 - LEVEL) / len(values)
+    is_ratio = measure.kind == "times"
+    found: dict[str, Estimate] = {}
+    for case, own in values.items():
+        known = [math.log(max(v, LEAST)) if is_ratio else v for v in own if v is not None]
+        one = estimate(known, level)
+        if one is None or len(known) < len(own):
+            return None
+        found[case] = one
+    of_all = min if measure.at_least else max
+    case = of_all(found, key=lambda name: found[name].mean)
+    # One seed tells no luck.
+    ends = [(one.mean - (one.ci95 if one.ci95 is not None else math.inf), one) for one in found.values()]
+    low = of_all(low for low, _ in ends)
+    high = of_all(2 * one.mean - low for low, one in ends)
+    three = found[case].mean, low, high
+    return Worst(case, *(math.exp(x) if is_ratio else x for x in three))
+
+
+def judged(measure: Measure, found: Worst | None) -> str:
     """Whether the interval is within the bound, beyond it, or both."""
-    if found is None or not found.is_whole:
-        return FAILED
-    low, high = found.interval
-    within, beyond = (low >= measure.bound, high < measure.bound) if measure.at_least else (
-        high <= measure.bound, low > measure.bound
-    )  # fmt: skip
-    if found.ci95 is None:
-        # One seed tells no luck.
+    if found is None:
         return UNDECIDED
-    return HOLDS if within else NOT if beyond else UNDECIDED
+    if measure.at_least:
+        return HOLDS if found.low >= measure.bound else NOT if found.high < measure.bound else UNDECIDED
+    return HOLDS if found.high <= measure.bound else NOT if found.low > measure.bound else UNDECIDED
 
 
 def said(verdict: str, measures: Sequence[Measured]) -> str:
@@ -133,7 +164,12 @@ def said(verdict: str, measures: Sequence[Measured]) -> str:
     if verdict == HOLDS:
         return ""
     musts = " (MUST)" if any(one.level == MUST for one in decisive) else ""
-    return "; ".join(one.measure.label for one in decisive) + musts
+    return "; ".join(f"{one.measure.label}{'' if one.worst else ': no value'}" for one in decisive) + musts
+
+
+def shown(value: float) -> float:
+    """To six digits."""
+    return float(f"{max(-MOST, min(MOST, value)):.6g}")
 
 
 def _number(value: float | None) -> float | None:

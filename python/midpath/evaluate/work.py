@@ -78,7 +78,9 @@ def scenario(case: Case, subject: Subject, own: Named = ()) -> Scenario:
         network = entry.column.network
         changes["deploy"] = [one if "scheme" in one or not network else one | {"scheme": network} for one in deploy]
         name = f"{entry.column.transport}@{entry.column.queue}" if entry.column.queue else entry.column.transport
-    # A scheme's table may be there already: keys are set one by one.
+    transport = entry.column.transport
+    if transport in dict(own):
+        changes |= {f"schemes.{transport}.{key}": value for key, value in case.tcp.items()}
     changes |= dict(subject.changes)
     return base.with_(scheme=name, changes=changes, controllers=dict(own))
 
