@@ -43,6 +43,7 @@ from midpath.evaluate.scenes import (
     arrivals,
     down,
     dumbbell,
+    fades,
     flow,
     flows,
     loses,
@@ -420,8 +421,8 @@ def wireless() -> Item:
     steps = [{"at": f"{i} s", "rate": f"{mbps} Mbps"} for i, mbps in enumerate(rates)]
     jitter = {"law": "exponential", "mean": "4 ms", "max": "40 ms"}
     cases = [
-        Case("1 % lost", dumbbell(flow(), stop=800, vary=[vary(loss=loses(0.01))])),
-        Case("1 % lost in bursts of 5", dumbbell(flow(), stop=800, vary=[vary(loss=loses(0.01, 5.0))])),
+        Case("1 % lost", dumbbell(flow(), stop=400, vary=[vary(loss=loses(0.01))])),
+        Case("1 % lost in fades", dumbbell(flow(), stop=400, vary=[vary(loss=fades(0.01))])),
         Case("a varying rate", dumbbell(flow(), stop=60, depth=3, vary=[vary(steps=steps, repeat="10 s")])),
         Case("delays of the medium", dumbbell(flow(), stop=60, vary=[vary(jitter=jitter)])),
     ]

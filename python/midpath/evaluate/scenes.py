@@ -96,10 +96,16 @@ def vary(**what: Any) -> Scene:
     return {"link": ["r0", "r1"], "one_way": True} | what
 
 
-def loses(share: float, burst: float = 1.0) -> Scene:
-    """It loses this share of packets, in bursts of so many in the mean."""
-    r = 1 / burst
-    # Of the long-run loss p / (p + r). Single losses: both states are alike, and every packet is drawn by itself.
-    if burst == 1.0:
-        return {"p": "100 %", "r": "100 %", "good": f"{100 * share:g} %", "bad": f"{100 * share:g} %"}
-    return {"p": f"{100 * share * r / (1 - share):.6g} %", "r": f"{100 * r:g} %"}
+def loses(share: float) -> Scene:
+    """It loses this share of packets, each by itself: both states are alike."""
+    return {"p": "100 %", "r": "100 %", "good": f"{100 * share:g} %", "bad": f"{100 * share:g} %"}
+
+
+def fades(share: float, packets: float = 10.0) -> Scene:
+    """It loses this share of packets, in fades of so many packets of which half are lost.
+
+    States change by packets. If all were lost in a fade, a flow after a timeout, with a packet in each of ever longer
+    times, would be in one for minutes.
+    """
+    r = 1 / packets
+    return {"p": f"{100 * r * 2 * share / (1 - 2 * share):.6g} %", "r": f"{100 * r:g} %", "bad": "50 %"}
