@@ -99,3 +99,28 @@ class Grudge(Reno):
         super().on_ack(ack)
         if ack.now_s < self.until:
             self.window = 2 * self.mss
+
+
+class Mute(midpath.Controller):
+    """It sends a packet in hours."""
+
+    paced = True
+    initial_window = 1
+
+    def on_open(self, opening):
+        self.rate = 1.0
+
+
+class Broken(Reno):
+    """Its code has an error."""
+
+    def on_loss(self, loss):
+        return 1 / 0
+
+
+class Endless(Reno):
+    """It never comes back from a loss."""
+
+    def on_loss(self, loss):
+        while True:
+            pass

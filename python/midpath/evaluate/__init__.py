@@ -23,19 +23,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from midpath import stats
-from midpath.controller import Controllers, named
+from midpath.controller import Controllers, files_of, named
 from midpath.errors import UsageError, no_such
 from midpath.evaluate.found import MARKER, Evaluation, told
 from midpath.evaluate.items import Item, Subject
+from midpath.evaluate.page import html
 from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.text import report, scenario_file
 from midpath.evaluate.verdict import row
-from midpath.evaluate.work import perform
+from midpath.evaluate.work import perform, scenario
 from midpath.provenance import ran_under
 from midpath.run.work import ProgressCallback
 from midpath.scenario import MOST_SEEDS, Scenario
 from midpath.storage import require_replaceable, to_json, write_text
 
-__all__ = ["QUICK_SEEDS", "SEEDS", "Evaluation", "evaluate"]
+__all__ = ["QUICK_SEEDS", "SEEDS", "Evaluation", "evaluate", "save"]
 
 SEEDS, QUICK_SEEDS = 40, 10
 STORE = "runs"
@@ -72,7 +74,7 @@ def evaluate(
     for one in subjects:
         # A scheme that is none is an error here, and not in each row.
         _simplest().with_(
-            scheme=one.entry.scheme, changes=one.entry.changes | one.changes, controllers=dict(own)
+            scheme=one.entry.scheme, changes=one.entry.changes | dict(one.changes), controllers=dict(own)
         ).check()
     if out is not None:
         _begin(Path(out))
@@ -88,7 +90,21 @@ def evaluate(
             on_progress=on_progress,
         )
     rows = [row(item, subject, done, numbers) for subject in subjects for item in asked]
-    return Evaluation(told(rows, of, numbers, quick, ran_under()), rows)
+    about = {"set": of, "quick": quick, "seeds": numbers, "with": files_of(own)}
+    return Evaluation(told(rows, about | {"defaults": ran_under().get("defaults", {})}), rows)
+
+
+def save(found: Evaluation, out: Path, controllers: Controllers | None = None) -> None:
+    """Writes the reports, the scenario of each case under each scheme, and evaluation.json."""
+    own = named(controllers or {})
+    write_text(out / "REPORT.md", "\n".join(report(found)) + "\n")
+    write_text(out / "report.html", html(found))
+    for one in found.rows:
+        for case in one.item.cases if one.runs is not None else ():
+            if not case.by:
+                path = out / scenario_file(one.subject.title, one.item.name, case.name)
+                write_text(path, scenario(case, one.subject, own).to_toml())
+    write_text(out / MARKER, to_json(found.told) + "\n")
 
 
 def chosen(of: str, names: Sequence[str] | None) -> list[Item]:

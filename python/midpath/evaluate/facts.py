@@ -54,7 +54,7 @@ class Facts:
     def _times(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         step, first = self.told["interval_s"], self.told["first_s"]
         longest = max((len(one) for one in self.told["series"].values()), default=0)
-        return first + step * np.arange(longest)
+        return np.asarray(first + step * np.arange(longest), float)
 
     def series(self, name: str) -> list[float]:
         """A value by interval, such as `group:subject goodput_bps`; the intervals' ends are evenly spaced."""
@@ -117,6 +117,7 @@ def _group(result: Result, name: str) -> dict[str, Any]:
     trips = rows["rtt_mean_s"].to_numpy(zero_copy_only=False).astype(float)
     sized = rows["size_bytes"].null_count < rows.num_rows
     return found | {
+        "first": int(pc.min(rows["flow"]).as_py()),
         "flows": rows.num_rows,
         "ended": int(np.isfinite(ends).sum()),
         "fct_mean_s": _shown(float(np.nanmean(times))) if sized else None,

@@ -59,24 +59,18 @@ class Evaluation:
         }
 
 
-def told(
-    rows: Sequence[Row], items: str, seeds: Sequence[int], quick: bool, defaults: Mapping[str, Any]
-) -> dict[str, Any]:
+def told(rows: Sequence[Row], about: Mapping[str, Any]) -> dict[str, Any]:
     """What evaluation.json has. Nothing in it says when, where or how fast it ran."""
-    subjects = list(dict.fromkeys(row.subject.title for row in rows))
     return {
         "midpath": _midpath.version(),
         "format": 1,
         "kind": "evaluation",
-        "set": items,
-        "quick": quick,
-        "seeds": list(seeds),
-        "defaults": defaults.get("defaults", {}),
+        **about,
         "schemes": {
             row.subject.title: {"name": row.subject.name, "changes": dict(row.subject.changes)} for row in rows
         },
         "items": list(dict.fromkeys(row.item.name for row in rows)),
-        "subjects": subjects,
+        "subjects": list(dict.fromkeys(row.subject.title for row in rows)),
         "rows": [row.to_json() for row in rows],
     }
 

@@ -56,8 +56,8 @@ class Case:
     """Whether the bottleneck drops at its tail whatever the scheme is made for."""
     tcp: Mapping[str, Any] = field(default_factory=dict)
     """Parameters for controllers of others, where the scene has them for Midpath's schemes."""
-    look: tuple[int, float] = (0, 15.0)
-    """Which flow `midpath why` is asked about, and when, in seconds."""
+    look: float = 15.0
+    """When `midpath why` is asked about the scheme's first flow, in seconds."""
     dead: bool = False
     """Whether nothing may arrive: of a flow that delivers nothing in another case the item is failed."""
 

@@ -27,6 +27,7 @@ from midpath.evaluate.items import (
     Item,
     Measure,
     Runs,
+    Value,
     added,
     at_least,
     at_most,
@@ -58,12 +59,12 @@ VICTIM = "victim"
 ECN = {"newreno": {"ecn": True}, "cubic": {"ecn": True}}
 
 
-def rate(start: float = WARM, end: float = STOP, group: str = SUBJECT):  # type: ignore[no-untyped-def]
+def rate(start: float = WARM, end: float = STOP, group: str = SUBJECT) -> Value:
     """Goodput in a time."""
     return lambda facts: facts.goodput(start, end, group)
 
 
-def wait(start: float = WARM, end: float = STOP):  # type: ignore[no-untyped-def]
+def wait(start: float = WARM, end: float = STOP) -> Value:
     """Mean wait at the bottleneck in a time."""
     return lambda facts: facts.wait(start, end)
 
@@ -79,7 +80,7 @@ def steady(facts: Facts) -> float:
     return facts.goodput(stop / 4, stop)
 
 
-def of(group: str, key: str):  # type: ignore[no-untyped-def]
+def of(group: str, key: str) -> Value:
     """A figure of a group."""
     return lambda facts: facts.figure(group, key)
 
@@ -94,7 +95,7 @@ def collapse() -> Item:
         SHOULD,
         "under persistent loss, back off fully or stop",
         [
-            Case("outage", dumbbell(flow(), stop=50, fault=[down(5, 49)]), look=(0, 12.0)),
+            Case("outage", dumbbell(flow(), stop=50, fault=[down(5, 49)]), look=12.0),
             Case("30 % lost", dumbbell(flow(), stop=60, vary=[vary(loss=loses(0.3))]), dead=True),
         ],
         [
@@ -127,7 +128,7 @@ def bufferbloat() -> Item:
         "Protection against bufferbloat",
         SHOULD,
         "avoid excessive queues",
-        [Case("a deep queue", dumbbell(flow(), depth=5, stop=stop), look=(0, 50.0))],
+        [Case("a deep queue", dumbbell(flow(), depth=5, stop=stop), look=50.0)],
         [
             at_most("mean wait over TCP's", ["a deep queue"], wait(warm, stop), 1.1),
             plain(
@@ -230,7 +231,7 @@ def existing() -> Item:
 
     def least_share(facts: Facts) -> float:
         # Half of the bottleneck is fair.
-        return facts.least("group:victim goodput_bps", 20, 120, 20.0) / (facts.core["rate_bps"] / 2)
+        return facts.least("group:victim goodput_bps", 20, 120, 20.0) / (float(facts.core["rate_bps"]) / 2)
 
     return Item(
         "5.2.1",
@@ -260,10 +261,10 @@ def real_time() -> Item:
     call = {"scream": {"min_rate": "150 kbps", "start_rate": "300 kbps", "max_rate": "1500 kbps"}}
     calls = flow(1, "call", scheme="scream")
     voice = flow(2, "voice", scheme="udp", write="160 B", interval="20 ms")
-    net = {"rate": 4.0, "trip": 50.0, "depth": 2.0, "stop": 60.0, "schemes": call, "pairs": 3}
+    net: Scene = {"rate": 4.0, "trip": 50.0, "depth": 2.0, "stop": 60.0, "schemes": call, "pairs": 3}
     alone = {"a call and a voice": "alone"}
 
-    def delay(group: str):  # type: ignore[no-untyped-def]
+    def delay(group: str) -> Value:
         return lambda facts: float(facts.told["datagrams"][group]["delay_p95_s"])
 
     return Item(
@@ -518,7 +519,7 @@ def varying_delay() -> Item:
 
 def constrained() -> Item:
     """7.4."""
-    cases = [Case("100 kbps, 200 ms", dumbbell(*flows(2), rate=0.1, trip=200, stop=200), look=(0, 60.0))]
+    cases = [Case("100 kbps, 200 ms", dumbbell(*flows(2), rate=0.1, trip=200, stop=200), look=60.0)]
     names = [case.name for case in cases]
 
     def control(facts: Facts) -> float:
@@ -541,7 +542,7 @@ def constrained() -> Item:
 
 def high_delay() -> Item:
     """7.5."""
-    cases = [Case("600 ms", dumbbell(flow(), trip=600, stop=120), look=(0, 60.0))]
+    cases = [Case("600 ms", dumbbell(flow(), trip=600, stop=120), look=60.0)]
     return Item(
         "7.5",
         "Paths with high delay",
@@ -610,9 +611,9 @@ def transients() -> Item:
     crowd = [one | {"size": "100 kB"} for one in flows(20, 1, "crowd", start="15 s")]
     flaps = [down(at, at + 1) for at in range(12, 38, 5)]
     cases = [
-        Case("20 short flows at once", dumbbell(flow(), *crowd, stop=45), look=(0, 16.0)),
-        Case("2 s without a link", dumbbell(flow(), stop=45, fault=[down(15, 17)]), look=(0, 18.0)),
-        Case("1 s of 5 without a link", dumbbell(flow(), stop=45, fault=flaps), look=(0, 13.5)),
+        Case("20 short flows at once", dumbbell(flow(), *crowd, stop=45), look=16.0),
+        Case("2 s without a link", dumbbell(flow(), stop=45, fault=[down(15, 17)]), look=18.0),
+        Case("1 s of 5 without a link", dumbbell(flow(), stop=45, fault=flaps), look=13.5),
     ]
     return Item(
         "7.8",
@@ -651,7 +652,7 @@ def path_change() -> Item:
         "Sudden changes in the path",
         MUST,
         "robust to other paths, at the pace of rerouting",
-        [Case(case, scene, look=(0, 16.0))],
+        [Case(case, scene, look=16.0)],
         [
             at_least("rate over TCP's on the other path", [case], rate(25, 35), AFTER),
             at_least("rate over TCP's back again", [case], rate(45, 55), AFTER),
@@ -697,7 +698,7 @@ def multipath() -> Item:
             Case(
                 "one of two paths fails",
                 {**around_, "topology": apart, "flow": [flow()], "fault": [down(20, 59)]},
-                look=(0, 21.0),
+                look=21.0,
             ),
         ],
         [
@@ -729,7 +730,7 @@ def data_centres() -> Item:
         "arrivals": {"kind": "periodic", "interval": "50 ms", "jitter": "10 us"},
         "until": "250 ms",
     }
-    net = {"rate": mbps, "trip": trip, "depth": 20.0, "stop": stop, "schemes": timers}
+    net: Scene = {"rate": mbps, "trip": trip, "depth": 20.0, "stop": stop, "schemes": timers}
     tcp = {key: timers["newreno"][key] for key in ("initial_rto", "min_rto")}
     victim = flow(1, VICTIM, jitter="10 ms", scheme="cubic")
     alone = {"beside CUBIC": "beside CUBIC, alone"}
@@ -739,8 +740,8 @@ def data_centres() -> Item:
         CONSIDER,
         "bursts of many hosts at microseconds; who may be beside it",
         [
-            Case("16 answers at once", dumbbell(pairs=16, workload=[burst], **net), tcp=tcp, look=(0, 0.05)),
-            Case("beside CUBIC", dumbbell(flow(jitter="10 ms"), victim, **net), tcp=tcp, look=(0, 0.2)),
+            Case("16 answers at once", dumbbell(pairs=16, workload=[burst], **net), tcp=tcp, look=0.05),
+            Case("beside CUBIC", dumbbell(flow(jitter="10 ms"), victim, **net), tcp=tcp, look=0.2),
             Case("beside CUBIC, alone", dumbbell(victim, **net), by="cubic"),
         ],
         [

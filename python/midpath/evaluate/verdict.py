@@ -9,6 +9,7 @@ from typing import Any
 
 from midpath.evaluate.facts import SUBJECT
 from midpath.evaluate.items import LEVELS, MUST, Item, Measure, Runs, Subject
+from midpath.evaluate.scenes import MTU
 from midpath.evaluate.work import Done
 from midpath.stats import LEVEL, Estimate, estimate
 
@@ -18,6 +19,8 @@ OFF, TEXT, UNBUILT = "not applicable", "to be written", "not built"
 VERDICTS = (HOLDS, NOT, UNDECIDED, FAILED, OFF, TEXT, UNBUILT)
 # The worst of an item's measures is the item's; measures of a weaker level than its own have verdicts of their own.
 WORST = (FAILED, NOT, UNDECIDED, HOLDS)
+# Bytes of a run, of ten packets: an initial window after which nothing comes.
+NOTHING = 10 * MTU
 # JSON has no infinity, and nothing no logarithm: ratios are at most and at least so much.
 MOST, LEAST = 1e9, 1e-3
 
@@ -70,6 +73,19 @@ class Row:
     verdict: str
     why: str
     measures: Sequence[Measured] = ()
+    case: str = ""
+    """The one that is drawn, and whose packets are shown."""
+    runs: Runs | None = None
+    """With the first seed."""
+
+    @property
+    def look(self) -> dict[str, Any] | None:
+        """Which flow of the case `midpath why` is asked about, and when."""
+        if self.runs is None:
+            return None
+        own = self.runs.me(self.case)
+        flow = own.group(SUBJECT)["first"] if SUBJECT in own.groups else 0
+        return {"case": self.case, "flow": flow, "at_s": next(c.look for c in self.item.cases if c.name == self.case)}
 
     def to_json(self) -> dict[str, Any]:
         """As evaluation.json has it."""
@@ -81,6 +97,7 @@ class Row:
             "verdict": self.verdict,
             "why": self.why,
             "not_built": self.item.missing,
+            "look": self.look,
             "measures": [one.to_json() for one in self.measures],
         }
 
@@ -103,7 +120,10 @@ def row(item: Item, subject: Subject, done: Done, seeds: Sequence[int]) -> Row:
     measures = [measured(one, item, all_runs) for one in item.measures]
     counted = [one for one in measures if LEVELS.index(one.level) <= LEVELS.index(item.level)]
     verdict = next(one for one in WORST if any(found.verdict == one for found in counted))
-    return Row(item, subject, verdict, said(verdict, counted), measures)
+    # What the verdict is from: the worst case of the first measure that has it.
+    decisive = next(one for one in counted if one.verdict == verdict)
+    case = decisive.worst.case if decisive.worst else decisive.measure.cases[0]
+    return Row(item, subject, verdict, said(verdict, counted), measures, case, all_runs[0])
 
 
 def silent(item: Item, all_runs: Sequence[Runs]) -> str:
@@ -112,8 +132,8 @@ def silent(item: Item, all_runs: Sequence[Runs]) -> str:
         if case.by or case.dead:
             continue
         own = [runs.me(case.name) for runs in all_runs]
-        if all(SUBJECT in one.groups and not one.group(SUBJECT)["delivered_bytes"] for one in own):
-            return f"{case.name}: it delivers nothing"
+        if all(SUBJECT in one.groups and one.group(SUBJECT)["delivered_bytes"] < NOTHING for one in own):
+            return f"{case.name}: it delivers nothing, or a few packets"
     return ""
 
 
