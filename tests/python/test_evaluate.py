@@ -1,4 +1,4 @@
-"""`midpath evaluate`: items, verdicts, what is done with schemes that crash, hang or are silent, and what is written."""
+"""`midpath evaluate`: items, verdicts, schemes that crash, hang or are silent, and what is written."""
 
 import json
 import math
@@ -77,13 +77,14 @@ def test_ratios_are_averaged_as_logarithms():
 
 
 @pytest.mark.parametrize(
-    ("scheme", "why"), [("broken", "ZeroDivisionError"), ("mute", "delivers nothing"), ("endless", "did not end")]
+    ("scheme", "why"),
+    [("broken", "ZeroDivisionError"), ("inrpp-attack", "delivers nothing"), ("endless", "did not end")],
 )
 def test_who_crashes_hangs_or_is_silent_has_a_row_and_the_rest_goes_on(scheme, why, monkeypatch):
     monkeypatch.setattr(work, "LIMIT_S", 3.0)
     found = evaluate(["newreno", scheme], ["7.5"])
     assert found.row("7.5", "NewReno")["measures"]
-    row = found.row("7.5", scheme)
+    row = found.row("7.5", Subject(scheme).title)
     assert row["verdict"] == "failed" and why in row["why"], row
 
 

@@ -101,16 +101,6 @@ class Grudge(Reno):
             self.window = 2 * self.mss
 
 
-class Mute(midpath.Controller):
-    """It sends a packet in hours."""
-
-    paced = True
-    initial_window = 1
-
-    def on_open(self, opening):
-        self.rate = 1.0
-
-
 class Broken(Reno):
     """Its code has an error."""
 
