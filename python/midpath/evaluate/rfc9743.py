@@ -48,6 +48,7 @@ from midpath.evaluate.scenes import (
     flow,
     flows,
     loses,
+    plain_bottleneck,
     vary,
 )
 from midpath.matrix.rows import folder
@@ -317,15 +318,6 @@ def others_short_and_long() -> Item:
             harm("harm to the long flow's rate above TCP's", longs, rate(WARM, STOP, VICTIM)),
         ],
     )
-
-
-def plain_bottleneck(scene: Scene) -> Scene:
-    """The bottleneck has a plain queue, all other routers run the scheme: it is inside a tunnel, or not upgraded."""
-    limit = scene["queue"]["limit"]
-    return scene | {
-        "queues": {"plain": {"kind": "drop-tail", "limit": limit}},
-        "deploy": [{}, {"scheme": "none", "queue": "plain", "ports": ["r0>r1", "r1>r0"]}],
-    }
 
 
 def incremental() -> Item:

@@ -109,3 +109,12 @@ def fades(share: float, packets: float = 10.0) -> Scene:
     """
     r = 1 / packets
     return {"p": f"{100 * r * 2 * share / (1 - 2 * share):.6g} %", "r": f"{100 * r:g} %", "bad": "50 %"}
+
+
+def plain_bottleneck(scene: Scene) -> Scene:
+    """The bottleneck has a plain queue, all other routers run the scheme: it is inside a tunnel, or not upgraded."""
+    limit = scene["queue"]["limit"]
+    return scene | {
+        "queues": {"plain": {"kind": "drop-tail", "limit": limit}},
+        "deploy": [{}, {"scheme": "none", "queue": "plain", "ports": ["r0>r1", "r1>r0"]}],
+    }

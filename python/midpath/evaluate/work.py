@@ -12,6 +12,7 @@ from midpath.errors import ScenarioError
 from midpath.evaluate import facts as module
 from midpath.evaluate.facts import Facts, facts
 from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
+from midpath.evaluate.scenes import plain_bottleneck
 from midpath.matrix.entries import QUEUES
 from midpath.run import cores
 from midpath.run.key import file_digest
@@ -63,22 +64,19 @@ def _who(case: Case) -> Sequence[str]:
 
 def scenario(case: Case, subject: Subject, own: Named = ()) -> Scenario:
     """What is run of a case."""
-    entry, title = subject.entry, f"{case.name}: {subject.title}"
-    base = Scenario.from_dict({"title": title} | case.scene)
+    entry, transport = subject.entry, subject.entry.column.transport
+    # Named queues of drop-tail become a scheme's own: what drops at its tail is none of its ports.
+    scene = plain_bottleneck(case.scene) if case.tail and entry.kind == QUEUES else case.scene
+    base = Scenario.from_dict({"title": f"{case.name}: {subject.title}"} | scene)
     name, changes = entry.scheme, dict(entry.changes)
     if case.queue:
-        name = f"{entry.name.partition('@')[0]}@{case.queue}"
-        changes = {}
-    elif case.tail and entry.kind == QUEUES:
-        # The scheme's own queues stay where they are no bottleneck.
-        limit = case.scene["queue"]["limit"]
-        changes |= {"queues.tail": {"kind": "drop-tail", "limit": limit}, "topology.bottleneck.queue": "tail"}
-    deploy = case.scene.get("deploy")
-    if deploy:
+        name, changes = f"{entry.name.partition('@')[0]}@{case.queue}", {}
+    elif "deploy" in scene:
+        # Rows of [[deploy]] say where its network is.
+        first, *others = scene["deploy"]
         network = entry.column.network
-        changes["deploy"] = [one if "scheme" in one or not network else one | {"scheme": network} for one in deploy]
-        name = f"{entry.column.transport}@{entry.column.queue}" if entry.column.queue else entry.column.transport
-    transport = entry.column.transport
+        changes["deploy"] = [first | ({"scheme": network} if network else {}), *others]
+        name = f"{transport}@{entry.column.queue}" if entry.column.queue else transport
     if transport in dict(own):
         changes |= {f"schemes.{transport}.{key}": value for key, value in case.tcp.items()}
     changes |= dict(subject.changes)
