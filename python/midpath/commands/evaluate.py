@@ -12,13 +12,18 @@ from midpath.commands.sweep import runs_bar
 from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation
 from midpath.evaluate.found import MARKER, Evaluation, beside, load_evaluation
+from midpath.evaluate.items import REFERENCES
+from midpath.evaluate.suites import DEFAULT, QUEUES, SUITES
 from midpath.evaluate.text import bound, differences, interval, summary
 from midpath.evaluate.verdict import HOLDS, NOT
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS
 
 
 def evaluate(
-    schemes: Annotated[list[str], typer.Argument(metavar="NAME...", help="Schemes.", show_default=False)],
+    schemes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help=f"Schemes; default: {', '.join(REFERENCES)}.", show_default=False),
+    ] = None,
     items: Annotated[
         list[str] | None,
         typer.Option(help="Comma-separated items: 5.1.1,7 (all of §7); default: all.", show_default=False),
@@ -28,6 +33,11 @@ def evaluate(
         typer.Option(
             "--beside", metavar="NAME|DIR", help="Compare with this scheme or evaluation.", show_default=False
         ),
+    ] = None,
+    suite: Annotated[str, typer.Option(help=f"Items of {', '.join(SUITES)}.")] = DEFAULT,
+    aqm: Annotated[
+        str | None,
+        typer.Option(metavar="QUEUE", help=f"Evaluate this queue under NAME by {QUEUES}.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_SEEDS} seeds in place of {SEEDS}.")] = False,
     seeds: Annotated[
@@ -47,7 +57,7 @@ def evaluate(
 
     --set schemes.NAME.KEY=VALUE changes a parameter. Resumable with --out. Exit code 1 if a MUST does not hold.
     """
-    names = names_in(schemes)
+    names = [f"{name}@{aqm}" if aqm else name for name in names_in(schemes or []) or REFERENCES]
     folder = Path(other) if other and (Path(other) / MARKER).is_file() else None
     asked = [*names, *([other] if other and folder is None else [])]
     controllers = loaded(code)
@@ -55,6 +65,7 @@ def evaluate(
         found = run_evaluation(
             asked,
             items=names_in(items or []) or None,
+            suite=QUEUES if aqm else suite,
             quick=quick,
             seeds=seeds,
             first_seed=seed,

@@ -7,7 +7,7 @@ print(found.verdicts("CUBIC"))
 facts     what is kept of a run
 scenes    what scenarios are made of
 items     what an item is, and all bounds
-rfc9743   the items
+rfc9743, bbr, rfc8867, rfc7928   the items of suites
 work      which runs they need; a store that can be resumed
 verdict   from runs to verdicts
 found     an evaluation as a whole, and beside another
@@ -24,11 +24,12 @@ from typing import Any
 
 from midpath import stats
 from midpath.controller import Controllers, files_of, named
-from midpath.errors import UsageError, no_such
+from midpath.errors import UsageError
 from midpath.evaluate.found import MARKER, Evaluation, told
-from midpath.evaluate.items import Item, Subject
+from midpath.evaluate.items import Subject
 from midpath.evaluate.page import html
 from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.suites import DEFAULT, chosen
 from midpath.evaluate.text import report, scenario_file
 from midpath.evaluate.verdict import row
 from midpath.evaluate.work import perform, scenario
@@ -41,14 +42,13 @@ __all__ = ["QUICK_SEEDS", "SEEDS", "Evaluation", "evaluate", "save"]
 
 SEEDS, QUICK_SEEDS = 40, 10
 STORE = "runs"
-SETS: Mapping[str, Sequence[Item]] = {"rfc9743": ITEMS}
 
 
 def evaluate(
     schemes: Sequence[str],
     *,
     items: Sequence[str] | None = None,
-    of: str = "rfc9743",
+    suite: str = DEFAULT,
     quick: bool = False,
     seeds: int | None = None,
     first_seed: int = 1,
@@ -58,7 +58,7 @@ def evaluate(
     on_progress: ProgressCallback | None = None,
     controllers: Controllers | None = None,
 ) -> Evaluation:
-    """Evaluates schemes in all items of a set, or those that are named (`"5.2"` is all of that section).
+    """Evaluates schemes in all items of a suite, or those that are named (`"5.2"` is all of that section).
 
     Seeds are from `first_seed` on; `quick` has fewer of them. `changes` are values of schemes' parameters by dotted
     key, for the schemes that are evaluated and not for NewReno and CUBIC beside them: `{"schemes.bbr.…": …}`.
@@ -69,7 +69,7 @@ def evaluate(
     if not 1 <= count <= MOST_SEEDS:
         raise UsageError(f"{count:,} seeds: 1 to {MOST_SEEDS:,}")
     stats.require()
-    numbers, asked = list(range(first_seed, first_seed + count)), chosen(of, items)
+    numbers, asked = list(range(first_seed, first_seed + count)), chosen(suite, items)
     own, subjects = named(controllers or {}), [_subject(name, changes or {}) for name in dict.fromkeys(schemes)]
     for one in subjects:
         # A scheme that is none is an error here, and not in each row.
@@ -90,7 +90,7 @@ def evaluate(
             on_progress=on_progress,
         )
     rows = [row(item, subject, done, numbers) for subject in subjects for item in asked]
-    about = {"set": of, "quick": quick, "seeds": numbers, "with": files_of(own)}
+    about = {"suite": suite, "quick": quick, "seeds": numbers, "with": files_of(own)}
     return Evaluation(told(rows, about | {"defaults": ran_under().get("defaults", {})}), rows)
 
 
@@ -105,21 +105,6 @@ def save(found: Evaluation, out: Path, controllers: Controllers | None = None) -
                 path = out / scenario_file(one.subject.title, one.item.name, case.name)
                 write_text(path, scenario(case, one.subject, own).to_toml())
     write_text(out / MARKER, to_json(found.told) + "\n")
-
-
-def chosen(of: str, names: Sequence[str] | None) -> list[Item]:
-    """The items that were asked for, in the set's order."""
-    if of not in SETS:
-        raise UsageError(no_such("set of items", of, SETS))
-    known = SETS[of]
-    for name in names or ():
-        if not any(_is_of(item, name) for item in known):
-            raise UsageError(no_such("item", name, [item.name for item in known]))
-    return [item for item in known if not names or any(_is_of(item, name) for name in names)]
-
-
-def _is_of(item: Item, name: str) -> bool:
-    return item.name == name or item.name.startswith(f"{name}.")
 
 
 def _subject(name: str, changes: Mapping[str, Any]) -> Subject:

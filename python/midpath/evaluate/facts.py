@@ -15,6 +15,7 @@ from midpath.result import Result
 
 # The bottleneck of every scenario, the way back, and the group of flows that run the scheme.
 CORE, BACK, SUBJECT = "r0>r1", "r1>r0", "subject"
+FLOW = "flow:0"
 # Significant digits of what is kept over time: it is drawn, or averaged.
 DIGITS = 5
 # Sums over the flows of a group.
@@ -67,6 +68,21 @@ class Facts:
         inside = (self._times[: values.size] > start + 1e-9) & (self._times[: values.size] <= end + 1e-9)
         return float(values[inside].mean()) if inside.any() else math.nan
 
+    def states(self, name: str) -> list[tuple[int, float, float]]:
+        """A gauge of the first flow that tells states: each with when it began and ended, as far as samples tell."""
+        found: list[tuple[int, float, float]] = []
+        step = self.told["interval_s"]
+        for end, value in zip(self._times.tolist(), self.series(f"{FLOW} {name}"), strict=False):
+            state = round(value)
+            # A sample of two states is neither.
+            if abs(value - state) > 1e-6:
+                continue
+            if found and found[-1][0] == state:
+                found[-1] = (state, found[-1][1], end)
+            else:
+                found.append((state, end - step, end))
+        return found
+
     def goodput(self, start: float, end: float, group: str = SUBJECT) -> float:
         """What receivers of a group got, in bits per second."""
         return self.mean(f"group:{group} goodput_bps", start, end)
@@ -92,9 +108,11 @@ class Facts:
         return float(own["lost_packets"] / max(1, own["sent_packets"]))
 
 
-def facts(result: Result, _: str = "") -> dict[str, Any]:
-    """What is kept of a run. The second argument is the code's digest: when it changes, runs are repeated."""
-    series, interval, first = _series(result)
+def facts(result: Result, _: str = "", *watched: str) -> dict[str, Any]:
+    """What is kept of a run, and of its first flow the series that are `watched`. The second argument is the code's
+    digest: when it changes, runs are repeated.
+    """
+    series, interval, first = _series(result, watched)
     return {
         "simulated_s": result.run["simulated_s"],
         "groups": {name: _group(result, name) for name in dict.fromkeys(result.flows["group"].to_pylist())},
@@ -150,12 +168,13 @@ def _datagrams(result: Result) -> dict[str, Any]:
     return found
 
 
-def _series(result: Result) -> tuple[dict[str, list[float]], float, float]:
+def _series(result: Result, watched: Sequence[str]) -> tuple[dict[str, list[float]], float, float]:
     """Goodput of groups, queue and throughput of the bottleneck, and what senders' first links carry."""
     table = result.series
     if not table.num_rows:
         return {}, 0.0, 0.0
     wanted = {f"port:{CORE}": ("queue_bytes", "throughput_bps"), "port:s0>r0": ("throughput_bps",)}
+    wanted |= {FLOW: tuple(watched)}
     wanted |= {f"group:{name}": ("goodput_bps",) for name in dict.fromkeys(result.flows["group"].to_pylist())}
     found: dict[str, list[float]] = {}
     ends: Sequence[float] = ()

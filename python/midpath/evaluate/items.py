@@ -50,6 +50,8 @@ class Case:
     name: str
     scene: Scene
     by: str = ""
+    mine: bool = False
+    """Whether the evaluated scheme alone runs it: no measure is relative to `REFERENCES`."""
     queue: str = ""
     """The queue that all run over (`codel`, `fq_codel`, …): as after @."""
     tail: bool = False
@@ -58,6 +60,8 @@ class Case:
     """Parameters for controllers of others, where the scene has them for Midpath's schemes."""
     look: float = 15.0
     """When `midpath why` is asked about the scheme's first flow, in seconds."""
+    watched: Sequence[str] = ()
+    """Series of the first flow that measures need."""
     dead: bool = False
     """Whether nothing may arrive: of a flow that delivers nothing in another case the item is failed."""
 

@@ -7,7 +7,7 @@ from html import escape
 
 from midpath.evaluate.found import Evaluation
 from midpath.evaluate.picture import MARKS, is_drawn, over_time, overview
-from midpath.evaluate.text import READ, bound, command, interval, packets, said_seeds, summary
+from midpath.evaluate.text import READ, bound, command, interval, packets, said_seeds, summary, title
 from midpath.evaluate.verdict import Row
 
 STYLE = """
@@ -28,8 +28,8 @@ def html(found: Evaluation) -> str:
     return "\n".join([
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>RFC 9743: {escape(', '.join(told['subjects']))}</title><style>{STYLE}</style>",
-        "<h1>RFC 9743, item by item</h1>",
+        f"<title>{title(found)}: {escape(', '.join(told['subjects']))}</title><style>{STYLE}</style>",
+        f"<h1>{title(found)}</h1>",
         f"<p>Midpath {escape(told['midpath'])}, {said_seeds(told['seeds'])}. {READ} There is no score.</p>",
         *([overview(found)] if len(told["subjects"]) > 1 else []),
         *(part for scheme in told["subjects"] for part in _scheme(found, scheme)),
@@ -52,7 +52,7 @@ def _row(row: Row, found: Evaluation) -> Iterator[str]:
         f'<span class="level">{row.item.level}</span>'
         f'<span class="verdict" style="color:{colour}">{row.verdict}</span></summary>'
     )
-    yield f'<p class="note">RFC 9743, §{row.item.name}: {escape(row.item.asks)}.</p>'
+    yield f'<p class="note">Asked for: {escape(row.item.asks)}.</p>'
     if row.why:
         yield f"<p>{escape(row.why)}</p>"
     if row.measures:

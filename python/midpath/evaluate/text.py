@@ -11,6 +11,7 @@ from typing import Any
 
 from midpath.evaluate.found import Difference, Evaluation
 from midpath.evaluate.items import LEVELS
+from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.verdict import HOLDS, MOST, NOT
 from midpath.matrix.text import head, line
 from midpath.units import quantity
@@ -76,12 +77,18 @@ def summary(found: Evaluation, scheme: str) -> str:
     return ". ".join(parts)
 
 
+def title(found: Evaluation) -> str:
+    """`RFC 9743, item by item`."""
+    return f"{SUITES[found.told['suite']].title}, item by item"
+
+
 def command(found: Evaluation, scheme: str) -> str:
     """What to type for the same."""
     told, about = found.told, found.told["schemes"][scheme]
     words = ["midpath", "evaluate", about["name"]]
     words += [f"--set {key}='{value}'" for key, value in about["changes"].items()]
     words += [f"--with {shlex.quote(one)}" for one in told["with"]]
+    words += [f"--suite {told['suite']}"] if told["suite"] != DEFAULT else []
     words += ["--quick"] if told["quick"] else []
     words += [f"--seeds {len(told['seeds'])}", f"--seed {told['seeds'][0]}", "--out DIR"]
     return " ".join(words)
@@ -90,7 +97,7 @@ def command(found: Evaluation, scheme: str) -> str:
 def report(found: Evaluation) -> Iterator[str]:
     """REPORT.md."""
     told = found.told
-    yield "# RFC 9743, item by item\n"
+    yield f"# {title(found)}\n"
     yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}. {READ}"
     for scheme in told["subjects"]:
         yield f"\n## {scheme}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Done:
 
 
 def _who(case: Case) -> Sequence[str]:
-    return (case.by,) if case.by else (ME, *REFERENCES)
+    return (case.by,) if case.by else (ME,) if case.mine else (ME, *REFERENCES)
 
 
 def scenario(case: Case, subject: Subject, own: Named = ()) -> Scenario:
@@ -104,16 +105,16 @@ def perform(
     if not asked:
         return done
     schemes = list(dict.fromkeys(one for point in asked for one in point.schemes or ()))
-    wanted = Wanted(measure=facts, told=(file_digest(Path(str(module.__file__)))[:16],))
-    plan = Plan(asked, schemes, [list(seeds)] * len(asked), wanted)
+    plan = Plan(asked, schemes, [list(seeds)] * len(asked))
     about = described(plan, [points[0].scenario], command)
+    wanted = {_name(point.values): point.wanted for point in asked if point.wanted}
     sweep = execute(plan, about, out, Where(jobs, limit_s=LIMIT_S), on_progress=on_progress)
     for row in sweep.dataset().to_table([*COLUMNS, "seed", "key"]).to_pylist():
         name, record = _name(row), sweep.store.record(row["key"]) or {"status": "", "error": "it has no record"}
         if record["status"] != DONE:
             done.failed.setdefault(name, f"seed {row['seed']}: {record['error']}")
         else:
-            done.facts[name, row["seed"]] = Facts(record["measured"][wanted.name])
+            done.facts[name, row["seed"]] = Facts(record["measured"][wanted[name].name])
     return done
 
 
@@ -122,13 +123,17 @@ def _points(items: Sequence[Item], subjects: Sequence[Subject], own: Named) -> I
         # What applies to nobody is not run.
         mine = [one for one in subjects if not item.applies(one)]
         for case in item.cases if mine else ():
-            others = [Subject(one) for one in ((case.by,) if case.by else REFERENCES)]
-            for who, one in [
-                *((one.name, one) for one in others),
-                *((one.title, one) for one in ([] if case.by else mine)),
-            ]:
+            others = [(one, Subject(one)) for one in _who(case) if one != ME]
+            for who, one in [*others, *((one.title, one) for one in ([] if case.by else mine))]:
                 text = scenario(case, one, own)
-                yield Point(text, {"item": item.name, "case": case.name, "who": who}, [str(text.scheme)])
+                values = {"item": item.name, "case": case.name, "who": who}
+                yield Point(text, values, [str(text.scheme)], Wanted(measure=facts, told=(code(), *case.watched)))
+
+
+@cache
+def code() -> str:
+    """The digest of what makes facts of a run."""
+    return file_digest(Path(str(module.__file__)))[:16]
 
 
 def _name(values: dict[str, Any]) -> Name:

@@ -1,0 +1,119 @@
+"""Writes what pages say of `midpath evaluate`, from the committed results in evidence/bench/evaluate.
+
+    python scripts/evaluate_page.py               writes the pages and the picture
+    python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
+
+- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and the tables of docs/evaluate.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
+from midpath.evaluate.picture import overview
+from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.text import READ, bound, bounds, interval, said_seeds, summary
+from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
+from midpath.matrix.text import head, line
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "evidence/bench/evaluate"
+PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", FOLDER / "RESULTS.md"
+PLACE = re.compile(r"(<!-- evaluate: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+# The systems whose routers take part, as the papers have them.
+MIDPATH = ("FCP", "INRPP", "MIRCC", "CUBIC + RPM")
+LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
+
+
+def take(folder: Path) -> None:
+    """Keeps an evaluation's rows, one a line, without values by seed."""
+    told = dict(load_evaluation(folder).told)
+    rows = [row | {"measures": [measure | {"values": {}} for measure in row["measures"]]} for row in told.pop("rows")]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    start = json.dumps(told, ensure_ascii=False)[:-1]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def written(found: Evaluation) -> Iterator[str]:
+    """Which results these are."""
+    told = found.told
+    quick = " --quick" if told["quick"] else ""
+    yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `midpath evaluate NAME{quick} --out DIR`."
+
+
+def midpath(found: Evaluation) -> Iterator[str]:
+    """Of the four systems: what does not hold."""
+    yield head(["", "does not hold", "undecided", "failed"])
+    for scheme in MIDPATH:
+        verdicts = found.verdicts(scheme)
+        items = [[item for item, verdict in verdicts.items() if verdict == one] for one in (NOT, UNDECIDED, FAILED)]
+        yield line([scheme, *(", ".join(names) or "none" for names in items)])
+
+
+def results(found: Evaluation) -> Iterator[str]:
+    """RESULTS.md."""
+    yield "# RFC 9743, every scheme in every item\n"
+    yield from written(found)
+    yield f"Written by `python scripts/evaluate_page.py`. {READ}"
+    yield f"\n{', '.join(f'{letter}: {verdict}' for verdict, letter in LETTERS.items())}. There is no score.\n"
+    items = [item for item in found.told["items"] if any(item_is_measured(found, item))]
+    yield head(["", *items])
+    for scheme in found.told["subjects"]:
+        verdicts = found.verdicts(scheme)
+        yield line([scheme, *(LETTERS[verdicts[item]] for item in items)])
+    for scheme in found.told["subjects"]:
+        yield f"\n## {scheme}\n\n{summary(found, scheme)}.\n"
+        for row in found.told["rows"]:
+            if row["scheme"] == scheme:
+                yield from _misses(row)
+
+
+def item_is_measured(found: Evaluation, item: str) -> Iterator[bool]:
+    """Of each scheme: whether an item has a verdict by measurement."""
+    return (row["verdict"] in LETTERS for row in found.told["rows"] if row["item"] == item)
+
+
+def _misses(row: dict[str, object]) -> Iterator[str]:
+    measures = row["measures"]
+    assert isinstance(measures, list)
+    if row["verdict"] == FAILED or (row["verdict"] == OFF and row["why"]):
+        yield f"- {row['item']} {row['title']}: {row['verdict']}: {row['why']}"
+    for one in measures:
+        if one["verdict"] != HOLDS:
+            case = one["worst"]["case"] if one["worst"] else ""
+            said = f"{one['measure']} ({case}): {interval(one)}, {bound(one)}"
+            yield f"- {row['item']} {row['title']}, {one['level']}, {one['verdict']}: {said}"
+
+
+PARTS = {
+    "written": written,
+    "midpath": midpath,
+    "bounds": lambda _: bounds(ITEMS),
+}
+
+
+def page(old: str, found: Evaluation) -> str:
+    """docs/evaluate.md with its tables in their places."""
+    return PLACE.sub(lambda place: f"{place[1]}\n{chr(10).join(PARTS[place[2]](found))}\n\n{place[3]}", old)
+
+
+def main() -> None:
+    """Writes all of it."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--take", type=Path)
+    if folder := asked.parse_args().take:
+        take(folder)
+    found = load_evaluation(FOLDER)
+    RESULTS.write_text("\n".join(results(found)) + "\n", encoding="utf-8")
+    PICTURE.write_text(overview(found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
