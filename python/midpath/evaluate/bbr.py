@@ -19,6 +19,8 @@ from midpath.schemes import described
 
 # As BBR's gauge numbers them.
 CRUISE, STARTUP, DRAIN, DOWN, REFILL, UP, PROBE_RTT = range(7)
+# PROBE_DOWN may be over within a sample.
+PROBE_BW = (DOWN, CRUISE, REFILL, UP)
 STATE = "phase"
 # A full packet's payload with TCP's timestamps: estimates are of payload.
 PAYLOAD = 1448 / MTU
@@ -39,13 +41,13 @@ def states(facts: Facts) -> list[tuple[int, float, float]]:
     return facts.states(STATE)[:-1]
 
 
-def followed(by: int, state: int, others: Sequence[int] = ()) -> Callable[[Facts], float]:
-    """How often a state is followed by another, as a share; NaN if it never comes. `others` may come between."""
+def followed(by: Sequence[int], state: int, others: Sequence[int] = ()) -> Callable[[Facts], float]:
+    """How often a state is followed by one of these, as a share; NaN if it never comes. `others` may come between."""
 
     def share(facts: Facts) -> float:
         own = [one for one in facts.states(STATE) if one[0] not in others]
         pairs = [(a[0], b[0]) for a, b in pairwise(own) if a[0] == state]
-        return sum(pair[1] == by for pair in pairs) / len(pairs) if pairs else math.nan
+        return sum(pair[1] in by for pair in pairs) / len(pairs) if pairs else math.nan
 
     return share
 
@@ -137,7 +139,7 @@ def startup() -> list[Item]:
                     "STARTUP is followed by DRAIN",
                     "ratio",
                     case,
-                    followed(DRAIN, STARTUP),
+                    followed([DRAIN], STARTUP),
                     1.0,
                     "the draft",
                     at_least=True,
@@ -167,7 +169,7 @@ def startup() -> list[Item]:
                     "DRAIN is followed by PROBE_BW",
                     "ratio",
                     case,
-                    followed(DOWN, DRAIN),
+                    followed(PROBE_BW, DRAIN),
                     1.0,
                     "the draft",
                     at_least=True,
@@ -196,7 +198,7 @@ def probing() -> list[Item]:
                     "PROBE_UP is followed by PROBE_DOWN",
                     "ratio",
                     case,
-                    followed(DOWN, UP, [PROBE_RTT]),
+                    followed([DOWN], UP, [PROBE_RTT]),
                     1.0,
                     "the draft",
                     at_least=True,
@@ -232,7 +234,7 @@ def probing() -> list[Item]:
                     "PROBE_DOWN is followed by PROBE_CRUISE",
                     "ratio",
                     case,
-                    followed(CRUISE, DOWN, [PROBE_RTT]),
+                    followed([CRUISE], DOWN, [PROBE_RTT]),
                     0.9,
                     "the draft; ours: nine of ten",
                     at_least=True,
@@ -265,7 +267,9 @@ def probing() -> list[Item]:
                     0.4,
                     "200 ms, and round trips with a queue",
                 ),
-                plain("PROBE_BW follows", "ratio", case, followed(DOWN, PROBE_RTT), 1.0, "the draft", at_least=True),
+                plain(
+                    "PROBE_BW follows", "ratio", case, followed(PROBE_BW, PROBE_RTT), 1.0, "the draft", at_least=True
+                ),
             ],
         ),
         stated(
@@ -285,7 +289,9 @@ def probing() -> list[Item]:
             "STARTUP goes on after it",
             app,
             lambda case: [
-                plain("STARTUP follows", "ratio", case, followed(STARTUP, PROBE_RTT), 1.0, "the draft", at_least=True),
+                plain(
+                    "STARTUP follows", "ratio", case, followed([STARTUP], PROBE_RTT), 1.0, "the draft", at_least=True
+                ),
             ],
         ),
         stated(
@@ -298,7 +304,7 @@ def probing() -> list[Item]:
                     "PROBE_UP is followed by PROBE_DOWN",
                     "ratio",
                     case,
-                    followed(DOWN, UP, [PROBE_RTT]),
+                    followed([DOWN], UP, [PROBE_RTT]),
                     1.0,
                     "the draft",
                     at_least=True,
