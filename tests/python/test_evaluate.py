@@ -13,6 +13,7 @@ from midpath.evaluate import verdict, work
 from midpath.evaluate.found import beside, load_evaluation
 from midpath.evaluate.items import LEVELS, REFERENCES, Measure, Subject
 from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.suites import SUITES
 from midpath.schemes import shipped
 from test_evaluate_fails import SAMPLE, UNFIT
 from test_evaluate_fails import verdict as verdict_of
@@ -38,7 +39,7 @@ def test_every_section_has_an_item_with_bounds_or_says_what_is_missing():
 
 
 def test_every_scenario_can_be_run_by_the_references():
-    for case in (case for item in ITEMS for case in item.cases):
+    for case in (case for suite in SUITES.values() for item in suite.items for case in item.cases):
         for scheme in (case.by,) if case.by else REFERENCES:
             work.scenario(case, Subject(scheme)).check()
 
@@ -151,3 +152,18 @@ def test_every_scheme_that_carries_flows_has_scenarios():
     for name in (name for name, about in shipped().items() if about.hosts):
         for case in (case for item in ITEMS[:4] for case in item.cases):
             work.scenario(case, Subject(name)).check()
+
+
+def test_each_of_bbr_s_22_cases_is_asked_or_says_why_not():
+    assert [item.name for item in SUITES["bbr"].items] == [str(number) for number in range(1, 23)]
+    assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 16
+    found = evaluate(["bbr", "cubic"], ["1"], suite="bbr")
+    assert found.verdicts("BBRv3") == {"1": "holds"}
+    assert found.row("1", "CUBIC")["why"] == "it shows no states of BBR"
+
+
+def test_a_queue_is_evaluated_under_a_tcp(cli):
+    answer = cli("evaluate", "cubic", "--aqm", "codel", "--items", "6", "--seeds", "2", "--json")
+    (row,) = json.loads(answer.out)["rows"]
+    assert row["scheme"] == "CUBIC @ codel" and row["measures"], answer
+    assert "names no queue" in evaluate(["cubic"], ["6"], suite="rfc7928").row("6", "CUBIC")["why"]

@@ -39,6 +39,24 @@ UNFIT = {
     "7.10": ("mptcp", {"coupling": "uncoupled"}),
     "7.11": ("stubborn", {}),
 }
+# The same of other suites: the suite and item, who fails it, and who does not.
+OTHERS = {
+    ("bbr", "15"): ("newreno", {}, "bbr"),
+    ("bbr", "16"): ("udp", {"rate": "50 Mbps"}, "bbr"),
+    ("bbr", "17"): ("stubborn", {}, "newreno"),
+    ("bbr", "18"): ("newreno", {"loss_detection": "rfc6675"}, "bbr"),
+    ("bbr", "19"): ("grudge", {}, "bbr"),
+    ("rfc8867", "5.1"): ("cubic", {}, "scream"),
+    ("rfc8867", "5.2"): ("cubic", {}, "scream"),
+    ("rfc8867", "5.4"): ("cubic", {}, "scream"),
+    ("rfc8867", "5.5"): ("cubic", {}, "scream"),
+    ("rfc8867", "5.6"): ("shy", {}, "scream"),
+    ("rfc8867", "5.7"): ("shy", {}, "scream"),
+    ("rfc8867", "5.8"): ("udp", {}, "scream"),
+    ("rfc7928", "5"): ("cubic@drr", {}, "cubic@fq_codel"),
+    ("rfc7928", "7"): ("newreno@fq_codel", {}, "cubic@fq_codel"),
+    ("rfc7928", "8"): ("cubic@drr", {}, "cubic@pie"),
+}
 # One that passes it, where NewReno has nothing to do with it.
 FIT = {"6.2": "dctcp", "7.10": "mptcp"}
 # A few items in `make test`: seconds.
@@ -64,4 +82,14 @@ def test_an_item_fails_the_unfit_and_passes_the_fit(item, first_seed, tmp_path):
     said, row = verdict(item, *UNFIT[item], **more)
     assert said == "does not hold", row
     said, row = verdict(item, FIT.get(item, "newreno"), {}, **more)
+    assert said == "holds", row
+
+
+@pytest.mark.parametrize(("suite", "item"), OTHERS)
+def test_other_suites_tell_schemes_apart(suite, item, tmp_path):
+    unfit, changes, fit = OTHERS[suite, item]
+    more = {"suite": suite, "quick": True, "out": tmp_path}
+    said, row = verdict(item, unfit, changes, **more)
+    assert said == "does not hold", row
+    said, row = verdict(item, fit, {}, **more)
     assert said == "holds", row

@@ -12,7 +12,7 @@ from midpath.commands.sweep import runs_bar
 from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation
 from midpath.evaluate.found import MARKER, Evaluation, beside, load_evaluation
-from midpath.evaluate.items import REFERENCES
+from midpath.evaluate.items import MUST, REFERENCES
 from midpath.evaluate.suites import DEFAULT, QUEUES, SUITES
 from midpath.evaluate.text import bound, differences, interval, summary
 from midpath.evaluate.verdict import HOLDS, NOT
@@ -86,7 +86,8 @@ def evaluate(
             print_scheme(found, scheme)
         if out:
             typer.echo(f"report: {out / 'report.html'}")
-    if any(row["verdict"] == NOT and row["level"] == "MUST" for row in found.told["rows"]):
+    measures = [one for row in found.told["rows"] for one in row["measures"]]
+    if any(one["verdict"] == NOT and one["level"] == MUST for one in measures):
         raise typer.Exit(1)
 
 
