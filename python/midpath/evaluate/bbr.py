@@ -334,12 +334,32 @@ def paths() -> list[Item]:
     def own(base: str, start: float, end: float) -> Callable[[Runs, str], float]:
         return lambda runs, name: runs.me(name).goodput(start, end) / (runs.me(base).goodput(start, end) or math.nan)
 
-    aggregation = "ACKs that a medium holds and sends in bursts"
+    # Delays fall by as much as time passes: all ACKs of 20 ms arrive together.
+    held = [{"at": f"{i} ms", "delay": f"{one_way + 20 - i:g} ms"} for i in range(20)]
+    back = {"link": ["r1", "r0"], "one_way": True, "steps": held, "repeat": "20 ms"}
+    bursts = "ACKs in bursts, every 20 ms"
+    aggregated = [case(bursts, dumbbell(flow(jitter="0 s"), stop=30, vary=[back]))]
     return [
-        unbuilt(
-            12, "Achieving expected STARTUP bandwidth on a link with aggregation", "find the full rate", aggregation
+        Item(
+            "12",
+            "Achieving expected STARTUP bandwidth on a link with aggregation",
+            SHOULD,
+            "find the full rate",
+            aggregated,
+            [
+                plain(
+                    "use, 1 to 3 s from the start", "ratio", [bursts], of_rate(1, 3, RATE), AFTER, "ours", at_least=True
+                )
+            ],
         ),
-        unbuilt(13, "Achieving expected CRUISE bandwidth on a link with aggregation", "no stalls", aggregation),
+        Item(
+            "13",
+            "Achieving expected CRUISE bandwidth on a link with aggregation",
+            SHOULD,
+            "no stalls between ACKs",
+            aggregated,
+            [plain("use", "ratio", [bursts], of_rate(10, 30, RATE), USE, "ours", at_least=True)],
+        ),
         Item(
             "14",
             "Correctly managing sub-packet BDPs",
