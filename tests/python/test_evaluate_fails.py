@@ -41,6 +41,8 @@ UNFIT = {
 }
 # The same of other suites: the suite and item, who fails it, and who does not.
 OTHERS = {
+    ("bbr", "12"): ("timely", {}, "bbr"),
+    ("bbr", "13"): ("timely", {}, "bbr"),
     ("bbr", "15"): ("newreno", {}, "bbr"),
     ("bbr", "16"): ("udp", {"rate": "50 Mbps"}, "bbr"),
     ("bbr", "17"): ("stubborn", {}, "newreno"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands.options import Jobs, Json, Set, With, changes, loaded, names_in, print_json
+from midpath.commands.options import Cluster, Jobs, Json, Set, With, changes, loaded, names_in, print_json
 from midpath.commands.sweep import runs_bar
 from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation
@@ -47,6 +47,7 @@ def evaluate(
     settings: Set = None,
     code: With = None,
     jobs: Jobs = 0,
+    cluster: Cluster = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Directory for report.html, REPORT.md, evaluation.json and the runs.", show_default=False),
@@ -71,6 +72,7 @@ def evaluate(
             first_seed=seed,
             changes=changes(settings),
             jobs=jobs or None,
+            cluster=cluster,
             out=out,
             controllers=controllers,
             on_progress=show,

@@ -54,6 +54,7 @@ def evaluate(
     first_seed: int = 1,
     changes: Mapping[str, Any] | None = None,
     jobs: int | None = None,
+    cluster: str | None = None,
     out: str | Path | None = None,
     on_progress: ProgressCallback | None = None,
     controllers: Controllers | None = None,
@@ -62,7 +63,7 @@ def evaluate(
 
     Seeds are from `first_seed` on; `quick` has fewer of them. `changes` are values of schemes' parameters by dotted
     key, for the schemes that are evaluated and not for NewReno and CUBIC beside them: `{"schemes.bbr.…": …}`.
-    `controllers`, `jobs` and `on_progress` are as in `sweep`. With `out`, runs are kept there, and what it has is not
+    `controllers`, `jobs`, `cluster` and `on_progress` are as in `sweep`. With `out`, runs are kept there, and what it has is not
     run again.
     """
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
@@ -86,6 +87,7 @@ def evaluate(
             Path(folder) / STORE,
             own=own,
             jobs=jobs,
+            cluster=cluster,
             command="midpath evaluate",
             on_progress=on_progress,
         )

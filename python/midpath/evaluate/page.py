@@ -53,7 +53,7 @@ def _row(row: Row, found: Evaluation) -> Iterator[str]:
         f'<span class="verdict" style="color:{colour}">{row.verdict}</span></summary>'
     )
     yield f'<p class="note">Asked for: {escape(row.item.asks)}.</p>'
-    if row.why:
+    if row.why and not row.measures:
         yield f"<p>{escape(row.why)}</p>"
     if row.measures:
         yield "<table><tr><th>measure<th>case<th>level<th>interval<th>bound<th>from<th>verdict</tr>"

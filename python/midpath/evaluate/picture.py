@@ -13,7 +13,7 @@ from midpath.units import quantity
 
 # Okabe and Ito's: the scheme, TCP in its place, other groups.
 MINE, THEIRS, OTHERS = "#0072B2", "#7A828C", "#D55E00"
-WIDTH, HEIGHT, LEFT, GAP, BELOW = 560, 150, 62, 96, 18
+WIDTH, HEIGHT, LEFT, GAP, BELOW = 576, 150, 78, 96, 18
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#4A5560}.grid{stroke:#D5DBE1}"
     "path{fill:none;stroke-width:1.4;vector-effect:non-scaling-stroke}"

@@ -92,6 +92,7 @@ def perform(
     *,
     own: Named,
     jobs: int | None,
+    cluster: str | None,
     command: str,
     on_progress: ProgressCallback | None,
 ) -> Done:
@@ -108,7 +109,7 @@ def perform(
     plan = Plan(asked, schemes, [list(seeds)] * len(asked))
     about = described(plan, [points[0].scenario], command)
     wanted = {_name(point.values): point.wanted for point in asked if point.wanted}
-    sweep = execute(plan, about, out, Where(jobs, limit_s=LIMIT_S), on_progress=on_progress)
+    sweep = execute(plan, about, out, Where(jobs, cluster, limit_s=LIMIT_S), on_progress=on_progress)
     for row in sweep.dataset().to_table([*COLUMNS, "seed", "key"]).to_pylist():
         name, record = _name(row), sweep.store.record(row["key"]) or {"status": "", "error": "it has no record"}
         if record["status"] != DONE:

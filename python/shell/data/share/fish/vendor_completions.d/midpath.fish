@@ -91,6 +91,7 @@ complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_see
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l set -r -d 'Change a value: --set queue.limit=’20 ms’.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l with -r -d 'Python file with controllers (executed), or a crate’s folder.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l jobs -r -d 'Parallel runs; 0: one per core.'
+complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l cluster -r -d 'Dask scheduler address.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l out -r -d 'Directory for report.html, REPORT.md, evaluation.json and the runs.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -s h -d 'Show this message and exit.'
