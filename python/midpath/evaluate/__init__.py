@@ -63,8 +63,8 @@ def evaluate(
 
     Seeds are from `first_seed` on; `quick` has fewer of them. `changes` are values of schemes' parameters by dotted
     key, for the schemes that are evaluated and not for NewReno and CUBIC beside them: `{"schemes.bbr.…": …}`.
-    `controllers`, `jobs`, `cluster` and `on_progress` are as in `sweep`. With `out`, runs are kept there, and what it has is not
-    run again.
+    `controllers`, `jobs`, `cluster` and `on_progress` are as in `sweep`. With `out`, runs are kept there, and what it
+    has is not run again.
     """
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     if not 1 <= count <= MOST_SEEDS:
