@@ -7,7 +7,7 @@ print(found.verdicts("CUBIC"))
 facts     what is kept of a run
 scenes    what scenarios are made of
 items     what an item is, and all bounds
-rfc9743, bbr, rfc8867, rfc7928   the items of suites
+rfc9743, bbr, rfc8867, rfc9331, rfc7928   the items of suites
 work      which runs they need; a store that can be resumed
 verdict   from runs to verdicts
 found     an evaluation as a whole, and beside another

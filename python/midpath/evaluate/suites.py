@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from midpath.errors import UsageError, no_such
-from midpath.evaluate import bbr, rfc7928, rfc8867, rfc9743
+from midpath.evaluate import bbr, rfc7928, rfc8867, rfc9331, rfc9743
 from midpath.evaluate.items import Item
 
 
@@ -22,6 +22,7 @@ SUITES = {
     "rfc9743": Suite("RFC 9743", rfc9743.ITEMS),
     "bbr": Suite("draft-ietf-ccwg-bbr, test cases", bbr.ITEMS),
     "rfc8867": Suite("RFC 8867", rfc8867.ITEMS),
+    "rfc9331": Suite("RFC 9331, the Prague requirements", rfc9331.ITEMS),
     "rfc7928": Suite("RFC 7928", rfc7928.ITEMS),
 }
 DEFAULT, QUEUES = "rfc9743", "rfc7928"
