@@ -96,16 +96,17 @@ def evaluate(
 def print_scheme(found: Evaluation, scheme: str) -> None:
     """A line for each item, and one for each measure that does not hold."""
     typer.echo(scheme)
+    width = max(len(name) for name in found.told["items"]) + 2
     for row in found.told["rows"]:
         if row["scheme"] != scheme:
             continue
         why = f": {row['why']}" if not row["measures"] else ""
-        typer.echo(f"{row['item']:<6}{row['title']:<50} {row['level']:<9} {row['verdict']}{why}")
+        typer.echo(f"{row['item']:<{width}}{row['title']:<50} {row['level']:<9} {row['verdict']}{why}")
         for one in row["measures"]:
             if one["verdict"] != HOLDS:
                 where = f" ({one['worst']['case']})" if one["worst"] else ""
                 said = f"{one['measure']}{where}: {interval(one)}, {bound(one)}"
-                typer.echo(f"      {one['verdict']} ({one['level']}): {said}")
+                typer.echo(f"{'':<{width}}{one['verdict']} ({one['level']}): {said}")
     typer.echo(summary(found, scheme) + ".")
 
 

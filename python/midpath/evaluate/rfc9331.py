@@ -1,4 +1,4 @@
-"""RFC 9331, §4: the Prague requirements for senders with ECT(1), as items. Bounds are ours, fixed before the first run."""
+"""RFC 9331, §4: the Prague requirements for senders with ECT(1), as items. Bounds are ours."""
 
 from __future__ import annotations
 
