@@ -17,7 +17,7 @@ from pathlib import Path
 from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
 from midpath.evaluate.picture import overview
 from midpath.evaluate.rfc9743 import ITEMS
-from midpath.evaluate.text import READ, bound, bounds, interval, said_seeds, summary
+from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
 from midpath.matrix.text import head, line
 
@@ -84,6 +84,7 @@ def _misses(row: dict[str, object]) -> Iterator[str]:
     assert isinstance(measures, list)
     if row["verdict"] == FAILED or (row["verdict"] == OFF and row["why"]):
         yield f"- {row['item']} {row['title']}: {row['verdict']}: {row['why']}"
+    yield from (f"- {row['item']} {row['title']}: {text}" for text in off(row))
     for one in measures:
         if one["verdict"] != HOLDS:
             case = one["worst"]["case"] if one["worst"] else ""

@@ -14,7 +14,7 @@ from midpath.evaluate import evaluate as run_evaluation
 from midpath.evaluate.found import MARKER, Evaluation, beside, load_evaluation
 from midpath.evaluate.items import MUST, REFERENCES
 from midpath.evaluate.suites import DEFAULT, QUEUES, SUITES
-from midpath.evaluate.text import bound, differences, interval, summary
+from midpath.evaluate.text import bound, differences, interval, off, summary
 from midpath.evaluate.verdict import HOLDS, NOT
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS
 
@@ -107,6 +107,8 @@ def print_scheme(found: Evaluation, scheme: str) -> None:
                 where = f" ({one['worst']['case']})" if one["worst"] else ""
                 said = f"{one['measure']}{where}: {interval(one)}, {bound(one)}"
                 typer.echo(f"{'':<{width}}{one['verdict']} ({one['level']}): {said}")
+        for line in off(row):
+            typer.echo(f"{'':<{width}}{line}")
     typer.echo(summary(found, scheme) + ".")
 
 

@@ -7,7 +7,7 @@ from html import escape
 
 from midpath.evaluate.found import Evaluation
 from midpath.evaluate.picture import MARKS, is_drawn, over_time, overview
-from midpath.evaluate.text import READ, bound, command, interval, packets, said_seeds, summary, title
+from midpath.evaluate.text import READ, bound, command, interval, off, packets, said_seeds, summary, title
 from midpath.evaluate.verdict import Row
 
 STYLE = """
@@ -53,7 +53,7 @@ def _row(row: Row, found: Evaluation) -> Iterator[str]:
         f'<span class="verdict" style="color:{colour}">{row.verdict}</span></summary>'
     )
     yield f'<p class="note">Asked for: {escape(row.item.asks)}.</p>'
-    if row.why and not row.measures:
+    if row.why:
         yield f"<p>{escape(row.why)}</p>"
     if row.measures:
         yield "<table><tr><th>measure<th>case<th>level<th>interval<th>bound<th>from<th>verdict</tr>"
@@ -78,6 +78,7 @@ def _row(row: Row, found: Evaluation) -> Iterator[str]:
             )
             yield over_time(row.case, mine, theirs if is_drawn(theirs) else None)
         yield f"<p><code>{escape(packets(found.told, told))}</code></p>"
+    yield from (f'<p class="note">{escape(text)}.</p>' for text in off(told))
     if row.item.missing:
         yield f'<p class="note">Not built: {escape(row.item.missing)}.</p>'
     yield "</details>"

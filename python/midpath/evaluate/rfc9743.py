@@ -413,11 +413,15 @@ def wireless() -> Item:
     rates = (10, 6, 3, 1, 0.5, 2, 8, 10, 4, 7)
     steps = [{"at": f"{i} s", "rate": f"{mbps} Mbps"} for i, mbps in enumerate(rates)]
     jitter = {"law": "exponential", "mean": "4 ms", "max": "40 ms"}
+    # Delays fall by as much as time passes: what is sent within 10 ms arrives together.
+    one_way = TRIP / 2 * 0.8
+    held = [{"at": f"{i} ms", "delay": f"{one_way + 10 - i:g} ms"} for i in range(10)]
     cases = [
         Case("1 % lost", dumbbell(flow(), stop=400, vary=[vary(loss=loses(0.01))])),
         Case("1 % lost in fades", dumbbell(flow(), stop=400, vary=[vary(loss=fades(0.01))])),
         Case("a varying rate", dumbbell(flow(), stop=60, depth=3, vary=[vary(steps=steps, repeat="10 s")])),
         Case("delays of the medium", dumbbell(flow(), stop=60, vary=[vary(jitter=jitter)])),
+        Case("aggregated frames", dumbbell(flow(), stop=60, vary=[vary(steps=held, repeat="10 ms")])),
     ]
     return Item(
         "6.4",
@@ -429,7 +433,7 @@ def wireless() -> Item:
             at_least("rate over TCP's", [case.name for case in cases], steady, USE),
             at_most("mean wait over TCP's", ["a varying rate"], wait(WARM, 60), WAIT),
         ],
-        missing="ARQ that waits for its own repetitions, and frame aggregation",
+        missing="ARQ that waits for its own repetitions",
     )
 
 
@@ -454,8 +458,10 @@ def aqm() -> Item:
 def breakers() -> Item:
     """7.2."""
     scene = dumbbell(flow(), stop=60)
-    scene["topology"]["bottleneck"] |= {"rate": "100 Mbps", "queue": "policed"}
+    scene["topology"]["bottleneck"] |= {"rate": "100 Mbps"}
     scene["queues"] = {"policed": {"kind": "policer", "rate": "10 Mbps", "burst": "50 kB"}}
+    # Equipment that runs nothing else.
+    scene["deploy"] = [{}, {"scheme": "none", "queue": "policed", "ports": ["r0>r1", "r1>r0"]}]
 
     def over_equation(facts: Facts) -> float:
         """What is sent over Mathis et al.'s TCP with this loss and round trip."""

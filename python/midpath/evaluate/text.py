@@ -132,10 +132,17 @@ def remarks(found: Evaluation, scheme: str) -> Iterator[str]:
         if text := packets(found.told, row):
             yield f"{text}  # {row['item']}"
     yield "```\n"
+    yield from (f"- {row['item']}: {text}" for row in own for text in off(row))
     missing = [row for row in own if row["not_built"]]
     if missing:
         yield "Not built:\n"
         yield from (f"- {row['item']}: {row['not_built']}" for row in missing)
+
+
+def off(row: Mapping[str, Any]) -> Iterator[str]:
+    """Cases of an item that do not apply, where others do."""
+    if row["measures"]:
+        yield from (f"not applicable in {case}: {why}" for case, why in row["not_applicable"].items())
 
 
 def said_seeds(seeds: Sequence[int]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from midpath.evaluate.facts import SUBJECT
-from midpath.evaluate.items import LEVELS, MUST, Item, Measure, Runs, Subject
+from midpath.evaluate.items import LEVELS, ME, MUST, Item, Measure, Runs, Subject
 from midpath.evaluate.scenes import MTU
 from midpath.evaluate.work import Done
 from midpath.stats import LEVEL, Estimate, estimate
@@ -73,6 +73,8 @@ class Row:
     verdict: str
     why: str
     measures: Sequence[Measured] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Cases that do not apply, with the reason."""
     case: str = ""
     """The one that is drawn, and whose packets are shown."""
     runs: Runs | None = None
@@ -97,6 +99,7 @@ class Row:
             "verdict": self.verdict,
             "why": self.why,
             "not_built": self.item.missing,
+            "not_applicable": dict(self.refused),
             "look": self.look,
             "measures": [one.to_json() for one in self.measures],
         }
@@ -110,28 +113,36 @@ def row(item: Item, subject: Subject, done: Done, seeds: Sequence[int]) -> Row:
         return Row(item, subject, UNBUILT, item.missing)
     if why := item.applies(subject):
         return Row(item, subject, OFF, why)
-    if why := done.error(done.refused, item, subject):
-        return Row(item, subject, OFF, why)
-    if why := done.error(done.failed, item, subject):
+    refused = done.refused_cases(item, subject)
+    asked = [one for one in (without(measure, refused) for measure in item.measures) if one]
+    if not asked:
+        return Row(item, subject, OFF, next(iter(refused.values())))
+    if why := done.error(item, subject):
         return Row(item, subject, FAILED, why)
     all_runs = [done.runs(item, subject, seed) for seed in seeds]
     if why := silent(item, all_runs):
         return Row(item, subject, FAILED, why)
-    measures = [measured(one, item, all_runs) for one in item.measures]
+    measures = [measured(one, item, all_runs) for one in asked]
     counted = [one for one in measures if LEVELS.index(one.level) <= LEVELS.index(item.level)]
     verdict = next(one for one in WORST if any(found.verdict == one for found in counted))
     # What the verdict is from: the worst case of the first measure that has it.
     decisive = next(one for one in counted if one.verdict == verdict)
     case = decisive.worst.case if decisive.worst else decisive.measure.cases[0]
-    return Row(item, subject, verdict, said(verdict, counted), measures, case, all_runs[0])
+    return Row(item, subject, verdict, said(verdict, counted), measures, refused, case, all_runs[0])
+
+
+def without(measure: Measure, refused: Mapping[str, str]) -> Measure | None:
+    """A measure in the cases that a scheme can run; none if there is none."""
+    cases = [case for case in measure.cases if case not in refused]
+    return replace(measure, cases=cases) if cases else None
 
 
 def silent(item: Item, all_runs: Sequence[Runs]) -> str:
     """Whether the scheme delivers nothing where it could."""
     for case in item.cases:
-        if case.by or case.dead:
+        own = [found for runs in all_runs if (found := runs.facts.get((case.name, ME)))]
+        if case.by or case.dead or not own:
             continue
-        own = [runs.me(case.name) for runs in all_runs]
         if all(SUBJECT in one.groups and one.group(SUBJECT)["delivered_bytes"] < NOTHING for one in own):
             return f"{case.name}: it delivers nothing, or a few packets"
     return ""

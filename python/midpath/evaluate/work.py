@@ -50,11 +50,16 @@ class Done:
                     found[case.name, who] = one
         return Runs(found)
 
-    def error(self, errors: dict[Name, str], item: Item, subject: Subject) -> str:
+    def refused_cases(self, item: Item, subject: Subject) -> dict[str, str]:
+        """The cases that a scheme cannot run, with the reason."""
+        keys = {case.name: (item.name, case.name, subject.title) for case in item.cases if not case.by}
+        return {case: self.refused[key] for case, key in keys.items() if key in self.refused}
+
+    def error(self, item: Item, subject: Subject) -> str:
         """The first error of an item's runs."""
         for case in item.cases:
             for who in _who(case):
-                if text := errors.get((item.name, case.name, subject.title if who == ME else who)):
+                if text := self.failed.get((item.name, case.name, subject.title if who == ME else who)):
                     return text if len(item.cases) == 1 else f"{case.name}: {text}"
         return ""
 
