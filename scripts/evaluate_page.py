@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
+from midpath.evaluate.items import MUST
 from midpath.evaluate.picture import overview
 from midpath.evaluate.rfc9743 import ITEMS
 from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary
@@ -31,13 +33,19 @@ LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 
 
 def take(folder: Path) -> None:
-    """Keeps an evaluation's rows, one a line, without values by seed."""
+    """Keeps what the pages say of an evaluation, a row a line: no values by seed, no bounds' reasons."""
     told = dict(load_evaluation(folder).told)
-    rows = [row | {"measures": [measure | {"values": {}} for measure in row["measures"]]} for row in told.pop("rows")]
+    rows = [_without(row, "look", "not_built") for row in told.pop("rows")]
+    for row in rows:
+        row["measures"] = [_without(measure, "values", "bound_from") for measure in row["measures"]]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     start = json.dumps(told, ensure_ascii=False)[:-1]
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in keys}
 
 
 def written(found: Evaluation) -> Iterator[str]:
@@ -48,12 +56,16 @@ def written(found: Evaluation) -> Iterator[str]:
 
 
 def midpath(found: Evaluation) -> Iterator[str]:
-    """Of the four systems: what does not hold."""
-    yield head(["", "does not hold", "undecided", "failed"])
+    """Of the four systems: each measure that does not hold, the MUSTs in full."""
     for scheme in MIDPATH:
         verdicts = found.verdicts(scheme)
-        items = [[item for item, verdict in verdicts.items() if verdict == one] for one in (NOT, UNDECIDED, FAILED)]
-        yield line([scheme, *(", ".join(names) or "none" for names in items)])
+        items = {one: ", ".join(item for item, said in verdicts.items() if said == one) for one in (NOT, UNDECIDED)}
+        yield f"**{scheme}**: does not hold: {items[NOT] or 'none'}; undecided: {items[UNDECIDED] or 'none'}.\n"
+        for row in found.told["rows"]:
+            for one in row["measures"]:
+                if row["scheme"] == scheme and one["level"] == MUST and one["verdict"] == NOT:
+                    yield f"- {row['item']}: {one['measure']} ({one['worst']['case']}): {interval(one)}, {bound(one)}"
+        yield ""
 
 
 def results(found: Evaluation) -> Iterator[str]:
@@ -79,13 +91,11 @@ def item_is_measured(found: Evaluation, item: str) -> Iterator[bool]:
     return (row["verdict"] in LETTERS for row in found.told["rows"] if row["item"] == item)
 
 
-def _misses(row: dict[str, object]) -> Iterator[str]:
-    measures = row["measures"]
-    assert isinstance(measures, list)
+def _misses(row: Mapping[str, Any]) -> Iterator[str]:
     if row["verdict"] == FAILED or (row["verdict"] == OFF and row["why"]):
         yield f"- {row['item']} {row['title']}: {row['verdict']}: {row['why']}"
     yield from (f"- {row['item']} {row['title']}: {text}" for text in off(row))
-    for one in measures:
+    for one in row["measures"]:
         if one["verdict"] != HOLDS:
             case = one["worst"]["case"] if one["worst"] else ""
             said = f"{one['measure']} ({case}): {interval(one)}, {bound(one)}"

@@ -33,7 +33,9 @@ def test_the_results_are_of_every_scheme_that_carries_flows_and_every_item(found
     carrying = {Entry(name).title for name, about in shipped().items() if about.hosts and name not in LEFT_OUT}
     assert carrying <= set(found.told["subjects"])
     assert found.told["items"] == [item.name for item in ITEMS]
-    assert {scheme for scheme in found.told["subjects"] for item, said in found.verdicts(scheme).items() if said == FAILED} <= {"SCReAM"}
+    assert {
+        scheme for scheme in found.told["subjects"] for item, said in found.verdicts(scheme).items() if said == FAILED
+    } <= {"SCReAM"}
 
 
 def test_bounds_of_the_results_are_those_of_the_items(found):
