@@ -10,13 +10,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from midpath.evaluate.found import Difference, Evaluation
-from midpath.evaluate.items import LEVELS
+from midpath.evaluate.items import LEVELS, Item
 from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.verdict import HOLDS, MOST, NOT
 from midpath.matrix.text import head, line
 from midpath.units import quantity
 
 SCENARIOS = "scenarios"
+# In what a bound is from, where it is TCP in the same scenario.
+RELATIVE = ("NewReno and CUBIC",)
 # How an evaluation is read.
 READ = (
     "Bounds were fixed before the first run. Intervals are of 95 %, for the worst case of each measure, all cases at "
@@ -150,17 +152,20 @@ def said_seeds(seeds: Sequence[int]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
-def bounds(items: Sequence[Any]) -> Iterator[str]:
-    """The table of items with measures and bounds, for the page about the command."""
+def bounds(items: Sequence[Item]) -> Iterator[str]:
+    """The table of items with measures and bounds, for the page about the command. A measure over TCP's says by its
+    name where its bound is from.
+    """
     yield head(["item", "level", "measure", "bound", "from"])
     for item in items:
-        name = f"{item.name} {item.title}"
+        name, level = f"{item.name} {item.title}", item.level
         if not item.measures:
-            yield line([name, item.level, item.text or "not built", "", item.missing])
+            yield line([name, level, item.text or "not built", "", item.missing])
         for one in item.measures:
             told = {"bound_is": "at least" if one.at_least else "at most", "kind": one.kind, "bound": one.bound}
-            yield line([name, one.level or item.level, one.label, bound(told), one.source])
-            name = ""
+            source = "" if any(reference in one.source for reference in RELATIVE) else one.source
+            yield line([name, one.level or level, one.label, bound(told), source])
+            name = level = ""
 
 
 def differences(found: Sequence[Difference], one: str, other: str) -> Iterator[str]:
