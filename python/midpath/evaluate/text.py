@@ -158,14 +158,14 @@ def bounds(items: Sequence[Item]) -> Iterator[str]:
     """
     yield head(["item", "level", "measure", "bound", "from"])
     for item in items:
-        name, level = f"{item.name} {item.title}", item.level
+        name = f"{item.name} {item.title}"
         if not item.measures:
-            yield line([name, level, item.text or "not built", "", item.missing])
+            yield line([name, item.level, item.text or "not built", "", item.missing])
         for one in item.measures:
             told = {"bound_is": "at least" if one.at_least else "at most", "kind": one.kind, "bound": one.bound}
             source = "" if any(reference in one.source for reference in RELATIVE) else one.source
-            yield line([name, one.level or level, one.label, bound(told), source])
-            name = level = ""
+            yield line([name, one.level or item.level, one.label, bound(told), source])
+            name = ""
 
 
 def differences(found: Sequence[Difference], one: str, other: str) -> Iterator[str]:
