@@ -3,7 +3,8 @@
     python scripts/evaluate_page.py               writes the pages and the picture
     python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
 
-- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and the tables of docs/evaluate.md.
+- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and the tables of docs/evaluate.md;
+- RESULTS.md of each other suite, in a folder below.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
 from midpath.evaluate.items import MUST
 from midpath.evaluate.picture import overview
 from midpath.evaluate.rfc9743 import ITEMS
-from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary
+from midpath.evaluate.suites import DEFAULT
+from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
 from midpath.matrix.text import head, line
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/evaluate"
-PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", FOLDER / "RESULTS.md"
+PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", "RESULTS.md"
 PLACE = re.compile(r"(<!-- evaluate: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # The systems whose routers take part, as the papers have them.
 MIDPATH = ("FCP", "INRPP", "MIRCC", "CUBIC + RPM")
@@ -40,19 +42,26 @@ def take(folder: Path) -> None:
         row["measures"] = [_without(measure, "values", "bound_from") for measure in row["measures"]]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     start = json.dumps(told, ensure_ascii=False)[:-1]
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    own = FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
+    own.mkdir(parents=True, exist_ok=True)
+    (own / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in keys}
 
 
+def folders() -> list[Path]:
+    """Where results are: of RFC 9743, then of other suites."""
+    return sorted(path.parent for path in FOLDER.rglob(MARKER))
+
+
 def written(found: Evaluation) -> Iterator[str]:
     """Which results these are."""
     told = found.told
-    quick = " --quick" if told["quick"] else ""
-    yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `midpath evaluate NAME{quick} --out DIR`."
+    words = ["midpath evaluate NAME", *([f"--suite {told['suite']}"] if told["suite"] != DEFAULT else [])]
+    words += [*(["--quick"] if told["quick"] else []), "--out DIR"]
+    yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `{' '.join(words)}`."
 
 
 def midpath(found: Evaluation) -> Iterator[str]:
@@ -70,7 +79,7 @@ def midpath(found: Evaluation) -> Iterator[str]:
 
 def results(found: Evaluation) -> Iterator[str]:
     """RESULTS.md."""
-    yield "# RFC 9743, every scheme in every item\n"
+    yield f"# {title(found)}\n"
     yield from written(found)
     yield f"Written by `python scripts/evaluate_page.py`. {READ}"
     yield f"\n{', '.join(f'{letter}: {verdict}' for verdict, letter in LETTERS.items())}. There is no score.\n"
@@ -120,8 +129,10 @@ def main() -> None:
     asked.add_argument("--take", type=Path)
     if folder := asked.parse_args().take:
         take(folder)
+    for folder in folders():
+        page_of = "\n".join(results(load_evaluation(folder))) + "\n"
+        (folder / RESULTS).write_text(page_of, encoding="utf-8")
     found = load_evaluation(FOLDER)
-    RESULTS.write_text("\n".join(results(found)) + "\n", encoding="utf-8")
     PICTURE.write_text(overview(found), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
 

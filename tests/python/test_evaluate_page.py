@@ -7,6 +7,7 @@ from conftest import ROOT
 from midpath.evaluate.found import load_evaluation
 from midpath.evaluate.picture import overview
 from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.suites import SUITES
 from midpath.evaluate.verdict import FAILED
 from midpath.matrix.entries import Entry
 from midpath.schemes import shipped
@@ -25,7 +26,10 @@ def test_pages_and_picture_are_those_of_the_results(found):
     old = pages.PAGE.read_text(encoding="utf-8")
     assert pages.page(old, found) == old
     assert {name for _, name, _ in pages.PLACE.findall(old)} == set(pages.PARTS)
-    assert pages.RESULTS.read_text(encoding="utf-8") == "\n".join(pages.results(found)) + "\n"
+    for folder in pages.folders():
+        own = load_evaluation(folder)
+        assert (folder / pages.RESULTS).read_text(encoding="utf-8") == "\n".join(pages.results(own)) + "\n"
+    assert {load_evaluation(folder).told["suite"] for folder in pages.folders()} == set(SUITES)
     assert pages.PICTURE.read_text(encoding="utf-8") == overview(found)
 
 

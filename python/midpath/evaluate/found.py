@@ -93,8 +93,8 @@ def beside(one: Evaluation, scheme: str, two: Evaluation, other: str) -> Iterato
             continue
         for mine in row["measures"]:
             its = theirs.get((row["item"], mine["measure"]))
-            for case, values in mine["values"].items():
-                if its is None or case not in its["values"]:
+            for case, values in mine.get("values", {}).items():
+                if its is None or case not in its.get("values", {}):
                     continue
                 both = [
                     (a, b)
