@@ -9,6 +9,7 @@ import typer
 
 from midpath.commands.options import Cluster, Jobs, Json, Set, With, changes, loaded, names_in, print_json
 from midpath.commands.sweep import runs_bar
+from midpath.errors import UsageError
 from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation
 from midpath.evaluate.found import MARKER, Evaluation, beside, load_evaluation
@@ -22,7 +23,7 @@ from midpath.scenario import LARGEST_SEED, MOST_SEEDS
 def evaluate(
     schemes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME...", help=f"Schemes; default: {', '.join(REFERENCES)}.", show_default=False),
+        typer.Argument(metavar="NAME...", help="Schemes; with --aqm TCPs over it.", show_default=False),
     ] = None,
     items: Annotated[
         list[str] | None,
@@ -58,7 +59,9 @@ def evaluate(
 
     --set schemes.NAME.KEY=VALUE changes a parameter. Resumable with --out. Exit code 1 if a MUST does not hold.
     """
-    names = [f"{name}@{aqm}" if aqm else name for name in names_in(schemes or []) or REFERENCES]
+    if not schemes and aqm is None:
+        raise UsageError("no scheme is named: midpath evaluate cubic")
+    names = [f"{name}@{aqm}" if aqm else name for name in names_in(schemes or REFERENCES)]
     folder = Path(other) if other and (Path(other) / MARKER).is_file() else None
     asked = [*names, *([other] if other and folder is None else [])]
     controllers = loaded(code)
