@@ -138,8 +138,9 @@ def test_the_command_says_what_does_not_hold_and_its_code_is_one(cli):
 def test_words_that_are_not_known_are_answered():
     with pytest.raises(UsageError, match=r"5\.1\.1"):
         evaluate(["cubic"], ["5.1.11"])
-    with pytest.raises(UsageError, match="no scheme's parameter"):
-        evaluate(["cubic"], ["7.5"], changes={"queue.limit": "1 MB"})
+    for key in ("queue.limit", "schemes.newreno.beta", "schemes.cubic"):
+        with pytest.raises(UsageError, match="no parameter of a scheme that is evaluated"):
+            evaluate(["cubic"], ["7.5"], changes={key: "1 MB"})
     with pytest.raises(midpath.ScenarioError, match="cubic"):
         evaluate(["cubbic"], ["7.5"])
 

@@ -71,7 +71,7 @@ def evaluate(
         raise UsageError(f"{count:,} seeds: 1 to {MOST_SEEDS:,}")
     stats.require()
     numbers, asked = list(range(first_seed, first_seed + count)), chosen(suite, items)
-    own, subjects = named(controllers or {}), [_subject(name, changes or {}) for name in dict.fromkeys(schemes)]
+    own, subjects = named(controllers or {}), _subjects(schemes, changes or {})
     for one in subjects:
         # A scheme that is none is an error here, and not in each row.
         _simplest().with_(
@@ -109,13 +109,16 @@ def save(found: Evaluation, out: Path, controllers: Controllers | None = None) -
     write_text(out / MARKER, to_json(found.told) + "\n")
 
 
-def _subject(name: str, changes: Mapping[str, Any]) -> Subject:
-    own = Subject(name)
-    parts = {"queues", *own.entry.column.schemes}
-    mine = {key: value for key, value in changes.items() if key.removeprefix("schemes.").partition(".")[0] in parts}
-    if unknown := [key for key in changes if not key.startswith("schemes.")]:
-        raise UsageError(f"{unknown[0]} is no scheme's parameter: schemes.NAME.KEY=VALUE")
-    return Subject(name, mine)
+def _subjects(names: Sequence[str], changes: Mapping[str, Any]) -> list[Subject]:
+    """The schemes, each with the changes of its own parameters."""
+    found = []
+    for name in dict.fromkeys(names):
+        own = tuple(f"schemes.{one}." for one in Subject(name).entry.column.schemes)
+        found.append(Subject(name, {key: value for key, value in changes.items() if key.startswith(own)}))
+    for key in changes:
+        if not any(key in one.changes for one in found):
+            raise UsageError(f"{key} is no parameter of a scheme that is evaluated: schemes.NAME.KEY=VALUE")
+    return found
 
 
 def _simplest() -> Scenario:
