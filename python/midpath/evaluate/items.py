@@ -109,12 +109,12 @@ class Subject:
 
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
-    label: str = ""
 
     @property
     def title(self) -> str:
-        """As people write it."""
-        return self.label or Entry(self.name).title
+        """As people write it: `CUBIC (beta = 50 %)`."""
+        changed = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in self.changes.items())
+        return f"{self.entry.title} ({changed})" if changed else self.entry.title
 
     @property
     def entry(self) -> Entry:
