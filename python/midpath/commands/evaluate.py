@@ -85,7 +85,7 @@ def evaluate(
     if json:
         print_json(found.told)
     elif other is not None:
-        print_beside(found, load_evaluation(folder) if folder else found, other if folder is None else None)
+        print_beside(found, load_evaluation(folder) if folder else found)
     else:
         for scheme in found.told["subjects"]:
             print_scheme(found, scheme)
@@ -115,10 +115,12 @@ def print_scheme(found: Evaluation, scheme: str) -> None:
     typer.echo(summary(found, scheme) + ".")
 
 
-def print_beside(found: Evaluation, two: Evaluation, other: str | None) -> None:
-    """What differs between the first scheme and another, or its earlier evaluation."""
+def print_beside(found: Evaluation, two: Evaluation) -> None:
+    """What differs between the first scheme and the last one, or between it and its earlier evaluation."""
     one = found.told["subjects"][0]
-    theirs = one if other is None and one in two.told["subjects"] else two.told["subjects"][-1]
-    its_name = f"{theirs}, before" if other is None else theirs
-    for said in differences(list(beside(found, one, two, theirs)), one, its_name):
+    name = found.told["schemes"][one]["name"]
+    before = [title for title, about in two.told["schemes"].items() if about["name"] == name]
+    is_before = two is not found
+    theirs = before[0] if is_before and before else two.told["subjects"][-1]
+    for said in differences(list(beside(found, one, two, theirs)), one, f"{theirs}, before" if is_before else theirs):
         typer.echo(said)
