@@ -137,7 +137,7 @@ def remarks(found: Evaluation, scheme: str) -> Iterator[str]:
     yield from (f"- {row['item']}: {text}" for row in own for text in off(row))
     missing = [row for row in own if row["not_built"]]
     if missing:
-        yield "Not built:\n"
+        yield "\nNot built:\n"
         yield from (f"- {row['item']}: {row['not_built']}" for row in missing)
 
 
