@@ -451,7 +451,7 @@ def aqm() -> Item:
             at_least("rate over TCP's with ECN", queues, rate(), USE),
             at_most("mean wait over TCP's with ECN", queues, wait(), WAIT),
         ],
-        missing="CAKE; RFC 9331's requirements one by one",
+        missing="CAKE; RFC 9331's requirements are a suite of their own",
     )
 
 
