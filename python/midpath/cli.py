@@ -22,6 +22,7 @@ from midpath.commands import (
     cite,
     cost,
     estimate,
+    evaluate,
     failures,
     inspect,
     matrix,
@@ -58,6 +59,7 @@ app.command()(runs.compare)
 app.command()(check.check)
 app.command()(estimate.estimate)
 app.command()(matrix.matrix)
+app.command()(evaluate.evaluate)
 app.command()(runs.report)
 app.command()(trace.packet)
 app.command()(trace.why)

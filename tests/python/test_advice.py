@@ -148,7 +148,8 @@ def test_an_extra_brings_what_is_missing_without_it(extra, module):
 CURE = re.compile(r"\b(say|give|use|set|try|install|did you mean)\b")
 # Strings of the sources that are no messages: what is run, written into files, or drawn.
 NOT_SAID = re.compile(
-    r"python/midpath/(?:added|analysis|new|matrix/text|report/flows|lab/(?:network|spaces)|benchmark/(?:picture|suite:set-up))"
+    r"python/midpath/(?:added|analysis|new|evaluate/(?:bbr|rfc|text)|matrix/text|report/flows|lab/(?:network|spaces))"
+    r"|python/midpath/benchmark/(?:picture|suite:set-up)"
     r"|net/(?:tcp-interop|p4)/|net/lab/src/budget"
 )
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)

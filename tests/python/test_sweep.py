@@ -62,7 +62,7 @@ def here(monkeypatch):
     class Here:
         width = 1
 
-        def __init__(self, jobs):
+        def __init__(self, jobs, limit_s=None):
             pass
 
         def submit(self, task):

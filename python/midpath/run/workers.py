@@ -23,9 +23,12 @@ from midpath.run.task import Outcome, Task, failed, perform
 
 
 class Workers:
-    """As many processes as there are jobs; each starts with its first task."""
+    """As many processes as there are jobs; each starts with its first task. A run that takes longer than `limit_s` is
+    ended, and has failed.
+    """
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, limit_s: float | None = None) -> None:
+        self._limit_s = limit_s
         # Enough that none waits for the next task, and few enough that ten thousand don't fill memory.
         self.width = 4 * jobs
         self._pool = ThreadPoolExecutor(jobs)
@@ -50,12 +53,16 @@ class Workers:
 
     def _do(self, task: Task) -> Outcome:
         process = self._process()
+        limit = _Limit(process, self._limit_s)
         try:
             pickle.dump(task, _pipe(process.stdin))
             _pipe(process.stdin).flush()
             answer = pickle.load(_pipe(process.stdout))
         except (EOFError, OSError, pickle.UnpicklingError):
-            return failed(task, self._lost(process))
+            why = self._lost(process)
+            return failed(task, limit.why if limit.is_over else why)
+        finally:
+            limit.cancel()
         if isinstance(answer, BaseException):
             raise answer
         assert isinstance(answer, Outcome)
@@ -94,6 +101,22 @@ class Workers:
             return f"its process exited with code {code}"
         why = ", perhaps out of memory" if -code == signal.SIGKILL else ""
         return f"its process was killed by {signal.Signals(-code).name}{why}"
+
+
+class _Limit(threading.Timer):
+    """Ends a process whose run takes too long."""
+
+    def __init__(self, process: subprocess.Popen[bytes], limit_s: float | None) -> None:
+        super().__init__(limit_s or 0.0, self._expire)
+        self.is_over, self.why = False, f"it did not end within {limit_s} s"
+        self._killed = process
+        if limit_s:
+            self.daemon = True
+            self.start()
+
+    def _expire(self) -> None:
+        self.is_over = True
+        self._killed.kill()
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -71,11 +71,14 @@ def sweep(
 
 @dataclass(frozen=True)
 class Where:
-    """Where runs go: to so many processes here, to the workers of a Dask scheduler, or to Slurm."""
+    """Where runs go: to so many processes here, to the workers of a Dask scheduler, or to Slurm. Here a run that takes
+    longer than `limit_s` has failed.
+    """
 
     jobs: int | None = None
     cluster: str | None = None
     slurm: Slurm | None = None
+    limit_s: float | None = None
 
 
 def execute(
@@ -122,7 +125,7 @@ def _run(work: Work, jobs: int, where: Where) -> None:
         with dask_workers(where.cluster) as remote:
             drive(work.tasks(), remote, work.take)
     else:
-        workers = Workers(min(jobs, len(work.left)))
+        workers = Workers(min(jobs, len(work.left)), where.limit_s)
         try:
             drive(work.tasks(), workers, work.take)
         finally:

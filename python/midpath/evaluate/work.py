@@ -1,0 +1,155 @@
+"""An evaluation as a plan: which runs it needs, and what the store tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from midpath.controller import Named
+from midpath.errors import ScenarioError
+from midpath.evaluate import facts as module
+from midpath.evaluate.facts import Facts, facts
+from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
+from midpath.evaluate.scenes import plain_bottleneck
+from midpath.matrix.entries import QUEUES
+from midpath.run import cores
+from midpath.run.key import file_digest
+from midpath.run.plan import Plan, Point, Wanted
+from midpath.run.task import DONE
+from midpath.run.work import ProgressCallback
+from midpath.scenario import Scenario
+from midpath.sweep.result import described
+from midpath.sweep.run import Where, execute
+
+# A run takes a second or so; one that takes this long does not end.
+LIMIT_S = 300.0
+COLUMNS = ("item", "case", "who")
+# Item, case, and who: a subject's label, or a reference's name.
+Name = tuple[str, str, str]
+
+
+class Done:
+    """What came of the runs: facts by name and seed, and errors by name."""
+
+    def __init__(self) -> None:
+        self.facts: dict[tuple[Name, int], Facts] = {}
+        # Of scenarios that cannot be run, and of runs that failed.
+        self.refused: dict[Name, str] = {}
+        self.failed: dict[Name, str] = {}
+
+    def runs(self, item: Item, subject: Subject, seed: int) -> Runs:
+        """All runs of an item."""
+        found = {}
+        for case in item.cases:
+            for who in _who(case):
+                own = subject.title if who == ME else who
+                if one := self.facts.get(((item.name, case.name, own), seed)):
+                    found[case.name, who] = one
+        return Runs(found)
+
+    def refused_cases(self, item: Item, subject: Subject) -> dict[str, str]:
+        """The cases that a scheme cannot run, with the reason."""
+        keys = {case.name: (item.name, case.name, subject.title) for case in item.cases if not case.by}
+        return {case: self.refused[key] for case, key in keys.items() if key in self.refused}
+
+    def error(self, item: Item, subject: Subject) -> str:
+        """The first error of an item's runs."""
+        for case in item.cases:
+            for who in _who(case):
+                if text := self.failed.get((item.name, case.name, subject.title if who == ME else who)):
+                    return text if len(item.cases) == 1 else f"{case.name}: {text}"
+        return ""
+
+
+def _who(case: Case) -> Sequence[str]:
+    return (case.by,) if case.by else (ME,) if case.mine else (ME, *REFERENCES)
+
+
+def scenario(case: Case, subject: Subject, own: Named = ()) -> Scenario:
+    """What is run of a case."""
+    entry, transport = subject.entry, subject.entry.column.transport
+    # Named queues of drop-tail become a scheme's own: what drops at its tail is none of its ports.
+    scene = plain_bottleneck(case.scene) if case.tail and entry.kind == QUEUES else case.scene
+    base = Scenario.from_dict({"title": f"{case.name}: {subject.title}"} | scene)
+    name, changes = entry.scheme, dict(entry.changes)
+    if case.queue:
+        name, changes = f"{entry.name.partition('@')[0]}@{case.queue}", {}
+    elif "deploy" in scene:
+        # Rows of [[deploy]] say where its network is.
+        first, *others = scene["deploy"]
+        network = entry.column.network
+        changes["deploy"] = [first | ({"scheme": network} if network else {}), *others]
+        name = f"{transport}@{entry.column.queue}" if entry.column.queue else transport
+    if transport in dict(own):
+        changes |= {f"schemes.{transport}.{key}": value for key, value in case.tcp.items()}
+    changes |= dict(subject.changes)
+    return base.with_(scheme=name, changes=changes, controllers=dict(own))
+
+
+def perform(
+    items: Sequence[Item],
+    subjects: Sequence[Subject],
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    own: Named,
+    jobs: int | None,
+    cluster: str | None,
+    command: str,
+    on_progress: ProgressCallback | None,
+) -> Done:
+    """Runs what the store at `out` lacks. What cannot be run, crashes or does not end is told, and the rest goes on."""
+    done, points = Done(), list(_points(items, subjects, own))
+    with ThreadPoolExecutor(jobs or cores()) as pool:
+        for point, error in zip(points, pool.map(_cannot, points), strict=True):
+            if error:
+                done.refused[_name(point.values)] = error
+    asked = [point for point in points if _name(point.values) not in done.refused]
+    if not asked:
+        return done
+    schemes = list(dict.fromkeys(one for point in asked for one in point.schemes or ()))
+    plan = Plan(asked, schemes, [list(seeds)] * len(asked))
+    about = described(plan, [points[0].scenario], command)
+    wanted = {_name(point.values): point.wanted for point in asked if point.wanted}
+    sweep = execute(plan, about, out, Where(jobs, cluster, limit_s=LIMIT_S), on_progress=on_progress)
+    for row in sweep.dataset().to_table([*COLUMNS, "seed", "key"]).to_pylist():
+        name, record = _name(row), sweep.store.record(row["key"]) or {"status": "", "error": "it has no record"}
+        if record["status"] != DONE:
+            done.failed.setdefault(name, f"seed {row['seed']}: {record['error']}")
+        else:
+            done.facts[name, row["seed"]] = Facts(record["measured"][wanted[name].name])
+    return done
+
+
+def _points(items: Sequence[Item], subjects: Sequence[Subject], own: Named) -> Iterator[Point]:
+    for item in items:
+        # What applies to nobody is not run.
+        mine = [one for one in subjects if not item.applies(one)]
+        for case in item.cases if mine else ():
+            others = [(one, Subject(one)) for one in _who(case) if one != ME]
+            for who, one in [*others, *((one.title, one) for one in ([] if case.by else mine))]:
+                text = scenario(case, one, own)
+                values = {"item": item.name, "case": case.name, "who": who}
+                yield Point(text, values, [str(text.scheme)], Wanted(measure=facts, told=(code(), *case.watched)))
+
+
+@cache
+def code() -> str:
+    """The digest of what makes facts of a run."""
+    return file_digest(Path(str(module.__file__)))[:16]
+
+
+def _name(values: dict[str, Any]) -> Name:
+    return values["item"], values["case"], values["who"]
+
+
+def _cannot(point: Point) -> str:
+    """Why a point cannot be run."""
+    try:
+        point.scenario.check()
+    except ScenarioError as error:
+        return f"{error.key}: {error.message}" if error.key else error.message
+    return ""

@@ -1,0 +1,141 @@
+"""Writes what pages say of `midpath evaluate`, from the committed results in evidence/bench/evaluate.
+
+    python scripts/evaluate_page.py               writes the pages and the picture
+    python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
+
+- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and the tables of docs/evaluate.md;
+- RESULTS.md of each other suite, in a folder below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
+from midpath.evaluate.items import MUST
+from midpath.evaluate.picture import overview
+from midpath.evaluate.rfc9743 import ITEMS
+from midpath.evaluate.suites import DEFAULT
+from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
+from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
+from midpath.matrix.text import head, line
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "evidence/bench/evaluate"
+PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", "RESULTS.md"
+PLACE = re.compile(r"(<!-- evaluate: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+# The systems whose routers take part, as the papers have them.
+MIDPATH = ("FCP", "INRPP", "MIRCC", "CUBIC + RPM")
+LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
+
+
+def take(folder: Path) -> None:
+    """Keeps what the pages say of an evaluation, a row a line: no values by seed, no bounds' reasons."""
+    told = dict(load_evaluation(folder).told)
+    rows = [_without(row, "look", "not_built") for row in told.pop("rows")]
+    for row in rows:
+        row["measures"] = [_without(measure, "values", "bound_from") for measure in row["measures"]]
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    start = json.dumps(told, ensure_ascii=False)[:-1]
+    own = FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
+    own.mkdir(parents=True, exist_ok=True)
+    (own / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in keys}
+
+
+def folders() -> list[Path]:
+    """Where results are: of RFC 9743, then of other suites."""
+    return sorted(path.parent for path in FOLDER.rglob(MARKER))
+
+
+def written(found: Evaluation) -> Iterator[str]:
+    """Which results these are."""
+    told = found.told
+    words = ["midpath evaluate NAME", *([f"--suite {told['suite']}"] if told["suite"] != DEFAULT else [])]
+    words += [*(["--quick"] if told["quick"] else []), "--out DIR"]
+    yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `{' '.join(words)}`."
+
+
+def midpath(found: Evaluation) -> Iterator[str]:
+    """Of the four systems: each measure that does not hold, the MUSTs in full."""
+    for scheme in MIDPATH:
+        verdicts = found.verdicts(scheme)
+        items = {one: ", ".join(item for item, said in verdicts.items() if said == one) for one in (NOT, UNDECIDED)}
+        yield f"**{scheme}**: does not hold: {items[NOT] or 'none'}; undecided: {items[UNDECIDED] or 'none'}.\n"
+        for row in found.told["rows"]:
+            for one in row["measures"]:
+                if row["scheme"] == scheme and one["level"] == MUST and one["verdict"] == NOT:
+                    yield f"- {row['item']}: {one['measure']} ({one['worst']['case']}): {interval(one)}, {bound(one)}"
+        yield ""
+
+
+def results(found: Evaluation) -> Iterator[str]:
+    """RESULTS.md."""
+    yield f"# {title(found)}\n"
+    yield from written(found)
+    yield f"Written by `python scripts/evaluate_page.py`. {READ}"
+    yield f"\n{', '.join(f'{letter}: {verdict}' for verdict, letter in LETTERS.items())}. There is no score.\n"
+    items = [item for item in found.told["items"] if any(item_is_measured(found, item))]
+    yield head(["", *items])
+    for scheme in found.told["subjects"]:
+        verdicts = found.verdicts(scheme)
+        yield line([scheme, *(LETTERS[verdicts[item]] for item in items)])
+    for scheme in found.told["subjects"]:
+        yield f"\n## {scheme}\n\n{summary(found, scheme)}.\n"
+        for row in found.told["rows"]:
+            if row["scheme"] == scheme:
+                yield from _misses(row)
+
+
+def item_is_measured(found: Evaluation, item: str) -> Iterator[bool]:
+    """Of each scheme: whether an item has a verdict by measurement."""
+    return (row["verdict"] in LETTERS for row in found.told["rows"] if row["item"] == item)
+
+
+def _misses(row: Mapping[str, Any]) -> Iterator[str]:
+    if row["verdict"] == FAILED or (row["verdict"] == OFF and row["why"]):
+        yield f"- {row['item']} {row['title']}: {row['verdict']}: {row['why']}"
+    yield from (f"- {row['item']} {row['title']}: {text}" for text in off(row))
+    for one in row["measures"]:
+        if one["verdict"] != HOLDS:
+            case = one["worst"]["case"] if one["worst"] else ""
+            said = f"{one['measure']} ({case}): {interval(one)}, {bound(one)}"
+            yield f"- {row['item']} {row['title']}, {one['level']}, {one['verdict']}: {said}"
+
+
+PARTS = {
+    "written": written,
+    "midpath": midpath,
+    "bounds": lambda _: bounds(ITEMS),
+}
+
+
+def page(old: str, found: Evaluation) -> str:
+    """docs/evaluate.md with its tables in their places."""
+    return PLACE.sub(lambda place: f"{place[1]}\n{chr(10).join(PARTS[place[2]](found))}\n\n{place[3]}", old)
+
+
+def main() -> None:
+    """Writes all of it."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--take", type=Path)
+    if folder := asked.parse_args().take:
+        take(folder)
+    for folder in folders():
+        page_of = "\n".join(results(load_evaluation(folder))) + "\n"
+        (folder / RESULTS).write_text(page_of, encoding="utf-8")
+    found = load_evaluation(FOLDER)
+    PICTURE.write_text(overview(found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
