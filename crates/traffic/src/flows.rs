@@ -196,6 +196,13 @@ impl FlowList {
         Some(self.connections.get(&(i as u32))?)
     }
 
+    /// Whether flow `i` is a connection, of messages that stand in the list or of a pool's: it has data when these begin.
+    pub fn is_connection(&self, i: usize) -> bool {
+        let flow = i as u32;
+        let pool = self.pools.partition_point(|pool| pool.first <= flow).checked_sub(1).map(|pool| self.pools[pool]);
+        self.connections.contains_key(&flow) || pool.is_some_and(|pool| flow < pool.first + 2 * pool.connections)
+    }
+
     /// Adds a connection of these messages, which are between the same two hosts.
     pub(crate) fn connect(&mut self, messages: Vec<u32>, terms: u32) {
         let Some(first) = messages.first() else { return };

@@ -46,7 +46,8 @@ def svg(matrix: Matrix) -> str:
 
 def _head(height: int) -> Iterator[str]:
     yield '<text x="8" y="22" class="title">Where help on the path pays, and where ends suffice</text>'
-    yield '<text x="8" y="42">Completion time over the ideal’s; left is better. Filled: the best of a class.</text>'
+    words = "Time over the ideal’s, of applications over alone; left is better. Filled: best of a class."
+    yield f'<text x="8" y="42">{words}</text>'
     x = 16.0
     for kind, words in ((ENDS, "hosts alone"), (QUEUES, "queues mark or drop"), (MIDPATH, "mid-path")):
         yield _mark(kind, x, 60, filled=True)

@@ -14,11 +14,14 @@ from midpath.errors import UsageError, no_such
 from midpath.matrix.entries import Entry
 from midpath.metrics import IDEAL
 from midpath.scenario import Scenario
+from midpath.units import parse
 
 PAIRS = 20
 ROUTERS = 11
 # Groups of flows in a row about hosts.
 DEPLOYED, OTHERS = "deployed", "cubic"
+# An application that has the network for itself.
+ALONE = "cubic"
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,23 @@ class Row:
     settings: Mapping[str, Mapping[str, Any]]
     deployed: int | None
     routers: Sequence[str] | None
+    of: str
+    """The application that it is about, or none: flows are."""
+    alone: Mapping[str, Any]
+    line: float
+    """Bits per second of the hosts' links, of a row about jobs."""
+
+    @property
+    def reference(self) -> str:
+        """What times are compared with."""
+        return "at the line's rate" if self.line else "over alone" if self.of else "over the ideal's"
 
     def scenario(self, entry: Entry | None, *, small: bool = False) -> Scenario:
-        """What is run for a column; for the ideal without one."""
+        """What is run for a column; for what times are compared with without one."""
         base = self._base().with_(changes=self._places() | (dict(self.quick) if small else {}))
+        if entry is None and self.of:
+            # The ideal has no flows that wait for others. After `quick`, which may change what is not there then.
+            return base.with_(scheme=ALONE, changes=dict(self.alone))
         if entry is None:
             # Which router runs what means nothing to it.
             undeployed: dict[str, Any] = {"deploy": []} if self.routers is not None else {}
@@ -122,4 +138,7 @@ def _row(one: Mapping[str, Any]) -> Row:
         settings=settings,
         deployed=one.get("deployed"),
         routers=one.get("routers"),
+        of=one.get("of", ""),
+        alone=one.get("alone", {}),
+        line=parse("bps", one["line"]) if "line" in one else 0.0,
     )

@@ -10,12 +10,12 @@ from midpath.matrix.found import TIMES, Matrix, Verdict
 from midpath.matrix.rows import PAIRS, Row
 from midpath.units import digits, listed, quantity
 
-# Of each row, a column of the table: a figure, its head and its kind.
+# Of each row, a column of the table: a figure, its head and its kind. Without a head: what times are compared with.
 SHOWN = (
     ("fct_mean_s", "mean", "seconds"),
-    ("mean_ratio", "over the ideal's", "times"),
+    ("mean_ratio", "", "times"),
     ("fct_p99_s", "p99", "seconds"),
-    ("p99_ratio", "over the ideal's", "times"),
+    ("p99_ratio", "", "times"),
     ("wait_p99_s", "p99 wait", "seconds"),
     ("loss", "loss", "ratio"),
     ("jain", "Jain", "index"),
@@ -123,6 +123,8 @@ ABOUT = (
     "",
     "- **mean, p99**: of the flows' completion times. A flow that did not end counts with the time that it had; the",
     "  figure is then behind `>`. Ratios are to the fluid ideal with the same flows and seed, which is no bound.",
+    "  Of an application: of its requests, pages, iterations or packets, over the same alone in the network under",
+    "  CUBIC; of collectives, over what their bytes take at the rate of the hosts' links.",
     "- **p99 wait**: 99th percentile of a packet's wait at the router's port where that is longest, of the ports that",
     "  carried a hundredth of the busiest's packets.",
     "- **Jain**: Jain's index of each flow's rate over the rate that the ideal gives it.",
@@ -132,7 +134,7 @@ ABOUT = (
     "the best of the other: ratios seed by seed, at 95 %. The best of several is so by luck, too: bold is what is",
     "better than every one of the other side at 95 % for all columns of the row together (Bonferroni).",
     "\n## Where mid-path help pays\n",
-    "Numbers behind names are the mean completion time over the ideal's.\n",
+    "Numbers behind names are the mean completion time over the ideal's, or an application's over that alone.\n",
 )
 
 
@@ -142,7 +144,7 @@ def of_row(matrix: Matrix, row: Row) -> Iterator[str]:
     yield f"{row.about[0].upper()}{row.about[1:]}.\n"
     ran = matrix.ran(row.name)
     if ran:
-        yield head(["", "class", *(label for _, label, _ in SHOWN)])
+        yield head(["", "class", *(label or row.reference for _, label, _ in SHOWN)])
     for one in ran:
         yield line([one.title, one.kind, *(_mean(matrix, row, one, key, kind) for key, _, kind in SHOWN)])
     notes = matrix.notes[row.name]
@@ -154,6 +156,8 @@ def of_row(matrix: Matrix, row: Row) -> Iterator[str]:
         note = notes[one.name]
         if note["error"]:
             yield f"- {one.title} cannot be run: {note['error']}"
+        if not note["error"] and one not in ran:
+            yield f"- {one.title}: the application was not served."
         if note["same_as"]:
             other = title(note["same_as"][0])
             yield f"- {one.title} is the same flow by flow as {other}: what tells them apart did nothing."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from midpath.controller import Named
 from midpath.errors import ScenarioError
-from midpath.matrix.cell import FLOWS, Cell, at_routers, measured
+from midpath.matrix.cell import FLOWS, Cell, at_routers, measured, measured_application
 from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.metrics import IDEAL
@@ -46,7 +46,7 @@ def cells(
         WANTED,
     )
     about = described(plan, [rows[0].scenario(None, small=small)], "midpath matrix")
-    found = dict(_cells(execute(plan, about, out, Where(jobs), on_progress=on_progress)))
+    found = dict(_cells(execute(plan, about, out, Where(jobs), on_progress=on_progress), rows))
     wrong = {(p.values["row"], p.values["column"]): error for p, error in zip(points, errors, strict=True) if error}
     return {
         (row.name, one.name, seed): Cell(error=wrong[row.name, one.name])
@@ -72,16 +72,20 @@ def _cannot(point: Point) -> str:
     return ""
 
 
-def _cells(sweep: Sweep) -> Iterator[tuple[Key, Cell]]:
-    store = sweep.store
+def _cells(sweep: Sweep, rows: Sequence[Row]) -> Iterator[tuple[Key, Cell]]:
+    store, known = sweep.store, {row.name: row for row in rows}
     keys = sweep.dataset().to_table(["row", "column", "seed", "key"]).to_pylist()
     records = {(one["row"], one["column"], one["seed"]): store.record(one["key"]) or {} for one in keys}
-    ideals = {(row, seed): store.of(found) for (row, one, seed), found in records.items() if one == IDEAL}
+    ideals = {(row, seed): found for (row, one, seed), found in records.items() if one == IDEAL}
     for (row, one, seed), record in records.items():
         if one == IDEAL:
             continue
         if record["status"] != DONE:
             yield (row, one, seed), Cell(error=record["error"])
+            continue
+        ideal, told = ideals[row, seed], record["measured"][WANTED.name]
+        if known[row].of:
+            alone = ideal["measured"][WANTED.name]
+            yield (row, one, seed), measured_application(known[row], store.of(record), told, alone)
         else:
-            told = record["measured"][WANTED.name]
-            yield (row, one, seed), measured(store.of(record), ideals[row, seed], told)
+            yield (row, one, seed), measured(store.of(record), store.of(ideal), told)

@@ -135,7 +135,7 @@ pub fn stalls(setup: &Setup, watched: &Watched, rows: &FlowRows<'_>, ports: &[Po
 /// The longest spell in which flow `i` was held up by its scheme alone, with its path.
 fn held_up(setup: &Setup, spells: &Spells<'_>, i: usize, row: &FlowRow, end: Time) -> Option<(Vec<Hop>, Spell)> {
     let info = &setup.flows.get(i);
-    if info.flow.rate.is_some() || info.flow.writes.is_some() {
+    if setup.flows.is_application_limited(i) {
         return None;
     }
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));

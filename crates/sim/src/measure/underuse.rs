@@ -86,8 +86,7 @@ fn backlogged(setup: &Setup, i: usize, row: &FlowRow, end: Time) -> Option<(u64,
     let until = row.report.completed.unwrap_or(end).min(info.flow.stop.unwrap_or(end));
     let round_trips = until.saturating_sub(start).0 / stalls::round_trip(setup, i, row).0.max(1);
     let shared = info.flow.object.is_some() || info.flow.replicas.is_some();
-    let skipped =
-        info.flow.rate.is_some() || info.flow.writes.is_some() || shared || timeouts::is_explained(setup, i, row);
+    let skipped = setup.flows.is_application_limited(i) || shared || timeouts::is_explained(setup, i, row);
     (round_trips >= ROUND_TRIPS && !skipped).then_some((round_trips, (start, until)))
 }
 

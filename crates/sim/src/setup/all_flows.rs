@@ -209,6 +209,12 @@ impl AllFlows {
         self.list.messages(i)
     }
 
+    /// Whether flow `i` is limited by its application: by a rate, by when it writes, by when a connection's messages begin.
+    pub fn is_application_limited(&self, i: usize) -> bool {
+        let info = self.get(i);
+        info.flow.rate.is_some() || info.flow.writes.is_some() || self.list.is_connection(i)
+    }
+
     /// Connections that are chosen when requests are ready, by number.
     pub fn pools(&self) -> &[ConnectionPool] {
         self.list.pools()

@@ -503,6 +503,20 @@ fn limits_hold_under_loss() {
     }
 }
 
+/// A connection without a request has no data: who reads for ten seconds stalls nothing.
+#[test]
+fn reading_is_no_stall() {
+    let entries = [Entry { wait: 1, receive: 1, request: 300, header: 200, body: 9_000, ..Entry::default() }];
+    for connections in ["reuse", "multiplex"] {
+        let client = format!(
+            "from = [\"h0\"]\nrequests = 3\nconnections = \"{connections}\"\nthink_time = {{ kind = \"fixed\", time = \"10 s\" }}\n"
+        );
+        let out = load(&star(2, "newreno", "40 kB", &client), &har(&entries, &[None])).expect("valid");
+        assert_eq!(out.run["pages"][0]["completed"], 3);
+        assert_eq!(out.run["warnings"], serde_json::json!([]), "{connections}");
+    }
+}
+
 #[test]
 fn pages_wait_for_flows_and_flows_for_pages() {
     let entries = [Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
