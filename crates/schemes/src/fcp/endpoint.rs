@@ -400,20 +400,25 @@ impl NetworkAssisted for Sender {
 
     fn on_feedback(&mut self, packet: &Packet, window: &mut Window, view: &View, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<FcpHeader>().filter(|h| h.echo) else { return };
+        // The round trip of the packet that this ACK answers: what is paid from now on was told
+        // that long ago. Its nonce says which one; TCP does not know where it has repeated the SYN (Karn's rule).
+        let answered = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt);
+        let round_trip = if view.srtt > Time::ZERO { view.srtt } else { answered };
         // The answer to a SYN, or to what asks in its place.
-        if header.rtt <= 0.0 && self.quote.price == 0.0 && view.srtt > Time::ZERO {
+        if header.rtt <= 0.0 && self.quote.price == 0.0 && round_trip > Time::ZERO {
             self.join(view, ctx);
             // §4.1: "upon receiving it, we initialize the budget as price·size·preload/rtt".
+            self.rtt = round_trip.as_secs_f64();
             self.quote.price = f64::from(header.price).max(self.params.given.minimum_price);
             let paid = equations::paid(self.quote.price, packet.size.into());
-            let first =
-                equations::preloaded(paid, self.opening.preload, view.srtt.as_secs_f64()).min(self.opening.budget);
+            let first = equations::preloaded(paid, self.opening.preload, self.rtt).min(self.opening.budget);
             self.announced.push(header.nonce, first);
             self.update_target(ctx);
         }
-        // The round trip of the packet that this ACK answers: what is paid from now on was told
-        // that long ago.
-        let price_rtt = self.in_flight.answered(header.nonce, ctx.now).unwrap_or(view.srtt).as_secs_f64();
+        if self.quote.price == 0.0 {
+            return;
+        }
+        let price_rtt = answered.as_secs_f64();
         if self.silent.is_none() && self.had_to_wait(price_rtt, window) {
             self.forget(self.pace.rate);
         }

@@ -174,6 +174,30 @@ fn a_share_is_far_below_a_packet_a_second() {
     assert!(lost <= newreno.1 + 0.01 && off.1 > 1.5 * lost);
 }
 
+/// A fifth of what comes back is lost. Where that is a SYN-ACK both ends repeat theirs after 10 ms, and TCP knows no round
+/// trip of what is answered then: flows were open without a budget, and sent their second packet four seconds later.
+#[test]
+fn a_flow_whose_handshake_is_repeated_has_a_budget() {
+    let flow = |i| format!("[[flow]]\nfrom = \"s{i}\"\nto = \"d{i}\"\nsize = \"20 kB\"\nstart = \"{} ms\"\n", 20 * i);
+    let lossy = r#"
+[schemes.fcp]
+initial_rto = "10 ms"
+min_rto = "10 ms"
+[[vary]]
+link = ["r1", "r0"]
+one_way = true
+loss = { p = "100 %", r = "100 %", good = "20 %", bad = "20 %" }
+"#;
+    let text = (0..40).map(flow).fold(dumbbell(40, "1 Gbps", "5 us", lossy), |text, flow| text + &flow);
+    // With the jitter a repeated SYN comes before the SYN-ACK is repeated, or after.
+    let text = format!("host_jitter = \"2 us\"{}", text.replace("\"1 ms\"", "\"5 us\""));
+    for seed in 1..=3 {
+        let out = run(&text, &RunOptions { seed: Some(seed), ..RunOptions::default() });
+        let times = out.table("flows").expect("flows").f64("fct_s");
+        assert!(times.iter().all(|time| *time < 1.0), "seed {seed}: {times:?}");
+    }
+}
+
 /// Who found a queue was told a high price, and came back when all did who had found one.
 #[test]
 fn packets_of_small_shares_do_not_come_in_step() {
