@@ -16,6 +16,8 @@ from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.matrix import cell, entries, found, picture, rows, text
 
 QUICK = ("cubic", "cubic@fq_codel", "fcp")
+# Receivers ask under these: they answer no request.
+CANNOT = dict.fromkeys(("clients", "pages", "videos", "jobs"), ("mircc", "ndn"))
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +33,29 @@ def test_all_rows_run_and_every_flow_ends(quick):
     for row in matrix.rows:
         assert [one.name for one in matrix.ran(row.name)] == list(QUICK), row.name
         for one in QUICK:
-            assert matrix.unended(row.name, one) == 0, (row.name, one)
+            # A call's packets may be lost.
+            assert matrix.unended(row.name, one) < (0.05 if row.of == "datagrams" else 1e-9), (row.name, one)
             figures = matrix.figures[row.name, one, 1]
-            assert 0 < figures["jain"] <= 1 and 0 < figures["use"] <= 1.001, (row.name, one, figures)
             assert figures["mean_ratio"] > 0.5 and figures["wait_p99_s"] > 0, (row.name, one, figures)
+            if not row.of:
+                assert 0 < figures["jain"] <= 1 and 0 < figures["use"] <= 1.001, (row.name, one, figures)
+
+
+def test_an_application_is_compared_with_itself_alone_and_a_collective_with_the_line(quick):
+    matrix, out = quick
+    every = rows.every()
+    alone = midpath.run(every["page"].scenario(None, small=True))
+    assert [one["group"] for one in alone.run["pages"]] == ["browser"] and "backup" not in alone.flows[
+        "group"
+    ].to_pylist()
+    own, told = matrix.figures["page", QUICK[0], 1], alone.run["pages"][0]
+    assert own["mean_ratio"] == pytest.approx(own["fct_mean_s"] / told["mean_s"], rel=1e-5)
+    # Fifteen sixteenths of 2 MB go over a host's link of 10 Gbps.
+    own = matrix.figures["all-to-all", QUICK[0], 1]
+    assert own["mean_ratio"] == pytest.approx(own["fct_mean_s"] / (15 / 16 * 2e6 * 8 / 10e9), rel=1e-5)
+    # Two rings of eight, 4 MB each: seven eighths twice.
+    own = matrix.figures["all-reduce", QUICK[0], 1]
+    assert own["mean_ratio"] == pytest.approx(own["fct_mean_s"] / (2 * 7 / 8 * 4e6 * 8 / 10e9), rel=1e-5)
 
 
 def test_all_columns_of_a_row_have_the_same_memory(quick):
@@ -48,6 +69,10 @@ def test_every_scheme_has_a_scenario_in_every_row_and_the_same_memory():
         memory = set()
         for one in entries.columns(None):
             scenario = row.scenario(one, small=True).with_(changes={"stop": "1500 ms"})
+            if one.name in CANNOT.get(row.of, ()):
+                with pytest.raises(ScenarioError):
+                    scenario.check()
+                continue
             scenario.check()
             if row.name in ("long", "routers-50"):
                 memory.add(equipment_of(midpath.run(scenario)).memory)

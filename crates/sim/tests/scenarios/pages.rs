@@ -503,6 +503,34 @@ fn limits_hold_under_loss() {
     }
 }
 
+#[test]
+fn pages_are_loaded_over_every_transport_of_streams() {
+    let mut entries = vec![Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
+    for i in 0..12 {
+        let asked = Entry {
+            start: 2,
+            wait: 3,
+            receive: 9,
+            request: 300,
+            header: 200,
+            body: body(i),
+            by: Some(0),
+            ..Entry::default()
+        };
+        entries.push(asked);
+    }
+    for scheme in [
+        "newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "swift", "rcp", "xcp", "hpcc", "powertcp", "fcp",
+        "inrpp", "bolt",
+    ] {
+        for connections in ["reuse", "new", "multiplex"] {
+            let client = format!("from = [\"h0\"]\nrequests = 2\nconnections = \"{connections}\"\n");
+            let out = load(&star(2, scheme, "40 kB", &client), &har(&entries, &[None])).expect("valid");
+            assert_eq!(out.run["pages"][0]["completed"], 2, "{scheme}, {connections}");
+        }
+    }
+}
+
 /// A connection without a request has no data: who reads for ten seconds stalls nothing.
 #[test]
 fn reading_is_no_stall() {
