@@ -42,12 +42,9 @@ def test_all_rows_run_and_every_flow_ends(quick):
 
 
 def test_an_application_is_compared_with_itself_alone_and_a_collective_with_the_line(quick):
-    matrix, out = quick
-    every = rows.every()
-    alone = midpath.run(every["page"].scenario(None, small=True))
-    assert [one["group"] for one in alone.run["pages"]] == ["browser"] and "backup" not in alone.flows[
-        "group"
-    ].to_pylist()
+    matrix, _ = quick
+    alone = midpath.run(rows.every()["page"].scenario(None, small=True))
+    assert not [group for group in alone.flows["group"].to_pylist() if not group.startswith("browser")]
     own, told = matrix.figures["page", QUICK[0], 1], alone.run["pages"][0]
     assert own["mean_ratio"] == pytest.approx(own["fct_mean_s"] / told["mean_s"], rel=1e-5)
     # Fifteen sixteenths of 2 MB go over a host's link of 10 Gbps.
