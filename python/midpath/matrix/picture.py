@@ -46,7 +46,7 @@ def svg(matrix: Matrix) -> str:
 
 def _head(height: int) -> Iterator[str]:
     yield '<text x="8" y="22" class="title">Where help on the path pays, and where ends suffice</text>'
-    words = "Time over the ideal’s, of applications over alone; left is better. Filled: best of a class."
+    words = "Time over the ideal’s, applications’ over alone; left is better. Filled: class best."
     yield f'<text x="8" y="42">{words}</text>'
     x = 16.0
     for kind, words in ((ENDS, "hosts alone"), (QUEUES, "queues mark or drop"), (MIDPATH, "mid-path")):
