@@ -109,8 +109,8 @@ impl LinkPrice {
     /// grown beyond all that were asked for, as behind a link that was down. A header's time has 24 bits.
     #[inline]
     fn is_older(&self, header: &FcpHeader, now: Time) -> bool {
-        let told = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
-        header.rtt > 0.0 && !self.history.found(told)
+        let quoted_at = now.saturating_sub(Time::from_secs_f64(f64::from(header.rtt) * (1.0 - 1e-6)));
+        header.rtt > 0.0 && !self.history.found(quoted_at)
     }
 
     /// Back to the minimum.
