@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
 import click
 import pytest
@@ -91,9 +92,11 @@ def follow(command):
         assert list(brought(extra[1]))
     elif command.startswith("apt-get install"):
         can_be_installed(command.removeprefix("apt-get install ").format(PACKAGES=kernel.PACKAGES).split())
+    elif command == "cargo build --release -p stack-runner":
+        can_be_built({"stacks"}, ROOT / "stacks")
     elif package := re.match(r"cargo build --release -p (\S+)", command):
         assert package[1] == "{name}"
-        can_be_built({"midpathd", "midpath-lab"})
+        can_be_built({"midpathd", "midpath-lab"}, ROOT)
     elif script := re.match(r"sh (evidence/\S+) (\w+)", command):
         assert re.search(rf"\b{script[2]}\b", (ROOT / script[1]).read_text(encoding="utf-8"))
     elif command.startswith("midpath "):
@@ -116,18 +119,18 @@ def can_be_installed(packages):
             pytest.skip(f"apt knows nothing of {package}: its lists are not here, or this is no Debian")
 
 
-def can_be_built(names):
-    """They are programs of this workspace, and where cargo puts them the laboratory looks."""
+def can_be_built(names, workspace):
+    """They are programs of a workspace, and where cargo puts them the laboratory looks."""
     said = subprocess.run(
         ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"],
-        cwd=ROOT,
+        cwd=workspace,
         capture_output=True,
         check=True,
     ).stdout
-    packages = {package["name"]: package for package in json.loads(said)["packages"]}
-    for name in names:
-        assert name in {target["name"] for target in packages[name]["targets"] if "bin" in target["kind"]}
-    assert ROOT / "target" / "release" in machine.BUILT
+    told = json.loads(said)
+    targets = [target for package in told["packages"] for target in package["targets"]]
+    assert names <= {target["name"] for target in targets if "bin" in target["kind"]}
+    assert Path(told["target_directory"]) / "release" in machine.BUILT
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ ALLOWED = {
     "python/midpath/lab/": "RPM's laboratory, with the controls that Linux has",
     "python/midpath/benchmark/": "the scenarios that the benchmarks run",
     "python/midpath/matrix/": "its columns besides the schemes that ship, and what carries nobody's flows",
+    "python/midpath/evaluate/": "what RFCs and drafts compare with: NewReno and CUBIC, BBR's states, calls, L4S",
     "python/midpath/commands/cost.py": "INRPP's calculation of its cache",
     "crates/topo/src/format/mod.rs": "a file format: that of HPCC's simulator",
     "net/node/src/overlay.rs": "what a link goes over, which is no flow of a scheme",
