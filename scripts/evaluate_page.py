@@ -3,7 +3,7 @@
     python scripts/evaluate_page.py               writes the pages and the picture
     python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
 
-- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and the tables of docs/evaluate.md;
+- evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and which results docs/evaluate.md shows;
 - RESULTS.md of each other suite, in a folder below.
 """
 
@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from midpath.evaluate.found import MARKER, Evaluation, load_evaluation
-from midpath.evaluate.items import MUST
 from midpath.evaluate.picture import overview
-from midpath.evaluate.rfc9743 import ITEMS
-from midpath.evaluate.suites import DEFAULT
+from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
 from midpath.matrix.text import head, line
@@ -29,8 +27,6 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/evaluate"
 PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", "RESULTS.md"
 PLACE = re.compile(r"(<!-- evaluate: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-# The systems whose routers take part, as the papers have them.
-MIDPATH = ("FCP", "INRPP", "MIRCC", "CUBIC + RPM")
 LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 
 
@@ -64,19 +60,6 @@ def written(found: Evaluation) -> Iterator[str]:
     yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `{' '.join(words)}`."
 
 
-def midpath(found: Evaluation) -> Iterator[str]:
-    """Of the four systems: each measure that does not hold, the MUSTs in full."""
-    for scheme in MIDPATH:
-        verdicts = found.verdicts(scheme)
-        items = {one: ", ".join(item for item, said in verdicts.items() if said == one) for one in (NOT, UNDECIDED)}
-        yield f"**{scheme}**: does not hold: {items[NOT] or 'none'}; undecided: {items[UNDECIDED] or 'none'}.\n"
-        for row in found.told["rows"]:
-            for one in row["measures"]:
-                if row["scheme"] == scheme and one["level"] == MUST and one["verdict"] == NOT:
-                    yield f"- {row['item']}: {one['measure']} ({one['worst']['case']}): {interval(one)}, {bound(one)}"
-        yield ""
-
-
 def results(found: Evaluation) -> Iterator[str]:
     """RESULTS.md."""
     yield f"# {title(found)}\n"
@@ -93,6 +76,8 @@ def results(found: Evaluation) -> Iterator[str]:
         for row in found.told["rows"]:
             if row["scheme"] == scheme:
                 yield from _misses(row)
+    yield "\n## Items, measures, bounds\n"
+    yield from bounds(SUITES[found.told["suite"]].items)
 
 
 def item_is_measured(found: Evaluation, item: str) -> Iterator[bool]:
@@ -111,11 +96,7 @@ def _misses(row: Mapping[str, Any]) -> Iterator[str]:
             yield f"- {row['item']} {row['title']}, {one['level']}, {one['verdict']}: {said}"
 
 
-PARTS = {
-    "written": written,
-    "midpath": midpath,
-    "bounds": lambda _: bounds(ITEMS),
-}
+PARTS = {"written": written}
 
 
 def page(old: str, found: Evaluation) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from midpath.evaluate.facts import SUBJECT, Facts
-from midpath.evaluate.items import AFTER, CONSIDER, LOSS, SHOULD, USE, Case, Item, Measure, Runs, Subject, plain
+from midpath.evaluate.items import AFTER, CONSIDER, LOSS, SHOULD, USE, Case, Item, Measure, Subject, over_own, plain
 from midpath.evaluate.scenes import MTU, RATE, TRIP, Scene, dumbbell, flow, loses, vary
 from midpath.schemes import described
 
@@ -333,9 +333,6 @@ def paths() -> list[Item]:
     def case(title: str, scene: Scene, *series: str) -> Case:
         return Case(title, scene, watched=series, mine=True)
 
-    def own(base: str, start: float, end: float) -> Callable[[Runs, str], float]:
-        return lambda runs, name: runs.me(name).goodput(start, end) / (runs.me(base).goodput(start, end) or math.nan)
-
     # Delays fall by as much as time passes: all ACKs of 20 ms arrive together.
     held = [{"at": f"{i} ms", "delay": f"{one_way + 20 - i:g} ms"} for i in range(20)]
     back = {"link": ["r1", "r0"], "one_way": True, "steps": held, "repeat": "20 ms"}
@@ -462,14 +459,8 @@ def paths() -> list[Item]:
                 case("in order", dumbbell(flow())),
             ],
             [
-                Measure(
-                    "rate over its own in order",
-                    "times",
-                    ["reordered by 8 ms"],
-                    own("in order", 10, 40),
-                    USE,
-                    "ours",
-                    at_least=True,
+                over_own(
+                    "rate over its own in order", "reordered by 8 ms", "in order", lambda facts: facts.goodput(10, 40)
                 )
             ],
         ),
@@ -483,14 +474,11 @@ def paths() -> list[Item]:
                 case("as before", dumbbell(flow())),
             ],
             [
-                Measure(
+                over_own(
                     "rate over its own without, 5 to 25 s later",
-                    "times",
-                    ["1.5 s more for 1 s"],
-                    own("as before", 16, 36),
-                    USE,
-                    "ours",
-                    at_least=True,
+                    "1.5 s more for 1 s",
+                    "as before",
+                    lambda facts: facts.goodput(16, 36),
                 )
             ],
         ),

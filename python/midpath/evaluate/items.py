@@ -189,6 +189,22 @@ def added(label: str, cases: Sequence[str], value: Value, bound: float, source: 
     return Measure(label, "ratio", cases, of, bound, why, **more)
 
 
+def over_own(
+    label: str, case: str, other: str, value: Value, share: float = USE, source: str = "ours", **more: Any
+) -> Measure:
+    """A number over the scheme's own in another case."""
+    return Measure(
+        label,
+        "times",
+        [case],
+        lambda runs, name: value(runs.me(name)) / (value(runs.me(other)) or math.nan),
+        share,
+        source,
+        at_least=True,
+        **more,
+    )
+
+
 def harm(label: str, alone: Mapping[str, str], value: Value, *, less_is_better: bool = False, **more: Any) -> Measure:
     """How much more harm it does than NewReno or CUBIC in its place. `alone` has the case without it, by case."""
 

@@ -25,13 +25,12 @@ from midpath.evaluate.items import (
     WAIT,
     Case,
     Item,
-    Measure,
-    Runs,
     Value,
     added,
     at_least,
     at_most,
     harm,
+    over_own,
     plain,
 )
 from midpath.evaluate.scenes import (
@@ -581,26 +580,13 @@ def reordering() -> Item:
     jitter = {"law": "uniform", "max": "20 ms", "reorder": True}
     cases = [Case("reordered", dumbbell(flow(), vary=[vary(jitter=jitter)])), Case("in order", dumbbell(flow()))]
 
-    def kept(runs: Runs, case: str) -> float:
-        return runs.me(case).goodput(WARM, STOP) / (runs.me("in order").goodput(WARM, STOP) or math.nan)
-
     return Item(
         "7.7",
         "Extreme packet reordering",
         CONSIDER,
         "do not presume that packets come in order (RFC 4653)",
         cases,
-        [
-            Measure(
-                "rate over its own in order",
-                "times",
-                ["reordered"],
-                kept,
-                HALF,
-                "half of its own: it works",
-                at_least=True,
-            )
-        ],
+        [over_own("rate over its own in order", "reordered", "in order", rate(), HALF, "half of its own: it works")],
     )
 
 

@@ -91,6 +91,8 @@ def command(found: Evaluation, scheme: str) -> str:
     words += [f"--set {key}='{value}'" for key, value in about["changes"].items()]
     words += [f"--with {shlex.quote(one)}" for one in told["with"]]
     words += [f"--suite {told['suite']}"] if told["suite"] != DEFAULT else []
+    all_items = [item.name for item in SUITES[told["suite"]].items]
+    words += [f"--items {','.join(told['items'])}"] if told["items"] != all_items else []
     words += ["--quick"] if told["quick"] else []
     words += [f"--seeds {len(told['seeds'])}", f"--seed {told['seeds'][0]}", "--out DIR"]
     return " ".join(words)
@@ -153,7 +155,7 @@ def said_seeds(seeds: Sequence[int]) -> str:
 
 
 def bounds(items: Sequence[Item]) -> Iterator[str]:
-    """The table of items with measures and bounds, for the page about the command. A measure over TCP's says by its
+    """The table of items with measures and bounds, for pages of results. A measure over TCP's says by its
     name where its bound is from.
     """
     yield head(["item", "level", "measure", "bound", "from"])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from midpath.controller import Named
-from midpath.errors import ScenarioError
 from midpath.evaluate import facts as module
 from midpath.evaluate.facts import Facts, facts
 from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
@@ -17,7 +15,7 @@ from midpath.evaluate.scenes import plain_bottleneck
 from midpath.matrix.entries import QUEUES
 from midpath.run import cores
 from midpath.run.key import file_digest
-from midpath.run.plan import Plan, Point, Wanted
+from midpath.run.plan import Plan, Point, Wanted, refusals
 from midpath.run.task import DONE
 from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
@@ -103,10 +101,9 @@ def perform(
 ) -> Done:
     """Runs what the store at `out` lacks. What cannot be run, crashes or does not end is told, and the rest goes on."""
     done, points = Done(), list(_points(items, subjects, own))
-    with ThreadPoolExecutor(jobs or cores()) as pool:
-        for point, error in zip(points, pool.map(_cannot, points), strict=True):
-            if error:
-                done.refused[_name(point.values)] = error
+    for point, error in zip(points, refusals(points, jobs or cores()), strict=True):
+        if error:
+            done.refused[_name(point.values)] = error
     asked = [point for point in points if _name(point.values) not in done.refused]
     if not asked:
         return done
@@ -144,12 +141,3 @@ def code() -> str:
 
 def _name(values: dict[str, Any]) -> Name:
     return values["item"], values["case"], values["who"]
-
-
-def _cannot(point: Point) -> str:
-    """Why a point cannot be run."""
-    try:
-        point.scenario.check()
-    except ScenarioError as error:
-        return f"{error.key}: {error.message}" if error.key else error.message
-    return ""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from midpath.controller import Named
-from midpath.errors import ScenarioError
 from midpath.matrix.cell import FLOWS, Cell, at_routers, measured, measured_application
 from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.metrics import IDEAL
 from midpath.run import cores
-from midpath.run.plan import Plan, Point, Wanted
+from midpath.run.plan import Plan, Point, Wanted, refusals
 from midpath.run.task import DONE
 from midpath.run.work import ProgressCallback
 from midpath.sweep.result import Sweep, described
@@ -37,8 +35,7 @@ def cells(
 ) -> dict[Key, Cell]:
     """Runs what the store at `out` lacks. What cannot be run is a cell, too."""
     points = [_point(row, entry, small, own) for row in rows for entry in (None, *entries)]
-    with ThreadPoolExecutor(jobs or cores()) as pool:
-        errors = list(pool.map(_cannot, points))
+    errors = refusals(points, jobs or cores())
     plan = Plan(
         [point for point, error in zip(points, errors, strict=True) if not error],
         list(dict.fromkeys(scheme for point in points for scheme in point.schemes or ())),
@@ -63,29 +60,21 @@ def _point(row: Row, entry: Entry | None, small: bool, own: Named) -> Point:
     return Point(scenario, {"row": row.name, "column": entry.name if entry else IDEAL}, [str(scenario.scheme)])
 
 
-def _cannot(point: Point) -> str:
-    """Why a point cannot be run."""
-    try:
-        point.scenario.check()
-    except ScenarioError as error:
-        return f"{error.key}: {error.message}" if error.key else error.message
-    return ""
-
-
 def _cells(sweep: Sweep, rows: Sequence[Row]) -> Iterator[tuple[Key, Cell]]:
     store, known = sweep.store, {row.name: row for row in rows}
     keys = sweep.dataset().to_table(["row", "column", "seed", "key"]).to_pylist()
     records = {(one["row"], one["column"], one["seed"]): store.record(one["key"]) or {} for one in keys}
-    ideals = {(row, seed): found for (row, one, seed), found in records.items() if one == IDEAL}
+    references = {(row, seed): found for (row, one, seed), found in records.items() if one == IDEAL}
+    ideals = {key: store.of(found) for key, found in references.items() if not known[key[0]].of}
     for (row, one, seed), record in records.items():
         if one == IDEAL:
             continue
         if record["status"] != DONE:
             yield (row, one, seed), Cell(error=record["error"])
             continue
-        ideal, told = ideals[row, seed], record["measured"][WANTED.name]
+        run, told = store.of(record), record["measured"][WANTED.name]
         if known[row].of:
-            alone = ideal["measured"][WANTED.name]
-            yield (row, one, seed), measured_application(known[row], store.of(record), told, alone)
+            alone = references[row, seed]["measured"][WANTED.name]
+            yield (row, one, seed), measured_application(known[row], run, told, alone)
         else:
-            yield (row, one, seed), measured(store.of(record), store.of(ideal), told)
+            yield (row, one, seed), measured(run, ideals[row, seed], told)

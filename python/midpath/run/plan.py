@@ -124,6 +124,20 @@ def cannot(point: Point, scheme: str) -> ScenarioError | None:
     return None
 
 
+def refusals(points: Sequence[Point], jobs: int) -> list[str]:
+    """Why each point cannot be run as its scenario stands, for plans that go on without it; nothing where it can."""
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(_refusal, points))
+
+
+def _refusal(point: Point) -> str:
+    try:
+        point.scenario.check()
+    except ScenarioError as error:
+        return f"{error.key}: {error.message}" if error.key else error.message
+    return ""
+
+
 def shown(value: Any) -> str:
     """A value in a table or a message: text as it is, the rest as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
