@@ -477,22 +477,26 @@ fn urgent_resources_go_first() {
 }
 
 /// Loops that start at once and share nothing but the network: with one loop the limit of each is that of all.
+/// A document, and what it names, from two origins.
+fn shop(resources: u64) -> Vec<Entry> {
+    let document = Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() };
+    let named = (0..resources).map(|i| Entry {
+        start: 2 + i % 5,
+        origin: i as usize % 2,
+        wait: 3,
+        receive: 9,
+        request: 300,
+        header: 200,
+        body: body(i),
+        by: Some(0),
+        ..Entry::default()
+    });
+    [document].into_iter().chain(named).collect()
+}
+
 #[test]
 fn limits_hold_under_loss() {
-    let mut entries = vec![Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
-    for i in 0..40 {
-        entries.push(Entry {
-            start: 2 + i % 5,
-            origin: i as usize % 2,
-            wait: 3,
-            receive: 9,
-            request: 300,
-            header: 200,
-            body: body(i),
-            by: Some(0),
-            ..Entry::default()
-        });
-    }
+    let entries = shop(40);
     for (connections, most) in [("reuse", 6), ("new", 21), ("multiplex", 21)] {
         let text =
             star(3, "newreno", "20 kB", &format!("from = [\"h0\"]\nrequests = 2\nconnections = \"{connections}\"\n"));
@@ -505,27 +509,14 @@ fn limits_hold_under_loss() {
 
 #[test]
 fn pages_are_loaded_over_every_transport_of_streams() {
-    let mut entries = vec![Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
-    for i in 0..12 {
-        let asked = Entry {
-            start: 2,
-            wait: 3,
-            receive: 9,
-            request: 300,
-            header: 200,
-            body: body(i),
-            by: Some(0),
-            ..Entry::default()
-        };
-        entries.push(asked);
-    }
+    let entries = shop(12);
     for scheme in [
         "newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "swift", "rcp", "xcp", "hpcc", "powertcp", "fcp",
         "inrpp", "bolt",
     ] {
         for connections in ["reuse", "new", "multiplex"] {
             let client = format!("from = [\"h0\"]\nrequests = 2\nconnections = \"{connections}\"\n");
-            let out = load(&star(2, scheme, "40 kB", &client), &har(&entries, &[None])).expect("valid");
+            let out = load(&star(3, scheme, "40 kB", &client), &har(&entries, &[None])).expect("valid");
             assert_eq!(out.run["pages"][0]["completed"], 2, "{scheme}, {connections}");
         }
     }
