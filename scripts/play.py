@@ -12,7 +12,6 @@ from typing import Any
 
 from gallery import ENTRIES
 
-from midpath.compare.comparison import DRAWN_KEYS, DRAWN_KINDS
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import HUES, in_order, looks, name, tints
 from midpath.scenario import parse
@@ -60,7 +59,6 @@ def facts() -> dict[str, Any]:
         "metrics": [vars(metric) for metric in METRICS],
         "units": SCALES,
         "student_t": [None, *(student_t(degrees) for degrees in range(1, MOST_SEEDS))],
-        "draws": {"keys": sorted(DRAWN_KEYS), "kinds": sorted(DRAWN_KINDS)},
         "gallery": gallery(),
     }
 

@@ -185,15 +185,6 @@ function flowsOf({ tables: { flows } }) {
   return { group: texts(flows.columns.group), fct, bytes };
 }
 
-/** Whether a scenario draws anything: arrivals, sizes, places, losses. */
-function draws(given) {
-  if (Array.isArray(given)) return given.some(draws);
-  if (given === null || typeof given !== "object") return false;
-  const { keys, kinds } = facts.draws;
-  if (kinds.includes(given.kind) || kinds.includes(given.generate)) return true;
-  return Object.entries(given).some(([key, value]) => keys.includes(key) || draws(value));
-}
-
 const NO_IDEAL = {
   after: "no ideal: some flows start `after` others, and the fluid model starts flows at their times",
   write: "no ideal: some applications `write` now and then, and the fluid model has all data at the start",
@@ -220,9 +211,7 @@ export class Comparison {
     const summary = ({ run }) => JSON.stringify(metrics().map(({ key }) => run.summary[key]));
     if (this.seeds.length > 1)
       return this.schemes.some((scheme) => new Set(this.results.get(scheme).map(summary)).size > 1);
-    const { variants, ...asked } = this.scenario;
-    const queues = this.schemes.flatMap((scheme) => (scheme.split("@")[1] ?? "").split("_"));
-    return draws(asked) || queues.some((queue) => facts.draws.kinds.includes(queue));
+    return this.schemes.some((scheme) => this.results.get(scheme)[0].run.stochastic);
   }
 
   /** The ports of a scheme, means over seeds; `label` names each of them. */

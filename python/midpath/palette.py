@@ -104,8 +104,8 @@ def name(scheme: str) -> str:
     return f"{titles} @ {found.queue}" if found.queue else titles
 
 
-def choose(wanted: Mapping[str, str]) -> None:
-    """Sets the looks of schemes by name, for all figures from now on; `choose({})` takes that back.
+def set_styles(wanted: Mapping[str, str]) -> None:
+    """Sets the looks of schemes by name, for all figures from now on; `set_styles({})` takes that back.
 
     Each is the name of a look (`blue`, `red`, …: its colour, marker and dash) or a colour as `#rrggbb`, with the marker
     and the dash that the scheme has anyway.

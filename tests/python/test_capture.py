@@ -31,6 +31,8 @@ from = "s"
 to = "d"
 [[flow]]
 from = "d"
+
+pytestmark = pytest.mark.nightly("crates/core/src/wire/", "crates/sim/src/measure/", "python/midpath/trace/")
 to = "s"
 size = "100 kB"
 [[fault]]

@@ -103,7 +103,7 @@ def test_pilots_that_lack_the_slow_flows_tell_nothing():
 
 def test_a_pilot_is_the_runs_own_first_flows():
     asked = midpath.Scenario.from_toml(DUMBBELL)
-    whole = Flows.of(midpath.run(asked.with_(scheme="ideal")))
+    whole = Flows.from_result(midpath.run(asked.with_(scheme="ideal")))
     pilot = pilots.pilot_of(asked, "rcp", whole, 200)
     assert pilot.which.tolist() == list(range(200))
     short = {"workload.0.flows": 200}
@@ -115,7 +115,7 @@ def test_a_pilot_has_flows_of_each_workload():
     for rate, seen in ((30, None), (0.001, 1)):
         asked = midpath.Scenario.from_toml(DUMBBELL + SECOND.replace("= 30 ", f"= {rate} "))
         run = midpath.run(asked.with_(scheme="ideal"))
-        pilot = pilots.pilot_of(asked, "rcp", Flows.of(run), 300)
+        pilot = pilots.pilot_of(asked, "rcp", Flows.from_result(run), 300)
         inside = run.flows["group"].to_numpy()[:300] == "workload1"
         assert pilot.which.size == 300 + (not inside.any())
         size = run.flows["size_bytes"].to_numpy()[pilot.which]

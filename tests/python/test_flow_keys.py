@@ -55,6 +55,8 @@ to = "b"
 size = "60 kB"
 [[flow]]
 from = "e"
+
+pytestmark = pytest.mark.nightly("crates/traffic/", "crates/schemes/src/", "crates/sim/src/")
 to = "b"
 size = "5 kB"
 group = "others"

@@ -16,6 +16,14 @@ sys.path.insert(0, str(ROOT / "evidence/properties" / "malformed"))
 import cases
 import run
 
+pytestmark = pytest.mark.nightly(
+    "crates/sim/src/scenario",
+    "crates/sim/src/setup",
+    "crates/topo/",
+    "crates/traffic/",
+    "evidence/properties/malformed/",
+)
+
 EVERY = cases.every()
 # A pipe in the place of a file, and more flows than memory: what hung, and what aborted.
 PROCESSES = ["a pipe", "49 million of it"]

@@ -14,7 +14,10 @@ from conftest import ROOT
 CHECKS = ROOT / "evidence/lab" / "overlay"
 nodes = script.load(CHECKS / "nodes.py")
 soak = script.load(CHECKS / "soak.py")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="midpathd works on Linux only"),
+    pytest.mark.nightly("net/", "crates/core/"),
+]
 
 
 @pytest.fixture(autouse=True)

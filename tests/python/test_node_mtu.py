@@ -9,6 +9,8 @@ import pytest
 import script
 from conftest import ROOT
 
+pytestmark = pytest.mark.nightly("net/", "crates/core/")
+
 nodes = script.load(ROOT / "evidence/lab" / "overlay" / "nodes.py")
 
 

@@ -12,7 +12,7 @@ from midpath import palette
 from midpath.compare.runs import load_comparison
 from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.palette import GREY, HUES, choose, in_order, looks
+from midpath.palette import GREY, HUES, in_order, looks, set_styles
 from midpath.plot.draw import MARKERS, strokes
 from midpath.schemes import shipped
 from test_report import data_of
@@ -135,7 +135,7 @@ def test_a_scheme_looks_the_same_in_all_figures():
 
 def test_the_user_chooses():
     try:
-        choose({"cubic": "teal", "bbr": "#804000"})
+        set_styles({"cubic": "teal", "bbr": "#804000"})
         found = looks(["hpcc", "bbr", "cubic"])
         assert found["cubic"]["light"] == HUES["teal"].light
         assert (found["bbr"]["light"], found["bbr"]["dark"], found["bbr"]["dash"]) == ("#804000",) * 2 + (
@@ -143,10 +143,10 @@ def test_the_user_chooses():
         )
         assert found["hpcc"]["light"] != HUES["teal"].light, "the chosen one comes first"
         with pytest.raises(UsageError, match="cubic=pink: write #rrggbb, or one of blue, red"):
-            choose({"cubic": "pink"})
+            set_styles({"cubic": "pink"})
         assert palette.preferred("cubic") == "teal", "what is refused changes nothing"
     finally:
-        choose({})
+        set_styles({})
     assert looks(["cubic"])["cubic"]["light"] == HUES["red"].light
 
 

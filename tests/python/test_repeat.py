@@ -16,6 +16,8 @@ from midpath.controller import load
 from midpath.loading import load as load_any
 from midpath.report import html
 
+pytestmark = pytest.mark.nightly("python/midpath/")
+
 NEWRENO = Path(__file__).parents[2] / "examples" / "controllers" / "newreno.py"
 TEXT = """
 title = "Repeated"

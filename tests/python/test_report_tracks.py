@@ -14,8 +14,8 @@ from midpath.palette import tints
 from midpath.report import html, path
 from midpath.report.gauges import gauges
 from midpath.report.model import model_of
-from midpath.report.path import along
-from midpath.report.tracks import label, thin, tracks_of
+from midpath.report.path import state_timeline
+from midpath.report.tracks import label, series_by_entity, thin
 from midpath.schemes import shipped
 from test_report import TEXT, data_of, needs_browser
 
@@ -85,7 +85,7 @@ def bands(figure, state, key="flow:0"):
 
 
 def test_lanes_are_in_the_order_of_the_path(pressed):
-    figure = along(model_of(pressed))
+    figure = state_timeline(model_of(pressed))
     names = [mark["text"] for mark in figure.variants["flow:0"]["layout"]["annotations"]]
     assert names == ["<b>r0 → r1</b>", "<b>r1 → r2</b>"]
     assert figure.options["flow:0"] == "s0 → d0 (flows 0, 3)"
@@ -95,7 +95,7 @@ def test_lanes_are_in_the_order_of_the_path(pressed):
 
 
 def test_bands_say_when(pressed):
-    figure = along(model_of(pressed))
+    figure = state_timeline(model_of(pressed))
     assert bands(figure, 2) == {0: [(4.0, 6.0)], 1: [(2.0, 5.0)]}
     assert bands(figure, 3) == {1: [(5.0, 6.0)]}
     assert bands(figure, 0) == {0: [(0.0, 3.0), (6.0, 10.0)], 1: [(0.0, 1.0), (6.0, 10.0)]}
@@ -105,7 +105,7 @@ def test_bands_say_when(pressed):
 
 
 def test_thresholds_are_where_the_cache_is_as_full(pressed):
-    figure = along(model_of(pressed))
+    figure = state_timeline(model_of(pressed))
     layout = figure.variants["flow:0"]["layout"]
     # The lower lane comes first.
     assert layout["yaxis"]["ticktext"][0] == "S<sub>high</sub> 1.00\N{NO-BREAK SPACE}MB"
@@ -119,7 +119,7 @@ def test_caches_far_below_the_threshold_share_a_scale(made_up):
     tracks = port("r0>r1", steps((1, 1), (2, 0)), cache=2e4) | port("r1>r2", steps((1, 1), (2, 0)), cache=1e5)
     tracks |= port("r2>r3", steps((1, 1), (2, 0)), cache=9e5)
     nodes = ["r0", "r1", "r2", "r3"]
-    figure = along(model_of(with_series(midpath.run(TEXT), tracks, [{"flow": 0, "nodes": nodes}])))
+    figure = state_timeline(model_of(with_series(midpath.run(TEXT), tracks, [{"flow": 0, "nodes": nodes}])))
     areas = [max(trace["y"]) for trace in figure.variants["flow:0"]["data"] if trace.get("fill")]
     assert (areas[2] - 2) / (areas[1] - 1) == pytest.approx(0.2, rel=1e-3)
     layout = figure.variants["flow:0"]["layout"]
@@ -134,7 +134,7 @@ def test_points_of_several_states_are_not_taken_for_one(made_up):
     result = with_series(
         midpath.run(TEXT), port("r0>r1", steps((1, 1.5), (2, 0))), [{"flow": 0, "nodes": ["r0", "r1"]}]
     )
-    figure = along(model_of(result))
+    figure = state_timeline(model_of(result))
     assert bands(figure, -1) == {0: [(1.0, 2.0)]}
     assert bands(figure, 1) == bands(figure, 2) == {}
     assert "several within one point" in dict(figure.keys).values()
@@ -146,7 +146,7 @@ def test_many_ports_stay_few_lanes(made_up):
     for index, (a, b) in enumerate(itertools.pairwise(nodes)):
         tracks |= port(f"{a}>{b}", steps((1, 2), (1 + index / 10, 0)), cache=1e6)
     paths = [{"flow": index, "nodes": nodes[index:]} for index in range(12)]
-    figure = along(model_of(with_series(midpath.run(TEXT), tracks, paths)))
+    figure = state_timeline(model_of(with_series(midpath.run(TEXT), tracks, paths)))
     assert len(figure.variants) == path.MOST_PATHS
     assert "4 more paths are not drawn" in figure.note
     for state in figure.variants.values():
@@ -159,7 +159,7 @@ def test_many_ports_stay_few_lanes(made_up):
 
 def test_ports_that_press_off_the_paths_are_found(pressed):
     off = {**pressed.run, "paths": [{"flow": 0, "nodes": ["s0", "r0"]}]}
-    figure = along(model_of(midpath.Result(off, pressed.tables)))
+    figure = state_timeline(model_of(midpath.Result(off, pressed.tables)))
     names = [mark["text"] for mark in figure.variants["everywhere"]["layout"]["annotations"]]
     assert names == ["<b>r1 → r2</b>", "<b>r0 → r1</b>"]
 
@@ -167,13 +167,13 @@ def test_ports_that_press_off_the_paths_are_found(pressed):
 def test_without_paths_there_is_no_such_figure(pressed):
     older = {key: value for key, value in pressed.run.items() if key != "paths"}
     tables = {**pressed.tables, "series": pressed.tables["series"].slice(0, 0)}
-    assert along(model_of(midpath.Result(older, tables))) is None
+    assert state_timeline(model_of(midpath.Result(older, tables))) is None
     html(midpath.Result(older, pressed.tables))
 
 
 def test_other_schemes_states_are_numbers(made_up):
     result = with_series(midpath.run(TEXT), {("port:a>b", "state"): steps((1, 2))}, scheme="mine")
-    assert along(model_of(result)) is None
+    assert state_timeline(model_of(result)) is None
     assert list(gauges(model_of(result)).options.values()) == ["state"]
 
 
@@ -232,7 +232,7 @@ def test_every_tint_has_a_colour(pressed):
 
 
 def test_tracks_are_found_by_entity_and_metric(pressed):
-    tracks = tracks_of(pressed.series.to_pandas())
+    tracks = series_by_entity(pressed.series.to_pandas())
     times, values = tracks["port:r1>r2", "state"]
     assert times.tolist() == TIMES.tolist()
     assert values.tolist() == steps((1, 1), (2, 2), (5, 3), (6, 0)).tolist()
@@ -249,7 +249,7 @@ def test_thinning_keeps_the_mean():
 def test_simulator_says_which_way_flows_go():
     result = midpath.run(ROOT / "examples/inrpp_detour.toml")
     assert result.run["paths"][1] == {"flow": 1, "nodes": ["s1", "r4", "r0", "r2", "r3", "d1"]}
-    figure = along(model_of(result))
+    figure = state_timeline(model_of(result))
     names = [mark["text"] for mark in figure.variants["flow:0"]["layout"]["annotations"]]
     assert names == ["<b>s0 → r4</b>", "<b>r4 → r0</b>", "<b>r0 → r2</b>"]
     # Backpressure is first at the bottleneck, then at the hop before it.
@@ -260,7 +260,7 @@ def test_simulator_says_which_way_flows_go():
 
 def test_example_of_backpressure_walks_up_and_is_cancelled_downwards():
     result = midpath.run(ROOT / "examples/inrpp_backpressure.toml")
-    figure = along(model_of(result))
+    figure = state_timeline(model_of(result))
     names = [mark["text"] for mark in figure.variants["flow:0"]["layout"]["annotations"]]
     assert names == ["<b>source → r0</b>", "<b>r0 → r1</b>", "<b>r1 → r2</b>", "<b>r2 → r3</b>"]
     # Once each, and nested: begun from below, ended from above.
@@ -284,5 +284,5 @@ def test_paths_on_a_map_are_named_by_place(pressed):
     nodes = ["h4", "Denver", "Houston", "h9"]
     tracks = port("Denver>Houston", steps((1, 1), (2, 2)), cache=1e6)
     paths = [{"flow": 2, "nodes": nodes}, {"flow": 5, "nodes": nodes[1:3]}]
-    figure = along(model_of(with_series(pressed, tracks, paths)))
+    figure = state_timeline(model_of(with_series(pressed, tracks, paths)))
     assert {*figure.options.values()} == {"Denver → Houston (h4 → h9, flow 2)", "Denver → Houston (flow 5)"}

@@ -14,7 +14,7 @@ from midpath.palette import HUES, looks, name
 from midpath.report import html
 from midpath.report.gauges import COMMON, gauges
 from midpath.report.model import model_of
-from midpath.report.path import AXIS_PX, WITHOUT, along
+from midpath.report.path import AXIS_PX, WITHOUT, state_timeline
 from midpath.schemes import described, gauges_of, shipped
 from midpath.units import SCALES
 from test_report import data_of
@@ -145,7 +145,7 @@ def outside(made_up):
 def test_a_scheme_from_outside_is_drawn_like_ours(outside):
     assert name("aimd") == "Aimd"
     assert looks(["aimd"])["aimd"]["light"] == HUES["green"].light
-    figure = along(model_of(outside))
+    figure = state_timeline(model_of(outside))
     assert figure.note == "Aimd: ports in the order in which data crosses them. Band: state."
     assert figure.keys == [("tone:calm", "Empty"), ("tone:busy", "Queueing")]
     (band,) = [t for t in figure.variants["flow:0"]["data"] if t["meta"].get("tint") == "tone:busy"]
@@ -185,7 +185,7 @@ def test_what_a_later_version_adds_is_left_alone(outside):
     later = outside.run["schemes"]["aimd"] | {"mood": "good", "look": {"hue": "plaid"}}
     later["ports"] = [{"name": "state", "states": [{"name": "Odd", "tone": "loud"}]}]
     result = midpath.Result(outside.run | {"schemes": {"aimd": later}}, outside.tables)
-    assert along(model_of(result)).keys == [("tone:calm", "Odd")]
+    assert state_timeline(model_of(result)).keys == [("tone:calm", "Odd")]
     assert looks(["aimd"])["aimd"]["light"] in {hue.light for hue in HUES.values()}
 
 

@@ -114,6 +114,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(tiny, tmp_path):
     assert (states.count("done"), states.count("missing")) == (len(kept), RUNS - len(kept))
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_two_processes_share_one_store(tiny, tmp_path):
     store = tmp_path / "store"
     both = [start(tiny, store, "--json") for _ in range(2)]
@@ -214,6 +215,7 @@ CLUSTER = """
 """
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_a_dask_cluster_does_the_runs(tmp_path):
     pytest.importorskip("distributed")
     path = with_list(tmp_path, "../far.csv")
@@ -240,6 +242,7 @@ def test_no_cluster_is_one_message(tiny, tmp_path, process):
     assert "--cluster nowhere" in answer.err.splitlines()[-1]
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_jobs_by_submitit_do_the_runs(tiny, tmp_path):
     pytest.importorskip("submitit")
     told = []

@@ -199,6 +199,11 @@ impl Node {
         self.id
     }
 
+    /// Whether any of its parts has drawn a random number since it had these streams.
+    pub fn has_drawn(&self, streams: &Streams) -> bool {
+        self.streams != *streams
+    }
+
     /// Asks that these flows start here, in order of time. They are asked for one by one; a start goes
     /// before all else that happens at its time.
     pub fn start_flows(&mut self, flows: impl Iterator<Item = (Time, FlowId)> + Send + 'static) {

@@ -12,7 +12,7 @@ mod port;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::{Account, Buffer, Full, SharedBuffer, Stopped, Thresholds, Waiting};
+pub use buffer::{Account, Buffer, Full, PauseRecord, SharedBuffer, Thresholds, Waiting};
 pub use frame::{FRAME_SIZE, MAX_CLASSES, PauseFrame};
 pub use port::{ClassOf, Lane, PfcPort};
 

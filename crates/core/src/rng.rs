@@ -46,7 +46,7 @@ pub enum Purpose {
 }
 
 /// The streams of one node: what one of its parts draws leaves the others' draws alone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streams {
     /// Of its ports.
     pub ports: Stream,

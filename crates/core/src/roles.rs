@@ -5,7 +5,6 @@
 //! another.
 
 mod application;
-mod bench;
 mod delivery;
 mod discipline;
 mod endpoint;
@@ -13,12 +12,12 @@ mod forwarder;
 mod kinds;
 mod port;
 mod scheme;
+mod standalone;
 mod view;
 mod walk;
 
 pub use crate::limit::Backlog;
 pub use application::{Application, Ended, Half, Supply};
-pub use bench::PortBench;
 pub use delivery::Delivery;
 pub use discipline::Discipline;
 pub(crate) use endpoint::Outcome;
@@ -29,6 +28,7 @@ pub use kinds::{CutThrough, HopCtx, Timetable};
 pub(crate) use port::sent_back;
 pub use port::{Action, Drop, Inbound, LinkInfo, Port, PortCtx, Transmitter};
 pub use scheme::{Accept, End, Network, Parts, Scheme, Transport};
+pub use standalone::StandalonePort;
 pub use view::{Verdict, View};
 pub use walk::{Step, walk};
 

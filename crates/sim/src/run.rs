@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use midpath_core::files::Files;
 use midpath_core::packet::NodeId;
+use midpath_core::pfc::SharedBuffer;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_schemes::Catalogue;
+use midpath_schemes::tunnel::SharedPipe;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
+use crate::engine::{self, Crew, Engine, IsWorth, NetLink, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
     Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos, Warning,
@@ -19,6 +21,7 @@ use crate::measure::{
     unmarked, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
+use crate::pcap::Capture;
 use crate::scenario::{self, ScenarioError};
 use crate::setup::{Found, IDEAL, Setup};
 
@@ -187,6 +190,8 @@ type Pieces<'a> = Option<&'a mut dyn FnMut(Table) -> bool>;
 /// A run that has ended, before it is written down.
 struct Finished<'a> {
     rows: FlowRows<'a>,
+    /// Whether another seed may give another run.
+    stochastic: bool,
     ports: Vec<PortRow>,
     recording: Recording,
     span: Time,
@@ -255,6 +260,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
     let counts = Counts { events: run.events, ..Counts::default() };
     Ok(Finished {
         rows: FlowRows::new(setup, run.reports, FxHashMap::default(), run.end),
+        stochastic: setup.is_stochastic(),
         ports: run.ports,
         recording: run.recording,
         span: run.end,
@@ -282,6 +288,7 @@ fn run_packets<'a>(
     let captures = setup.captures();
     let stalls_plan = setup.watch_plan();
     let (pipes, buffers) = (network.pipes.clone(), network.buffers.clone());
+    let stochastic_links = network.links.iter().any(NetLink::is_stochastic);
     let is_worth = |part_of: &[u32]| setup.is_worth(part_of);
     let sparing = options.sparing.then_some(&is_worth as IsWorth<'_>);
     let crew = Crew { threads: options.threads, parts: options.parts, sparing };
@@ -305,9 +312,18 @@ fn run_packets<'a>(
     let done = engine.run(setup.scenario.stop, sample, every, &mut |p: engine::Progress| {
         progress(Progress { simulated_s: p.now.as_secs_f64(), stop_s, packet_hops: p.hops, flows })
     });
-    if !done || !watch(Phase::Collect) {
-        return None;
-    }
+    let ended = done && watch(Phase::Collect);
+    ended.then(|| collect(setup, engine, &pipes, &buffers, stochastic_links))
+}
+
+/// What a run that has ended came to.
+fn collect<'a>(
+    setup: &'a Setup,
+    mut engine: Engine,
+    pipes: &[SharedPipe],
+    buffers: &[SharedBuffer],
+    stochastic_links: bool,
+) -> Finished<'a> {
     let last = engine.tally().last_arrival;
     let (reports, fates, delays) = (engine.take_reports(), engine.take_fates(), engine.take_delays());
     let rows = FlowRows::new(setup, reports, fates, setup.scenario.stop.unwrap_or(last));
@@ -319,6 +335,7 @@ fn run_packets<'a>(
     assert!(engine.payloads() <= engine.live(), "bytes are released with their packets");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
     let survey = engine.survey();
+    let stochastic = stochastic_links || setup.is_stochastic() || engine.has_drawn(setup.scenario.seed);
     let traced = engine.take_record().map(Traced::new);
     warnings.extend(traced.iter().filter_map(Traced::warning));
     let mut recording = Recording::default();
@@ -334,11 +351,12 @@ fn run_packets<'a>(
     warnings.extend(stalled);
     warnings.extend(timeouts(setup, &rows));
     warnings.extend(unmarked(setup, &rows, &ports));
-    let (tunnels, pauses) = (setup.carried(&pipes), Pauses::collect(setup, &buffers, span));
+    let (tunnels, pauses) = (setup.carried(pipes), Pauses::collect(setup, buffers, span));
     let datagrams = Datagrams::collect(setup, delays);
     warnings.extend(pauses.iter().flat_map(|pauses| pauses.warnings(setup, &ports)));
-    Some(Finished {
+    Finished {
         rows,
+        stochastic,
         ports,
         recording,
         span,
@@ -352,7 +370,7 @@ fn run_packets<'a>(
         datagrams,
         traced,
         found: None,
-    })
+    }
 }
 
 /// How long a run without a stop was: until its last flow's last byte was delivered, if all were;
@@ -364,58 +382,7 @@ fn length(rows: &FlowRows<'_>, last_arrival: Time) -> Time {
 
 impl Finished<'_> {
     /// All that there is to say of it. `None` if `pieces`, which takes the flows' rows, does not want more.
-    fn output(self, setup: &Setup, text: &str, wall: f64, pieces: &mut Pieces<'_>) -> Option<RunOutput> {
-        let mut run = json!({
-            "midpath": env!("CARGO_PKG_VERSION"),
-            "format": 1,
-            "title": setup.scenario.title,
-            "scheme": setup.scenario.called.as_ref().unwrap_or(&setup.scenario.scheme),
-            "seed": setup.scenario.seed,
-            "scenario": text,
-            "threads": self.threads,
-            "wall_s": wall,
-            "simulated_s": self.span.as_secs_f64(),
-            "packet_hops": self.counts.hops,
-            "hops_per_s": if wall > 0.0 { self.counts.hops as f64 / wall } else { 0.0 },
-            "events": self.counts.events,
-            "memory_bytes": self.memory,
-            "deployment": setup.deployed(),
-            "equipment": setup.equipment,
-            "schemes": setup.described,
-            "warnings": warnings(setup, &self.rows, self.warnings),
-            "paths": setup.paths(),
-            "invariants": self.counts.json(),
-            "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
-        });
-        let applications = Applications::new(setup, &self.rows, &self.ports);
-        let (clients, jobs) = (applications.clients(), applications.jobs(setup));
-        let (pages, videos) = (Pages::new(setup, &self.rows), Videos::new(setup, &self.rows));
-        for (key, all) in [("clients", clients), ("jobs", jobs), ("pages", pages.json()), ("videos", videos.json())]
-            .into_iter()
-            .filter(|(_, all)| !all.is_empty())
-        {
-            run[key] = all.into();
-        }
-        if setup.scenario.routing.reconverge.is_some() {
-            run["rerouting"] = json!({
-                "at_s": setup.reroutes().map(|(at, _)| at.as_secs_f64()).collect::<Vec<_>>(),
-                "no_route": self.counts.no_route,
-                "out_of_hops": self.counts.out_of_hops,
-            });
-        }
-        if let Some(tunnels) = self.tunnels {
-            run["tunnels"] = tunnels;
-        }
-        if let Some(pauses) = &self.pauses {
-            run["pfc"] = pauses.json(setup);
-        }
-        if let Some(traced) = &self.traced {
-            run["trace"] = traced.json();
-        }
-        if let Some(found) = &self.found {
-            run["trace"]["at_s"] = found.at.iter().map(|at| at.as_secs_f64()).collect();
-            run["trace"]["flows"] = found.flows.iter().copied().collect();
-        }
+    fn output(mut self, setup: &Setup, text: &str, wall: f64, pieces: &mut Pieces<'_>) -> Option<RunOutput> {
         let mut tables = Vec::new();
         match pieces {
             None => tables.push(("flows".to_owned(), flow_table(setup, &self.rows, 0..setup.flows.len()))),
@@ -428,49 +395,111 @@ impl Finished<'_> {
             }
         }
         tables.push(("ports".to_owned(), port_table(setup, &self.ports)));
-        tables.extend(applications.tables());
-        tables.extend(pages.tables());
-        tables.extend(videos.tables());
-        let mut recording = self.recording;
-        let mut captures = std::mem::take(&mut recording.captures);
-        // Parts know theirs in order; the whole order is the scenario's, whatever the parts.
-        let order = setup.captures();
-        captures.sort_by_key(|c| order.iter().position(|o| o.place == c.place));
+        let mut run = self.summary(setup, text, wall);
+        self.applications(setup, &mut run, &mut tables);
+        let mut recording = std::mem::take(&mut self.recording);
+        let files = files(setup, std::mem::take(&mut recording.captures), self.traced.as_ref());
         if setup.scenario.measure.series {
-            tables.push(("series".to_owned(), Finished::series(recording, self.span, setup)));
+            tables.push(("series".to_owned(), series(recording, self.span, setup)));
         }
         if let Some(pauses) = &self.pauses {
+            run["pfc"] = pauses.json(setup);
             tables.push(("pauses".to_owned(), pauses.table(setup)));
         }
         if let Some(datagrams) = &self.datagrams {
-            tables.push(("datagrams".to_owned(), datagrams.table(setup, &self.rows)));
             run["summary"]["datagrams"] = datagrams.summary();
+            tables.push(("datagrams".to_owned(), datagrams.table(setup, &self.rows)));
         }
         if let Some(traced) = &self.traced {
+            run["trace"] = traced.json();
             tables.push(("trace".to_owned(), traced.table(setup)));
         }
-        let mut numbers =
-            self.traced.as_ref().filter(|_| !captures.is_empty()).map(Traced::numbers).unwrap_or_default();
-        let files = captures.into_iter().map(|c| {
-            let (name, place) = (c.name.clone(), c.place);
-            (name, c.file_with(|packet| numbers.of(place, packet)))
-        });
-        let files = files.collect();
+        if let Some(found) = &self.found {
+            run["trace"]["at_s"] = found.at.iter().map(|at| at.as_secs_f64()).collect();
+            run["trace"]["flows"] = found.flows.iter().copied().collect();
+        }
         Some(RunOutput { run, topology: setup.drawing(), tables, files, survey: self.survey })
     }
 
-    fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
-        let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
-        let groups = &setup.groups.names;
-        recording.table(span, |entity| match entity {
-            Entity::Port(node, port) => {
-                let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
-                format!("port:{}>{}", name(node), name(NodeId(peer)))
-            }
-            Entity::Group(g) => format!("group:{}", groups[g as usize]),
-            Entity::Flow(flow) => format!("flow:{}", flow.0),
-        })
+    /// What every `run.json` has.
+    fn summary(&self, setup: &Setup, text: &str, wall: f64) -> Value {
+        let mut run = json!({
+            "midpath": env!("CARGO_PKG_VERSION"),
+            "format": 1,
+            "title": setup.scenario.title,
+            "scheme": setup.scenario.called.as_ref().unwrap_or(&setup.scenario.scheme),
+            "seed": setup.scenario.seed,
+            "stochastic": self.stochastic,
+            "scenario": text,
+            "threads": self.threads,
+            "wall_s": wall,
+            "simulated_s": self.span.as_secs_f64(),
+            "packet_hops": self.counts.hops,
+            "hops_per_s": if wall > 0.0 { self.counts.hops as f64 / wall } else { 0.0 },
+            "events": self.counts.events,
+            "memory_bytes": self.memory,
+            "deployment": setup.deployed(),
+            "equipment": setup.equipment,
+            "schemes": setup.described,
+            "warnings": warnings(setup, &self.rows, self.warnings.clone()),
+            "paths": setup.paths(),
+            "invariants": self.counts.json(),
+            "summary": summarise(setup, &self.rows, &self.ports, self.span, self.counts.sent),
+        });
+        if setup.scenario.routing.reconverge.is_some() {
+            run["rerouting"] = json!({
+                "at_s": setup.reroutes().map(|(at, _)| at.as_secs_f64()).collect::<Vec<_>>(),
+                "no_route": self.counts.no_route,
+                "out_of_hops": self.counts.out_of_hops,
+            });
+        }
+        if let Some(tunnels) = &self.tunnels {
+            run["tunnels"] = tunnels.clone();
+        }
+        run
     }
+
+    /// Results by application.
+    fn applications(&self, setup: &Setup, run: &mut Value, tables: &mut Vec<(String, Table)>) {
+        let applications = Applications::new(setup, &self.rows, &self.ports);
+        let (clients, jobs) = (applications.clients(), applications.jobs(setup));
+        let (pages, videos) = (Pages::new(setup, &self.rows), Videos::new(setup, &self.rows));
+        for (key, all) in [("clients", clients), ("jobs", jobs), ("pages", pages.json()), ("videos", videos.json())] {
+            if !all.is_empty() {
+                run[key] = all.into();
+            }
+        }
+        tables.extend(applications.tables());
+        tables.extend(pages.tables());
+        tables.extend(videos.tables());
+    }
+}
+
+/// Captures as files, with the numbers of their packets in a trace.
+fn files(setup: &Setup, mut captures: Vec<Capture>, traced: Option<&Traced>) -> Vec<(String, Vec<u8>)> {
+    // Parts know theirs in order; the whole order is the scenario's, whatever the parts.
+    let order = setup.captures();
+    captures.sort_by_key(|c| order.iter().position(|o| o.place == c.place));
+    let mut numbers = traced.filter(|_| !captures.is_empty()).map(Traced::numbers).unwrap_or_default();
+    let file = |c: Capture| {
+        let (name, place) = (c.name.clone(), c.place);
+        (name, c.file_with(|packet| numbers.of(place, packet)))
+    };
+    captures.into_iter().map(file).collect()
+}
+
+/// The table of series.
+fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
+    let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
+    let groups = &setup.groups.names;
+    recording.table(span, |entity| match entity {
+        Entity::Port(node, port) => {
+            let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
+            format!("port:{}>{}", name(node), name(NodeId(peer)))
+        }
+        Entity::Group(g) => format!("group:{}", groups[g as usize]),
+        Entity::Flow(flow) => format!("flow:{}", flow.0),
+    })
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ use midpath_schemes::describe::Description;
 use midpath_schemes::tunnel::SharedPipe;
 use midpath_topo::Topology;
 use midpath_topo::graph::{MAX_DELAY, check_delay};
+use midpath_traffic::Seed;
 
 pub use all_flows::{AllFlows, FlowInfo};
 pub use directions::Direction;
@@ -74,6 +75,8 @@ pub const IDEAL: &str = "ideal";
 pub struct Setup {
     /// The scenario, with seed and scheme as this run uses them.
     pub scenario: Scenario,
+    /// What traffic is drawn from.
+    seed: Seed,
     /// The network.
     pub topology: Topology,
     /// Its shortest paths at the beginning.
@@ -135,7 +138,8 @@ impl Setup {
         measure::check(&scenario, &topology)?;
         let varying = Variations::new(&scenario.vary, files, scenario.stop, &mut topology)?;
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
-        let flows = flows::draw(&scenario, files, &topology, catalogue)?;
+        let seed = Seed::from(scenario.seed);
+        let flows = flows::draw(&scenario, &seed, files, &topology, catalogue)?;
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
         let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
@@ -154,6 +158,7 @@ impl Setup {
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {
             scenario,
+            seed,
             topology,
             routes,
             flows,
@@ -409,8 +414,8 @@ impl Setup {
     fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
         let run = Terms { rtt: self.longest_rtt(), pulled };
         let pooled = Arc::new(Pooled::new(&self.flows));
-        let (names, seed) = ((&self.groups, &self.objects), self.scenario.seed);
-        let table = Arc::new(FlowTable::new(&self.flows, &pooled, names, &self.schemes, seed));
+        let names = (&self.groups, &self.objects);
+        let table = Arc::new(FlowTable::new(&self.flows, &pooled, names, &self.schemes, self.seed.clone()));
         let pipes = self.tunnels.pipes();
         let buffers = self.lossless.as_ref().map_or_else(Vec::new, |lossless| lossless.buffers(&self.topology));
         let table: Arc<dyn Flows> = if self.tunnels.is_empty() {
@@ -435,7 +440,12 @@ impl Setup {
         }
         let late_after = Arc::new(writer::late_after(&self.flows));
         let events = self.events();
-        Ok(Network { nodes, links, events, seed, pipes, buffers, waits, late_after })
+        Ok(Network { nodes, links, events, seed: self.scenario.seed, pipes, buffers, waits, late_after })
+    }
+
+    /// Whether its network or its traffic are drawn from the run's seed.
+    pub fn is_stochastic(&self) -> bool {
+        self.seed.is_used() || self.scenario.topology.is_stochastic()
     }
 
     /// What carries flows of the run's scheme, for programs that open flows of their own between

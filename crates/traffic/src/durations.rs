@@ -148,7 +148,7 @@ mod tests {
         ];
         for kind in kinds.map(Drawn::Law) {
             let law = Durations::new(Some(&kind), "think_time").expect("valid");
-            let mut rng = stream(1, Purpose::ThinkTimes, 0);
+            let mut rng = stream(&1.into(), Purpose::ThinkTimes, 0);
             let n = 100_000;
             let sum: f64 = (0..n).map(|_| law.sample(&mut rng).as_secs_f64()).sum();
             // Five standard errors of the widest, whose deviation is its mean.

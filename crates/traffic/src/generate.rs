@@ -12,7 +12,7 @@ use crate::list::{ListReader, ListSpec, ListedFlow};
 use crate::matrix::{Matrix, MatrixSpec, members};
 use crate::objects::Objects;
 use crate::sizes::SizeSampler;
-use crate::stream::{Purpose, Stream, stream};
+use crate::stream::{Purpose, Seed, Stream, stream};
 use crate::workload::WorkloadSpec;
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
@@ -31,7 +31,7 @@ pub struct Context<'a> {
     /// Directory that file names are relative to: the scenario's.
     pub files: Files<'a>,
     /// Seed of the run.
-    pub seed: u64,
+    pub seed: &'a Seed,
     /// When the run stops, if that is known: no generated flow starts then or later.
     pub horizon: Option<Time>,
     /// For how many flows there is room.

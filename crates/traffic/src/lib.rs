@@ -70,6 +70,7 @@ pub use objects::ObjectSpec;
 pub use pages::{Load, PageLoads};
 pub use rates::{Entries, Entry, parse_matrix_bytes};
 pub use sizes::{SizeSampler, SizeSpec};
+pub use stream::Seed;
 pub use trace::check_trace;
 pub use video::{BitrateRule, Playback, VideoFlows, VideoSpec};
 pub use workload::WorkloadSpec;

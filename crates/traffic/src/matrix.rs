@@ -479,7 +479,7 @@ mod tests {
     }
 
     fn rng(seed: u64) -> Stream {
-        stream(seed, Purpose::Matrix, 0)
+        stream(&seed.into(), Purpose::Matrix, 0)
     }
 
     fn round(spec: &MatrixSpec, n: u32, seed: u64) -> Result<Vec<(u32, u32)>, SpecError> {

@@ -62,7 +62,7 @@ mod tests {
 
     fn objects(count: u64, popularity: f64) -> Objects {
         let spec = ObjectSpec { count, popularity };
-        Objects::new(&spec, Arc::from("g"), stream(1, Purpose::Objects, 0)).expect("valid")
+        Objects::new(&spec, Arc::from("g"), stream(&1.into(), Purpose::Objects, 0)).expect("valid")
     }
 
     #[test]
@@ -89,7 +89,10 @@ mod tests {
     fn errors_name_the_key() {
         let new = |count, popularity| {
             let spec = ObjectSpec { count, popularity };
-            Objects::new(&spec, Arc::from("g"), stream(1, Purpose::Objects, 0)).map(|_| ()).expect_err("refused").key
+            Objects::new(&spec, Arc::from("g"), stream(&1.into(), Purpose::Objects, 0))
+                .map(|_| ())
+                .expect_err("refused")
+                .key
         };
         assert_eq!(
             (new(0, 1.0), new(1, f64::NAN), new(1, -1.0)),

@@ -12,7 +12,7 @@ use crate::durations::Durations;
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::hosts::Host;
 use crate::sizes::SizeSampler;
-use crate::stream::{Purpose, Stream, stream};
+use crate::stream::{Purpose, Seed, Stream, stream};
 
 /// The servers of a level.
 pub(crate) struct Level<'a> {
@@ -77,7 +77,7 @@ struct Asked {
 }
 
 impl Streams {
-    pub fn new(seed: u64, index: usize) -> Streams {
+    pub fn new(seed: &Seed, index: usize) -> Streams {
         let of = |purpose| stream(seed, purpose, index);
         Streams {
             sizes: [of(Purpose::RequestSizes), of(Purpose::ReplySizes)],

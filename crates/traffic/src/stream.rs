@@ -1,11 +1,64 @@
 //! Random streams that don't disturb each other.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use midpath_core::rng::mix;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+use rand_xoshiro::rand_core::{SeedableRng, TryRng};
 
-/// The generator of every stream: fast, small, and equidistributed enough for 10⁸ draws.
-pub(crate) type Stream = Xoshiro256PlusPlus;
+/// The seed of a run, which knows whether anything was drawn from it.
+#[derive(Debug, Clone, Default)]
+pub struct Seed {
+    number: u64,
+    used: Arc<AtomicBool>,
+}
+
+impl Seed {
+    /// Whether a stream of it has been drawn from: another seed may give another run.
+    pub fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+impl From<u64> for Seed {
+    fn from(number: u64) -> Seed {
+        Seed { number, used: Arc::default() }
+    }
+}
+
+/// A random stream of a seed. Its generator is fast, small, and equidistributed enough for 10⁸ draws.
+#[derive(Debug, Clone)]
+pub(crate) struct Stream {
+    generator: Xoshiro256PlusPlus,
+    used: Arc<AtomicBool>,
+}
+
+impl Stream {
+    fn draws(&self) {
+        // Threads that draw share the line: it is written once.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl TryRng for Stream {
+    type Error = Infallible;
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.draws();
+        self.generator.try_next_u32()
+    }
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.draws();
+        self.generator.try_next_u64()
+    }
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.draws();
+        self.generator.try_fill_bytes(bytes)
+    }
+}
 
 /// What a stream is drawn for. The numbers are part of what a seed means: never change one.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +104,9 @@ pub(crate) enum Purpose {
 }
 
 /// The stream of entry `index` for `purpose` under the run's `seed`.
-pub(crate) fn stream(seed: u64, purpose: Purpose, index: usize) -> Stream {
-    let entry = mix(mix(seed ^ mix(purpose as u64)) ^ index as u64);
-    Stream::seed_from_u64(entry)
+pub(crate) fn stream(seed: &Seed, purpose: Purpose, index: usize) -> Stream {
+    let entry = mix(mix(seed.number ^ mix(purpose as u64)) ^ index as u64);
+    Stream { generator: Xoshiro256PlusPlus::seed_from_u64(entry), used: seed.used.clone() }
 }
 
 #[cfg(test)]
@@ -65,13 +118,22 @@ mod tests {
     #[test]
     fn streams_differ_by_seed_purpose_and_index() {
         let mut seen = FxHashSet::default();
-        for seed in 0..20 {
+        for seed in 0..20_u64 {
             let five = [Purpose::FlowJitter, Purpose::Arrivals, Purpose::Sizes, Purpose::Matrix, Purpose::Pairs];
             for purpose in five.into_iter().chain([Purpose::Objects, Purpose::WriteSizes, Purpose::WriteTimes]) {
                 for index in 0..20 {
-                    assert!(seen.insert(stream(seed, purpose, index).next_u64()));
+                    assert!(seen.insert(stream(&seed.into(), purpose, index).next_u64()));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_seed_is_used_once_a_stream_of_it_is_drawn_from() {
+        let seed = Seed::from(3);
+        let mut first = stream(&seed, Purpose::Sizes, 0);
+        assert!(!seed.is_used());
+        first.next_u64();
+        assert!(seed.is_used() && seed.clone().is_used() && !Seed::from(3).is_used());
     }
 }

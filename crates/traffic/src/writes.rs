@@ -2,7 +2,7 @@
 
 use crate::durations::{Drawn, Duration, duration};
 use crate::sizes::{Law, SizeSampler, SizeSpec};
-use crate::stream::{Purpose, Stream, stream};
+use crate::stream::{Purpose, Seed, Stream, stream};
 use midpath_core::files::Files;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
@@ -81,7 +81,7 @@ pub struct Writes {
 
 impl Writes {
     /// Those of flow number `flow` under the run's `seed`.
-    pub fn new(laws: Arc<WriteLaws>, seed: u64, flow: u32) -> Writes {
+    pub fn new(laws: Arc<WriteLaws>, seed: &Seed, flow: u32) -> Writes {
         let of = |purpose| stream(seed, purpose, flow as usize);
         let (sizes, mut times) = (of(Purpose::WriteSizes), of(Purpose::WriteTimes));
         let until = laws.periods.as_ref().map_or(Time::MAX, |(on, _)| duration(on, &mut times));
@@ -119,7 +119,7 @@ mod tests {
         let keys: Keys = serde_json::from_str(keys).expect("keys");
         let times = [Some(&keys.interval), keys.on.as_ref(), keys.off.as_ref()];
         let laws = WriteLaws::of(Some(&keys.write), times, Files::from(".")).expect("valid").expect("writes");
-        Writes::new(laws, seed, 3)
+        Writes::new(laws, &seed.into(), 3)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use midpath_core::packet::{Ecn, FlowId, Interfaces, NodeId, Packet, PacketId, Pkt};
 use midpath_core::queue::{Bound, Discipline};
 use midpath_core::rng::mix;
-use midpath_core::roles::{Action, Drop, Port, PortBench, TCP_HEADERS, Transmitter};
+use midpath_core::roles::{Action, Drop, Port, StandalonePort, TCP_HEADERS, Transmitter};
 use midpath_core::stats::PortCounters;
 use midpath_core::units::{Rate, Time};
 use midpath_sim::engine::{Event, Fate, Passage};
@@ -50,7 +50,7 @@ pub struct Lines {
 /// A direction at work.
 pub struct Emulated {
     port: Box<dyn Port>,
-    bench: PortBench,
+    bench: StandalonePort,
     passage: Passage,
     waiting: FxHashMap<PacketId, Frame>,
     /// The transmitter has taken a packet since it was last found to have nothing to do.
@@ -85,7 +85,7 @@ impl Emulated {
         let Direction { link, info, port, events } = direction;
         Emulated {
             port,
-            bench: PortBench::new(info).with_stream(seed, index),
+            bench: StandalonePort::new(info).with_stream(seed, index),
             passage: Passage::new(&link, seed, index),
             waiting: FxHashMap::default(),
             sending: false,

@@ -305,7 +305,7 @@ impl<'a> Ends<'a> {
         self.flows[i].started = Some(now);
         self.flows[i].left = self.wanted[i].size;
         match &self.wanted[i].writes {
-            Some((laws, seed)) => self.flows[i].writes = Some(Writes::new(laws.clone(), *seed, i as u32)),
+            Some((laws, seed)) => self.flows[i].writes = Some(Writes::new(laws.clone(), &(*seed).into(), i as u32)),
             None => self.flows[i].written = u64::MAX,
         }
         self.plan(i);

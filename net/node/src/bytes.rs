@@ -40,8 +40,8 @@ pub struct Bytes {
     both_ways: Option<usize>,
     /// `None` where nobody reads what arrives.
     windows: Option<Windows>,
-    /// Ends of whose flows something has changed since the last [`Bytes::news`].
-    news: BTreeSet<EndId>,
+    /// Ends of whose flows something has changed since the last [`Bytes::take_changed`].
+    changed: BTreeSet<EndId>,
 }
 
 impl Bytes {
@@ -143,13 +143,13 @@ impl Bytes {
                 self.left.insert(end);
             }
         }
-        self.news.remove(&end);
+        self.changed.remove(&end);
     }
 
     /// Ends that something has happened to since this was asked last: another node has opened them,
     /// more to read, room to write, an end.
-    pub fn news(&mut self) -> BTreeSet<EndId> {
-        std::mem::take(&mut self.news)
+    pub fn take_changed(&mut self) -> BTreeSet<EndId> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Ends whose peers may be waiting for a window that the budget had no room for.
@@ -196,7 +196,7 @@ impl Bytes {
         let receives = (self.both_ways.is_some() || !end.active) && !self.left.contains(&end);
         let windows = self.windows.as_mut().filter(|_| receives)?;
         if !end.active && !self.incoming.contains_key(&end) {
-            self.news.insert(end);
+            self.changed.insert(end);
         }
         Some(self.incoming.entry(end).or_default().room(windows))
     }
@@ -227,7 +227,7 @@ impl Bytes {
         if let Some(incoming) = self.incoming.get_mut(&end)
             && incoming.put(at, &payload)
         {
-            self.news.insert(end);
+            self.changed.insert(end);
         }
     }
 
@@ -237,7 +237,7 @@ impl Bytes {
             let before = outgoing.kept();
             outgoing.forget_below(up_to);
             self.windows.iter_mut().for_each(|w| w.wrote(before, outgoing.kept()));
-            self.news.insert(end);
+            self.changed.insert(end);
         }
     }
 
@@ -247,7 +247,7 @@ impl Bytes {
             Half::Sending => self.outgoing.get_mut(&end).into_iter().for_each(|o| o.end(Ended::Complete)),
             Half::Receiving => self.incoming.get_mut(&end).into_iter().for_each(|i| i.end(Ended::Complete)),
         }
-        self.news.insert(end);
+        self.changed.insert(end);
     }
 
     /// [`Driver::ended`](midpath_core::node::Driver::ended).
@@ -258,7 +258,7 @@ impl Bytes {
         if let Some(incoming) = self.incoming.get_mut(&end) {
             incoming.end(why);
         }
-        self.news.insert(end);
+        self.changed.insert(end);
     }
 
     /// [`Driver::gone`](midpath_core::node::Driver::gone): an end that goes without having said why

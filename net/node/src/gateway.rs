@@ -271,7 +271,7 @@ impl Gateway {
     pub fn on_flows(&mut self, host: &mut Host, now: Time) {
         // Each of these may bring more news.
         loop {
-            let news = host.news();
+            let news = host.take_changed();
             if news.is_empty() {
                 return;
             }

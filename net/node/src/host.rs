@@ -519,8 +519,8 @@ impl Host {
     }
 
     /// Ends that something has happened to since this was asked last.
-    pub fn news(&mut self) -> BTreeSet<EndId> {
-        self.wires.bytes.news()
+    pub fn take_changed(&mut self) -> BTreeSet<EndId> {
+        self.wires.bytes.take_changed()
     }
 
     /// To be called now and then: peers whose window the budget had no room for are told of it, and

@@ -36,7 +36,7 @@ impl Served {
     }
 
     /// The rate, if it has changed.
-    pub fn news(&mut self, now: Time) -> Option<Rate> {
+    pub fn changed_rate(&mut self, now: Time) -> Option<Rate> {
         let took = now.saturating_sub(self.since);
         if took < INTERVAL {
             return None;
@@ -62,18 +62,18 @@ mod tests {
     #[test]
     fn lost_time_is_rate_that_is_not_served() {
         let mut served = Served::new(Rate::from_mbps(100));
-        assert_eq!(served.news(Time::from_ms(10)), None);
+        assert_eq!(served.changed_rate(Time::from_ms(10)), None);
         served.lost(Time::from_us(900));
-        assert_eq!(served.news(Time::from_ms(20)), None, "a thread that woke late");
+        assert_eq!(served.changed_rate(Time::from_ms(20)), None, "a thread that woke late");
         served.lost(Time::from_ms(5));
-        assert_eq!(served.news(Time::from_ms(25)), None, "too early to say");
-        assert_eq!(served.news(Time::from_ms(30)), Some(Rate(93_750_000)), "an eighth of the way");
+        assert_eq!(served.changed_rate(Time::from_ms(25)), None, "too early to say");
+        assert_eq!(served.changed_rate(Time::from_ms(30)), Some(Rate(93_750_000)), "an eighth of the way");
         let lossy = (4..50).filter_map(|i| {
             served.lost(Time::from_ms(5));
-            served.news(Time::from_ms(10 * i))
+            served.changed_rate(Time::from_ms(10 * i))
         });
         assert!(lossy.last().is_some_and(|rate| (50e6..51e6).contains(&(rate.0 as f64))));
-        let rates: Vec<_> = (50..150).filter_map(|i| served.news(Time::from_ms(10 * i))).collect();
+        let rates: Vec<_> = (50..150).filter_map(|i| served.changed_rate(Time::from_ms(10 * i))).collect();
         assert!(rates.len() > 20 && rates.is_sorted(), "{rates:?}");
         assert_eq!(rates.last(), Some(&Rate::from_mbps(100)));
     }

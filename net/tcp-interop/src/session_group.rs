@@ -183,7 +183,7 @@ impl SessionGroup<'_> {
         while all.iter().any(|(_, ours)| ours.verdict.is_none()) {
             self.carry();
             let now = self.now();
-            let news = self.host.news();
+            let news = self.host.take_changed();
             for (_, ours) in &mut all {
                 find(ours, news.iter(), &self.host);
                 go_on(ours, &mut self.host, now);

@@ -117,7 +117,7 @@ pub struct Delivered {
 impl Delivered {
     /// Applications that take whatever has come, at once.
     fn read(&mut self, bytes: &mut Bytes) -> Vec<EndId> {
-        let news = bytes.news();
+        let news = bytes.take_changed();
         for end in &news {
             let outgoing = bytes.outgoing(*end).and_then(|o| o.ended());
             if let Some(why) = bytes.incoming(*end).and_then(|i| i.ended()).or(outgoing) {

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from midpath.added.choose import ADDED, Record, build, extension, folder
+from midpath.added.choose import ADDED, InstalledCrates, build, extension, folder
 from midpath.added.crates import LINK, Crate, workspace
 from midpath.errors import UsageError
 from midpath.extension import _midpath
@@ -29,7 +29,7 @@ spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 def add(directories: Iterable[Path], say: Callable[[str], None]) -> list[str]:
     """Adds crates' schemes to this environment, or builds those again that are in it. Returns all crates' names."""
-    known = {name: Path(path) for name, path in Record.read().crates.items()}
+    known = {name: Path(path) for name, path in InstalledCrates.read().crates.items()}
     new = [Crate.read(path) for path in directories]
     for crate in new:
         if known.get(crate.name, crate.path) != crate.path:
@@ -63,7 +63,7 @@ def digest(file: Path) -> str | None:
 
 def remove(names: Iterable[str], say: Callable[[str], None]) -> list[str]:
     """Takes crates' schemes out of this environment. Returns the names of those that are left."""
-    left = dict(Record.read().crates)
+    left = dict(InstalledCrates.read().crates)
     for name in names:
         if name not in left:
             raise UsageError(f"{name} was not added; {', '.join(left) or 'nothing'} was")
@@ -93,7 +93,7 @@ def _install(crates: list[Crate], say: Callable[[str], None]) -> None:
     new = extension().with_suffix(".new")
     shutil.copyfile(built, new)
     new.replace(extension())
-    Record({crate.name: str(crate.path) for crate in crates}, midpath).write()
+    InstalledCrates({crate.name: str(crate.path) for crate in crates}, midpath).write()
 
 
 def _compile(sources: Path, names: str) -> Path:

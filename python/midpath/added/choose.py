@@ -30,23 +30,23 @@ def extension() -> Path:
 
 
 @dataclass(frozen=True)
-class Record:
+class InstalledCrates:
     """What was added: crates by name with their folders, and the build of Midpath that they were compiled with."""
 
     crates: dict[str, str] = field(default_factory=dict)
     midpath: list[int] = field(default_factory=list)
 
     @staticmethod
-    def read() -> Record:
+    def read() -> InstalledCrates:
         """The record of this environment; an empty one where nothing was added."""
         file = folder() / "added.json"
         try:
-            return Record(**json.loads(file.read_text(encoding="utf-8")))
+            return InstalledCrates(**json.loads(file.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            return Record()
+            return InstalledCrates()
         except (ValueError, TypeError):
             _say(f"cannot read {file}: add your crates again, with `midpath add CRATE...`")
-            return Record()
+            return InstalledCrates()
 
     def write(self) -> None:
         """Keeps the record in this environment."""
@@ -79,7 +79,7 @@ def load(path: Path) -> ModuleType:
 
 def choose() -> None:
     """Puts the simulator where all of Midpath imports it from. To be called before anything does."""
-    record = Record.read()
+    record = InstalledCrates.read()
     if not record.crates:
         return
     names = ", ".join(record.crates)

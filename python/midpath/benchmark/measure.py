@@ -65,7 +65,7 @@ class Repetitions:
                 found[name] = min(found.get(name, float("inf")), count / self.hops)
         return found
 
-    def missing(self) -> str | None:
+    def counters_unavailable(self) -> str | None:
         """Why no hardware counter was read."""
         return counters.missing(self.counters[0]) if self.counters and self.counters[0] else None
 
@@ -215,7 +215,7 @@ def summed_up(bench: Bench, found: Repetitions, one: Repetitions | None = None) 
         memory_bytes=memory,
         bytes_per_flow=memory / flows if memory and flows and bench.together else None,
         counters_per_hop=found.per_hop(),
-        counters_missing=found.missing(),
+        counters_missing=found.counters_unavailable(),
         speedup=one.best_wall_s / found.best_wall_s if one else None,
         goal=str(bench.goal) if bench.goal else None,
     )

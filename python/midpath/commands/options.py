@@ -16,7 +16,7 @@ from midpath.added.build import run_with
 from midpath.controller import Controller
 from midpath.controller import load as load_controllers
 from midpath.errors import UsageError
-from midpath.palette import choose
+from midpath.palette import set_styles
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS, Scenario
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -59,7 +59,7 @@ Looks = Annotated[
 
 def use_looks(given: str | None) -> None:
     """The looks that the user chose; those of no earlier command."""
-    choose({scheme: str(look) for scheme, look in changes(names_in([given or ""]), "--looks").items()})
+    set_styles({scheme: str(look) for scheme, look in changes(names_in([given or ""]), "--looks").items()})
 
 
 def loaded(code: list[Path] | None) -> list[type[Controller]]:

@@ -22,8 +22,7 @@ from midpath.palette import name
 from midpath.provenance import require_alike, together
 from midpath.result import Result, distinct_warnings
 from midpath.run.whole import RUNS, run_directory
-from midpath.scenario import VARIANTS, parse
-from midpath.schemes import column
+from midpath.scenario import parse
 from midpath.stats import Estimate, estimate, paired_excess, paired_ratio, told_apart
 from midpath.storage import read_json, require_replaceable, to_json, write_text
 from midpath.units import listed, quantity
@@ -143,13 +142,11 @@ class Comparison(Reported):
 
     @functools.cached_property
     def is_random(self) -> bool:
-        """Whether seeds matter: with several, whether they changed anything; with one, whether the scenario draws."""
+        """Whether seeds matter: with several, whether they changed anything; with one, whether a run drew from its."""
         if self.of(self.schemes[0])[0].run.get("kind") == "lab":
             return True  # real time never repeats itself
         if len(self.seeds) == 1:
-            asked = {key: value for key, value in parse(self.scenario, self.source).items() if key != VARIANTS}
-            queues = {part for scheme in self.schemes for part in column(scheme).queue.split("_")}
-            return draws(asked) or bool(queues & DRAWN_KINDS)
+            return any(self.of(scheme)[0].run.get("stochastic", True) for scheme in self.schemes)
         return any(_differ(self.of(scheme)) for scheme in self.schemes)
 
     @functools.cached_property
@@ -302,25 +299,7 @@ def require_comparison(path: Path, pairs: set[Pair] | None = None) -> None:
         )
 
 
-# Keys that ask for a random choice, and kinds that are one.
-DRAWN_KEYS = {"jitter", "corruption", "homes", "senders"}
-DRAWN_KINDS = {
-    *("poisson", "ppbp", "pareto", "bounded-pareto", "exponential", "log-normal", "cdf"),
-    *("permutation", "random", "gravity", "red", "pie", "waxman"),
-}
-
-
 def _differ(runs: Sequence[Result]) -> bool:
     """Whether seeds changed anything under one scheme."""
     first, *others = map(same.figures, runs)
     return any(figures != first for figures in others)
-
-
-def draws(scenario: Any) -> bool:
-    """Whether a scenario draws anything: arrivals, sizes, places, losses."""
-    if isinstance(scenario, list):
-        return any(draws(value) for value in scenario)
-    if not isinstance(scenario, Mapping):
-        return False
-    chance = DRAWN_KINDS & {scenario.get("kind"), scenario.get("generate")}
-    return bool(chance) or any(key in DRAWN_KEYS or draws(value) for key, value in scenario.items())

@@ -84,7 +84,7 @@ def estimate(
     require_measured(names)
     at("all flows in the fluid model")
     result = run(asked.with_(scheme=IDEAL))
-    whole = Flows.of(result)
+    whole = Flows.from_result(result)
     pilot = min(pilot, int(share * whole.fct.size / 2))
     if pilot < FEWEST:
         raise UsageError(

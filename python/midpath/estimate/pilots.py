@@ -32,7 +32,7 @@ class Flows:
     group: NDArray[np.str_]
 
     @classmethod
-    def of(cls, result: Result) -> Flows:
+    def from_result(cls, result: Result) -> Flows:
         """Of a run."""
         fct, group = column(result, "fct_s"), result.flows["group"].to_numpy().astype(str)
         return cls(np.where(np.isfinite(fct), fct, np.inf), column(result, "ideal_fct_s"), group)

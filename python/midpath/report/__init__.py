@@ -13,7 +13,7 @@ from midpath.report.gauges import gauges
 from midpath.report.model import model_of
 from midpath.report.network import drawn
 from midpath.report.page import page
-from midpath.report.path import along
+from midpath.report.path import state_timeline
 from midpath.report.sweep import sweep_page
 from midpath.report.time import goodput, queues
 from midpath.report.variants import variants_page
@@ -22,7 +22,7 @@ from midpath.storage import write_text
 from midpath.sweep.failures import Failures
 from midpath.sweep.result import Sweep
 
-FIGURES = (completion, by_size, goodput, queues, along, drawn, gauges)
+FIGURES = (completion, by_size, goodput, queues, state_timeline, drawn, gauges)
 
 
 Source = Result | Comparison | Variants | Sweep | Failures

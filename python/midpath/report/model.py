@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from midpath.compare.comparison import Comparison
-from midpath.report.tracks import Tracks, tracks_of
+from midpath.report.tracks import Tracks, series_by_entity
 from midpath.result import Result, distinct_warnings
 
 
@@ -67,7 +67,7 @@ class Model:
     @functools.cached_property
     def tracks(self) -> dict[str, Tracks]:
         """The same, series by series."""
-        return {scheme: tracks_of(series) for scheme, series in self.series.items()}
+        return {scheme: series_by_entity(series) for scheme, series in self.series.items()}
 
 
 def model_of(source: Result | Comparison) -> Model:

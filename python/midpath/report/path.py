@@ -138,7 +138,7 @@ def staged(model: Model) -> Stage | None:
     return None
 
 
-def along(model: Model) -> Figure | None:
+def state_timeline(model: Model) -> Figure | None:
     """The figure, if a scheme whose states have names has recorded them."""
     stage = staged(model)
     if stage is None:

@@ -14,7 +14,7 @@ Curve = tuple[Floats, Floats]
 Tracks = Mapping[tuple[str, str], Curve]
 
 
-def tracks_of(series: pd.DataFrame) -> Tracks:
+def series_by_entity(series: pd.DataFrame) -> Tracks:
     """All series of a run. Their rows come series by series, each in the order of time."""
     keys = ["entity", "metric"]
     grouped = series.astype(dict.fromkeys(keys, str)).groupby(keys, sort=False)

@@ -68,13 +68,13 @@ pub struct Full;
 
 /// How long the transmitter of a port was not allowed to send a class.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Stopped {
+pub struct PauseRecord {
     since: Option<Time>,
     total: Time,
     longest: Time,
 }
 
-impl Stopped {
+impl PauseRecord {
     fn set(&mut self, stopped: bool, now: Time) {
         match (self.since, stopped) {
             (None, true) => self.since = Some(now),
@@ -116,7 +116,7 @@ pub struct Buffer {
     classes: usize,
     /// By port, then by class.
     accounts: Box<[Account]>,
-    stopped: Box<[Stopped]>,
+    stopped: Box<[PauseRecord]>,
     charges: FxHashMap<PacketId, Charge>,
     /// The packet that came in last, and is being routed.
     arrived: Option<(PacketId, PortId, Time)>,
@@ -127,7 +127,7 @@ impl Buffer {
     pub fn new(classes: usize, ports: usize, thresholds: impl Iterator<Item = Thresholds>) -> Buffer {
         let mut accounts: Vec<_> = thresholds.map(|at| Account { at, ..Account::default() }).collect();
         accounts.resize(classes * ports, Account::default());
-        let stopped = vec![Stopped::default(); accounts.len()].into();
+        let stopped = vec![PauseRecord::default(); accounts.len()].into();
         Buffer { classes, accounts: accounts.into(), stopped, ..Buffer::default() }
     }
 
@@ -141,7 +141,7 @@ impl Buffer {
     }
 
     /// For how long a class was stopped at a port.
-    pub fn stopped(&self, port: PortId, class: usize) -> &Stopped {
+    pub fn pause_record(&self, port: PortId, class: usize) -> &PauseRecord {
         &self.stopped[self.place(port, class)]
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::packet::{Ecn, FlowId, NodeId, Packet, PacketId, PortId};
 use crate::queue::{Aqm, Bound, Ce, Fifo, Loss, NoAqm, Queue, Verdict, View};
-use crate::roles::{Action, Inbound, LinkInfo, Port, PortBench};
+use crate::roles::{Action, Inbound, LinkInfo, Port, StandalonePort};
 use proptest::prelude::*;
 
 const HTSIM: &str = include_str!("../../../../tests/vectors/pfc/pauses.csv");
@@ -59,8 +59,8 @@ fn headroom_by_hand() {
     assert_eq!(Upstream { jitter: Time::from_us(4), ..slow }.headroom(), Bytes(10_154 + 3000 + 1));
 }
 
-fn bench() -> PortBench {
-    PortBench::new(LinkInfo { rate: Rate::from_gbps(1), delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) })
+fn bench() -> StandalonePort {
+    StandalonePort::new(LinkInfo { rate: Rate::from_gbps(1), delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) })
 }
 
 fn port(classes: usize, quanta: Option<[u32; 2]>, buffer: &SharedBuffer) -> PfcPort {
@@ -81,14 +81,14 @@ fn packet(flow: u32, size: u32) -> Packet {
 }
 
 /// Lets a packet in through the only port and out through it again.
-fn pass(bench: &mut PortBench, port: &mut PfcPort, flow: u32, size: u32) {
+fn pass(bench: &mut StandalonePort, port: &mut PfcPort, flow: u32, size: u32) {
     let pkt = bench.pool.insert(packet(flow, size));
     let Inbound::Forward(pkt) = port.inbound(pkt, &mut bench.ctx()) else { panic!("it goes on") };
     port.outbound(pkt, &mut bench.ctx());
 }
 
 /// The flows that leave until it gives none.
-fn flows(bench: &mut PortBench, port: &mut PfcPort) -> Vec<u32> {
+fn flows(bench: &mut StandalonePort, port: &mut PfcPort) -> Vec<u32> {
     std::iter::from_fn(|| {
         let pkt = port.poll_transmit(&mut bench.ctx())?;
         Some(bench.pool.take(pkt).flow.0)
@@ -96,14 +96,14 @@ fn flows(bench: &mut PortBench, port: &mut PfcPort) -> Vec<u32> {
     .collect()
 }
 
-fn frame(bench: &mut PortBench, port: &mut PfcPort, paused: &[bool]) {
+fn frame(bench: &mut StandalonePort, port: &mut PfcPort, paused: &[bool]) {
     let pkt = bench.pool.insert(PauseFrame::of(paused.iter().copied()).packet(NodeId(1), NodeId(0)));
     let Inbound::Consume(pkt) = port.inbound(pkt, &mut bench.ctx()) else { panic!("it is the port's") };
     bench.pool.free(pkt);
 }
 
 /// What the port has told its neighbour: of each class whether to pause. The node offers it to the port.
-fn told(bench: &mut PortBench, port: &mut PfcPort) -> Vec<Option<PauseFrame>> {
+fn told(bench: &mut StandalonePort, port: &mut PfcPort) -> Vec<Option<PauseFrame>> {
     let mut frames = Vec::new();
     while let Some(action) = bench.actions.pop_front() {
         match action {
@@ -128,7 +128,7 @@ fn a_pause_holds_back_one_class() {
     bench.now = Time::from_us(5);
     frame(&mut bench, &mut port, &[false, false]);
     assert_eq!(flows(&mut bench, &mut port), [0, 0]);
-    let stopped = |class| buffer.get().stopped(PortId(0), class).until(Time::from_us(9));
+    let stopped = |class| buffer.get().pause_record(PortId(0), class).until(Time::from_us(9));
     assert_eq!([stopped(0).0, stopped(1).0], [Time::from_us(5), Time::ZERO]);
 }
 

@@ -9,7 +9,7 @@ use midpath_core::queue::{
     Aqm, Bound, Ce, Classes, Discipline, Done, Fifo, Limit, Loss, NoAqm, Queue, Red, RedParams, Room, Share, Signal,
     Step, Unsignalled, Verdict, View,
 };
-use midpath_core::roles::{Backlog, Drop, LinkInfo, Port, PortBench, PortCtx};
+use midpath_core::roles::{Backlog, Drop, LinkInfo, Port, PortCtx, StandalonePort};
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
@@ -220,7 +220,7 @@ impl Signal for Watching {
 #[test]
 fn a_signal_sees_what_leaves_and_is_reset_with_its_port() {
     let link = LinkInfo { rate: RATE, delay: Time::ZERO, mtu: 1500, peer: NodeId(1) };
-    let (seen, mut bench) = (Arc::default(), PortBench::new(link));
+    let (seen, mut bench) = (Arc::default(), StandalonePort::new(link));
     let fifo = Fifo::new(Limit::Packets(9).bound(RATE));
     let mut port = Queue::new(NoAqm, fifo, Watching(Arc::clone(&seen)));
     for seq in 0..2 {

@@ -8,7 +8,7 @@ use midpath_core::roles::{Ecmp, Face, ForwardCtx, Forwarder, LinkInfo, NodeSpec,
 
 use super::fib::{Copies, Entry as FibEntry, Fib, Hop, SharedGraph};
 use super::header::{InterestHeader, Stamped, Trail, Way};
-use super::params::{ForwarderParams, Outage, Paths};
+use super::params::{ForwarderParams, Outage, PathSelection};
 use super::path::{NextHop, NodeLink, PathId, Shortcut, by_random_value, without_hint};
 use super::pit::{Entry, Key, Pit, Record, Verdict};
 use super::store::Store;
@@ -97,7 +97,7 @@ impl IcnForwarder {
         from: Option<PortId>,
         ctx: &mut ForwardCtx<'_>,
     ) -> Option<PortId> {
-        if self.params.paths != Paths::All || self.params.outage == Outage::Around {
+        if self.params.paths != PathSelection::All || self.params.outage == Outage::Around {
             return None;
         }
         let (link, upstream) = self.shortcut.steer(hint)?;
@@ -116,7 +116,7 @@ impl IcnForwarder {
     fn next_hop(&mut self, pkt: &Pkt, name: Name, from: Option<PortId>, ctx: &mut ForwardCtx<'_>) -> Option<PortId> {
         let packet = &ctx.pool[pkt];
         let (node, dst, flow) = (ctx.node, packet.dst, packet.key);
-        if self.params.paths == Paths::One {
+        if self.params.paths == PathSelection::One {
             if self.fib.several(name).is_none() {
                 return self.ecmp.choose(self.routes.ports_for(node, dst, flow), flow, dst, node, ctx.rng);
             }
@@ -172,7 +172,7 @@ impl IcnForwarder {
     /// Puts the link that Data came in over on their path.
     #[inline]
     fn extend(&mut self, packet: &mut Packet, link: NodeLink, name: Name) {
-        if self.params.paths == Paths::All
+        if self.params.paths == PathSelection::All
             && let Some(mut plain) = Stamped::plain(packet)
         {
             let path = self.shortcut.learn(plain.path(), link);
@@ -188,7 +188,9 @@ impl IcnForwarder {
     fn over(&mut self, data: Stamped, link: NodeLink, name: Name) -> (PathId, Trail) {
         let mut trail = data.trail;
         match &mut trail {
-            Trail::None if self.params.paths == Paths::All => return (self.shortcut.learn(data.path, link), trail),
+            Trail::None if self.params.paths == PathSelection::All => {
+                return (self.shortcut.learn(data.path, link), trail);
+            }
             Trail::Filter(filter) if self.fib.towards(name).is_some_and(FibEntry::splits) => filter.insert(link),
             Trail::None | Trail::Filter(_) | Trail::Value(_) => {}
         }

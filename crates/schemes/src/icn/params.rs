@@ -12,7 +12,7 @@ use crate::params::require;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Paths {
+pub enum PathSelection {
     /// One of the shortest ones, chosen as for other schemes' flows.
     One,
     /// All that the FIB has: the shortest ones, and others within `stretch`.
@@ -61,7 +61,7 @@ pub enum Outage {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ForwarderParams {
     /// How many ways a flow takes.
-    pub paths: Paths,
+    pub paths: PathSelection,
     /// With all: what a path may cost at most, as a multiple of the shortest one's cost.
     pub stretch: f64,
     /// How Interests are steered.

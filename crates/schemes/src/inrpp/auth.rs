@@ -38,7 +38,7 @@ impl Keys {
 
     /// The same of a node that has used all numbers up to `begin`, in an earlier run.
     #[must_use]
-    pub fn beginning_at(self, begin: u64) -> Keys {
+    pub fn resume_after(self, begin: u64) -> Keys {
         Keys { begin, ..self }
     }
 
@@ -70,7 +70,7 @@ impl Keys {
 }
 
 /// What the MAC of an ACK's notification covers, in whole words, which is what the hash takes them in.
-pub(super) fn words_of(packet: &Packet, option: &InrppHeader) -> [u64; 6] {
+pub(super) fn mac_input(packet: &Packet, option: &InrppHeader) -> [u64; 6] {
     let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
     let kind = u32::from(InrppHeader::TAG) << 8 | u32::from(option.releases);
     let [first, second, third] = option.nonces.words();
@@ -86,7 +86,7 @@ pub(super) fn words_of(packet: &Packet, option: &InrppHeader) -> [u64; 6] {
 
 /// That MAC, by the hasher of two neighbours.
 pub(super) fn of_note(h: &SipHasher24, packet: &Packet, option: &InrppHeader) -> u64 {
-    of_words(h, words_of(packet, option))
+    of_words(h, mac_input(packet, option))
 }
 
 /// The same of what it covers.
@@ -163,7 +163,7 @@ impl LinkMac {
         packet: &Packet,
         option: &mut InrppHeader,
     ) {
-        let words = |number| words_of(packet, &InrppHeader { number, ..*option });
+        let words = |number| mac_input(packet, &InrppHeader { number, ..*option });
         if let Some(signature) = self.sign_words(keys, now, (from, to), words) {
             (option.number, option.mac) = signature;
         }
@@ -200,7 +200,7 @@ impl LinkMac {
 
     /// Whether what an ACK has brought is from the neighbour, and new.
     pub fn verify(&mut self, keys: &Keys, from: NodeId, to: NodeId, packet: &Packet, option: &InrppHeader) -> bool {
-        self.verify_words(keys, (from, to), words_of(packet, option), (option.number, option.mac))
+        self.verify_words(keys, (from, to), mac_input(packet, option), (option.number, option.mac))
     }
 
     /// The same for what has come across plain routers: whether one of `from` has signed it. There

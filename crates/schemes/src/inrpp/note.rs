@@ -81,7 +81,7 @@ pub fn slows(packet: &Packet) -> bool {
     packet.body(InrppHeader::TAG).is_some_and(|body| body.len() >= NOTED && get(body, FIXED) != 0)
 }
 
-/// What the MAC of a note covers ([`words_of`](super::auth::words_of)), under this number.
+/// What the MAC of a note covers ([`mac_input`](super::auth::mac_input)), under this number.
 #[inline]
 pub fn words(packet: &Packet, number: u64) -> [u64; 6] {
     let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
@@ -160,7 +160,7 @@ mod tests {
     use midpath_core::packet::{FlowId, NodeId};
     use proptest::prelude::*;
 
-    use super::super::auth::words_of;
+    use super::super::auth::mac_input;
     use super::super::header::Nonce;
     use super::*;
 
@@ -222,13 +222,13 @@ mod tests {
                 Form::Noted => {
                     prop_assert_eq!(slows(&packet), option.slow.is_some());
                     (option.number, option.mac) = (number, mac);
-                    prop_assert_eq!(words(&packet, number), words_of(&packet, &option));
+                    prop_assert_eq!(words(&packet, number), mac_input(&packet, &option));
                     sign(&mut packet, number, mac);
                 }
                 Form::Signed => {
                     prop_assert_eq!(slows(&packet), option.slow.is_some());
                     prop_assert_eq!(signature(&packet), (option.number, option.mac));
-                    prop_assert_eq!(words(&packet, option.number), words_of(&packet, &option));
+                    prop_assert_eq!(words(&packet, option.number), mac_input(&packet, &option));
                     (option.number, option.mac) = (0, 0);
                     unsign(&mut packet);
                 }

@@ -15,7 +15,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::params::{LONGEST, MirccParams, Repair, RttSource, Split, Update};
 use crate::icn::header::{Class, Stamped, Stamps, Trail, Way};
-use crate::icn::params::{Paths as PathsOf, Steering};
+use crate::icn::params::{PathSelection, Steering};
 use crate::icn::path::PathId;
 use crate::icn::pending::{Answered, Course};
 use crate::icn::round_trips::{RTO_K, RoundTrips};
@@ -207,7 +207,7 @@ impl Asking {
     fn ask(&mut self, params: &MirccParams, segment: u32, turn: Option<Turn>, now: Time, rng: &mut Stream) -> Ask {
         let again = self.segments.take(segment);
         let class = turn.map_or(Class::Primary, |t| t.class);
-        let several = params.paths == PathsOf::All;
+        let several = params.paths == PathSelection::All;
         let explores = if several && class == Class::Primary { self.explores(params, now, rng) } else { None };
         let steered = several && explores.is_none();
         let way = match turn.filter(|_| steered) {
@@ -220,7 +220,7 @@ impl Asking {
             None => Way::Any { spare: 0, evenly: turn.is_some() && explores == Some(Draw::Evenly) },
         };
         let steered = steered && turn.is_some();
-        let keeps_line = steered || params.paths == PathsOf::One;
+        let keeps_line = steered || params.paths == PathSelection::One;
         // Both classes wait in one queue, so Data of either tell of both.
         let line = turn.filter(|_| keeps_line).map(|t| t.path);
         let rtt = self.rtt(params, line.filter(|_| steered), now);
@@ -356,7 +356,7 @@ impl Asking {
         let answered = self.segments.answered(segment)?;
         let rtt = answered.tell(&mut self.rtts, now);
         // With one path per flow all Data are that path's, whatever routers say.
-        let path = if params.paths == PathsOf::One { PathId::START } else { header.path };
+        let path = if params.paths == PathSelection::One { PathId::START } else { header.path };
         if let Some(steered) = answered.strayed(path) {
             self.strayed += 1;
             self.paths.strayed(steered, header.stamps(), now);

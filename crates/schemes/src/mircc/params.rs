@@ -7,7 +7,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::icn::params::{ForwarderParams, MANY, Outage, Paths, ShaperParams, Steering};
+use crate::icn::params::{ForwarderParams, MANY, Outage, PathSelection, ShaperParams, Steering};
 use crate::params::{Text, Texts, require, share, without};
 
 /// The equation that a link's rate follows.
@@ -367,7 +367,7 @@ pub struct MirccParams {
     #[serde(flatten)]
     pub shaper: ShaperParams,
     /// "all" or "one".
-    pub paths: Paths,
+    pub paths: PathSelection,
     /// With "all": maximum path cost, as a multiple of the shortest path's by the scenario's metric. Ours: 1,
     /// shortest paths only.
     pub stretch: f64,
@@ -415,7 +415,7 @@ impl Default for MirccParams {
             additions: Additions::default(),
             rates: RateParams::default(),
             shaper: ShaperParams::default(),
-            paths: Paths::All,
+            paths: PathSelection::All,
             stretch: 1.0,
             steering: Steering::Shortcut,
             outage: Outage::Wait,
@@ -534,7 +534,7 @@ impl MirccParams {
         self.rates.check()?;
         self.shaper.check()?;
         require((1.0..=100.0).contains(&self.stretch), "stretch", "from 1 to 100")?;
-        let all = self.paths == Paths::All;
+        let all = self.paths == PathSelection::All;
         require(all || self.stretch == 1.0, "stretch", "1 with `paths = \"one\"`")?;
         require(all || self.steering == Steering::Shortcut, "steering", "not given with `paths = \"one\"`")?;
         require(all || self.outage == Outage::Wait, "outage", "\"wait\" with `paths = \"one\"`")?;
@@ -619,7 +619,7 @@ mod tests {
         assert_eq!(key(RateParams { cap: 1e-5, ..ok }), "cap");
         let of = |p: MirccParams| p.check().expect_err("refused").key;
         assert_eq!(of(MirccParams { pit: 0, ..MirccParams::default() }), "pit");
-        let one = MirccParams { paths: Paths::One, ..MirccParams::default() };
+        let one = MirccParams { paths: PathSelection::One, ..MirccParams::default() };
         assert_eq!(of(MirccParams { stretch: 2.0, ..one }), "stretch");
         assert_eq!(of(MirccParams { steering: Steering::BloomFilter, ..one }), "steering");
         assert_eq!(of(MirccParams { outage: Outage::Around, ..one }), "outage");

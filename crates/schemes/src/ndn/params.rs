@@ -4,7 +4,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::icn::params::{ForwarderParams, Outage, Paths, Steering};
+use crate::icn::params::{ForwarderParams, Outage, PathSelection, Steering};
 use crate::params::require;
 
 /// How the window follows what comes back.
@@ -85,7 +85,7 @@ impl NdnParams {
     /// The forwarders': one path per flow. No header of theirs tells of rates or paths.
     pub fn forwarders(&self) -> ForwarderParams {
         ForwarderParams {
-            paths: Paths::One,
+            paths: PathSelection::One,
             stretch: 1.0,
             steering: Steering::Shortcut,
             outage: Outage::Wait,

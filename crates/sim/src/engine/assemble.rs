@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use midpath_core::node::Node;
 use midpath_core::packet::{FlowId, NodeId, PortId};
+use midpath_core::rng::Streams;
 use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
@@ -151,6 +152,12 @@ impl Engine {
     /// What the parts had to do at a time; nothing of a run in one part.
     pub fn survey(&self) -> Survey {
         self.survey
+    }
+
+    /// Whether any node drew from its streams under the run's `seed`.
+    pub fn has_drawn(&self, seed: u64) -> bool {
+        let mut nodes = self.parts.iter().flat_map(|part| &part.nodes);
+        nodes.any(|node| node.has_drawn(&Streams::of(seed, node.id().0.into())))
     }
 
     /// A node.

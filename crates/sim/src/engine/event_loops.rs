@@ -151,7 +151,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
             match self.rings.next_arrival(ring) {
                 next if next < horizon => heap.replace_first(next),
                 next => {
-                    self.rings.next_arrivals_mut().lower(ring, next);
+                    self.rings.next_arrivals_mut().index_arrival(ring, next);
                     beyond = beyond.min(next);
                     heap.pop();
                 }

@@ -138,6 +138,16 @@ impl NetLink {
         self.course.as_ref()?.variation.ecn
     }
 
+    /// Whether anything on it is random.
+    pub(crate) fn is_stochastic(&self) -> bool {
+        let varies = |course: &Course| {
+            let Variation { bursts, jitter, ecn, .. } = &course.variation;
+            let ecn = ecn.is_some_and(|ecn| ecn.loss.max(ecn.bleach) > 0.0);
+            bursts.is_some() || jitter.is_some() || ecn
+        };
+        self.corruption > 0.0 || self.course.as_deref().is_some_and(varies)
+    }
+
     fn loss(&self, seed: u64, index: u64) -> Option<Loss> {
         let corruption = (self.corruption > 0.0).then(|| (self.corruption, stream(seed, Purpose::Corruption, index)));
         let bursts = self.course.as_ref().and_then(|course| course.variation.bursts);

@@ -94,16 +94,16 @@ impl NextArrivals {
 
     /// The link's first packet arrives at `at` now, which is earlier.
     #[inline]
-    pub fn sooner(&mut self, link: u32, at: Time) {
+    pub fn decrease_key(&mut self, link: u32, at: Time) {
         self.times[link as usize] = at;
         if !self.blocks.is_empty() {
-            self.lower(link, at);
+            self.index_arrival(link, at);
         }
     }
 
     /// Notes that a link brings something at `at`, where there is an index.
     #[inline]
-    pub fn lower(&mut self, link: u32, at: Time) {
+    pub fn index_arrival(&mut self, link: u32, at: Time) {
         let (block, place) = (link as usize / BLOCK, link as usize % BLOCK);
         if let Some(block) = self.blocks.get_mut(block) {
             block.busy |= 1 << place;
@@ -212,7 +212,7 @@ mod tests {
                     let wire = wires.entry(link).or_default();
                     let at = wire.last().copied().unwrap_or_default().max(Time(now + delay));
                     if wire.is_empty() {
-                        arrivals.sooner(link, at);
+                        arrivals.decrease_key(link, at);
                     }
                     wire.push(at);
                 }
@@ -232,7 +232,7 @@ mod tests {
                         let next = wire.first().copied().unwrap_or(Time::MAX);
                         arrivals.postpone(*link, next);
                         if taken.iter().any(|next| next.0 == *link) {
-                            arrivals.lower(*link, next);
+                            arrivals.index_arrival(*link, next);
                             beyond = beyond.min(next);
                         }
                     }

@@ -89,7 +89,7 @@ impl Rings {
         queue.push((at, entry));
         let first = self.arrivals.of(ring) == Time::MAX;
         if first {
-            self.arrivals.sooner(ring, at);
+            self.arrivals.decrease_key(ring, at);
         }
         first
     }
@@ -102,7 +102,7 @@ impl Rings {
         let place = queue.len() - queue.iter().rev().take_while(|e| e.0 > at).count();
         queue.insert(place, (at, entry));
         if place == 0 {
-            self.arrivals.sooner(ring, at);
+            self.arrivals.decrease_key(ring, at);
         }
         place == 0
     }

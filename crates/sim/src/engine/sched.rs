@@ -111,7 +111,7 @@ impl Calendar {
     /// Moves to the first bucket with an entry and takes its nodes into `out`; returns its start.
     /// `None` if that bucket starts at or after `limit`; the calendar is unchanged then.
     pub fn take_bucket(&mut self, limit: Time, out: &mut Vec<u32>) -> Option<Time> {
-        if let Some(shift) = self.width.better() {
+        if let Some(shift) = self.width.proposed_shift() {
             self.change_width(shift);
         }
         let near = self.first_occupied();

@@ -6,7 +6,7 @@ use midpath_core::units::Time;
 use midpath_traffic::{ClientFlows, Collective, JobFlows};
 use serde_json::{Value, json};
 
-use super::columns::{Columns, Values, table};
+use super::columns::{Columns, Values, seconds, table};
 use super::ports::port_row;
 use super::summary::{mean, number, quantile};
 use super::{FlowRows, PortRow};
@@ -35,10 +35,6 @@ fn first_replies(setup: &Setup, rows: &FlowRows<'_>, client: &ClientFlows, numbe
         over.is_none_or(|over| first < over).then_some(first)
     };
     (0..client.fan_out).map(first).collect::<Option<Vec<Time>>>()?.into_iter().max()
-}
-
-fn seconds(time: Option<Time>) -> f64 {
-    time.map_or(f64::NAN, Time::as_secs_f64)
 }
 
 /// What became of a request, in few bytes: there may be millions.

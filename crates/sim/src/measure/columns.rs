@@ -1,6 +1,7 @@
 //! Columns of the tables of flows, ports, applications and datagrams, each said once: its name, its
 //! meaning and its values. Python's laboratory has the same schema, and `docs/results.md` the same words.
 
+use midpath_core::units::Time;
 use serde_json::{Value, json};
 
 use super::applications::{Iteration, Request, iteration_columns, request_columns};
@@ -33,6 +34,11 @@ impl<R> Values<'_, R> {
             Values::Bool(value) => Column::Bool(rows.map(|row| value(&row)).collect()),
         }
     }
+}
+
+/// In seconds; NaN where there is none.
+pub(super) fn seconds(time: Option<Time>) -> f64 {
+    time.map_or(f64::NAN, Time::as_secs_f64)
 }
 
 /// The table that these columns are of these rows.

@@ -6,7 +6,7 @@ use midpath_core::units::Time;
 use midpath_traffic::Flow;
 use rustc_hash::FxHashMap;
 
-use super::columns::{Columns, Values, table};
+use super::columns::{Columns, Values, seconds, table};
 use crate::engine::{FlowFate, Reports};
 use crate::output::Table;
 use crate::setup::{FlowInfo, Setup};
@@ -87,10 +87,6 @@ impl FlowRow {
     pub fn slowdown(&self, unloaded: Option<Time>) -> Option<f64> {
         Some(self.fct?.as_secs_f64() / unloaded.filter(|u| !u.is_zero())?.as_secs_f64())
     }
-}
-
-fn seconds(t: Option<Time>) -> f64 {
-    t.map_or(f64::NAN, Time::as_secs_f64)
 }
 
 /// The table `flows`, or the part of it that is about these flows.

@@ -5,14 +5,10 @@ use midpath_traffic::{Cause, ClientFlows, Load, PageLoads, Resource};
 use serde_json::{Value, json};
 
 use super::FlowRows;
-use super::columns::{Columns, Values, table};
+use super::columns::{Columns, Values, seconds, table};
 use super::summary::{mean, number, quantile};
 use crate::output::Table;
 use crate::setup::Setup;
-
-fn seconds(time: Option<Time>) -> f64 {
-    time.map_or(f64::NAN, Time::as_secs_f64)
-}
 
 /// What became of a resource.
 #[derive(Debug, Clone, Copy, Default)]

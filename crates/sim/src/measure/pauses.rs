@@ -61,7 +61,7 @@ impl Pauses {
             for port in 0..lossless.at(n).len() {
                 let (peer, back) = setup.across(n, port);
                 for class in classes(lossless) {
-                    let stopped = *buffers[peer].get().stopped(back, class);
+                    let stopped = *buffers[peer].get().pause_record(back, class);
                     rows.push(PauseRow {
                         place: (n, port as u16, peer),
                         class,

@@ -5,14 +5,10 @@ use midpath_traffic::{ClientFlows, Playback, VideoFlows};
 use serde_json::{Value, json};
 
 use super::FlowRows;
-use super::columns::{Columns, Values, table};
+use super::columns::{Columns, Values, seconds, table};
 use super::summary::{mean, number};
 use crate::output::Table;
 use crate::setup::Setup;
-
-fn seconds(time: Option<Time>) -> f64 {
-    time.map_or(f64::NAN, Time::as_secs_f64)
-}
 
 /// A segment that was asked for.
 #[derive(Debug, Clone, Copy)]

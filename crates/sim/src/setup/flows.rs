@@ -11,7 +11,7 @@ use midpath_core::units::Rate;
 use midpath_schemes::{CONSTANT_RATE, Catalogue};
 use midpath_topo::Topology;
 use midpath_topo::path::Unloaded;
-use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, Specs, Writes};
+use midpath_traffic::{Context, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, Seed, Specs, Writes};
 use rustc_hash::FxHashMap;
 
 use super::all_flows::{AllFlows, Ways};
@@ -208,7 +208,7 @@ pub struct FlowTable {
     /// What others wait for of flows, in bytes, by number of their terms.
     marks: Vec<Arc<[u64]>>,
     /// The run's.
-    seed: u64,
+    seed: Seed,
 }
 
 impl FlowTable {
@@ -217,7 +217,7 @@ impl FlowTable {
         pooled: &Arc<Pooled>,
         (groups, objects): (&Arc<Groups>, &Arc<Objects>),
         schemes: &Schemes,
-        seed: u64,
+        seed: Seed,
     ) -> FlowTable {
         let numbers = flows.terms().iter().map(|terms| {
             let named = terms.scheme.as_deref().and_then(|s| schemes.find(s));
@@ -267,7 +267,7 @@ impl Flows for FlowTable {
         let (transport, spec) = (self.transport(flow)?, self.spec(flow)?);
         let (info, i) = (self.flows.find(flow)?, flow.0 as usize);
         let source = match &info.flow.writes {
-            Some(laws) => Source::Timed(Writes::new(laws.clone(), self.seed, flow.0)),
+            Some(laws) => Source::Timed(Writes::new(laws.clone(), &self.seed, flow.0)),
             None if self.flows.messages(i).is_some() => {
                 let (flows, pooled) = (self.flows.clone(), self.pooled.clone());
                 Source::Messages { flows, pooled, connection: flow.0, next: 0 }
@@ -345,6 +345,7 @@ fn host_table(topology: &Topology) -> HostTable {
 /// The flows, in order of their start.
 pub(super) fn draw(
     scenario: &Scenario,
+    seed: &Seed,
     files: Files<'_>,
     topology: &Topology,
     catalogue: &Catalogue,
@@ -356,7 +357,7 @@ pub(super) fn draw(
         hosts: &hosts,
         links: &Links(topology),
         files,
-        seed: scenario.seed,
+        seed,
         horizon: scenario.stop,
         room,
         constant_rate: CONSTANT_RATE,

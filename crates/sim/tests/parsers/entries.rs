@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use midpath_core::packet::{Flags, FlowId, Header, NodeId, Packet, PortId, body_of};
 use midpath_core::queue::{Discipline, Limit, QueueSpec};
 use midpath_core::roles::{
-    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, PortBench, PortSpec, Routes, Timetable, Transmitter,
+    Backlog, Ecmp, Inbound, LinkInfo, Map, Network, NodeSpec, PortSpec, Routes, StandalonePort, Timetable, Transmitter,
 };
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
@@ -276,7 +276,7 @@ pub fn prices(bytes: &[u8]) {
 }
 
 fn drive(port: &mut dyn Timetable, link: LinkInfo, bytes: &[u8]) {
-    let mut bench = PortBench::new(link);
+    let mut bench = StandalonePort::new(link);
     bench.transmitter = Transmitter::Busy { until: None };
     for part in bytes.chunks(80).take(256) {
         let mut chunk = [0; 80];

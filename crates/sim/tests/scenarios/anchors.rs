@@ -68,6 +68,7 @@ fn four_long_flows_do_as_in_ns3() {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn sixty_four_long_flows_do_as_in_ns3() {
     // ns-3: 955.5 Mbps, 3.75 M packet-hops. Ours over five draws of the starts: 949.7 ± 2.5 Mbps,
     // 0.6 % less.
@@ -153,6 +154,7 @@ fn fcts(out: &RunOutput) -> (f64, f64) {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn a_permutation_on_single_paths_of_a_fat_tree() {
     // All take the first of the equal paths. The permutation decides: k flows on one link take k
     // times 17.2 ms. Seeds 1 and 2 are like the two that ns-3 was run with: four flows meet, and
@@ -171,6 +173,7 @@ fn a_permutation_on_single_paths_of_a_fat_tree() {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn the_last_flow_of_a_fat_tree_ends_soon_after_the_busiest_link() {
     // It cannot end before the link that carries most has sent it all, be it three flows' or
     // four's. How much later it ends is measured: 4.6 to 7.6 % over seeds 1 to 10, but for 11.1 %
@@ -185,6 +188,7 @@ fn the_last_flow_of_a_fat_tree_ends_soon_after_the_busiest_link() {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn a_permutation_sprayed_over_a_fat_tree() {
     // Every packet draws a path: nothing is dropped, but what overtakes looks like loss. ns-3: mean
     // 23.4 to 23.7 ms, largest 24.2 to 24.8, 44,922 retransmissions, 2.9 to 3.1 M packet-hops.
@@ -205,6 +209,7 @@ fn a_permutation_sprayed_over_a_fat_tree() {
 
 /// With RACK what overtakes is waited for: the mean is 20 ms in place of 28, where an empty path takes 17.2 ms.
 #[test]
+#[ignore = "nightly"]
 fn a_permutation_that_is_sprayed_costs_little_with_rack() {
     for seed in [1, 2] {
         let text = permutation("packet", "20 MB").replace("\"rfc6675\"", "\"rack-tlp\"");

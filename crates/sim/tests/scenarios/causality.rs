@@ -109,7 +109,7 @@ fn watched(clocks: &Clocks) -> Catalogue {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn time_never_goes_back_at_a_node(scene in scene(), threads in prop_oneof![15 => Just(1usize), 1 => Just(2usize)]) {

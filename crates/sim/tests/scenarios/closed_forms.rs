@@ -29,6 +29,7 @@ matrix = {{ kind = "pairs", pairs = [["a", "b"]] }}
 }
 
 #[test]
+#[ignore = "nightly"]
 fn mean_wait_is_that_of_m_d_1() {
     // Pollaczek–Khinchine for constant service D: W = ρ D / (2 (1 − ρ)).
     for load in [0.3, 0.6, 0.8] {

@@ -159,7 +159,7 @@ fn check(scene: &Scene, out: &RunOutput) {
 }
 
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn hold_in_every_run(scene in scene()) {

@@ -146,6 +146,7 @@ fn shows(scenarios: &[String], bases: &mut Bases, scheme: &str, key: &str, value
 }
 
 #[test]
+#[ignore = "nightly"]
 fn every_key_of_tcp_has_an_effect_on_a_scheme_or_is_refused_by_it() {
     let (mut silent, mut wrong) = (Vec::new(), Vec::new());
     let of_tcp = |scheme: &&str| SHIPPED.parameters(scheme).any(|(key, _)| key == "syn_retries");

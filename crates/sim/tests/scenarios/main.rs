@@ -60,6 +60,7 @@ mod said;
 mod scream;
 mod short_paths;
 mod stalls;
+mod stochastic;
 mod supply;
 mod symmetric;
 mod traces;

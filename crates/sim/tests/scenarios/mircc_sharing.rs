@@ -44,6 +44,7 @@ fn measure(params: &str, objects: &str) -> (f64, f64) {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn what_sharing_is_worth_on_abilene() {
     let shared = "objects = { count = 10, popularity = 0.8 }";
     let rows = [

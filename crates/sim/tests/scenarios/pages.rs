@@ -431,6 +431,7 @@ proptest! {
     #![proptest_config(cases(24))]
 
     #[test]
+    #[ignore = "nightly"]
     fn deep_pages_are_loaded(entries in deep(), multiplex in any::<bool>(), loads in 1usize..3) {
         let connections = if multiplex { "multiplex" } else { "reuse" };
         let client = format!("from = [\"h0\"]\nrequests = {loads}\nthink_time = \"20 ms\"\nconnections = \"{connections}\"\n");
@@ -508,6 +509,7 @@ fn limits_hold_under_loss() {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn pages_are_loaded_over_every_transport_of_streams() {
     let entries = shop(12);
     for scheme in [

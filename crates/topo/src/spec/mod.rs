@@ -135,6 +135,14 @@ pub enum Generator {
     Waxman,
 }
 
+impl TopologySpec {
+    /// Whether the scenario's seed decides any of it.
+    pub fn is_stochastic(&self) -> bool {
+        let homes = self.hosts.as_ref().and_then(|hosts| hosts.homes).unwrap_or(1);
+        homes > 1 || self.generate == Some(Generator::Waxman) && self.seed.is_none()
+    }
+}
+
 /// Which parts of a network to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -15,7 +15,7 @@ fn drawn(hosts: u32, client: &[ClientSpec], job: &[JobSpec]) -> FlowList {
         hosts: &hosts,
         links: &NoLinks,
         files: Path::new("").into(),
-        seed: 1,
+        seed: &1.into(),
         horizon: None,
         room: FlowMemoryBudget::MAX,
         constant_rate: "udp",

@@ -3,7 +3,8 @@
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_traffic::{
-    Context, ExplicitFlow, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, MAX_FLOWS, Specs, WorkloadSpec,
+    Context, ExplicitFlow, Flow, FlowList, FlowMemoryBudget, Host, HostTable, LinkRates, MAX_FLOWS, Seed, Specs,
+    WorkloadSpec,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +27,7 @@ impl LinkRates for OneLink {
     }
 }
 
-fn context<'a>(hosts: &'a HostTable, folder: &'a Path, seed: u64) -> Context<'a> {
+fn context<'a>(hosts: &'a HostTable, folder: &'a Path, seed: &'a Seed) -> Context<'a> {
     Context {
         hosts,
         links: &OneLink,
@@ -45,7 +46,7 @@ fn workload(value: serde_json::Value) -> WorkloadSpec {
 
 fn flows(workloads: &[WorkloadSpec], seed: u64) -> FlowList {
     let hosts = hosts(8);
-    generate(&[], workloads, &context(&hosts, Path::new(""), seed)).expect("valid")
+    generate(&[], workloads, &context(&hosts, Path::new(""), &seed.into())).expect("valid")
 }
 
 fn web(load: &str) -> WorkloadSpec {
@@ -187,7 +188,7 @@ fn explicit_flows() {
         { "from": "h1", "to": "12", "start": "1 s", "stop": "9 s", "count": 3, "rate": "1 Mbps", "jitter": "10 ms" },
     ]))
     .expect("flows");
-    let flows = generate(&list, &[], &context(&hosts, Path::new(""), 1)).expect("valid");
+    let flows = generate(&list, &[], &context(&hosts, Path::new(""), &1.into())).expect("valid");
     let flows: Vec<Flow<'_>> = flows.iter().collect();
     assert_eq!(flows.len(), 4);
     assert_eq!((flows[0].src, flows[0].dst, flows[0].size), (10, 13, Some(Bytes(10_000_000))));
@@ -202,7 +203,8 @@ fn the_horizon_ends_open_workloads() {
     let hosts = hosts(3);
     let mut spec = web("10 %");
     spec.duration = None;
-    let cx = context(&hosts, Path::new(""), 1);
+    let seed = 1.into();
+    let cx = context(&hosts, Path::new(""), &seed);
     let refused = generate(&[], std::slice::from_ref(&spec), &cx).expect_err("no end");
     assert_eq!(refused.key, "workload[0].flows");
     let cx = Context { horizon: Some(Time::from_secs(5)), ..cx };
@@ -220,7 +222,8 @@ fn lists_come_from_files() {
     std::fs::write(dir.join("c.txt"), "1\n10 99 3 100 5000 0.5\n").expect("written");
     let hosts = hosts(3);
     let list = |file: &str| workload(json!({ "list": { "file": file }, "start": "1 s", "scheme": "dctcp" }));
-    let cx = context(&hosts, &dir, 1);
+    let seed = 1.into();
+    let cx = context(&hosts, &dir, &seed);
     let flows = generate(&[], &[list("a.csv"), list("b.txt")], &cx).expect("valid");
     let noted = |n: usize| flows.notes()[n].as_str();
     assert!(
@@ -251,7 +254,8 @@ fn the_hosts_of_a_connection_matrix_are_counted() {
     std::fs::write(dir.join("a.cm"), matrix(12, 2)).expect("written");
     std::fs::write(dir.join("b.txt"), matrix(12, 11)).expect("written");
     let hosts = hosts(3);
-    let read = |file: &str| generate(&[], &[workload(json!({ "list": { "file": file } }))], &context(&hosts, &dir, 1));
+    let read =
+        |file: &str| generate(&[], &[workload(json!({ "list": { "file": file } }))], &context(&hosts, &dir, &1.into()));
     let flows = read("a.cm").expect("valid");
     let found: Vec<_> = flows.iter().map(|f| (f.src, f.dst, f.size, f.start)).collect();
     assert_eq!(found, [(10, 12, None, Time::from_us(2))]);
@@ -294,7 +298,7 @@ fn errors_name_the_key_and_what_would_do() {
         (case("flows", json!(0)), "flows", "at least 1"),
     ] {
         let hosts = hosts(4);
-        let e = generate(&[], &[workload(spec.clone())], &context(&hosts, Path::new(""), 1)).expect_err(key);
+        let e = generate(&[], &[workload(spec.clone())], &context(&hosts, Path::new(""), &1.into())).expect_err(key);
         assert!(e.key == format!("workload[0].{key}") && e.message.contains(message), "{spec}: {e}");
     }
     for (flow, key) in [
@@ -306,7 +310,7 @@ fn errors_name_the_key_and_what_would_do() {
     ] {
         let hosts = hosts(4);
         let flow: ExplicitFlow = serde_json::from_value(flow).expect("a flow");
-        let e = generate(&[flow], &[], &context(&hosts, Path::new(""), 1)).expect_err(key);
+        let e = generate(&[flow], &[], &context(&hosts, Path::new(""), &1.into())).expect_err(key);
         assert_eq!(e.key, format!("flow[0].{key}"));
     }
     assert!(serde_json::from_value::<WorkloadSpec>(json!({ "arivals": poisson })).is_err());
@@ -343,7 +347,7 @@ fn a_round_of_too_many_pairs_is_refused_before_it_is_drawn() {
     let hosts = hosts(8000);
     let mut spec = web("1 %");
     spec.arrivals = serde_json::from_value(json!({ "kind": "once" })).ok();
-    let e = generate(&[], &[spec], &context(&hosts, Path::new(""), 1)).expect_err("64 million pairs");
+    let e = generate(&[], &[spec], &context(&hosts, Path::new(""), &1.into())).expect_err("64 million pairs");
     assert_eq!(e.key, "workload[0].matrix");
 }
 
@@ -357,7 +361,7 @@ fn numbers_without_sense_are_refused_not_looped_over() {
         spec.duration = flows.is_none().then(|| Time::from_secs(1));
         // Either flows, at most as many as asked for, or an error; never a panic or an endless
         // loop.
-        if let Ok(flows) = generate(&[], &[spec], &context(&hosts, Path::new(""), 1)) {
+        if let Ok(flows) = generate(&[], &[spec], &context(&hosts, Path::new(""), &1.into())) {
             assert!(flows.len() <= 5);
         }
     }
@@ -380,7 +384,8 @@ proptest! {
             let hosts = hosts(4);
             // `flows` may have grown to seven digits: that's long, not wrong.
             if spec.flows.is_some_and(|n| n < 100_000) {
-                let cx = Context { horizon: Some(Time::from_secs(10)), ..context(&hosts, Path::new("/nowhere"), seed) };
+                let seed = seed.into();
+                let cx = Context { horizon: Some(Time::from_secs(10)), ..context(&hosts, Path::new("/nowhere"), &seed) };
                 let _ = generate(&[], &[spec], &cx);
             }
         }

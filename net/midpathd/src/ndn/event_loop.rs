@@ -79,7 +79,7 @@ pub struct EventLoop {
     poller: Poller,
     listeners: Vec<Listener>,
     /// Those that are not listened at until the next tick.
-    deaf: Vec<usize>,
+    unregistered: Vec<usize>,
     /// UDP sockets by place; a place is given once.
     udp: BTreeMap<usize, Udp>,
     sockets: usize,
@@ -145,7 +145,7 @@ impl EventLoop {
             forwarder,
             poller,
             listeners,
-            deaf: Vec::new(),
+            unregistered: Vec::new(),
             sockets: udp.len(),
             udp: udp.into_iter().enumerate().collect(),
             links: FxHashMap::default(),

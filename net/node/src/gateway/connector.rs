@@ -35,7 +35,7 @@ const PLACES: usize = 1024;
 const FOUND: u64 = 0;
 
 /// What has come of a target.
-pub type Made = (u64, Result<TcpStream, Status>);
+pub type ConnectResult = (u64, Result<TcpStream, Status>);
 
 /// One target.
 struct Target {
@@ -75,7 +75,7 @@ pub struct Connector {
     attempts: BTreeMap<u64, u64>,
     begun: u64,
     places: usize,
-    made: Vec<Made>,
+    made: Vec<ConnectResult>,
     readiness: Poller,
 }
 
@@ -184,7 +184,7 @@ impl Connector {
     }
 
     /// What has been made, or not.
-    pub fn take(&mut self) -> Vec<Made> {
+    pub fn take(&mut self) -> Vec<ConnectResult> {
         std::mem::take(&mut self.made)
     }
 

@@ -239,7 +239,7 @@ fn nothing_is_left_of_flows_that_have_ended() {
             world.tick();
             let now = world.now;
             for host in [A, B] {
-                world.hosts[host].news().into_iter().for_each(|end| world.hosts[host].forget(end, now));
+                world.hosts[host].take_changed().into_iter().for_each(|end| world.hosts[host].forget(end, now));
             }
         }
         for host in [A, B] {

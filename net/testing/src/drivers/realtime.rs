@@ -367,7 +367,7 @@ impl NodeThread {
                 self.lines.of[port].schedule.end();
                 self.pull(PortId(port as u16), now);
             }
-            if let Some(rate) = self.lines.of[port].served.news(now) {
+            if let Some(rate) = self.lines.of[port].served.changed_rate(now) {
                 self.node.set_rate(PortId(port as u16), rate, now, &mut self.pool, &mut self.lines);
             }
         }

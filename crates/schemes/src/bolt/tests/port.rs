@@ -1,6 +1,6 @@
 use midpath_core::packet::{FlowId, Interfaces, Kind, NodeId, Packet, Pkt, PortId};
 use midpath_core::queue::Limit;
-use midpath_core::roles::{Action, CutThrough, Drop, LinkInfo, Port, PortBench};
+use midpath_core::roles::{Action, CutThrough, Drop, LinkInfo, Port, StandalonePort};
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::bolt::header::{BoltFlags, BoltHeader, Notice};
@@ -10,8 +10,8 @@ use crate::bolt::port::BoltPort;
 /// A byte per nanosecond.
 const LINE: Rate = Rate::from_mbps(8000);
 
-fn bench() -> PortBench {
-    PortBench::new(LinkInfo { rate: LINE, delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) })
+fn bench() -> StandalonePort {
+    StandalonePort::new(LinkInfo { rate: LINE, delay: Time::from_us(1), mtu: 1500, peer: NodeId(1) })
 }
 
 fn port(threshold: Option<u64>, packets: u64) -> BoltPort {
@@ -29,14 +29,14 @@ fn packet(payload: u16, marks: BoltFlags) -> Packet {
 }
 
 /// Brings packets to a port, and says what comes out of it.
-fn bring(port: &mut BoltPort, bench: &mut PortBench, packets: &[Packet]) {
+fn bring(port: &mut BoltPort, bench: &mut StandalonePort, packets: &[Packet]) {
     for p in packets {
         let pkt = bench.pool.insert(*p);
         port.outbound(pkt, &mut bench.ctx());
     }
 }
 
-fn leave(port: &mut BoltPort, bench: &mut PortBench) -> Vec<Packet> {
+fn leave(port: &mut BoltPort, bench: &mut StandalonePort) -> Vec<Packet> {
     let mut found = Vec::new();
     while let Some(pkt) = port.poll_transmit(&mut bench.ctx()) {
         found.push(bench.pool.take(pkt));
@@ -45,7 +45,7 @@ fn leave(port: &mut BoltPort, bench: &mut PortBench) -> Vec<Packet> {
 }
 
 /// The packets that the port has sent on their way itself.
-fn told(bench: &mut PortBench) -> Vec<Packet> {
+fn told(bench: &mut StandalonePort) -> Vec<Packet> {
     let routed = |action| match action {
         Action::Route(pkt) => Some(pkt),
         _ => None,

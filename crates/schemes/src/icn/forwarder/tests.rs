@@ -64,7 +64,7 @@ fn packet(kind: Kind, segment: u32, prefix: u32, path: Option<PathId>, inner: bo
 #[test]
 fn what_is_steered_in_place_goes_where_whole_headers_lead() {
     let of = |paths, outage| MirccParams { paths, outage, ..MirccParams::default() };
-    for params in [of(Paths::All, Outage::Wait), of(Paths::One, Outage::Wait)] {
+    for params in [of(PathSelection::All, Outage::Wait), of(PathSelection::One, Outage::Wait)] {
         let mut rng = stream(3, Purpose::Fault, 0);
         let mut sides = [false, true]
             .map(|inner| (inner, forwarder(&params), Pool::new(), stream(1, Purpose::Forwarders, 0), VecDeque::new()));
@@ -93,7 +93,7 @@ fn what_is_steered_in_place_goes_where_whole_headers_lead() {
             let learned = plain.0.2.map(|h| h.path).filter(|path| hints.len() < 9 && !hints.contains(path));
             hints.extend(learned);
         }
-        assert!(params.paths == Paths::One || steered > 500, "{steered} were steered");
+        assert!(params.paths == PathSelection::One || steered > 500, "{steered} were steered");
     }
 }
 

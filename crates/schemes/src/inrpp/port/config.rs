@@ -51,7 +51,7 @@ impl Config {
             nonces: p.nonces,
             expiry: p.expiry,
             lasting: Lasting { state: p.linger, cancel: p.expiry },
-            keys: Keys::new(p.auth, &p.secret).beginning_at(p.first_number),
+            keys: Keys::new(p.auth, &p.secret).resume_after(p.first_number),
         }
     }
 }

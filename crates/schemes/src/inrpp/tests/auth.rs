@@ -4,7 +4,7 @@ use midpath_core::packet::{FlowId, NodeId, Packet};
 use midpath_core::units::Time;
 use siphasher::sip::SipHasher24;
 
-use crate::inrpp::auth::{Keys, LinkMac, of_note, words_of};
+use crate::inrpp::auth::{Keys, LinkMac, mac_input, of_note};
 use crate::inrpp::header::{Control, InrppHeader, Nonce, Slow};
 
 const A: NodeId = NodeId(1);
@@ -49,7 +49,7 @@ fn a_mac_is_that_of_its_words() {
     begun.write_u32(A.0);
     begun.write_u32(B.0);
     let mac = of_note(&begun, &ack(), &option);
-    words_of(&ack(), &option).into_iter().for_each(|word| begun.write_u64(word));
+    mac_input(&ack(), &option).into_iter().for_each(|word| begun.write_u64(word));
     assert_eq!(mac, begun.finish());
 }
 
@@ -100,10 +100,10 @@ fn a_neighbour_whose_clock_begins_again_goes_on_above_its_numbers() {
     assert!(at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut at_a, hour)));
     let early = Time::from_ms(1);
     assert!(!at_b.verify(&keys, A, B, &ack(), &signed(&keys, &mut LinkMac::default(), early)), "as before");
-    let later = keys.beginning_at(hour.as_ns() + 1);
+    let later = keys.resume_after(hour.as_ns() + 1);
     assert!(at_b.verify(&keys, A, B, &ack(), &signed(&later, &mut LinkMac::default(), early)));
     // A bound that nobody could have left does no harm but to wrap nowhere.
-    assert_eq!(signed(&keys.beginning_at(u64::MAX), &mut LinkMac::default(), hour).number, u64::MAX);
+    assert_eq!(signed(&keys.resume_after(u64::MAX), &mut LinkMac::default(), hour).number, u64::MAX);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use midpath_core::packet::{FlowId, Name, NodeId};
-use midpath_core::roles::PortBench;
+use midpath_core::roles::StandalonePort;
 use proptest::prelude::*;
 
 use super::*;
@@ -38,7 +38,7 @@ proptest! {
     ) {
         let (params, link) = (MirccParams::default(), link());
         let [mut with, mut without] = [0; 2].map(|_| MirccPort::new(&params, Limit::Packets(50)));
-        let [mut bench, mut bare] = [0; 2].map(|_| PortBench::new(link));
+        let [mut bench, mut bare] = [0; 2].map(|_| StandalonePort::new(link));
         let mut now = Time::ZERO;
         for (what, segment, path, wait) in steps {
             now += Time::from_us(wait);

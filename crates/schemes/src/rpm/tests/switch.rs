@@ -2,7 +2,7 @@
 
 use midpath_core::packet::{Ecn, Flags, FlowId, Kind, NodeId, Packet};
 use midpath_core::queue::{Done, Signal};
-use midpath_core::roles::{Backlog, LinkInfo, PortBench};
+use midpath_core::roles::{Backlog, LinkInfo, StandalonePort};
 use midpath_core::units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -15,13 +15,13 @@ const ENDS: [NodeId; 2] = [NodeId(1), NodeId(2)];
 /// A signal with its registers, as at a port.
 struct Switch {
     rpm: Rpm,
-    bench: PortBench,
+    bench: StandalonePort,
 }
 
 impl Switch {
     fn new(params: &RpmParams) -> Switch {
         let link = LinkInfo { rate: Rate::from_gbps(1), delay: Time::ZERO, mtu: 1500, peer: ENDS[1] };
-        let mut bench = PortBench::new(link);
+        let mut bench = StandalonePort::new(link);
         bench.state = Some(Box::new(Registers::new(params)));
         Switch { rpm: Rpm::new(params), bench }
     }

@@ -11,7 +11,7 @@ use midpath_core::queue::{
     Aqm, Codel, CodelDataPlane, CodelParams, DelayStep, Done, NoAqm, Queue, Scheduler, Signal, Unsignalled, Verdict,
     View,
 };
-use midpath_core::roles::{Action, Backlog, Inbound, LinkInfo, Port, PortBench, PortCtx};
+use midpath_core::roles::{Action, Backlog, Inbound, LinkInfo, Port, PortCtx, StandalonePort};
 use midpath_core::units::{Rate, Time};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -224,7 +224,7 @@ pub(super) trait Plays {
 /// A port that plays events.
 pub(super) struct Player {
     port: Queue<Seen, Leaving, Told>,
-    bench: PortBench,
+    bench: StandalonePort,
     params: RpmParams,
     sight: Arc<Mutex<Sight>>,
     flows: BTreeMap<String, FlowId>,
@@ -234,7 +234,7 @@ impl Player {
     pub(super) fn new(asked: &Params, places: &BTreeMap<String, Place>) -> Player {
         let params = asked.ours();
         let link = LinkInfo { rate: Rate::from_gbps(1), delay: Time::ZERO, mtu: asked.mtu_bytes, peer: RECEIVER };
-        let mut bench = PortBench::new(link);
+        let mut bench = StandalonePort::new(link);
         let registers = Registers::new(&params);
         let flows = flows_at(places, &registers);
         bench.state = Some(Box::new(registers));

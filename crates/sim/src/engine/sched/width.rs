@@ -50,7 +50,7 @@ impl Width {
 
     /// The shift of another width that suits better, if it is time to choose and there is one.
     #[inline]
-    pub fn better(&mut self) -> Option<u32> {
+    pub fn proposed_shift(&mut self) -> Option<u32> {
         if self.buckets < Width::PERIOD {
             return None;
         }

@@ -72,19 +72,19 @@ impl EventLoop {
             Listener::Unix(socket) => drop(self.poller.remove(socket)),
             Listener::Tcp(socket) => drop(self.poller.remove(socket)),
         }
-        self.deaf.push(place);
+        self.unregistered.push(place);
     }
 
     /// Listens again where that was stopped.
     pub(super) fn listen_again(&mut self) {
-        for place in std::mem::take(&mut self.deaf) {
+        for place in std::mem::take(&mut self.unregistered) {
             let token = LISTENER | place as u64;
             let again = match &self.listeners[place] {
                 Listener::Unix(socket) => self.poller.add(socket, token, Wants::Read),
                 Listener::Tcp(socket) => self.poller.add(socket, token, Wants::Read),
             };
             if again.is_err() {
-                self.deaf.push(place);
+                self.unregistered.push(place);
             }
         }
     }

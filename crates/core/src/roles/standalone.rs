@@ -11,7 +11,7 @@ use crate::units::{Rate, Time};
 
 /// All that a port may reach, without a node: for tests of ports and of signals, and for drivers that
 /// have links and no nodes. The port is number 0 of node 0.
-pub struct PortBench {
+pub struct StandalonePort {
     /// The time.
     pub now: Time,
     /// The packets.
@@ -32,10 +32,10 @@ pub struct PortBench {
     rng: Stream,
 }
 
-impl PortBench {
+impl StandalonePort {
     /// A port of `link`.
-    pub fn new(link: LinkInfo) -> PortBench {
-        PortBench {
+    pub fn new(link: LinkInfo) -> StandalonePort {
+        StandalonePort {
             now: Time::ZERO,
             pool: Pool::new(),
             transmitter: Transmitter::Idle { since: Time::ZERO },
@@ -51,7 +51,7 @@ impl PortBench {
 
     /// The same with a random stream of its own: that of node `index` in a run of this seed.
     #[must_use]
-    pub fn with_stream(mut self, seed: u64, index: u64) -> PortBench {
+    pub fn with_stream(mut self, seed: u64, index: u64) -> StandalonePort {
         self.rng = stream(seed, Purpose::Ports, index);
         self
     }
