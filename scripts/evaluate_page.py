@@ -21,7 +21,7 @@ from midpath.evaluate.picture import overview
 from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
-from midpath.matrix.text import head, line
+from midpath.markdown import head, line
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/evaluate"

@@ -1,4 +1,5 @@
-"""Writes the lists of pages that the simulator has: schemes in docs/index.md, columns in docs/results.md.
+"""Writes pages' lists of what the code has: schemes in docs/index.md, columns in docs/results.md, Python's layers in
+crates/README.md.
 
 python scripts/lists.py            writes them
 python scripts/lists.py --check    fails if that would change one
@@ -15,14 +16,17 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from midpath import markdown
 from midpath.schemes import shipped
 from midpath.tables import columns
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / name for name in ("index.md", "results.md", "workloads.md")]
+PAGES = [ROOT / place for place in ("docs/index.md", "docs/results.md", "docs/workloads.md", "crates/README.md")]
 FOLDERS = ROOT / "crates" / "schemes" / "src"
 LIST = re.compile(r"(<!-- (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`")
+# A layer of Python's modules, as pyproject.toml has it for import-linter.
+LAYER = re.compile(r'^    # ([^\n]*)\n    "([a-z |]+)",$', re.MULTILINE)
 
 
 def pages() -> list[Path]:
@@ -66,8 +70,16 @@ def of_table(table: str) -> Iterator[str]:
             names = []
 
 
+def layers() -> Iterator[str]:
+    """A table of Python's layers, the topmost first."""
+    contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("layers = [")[2].partition("\n]")[0]
+    yield f"{markdown.head(['layer', 'modules'])}\n"
+    for about, modules in LAYER.findall(contract):
+        yield f"{markdown.line([about, ', '.join(f'`{one}`' for one in modules.split(' | '))])}\n"
+
+
 TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
-LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in TABLES}
+LISTS = {"schemes": schemes, "layers": layers} | {table: partial(of_table, table) for table in TABLES}
 
 
 def written(page: Path) -> str:

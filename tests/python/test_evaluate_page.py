@@ -4,12 +4,12 @@ import pytest
 
 import script
 from conftest import ROOT
+from midpath.entries import Entry
 from midpath.evaluate.found import load_evaluation
 from midpath.evaluate.picture import overview
 from midpath.evaluate.rfc9743 import ITEMS
 from midpath.evaluate.suites import SUITES
 from midpath.evaluate.verdict import FAILED
-from midpath.matrix.entries import Entry
 from midpath.schemes import shipped
 
 pages = script.load(ROOT / "scripts" / "evaluate_page.py")

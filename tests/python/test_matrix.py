@@ -10,10 +10,10 @@ import pytest
 import midpath
 import midpath.matrix
 from conftest import ROOT
-from midpath import cli
+from midpath import cli, entries
 from midpath.equipment import equipment_of
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.matrix import cell, entries, found, picture, rows, text
+from midpath.matrix import cell, found, picture, rows, text
 
 QUICK = ("cubic", "cubic@fq_codel", "fcp")
 # Receivers ask under these: they answer no request.

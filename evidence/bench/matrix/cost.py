@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import midpath
+from midpath import entries
 from midpath.benchmark import child
-from midpath.matrix import entries, rows
+from midpath.matrix import rows
 from midpath.scenario import Scenario
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))

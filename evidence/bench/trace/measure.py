@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import midpath
-from midpath.matrix import entries
+from midpath import entries
 from midpath.trace import Trace
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))

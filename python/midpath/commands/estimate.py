@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
-from midpath.commands.progress import steps
+from midpath.console import text
+from midpath.console.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
+from midpath.console.progress import steps
 from midpath.errors import UsageError
 from midpath.estimate import FEWEST, MOST, PILOT, SHARE, Estimates, Figure
 from midpath.estimate import estimate as estimate_schemes

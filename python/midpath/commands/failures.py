@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.commands.sweep import print_failures, runs_bar
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     File,
     Jobs,
@@ -25,7 +26,6 @@ from midpath.commands.options import (
     print_json,
     read,
 )
-from midpath.commands.sweep import print_failures, runs_bar
 from midpath.palette import name
 from midpath.run.slurm import Slurm
 from midpath.sweep.failures import HEADS, Failures, Harm, label

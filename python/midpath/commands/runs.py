@@ -9,8 +9,11 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.compare.comparison import Comparison, require_comparison
+from midpath.compare.runs import compare as compare_schemes
+from midpath.compare.variants import Variants, chosen, compare_variants, require_variants
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     File,
     Ideal,
@@ -29,10 +32,7 @@ from midpath.commands.options import (
     read,
     use_looks,
 )
-from midpath.commands.progress import bar
-from midpath.compare.comparison import Comparison, require_comparison
-from midpath.compare.runs import compare as compare_schemes
-from midpath.compare.variants import Variants, chosen, compare_variants, require_variants
+from midpath.console.progress import bar
 from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL

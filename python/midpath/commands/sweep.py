@@ -15,8 +15,8 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 from typer.core import TyperGroup
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     Ideal,
     Jobs,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from midpath.controller import Named
+from midpath.entries import QUEUES
 from midpath.evaluate import facts as module
 from midpath.evaluate.facts import Facts, facts
 from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
 from midpath.evaluate.scenes import plain_bottleneck
-from midpath.matrix.entries import QUEUES
 from midpath.run import cores
 from midpath.run.key import file_digest
 from midpath.run.plan import Plan, Point, Wanted, refusals

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.compare.comparison import require_comparison
+from midpath.console import text
+from midpath.console.options import (
     File,
     Json,
     Out,
@@ -23,12 +24,12 @@ from midpath.commands.options import (
     print_json,
     read,
 )
-from midpath.commands.progress import bar
-from midpath.compare.comparison import require_comparison
+from midpath.console.progress import bar
 from midpath.errors import UsageError
+from midpath.lab import beside, budget, execute, machine, qdiscs, real, suite, table
 from midpath.lab import clean as cleaning
-from midpath.lab import execute, machine, qdiscs
 from midpath.lab import kernel as kernels
+from midpath.lab import rpm as scenarios
 from midpath.units import parse
 
 
@@ -92,8 +93,6 @@ def run(
     midpath_lab = machine.program("midpath-lab")
     given = read(file) if variant is None else read(file).with_variant(variant)
     scenario = given.with_(seed=seed, changes=changes(settings))
-    from midpath.lab import beside, budget, real  # noqa: PLC0415 - 30 ms of each command's start
-
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
         raise UsageError("--schemes is empty")
@@ -189,9 +188,6 @@ def rpm(
     if (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     tools = machine.find_tools(midpathd)
-    from midpath.lab import beside, real, suite, table  # noqa: PLC0415 - 30 ms of each command's start
-    from midpath.lab import rpm as scenarios  # noqa: PLC0415
-
     scenarios.check_modes(chosen)
     if full or only:
         if out is None:

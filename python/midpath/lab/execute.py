@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from midpath.commands import text
-from midpath.commands.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
+from midpath.console import text
+from midpath.console.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
 from midpath.errors import UsageError
-from midpath.lab import clean, expect, machine, programs, qdiscs
+from midpath.lab import budget, clean, expect, machine, programs, qdiscs, real
 from midpath.lab import kernel as kernels
 from midpath.result import MARKER, Result
 from midpath.storage import require_replaceable
@@ -104,8 +104,6 @@ def execute(
         require_replaceable(out, MARKER)
     if linux is None:
         _require_spaces(context)
-    from midpath.lab import budget, real  # noqa: PLC0415 - 30 ms of each command's start
-
     base = read(file) if variant is None else read(file).with_variant(variant)
     scenario = base.with_(seed=seed, changes=changes(settings))
     discipline = None if qdisc is None else qdiscs.check(qdisc)

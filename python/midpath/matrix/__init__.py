@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from midpath import stats
 from midpath.controller import Controllers, named
+from midpath.entries import columns as columns_of
 from midpath.errors import UsageError
-from midpath.matrix.entries import columns as columns_of
 from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
 from midpath.matrix.rows import rows as chosen
 from midpath.matrix.rows import simplest

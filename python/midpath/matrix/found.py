@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from midpath import stats
+from midpath.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.errors import OutputError
 from midpath.extension import _midpath
 from midpath.matrix.cell import FIGURES, Cell
-from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.matrix.rows import Row, every
 from midpath.matrix.work import Key
 from midpath.stats import Estimate, estimate

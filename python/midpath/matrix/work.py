@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from midpath.controller import Named
+from midpath.entries import Entry
 from midpath.matrix.cell import FLOWS, Cell, at_routers, measured, measured_application
-from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.metrics import IDEAL
 from midpath.run import cores
