@@ -15,8 +15,8 @@ import typer.core
 from midpath.console import text
 from midpath.console.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
 from midpath.errors import UsageError
-from midpath.lab import budget, clean, expect, machine, programs, qdiscs, real
-from midpath.lab import kernel as kernels
+from midpath.lab import budget, clean, expect, machine, programs, real
+from midpath.lab.options import Qdisc, Virtual, chosen
 from midpath.result import MARKER, Result
 from midpath.storage import require_replaceable
 from midpath.units import quantity
@@ -76,13 +76,8 @@ def execute(
     seed: Seed = None,
     variant: Variant = None,
     settings: Set = None,
-    virtual: Annotated[
-        bool, typer.Option("--virtual", help="In user-mode Linux's virtual time (needs `midpath lab kernel`).")
-    ] = False,
-    qdisc: Annotated[
-        str | None,
-        typer.Option(help="With --virtual: tc qdisc of all routers (cake, …).", show_default=False),
-    ] = None,
+    virtual: Virtual = False,
+    qdisc: Qdisc = None,
     json: Json = False,
 ) -> None:
     """Run programs over a scenario's network, beside its flows.
@@ -95,10 +90,8 @@ def execute(
     """
     given: list[programs.Program] = context.meta[GIVEN]
     _check({programs.AT: at, programs.SERVE: serve}, given)
-    if qdisc is not None and not virtual:
-        raise UsageError("--qdisc needs --virtual; in real time the queues are Midpath's")
+    linux, discipline = chosen(virtual, qdisc)
     expectations = expect.read(expected or [])
-    linux = kernels.find() if virtual else None
     midpath_lab = machine.program("midpath-lab")
     if out:
         require_replaceable(out, MARKER)
@@ -106,7 +99,6 @@ def execute(
         _require_spaces(context)
     base = read(file) if variant is None else read(file).with_variant(variant)
     scenario = base.with_(seed=seed, changes=changes(settings))
-    discipline = None if qdisc is None else qdiscs.check(qdisc)
     laboratory = real.Laboratory(midpath_lab, None, linux=linux, qdisc=discipline)
     plan = laboratory.prepare(scenario, given)
     expect.check(expectations, plan)
