@@ -23,7 +23,6 @@ from midpath.tables import columns
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / place for place in ("docs/index.md", "docs/results.md", "docs/workloads.md", "crates/README.md")]
 FOLDERS = ROOT / "crates" / "schemes" / "src"
-LIST = re.compile(r"(<!-- (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`")
 # A layer of Python's modules, as pyproject.toml has it for import-linter.
 LAYER = re.compile(r'^    # ([^\n]*)\n    "([a-z |]+)",$', re.MULTILINE)
@@ -52,7 +51,7 @@ def line(page: Path) -> str:
     folder = page.parent.name if page.stem == "README" else page.stem
     about = [shipped()[name] for name in NAME.findall(heading) or [folder]]
     said = about[0].summary if len(about) == 1 else ", ".join(one.title for one in about)
-    return f"- [{title(page)}]({Path(os.path.relpath(page, ROOT / 'docs')).as_posix()}): {said}\n"
+    return f"- [{title(page)}]({Path(os.path.relpath(page, ROOT / 'docs')).as_posix()}): {said}"
 
 
 def schemes() -> Iterator[str]:
@@ -66,16 +65,15 @@ def of_table(table: str) -> Iterator[str]:
     for name, _, meaning in columns(table):
         names.append(f"`{name}`")
         if meaning:
-            yield f"- {', '.join(names)}: {meaning}\n"
+            yield f"- {', '.join(names)}: {meaning}"
             names = []
 
 
 def layers() -> Iterator[str]:
     """A table of Python's layers, the topmost first."""
     contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("layers = [")[2].partition("\n]")[0]
-    yield f"{markdown.head(['layer', 'modules'])}\n"
-    for about, modules in LAYER.findall(contract):
-        yield f"{markdown.line([about, ', '.join(f'`{one}`' for one in modules.split(' | '))])}\n"
+    rows = ([about, ", ".join(f"`{one}`" for one in names.split(" | "))] for about, names in LAYER.findall(contract))
+    yield markdown.table(["layer", "modules"], rows)
 
 
 TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
@@ -84,8 +82,7 @@ LISTS = {"schemes": schemes, "layers": layers} | {table: partial(of_table, table
 
 def written(page: Path) -> str:
     """A page with its lists."""
-    text = page.read_text(encoding="utf-8")
-    return LIST.sub(lambda found: f"{found[1]}{''.join(LISTS[found[2]]())}{found[3]}", text)
+    return markdown.filled(page.read_text(encoding="utf-8"), "", lambda name: "\n".join(["", *LISTS[name](), "", ""]))
 
 
 def main() -> int:

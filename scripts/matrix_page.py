@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from midpath.markdown import filled
 from midpath.matrix import found, picture, text
 from midpath.matrix.cell import FIGURES
 from midpath.matrix.found import Matrix
@@ -23,7 +24,6 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/matrix"
 PAGE, PICTURE, RESULTS = ROOT / "docs/matrix.md", ROOT / "docs/images/matrix.svg", FOLDER / "RESULTS.md"
 WHICH, TEMPLATE = ROOT / "docs/which.md", Path(__file__).parent / "which.template.md"
-PLACE = re.compile(r"(<!-- matrix: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUOTE = re.compile(r"\{(value|sooner|alike) ([^}]+)\}")
 # Numbers over the ideal's stand without ×: "times the ideal's" follows.
 KINDS = {figure: kind for figure, _, kind in text.SHOWN if kind != "times"}
@@ -42,7 +42,7 @@ PARTS: dict[str, Callable[[Matrix], str]] = {
 
 def page(old: str, matrix: Matrix) -> str:
     """docs/matrix.md with its tables in their places."""
-    return PLACE.sub(lambda place: f"{place[1]}\n{PARTS[place[2]](matrix)}\n{place[3]}", old)
+    return filled(old, "matrix", lambda name: f"\n{PARTS[name](matrix)}\n")
 
 
 def which(template: str, matrix: Matrix) -> str:

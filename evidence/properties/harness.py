@@ -26,7 +26,7 @@ from typing import Any
 import scenes
 
 import midpath
-from midpath import Result, Scenario
+from midpath import Result, Scenario, markdown
 from midpath.errors import ScenarioError
 from midpath.run.drive import drive
 from midpath.run.key import file_digest
@@ -297,10 +297,10 @@ def table(
 ) -> Iterator[str]:
     """A line for each group: its names, how many keep all bounds, how many miss each (`counts` has their heads by
     bound), and figures of what came out."""
-    yield scenes.head([*by, "all bounds kept", *counts.values(), *columns])
+    yield markdown.head([*by, "all bounds kept", *counts.values(), *columns])
     for names, own in groups(rows_, lambda row: tuple(name(row) for name in by.values())).items():
         cells = [figure(found) if (found := ended(own)) else "–" for figure in columns.values()]
-        yield scenes.row([*names, kept(own), *(str(count(own, bound)) for bound in counts), *cells])
+        yield markdown.line([*names, kept(own), *(str(count(own, bound)) for bound in counts), *cells])
 
 
 def misses(rows_: Iterable[Row], why: Callable[[Row], str] | None = None) -> Iterator[str]:

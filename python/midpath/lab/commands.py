@@ -27,7 +27,7 @@ from midpath.console.options import (
 )
 from midpath.console.progress import bar
 from midpath.errors import UsageError
-from midpath.lab import beside, budget, execute, machine, real, suite, table
+from midpath.lab import beside, budget, execute, machine, real, table
 from midpath.lab import clean as cleaning
 from midpath.lab import kernel as kernels
 from midpath.lab import rpm as scenarios
@@ -188,11 +188,6 @@ def rpm(
     seconds: Annotated[float, typer.Option(help="Run length.")] = 10.0,
     repeats: Annotated[int, typer.Option(help="Repetitions.", min=1)] = 3,
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate.")] = False,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Everything in evidence/lab/rpm/RESULTS.md (over an hour, needs --out)."),
-    ] = False,
-    only: Annotated[str | None, typer.Option(help="With --full: comma-separated parts.", show_default=False)] = None,
     midpathd: Annotated[
         str | None, typer.Option(metavar="PROGRAM", help="midpathd binary.", show_default=False)
     ] = None,
@@ -208,12 +203,6 @@ def rpm(
         raise UsageError(why)
     tools = machine.find_tools(midpathd)
     scenarios.check_modes(chosen)
-    if full or only:
-        if out is None:
-            raise UsageError("--full needs --out for its results")
-        machine.check(tools)
-        suite.run(out, tools, repeats, _names("--only", only) if only else None, typer.echo)
-        return
     up = parse("seconds", upstream) / 2
     experiment = scenarios.Experiment(
         title=f"RPM on {rate}, RTT {rtt}",

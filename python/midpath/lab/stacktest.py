@@ -11,7 +11,6 @@ import typer
 from midpath.errors import UsageError
 from midpath.lab import kernel, machine, real
 from midpath.lab.congestion import KERNEL
-from midpath.result import MARKER, load
 from midpath.scenario import Scenario
 from midpath.units import listed
 
@@ -64,13 +63,8 @@ def _said(*words: str) -> str:
 
 
 def _figures(case: str, scheme: str, laboratory: real.Laboratory, out: Path | None) -> str:
-    place = out / f"{case}-{scheme}" if out else None
-    if place is not None and (place / MARKER).is_file():
-        made = load(place)
-    else:
-        made = real.run(Scenario.from_toml(_said("scenario", case, scheme)), laboratory)
-        if place is not None:
-            made.save(place)
+    scenario = Scenario.from_toml(_said("scenario", case, scheme))
+    made = real.kept(out / f"{case}-{scheme}", scenario, laboratory) if out else real.run(scenario, laboratory)
     flow = made.flows.to_pylist()[0]
     counts = [flow[f"{what}_packets"] for what in ("sent", "retransmitted", "marked")]
     found = ("inf" if flow["fct_s"] is None else flow["fct_s"], *counts, made.summary["lost_packets"])

@@ -395,8 +395,6 @@ complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcomm
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l seconds -r -d 'Run length.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l repeats -r -d 'Repetitions.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l vs-sim -d 'Also simulate.'
-complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l full -d 'Everything in evidence/lab/rpm/RESULTS.md (over an hour, needs --out).'
-complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l only -r -d 'With --full: comma-separated parts.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l midpathd -r -d 'midpathd binary.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l out -r -d 'Output directory.'
 complete -c midpath -n "__fish_seen_subcommand_from lab; and __fish_seen_subcommand_from rpm" -l json -d 'Print JSON instead of text.'
