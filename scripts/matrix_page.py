@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from midpath.markdown import filled
-from midpath.matrix import found, picture, text
+from midpath.matrix import load_matrix, picture, text
 from midpath.matrix.cell import FIGURES
 from midpath.matrix.found import Matrix
 from midpath.units import digits, quantity
@@ -82,7 +82,7 @@ def _mean(matrix: Matrix, row: str, name: str, figure: str) -> float:
 
 def main() -> None:
     """Writes all of it."""
-    matrix = found.load_matrix(FOLDER)
+    matrix = load_matrix(FOLDER)
     RESULTS.write_text("\n".join(text.results(matrix)) + "\n", encoding="utf-8")
     PICTURE.write_text(picture.svg(matrix), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), matrix), encoding="utf-8")

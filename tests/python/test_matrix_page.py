@@ -7,8 +7,7 @@ import pytest
 
 import script
 from conftest import ROOT
-from midpath.matrix import picture, rows, text
-from midpath.matrix.found import load_matrix
+from midpath.matrix import load_matrix, picture, rows, text
 
 pages = script.load(ROOT / "scripts" / "matrix_page.py")
 

@@ -36,7 +36,7 @@ def estimate(
     names = names_in(schemes)
     if not names:
         raise UsageError("--schemes is empty")
-    given = read(file) if variant is None else read(file).with_variant(variant)
+    given = read(file, variant=variant)
     asked = given.with_(changes=changes(settings))
     with steps("estimate") as at:
         found = estimate_schemes(asked, names, flows=flows, pilot=pilot, share=share, seed=seed, at=at)

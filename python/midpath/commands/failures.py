@@ -61,7 +61,7 @@ def failures(
     Compares with the intact network on the same flows. Resumable: runs in the store are not repeated. Exit code 1
     if a run failed. midpath report STORE draws the map.
     """
-    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
+    given = read(file, code, variant)
     scenario = given.with_(seed=seed, changes=changes(settings))
     with runs_bar(out.name) as show:
         found = run_failures(

@@ -74,7 +74,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
+    given = read(file, code, variant)
     traced = as_changes(trace) if trace is not None else {}
     scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings) | traced)
     if out:

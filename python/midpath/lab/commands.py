@@ -85,8 +85,7 @@ def run(
     if linux is None and (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     midpath_lab = machine.program("midpath-lab")
-    given = read(file) if variant is None else read(file).with_variant(variant)
-    scenario = given.with_(seed=seed, changes=changes(settings))
+    scenario = read(file, variant=variant).with_(seed=seed, changes=changes(settings))
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
         raise UsageError("--schemes is empty")
