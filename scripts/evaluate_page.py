@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,11 @@ from midpath.evaluate.picture import overview
 from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
-from midpath.matrix.text import head, line
+from midpath.markdown import filled, head, line
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/evaluate"
 PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", "RESULTS.md"
-PLACE = re.compile(r"(<!-- evaluate: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 
 
@@ -101,7 +99,7 @@ PARTS = {"written": written}
 
 def page(old: str, found: Evaluation) -> str:
     """docs/evaluate.md with its tables in their places."""
-    return PLACE.sub(lambda place: f"{place[1]}\n{chr(10).join(PARTS[place[2]](found))}\n\n{place[3]}", old)
+    return filled(old, "evaluate", lambda name: "\n".join(["", *PARTS[name](found), "", ""]))
 
 
 def main() -> None:

@@ -7,19 +7,16 @@ python scripts/lab_keys.py --check    fails if that would change it
 import sys
 from pathlib import Path
 
+from midpath import markdown
 from midpath.lab.keys import table
-from midpath.lab.table import markdown
 
 PAGE = Path(__file__).parents[1] / "docs" / "lab.md"
-BEGIN, END = "<!-- keys -->\n", "<!-- /keys -->"
+HEADS = ("key", "verdict", "how")
 
 
 def page() -> str:
     """The page with the table in it."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    rows = markdown(("key", "verdict", "how"), table()).replace("---:", "---")
-    return f"{before}{BEGIN}{rows}{END}{after}"
+    return markdown.filled(PAGE.read_text(encoding="utf-8"), "lab", lambda _: f"\n{markdown.table(HEADS, table())}\n\n")
 
 
 def main() -> int:

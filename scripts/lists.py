@@ -1,4 +1,5 @@
-"""Writes the lists of pages that the simulator has: schemes in docs/index.md, columns in docs/results.md.
+"""Writes pages' lists of what the code has: schemes in docs/index.md, columns in docs/results.md, Python's layers in
+crates/README.md.
 
 python scripts/lists.py            writes them
 python scripts/lists.py --check    fails if that would change one
@@ -15,14 +16,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from midpath import markdown
 from midpath.schemes import shipped
 from midpath.tables import columns
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / name for name in ("index.md", "results.md", "workloads.md")]
+PAGES = [ROOT / place for place in ("docs/index.md", "docs/results.md", "docs/workloads.md", "crates/README.md")]
 FOLDERS = ROOT / "crates" / "schemes" / "src"
-LIST = re.compile(r"(<!-- (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`")
+# A layer of Python's modules, as pyproject.toml has it for import-linter.
+LAYER = re.compile(r'^    # ([^\n]*)\n    "([a-z |]+)",$', re.MULTILINE)
 
 
 def pages() -> list[Path]:
@@ -48,7 +51,7 @@ def line(page: Path) -> str:
     folder = page.parent.name if page.stem == "README" else page.stem
     about = [shipped()[name] for name in NAME.findall(heading) or [folder]]
     said = about[0].summary if len(about) == 1 else ", ".join(one.title for one in about)
-    return f"- [{title(page)}]({Path(os.path.relpath(page, ROOT / 'docs')).as_posix()}): {said}\n"
+    return f"- [{title(page)}]({Path(os.path.relpath(page, ROOT / 'docs')).as_posix()}): {said}"
 
 
 def schemes() -> Iterator[str]:
@@ -62,18 +65,24 @@ def of_table(table: str) -> Iterator[str]:
     for name, _, meaning in columns(table):
         names.append(f"`{name}`")
         if meaning:
-            yield f"- {', '.join(names)}: {meaning}\n"
+            yield f"- {', '.join(names)}: {meaning}"
             names = []
 
 
+def layers() -> Iterator[str]:
+    """A table of Python's layers, the topmost first."""
+    contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("layers = [")[2].partition("\n]")[0]
+    rows = ([about, ", ".join(f"`{one}`" for one in names.split(" | "))] for about, names in LAYER.findall(contract))
+    yield markdown.table(["layer", "modules"], rows)
+
+
 TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
-LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in TABLES}
+LISTS = {"schemes": schemes, "layers": layers} | {table: partial(of_table, table) for table in TABLES}
 
 
 def written(page: Path) -> str:
     """A page with its lists."""
-    text = page.read_text(encoding="utf-8")
-    return LIST.sub(lambda found: f"{found[1]}{''.join(LISTS[found[2]]())}{found[3]}", text)
+    return markdown.filled(page.read_text(encoding="utf-8"), "", lambda name: "\n".join(["", *LISTS[name](), "", ""]))
 
 
 def main() -> int:

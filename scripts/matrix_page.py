@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from midpath.matrix import found, picture, text
+from midpath.markdown import filled
+from midpath.matrix import load_matrix, picture, text
 from midpath.matrix.cell import FIGURES
 from midpath.matrix.found import Matrix
 from midpath.units import digits, quantity
@@ -23,7 +24,6 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/matrix"
 PAGE, PICTURE, RESULTS = ROOT / "docs/matrix.md", ROOT / "docs/images/matrix.svg", FOLDER / "RESULTS.md"
 WHICH, TEMPLATE = ROOT / "docs/which.md", Path(__file__).parent / "which.template.md"
-PLACE = re.compile(r"(<!-- matrix: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUOTE = re.compile(r"\{(value|sooner|alike) ([^}]+)\}")
 # Numbers over the ideal's stand without ×: "times the ideal's" follows.
 KINDS = {figure: kind for figure, _, kind in text.SHOWN if kind != "times"}
@@ -42,7 +42,7 @@ PARTS: dict[str, Callable[[Matrix], str]] = {
 
 def page(old: str, matrix: Matrix) -> str:
     """docs/matrix.md with its tables in their places."""
-    return PLACE.sub(lambda place: f"{place[1]}\n{PARTS[place[2]](matrix)}\n{place[3]}", old)
+    return filled(old, "matrix", lambda name: f"\n{PARTS[name](matrix)}\n")
 
 
 def which(template: str, matrix: Matrix) -> str:
@@ -82,7 +82,7 @@ def _mean(matrix: Matrix, row: str, name: str, figure: str) -> float:
 
 def main() -> None:
     """Writes all of it."""
-    matrix = found.load_matrix(FOLDER)
+    matrix = load_matrix(FOLDER)
     RESULTS.write_text("\n".join(text.results(matrix)) + "\n", encoding="utf-8")
     PICTURE.write_text(picture.svg(matrix), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), matrix), encoding="utf-8")

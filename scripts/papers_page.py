@@ -5,10 +5,10 @@ python scripts/papers_page.py
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 
+from midpath import markdown
 from midpath.papers import explained, record, registry, table
 from midpath.papers.explain import Explained, failing_claims
 from midpath.papers.headline import COLUMNS, JUDGED, counts, headline
@@ -16,14 +16,13 @@ from midpath.papers.headline import COLUMNS, JUDGED, counts, headline
 PAGE = Path(__file__).parents[1] / "docs/papers.md"
 SCHEMES = "schemes"
 RESULTS = "../python/midpath/papers/schemes"
-PLACE = re.compile(r"(<!-- counts: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def counted(paper: str) -> str:
     """A paper's table, its headline above and the reasons of what does not hold below."""
     figures = registry.choose(paper)
     found = table.kept(figures)
-    lines = [f"{headline(found)}.", "", *record.table(COLUMNS, counts(found)), ""]
+    lines = [f"{headline(found)}.", "", markdown.table(COLUMNS, counts(found)), ""]
     why: Counter[str] = Counter()
     for figure in figures:
         kept = explained.stored(figure).get("claims", {})
@@ -40,7 +39,7 @@ def newer() -> str:
     """A row for each figure of the newer schemes, with its verdicts."""
     figures = registry.choose(SCHEMES)
     heads = ("claims", *JUDGED[:-1])
-    return "\n".join([*record.table(heads, (_row(figure) for figure in figures)), ""])
+    return markdown.table(heads, (_row(figure) for figure in figures)) + "\n"
 
 
 def _row(figure: registry.Figure) -> tuple[str, ...]:
@@ -53,7 +52,7 @@ def _row(figure: registry.Figure) -> tuple[str, ...]:
 
 def page(text: str) -> str:
     """The page with all counts in their places."""
-    return PLACE.sub(lambda place: f"{place[1]}{newer() if place[2] == SCHEMES else counted(place[2])}{place[3]}", text)
+    return markdown.filled(text, "counts", lambda name: newer() if name == SCHEMES else counted(name))
 
 
 if __name__ == "__main__":

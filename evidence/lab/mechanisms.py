@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from midpath import load
+from midpath import markdown
 from midpath.lab import beside, budget, clean, machine, real
-from midpath.lab.table import markdown
 from midpath.result import Result
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
@@ -236,11 +235,8 @@ def sides(out: Path, scheme: str, runs: int, laboratory: real.Laboratory) -> dic
     for kind, where in kinds.items():
         for number in range(runs):
             place = out / "one_flow" / f"{scheme}-{'whole' if where.whole else 'plain'}-{number}"
-            if not (place / "run.json").is_file():
-                made = real.run(scenario, where)
-                print(scheme, kind, made.run["emulator"]["late_us"]["p99"], "µs", flush=True)
-                made.save(place)
-            one = load(place)
+            one = real.kept(place, scenario, where)
+            print(scheme, kind, one.run["emulator"]["late_us"]["p99"], "µs", flush=True)
             if real.invalid(one) is None:
                 found.setdefault(kind, []).append(look(one))
     for name, changes in (OURS | HYSTART if scheme == "cubic" else OURS).items():
@@ -265,7 +261,7 @@ def table(found: dict[str, list[dict[str, float]]]) -> str:
         [label, *(digits(float(statistics.median(one[key] for one in seen))) for seen in found.values())]
         for key, label in ROWS
     ]
-    return markdown(heads, lines)
+    return markdown.table(heads, lines, numbers=True) + "\n"
 
 
 def main() -> None:
@@ -280,7 +276,7 @@ def main() -> None:
     parts = [
         f"### {scheme}\n\n{table(sides(asked.out, scheme, asked.runs, laboratory))}" for scheme in ("newreno", "cubic")
     ]
-    text = "\n".join([HEAD, *parts, markdown(MECHANISM_HEADS, MECHANISMS).replace("---:", "---"), TAIL])
+    text = "\n".join([HEAD, *parts, markdown.table(MECHANISM_HEADS, MECHANISMS) + "\n", TAIL])
     (asked.out / "MECHANISMS.md").write_text(text, encoding="utf-8")
     print(text)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from suite import EXAMPLES, HERE, SHORTER, Case, calibrated, measured, options, verdict
 
 from midpath.lab import beside, real
-from midpath.lab.table import markdown
+from midpath.markdown import table
 from midpath.run import run as simulate
 from midpath.units import digits
 
@@ -55,7 +55,7 @@ def section(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> t
         f"{case.told()} Load average {min(loads):.1f}–{max(loads):.1f}; p99 of lateness: frames "
         f"{statistics.median(late):.0f} µs, nodes {statistics.median(woken):.0f} µs, in the worst run {max(woken)} µs."
     )
-    return f"## {case.name}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n{note}\n", lines
+    return f"## {case.name}\n\n{table(beside.HEADS, beside.cells(lines), numbers=True)}\n\n{note}\n", lines
 
 
 # What a node lets an application of another one send before it has read anything (docs/decisions.md).
@@ -77,7 +77,7 @@ def first_window(case: Case, out: Path, seeds: int, laboratory: real.Laboratory)
         ):
             rows.append([scheme, head, *(digits(statistics.median(map(of, runs))) for runs in (found, *sims))])
     heads = ("", "Figure", "Measured", "Simulated", f"with a window of {FIRST_WINDOW}")
-    return f"### The first window of `{case.name}`\n\n{WINDOW}\n{markdown(heads, rows)}"
+    return f"### The first window of `{case.name}`\n\n{WINDOW}\n{table(heads, rows, numbers=True)}\n"
 
 
 WINDOW = """A node promises an application of another node little before it has read something. Medians, beside the

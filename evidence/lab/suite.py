@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from midpath import load
 from midpath.lab import beside, budget, clean, machine, real
-from midpath.lab.table import markdown
+from midpath.markdown import table
 from midpath.result import Result
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
@@ -96,18 +95,13 @@ def measured(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> 
     """The runs of a case, by scheme: those that are there, or new ones."""
     scenario = case.scenario()
     first = scenario.base_seed()
-    found = []
-    for scheme in case.schemes:
-        runs = []
-        for seed in range(first, first + seeds):
-            place = out / case.name / f"{scheme}-{seed}"
-            if not (place / "run.json").is_file():
-                made = real.run(scenario.with_(scheme=scheme, seed=seed), laboratory)
-                print(case.name, scheme, seed, made.run["emulator"]["late_us"]["p99"], "µs", flush=True)
-                made.save(place)
-            runs.append(load(place))
-        found.append((scheme, runs))
-    return found
+
+    def told(scheme: str, seed: int, *_: int) -> None:
+        print(case.name, scheme, seed, flush=True)
+
+    cases, numbers = real.cases(scenario, case.schemes), range(first, first + seeds)
+    found = real.compare(cases, numbers, laboratory, out=out / case.name, resume=True, told=told)
+    return [(scheme, found.of(scheme)) for scheme in found.schemes]
 
 
 def section(
@@ -136,7 +130,7 @@ def section(
         f"{case.told()} Load average {min(loads):.1f}–{max(loads):.1f}; frames late by "
         f"{statistics.median(one['p50'] for one in late):.0f} µs (p50), {max(one['p99'] for one in late)} µs (p99)."
     )
-    return f"## {case.name}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n{note}\n", lines
+    return f"## {case.name}\n\n{table(beside.HEADS, beside.cells(lines), numbers=True)}\n\n{note}\n", lines
 
 
 # Where the link stands still for longer than the retransmission timer.
@@ -159,7 +153,7 @@ def needless(case: Case, out: Path, seeds: int, laboratory: real.Laboratory) -> 
                 counts = [sum(flow[key] for flow in flows) for key in ("lost_packets", "retransmitted_packets")]
                 timeouts = sum(flow["timeouts"] for flow in flows)
                 rows.append([f"seed {lab.seed}, {side}", *(str(n) for n in (*counts, counts[1] - counts[0], timeouts))])
-    return f"{OUTAGE}\n{markdown(('', 'lost', 'sent again', 'of these not lost', 'timeouts'), rows)}"
+    return f"{OUTAGE}\n{table(('', 'lost', 'sent again', 'of these not lost', 'timeouts'), rows, numbers=True)}\n"
 
 
 def verdict(lines: list[beside.Line]) -> str:

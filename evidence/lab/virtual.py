@@ -13,9 +13,8 @@ from typing import Any
 
 from mechanisms import acknowledgements
 
-from midpath import load
 from midpath.lab import beside, clean, kernel, machine, real
-from midpath.lab.table import markdown
+from midpath.markdown import table
 from midpath.result import Result
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
@@ -94,15 +93,6 @@ Written by `evidence/lab/virtual.py`. {guest}
 """
 
 
-def measured(place: Path, scenario: Scenario, laboratory: real.Laboratory) -> Result:
-    """The run that is there, or a new one."""
-    if not (place / "run.json").is_file():
-        made = real.run(scenario, laboratory)
-        print(place.name, made.run["emulator"]["frames"], "frames", flush=True)
-        made.save(place)
-    return load(place)
-
-
 def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str, Any] | None = None) -> Result:
     """The same in the simulator, with Linux's timers, and with what else is asked for."""
     plan = real.prepare(scenario, laboratory.midpath_lab)
@@ -112,7 +102,7 @@ def as_linux(scenario: Scenario, laboratory: real.Laboratory, changes: dict[str,
 def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:
     """The first scenario, twice, beside the simulator."""
     scenario = Scenario.from_toml(EXAMPLES / "dumbbell.toml").with_(scheme="cubic", changes=SHORTER)
-    runs = [measured(out / f"dumbbell-{number}", scenario, laboratory) for number in (1, 2)]
+    runs = [real.kept(out / f"dumbbell-{number}", scenario, laboratory) for number in (1, 2)]
     kinds: tuple[dict[str, Any], ...] = ({}, HYSTART, HYSTART | RFC_6675, HYSTART | EACH)
     sims = [as_linux(scenario, laboratory, changes) for changes in kinds]
     rows = []
@@ -128,7 +118,7 @@ def twice(out: Path, laboratory: real.Laboratory) -> tuple[str, Result]:
         rows.append([head, *(digits(of(one) / unit) for one in (*runs, *sims))])
     simulated = ("simulated", "with Linux's HyStart", "and RFC 6675", "Linux's HyStart, an ACK for each segment")
     heads = ("", "first run", "second run", *simulated)
-    text = f"## Two runs of `examples/dumbbell.toml`, CUBIC, 2.5 MB each\n\n{markdown(heads, rows)}\n"
+    text = f"## Two runs of `examples/dumbbell.toml`, CUBIC, 2.5 MB each\n\n{table(heads, rows, numbers=True)}\n\n"
     return f"{text}\n{acks(out, scenario, laboratory)}", runs[0]
 
 
@@ -142,7 +132,7 @@ def window(made: Result) -> float:
 
 def acks(out: Path, scenario: Scenario, laboratory: real.Laboratory) -> str:
     """Why Linux repeats less there: what its receiver acknowledges one by one."""
-    made = measured(out / "dumbbell-acks", scenario.with_(changes=CAPTURED), laboratory)
+    made = real.kept(out / "dumbbell-acks", scenario.with_(changes=CAPTURED), laboratory)
     sent = list(acknowledgements(made.files["d0-r1.pcapng"]))
     counts = {n: [grown > 0 for fresh, grown in sent if round(fresh / SEGMENT) == n] for n in (1, 2)}
     ones, twos = counts[1], counts[2]
@@ -162,7 +152,7 @@ def tails(out: Path, laboratory: real.Laboratory) -> str:
     flows = "".join(TAIL.format(start=start, lost=1000 * start + lost) for start, lost in begins)
     scenario = Scenario.from_toml(one + flows)
     found = {
-        "Linux": measured(out / "tails", scenario, laboratory),
+        "Linux": real.kept(out / "tails", scenario, laboratory),
         "simulated": as_linux(scenario, laboratory),
         "by RFC 6675": as_linux(scenario, laboratory, RFC_6675),
         "with Linux's HyStart": as_linux(scenario, laboratory, HYSTART),
@@ -179,7 +169,7 @@ def tails(out: Path, laboratory: real.Laboratory) -> str:
         f"`evidence/lab/tail.toml`, CUBIC: {len(begins)} files of 43 kB one after the other. The router forgets what "
         f"waits in it {LOST_AT_MS[0]} to {LOST_AT_MS[-1]} ms after they begin"
     )
-    return f"## Lost tails\n\n{what}.\n\n{markdown(heads, rows)}\n"
+    return f"## Lost tails\n\n{what}.\n\n{table(heads, rows, numbers=True)}\n\n"
 
 
 def reordering(out: Path, laboratory: real.Laboratory) -> str:
@@ -188,7 +178,7 @@ def reordering(out: Path, laboratory: real.Laboratory) -> str:
     for jitter in JITTERS_MS:
         scenario = Scenario.from_toml(REORDERED.format(jitter=jitter))
         found = (
-            measured(out / f"reordered-{jitter}", scenario, laboratory),
+            real.kept(out / f"reordered-{jitter}", scenario, laboratory),
             as_linux(scenario, laboratory),
             as_linux(scenario, laboratory, RFC_6675),
         )
@@ -198,7 +188,7 @@ def reordering(out: Path, laboratory: real.Laboratory) -> str:
     kinds = ("Linux", "simulated", "by RFC 6675")
     heads = ("jitter", *(f"{kind}, Mbps" for kind in kinds), *(f"{kind}, repeats" for kind in kinds))
     what = "CUBIC, 50 Mbps, 130 ms, 20 s. Bound: 10 % less than Linux at most"
-    return f"## Reordering without loss\n\n{what}.\n\n{markdown(heads, rows)}\n"
+    return f"## Reordering without loss\n\n{what}.\n\n{table(heads, rows, numbers=True)}\n\n"
 
 
 def disciplines(out: Path, laboratory: real.Laboratory) -> str:
@@ -209,14 +199,14 @@ def disciplines(out: Path, laboratory: real.Laboratory) -> str:
             scheme="cubic", changes=BLOAT | (queue or {})
         )
         inside = real.Laboratory(laboratory.midpath_lab, None, linux=laboratory.linux, qdisc=qdisc)
-        run = measured(out / f"queue-{name}", scenario, inside)
+        run = real.kept(out / f"queue-{name}", scenario, inside)
         rows.append([f"Linux: {name}", *figures(run)])
         if queue is not None:
             rows.append([f"simulated: {name}", *figures(as_linux(scenario, laboratory))])
             rows.append([f"with Linux's HyStart: {name}", *figures(as_linux(scenario, laboratory, HYSTART))])
     heads = ("", "wait p50 ms", "p99 ms", "chosen drops", "no room", "goodput Mbps", "Jain")
     what = "`examples/bufferbloat.toml`, CUBIC without ECN, the second flow after 1 s, 6 s"
-    return f"## Disciplines at a bottleneck\n\n{what}.\n\n{markdown(heads, rows)}\n"
+    return f"## Disciplines at a bottleneck\n\n{what}.\n\n{table(heads, rows, numbers=True)}\n\n"
 
 
 def figures(run: Result) -> list[str]:

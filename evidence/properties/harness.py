@@ -26,7 +26,7 @@ from typing import Any
 import scenes
 
 import midpath
-from midpath import Result, Scenario
+from midpath import Result, Scenario, markdown
 from midpath.errors import ScenarioError
 from midpath.run.drive import drive
 from midpath.run.key import file_digest
@@ -35,7 +35,6 @@ from midpath.run.store import Store
 from midpath.run.task import FAILED
 from midpath.run.work import Work
 from midpath.run.workers import Workers
-from midpath.sweep.table import plan_table
 
 # Scenes for each job whose texts are in memory at a time.
 AHEAD = 32
@@ -206,14 +205,11 @@ class _Runs:
                 found[one] = Crash(f"{type(error).__name__}: {error}")
         plan = Plan([point for _, point in points], [], [[point.scenario.base_seed()] for _, point in points])
         work = Work(plan, self.store, kept=False, retry_failed=False, on_progress=None)
-        self.store.open(plan_table(plan, work.keys))
+        work.open({})
         drive(work.tasks(), self.workers, work.take)
-        for (one, point), key in zip(points, work.keys, strict=True):
-            record, wanted = self.store.record(key), point.wanted
-            assert record is not None
-            assert wanted is not None
+        for (one, point), (_, record) in zip(points, work.records(), strict=True):
             failed = record["status"] == FAILED
-            found[one] = Crash(record["error"]) if failed else _read(suite, one.family, record["measured"][wanted.name])
+            found[one] = Crash(record["error"]) if failed else _read(suite, one.family, record["measured"][point.alone])
         return found
 
     def _point(self, one: _Asked) -> Point:
@@ -301,10 +297,10 @@ def table(
 ) -> Iterator[str]:
     """A line for each group: its names, how many keep all bounds, how many miss each (`counts` has their heads by
     bound), and figures of what came out."""
-    yield scenes.head([*by, "all bounds kept", *counts.values(), *columns])
+    yield markdown.head([*by, "all bounds kept", *counts.values(), *columns])
     for names, own in groups(rows_, lambda row: tuple(name(row) for name in by.values())).items():
         cells = [figure(found) if (found := ended(own)) else "–" for figure in columns.values()]
-        yield scenes.row([*names, kept(own), *(str(count(own, bound)) for bound in counts), *cells])
+        yield markdown.line([*names, kept(own), *(str(count(own, bound)) for bound in counts), *cells])
 
 
 def misses(rows_: Iterable[Row], why: Callable[[Row], str] | None = None) -> Iterator[str]:

@@ -60,16 +60,6 @@ def restart(at: str) -> str:
     return f'[[fault]]\nkind = "restart"\nnode = "r0"\nat = "{at}"'
 
 
-def head(cells: Sequence[str]) -> str:
-    """A table's head."""
-    return f"{row(cells)}\n|{'---|' * len(cells)}"
-
-
-def row(cells: Iterable[str]) -> str:
-    """A table's row."""
-    return f"| {' | '.join(cells)} |"
-
-
 def interval(logs: Sequence[float]) -> tuple[float, float, float]:
     """A mean and its 95 % interval (normal)."""
     mean = statistics.fmean(logs)

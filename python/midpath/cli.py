@@ -1,5 +1,7 @@
 """The `midpath` command: the table of what each house adds to it. No house imports it.
 
+A command is imported when it is called, so that none waits for another's modules.
+
 Exit codes: 0 done, 1 failed or a claim does not hold, 2 bad input: one message on stderr, nothing written.
 """
 
@@ -8,37 +10,51 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import pkgutil
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+import typer.core
+import typer.main
 
-from midpath.commands import (
-    added,
-    bench,
-    catalogue,
-    check,
-    cite,
-    cost,
-    estimate,
-    evaluate,
-    failures,
-    inspect,
-    matrix,
-    new,
-    plot,
-    runs,
-    sweep,
-    trace,
-)
 from midpath.commands.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 from midpath.extension import _midpath
-from midpath.lab import commands as lab
-from midpath.lab import stacktest
-from midpath.papers import commands as papers
 
+COMMANDS = {
+    "run": "commands.runs:run",
+    "compare": "commands.runs:compare",
+    "check": "commands.check:check",
+    "estimate": "commands.estimate:estimate",
+    "matrix": "commands.matrix:matrix",
+    "evaluate": "commands.evaluate:evaluate",
+    "report": "commands.runs:report",
+    "packet": "commands.trace:packet",
+    "why": "commands.trace:why",
+    "replay": "commands.trace:replay",
+    "perfetto": "commands.trace:perfetto",
+    "qlog": "commands.trace:qlog",
+    "plot": "commands.plot:plot",
+    "cite": "commands.cite:cite",
+    "failures": "commands.failures:failures",
+    "topo": "commands.inspect:topo",
+    "schemes": "commands.catalogue:schemes",
+    "example": "commands.catalogue:example",
+    "add": "commands.added:add",
+    "remove": "commands.added:remove",
+    "bench": "commands.bench:bench",
+    "stack-test": "lab.stacktest:stack_test",
+    "schema": "commands.inspect:schema",
+    "version": "commands.inspect:version",
+    "sweep": "commands.sweep:app",
+    "paper": "papers.commands:app",
+    "new": "commands.new:app",
+    "cost": "commands.cost:app",
+    "lab": "lab.commands:app",
+}
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
 BAD_WORDS: type[Exception] = getattr(typer, "TyperException", None) or importlib.import_module("click").ClickException
 # What the extra `analysis` brings.
@@ -46,43 +62,50 @@ ANALYSIS = {"scipy", "pandas", "networkx"}
 # 128 + SIGINT, as shells count.
 STOPPED = 130
 
+
+class Commands(Mapping[str, Any]):
+    """The commands by name."""
+
+    def __getitem__(self, name: str) -> Any:
+        """What a name calls."""
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in the order of `midpath --help`."""
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(COMMANDS)
+
+
+@cache
+def _command(name: str) -> Any:
+    found = pkgutil.resolve_name(f"midpath.{COMMANDS[name]}")
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return typer.main.get_group(alone).commands[name]
+
+
+class Group(typer.core.TyperGroup):
+    """What the command's first word chooses from."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": Commands()})
+
+
 app = typer.Typer(
     name="midpath",
+    cls=Group,
     invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(runs.run)
-app.command()(runs.compare)
-app.command()(check.check)
-app.command()(estimate.estimate)
-app.command()(matrix.matrix)
-app.command()(evaluate.evaluate)
-app.command()(runs.report)
-app.command()(trace.packet)
-app.command()(trace.why)
-app.command()(trace.replay)
-app.command()(trace.perfetto)
-app.command()(trace.qlog)
-app.command()(plot.plot)
-app.command()(cite.cite)
-app.command()(failures.failures)
-app.command()(inspect.topo)
-app.command()(catalogue.schemes)
-app.command()(catalogue.example)
-app.command()(added.add)
-app.command()(added.remove)
-app.command()(bench.bench)
-app.command()(stacktest.stack_test)
-app.command()(inspect.schema)
-app.command()(inspect.version)
-app.add_typer(sweep.app, name="sweep")
-app.add_typer(papers.app, name="paper")
-app.add_typer(new.app, name="new")
-app.add_typer(cost.app, name="cost")
-app.add_typer(lab.app, name="lab")
 
 
 @app.callback()

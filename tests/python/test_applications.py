@@ -6,7 +6,7 @@ import pytest
 import midpath
 from conftest import ROOT
 from midpath.applications import application_tables
-from midpath.commands import text
+from midpath.console import text
 from midpath.report import html
 
 NET = """

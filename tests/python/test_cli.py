@@ -14,7 +14,7 @@ import pytest
 import midpath
 from conftest import ROOT
 from midpath import _midpath
-from midpath.commands.progress import hops
+from midpath.console.progress import hops
 
 COMMANDS = [[name] for name in ("run", "compare", "report", "topo", "bench", "schema", "version")]
 COMMANDS += [["paper", "list"], ["paper", "run"], ["paper", "table"]]

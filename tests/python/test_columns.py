@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import midpath
 import midpath.matrix
-from midpath import _midpath
+from midpath import _midpath, entries
 from midpath.compare.asked import asked_by
 from midpath.errors import ScenarioError
-from midpath.matrix import entries, rows
+from midpath.matrix import rows
 from midpath.palette import looks, name
 from midpath.report import html
 from midpath.schemes import column, shipped

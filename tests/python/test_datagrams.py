@@ -3,8 +3,8 @@
 import pytest
 
 import midpath
-from midpath.commands.text import print_comparison, print_result
 from midpath.compare.datagrams import HEADS, datagram_rows
+from midpath.console.text import print_comparison, print_result
 
 CALL = """
 stop = "2 s"

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from midpath import run
+import script
+from conftest import ROOT
+from midpath import markdown, run
 from midpath.errors import ScenarioError, UsageError
-from midpath.lab import congestion, gather, keys, machine, rpm, suite, table
+from midpath.lab import congestion, gather, keys, machine, real, rpm, table
 from midpath.lab.plan import Plan
 from midpath.lab.router import PARAMS, Place, Router, arguments, counted, places, series
 from midpath.lab.rpm import AQMS, MODES, Bottleneck, Delays, Experiment, Short
@@ -62,7 +64,6 @@ def test_without_the_binaries_it_says_how_to_build_them(cli, as_root, monkeypatc
         ("--upstream", "50 ms", "above --upstream"),
         ("--flows", "0", "--flows: must be at least 1"),
         ("--seconds", "0", "--seconds"),
-        ("--only", "cost", "--full needs --out"),
     ],
 )
 def test_bad_input_gets_one_line(cli, as_root, option, value, says):
@@ -96,16 +97,40 @@ def test_a_repeat_has_the_same_flows_and_another_one_others():
 
 
 def test_every_part_of_the_suite_can_be_run():
+    measure = script.load(ROOT / "evidence/lab/rpm/measure.py")
     names = set()
-    for part, cases in suite.PARTS.items():
+    for part, cases in measure.PARTS.items():
         for case in cases():
             case.experiment.check()
             names.add((part, case.name))
             for one in case.cases():
                 one.scenario(1).check()
-    assert len(names) == sum(len(cases()) for cases in suite.PARTS.values())
+    assert len(names) == sum(len(cases()) for cases in measure.PARTS.values())
     # What is put beside the simulator was measured, and the simulator has some of it.
-    assert names.issuperset(suite.SIMULATED)
+    assert names.issuperset(measure.SIMULATED)
+
+
+def test_runs_that_are_there_are_not_made_again(tmp_path, monkeypatch):
+    ran = []
+
+    def simulated(scenario, _):
+        ran.append(scenario.seed)
+        return run(scenario)
+
+    monkeypatch.setattr(real, "run", simulated)
+    cases = rpm.cases(experiment(seconds=1.0), ["cubic"], ["none", "rpm"])
+    first = real.compare(cases, [1], None, out=tmp_path)
+    assert real.compare(cases, [1, 2], None, out=tmp_path, resume=True).schemes == ["cubic", "cubic-rpm"]
+    assert len(ran) == 4
+    again = real.compare(cases, [1, 2], None, out=tmp_path, resume=True)
+    assert len(ran) == 4
+    assert [again.results[name, 1].run for name in again.schemes] == [one.run for one in first.results.values()]
+    # Another scenario is run, and without `resume` all are.
+    others = rpm.cases(experiment(seconds=1.5), ["cubic"], ["none", "rpm"])
+    real.compare(others, [1, 2], None, out=tmp_path, resume=True)
+    assert len(ran) == 8
+    real.compare(others, [1, 2], None, out=tmp_path)
+    assert len(ran) == 12
 
 
 def test_the_router_is_looked_at_to_the_end(tmp_path, monkeypatch):
@@ -270,7 +295,7 @@ def test_a_cell_is_a_median_and_a_range():
     assert table.cell(table.spread([3.0, 1.0, 2.0])) == "2.00 (1.00–3.00)"
     assert table.cell(table.spread([2.0, None])) == "2.00"
     assert table.cell(table.spread([None])) == "–"
-    assert table.markdown(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |\n"
+    assert markdown.table(("a", "b"), [("1", "2|3")], numbers=True) == "| a | b |\n| --- | ---: |\n| 1 | 2\\|3 |"
 
 
 # -- vectors --

@@ -14,12 +14,13 @@ import pytest
 
 from conftest import ROOT
 from midpath.errors import UsageError
-from midpath.lab import download, machine, real
+from midpath.lab import machine, real
 from midpath.lab.congestion import OURS, available
 from midpath.lab.network import address
 from midpath.lab.router import Router
 from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
 from midpath.lab.spaces import Space, enter, inside, pair, script, veth
+from script import load
 
 
 def tools():
@@ -369,6 +370,7 @@ def test_a_tunnel_without_link_headers(mode):
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_a_file_by_curl_arrives_whole(monkeypatch):
+    download = load(ROOT / "evidence/lab/rpm/download.py")
     monkeypatch.setattr(download, "FILE_BYTES", 1 << 20)
     section = download.section(TOOLS, 1)
     assert "SHA-256 checked" in section

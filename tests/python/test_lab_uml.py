@@ -82,9 +82,8 @@ def test_drops_are_parted_by_what_tc_has_counted():
 def test_options_of_the_other_kernel_need_it(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(kernel, "place", lambda: tmp_path / "none")
     for arguments, says in (
-        (["--kernel", "hurd"], "--kernel hurd: must be own or uml"),
-        (["--qdisc", "cake"], "--qdisc needs --kernel uml"),
-        (["--kernel", "uml"], "build it with: midpath lab kernel" if sys.platform == "linux" else "needs Linux"),
+        (["--qdisc", "cake"], "--qdisc needs --virtual"),
+        (["--virtual"], "build it with: midpath lab kernel" if sys.platform == "linux" else "needs Linux"),
     ):
         answer = cli("lab", "x.toml", *arguments)
         assert answer.code == 2

@@ -10,10 +10,10 @@ import pytest
 import midpath
 import midpath.matrix
 from conftest import ROOT
-from midpath import cli
+from midpath import cli, entries
 from midpath.equipment import equipment_of
 from midpath.errors import OutputError, ScenarioError, UsageError
-from midpath.matrix import cell, entries, found, picture, rows, text
+from midpath.matrix import cell, file, found, picture, rows, text
 
 QUICK = ("cubic", "cubic@fq_codel", "fcp")
 # Receivers ask under these: they answer no request.
@@ -95,9 +95,9 @@ def records(out):
 
 def test_a_matrix_is_read_as_it_was_written(quick, tmp_path):
     matrix, _ = quick
-    matrix.save(tmp_path)
-    again = found.load_matrix(tmp_path)
-    assert again.to_csv() == matrix.to_csv()
+    file.save(matrix, tmp_path)
+    again = file.load_matrix(tmp_path)
+    assert file.to_csv(again) == file.to_csv(matrix)
     assert [row.name for row in again.rows] == [row.name for row in matrix.rows]
     assert list(text.results(again)) == list(text.results(matrix))
     assert picture.svg(again) == picture.svg(matrix)
@@ -109,7 +109,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         midpath.matrix.matrix(schemes=["fcp"], rows=["long"], seeds=1, small=True, out=tmp_path)
     (tmp_path / "matrix.json").write_text('{"kind": "matrix", "format": 0}')
     with pytest.raises(OutputError, match="not a matrix that this version can read"):
-        found.load_matrix(tmp_path)
+        file.load_matrix(tmp_path)
 
 
 def test_columns_and_rows_that_are_not_known_are_answered():

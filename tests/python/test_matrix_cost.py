@@ -7,7 +7,7 @@ import pytest
 
 import script
 from conftest import ROOT
-from midpath.matrix import entries
+from midpath import entries
 
 FOLDER = ROOT / "evidence/bench" / "matrix"
 

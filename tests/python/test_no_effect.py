@@ -118,7 +118,7 @@ def test_a_device_is_not_replaced_by_a_file(cli, tmp_path, made_up):
 
 
 def test_sweeps_load_where_there_is_no_fcntl():
-    code = "import sys; sys.modules['fcntl'] = None; import midpath.run.store; import midpath.cli"
+    code = "import sys; sys.modules['fcntl'] = None; from midpath import cli; dict(cli.Commands())"
     command = [sys.executable, "-W", "ignore", "-c", code]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
 
@@ -128,7 +128,7 @@ def test_seeds_have_a_bound_and_long_work_says_how_long(cli, tmp_path, monkeypat
     file.write_text(TEXT)
     answer = cli("compare", file, "--schemes", "cubic", "--seeds", 1_000_000_000)
     assert answer.code == 2 and "100000" in answer.err.replace(",", "")
-    monkeypatch.setattr("midpath.commands.progress.FIRST_S", 0.0)
+    monkeypatch.setattr("midpath.console.progress.FIRST_S", 0.0)
     answer = cli("compare", file, "--schemes", "cubic", "--variants", "codel,plain", "--seeds", 2)
     assert "1 of 8 runs after" in answer.err and "to go" in answer.err, answer.err
 

@@ -73,7 +73,7 @@ def here(monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr(sys.modules["midpath.sweep.run"], "Workers", Here)
+    monkeypatch.setattr(sys.modules["midpath.run.execute"], "Workers", Here)
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import midpath
+from midpath import entries, markdown
 from midpath.benchmark import child
-from midpath.matrix import entries, rows
+from midpath.matrix import rows
 from midpath.scenario import Scenario
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
-import scenes
 
 STOPS = ("2500 ms", "4500 ms")
 RATE = "40 Mbps"
@@ -86,14 +86,14 @@ def page(names: list[str]) -> Iterator[str]:
     yield "four long flows through a bottleneck of 40 Mbps, from 2.5 s to 4.5 s (row `long` of the matrix)."
     yield "Bytes: on the bottleneck, for each byte"
     yield "delivered, with what was sent again.\n"
-    yield scenes.head(
+    yield markdown.head(
         ["", "class", "instructions a packet-hop", "over NewReno's", "bytes sent a byte", "on packets and in routers"]
     )
     for one in columns:
         found = costs[one.name]
         about = [midpath.schemes.described(part) for part in one.column.schemes]
         own = "; ".join(text for each in about for text in each.costs) or "nothing"
-        yield scenes.row(
+        yield markdown.line(
             [
                 one.title,
                 one.kind,

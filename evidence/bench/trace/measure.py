@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import midpath
-from midpath.matrix import entries
+from midpath import entries, markdown
 from midpath.trace import Trace
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "matrix"))
 import cost as matrix
-import scenes
 
 SCHEMES = ("newreno", "cubic+rpm", "inrpp", "mircc", "fcp")
 ALL = {"trace.events": 10_000_000}
@@ -62,12 +61,14 @@ def page() -> Iterator[str]:
     """RESULTS.md."""
     yield "# What a trace costs\n"
     yield f"Midpath {midpath.__version__}, a release build, written by `python evidence/bench/trace/measure.py`.\n"
-    yield scenes.head(["", "instructions a packet-hop without", "with all events", "times", "events", "bytes an event"])
+    yield markdown.head(
+        ["", "instructions a packet-hop without", "with all events", "times", "events", "bytes an event"]
+    )
     for one in entries.columns(SCHEMES):
         without, with_all = a_hop(one, {}), a_hop(one, ALL)
         events, size = an_event(one)
         times = f"{with_all / without:.2f}"
-        yield scenes.row([one.title, f"{without:.0f}", f"{with_all:.0f}", times, f"{events:,}", f"{size:.1f}"])
+        yield markdown.line([one.title, f"{without:.0f}", f"{with_all:.0f}", times, f"{events:,}", f"{size:.1f}"])
     events, seconds, size = loading()
     yield f"\n{events:,} events ({size / 1e6:.1f} MB) are loaded in {seconds:.2f} s of processor time."
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import midpath
-from midpath import __version__
+from midpath import __version__, markdown
 from midpath.stats import estimate
 
 # What is written into [schemes.rpm], by what the table calls it. "ours" is guarded registers, and CoDel of RFC 8289.
@@ -111,8 +111,7 @@ def main() -> None:
     )
     print("whose receivers are told, not their senders. *Ours* has guarded registers and the CoDel of RFC 8289.")
     print("What the cases are stands at the head of the script.\n")
-    print("| case | RPM | " + " | ".join(COLUMNS) + " |")
-    print("|---" * (2 + len(COLUMNS)) + "|")
+    print(markdown.head(["case", "RPM", *COLUMNS]))
     for row in rows(seeds):
         print(row, flush=True)
 

@@ -19,7 +19,7 @@ from functools import partial
 from additions import cell
 
 import midpath
-from midpath import __version__
+from midpath import __version__, markdown
 from midpath.stats import jain, told_apart
 
 ROUND_TRIPS = (4, 40, 100)
@@ -120,7 +120,7 @@ def tables(
     figures: Callable[[str, int], Iterable[Sequence[float]]],
 ) -> Iterator[str]:
     """The tables, as they are measured: `figures` are those of each seed, of a choice and a round trip in ms."""
-    heads = f"| round trip, ms | router | {' | '.join(columns)} |\n{'|---' * (2 + len(columns))}|"
+    heads = markdown.head(["round trip, ms", "router", *columns])
     yield heads
     differences = []
     for round_trip in ROUND_TRIPS:

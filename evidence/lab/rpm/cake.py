@@ -16,7 +16,6 @@ from pathlib import Path
 
 from beside import tables
 
-from midpath import load
 from midpath.lab import beside as lab
 from midpath.lab import clean, kernel, machine, real
 from midpath.lab.plan import plan
@@ -91,11 +90,8 @@ def made(choice: str, round_trip: int, seed: int, out: Path, midpath_lab: str) -
     if qdisc is None:
         return simulate(lab.as_linux(scenario, plan(scenario, midpath_lab)))
     place = out / f"{qdisc.partition(' ')[0]}-{round_trip}-{seed}"
-    if not (place / "run.json").is_file():
-        inside = real.Laboratory(midpath_lab, None, linux=kernel.find(), qdisc=qdisc)
-        real.run(scenario, inside).save(place)
-        print(place.name, flush=True)
-    return load(place)
+    print(place.name, flush=True)
+    return real.kept(place, scenario, real.Laboratory(midpath_lab, None, linux=kernel.find(), qdisc=qdisc))
 
 
 def figures(run: Result) -> list[float]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import midpath
-from midpath import __version__
+from midpath import __version__, markdown
 
 WITHIN = 1.05
 TCPS = ("newreno", "cubic")
@@ -180,14 +180,13 @@ def main() -> None:
         f"*Over TCP*: INRPP's over the faster TCP's; the bound is {WITHIN}, fixed before the first run. 1.7 % of it are"
     )
     print("headers: INRPP's packets of 1500 bytes carry 1424, TCP's 1448.\n")
-    print("| scenario | " + " | ".join(schemes) + " | over TCP |")
-    print("|---|" + "---|" * (len(schemes) + 1))
+    print(markdown.head(["scenario", *schemes, "over TCP"]))
     slower = 0
     for name, times in rows(cases, schemes, asked.seeds):
         over = times[2] / min(times[:2])
         slower += over > WITHIN
         flag = " **slower**" if over > WITHIN else ""
-        print(f"| {name} | " + " | ".join(f"{t:.2f}" for t in times) + f" | {over:.2f}{flag} |", flush=True)
+        print(markdown.line([name, *(f"{t:.2f}" for t in times), f"{over:.2f}{flag}"]), flush=True)
     print(f"\n{len(cases) - slower} of {len(cases)} within the bound.")
 
 

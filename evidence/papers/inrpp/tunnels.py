@@ -29,7 +29,7 @@ import pandas as pd
 from scipy import stats
 
 import midpath
-from midpath import __version__
+from midpath import __version__, markdown
 
 MEMORY_MS = 25.0
 TCP = "newreno"
@@ -217,7 +217,7 @@ def _again(flows: pd.DataFrame) -> float:
 def rows(network: Network, seeds: int, jobs: int) -> Iterator[str]:
     """The network's table."""
     yield f"## {network.name}\n\n"
-    yield f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
+    yield f"{markdown.head(COLUMNS)}\n"
     with ProcessPoolExecutor(max_workers=jobs) as pool:
         numbers = range(1, seeds + 1)
         bases = [one.result() for one in [pool.submit(base, network, seed) for seed in numbers]]
@@ -258,7 +258,7 @@ def row(share: float, order: str, way: str, outcomes: Sequence[Outcome], full: S
         f"{100 * mean('again'):.2f} %",
         f"{100 * mean('kept'):.0f} %" if tunnels else "–",
     )
-    return f"| {' | '.join(cells)} |\n"
+    return f"{markdown.line(cells)}\n"
 
 
 def _mean(outcomes: Sequence[Outcome], name: str) -> float:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import midpath
+from midpath import markdown
 from midpath.stats import estimate
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -79,14 +80,14 @@ def main(seeds: int, names: list[str]) -> None:
         for title, (file, changes) in scenarios().items():
             if names and title not in names:
                 continue
-            print(f"\n| {title} | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (1 + len(COLUMNS)))
+            print(f"\n{markdown.head([title, *COLUMNS])}")
             for name, scheme, params in ROWS:
                 runs = [pool.submit(figures, file, changes | params, scheme, seed) for seed in range(1, seeds + 1)]
                 rows = zip(*(run.result() for run in runs), strict=True)
                 cells = [
                     cell(list(row), scale, digits) for row, (scale, digits) in zip(rows, COLUMNS.values(), strict=True)
                 ]
-                print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+                print(markdown.line([name, *cells]), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from net import Link, ended
 from strangers import KINDS as ATTACKS
 from transfers import Scene, fetch, producer, put, running
 
+from midpath import markdown
+
 HERE = Path(__file__).parent
 STRANGERS = HERE / "strangers.py"
 # The stranger `x` is at the router; nothing of its link is of the honest flow's.
@@ -163,22 +165,20 @@ def line(found: Result) -> str:
     ]
     cells += [f"{found.before:.0f}", f"{found.most:.0f}", f"{found.cpu:.1f}", str(found.wrong)]
     cells += ["yes" if found.holds() else f"no {found.why}".strip()]
-    return "| " + " | ".join(cells) + " |"
+    return markdown.line(cells)
 
 
 def page(rows: list[Result]) -> str:
     """The results page."""
     head = "attack | client | forwarder | datagrams | Mbit/s alone | beside | kept"
     head += " | MB before | most | CPU s | wrong bytes | holds"
-    rule = "|" + "---|" * (head.count("|") + 1)
     text = [
         "# Strangers at a router",
         "",
         "Written by `python evidence/peers/ndn/attacks.py`. Bounds, fixed before the first run: the honest flow keeps",
         f"{LEAST:.0%} of its rate, and the router's memory grows by at most {MOST:.0f} MB. Medians of the runs.",
         "",
-        f"| {head} |",
-        rule,
+        markdown.head(head.split(" | ")),
     ]
     rows = sorted(rows, key=lambda row: (row.forwarder, row.attack, row.client))
     return "\n".join([*text, *map(line, rows)]) + "\n"

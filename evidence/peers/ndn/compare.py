@@ -19,6 +19,8 @@ from pathlib import Path
 from forwarders import KINDS
 from transfers import SCENES, Result, transfer
 
+from midpath import markdown
+
 HERE = Path(__file__).parent
 CLIENTS = ("segment_fetcher", "ndnd cat", "midpathd fetch", "midpath.ndn")
 HEAD = """# Files through NDN forwarders
@@ -62,7 +64,7 @@ def line(rows: list[dict]) -> str:
     cells += [f"{middle(found, 'received'):.1%}" + (f" ({why})" if why else "")]
     cells += [str(sum(run.wrong for run in found)), text(middle(found, "dropped"))]
     cells += [text(middle(found, what)) for what in ("ping_median", "ping_worst", "pings_lost", "cpu", "memory")]
-    return "| " + " | ".join(cells) + " |"
+    return markdown.line(cells)
 
 
 def transfers_of(rows: list[dict]) -> list[list[dict]]:
@@ -77,8 +79,7 @@ def transfers_of(rows: list[dict]) -> list[list[dict]]:
 
 def page(rows: list[dict]) -> str:
     """The results page."""
-    rule = "|" + "---|" * (COLUMNS.count("|") + 1)
-    return HEAD + "\n".join([f"| {COLUMNS} |", rule, *map(line, transfers_of(rows))]) + "\n"
+    return HEAD + "\n".join([markdown.head(COLUMNS.split(" | ")), *map(line, transfers_of(rows))]) + "\n"
 
 
 def main() -> None:

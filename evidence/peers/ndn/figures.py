@@ -24,6 +24,7 @@ from net import FIRST, Link, Network, ended
 from transfers import APPS, ready
 
 import midpath
+from midpath import markdown
 from midpath.papers.mircc.common import asked, data
 
 HERE = Path(__file__).parent
@@ -308,7 +309,7 @@ def line(row: Row) -> str:
     for what in ("data", "primary", "secondary"):
         cells += [f"{row.real[what]:.2f}", f"{row.simulated[what]:.2f}", f"{row.away(what):+.1%}"]
     holds = all(abs(row.away(what)) <= WITHIN for what in ("data", "primary", "secondary"))
-    return "| " + " | ".join([*cells, "yes" if holds else "no", str(row.dropped), str(row.again)]) + " |"
+    return markdown.line([*cells, "yes" if holds else "no", str(row.dropped), str(row.again)])
 
 
 def measured(title: str, runs: int) -> list[Row]:
@@ -342,7 +343,7 @@ def main() -> None:
         rows.sort(key=lambda row: [*FIGURES].index(row.figure))
         store.write_text("[\n" + ",\n".join(json.dumps(vars(row)) for row in rows) + "\n]\n")
         notes = "".join(f"\n- *{title}*: {FIGURES[title].note}" for title in FIGURES)
-        table = [f"| {COLUMNS} |", "|" + "---|" * (COLUMNS.count("|") + 1), *map(line, rows)]
+        table = [markdown.head(COLUMNS.split(" | ")), *map(line, rows)]
         (HERE / "FIGURES.md").write_text(HEAD + "\n".join(table) + "\n" + notes + "\n")
 
 

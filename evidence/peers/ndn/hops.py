@@ -30,6 +30,7 @@ from forwarders import KINDS
 from net import Network, ended
 from transfers import SCENES, fetch, producer, running
 
+from midpath import markdown
 from midpath.lab.spaces import inside
 
 HERE = Path(__file__).parent
@@ -146,12 +147,11 @@ def page(segments: dict[str, list[tuple[list[float], int]]]) -> Iterator[str]:
     yield HEAD.format(
         segments=min(len(each) for each in segments.values()), load=os.getloadavg()[1], cores=os.cpu_count()
     )
-    yield "| forwarder | " + " | ".join(STEPS) + " | sum | bytes |"
-    yield "|---|" + "---|" * (len(STEPS) + 2)
+    yield markdown.head(["forwarder", *STEPS, "sum", "bytes"])
     for kind, each in segments.items():
         columns = [*zip(*(times for times, _ in each), strict=True), [sum(times) for times, _ in each]]
         cells = [f"{statistics.median(c):.0f} ({statistics.quantiles(c, n=10)[0]:.0f})" for c in columns]
-        yield f"| {kind} | " + " | ".join(cells) + f" | {statistics.median(size for _, size in each):.0f} |"
+        yield markdown.line([kind, *cells, f"{statistics.median(size for _, size in each):.0f}"])
 
 
 def main() -> None:

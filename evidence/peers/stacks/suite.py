@@ -13,6 +13,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from midpath import markdown
 from midpath.lab import stacktest
 
 HERE = Path(__file__).parent
@@ -42,14 +43,12 @@ def main() -> None:
             figures = figures.split(", from ")[0].replace("# SKIP it has no ECN", "no ECN")
             figures = figures.replace("inf s", "not in 60 s")
             found.setdefault(case, {})[scheme] = f"**{figures}**" if verdict == "not ok" else figures
-    rows = [f"| {case} | {' | '.join(cells[scheme] for scheme in COLUMNS)} |" for case, cells in found.items()]
+    rows = ([case, *(cells[scheme] for scheme in COLUMNS)] for case, cells in found.items())
     text = [
         "# What stacks are held to",
         "Written by `python evidence/peers/stacks/suite.py`; bold misses its bound. Bounds and the RFCs that they "
         "are from are in `stacks/runner/src/suite.rs`; `stacks scenario CASE SCHEME` prints the scenario of a row.",
-        "\n".join(
-            [f"| case | {' | '.join(f'`{scheme}`' for scheme in COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|", *rows]
-        ),
+        markdown.table(["case", *(f"`{scheme}`" for scheme in COLUMNS)], rows),
         "smoltcp 0.12 sends the receiver's whole window at once (see [RESULTS.md](RESULTS.md)): in `slow-start` that "
         "is sooner than the bound, elsewhere most of it overflows the queue. In captures of `fills` a timeout sends "
         "the whole window again, about 1 MB into a queue of 50 kB; 54 to 61 kB get through, and the next timeout "

@@ -12,7 +12,7 @@ from typing import Any
 from scenes import log_uniform
 
 from midpath import Scenario
-from midpath.matrix.entries import Entry
+from midpath.entries import Entry
 
 # Columns of the matrix that are drawn from.
 SCHEMES = ("newreno", "cubic", "dctcp", "cubic+rpm", "rcp", "xcp", "fcp", "inrpp", "prague", "hpcc", "swift", "bbr")

@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from midpath import Scenario, __version__
+from midpath import Scenario, __version__, markdown
 from midpath.estimate import estimate
 from midpath.run import run
 from midpath.units import quantity
 
 sys.path.append(str(Path(__file__).parents[1]))
-import scenes
 
 SCHEME = "dctcp"
 
@@ -71,7 +70,7 @@ def lines(row: Row) -> Iterator[str]:
             said = [value, f"{low} to {high}", f"{one.value / packets - 1:+.1%}", inside]
         of = [f"{row.k**3 // 4:,} hosts", f"{row.flows:,}", f"{found.flows:,}", f"{found.pilot:,}", one.figure]
         cost = [f"{told - began:.0f} s", f"{ended - told:.0f} s"]
-        yield scenes.row([*of, quantity("seconds", packets), *said, *cost])
+        yield markdown.line([*of, quantity("seconds", packets), *said, *cost])
 
 
 def main() -> None:
@@ -80,7 +79,7 @@ def main() -> None:
     print(f"Midpath {__version__}, by `python evidence/properties/estimate/large.py`: {SCHEME} on fat-trees,")
     print("Hadoop's sizes, load 40 %; CPU of this process, on a machine that did other things, too.\n")
     of = ["network", "flows", "estimate of the first", "by packets", "figure", "packets"]
-    print(scenes.head([*of, "estimate", "band", "off", "inside", "CPU, estimate", "CPU, packets"]))
+    print(markdown.head([*of, "estimate", "band", "off", "inside", "CPU, estimate", "CPU, packets"]))
     for row in ROWS:
         for line in lines(row):
             print(line, flush=True)

@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scenes
 from estimate import draw
 from harness import Row, Suite, crashes, ended
 
-from midpath import Result, Scenario
+from midpath import Result, Scenario, markdown
 from midpath.estimate import SHARE, bands, carry, pilots
 from midpath.estimate.bands import WIDEST, Band, Errors
 from midpath.estimate.carry import FIGURES, Carried, carried, figures
@@ -81,14 +80,14 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The held-out scenarios against the bands."""
     by, every = bands.measured(), ended(rows)
     yield "Packets ran an eighth and a quarter of the flows. The last columns say why figures are refused.\n"
-    yield scenes.head(["scheme", "figure", "scenarios", "answered", "in the band", "median width", *REASONS.values()])
+    yield markdown.head(["scheme", "figure", "scenarios", "answered", "in the band", "median width", *REASONS.values()])
     for figure in FIGURES:
-        yield scenes.row(["all", figure, *_shares([(one, figure) for one in every], by)])
-    yield scenes.row(["all", "all", *_shares([(one, figure) for one in every for figure in FIGURES], by)])
+        yield markdown.line(["all", figure, *_shares([(one, figure) for one in every], by)])
+    yield markdown.line(["all", "all", *_shares([(one, figure) for one in every for figure in FIGURES], by)])
     for scheme in draw.SCHEMES:
         own = [(one, figure) for one in every if one.scheme == scheme for figure in FIGURES]
         if own:
-            yield scenes.row([scheme, "all", *_shares(own, by)])
+            yield markdown.line([scheme, "all", *_shares(own, by)])
     yield from crashes(rows)
 
 

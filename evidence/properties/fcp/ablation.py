@@ -35,7 +35,7 @@ import scenes
 from harness import Crash, Row, Suite, crashes, ended, groups
 from scenes import log_uniform
 
-from midpath import Result
+from midpath import Result, markdown
 
 # Our additions: names that the key `without` takes, and keys with the paper's values.
 ADDITIONS = (
@@ -210,12 +210,12 @@ def verdict(acted: Sequence[tuple[Found, Found]]) -> list[str]:
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """ABLATION.md."""
     yield "Completion times without the addition over those with it: above 0 it helps.\n"
-    yield scenes.head(["addition", "draws in which it acts", "mean", "99th percentile", "bounds missed", ""])
+    yield markdown.head(["addition", "draws in which it acts", "mean", "99th percentile", "bounds missed", ""])
     for variant, own in groups(rows, lambda row: row.scheme).items():
         pairs = [(row.base, row.found) for row in own if not {type(row.base), type(row.found)} & {Crash}]
         if variant:
             acted = [(on, off) for on, off in pairs if on.digest != off.digest]
-            yield scenes.row([", ".join(f"`{one}`" for one in variant.split(", ")), *verdict(acted)])
+            yield markdown.line([", ".join(f"`{one}`" for one in variant.split(", ")), *verdict(acted)])
     base = ended(row for row in rows if not row.scheme)
     missed = {bound: sum(bound in one.missed for one in base) for bound in BOUNDS}
     yield f"\nBounds missed with all of them: {', '.join(f'{b} {n}' for b, n in missed.items())} of {len(base)}."

@@ -36,7 +36,7 @@ from harness import Crash, Row, Suite, groups, kept
 from scenes import log_uniform
 
 import midpath
-from midpath import Result
+from midpath import Result, markdown
 
 PACKET = 1500 * 8
 MOST_PACKETS = 4.5e6
@@ -280,12 +280,12 @@ def failures(scene: Scene, found: Found, base: Found | None) -> dict[str, float]
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """EDGES.md."""
-    yield scenes.head(["class", "all bounds kept", "not kept"])
+    yield markdown.head(["class", "all bounds kept", "not kept"])
     notes = list[str]()
     for kind, own in groups((row for row in rows if row.scheme == "fcp"), lambda row: row.family).items():
         bounds = sorted({bound for row in own for bound in row.missed})
         hits = {bound: [note(row, bound) for row in own if bound in row.missed] for bound in bounds}
-        yield scenes.row([kind, kept(own), ", ".join(f"{bound} {len(hits[bound])}" for bound in bounds) or "–"])
+        yield markdown.line([kind, kept(own), ", ".join(f"{bound} {len(hits[bound])}" for bound in bounds) or "–"])
         notes += [f"- {kind}, {bound}: {'; '.join(hits[bound])}" for bound in bounds]
     yield "\nEach with how its flows start, what was found, and NewReno's use and loss:\n"
     yield from notes or ["- none"]

@@ -26,7 +26,7 @@ from harness import Bound, Row, Suite, groups, kept
 from scenes import log_uniform
 
 import midpath
-from midpath import Result
+from midpath import Result, markdown
 
 FAMILIES = ("alike", "unlike")
 QUARTER = 0.25
@@ -150,12 +150,12 @@ def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """ENDS.md."""
-    yield scenes.head(["family", "bounds kept", "idle after `stop`, in round trips", "after `size`"])
+    yield markdown.head(["family", "bounds kept", "idle after `stop`, in round trips", "after `size`"])
     of = groups(rows, lambda row: row.scene.family)
     for family in filter(of.get, FAMILIES):
         own = [row for row in of[family] if isinstance(row.found, Found)]
         means = [sum(getattr(row.found, how) / row.scene.rtt for row in own) / len(own) for how in ("stop", "size")]
-        yield scenes.row([family, kept(of[family]), *(f"{mean:.3f}" for mean in means)])
+        yield markdown.line([family, kept(of[family]), *(f"{mean:.3f}" for mean in means)])
     yield "\nNot kept:\n"
     yield from [note(row) for row in rows if row.missed] or ["- none"]
 

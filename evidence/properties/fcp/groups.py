@@ -32,7 +32,7 @@ from harness import Crash, Row, Suite, groups, kept
 from scenes import log_uniform
 
 import midpath
-from midpath import Result
+from midpath import Result, markdown
 
 POLICIES = ("equal-budget", "equal-throughput", "max-throughput", "stable", "background")
 PAIRS = tuple(itertools.product(POLICIES, POLICIES))
@@ -195,10 +195,10 @@ def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """GROUPS.md."""
-    yield scenes.head(["policy of `a`", *(f"beside `{policy}`" for policy in POLICIES)])
+    yield markdown.head(["policy of `a`", *(f"beside `{policy}`" for policy in POLICIES)])
     of = groups(rows, lambda row: (row.scene.own, row.scene.other))
     for own in POLICIES:
-        yield scenes.row([f"`{own}`", *(kept(of.get((own, other), [])) for other in POLICIES)])
+        yield markdown.line([f"`{own}`", *(kept(of.get((own, other), [])) for other in POLICIES)])
     yield f"\nAll bounds kept: {kept(rows)}. The others:\n"
     yield from [note(row) for row in rows if row.missed] or ["- none"]
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import networkx as nx
-import scenes
 from fcp.ablation import ADDITIONS, KEYS, written
 from harness import Row, Suite, crashes, ended, groups
 from scenes import log_uniform
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.papers.fair import Flow, proportional
 
 NETWORKS = 100
@@ -170,11 +169,11 @@ VARIANTS = {
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """RESULTS.md."""
-    yield scenes.head(["FCP", "close", "furthest", "deep"])
+    yield markdown.head(["FCP", "close", "furthest", "deep"])
     for name, own in groups(rows, lambda row: row.scheme).items():
         found = ended(own)
         close, deep = sum(one.plain <= CLOSE for one in found), sum(one.queue_packets > 5 for one in found)
-        yield scenes.row([name, str(close), f"{100 * max(one.plain for one in found):.0f} %", str(deep)])
+        yield markdown.line([name, str(close), f"{100 * max(one.plain for one in found):.0f} %", str(deep)])
     yield from crashes(rows)
 
 

@@ -38,7 +38,7 @@ import numpy as np
 import scenes
 from harness import Crash, Row, Suite, count, crashes
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.stats import estimate
 
 CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
@@ -227,7 +227,7 @@ def lines(variant: str, pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
         before, after = ([count((pair[which] for pair in ours), bound) for bound in BOUNDS] for which in (0, 1))
         little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
         goes = little and sum(after) <= sum(before) and len(ours) >= ENOUGH
-        yield scenes.row([
+        yield markdown.line([
             f"`{variant}`" if of == "all" else "",
             of,
             str(len(ours)),
@@ -242,7 +242,7 @@ def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
     yield "*Mean* and *p99*: by how much longer flows take"
     yield "without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how"
     yield "many of these they are missed with it → without it.\n"
-    yield scenes.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
+    yield markdown.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
     found = {(row.scheme, row.number): row for row in rows if not {type(row.found), type(row.base)} & {Crash}}
     for variant in [name for name in asked.schemes if name not in (WITH, BASE)]:
         pairs = [(on, off) for n in asked.numbers if (on := found.get((WITH, n))) and (off := found.get((variant, n)))]

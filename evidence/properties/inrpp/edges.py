@@ -44,7 +44,7 @@ import pandas as pd
 import scenes
 from harness import Row, Suite, count, ended, groups, kept, kept_before, worst
 
-from midpath import Result
+from midpath import Result, markdown
 
 BASE, OURS, PAPER, DIVIDED = "newreno", "inrpp", "inrpp, the paper's text", "inrpp, divided"
 
@@ -391,7 +391,7 @@ def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
     )
     ours, text = [slower(row, before) for row in ours], groups(paper, of)
     heads = ["class", "memory", "all bounds kept", *HEADS, "most loss", "NewReno's", "mean AFCT", "before"]
-    yield scenes.head([*heads, *(["the text keeps all", "its most loss"] if paper else [])])
+    yield markdown.head([*heads, *(["the text keeps all", "its most loss"] if paper else [])])
     for (kind, memory), own in sorted(groups(ours, of).items()):
         then = {row.number: one for row in own if (one := before.get(("", row.number, OURS)))}
         now = ended(row for row in own if not before or row.number in then)
@@ -402,7 +402,7 @@ def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
             seconds([*then.values()]),
         ]
         theirs = text.get((kind, memory), [])
-        yield scenes.row([*cells, *([kept(theirs), most_loss(ended(theirs))] if theirs else [])])
+        yield markdown.line([*cells, *([kept(theirs), most_loss(ended(theirs))] if theirs else [])])
     yield "\nWhere by most, for `--first N --scenarios 1 --show`; in brackets what came out:\n"
     for head in HEADS:
         if hits := worst(ours, head, 8, least=head in ("outage", "idle")):

@@ -29,7 +29,7 @@ import scenes
 from harness import Crash, Row, Suite, ended, groups, kept
 
 import midpath
-from midpath import Result
+from midpath import Result, markdown
 
 CLASSES = ("nothing", "data", "syn", "fabric")
 TRIPS, MORE = 3.1, 0.1
@@ -182,12 +182,12 @@ def latest(_: Path3 | Fabric, found: Found, __: object) -> dict[str, float]:
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """FIRST_TIMEOUT.md."""
-    yield scenes.head(["class", "bound kept", "flows with timeouts", "latest, of the bound"])
+    yield markdown.head(["class", "bound kept", "flows with timeouts", "latest, of the bound"])
     of = groups(rows, lambda row: row.scene.kind)
     for kind in filter(of.get, CLASSES):
         ours = ended(of[kind])
         worst = max((one.ended / one.latest for one in ours), default=0.0)
-        yield scenes.row([kind, kept(of[kind]), str(sum(one.timeouts > 0 for one in ours)), f"{worst:.2f}"])
+        yield markdown.line([kind, kept(of[kind]), str(sum(one.timeouts > 0 for one in ours)), f"{worst:.2f}"])
     yield ""
     for row in rows:
         if row.missed:

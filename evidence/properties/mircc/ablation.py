@@ -38,7 +38,7 @@ import scenes
 from harness import Crash, Row, Suite
 from mircc import networks
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.papers.mircc import layered
 
 PAPER = 'text = "paper"'
@@ -226,14 +226,14 @@ def compared(name: str, base: Sequence[Found], without: Sequence[Found]) -> str:
     """A row."""
     acted = [(a, b) for a, b in zip(base, without, strict=True) if a.times != b.times]
     if not acted:
-        return scenes.row([f"`{name}`", f"0 of {len(base)}", "–", "–", "–", "never acted"])
+        return markdown.line([f"`{name}`", f"0 of {len(base)}", "–", "–", "–", "never acted"])
     with_it, without_it = map(list, zip(*acted, strict=True))
     mean, tail = (change(ratios(with_it, without_it, of)) for of in ("mean", "tail"))
     small = all(abs(x) <= 100 * WITHIN for each in (mean, tail) for x in each)
     missed = [sum(one.missed for one in each) for each in (with_it, without_it)]
     goes = small and missed[1] <= missed[0] and len(acted) >= ENOUGH
     verdict = "goes" if goes else "stays" if len(acted) >= ENOUGH else "acted too rarely"
-    return scenes.row([
+    return markdown.line([
         f"`{name}`", f"{len(acted)} of {len(base)}", said(mean), said(tail), f"{missed[0]}, {missed[1]}", verdict,
     ])  # fmt: skip
 
@@ -249,7 +249,9 @@ VARIANTS = {
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """RESULTS.md."""
     yield "Each row is without that one alone.\n"
-    yield scenes.head(["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"])
+    yield markdown.head(
+        ["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"]
+    )
     found = {(row.scheme, row.family, row.number): row.found for row in rows}
     draws = [(row.family, row.number) for row in rows if not row.scheme]
     for name in dict.fromkeys(row.scheme for row in rows if row.scheme):

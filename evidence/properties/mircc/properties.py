@@ -26,7 +26,7 @@ from harness import Row, Suite, count, ended, misses
 from mircc import losses, secondary, spread
 from mircc.secondary import BIAS, NETWORKS_WITHIN, OURS, WITHIN, Network
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.papers.mircc.common import ETA
 
 # Without "ours": the secondary class by the paper's (12)-(16), which is the default.
@@ -137,7 +137,7 @@ def said(holds: bool) -> str:
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """PROPERTIES.md."""
     by = {what: [row for row in rows if row.family == what] for what in COUNTS}
-    yield scenes.head(["property", "bound", "found", "holds"])
+    yield markdown.head(["property", "bound", "found", "holds"])
     bounds = {"drops": "no Data dropped", "asked": "at most 1.1 Interests per Data at rest", "goodput": "at least 98 %"}
     for what, bound in bounds.items():
         yield kept_row(f"spread: {what}", f"{bound}, in all", count(by["spread"], what), len(by["spread"]))
@@ -148,17 +148,17 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
         yield from secondary_rows(what, ended(by[what]))
     came: list[Joins] = ended(by["joins"])
     most = max(came, key=lambda one: one.nacks)
-    yield scenes.row([
+    yield markdown.line([
         "joins: Nacks per Data", "none; an audit had counted 3.48",
         f"{statistics.fmean(j.nacks / j.data for j in came):.2f} on average, {most.nacks / most.data:.2f} at most "
         f"({most.nacks:,.0f} for {most.data:,.0f} Data)", "–",
     ])  # fmt: skip
-    yield scenes.row([
+    yield markdown.line([
         "joins: time, over a full link's", "none",
         f"{statistics.fmean(j.time for j in came):.2f} on average, {max(j.time for j in came):.2f} at most", "–",
     ])  # fmt: skip
     gone = sum(j.dropped > 0 for j in came)
-    yield scenes.row(["joins: dropped", "no Data", f"in {gone} of {len(came)}", said(gone == 0)])
+    yield markdown.line(["joins: dropped", "no Data", f"in {gone} of {len(came)}", said(gone == 0)])
     limits = "../../../docs/schemes/mircc.md#limits"
     yield f"\nWhy: Data that come later than they are due, or sooner, find the queue full ([limits]({limits})); an"
     yield "object's first Interest has no round trip to go by. By the text the secondary class falls at once and rises"
@@ -177,15 +177,15 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
 
 def kept_row(what: str, bound: str, missed: int, of: int) -> str:
     """Of a bound that all are to keep."""
-    return scenes.row([what, bound, f"{of - missed} of {of}", said(not missed)])
+    return markdown.line([what, bound, f"{of - missed} of {of}", said(not missed)])
 
 
 def secondary_rows(what: str, found: list[Network]) -> Iterator[str]:
     """Of the table."""
     within, (bias, flows) = secondary.within(found), secondary.bias(found)
     need = round(NETWORKS_WITHIN * len(found))
-    yield scenes.row([f"{what}: within 5 %", f"{need} of {len(found)} networks", f"{within}", said(within >= need)])
-    yield scenes.row([f"{what}: bias", "below 1 %", f"{100 * bias:+.1f} % of {flows} flows", said(abs(bias) < BIAS)])
+    yield markdown.line([f"{what}: within 5 %", f"{need} of {len(found)} networks", f"{within}", said(within >= need)])
+    yield markdown.line([f"{what}: bias", "below 1 %", f"{100 * bias:+.1f} % of {flows} flows", said(abs(bias) < BIAS)])
 
 
 def missed(scene: Scene, found: Any, base: Any) -> dict[str, float]:

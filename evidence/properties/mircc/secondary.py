@@ -24,11 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scenes
 from harness import Row, Suite, ended, groups
 from mircc import networks as webs
 
-from midpath import Result, Scenario
+from midpath import Result, Scenario, markdown
 from midpath.papers.mircc import layered, networks
 from midpath.papers.mircc.common import asked, dropped
 from midpath.papers.mircc.layered import Layered, rest
@@ -155,7 +154,7 @@ def bias(found: list[Network]) -> tuple[float, int]:
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """SECONDARY.md."""
-    yield scenes.head([
+    yield markdown.head([
         "family", "within 5 %", "bound", "holds", "bias", "primary within 3 %", "dropped in", "most asked per Data",
     ])  # fmt: skip
     for family, own in groups(rows, lambda row: row.family).items():
@@ -163,14 +162,14 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
         mean, flows = bias(found)
         need = round(NETWORKS_WITHIN * len(found))
         primary = sum(max(map(abs, one.primary)) <= 0.03 for one in found)
-        yield scenes.row([
+        yield markdown.line([
             family, f"{within(found)} of {len(found)}", f"{need}", "yes" if within(found) >= need else "**no**",
             f"{100 * mean:+.1f} % of {flows} flows", f"{primary}", f"{sum(one.drops > 0 for one in found)}",
             f"{max(one.asked for one in found):.3f}",
         ])  # fmt: skip
     yield "\nThe 26 webs of 91001 to 91100 that were further than 5 % before `explore`:\n"
-    yield scenes.head(["cause", "webs", "by packets"])
-    yield from (scenes.row(list(cause)) for cause in WEBS)
+    yield markdown.head(["cause", "webs", "by packets"])
+    yield from (markdown.line(list(cause)) for cause in WEBS)
     yield "\nThe furthest flow where one is further than 5 %:\n"
     for family, own in groups(rows, lambda row: row.family).items():
         far = [(row.number, row.found.furthest) for row in own if isinstance(row.found, Network)]

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import scenes
 from harness import Bound, Crash, Row, Suite, ended, groups, rows
 
-from midpath import Result
+from midpath import Result, markdown
 
 VARIANTS = {
     "guarded": 'mode = "rpm"',
@@ -157,7 +157,7 @@ def judge(scenario: str, result: Result, _: str, __: str) -> Found:
 def page(found: list[Row], asked: Namespace) -> Iterator[str]:
     """The results, by family and variant."""
     gone = "signals of a queue that has gone: most, draws with any"
-    yield scenes.head(("family", "registers", gone, "use over plain: mean, least", "mean wait, ms"))
+    yield markdown.head(("family", "registers", gone, "use over plain: mean, least", "mean wait, ms"))
     for (family, variant), own in groups(found, lambda row: (row.family, row.scheme)).items():
         both = [row for row in own if not {type(row.found), type(row.base)} & {Crash}]
         ratios = [row.found.used / row.base.used for row in both]
@@ -165,7 +165,7 @@ def page(found: list[Row], asked: Namespace) -> Iterator[str]:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         wait = 1e3 * sum(row.found.wait for row in both) / len(both)
         told = "" if variant == "CE" else f"{max(most)}, {sum(g > 0 for g in most)} of {len(most)}"
-        yield scenes.row((family, variant, told, f"{mean:.3f}, {min(ratios):.3f}", f"{wait:.1f}"))
+        yield markdown.line((family, variant, told, f"{mean:.3f}, {min(ratios):.3f}", f"{wait:.1f}"))
     guarded = [row for row in found if row.scheme == "guarded"]
     missed = [row for row in guarded if row.missed]
     yield f"\n{len(missed)} of {len(guarded)} scenarios miss a bound.\n"
@@ -178,7 +178,7 @@ def page(found: list[Row], asked: Namespace) -> Iterator[str]:
 def again(missed: list[Row], asked: Namespace) -> Iterator[str]:
     """The use in what missed a bound, over repeats that start later."""
     yield f"\nUse in these, {REPEATS} times with starts up to {1e3 * LATER_S:g} ms later (mean ± standard deviation):\n"
-    yield scenes.head(("scenario", "guarded less plain", *VARIANTS))
+    yield markdown.head(("scenario", "guarded less plain", *VARIANTS))
     for row in missed:
         repeats = [f"{row.family}, repeat {repeat}" for repeat in range(1, REPEATS + 1)]
         more = Namespace(**vars(asked) | {"of": repeats, "numbers": [row.number], "schemes": list(VARIANTS)})
@@ -186,7 +186,7 @@ def again(missed: list[Row], asked: Namespace) -> Iterator[str]:
         used = {variant: [one.used for one in ended(by[variant])] for variant in VARIANTS}
         means = {variant: statistics.fmean(values) for variant, values in used.items()}
         each = (f"{means[variant]:.3f} ± {statistics.stdev(values):.3f}" for variant, values in used.items())
-        yield scenes.row((f"{row.family} {row.number}", f"{means['guarded'] - means['plain']:+.3f}", *each))
+        yield markdown.line((f"{row.family} {row.number}", f"{means['guarded'] - means['plain']:+.3f}", *each))
     yield ""
     yield "Where these means differ by less than 1 % of the link, the miss is chance. Where they differ by more, it"
     yield "is not. The windows of steps 2065 were looked at: signals of a queue that has gone cut CUBIC's window"

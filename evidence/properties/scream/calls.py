@@ -32,7 +32,7 @@ from itertools import pairwise
 import scenes
 from harness import Bound, Row, Suite, groups, table
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.stats import jain
 
 CASES = ("5.1", "5.1 l4s", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8")
@@ -269,12 +269,12 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The RFC's own values, then the draws."""
     names = [bound.name for bound in BOUNDS]
     yield "The RFC's own values; bold: beyond its bound.\n"
-    yield scenes.head(["case", *names, "one-way delay, p95, ms", "late", "TCP, Mbps", "use by phase"])
+    yield markdown.head(["case", *names, "one-way delay, p95, ms", "late", "TCP, Mbps", "use by phase"])
     for row in (row for row in rows if row.number == 1):
         found = row.found
         cells = [mark(f"{getattr(found, name):.3g}", name in row.missed) for name in names]
         more = [f"{found.delay_p95_ms:.0f}", f"{100 * found.late:.1f} %", f"{found.tcp_mbps:.2f}"]
-        yield scenes.row([row.family, *cells, *more, " ".join(f"{use:.2f}" for use in found.uses)])
+        yield markdown.line([row.family, *cells, *more, " ".join(f"{use:.2f}" for use in found.uses)])
     yield "\nAll numbers:\n"
     columns = {
         "use, least and median": lambda found: spread([one.use for one in found], least=True),

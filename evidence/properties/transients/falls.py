@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import scenes
 from harness import Bound, Row, Suite, ended, groups
 
-from midpath import Result
+from midpath import Result, markdown
 from midpath.stats import estimate
 
 FAMILIES = {"one": 1.25, "several": 2.0}
@@ -118,12 +118,12 @@ def judge(scene: Fall, result: Result, _: str, __: str) -> Found:
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The results."""
     falls = groups((row for row in rows if row.family in FAMILIES), lambda row: (row.family, row.scheme))
-    yield scenes.head(("family", "`expire_max_bw`", "`bw` is down in time", "median", "last", "`min_rtt` at the end"))
+    yield markdown.head(("family", "`expire_max_bw`", "`bw` is down in time", "median", "last", "`min_rtt` at the end"))
     for (family, expires), own in falls.items():
         taken, rtts = zip(*((one.taken_s, one.min_rtt) for one in ended(own)), strict=True)
         told = (f"{len(own) - sum(bool(row.missed) for row in own)} of {len(own)}", f"{statistics.median(taken):.2f} s")
         told += (f"{max(taken):.1f} s", f"{statistics.median(rtts):.2f}, at most {max(rtts):.1f} times the least")
-        yield scenes.row((family, expires, *told))
+        yield markdown.line((family, expires, *told))
     yield ""
     for (family, expires), own in falls.items():
         late = [f"{row.number} ({row.found.taken_s:.1f} of {row.scene.due_s:.1f} s)" for row in own if row.missed]

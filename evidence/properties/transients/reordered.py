@@ -26,7 +26,7 @@ import scenes
 from harness import Crash, Row, Suite, ended, groups
 
 import midpath
-from midpath import Result
+from midpath import Result, markdown
 from midpath.stats import estimate
 
 SCHEMES = ("newreno", "cubic", "dctcp", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "hpcc", "rcp")
@@ -199,7 +199,7 @@ def missed(scene: tuple[str, str], found: Found, _: object) -> dict[str, float]:
 
 def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     """The results, by family and scheme."""
-    yield scenes.head(("family", "jitter up to", "scheme", "least", "median", "below the bound"))
+    yield markdown.head(("family", "jitter up to", "scheme", "least", "median", "below the bound"))
     by = groups(rows, lambda row: (row.family, row.scheme))
     below: list[str] = []
     for (family, scheme), own in by.items():
@@ -209,13 +209,13 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
         ratios, wrong = [one.after / one.before for one in ended(own)], [row for row in own if row.missed]
         below += [f"- {family}, {scheme}: {', '.join(map(said, wrong))}"] if wrong else []
         told = (f"{min(ratios):.2f}", f"{statistics.median(ratios):.2f}", f"{len(wrong)} of {len(own)}")
-        yield scenes.row((name, f"{reach} ({LEAST[reach]:.0%})", scheme, *told))
+        yield markdown.line((name, f"{reach} ({LEAST[reach]:.0%})", scheme, *told))
     yield from ["", *below, ""]
-    yield scenes.head(("genuine loss", "completion time over RFC 6675's", "bound"))
+    yield markdown.head(("genuine loss", "completion time over RFC 6675's", "bound"))
     for (family, scheme), own in by.items():
         if family == LOSSY and (found := estimate([(one.after - one.before) / 24 for one in ended(own)])) is not None:
             low, high = (math.exp(end) for end in found.interval)
-            yield scenes.row((scheme, f"{math.exp(found.mean):.3f} ({low:.3f} to {high:.3f})", f"{AS_FAST}"))
+            yield markdown.line((scheme, f"{math.exp(found.mean):.3f} ({low:.3f} to {high:.3f})", f"{AS_FAST}"))
 
 
 def said(row: Row) -> str:

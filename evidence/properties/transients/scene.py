@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import scenes
 
-from midpath.matrix.entries import MADE_FOR
+from midpath.entries import MADE_FOR
 
 WAYS = (("r0", "r1"), ("r1", "r0"))
 """Of the core: towards receivers, and back."""

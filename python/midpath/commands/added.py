@@ -9,7 +9,7 @@ import typer
 
 from midpath.added.build import add as add_crates
 from midpath.added.build import remove as remove_crates
-from midpath.commands.options import Json, print_json
+from midpath.console.options import Json, print_json
 
 
 def add(

@@ -27,8 +27,8 @@ from midpath.benchmark import (
 )
 from midpath.benchmark.curves import Curve, Found, curves, measured
 from midpath.benchmark.curves import choose as choose_curves
-from midpath.commands.options import Json, print_json
-from midpath.commands.text import console, print_table
+from midpath.console.options import Json, print_json
+from midpath.console.text import console, print_table
 from midpath.errors import UsageError
 from midpath.extension import _midpath
 from midpath.topology.tiscali import MAP, ROCKETFUEL

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands.options import Json, print_json
-from midpath.commands.text import console, print_table
+from midpath.console.options import Json, print_json
+from midpath.console.text import console, print_table
 from midpath.errors import UsageError
 from midpath.extension import _midpath
 from midpath.schemes import Description, Gauge, shipped

@@ -9,7 +9,7 @@ import typer
 
 from midpath.check import ERROR, WARNING, Checked, load_for
 from midpath.check import check as check_file
-from midpath.commands.options import Json, With, loaded, print_json
+from midpath.console.options import Json, With, loaded, print_json
 
 
 def check(

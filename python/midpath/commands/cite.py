@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from midpath.citing import Citation
-from midpath.commands.options import Json, print_json
+from midpath.console.options import Json, print_json
 
 
 def cite(

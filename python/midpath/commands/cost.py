@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from midpath.bill import Bill, bills, of_comparison, of_scenario
-from midpath.commands import text
-from midpath.commands.options import Json, Set, changes, names_in, print_json, read
 from midpath.compare.asked import Asked, asked_by, gained
 from midpath.compare.comparison import Comparison
 from midpath.compare.variants import Variants
+from midpath.console import text
+from midpath.console.options import Json, Set, changes, names_in, print_json, read
 from midpath.cost import DRAM, PACKET_BYTES, RATE_BPS, SRAM, CacheCost, Memory, in_gigabits, inrpp_cache
 from midpath.errors import UsageError
 from midpath.loading import load

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
-from midpath.commands.progress import steps
+from midpath.console import text
+from midpath.console.options import File, Json, Seed, Set, Variant, changes, names_in, print_json, read
+from midpath.console.progress import steps
 from midpath.errors import UsageError
 from midpath.estimate import FEWEST, MOST, PILOT, SHARE, Estimates, Figure
 from midpath.estimate import estimate as estimate_schemes
@@ -36,7 +36,7 @@ def estimate(
     names = names_in(schemes)
     if not names:
         raise UsageError("--schemes is empty")
-    given = read(file) if variant is None else read(file).with_variant(variant)
+    given = read(file, variant=variant)
     asked = given.with_(changes=changes(settings))
     with steps("estimate") as at:
         found = estimate_schemes(asked, names, flows=flows, pilot=pilot, share=share, seed=seed, at=at)

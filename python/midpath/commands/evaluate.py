@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands.options import Cluster, Jobs, Json, Set, With, changes, loaded, names_in, print_json
 from midpath.commands.sweep import runs_bar
+from midpath.console.options import Cluster, Jobs, Json, Set, With, changes, loaded, names_in, print_json
 from midpath.errors import UsageError
 from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.commands.sweep import print_failures, runs_bar
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     File,
     Jobs,
@@ -25,7 +26,6 @@ from midpath.commands.options import (
     print_json,
     read,
 )
-from midpath.commands.sweep import print_failures, runs_bar
 from midpath.palette import name
 from midpath.run.slurm import Slurm
 from midpath.sweep.failures import HEADS, Failures, Harm, label
@@ -61,7 +61,7 @@ def failures(
     Compares with the intact network on the same flows. Resumable: runs in the store are not repeated. Exit code 1
     if a run failed. midpath report STORE draws the map.
     """
-    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
+    given = read(file, code, variant)
     scenario = given.with_(seed=seed, changes=changes(settings))
     with runs_bar(out.name) as show:
         found = run_failures(

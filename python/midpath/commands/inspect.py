@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import Json, Set, Variant, changes, print_json
+from midpath.console import text
+from midpath.console.options import Json, Set, Variant, changes, print_json
 from midpath.errors import ScenarioError, UsageError
 from midpath.extension import _midpath
 from midpath.scenario import Scenario

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import Jobs, Json, With, loaded, names_in, print_json
 from midpath.commands.sweep import runs_bar
+from midpath.console import text
+from midpath.console.options import Jobs, Json, With, loaded, names_in, print_json
+from midpath.entries import CLASSES
 from midpath.matrix import SEEDS, Matrix
 from midpath.matrix import matrix as run_matrix
-from midpath.matrix.entries import CLASSES
 from midpath.matrix.found import TIMES
 from midpath.matrix.picture import svg
 from midpath.matrix.text import results, verdict

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands.options import Json, print_json
+from midpath.console.options import Json, print_json
 from midpath.errors import UsageError
 from midpath.new import new_scheme
 from midpath.new.scheme import AQM, CONTROLLER, SCHEME

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from midpath.commands.options import Json, Looks, names_in, print_json, use_looks
 from midpath.compare.variants import Variants
+from midpath.console.options import Json, Looks, names_in, print_json, use_looks
 from midpath.errors import UsageError
 from midpath.loading import load_all
 from midpath.sweep.quantity import number

@@ -9,8 +9,11 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.compare.comparison import Comparison, require_comparison
+from midpath.compare.runs import compare as compare_schemes
+from midpath.compare.variants import Variants, chosen, compare_variants, require_variants
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     File,
     Ideal,
@@ -29,10 +32,7 @@ from midpath.commands.options import (
     read,
     use_looks,
 )
-from midpath.commands.progress import bar
-from midpath.compare.comparison import Comparison, require_comparison
-from midpath.compare.runs import compare as compare_schemes
-from midpath.compare.variants import Variants, chosen, compare_variants, require_variants
+from midpath.console.progress import bar
 from midpath.errors import UsageError
 from midpath.loading import load
 from midpath.metrics import IDEAL
@@ -74,7 +74,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Simulate a scenario once."""
-    given = read(file, code) if variant is None else read(file, code).with_variant(variant)
+    given = read(file, code, variant)
     traced = as_changes(trace) if trace is not None else {}
     scenario = given.with_(scheme=scheme, seed=seed, changes=changes(settings) | traced)
     if out:

@@ -15,8 +15,8 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 from typer.core import TyperGroup
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.console import text
+from midpath.console.options import (
     Cluster,
     Ideal,
     Jobs,
@@ -142,15 +142,8 @@ def run(
         )
     failures = found.failures()
     if json:
-        print_json(
-            {
-                "store": str(out),
-                "runs": len(found),
-                "failed": len(failures),
-                "failures": failures,
-                "warnings": unchanged(found),
-            }
-        )
+        told = {"runs": len(found), "failed": len(failures), "failures": failures, "warnings": unchanged(found)}
+        print_json({"store": str(out)} | told)
     else:
         typer.echo(f"{len(found) - len(failures):,} of {len(found):,} runs done; midpath report {out} draws them")
         print_failures(found, failures)

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import Json, print_json
+from midpath.console import text
+from midpath.console.options import Json, print_json
 from midpath.trace.life import packet_life
 from midpath.trace.perfetto import write_perfetto
 from midpath.trace.qlog import write_qlog

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from midpath.entries import ENDS, Entry
 from midpath.evaluate.facts import Facts
 from midpath.evaluate.scenes import Scene
-from midpath.matrix.entries import ENDS, Entry
 from midpath.schemes import described
 
 MUST, SHOULD, CONSIDER = "MUST", "SHOULD", "consider"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 
 from midpath.evaluate.facts import BACK, SUBJECT, Facts
 from midpath.evaluate.items import (
@@ -50,7 +51,6 @@ from midpath.evaluate.scenes import (
     plain_bottleneck,
     vary,
 )
-from midpath.matrix.rows import folder
 from midpath.stats import jain
 
 # From here on a flow is taken to be in its steady state.
@@ -706,7 +706,7 @@ def data_centres() -> Item:
     """7.11."""
     mbps, trip, stop = 1000.0, 0.1, 0.5
     # Timers as data centres set them.
-    timers = tomllib.loads((folder() / "incast.toml").read_text(encoding="utf-8"))["schemes"]
+    timers = tomllib.loads((files("midpath") / "matrix/rows/incast.toml").read_text(encoding="utf-8"))["schemes"]
     burst = {
         "group": SUBJECT,
         "sizes": {"kind": "fixed", "size": "64 kB"},

@@ -13,7 +13,7 @@ from midpath.evaluate.found import Difference, Evaluation
 from midpath.evaluate.items import LEVELS, Item
 from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.verdict import HOLDS, MOST, NOT
-from midpath.matrix.text import head, line
+from midpath.markdown import head, line
 from midpath.units import quantity
 
 SCENARIOS = "scenarios"

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from midpath.controller import Named
+from midpath.entries import QUEUES
 from midpath.evaluate import facts as module
 from midpath.evaluate.facts import Facts, facts
 from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
 from midpath.evaluate.scenes import plain_bottleneck
-from midpath.matrix.entries import QUEUES
 from midpath.run import cores
+from midpath.run.execute import Where, described
 from midpath.run.key import file_digest
 from midpath.run.plan import Plan, Point, Wanted, refusals
 from midpath.run.task import DONE
 from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
-from midpath.sweep.result import described
-from midpath.sweep.run import Where, execute
+from midpath.sweep.run import execute
 
 # A run takes a second or so; one that takes this long does not end.
 LIMIT_S = 300.0

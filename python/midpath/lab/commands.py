@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,9 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from midpath.commands import text
-from midpath.commands.options import (
+from midpath.compare.comparison import Comparison, require_comparison
+from midpath.console import text
+from midpath.console.options import (
     File,
     Json,
     Out,
@@ -23,12 +25,13 @@ from midpath.commands.options import (
     print_json,
     read,
 )
-from midpath.commands.progress import bar
-from midpath.compare.comparison import require_comparison
+from midpath.console.progress import bar
 from midpath.errors import UsageError
+from midpath.lab import beside, budget, execute, machine, real, table
 from midpath.lab import clean as cleaning
-from midpath.lab import execute, machine, qdiscs
 from midpath.lab import kernel as kernels
+from midpath.lab import rpm as scenarios
+from midpath.lab.options import Qdisc, Virtual, chosen
 from midpath.units import parse
 
 
@@ -63,11 +66,8 @@ def run(
     variant: Variant = None,
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate each run, and compare.")] = False,
     offloads: Annotated[bool, typer.Option("--offloads", help="Hosts send GSO super-frames.")] = False,
-    kernel: Annotated[str, typer.Option(help="own: real time; uml: user-mode Linux in virtual time.")] = "own",
-    qdisc: Annotated[
-        str | None,
-        typer.Option(help="With --kernel uml: tc qdisc of all routers (cake, …).", show_default=False),
-    ] = None,
+    virtual: Virtual = False,
+    qdisc: Qdisc = None,
     nodes: Annotated[
         bool,
         typer.Option("--nodes", help="Use Midpath's nodes for all schemes."),
@@ -79,25 +79,17 @@ def run(
 
     Needs iproute2, midpath-lab, and root or user-mode Linux; nodes need midpathd.
     """
-    if kernel not in ("own", "uml"):
-        raise UsageError(f"--kernel {kernel}: must be own or uml")
-    if qdisc is not None and kernel != "uml":
-        raise UsageError("--qdisc needs --kernel uml; with `own` the queues are Midpath's")
-    if nodes and kernel == "uml":
-        raise UsageError("--nodes needs --kernel own: nodes do not run in virtual time")
-    linux = kernels.find() if kernel == "uml" else None
-    qdisc = None if qdisc is None else qdiscs.check(qdisc)
+    linux, discipline = chosen(virtual, qdisc)
+    if nodes and virtual:
+        raise UsageError("--nodes is without --virtual: nodes do not run in virtual time")
     if linux is None and (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     midpath_lab = machine.program("midpath-lab")
-    given = read(file) if variant is None else read(file).with_variant(variant)
-    scenario = given.with_(seed=seed, changes=changes(settings))
-    from midpath.lab import beside, budget, real  # noqa: PLC0415 - 30 ms of each command's start
-
+    scenario = read(file, variant=variant).with_(seed=seed, changes=changes(settings))
     names = names_in(schemes) if schemes is not None else [str(scenario.to_dict().get("scheme", "newreno"))]
     if not names:
         raise UsageError("--schemes is empty")
-    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, qdisc, nodes)
+    laboratory = real.Laboratory(midpath_lab, None, offloads, linux, discipline, nodes)
     plans = [laboratory.prepare(scenario.with_(scheme=name)) for name in names]
     if any(plan.by_nodes for plan in plans):
         machine.program("midpathd")
@@ -108,16 +100,41 @@ def run(
         laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
     asked = real.cases(scenario, names)
     first = scenario.base_seed()
-    with bar(file.name, len(names) * seeds) as shown:
-        found = real.compare(asked, range(first, first + seeds), laboratory, out=out, told=shown.ended)
-    lines = beside.beside(asked, found, laboratory) if vs_sim else []
-    said = real.footnote(found)
+    _measure(
+        file.name,
+        asked,
+        range(first, first + seeds),
+        laboratory,
+        vs_sim=vs_sim,
+        out=out,
+        json=json,
+        to_json=lambda found: {"runs": [found.results[name, one].run for name in names for one in found.seeds]},
+        show=text.print_comparison,
+    )
+
+
+def _measure(
+    title: str,
+    cases: Sequence[real.Case],
+    seeds: Sequence[int],
+    laboratory: real.Laboratory,
+    *,
+    vs_sim: bool,
+    out: Path | None,
+    json: bool,
+    to_json: Callable[[Comparison], dict[str, Any]],
+    show: Callable[[Comparison], None],
+) -> None:
+    """Runs cases, and says what came of them."""
+    with bar(title, len(cases) * len(seeds)) as shown:
+        found = real.compare(cases, seeds, laboratory, out=out, told=shown.ended)
+    lines = beside.beside(cases, found, laboratory) if vs_sim else []
+    note = real.footnote(found)
     if json:
-        rows = [found.results[name, one].run for name in names for one in found.seeds]
-        print_json({"runs": rows, "vs_sim": [line.to_json() for line in lines], "note": said})
+        print_json({**to_json(found), "vs_sim": [line.to_json() for line in lines], "note": note})
         return
-    text.print_comparison(found)
-    text.console().print(said, style="dim", soft_wrap=True)
+    show(found)
+    text.console().print(note, style="dim", soft_wrap=True)
     if lines:
         text.print_table(beside.HEADS, beside.cells(lines), "Compared with the simulator")
     if out:
@@ -135,7 +152,7 @@ def kernel(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Parallel compilers.", min=1)] = 2,
 ) -> None:
-    """Build user-mode Linux 6.1 for `--kernel uml` (minutes, 7 MB)."""
+    """Build user-mode Linux 6.1 for `--virtual` (minutes, 7 MB)."""
     made = kernels.build(source or kernels.SOURCE, jobs, typer.echo)
     typer.echo(f"Linux {kernels.version()} as a program: {made}")
 
@@ -170,11 +187,6 @@ def rpm(
     seconds: Annotated[float, typer.Option(help="Run length.")] = 10.0,
     repeats: Annotated[int, typer.Option(help="Repetitions.", min=1)] = 3,
     vs_sim: Annotated[bool, typer.Option("--vs-sim", help="Also simulate.")] = False,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Everything in evidence/lab/rpm/RESULTS.md (over an hour, needs --out)."),
-    ] = False,
-    only: Annotated[str | None, typer.Option(help="With --full: comma-separated parts.", show_default=False)] = None,
     midpathd: Annotated[
         str | None, typer.Option(metavar="PROGRAM", help="midpathd binary.", show_default=False)
     ] = None,
@@ -189,16 +201,7 @@ def rpm(
     if (why := machine.no_spaces()) is not None:
         raise UsageError(why)
     tools = machine.find_tools(midpathd)
-    from midpath.lab import beside, real, suite, table  # noqa: PLC0415 - 30 ms of each command's start
-    from midpath.lab import rpm as scenarios  # noqa: PLC0415
-
     scenarios.check_modes(chosen)
-    if full or only:
-        if out is None:
-            raise UsageError("--full needs --out for its results")
-        machine.check(tools)
-        suite.run(out, tools, repeats, _names("--only", only) if only else None, typer.echo)
-        return
     up = parse("seconds", upstream) / 2
     experiment = scenarios.Experiment(
         title=f"RPM on {rate}, RTT {rtt}",
@@ -221,20 +224,17 @@ def rpm(
         require_comparison(out)
     machine.check(tools)
     asked, laboratory = scenarios.cases(experiment, wanted, chosen), real.Laboratory.of(tools)
-    with bar(experiment.title, len(asked) * repeats) as shown:
-        found = real.compare(asked, range(1, repeats + 1), laboratory, out=out, told=shown.ended)
-    lines = beside.beside(asked, found, laboratory) if vs_sim else []
-    said = real.footnote(found)
-    if json:
-        sides = [line.to_json() for line in lines]
-        print_json({"title": experiment.title, "rows": table.rows(found), "vs_sim": sides, "note": said})
-        return
-    text.print_table(table.HEADS, table.cells(found), experiment.title)
-    text.console().print(said, style="dim", soft_wrap=True)
-    if lines:
-        text.print_table(beside.HEADS, beside.cells(lines), "Compared with the simulator")
-    if out:
-        typer.echo(f"results in {out}; midpath report {out} draws them")
+    _measure(
+        experiment.title,
+        asked,
+        range(1, repeats + 1),
+        laboratory,
+        vs_sim=vs_sim,
+        out=out,
+        json=json,
+        to_json=lambda found: {"title": experiment.title, "rows": table.rows(found)},
+        show=lambda found: text.print_table(table.HEADS, table.cells(found), experiment.title),
+    )
 
 
 def _names(option: str, asked: str) -> list[str]:

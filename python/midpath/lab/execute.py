@@ -12,12 +12,13 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from midpath.commands import text
-from midpath.commands.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
+from midpath.console import text
+from midpath.console.options import File, Json, Out, Seed, Set, Variant, changes, print_json, read
 from midpath.errors import UsageError
-from midpath.lab import clean, expect, machine, programs, qdiscs
-from midpath.lab import kernel as kernels
+from midpath.lab import budget, clean, expect, machine, programs, real
+from midpath.lab.options import Qdisc, Virtual, chosen
 from midpath.result import MARKER, Result
+from midpath.scenario import Scenario
 from midpath.storage import require_replaceable
 from midpath.units import quantity
 
@@ -76,13 +77,8 @@ def execute(
     seed: Seed = None,
     variant: Variant = None,
     settings: Set = None,
-    virtual: Annotated[
-        bool, typer.Option("--virtual", help="In user-mode Linux's virtual time (needs `midpath lab kernel`).")
-    ] = False,
-    qdisc: Annotated[
-        str | None,
-        typer.Option(help="With --virtual: tc qdisc of all routers (cake, …).", show_default=False),
-    ] = None,
+    virtual: Virtual = False,
+    qdisc: Qdisc = None,
     json: Json = False,
 ) -> None:
     """Run programs over a scenario's network, beside its flows.
@@ -95,42 +91,47 @@ def execute(
     """
     given: list[programs.Program] = context.meta[GIVEN]
     _check({programs.AT: at, programs.SERVE: serve}, given)
-    if qdisc is not None and not virtual:
-        raise UsageError("--qdisc needs --virtual; in real time the queues are Midpath's")
+    linux, discipline = chosen(virtual, qdisc)
     expectations = expect.read(expected or [])
-    linux = kernels.find() if virtual else None
     midpath_lab = machine.program("midpath-lab")
     if out:
         require_replaceable(out, MARKER)
     if linux is None:
         _require_spaces(context)
-    from midpath.lab import budget, real  # noqa: PLC0415 - 30 ms of each command's start
-
-    base = read(file) if variant is None else read(file).with_variant(variant)
-    scenario = base.with_(seed=seed, changes=changes(settings))
-    discipline = None if qdisc is None else qdiscs.check(qdisc)
-    laboratory = real.Laboratory(midpath_lab, None, linux=linux, qdisc=discipline)
-    plan = laboratory.prepare(scenario, given)
-    expect.check(expectations, plan)
-    if linux is None and plan.flows:
-        laboratory = replace(laboratory, budget=budget.calibrate(midpath_lab))
-    made = real.run(scenario, laboratory, given)
+    scenario = read(file, variant=variant).with_(seed=seed, changes=changes(settings))
+    made = _measured(scenario, real.Laboratory(midpath_lab, None, linux=linux, qdisc=discipline), given, expectations)
     verdicts = expect.judge(expectations, made)
     made.run["expectations"] = [verdict.to_json() for verdict in verdicts]
     if out:
         made.save(out)
-    said = real.note([made])
     if json:
-        print_json({"run": made.run, "flows": _flows(made), "note": said})
+        print_json({"run": made.run, "flows": _flows(made), "note": real.note([made])})
     else:
-        _print(made, verdicts, said)
+        _print(made, verdicts, real.note([made]))
         if out:
             typer.echo(f"results in {out}; midpath report {out} draws them")
-    # Whoever expects an exit code has judged the program.
-    judged = {one.of for one in expectations if one.figure == "exit"}
-    failed = [row for row in made.run["programs"] if programs.failed(row) and row["host"] not in judged]
-    if failed or not all(verdict.holds for verdict in verdicts):
+    if not all(verdict.holds for verdict in verdicts) or _failed(made, expectations):
         raise typer.Exit(1)
+
+
+def _measured(
+    scenario: Scenario,
+    laboratory: real.Laboratory,
+    given: Sequence[programs.Program],
+    expectations: Sequence[expect.Expectation],
+) -> Result:
+    """The run, if it can be, and if it can tell what is expected."""
+    plan = laboratory.prepare(scenario, given)
+    expect.check(expectations, plan)
+    if laboratory.linux is None and plan.flows:
+        laboratory = replace(laboratory, budget=budget.calibrate(laboratory.midpath_lab))
+    return real.run(scenario, laboratory, given)
+
+
+def _failed(made: Result, expectations: Sequence[expect.Expectation]) -> bool:
+    """Whether a program did; whoever expects an exit code has judged it."""
+    judged = {one.of for one in expectations if one.figure == "exit"}
+    return any(programs.failed(row) and row["host"] not in judged for row in made.run["programs"])
 
 
 def _check(options: dict[str, list[str] | None], given: list[programs.Program]) -> None:

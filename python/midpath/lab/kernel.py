@@ -55,10 +55,10 @@ def find() -> Path:
 def missing() -> str | None:
     """Why there is no second kernel here, if there is none."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        return "--kernel uml needs Linux on x86_64"
+        return "--virtual needs Linux on x86_64"
     for tool in ("unshare", "setpriv", "nsenter", "ip", "tc"):
         if shutil.which(tool) is None:
-            return f"--kernel uml needs {tool} (packages util-linux and iproute2)"
+            return f"--virtual needs {tool} (packages util-linux and iproute2)"
     if not os.access(place(), os.X_OK):
         return "user-mode Linux is not built yet; build it with: midpath lab kernel"
     return None

@@ -74,7 +74,7 @@ RULES = (
     _both(
         ("queue*", "queues*", "host_queue*", "schemes.*.queue*"),
         HONOURED,
-        "Midpath's queue code; with `--kernel uml` the kernel's at routers",
+        "Midpath's queue code; with `--virtual` the kernel's at routers",
     ),
     _both(("pfc*",), REFUSED, "real transmitters cannot be paused"),
     Rule(("vary.trace", "vary.shaper*"), HONOURED, REFUSED, "nodes need a known link rate"),

@@ -24,7 +24,7 @@ from midpath.lab.network import LEAST_MTU, Network, carries_ipv6
 from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
 from midpath.lab.router import Routers, arguments, places
-from midpath.result import Result
+from midpath.result import MARKER, Result, load
 from midpath.run.whole import run_directory
 from midpath.scenario import Scenario
 from midpath.schemes import remember
@@ -302,24 +302,49 @@ def invalid(made: Result) -> str | None:
     return None
 
 
+def there(place: Path, scenario: Scenario) -> Result | None:
+    """The run that a folder has, if it is of this scenario and seed. Others would be different, as machines are."""
+    if not (place / MARKER).is_file():
+        return None
+    found = load(place)
+    same = found.run.get("scenario") == scenario.effective_text() and scenario.seed in (None, found.seed)
+    return found if same else None
+
+
+def kept(place: Path, scenario: Scenario, laboratory: Laboratory) -> Result:
+    """The same, or a new run that is kept there."""
+    if (found := there(place, scenario)) is not None:
+        return found
+    made = run(scenario, laboratory)
+    made.save(place)
+    return made
+
+
 def compare(
     given: Sequence[Case],
     seeds: Sequence[int],
     laboratory: Laboratory,
     *,
     out: Path | None = None,
+    resume: bool = False,
     told: Told | None = None,
 ) -> Comparison:
-    """Several schemes on the same flows, seed by seed: what the machine does meanwhile then hits all alike."""
+    """Several schemes on the same flows, seed by seed: what the machine does meanwhile then hits all alike.
+
+    With `resume`, runs that `out` has are taken from there.
+    """
     if not given:
         raise UsageError("--schemes is empty")
     results: dict[tuple[str, int], Result] = {}
     for seed in seeds:
         for case in given:
-            one = case.called(run(case.scenario(seed), laboratory))
+            scenario, place = case.scenario(seed), out and run_directory(out, case.name, seed)
+            one = there(place, scenario) if place and resume else None
+            if one is None:
+                one = case.called(run(scenario, laboratory))
+                if place:
+                    one.save(place)
             results[case.name, seed] = one
-            if out is not None:
-                one.save(run_directory(out, case.name, seed))
             if told is not None:
                 told(case.name, seed, len(results), len(seeds) * len(given))
     first = given[0].scenario(seeds[0])

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from midpath.errors import UsageError
-from midpath.lab import kernel, machine
+from midpath.lab import kernel, machine, real
 from midpath.lab.congestion import KERNEL
-from midpath.result import MARKER, load
 from midpath.scenario import Scenario
 from midpath.units import listed
-
-if TYPE_CHECKING:
-    from midpath.lab.real import Laboratory
 
 
 def stack_test(
@@ -57,8 +53,6 @@ def runner() -> str:
 
 def measured(schemes: list[str], out: Path | None) -> str:
     """Linux's figures, a line for each case, as `stacks judge` reads them."""
-    from midpath.lab import real  # noqa: PLC0415 - 30 ms of each command's start
-
     laboratory = real.Laboratory(machine.program("midpath-lab"), None, linux=kernel.find())
     cases = _said("scenario").split()
     return "".join(_figures(case, scheme, laboratory, out) for scheme in schemes for case in cases)
@@ -68,16 +62,9 @@ def _said(*words: str) -> str:
     return subprocess.run([runner(), *words], capture_output=True, text=True, check=True).stdout
 
 
-def _figures(case: str, scheme: str, laboratory: Laboratory, out: Path | None) -> str:
-    place = out / f"{case}-{scheme}" if out else None
-    if place is not None and (place / MARKER).is_file():
-        made = load(place)
-    else:
-        from midpath.lab import real  # noqa: PLC0415 - as above
-
-        made = real.run(Scenario.from_toml(_said("scenario", case, scheme)), laboratory)
-        if place is not None:
-            made.save(place)
+def _figures(case: str, scheme: str, laboratory: real.Laboratory, out: Path | None) -> str:
+    scenario = Scenario.from_toml(_said("scenario", case, scheme))
+    made = real.kept(out / f"{case}-{scheme}", scenario, laboratory) if out else real.run(scenario, laboratory)
     flow = made.flows.to_pylist()[0]
     counts = [flow[f"{what}_packets"] for what in ("sent", "retransmitted", "marked")]
     found = ("inf" if flow["fct_s"] is None else flow["fct_s"], *counts, made.summary["lost_packets"])

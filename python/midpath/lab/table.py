@@ -56,9 +56,3 @@ def cell(value: dict[str, float] | None, divisor: float = 1.0) -> str:
         return "–"
     median, low, high = (digits(value[key] / divisor) for key in ("median", "min", "max"))
     return median if low == high else f"{median} ({low}–{high})"
-
-
-def markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table as it stands in a document."""
-    rule = ["---", *("---:" for _ in heads[1:])]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *lines))

@@ -14,9 +14,10 @@ from tempfile import TemporaryDirectory
 
 from midpath import stats
 from midpath.controller import Controllers, named
+from midpath.entries import columns as columns_of
 from midpath.errors import UsageError
-from midpath.matrix.entries import columns as columns_of
-from midpath.matrix.found import MARKER, Matrix, load_matrix, noted
+from midpath.matrix.file import MARKER, load_matrix, save
+from midpath.matrix.found import Matrix, noted
 from midpath.matrix.rows import rows as chosen
 from midpath.matrix.rows import simplest
 from midpath.matrix.work import cells
@@ -24,7 +25,7 @@ from midpath.run.work import ProgressCallback
 from midpath.scenario import MOST_SEEDS
 from midpath.storage import require_replaceable, to_json, write_text
 
-__all__ = ["SEEDS", "Matrix", "load_matrix", "matrix"]
+__all__ = ["SEEDS", "Matrix", "load_matrix", "matrix", "save"]
 
 SEEDS = 20
 # The folder of its runs.
@@ -64,7 +65,7 @@ def matrix(
     figures = {key: cell.figures for key, cell in told.items() if cell.figures}
     found = Matrix(asked, columns, numbers, small, figures, noted(told, asked, columns))
     if out is not None:
-        found.save(out)
+        save(found, out)
     return found
 
 

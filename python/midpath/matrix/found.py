@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from midpath import stats
-from midpath.errors import OutputError
+from midpath.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.extension import _midpath
-from midpath.matrix.cell import FIGURES, Cell
-from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
-from midpath.matrix.rows import Row, every
+from midpath.matrix.cell import Cell
+from midpath.matrix.rows import Row
 from midpath.matrix.work import Key
 from midpath.stats import Estimate, estimate
-from midpath.storage import read_json, to_json, write_text
 
-MARKER, RUNS = "matrix.json", "runs.csv"
-HEADS = ("row", "column", "seed", *FIGURES)
 # Of these the least is best, and verdicts are about them.
 TIMES = {"mean_ratio": "mean completion time", "p99_ratio": "99th percentile"}
 
@@ -138,27 +131,6 @@ class Matrix:
             "notes": self.notes,
         }
 
-    def to_csv(self) -> str:
-        """A line for each run, to six digits."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(HEADS)
-        for row, one, seed in self._keys():
-            figures = self.figures.get((row, one, seed))
-            if figures:
-                cells = ("" if (value := figures[key]) is None else f"{value:.6g}" for key in FIGURES)
-                writer.writerow([row, one, seed, *cells])
-        return text.getvalue()
-
-    def save(self, directory: str | Path) -> None:
-        """Writes matrix.json and runs.csv."""
-        path = Path(directory)
-        write_text(path / RUNS, self.to_csv())
-        write_text(path / MARKER, to_json(self.to_json()) + "\n")
-
-    def _keys(self) -> Iterator[Key]:
-        return ((row.name, one.name, seed) for row in self.rows for one in self.entries for seed in self.seeds)
-
 
 def noted(cells: Mapping[Key, Cell], rows: Sequence[Row], entries: Sequence[Entry]) -> dict[str, Any]:
     """By row and column: what it had, what it warned of, why it could not be run, and which others are alike."""
@@ -183,24 +155,3 @@ def _same(name: str, cells: Mapping[str, Sequence[Cell]]) -> list[str]:
     mine = [cell.digest for cell in cells[name]]
     earlier = list(cells)[: list(cells).index(name)]
     return [other for other in earlier if mine and all(mine) and [cell.digest for cell in cells[other]] == mine]
-
-
-def load_matrix(directory: str | Path) -> Matrix:
-    """Reads what `Matrix.save` wrote."""
-    path = Path(directory)
-    head = read_json(path / MARKER)
-    if head.get("kind") != "matrix" or head.get("format") != 1:
-        raise OutputError(f"{path / MARKER} is not a matrix that this version can read")
-    try:
-        lines = list(csv.DictReader(io.StringIO((path / RUNS).read_text(encoding="utf-8"))))
-    except OSError as error:
-        raise OutputError(f"cannot read {path / RUNS}: {error.strerror}") from None
-    figures = {
-        (line["row"], line["column"], int(line["seed"])): {
-            key: float(line[key]) if line[key] else None for key in FIGURES
-        }
-        for line in lines
-    }
-    known = every()
-    rows, columns = [known[name] for name in head["rows"]], [Entry(name) for name in head["columns"]]
-    return Matrix(rows, columns, head["seeds"], head["quick"], figures, head["notes"], head["midpath"])

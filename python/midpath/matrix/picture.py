@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from midpath.matrix.entries import ENDS, MIDPATH, QUEUES
+from midpath.entries import ENDS, MIDPATH, QUEUES
 from midpath.matrix.found import Matrix, Verdict
 from midpath.matrix.rows import Row
 from midpath.matrix.text import title

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from midpath.entries import Entry
 from midpath.errors import UsageError, no_such
-from midpath.matrix.entries import Entry
 from midpath.metrics import IDEAL
 from midpath.scenario import Scenario
 from midpath.units import parse

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from midpath.matrix.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
+from midpath.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
+from midpath.markdown import head, line
 from midpath.matrix.found import TIMES, Matrix, Verdict
 from midpath.matrix.rows import PAIRS, Row
 from midpath.units import digits, listed, quantity
@@ -24,16 +25,6 @@ SHOWN = (
 NUMBER = re.compile(r"\d[\d.,]*")
 # A warning begins with ports, as many as there are.
 PORTS = re.compile(r" at [^:]*: ")
-
-
-def head(cells: Sequence[str]) -> str:
-    """A table's head."""
-    return f"{line(cells)}\n|{'---|' * len(cells)}"
-
-
-def line(cells: Sequence[str]) -> str:
-    """A table's line."""
-    return f"| {' | '.join(cells)} |"
 
 
 def title(name: str) -> str:

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from midpath.controller import Named
+from midpath.entries import Entry
 from midpath.matrix.cell import FLOWS, Cell, at_routers, measured, measured_application
-from midpath.matrix.entries import Entry
 from midpath.matrix.rows import Row
 from midpath.metrics import IDEAL
-from midpath.run import cores
-from midpath.run.plan import Plan, Point, Wanted, refusals
+from midpath.run.execute import Where, described, execute
+from midpath.run.plan import Plan, Point, Wanted, runnable
 from midpath.run.task import DONE
-from midpath.run.work import ProgressCallback
-from midpath.sweep.result import Sweep, described
-from midpath.sweep.run import Where, execute
+from midpath.run.work import ProgressCallback, Work
 
 WANTED = Wanted(FLOWS, at_routers)
 # Row, column, seed.
@@ -35,20 +33,14 @@ def cells(
 ) -> dict[Key, Cell]:
     """Runs what the store at `out` lacks. What cannot be run is a cell, too."""
     points = [_point(row, entry, small, own) for row in rows for entry in (None, *entries)]
-    errors = refusals(points, jobs or cores())
-    plan = Plan(
-        [point for point, error in zip(points, errors, strict=True) if not error],
-        list(dict.fromkeys(scheme for point in points for scheme in point.schemes or ())),
-        [list(seeds)] * errors.count(""),
-        WANTED,
-    )
+    schemes = list(dict.fromkeys(scheme for point in points for scheme in point.schemes or ()))
+    where = Where(jobs)
+    plan, refused = runnable(Plan(points, schemes, [list(seeds)] * len(points), WANTED), where.width)
     about = described(plan, [rows[0].scenario(None, small=small)], "midpath matrix")
-    found = dict(_cells(execute(plan, about, out, Where(jobs), on_progress=on_progress), rows))
-    wrong = {(p.values["row"], p.values["column"]): error for p, error in zip(points, errors, strict=True) if error}
+    found = dict(_cells(execute(plan, about, out, where, on_progress=on_progress), rows))
+    wrong = {(point.values["row"], point.values["column"]): Cell(error=why) for point, why in refused}
     return {
-        (row.name, one.name, seed): Cell(error=wrong[row.name, one.name])
-        if (row.name, one.name) in wrong
-        else found[row.name, one.name, seed]
+        (row.name, one.name, seed): wrong.get((row.name, one.name)) or found[row.name, one.name, seed]
         for seed in seeds
         for row in rows
         for one in entries
@@ -60,10 +52,9 @@ def _point(row: Row, entry: Entry | None, small: bool, own: Named) -> Point:
     return Point(scenario, {"row": row.name, "column": entry.name if entry else IDEAL}, [str(scenario.scheme)])
 
 
-def _cells(sweep: Sweep, rows: Sequence[Row]) -> Iterator[tuple[Key, Cell]]:
-    store, known = sweep.store, {row.name: row for row in rows}
-    keys = sweep.dataset().to_table(["row", "column", "seed", "key"]).to_pylist()
-    records = {(one["row"], one["column"], one["seed"]): store.record(one["key"]) or {} for one in keys}
+def _cells(work: Work, rows: Sequence[Row]) -> Iterator[tuple[Key, Cell]]:
+    store, known = work.store, {row.name: row for row in rows}
+    records = {(run["row"], run["column"], run["seed"]): record for run, record in work.records()}
     references = {(row, seed): found for (row, one, seed), found in records.items() if one == IDEAL}
     ideals = {key: store.of(found) for key, found in references.items() if not known[key[0]].of}
     for (row, one, seed), record in records.items():

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from midpath.commands import text
-from midpath.commands.options import Jobs, Json, Out, print_json
-from midpath.commands.progress import bar
+from midpath.console import text
+from midpath.console.options import Jobs, Json, Out, print_json
+from midpath.console.progress import bar
 from midpath.errors import UsageError
 from midpath.papers import Figure, Verdict, explained, figures, record, reproduce, table
 from midpath.papers.explain import Search, Trial, explain, failing_claims, said_of, try_reading

@@ -14,6 +14,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from midpath import markdown
 from midpath.errors import ScenarioError
 from midpath.papers.registry import one_line, require_keys
 
@@ -45,10 +46,9 @@ class Erratum:
     command: str
     test: str = ""
 
-    def row(self, *, command: bool) -> str:
+    def cells(self, *, command: bool) -> list[str]:
         """Its line of the table."""
-        cells = [self.where, self.sentence, self.finding, self.instead, *[f"`{self.command}`"] * command]
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        return [self.where, self.sentence, self.finding, self.instead, *[f"`{self.command}`"] * command]
 
 
 def errata(paper: str, root: Path = PAPERS) -> list[Erratum]:
@@ -86,8 +86,7 @@ def _section(title: str, found: list[Erratum]) -> str:
     commands = {one.command for one in found}
     said = f"`{commands.pop()}` shows all of them.\n\n" if len(commands) == 1 else ""
     heads = ["where", "the paper", "finding", "Midpath", *["command"] * (not said)]
-    head = f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n"
-    return f"## {title}\n\n{said}{head}" + "".join(f"{one.row(command=not said)}\n" for one in found)
+    return f"## {title}\n\n{said}{markdown.table(heads, (one.cells(command=not said) for one in found))}\n"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from midpath import markdown
 from midpath.extension import _midpath
 from midpath.papers import record
 from midpath.papers.explain import Search, Trial, failing_claims, standing_claims
@@ -70,7 +71,7 @@ def page(figures: Sequence[Figure]) -> str:
     for figure, verdict in failing:
         found = stored(figure).get("claims", {}).get(verdict.claim.id, {}).get("verdict", "not searched yet")
         counts[found] = counts.get(found, 0) + 1
-    lines = [HEAD.format(paper=figures[0].paper), *record.table(("verdict", "claims"), _counted(counts))]
+    lines = [HEAD.format(paper=figures[0].paper), markdown.table(("verdict", "claims"), _counted(counts))]
     for figure in dict.fromkeys(figure for figure, _ in failing):
         lines += ["", *_section(figure)]
     return "\n".join(lines) + "\n"
@@ -109,7 +110,7 @@ def _trials(figure: Figure, kept: dict[str, Any], claims: Sequence[Claim]) -> It
     listed = openings(figure).openings
     standing = standing_claims(figure)
     heads = (*(one.name for one in listed), *(f"`{claim.id}`" for claim in claims), "breaks")
-    yield from record.table(
+    yield markdown.table(
         heads,
         (
             (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from midpath import markdown
 from midpath.extension import _midpath
 from midpath.papers.headline import COLUMNS, counts
 from midpath.papers.judging import judge
@@ -75,7 +76,7 @@ def page(figures: list[Figure]) -> str:
         "claim is about. A bound with a star is not known to have been fixed before the first run. `docs/papers.md`",
         "says how to read and repeat all this.",
         "",
-        *table(COLUMNS, counts(measured)),
+        markdown.table(COLUMNS, counts(measured)),
     ]
     for figure in figures:
         lines += ["", *_section(figure, found[figure.id])]
@@ -90,7 +91,7 @@ def _section(figure: Figure, found: list[Verdict]) -> Iterator[str]:
     yield f"Midpath {version}, {_seeds(figure, runs)}" if runs else "Not run yet."
     yield ""
     rows = ((v.claim.claim, v.claim.says, *row(v), _bound(v.claim), _runs(v), v.claim.source) for v in found)
-    yield from table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "seeds", "source"), rows)
+    yield markdown.table(("claim", "kind", "paper", "ours", "ideal", "holds", "bound", "seeds", "source"), rows)
     yield ""
     for verdict in found:
         yield f"- *{verdict.claim.claim}*: {verdict.why}"
@@ -122,15 +123,6 @@ def _bound(claim: Claim) -> str:
     if claim.says is Says.INFORMATION:
         return "–"
     return claim.tolerance.text(claim.kind) + ("" if claim.fixed else "*")
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """A table of Markdown."""
-    names = list(head)
-    yield f"| {' | '.join(names)} |"
-    yield "|" + "---|" * len(names)
-    for cells in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def stored(figure: Figure) -> dict[str, Any]:

@@ -5,6 +5,7 @@ key       what tells one run from another
 drive     has tasks done: on `Threads` here, by `workers` (processes), on an executor, by `dask` or `slurm`
 whole     whole results of a plan, in memory and in folders
 store     records of runs by key; `work` is what a store lacks of a plan
+execute   runs that, and gives the records of the whole plan
 task      one run, as a worker does it; `bundle` is a run whose files came along
 """
 

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -122,6 +122,14 @@ def cannot(point: Point, scheme: str) -> ScenarioError | None:
         at = f"{error.message.partition(' (after setting ')[0]} (at the point {point})"
         return ScenarioError(error.key, error.line, at, error.source)
     return None
+
+
+def runnable(plan: Plan, jobs: int) -> tuple[Plan, list[tuple[Point, str]]]:
+    """A plan without the points that cannot be run as their scenarios stand, and these, with why."""
+    found = refusals(plan.points, jobs)
+    kept = [index for index, why in enumerate(found) if not why]
+    some = replace(plan, points=[plan.points[one] for one in kept], seeds=[plan.seeds[one] for one in kept])
+    return some, [(point, why) for point, why in zip(plan.points, found, strict=True) if why]
 
 
 def refusals(points: Sequence[Point], jobs: int) -> list[str]:

@@ -28,13 +28,22 @@ from midpath.errors import OutputError
 from midpath.metrics import METRICS
 from midpath.result import Result
 from midpath.run.plan import Wanted
-from midpath.run.task import DONE, FAILED, Outcome
+from midpath.run.task import DONE, FAILED, MISSING, Outcome
 from midpath.storage import require_replaceable, to_json, write_bytes, write_text
 
 PLAN, TABLE = "plan.parquet", "table.parquet"
+# The key of the plan's metadata that says what it is of.
+ABOUT = b"midpath.sweep"
 # What a process that was killed left half written is taken away after this time: no file takes as long to write.
 STALE_S = 3600.0
 FIGURES = {metric.key for metric in METRICS}
+ROWS = 4096  # of a plan that are in memory at a time
+
+
+def about(plan: pa.Table) -> dict[str, Any]:
+    """What a plan is of: `title`, `scenario` (its text), `parameters` (its keys), `schemes`, `command`, …"""
+    found: dict[str, Any] = json.loads((plan.schema.metadata or {}).get(ABOUT, b"{}"))
+    return found
 
 
 class Store:
@@ -60,6 +69,12 @@ class Store:
     def plan(self) -> pa.Table:
         """The runs that were asked for last."""
         return self._read(self.path / PLAN)
+
+    def records(self, plan: pa.Table) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Each run of a plan with its record; without one its status is `MISSING`."""
+        for batch in plan.to_batches(ROWS):
+            for row in batch.to_pylist():
+                yield row, self.record(row["key"]) or {"status": MISSING, "error": None}
 
     def record(self, key: str) -> dict[str, Any] | None:
         """The record of a run; none if it has not ended."""

@@ -21,7 +21,7 @@ from midpath.scenario import Scenario
 
 # What ratios over common flows need (`midpath.matched`).
 FLOW_COLUMNS = ("fct_s", "slowdown")
-DONE, FAILED = "done", "failed"
+DONE, FAILED, MISSING = "done", "failed", "missing"
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,17 @@
-"""Missing runs of a sweep, and their execution."""
+"""What a store lacks of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
 
 from midpath.controller import packed
 from midpath.run.key import build, named_files, point_key, run_key
-from midpath.run.plan import Plan, Point, Wanted
+from midpath.run.plan import Plan, Point, Wanted, shown
 from midpath.run.store import Store
 from midpath.run.task import FAILED, Outcome, Task
 
@@ -69,6 +73,29 @@ class Work:
         found = dict.fromkeys((point, scheme) for (point, scheme, _), key in runs if key in self.left)
         return [(self.plan.points[point], scheme) for point, scheme in found]
 
+    @cached_property
+    def table(self) -> pa.Table:
+        """The runs as a table: key, point, parameters, scheme, seed."""
+        columns: dict[str, pa.Array] = {
+            "key": pa.array(self.keys, pa.string()),
+            "point": pa.array([point for point, _, _ in self.runs], pa.int32()),
+        }
+        for name in self.plan.keys:
+            values = _column([point.values.get(name) for point in self.plan.points])
+            columns[name] = values.take(columns["point"])
+        columns["scheme"] = pa.array([scheme for _, scheme, _ in self.runs], pa.string())
+        columns["seed"] = pa.array([seed for _, _, seed in self.runs], pa.uint64())
+        return pa.table(columns)
+
+    def open(self, about: Mapping[bytes, bytes]) -> None:
+        """Has the store take the plan up; `about` says to its readers what it is of."""
+        self.table = self.table.replace_schema_metadata(about)
+        self.store.open(self.table)
+
+    def records(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Each run, as a row of the table, with its record."""
+        return self.store.records(self.table)
+
     def tasks(self) -> Iterator[Task]:
         """The tasks that are to be done, each once, made when its turn has come: their texts would fill memory.
 
@@ -122,3 +149,15 @@ class Work:
         """Says how far the sweep is."""
         if self.on_progress is not None:
             self.on_progress(Progress(self.total - len(self.left), self.failed, self.total))
+
+
+def _column(values: Sequence[Any]) -> pa.Array:
+    """Numbers as numbers, if all are; everything else as text."""
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in known) and known:
+        return pa.array(values, pa.bool_())
+    if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in known):
+        return pa.array(values, pa.int64())
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array([None if value is None else shown(value) for value in values], pa.string())

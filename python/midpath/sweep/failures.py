@@ -23,15 +23,16 @@ from midpath.metrics import BY_KEY, IDEAL
 from midpath.palette import name
 from midpath.result import Result
 from midpath.run import One, as_names, as_scenario
+from midpath.run.execute import Where, described
 from midpath.run.plan import Plan, Point, Wanted, own_scheme
 from midpath.run.slurm import Slurm
-from midpath.run.task import DONE, FLOW_COLUMNS
+from midpath.run.task import DONE, FLOW_COLUMNS, MISSING
 from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, seeds_for
 from midpath.sweep.quantity import number
-from midpath.sweep.result import Sweep, described
-from midpath.sweep.run import Where, execute, settings, with_files
+from midpath.sweep.result import Sweep
+from midpath.sweep.run import execute, settings, with_files
 from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
@@ -220,20 +221,16 @@ class Failures(Reported):
     @property
     def missing(self) -> int:
         """Runs that are still to be done."""
-        return int(self.sweep.dataset().to_table(["status"])["status"].to_pylist().count("missing"))
+        return sum(record["status"] == MISSING for record in self._records.values())
 
     @functools.cached_property
-    def _keys(self) -> dict[tuple[str, str, int], str]:
-        rows = self.sweep.dataset().to_table([COLUMN, "scheme", "seed", "key"]).to_pylist()
-        return {(row[COLUMN], row["scheme"], row["seed"]): row["key"] for row in rows}
+    def _records(self) -> dict[tuple[str, str, int], dict[str, Any]]:
+        return {(row[COLUMN], row["scheme"], row["seed"]): record for row, record in self.sweep.records()}
 
     def _run(self, out: str, scheme: str, seed: int) -> Result | None:
         """As much of a run as figures over common flows need."""
-        key = self._keys.get((out, scheme, seed))
-        record = self.sweep.store.record(key) if key is not None else None
-        if key is None or record is None or record["status"] != DONE:
-            return None
-        return self.sweep.store.of(record)
+        record = self._records.get((out, scheme, seed))
+        return self.sweep.store.of(record) if record is not None and record["status"] == DONE else None
 
     def _harm(self, link: Link, scheme: str) -> Harm:
         cut: dict[str, list[int]] = self.about["cuts"].get(label(link), {})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from midpath.html import Reported
-from midpath.provenance import ran_under, require_now
-from midpath.run.plan import Plan
-from midpath.run.store import PLAN, TABLE, Store
-from midpath.run.task import FAILED
-from midpath.scenario import Scenario
-from midpath.sweep.table import MISSING, full_table
+from midpath.run.store import TABLE, Store, about
+from midpath.run.task import FAILED, MISSING
+from midpath.sweep.table import full_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as ds
-
-# The key of the plan's metadata that says what it is of.
-ABOUT = b"midpath.sweep"
 
 
 class Sweep(Reported):
@@ -37,8 +30,7 @@ class Sweep(Reported):
     @property
     def about(self) -> dict[str, Any]:
         """`title`, `scenario` (its text), `parameters` (the columns of the table that vary), `schemes`, `command`."""
-        found: dict[str, Any] = json.loads((self._plan.schema.metadata or {}).get(ABOUT, b"{}"))
-        return found
+        return about(self._plan)
 
     @property
     def parameters(self) -> list[str]:
@@ -61,6 +53,10 @@ class Sweep(Reported):
     def _repr_html_(self) -> str:
         """The table's ends, for notebooks."""
         return f"<p>{escape(repr(self))}</p>{self.to_pandas().drop(columns='key').to_html(max_rows=10)}"
+
+    def records(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Each run, as a row of the plan, with its record."""
+        return self.store.records(self._plan)
 
     def dataset(self) -> ds.Dataset:
         """The table as a dataset of pyarrow: columns and rows are read when they are asked for."""
@@ -107,30 +103,6 @@ class Sweep(Reported):
             return False
         ended = not {MISSING, FAILED} & set(table["status"].unique().to_pylist())
         return ended and table.drop_columns(["status"]).equals(self._plan)
-
-
-def described(
-    plan: Plan, scenarios: Sequence[Scenario], command: str, more: Mapping[str, Any] | None = None
-) -> dict[bytes, bytes]:
-    """What a plan is of, as the metadata of its table; `more` is for those who ask for a plan of their own kind."""
-    title = scenarios[0].to_dict().get("title") or "Untitled scenario"
-    about = {
-        **ran_under(),
-        "format": 1,
-        "title": str(title) if len(scenarios) == 1 else f"{len(scenarios)} scenarios",
-        "scenario": "\n".join(scenario.to_toml() for scenario in scenarios),
-        "parameters": plan.keys,
-        "schemes": plan.schemes,
-        "command": command,
-        **(more or {}),
-    }
-    return {ABOUT: json.dumps(about, ensure_ascii=False).encode()}
-
-
-def require_begun_now(store: Store) -> None:
-    """Raises `OutputError` if a store was begun under another version or other defaults: none of its runs would do."""
-    if (store.path / PLAN).is_file():
-        require_now(store.path, Sweep(store.path).about, "choose another directory for the sweep")
 
 
 def load_sweep(store: str | Path) -> Sweep:

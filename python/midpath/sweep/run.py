@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from midpath.controller import Controllers, files_of, loading, with_options
-from midpath.errors import UsageError
 from midpath.metrics import IDEAL
-from midpath.run import One, as_names, as_scenario, cores, follow_each_other
-from midpath.run.dask import dask_workers
-from midpath.run.drive import drive
-from midpath.run.plan import Plan, check
-from midpath.run.slurm import Slurm, run_jobs
-from midpath.run.store import Store
-from midpath.run.work import ProgressCallback, Work
-from midpath.run.workers import Workers
+from midpath.run import One, as_names, as_scenario, follow_each_other
+from midpath.run.execute import Where, begun, described, perform
+from midpath.run.plan import Plan
+from midpath.run.slurm import Slurm
+from midpath.run.work import ProgressCallback
 from midpath.scenario import Scenario
 from midpath.sweep.plan import plan_of, split, value_of
-from midpath.sweep.result import Sweep, described, require_begun_now
-from midpath.sweep.table import plan_table
+from midpath.sweep.result import Sweep
 
 
 def sweep(
@@ -69,18 +63,6 @@ def sweep(
     return execute(planned, about, out, where, keep_results, retry_failed, on_progress)
 
 
-@dataclass(frozen=True)
-class Where:
-    """Where runs go: to so many processes here, to the workers of a Dask scheduler, or to Slurm. Here a run that takes
-    longer than `limit_s` has failed.
-    """
-
-    jobs: int | None = None
-    cluster: str | None = None
-    slurm: Slurm | None = None
-    limit_s: float | None = None
-
-
 def execute(
     planned: Plan,
     about: Mapping[bytes, bytes],
@@ -90,23 +72,13 @@ def execute(
     retry_failed: bool = False,
     on_progress: ProgressCallback | None = None,
 ) -> Sweep:
-    """Runs what the store at `out` lacks of a plan. `about` is what the plan is of, for those who read the store."""
-    if where.cluster is not None and where.slurm is not None:
-        raise UsageError("a sweep runs on a Dask cluster or by Slurm, not on both")
-    if where.cluster is not None and keep_results:
-        raise UsageError("a Dask cluster does not return full results: leave out --keep-results")
-    width = where.jobs or cores()
-    store = Store(out)
-    store.require()
-    require_begun_now(store)
-    work = Work(planned, store, keep_results, retry_failed, on_progress)
-    check(work.pairs(), width)
-    table = plan_table(planned, work.keys).replace_schema_metadata(about)
-    store.open(table)
-    found = Sweep(store.path, table)
+    """Runs what the store at `out` lacks of a plan, and writes the table, of what is there, whatever stops it."""
+    work = begun(
+        planned, about, out, where, keep_results=keep_results, retry_failed=retry_failed, on_progress=on_progress
+    )
+    found = Sweep(work.store.path, work.table)
     try:
-        work.tell()
-        _run(work, width, where)
+        perform(work, where)
     finally:
         found.write_table()
     return found
@@ -114,22 +86,6 @@ def execute(
 
 def _listed(scenarios: One | Sequence[One]) -> Sequence[One]:
     return [scenarios] if isinstance(scenarios, (Scenario, Mapping, str, Path)) else scenarios
-
-
-def _run(work: Work, jobs: int, where: Where) -> None:
-    if not work.left:
-        return
-    if where.slurm is not None:
-        run_jobs(work, where.slurm)
-    elif where.cluster is not None:
-        with dask_workers(where.cluster) as remote:
-            drive(work.tasks(), remote, work.take)
-    else:
-        workers = Workers(min(jobs, len(work.left)), where.limit_s)
-        try:
-            drive(work.tasks(), workers, work.take)
-        finally:
-            workers.close()
 
 
 def command(

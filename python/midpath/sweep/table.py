@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +10,7 @@ import pyarrow as pa
 from midpath import matched
 from midpath.metrics import IDEAL, METRICS
 from midpath.result import Result
-from midpath.run.plan import Plan, shown
-from midpath.run.store import Store
+from midpath.run.store import ROWS, Store
 from midpath.run.task import DONE
 
 # Figures of which the ratio to the ideal says something: it has no queues and loses nothing.
@@ -19,28 +18,11 @@ ALL_FLOWS = ("jain_goodput", "goodput_total_bps")
 TO_IDEAL = (*matched.FIGURES, *ALL_FLOWS)
 # Columns that are fields of a run's record.
 COPIED = ("status", "flows", "completed", "simulated_s", "packet_hops", "wall_s")
-MISSING = "missing"
-ROWS = 4096  # that are in memory at a time, beside the columns that are ready
 
 
 def ratio_column(figure: str) -> str:
     """The column of a figure's ratio to the ideal's."""
     return f"{figure}_to_ideal"
-
-
-def plan_table(plan: Plan, keys: Sequence[str]) -> pa.Table:
-    """The runs of a plan as a table: key, point, parameters, scheme, seed."""
-    runs = list(plan.runs())
-    columns: dict[str, pa.Array] = {
-        "key": pa.array(keys, pa.string()),
-        "point": pa.array([point for point, _, _ in runs], pa.int32()),
-    }
-    for name in plan.keys:
-        values = _column([point.values.get(name) for point in plan.points])
-        columns[name] = values.take(columns["point"])
-    columns["scheme"] = pa.array([scheme for _, scheme, _ in runs], pa.string())
-    columns["seed"] = pa.array([seed for _, _, seed in runs], pa.uint64())
-    return pa.table(columns)
 
 
 def full_table(store: Store, plan: pa.Table) -> pa.Table:
@@ -49,8 +31,8 @@ def full_table(store: Store, plan: pa.Table) -> pa.Table:
     schema = _schema()
     batches = []
     for start in range(0, plan.num_rows, ROWS):
-        rows = plan.slice(start, ROWS).select(["key", "point", "seed"]).to_pylist()
-        found = [_row(store, row["key"], ideals.get((row["point"], row["seed"]))) for row in rows]
+        rows = store.records(plan.slice(start, ROWS).select(["key", "point", "seed"]))
+        found = [_row(store, record, ideals.get((row["point"], row["seed"]))) for row, record in rows]
         batches.append(pa.Table.from_pylist(found, schema))
     figures = pa.concat_tables(batches) if batches else schema.empty_table()
     columns = dict(zip(plan.column_names, plan.columns, strict=True)) | dict(
@@ -80,10 +62,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _row(store: Store, key: str, ideal: str | None) -> dict[str, Any]:
-    record = store.record(key)
-    if record is None:
-        return {"status": MISSING}
+def _row(store: Store, record: dict[str, Any], ideal: str | None) -> dict[str, Any]:
     if record["status"] != DONE:
         return {"status": record["status"], "error": record["error"]}
     row: dict[str, Any] = {name: record[name] for name in COPIED}
@@ -109,15 +88,3 @@ def _result(store: Store, record: dict[str, Any], *, with_flows: bool) -> Result
     """As much of a result as `matched` looks at."""
     needed = with_flows and (record["scheme"] == IDEAL or record["completed"] < record["flows"])
     return store.of(record, with_flows=needed)
-
-
-def _column(values: Sequence[Any]) -> pa.Array:
-    """Numbers as numbers, if all are; everything else as text."""
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in known) and known:
-        return pa.array(values, pa.bool_())
-    if all(isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 for value in known):
-        return pa.array(values, pa.int64())
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    return pa.array([None if value is None else shown(value) for value in values], pa.string())

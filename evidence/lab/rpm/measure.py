@@ -1,22 +1,27 @@
-"""Everything that evidence/lab/rpm/RESULTS.md shows, in one command: `midpath lab rpm --full --out DIR`.
+"""Everything that RESULTS.md shows, part by part: writes DIR/RESULTS.md.
 
-A part is a list of experiments; each writes its runs below DIR and a section of DIR/RESULTS.md. Existing runs are
-not repeated, so an interrupted suite resumes.
+    python evidence/lab/rpm/measure.py --out DIR [--repeats 5] [--only PART,…] [--midpathd PROGRAM]
+
+A part is a list of experiments; each writes its runs below DIR and a section. Runs that are in DIR are not made again,
+so an interrupted suite goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from midpath.compare.comparison import MARKER, Comparison
-from midpath.compare.runs import load_comparison
-from midpath.errors import UsageError
-from midpath.lab import beside, cost, download, real
+import download
+import overhead
+
+from midpath.compare.comparison import Comparison
+from midpath.lab import beside, machine, real
 from midpath.lab.machine import Tools
 from midpath.lab.rpm import SEGMENT_BYTES, Bottleneck, Delays, Experiment, Short, cases
-from midpath.lab.table import HEADS, cells, markdown
+from midpath.lab.table import HEADS, cells
+from midpath.markdown import table
 from midpath.storage import write_text
 
 MS = 1e-3
@@ -151,9 +156,9 @@ SPECIAL = ("sim", "cost", "memory", "download")
 
 INTRO = """# RPM on a real Linux router: measurements
 
-Written by `midpath lab rpm --full`. A row is a congestion control and what the router does: nothing beyond its shaper
-(`cubic`), forward marks (`cubic-fwd`), RPM (`cubic-rpm`), both at once (`cubic-both`). 100 Mbps, 200 ms of buffer, and
-all of the round trip behind the router, unless a heading says otherwise.
+Written by `measure.py`. A row is a congestion control and what the router does: nothing beyond its shaper (`cubic`),
+forward marks (`cubic-fwd`), RPM (`cubic-rpm`), both at once (`cubic-both`). 100 Mbps, 200 ms of buffer, and all of the
+round trip behind the router, unless a heading says otherwise.
 
 *Goodput* is of all flows together. *Sojourn* is the time in the router's queue, *RTT* the mean of the senders' own.
 *Jain* is among flows without end. *Signals* are the AQM's decisions; *CE* and *ECE* what the router wrote; *Echoed* the
@@ -161,28 +166,15 @@ packets that senders took for marked. *Short FCT* is the mean completion time of
 """
 
 
-def run(out: Path, tools: Tools, repeats: int, only: Sequence[str] | None, say: Callable[[str], None]) -> None:
-    """Runs all parts, or some; writes RESULTS.md after each."""
-    everything = (*PARTS, *SPECIAL)
-    if unknown := [part for part in only or () if part not in everything]:
-        raise UsageError(f"--only {unknown[0]}: there are {', '.join(everything)}")
-    for part in everything:
-        if only is not None and part not in only:
-            continue
-        say(f"{part} …")
-        if part in PARTS:
-            section = "".join(_case(out / part, case, tools, repeats) for case in PARTS[part]())
-        elif part == "sim":
-            section = "".join(_beside(out / name, _case_of(name, case), tools, repeats) for name, case in SIMULATED)
-        elif part == "cost":
-            section = cost.section(tools, repeats)
-        elif part == "memory":
-            section = cost.memory(tools)
-        else:
-            section = download.section(tools, repeats)
-        write_text(out / "sections" / f"{part}.md", f"## {part}\n\n{section}")
-        _join(out, everything)
-    say(f"results in {out / 'RESULTS.md'}")
+def section(part: str, out: Path, tools: Tools, repeats: int) -> str:
+    """A part of the page."""
+    if part in PARTS:
+        return "".join(_case(out / part, case, tools, repeats) for case in PARTS[part]())
+    if part == "sim":
+        return "".join(_beside(out / name, _case_of(name, case), tools, repeats) for name, case in SIMULATED)
+    if part == "cost":
+        return overhead.section(tools, repeats)
+    return overhead.memory(tools) if part == "memory" else download.section(tools, repeats)
 
 
 def _case_of(part: str, name: str) -> Case:
@@ -191,25 +183,21 @@ def _case_of(part: str, name: str) -> Case:
 
 def _case(out: Path, case: Case, tools: Tools, repeats: int) -> str:
     found = _measured(out / case.name, case, tools, repeats)
-    text = f"### {case.experiment.title}\n\n{markdown(HEADS, cells(found))}\n{real.footnote(found)}\n\n"
-    return text if case.experiment.short is None else f"{text}{_sizes(found)}\n"
+    text = f"### {case.experiment.title}\n\n{table(HEADS, cells(found), numbers=True)}\n\n{real.footnote(found)}\n\n"
+    return text if case.experiment.short is None else f"{text}{_sizes(found)}\n\n"
 
 
 def _beside(out: Path, case: Case, tools: Tools, repeats: int) -> str:
     """The same runs in the simulator, as far as it has them."""
     found = _measured(out / case.name, case, tools, repeats)
     lines = beside.beside(case.cases(), found, real.Laboratory.of(tools))
-    return f"### {case.experiment.title}\n\n{markdown(beside.HEADS, beside.cells(lines))}\n"
+    return f"### {case.experiment.title}\n\n{table(beside.HEADS, beside.cells(lines), numbers=True)}\n\n"
 
 
 def _measured(directory: Path, case: Case, tools: Tools, repeats: int) -> Comparison:
     """The runs that are there already, or new ones."""
-    seeds = list(range(1, repeats + 1))
-    if (directory / MARKER).is_file():
-        found = load_comparison(directory)
-        if found.scenario == case.cases()[0].scenario(1).effective_text() and found.seeds == seeds:
-            return found
-    return real.compare(case.cases(), seeds, real.Laboratory.of(tools), out=directory)
+    seeds = range(1, repeats + 1)
+    return real.compare(case.cases(), seeds, real.Laboratory.of(tools), out=directory, resume=True)
 
 
 def _sizes(found: Comparison) -> str:
@@ -220,10 +208,33 @@ def _sizes(found: Comparison) -> str:
     for scheme, own in flows.items():
         times = [[flow["fct_s"] for flow in own if flow["size_bytes"] == size and flow["completed"]] for size in sizes]
         lines.append([scheme, *(f"{1e3 * sum(some) / len(some):.1f}" if some else "–" for some in times)])
-    return markdown(["Mean FCT ms", *(f"{size / SEGMENT_BYTES:.0f} packets" for size in sizes)], lines)
+    return table(["Mean FCT ms", *(f"{size / SEGMENT_BYTES:.0f} packets" for size in sizes)], lines, numbers=True)
 
 
-def _join(out: Path, order: Sequence[str]) -> None:
-    sections = [out / "sections" / f"{part}.md" for part in order]
-    text = "\n".join(section.read_text(encoding="utf-8") for section in sections if section.is_file())
-    write_text(out / "RESULTS.md", f"{INTRO}\n{text}")
+def main() -> None:
+    """Runs all parts, or some; writes RESULTS.md after each."""
+    everything = (*PARTS, *SPECIAL)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=everything)
+    parser.add_argument("--midpathd")
+    asked = parser.parse_args()
+    if unknown := set(asked.only) - set(everything):
+        parser.error(f"--only {', '.join(sorted(unknown))}: there are {', '.join(everything)}")
+    if (why := machine.no_spaces()) is not None:
+        parser.error(why)
+    tools = machine.find_tools(asked.midpathd)
+    machine.check(tools)
+    for part in (part for part in everything if part in asked.only):
+        print(part, "…", flush=True)
+        text = section(part, asked.out, tools, asked.repeats)
+        write_text(asked.out / "sections" / f"{part}.md", f"## {part}\n\n{text}")
+        sections = [asked.out / "sections" / f"{one}.md" for one in everything]
+        parts = "\n".join(one.read_text(encoding="utf-8") for one in sections if one.is_file())
+        write_text(asked.out / "RESULTS.md", f"{INTRO}\n{parts}")
+    print(f"results in {asked.out / 'RESULTS.md'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,8 @@ from midpath.lab.network import Network, address
 from midpath.lab.router import Routers
 from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
 from midpath.lab.spaces import enter
-from midpath.lab.table import cell, markdown, spread
+from midpath.lab.table import cell, spread
+from midpath.markdown import table
 
 FILE_BYTES = 50 << 20
 WEB_PORT = 8080
@@ -133,6 +134,6 @@ def section(tools: Tools, repeats: int) -> str:
     heads = ("Mode", "Seconds", "Sojourn p99 ms", "ECE", "CE", "Drops")
     return (
         f"50 MiB by curl from {name}, CUBIC, 100 Mbps, RTT 40 ms, CoDel 5/100 ms; SHA-256 checked each time:\n\n"
-        f"{markdown(heads, lines)}\n"
+        f"{table(heads, lines, numbers=True)}\n\n"
         f"Medians of {repeats} runs; kernel {machine['kernel']}, load average {machine['load_average']}.\n\n"
     )

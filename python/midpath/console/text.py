@@ -11,13 +11,13 @@ from rich.text import Text
 
 from midpath import equipment
 from midpath.applications import application_tables
-from midpath.commands.progress import hops as packet_hops
 from midpath.compare import datagrams, groups
 from midpath.compare.comparison import Comparison, Row
 from midpath.compare.datagrams import DatagramRow, datagram_rows
 from midpath.compare.groups import GroupRow
 from midpath.compare.variants import VariantRow, Variants
 from midpath.compare.verdict import sentences
+from midpath.console.progress import hops as packet_hops
 from midpath.equipment import equipment_of
 from midpath.metrics import IDEAL, METRICS
 from midpath.palette import name

@@ -1,4 +1,4 @@
-"""The columns of the matrix: schemes, over the networks that they run in, or over queues."""
+"""Schemes as they are compared: over the networks that they run in, or over the queues that they are made for."""
 
 from __future__ import annotations
 

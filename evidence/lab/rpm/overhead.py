@@ -18,7 +18,8 @@ from midpath.lab.machine import Tools, describe
 from midpath.lab.router import Router
 from midpath.lab.rpm import Bottleneck, Delays, Experiment, scenario
 from midpath.lab.spaces import Space, pair
-from midpath.lab.table import cell, markdown, spread
+from midpath.lab.table import cell, spread
+from midpath.markdown import table
 from midpath.units import quantity
 
 STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
@@ -153,11 +154,11 @@ def _text(
     added = statistics.median(more["mode rpm"])
     return (
         f"Programs, 8 CUBIC flows through 100 Mbps, by the kernel's count (including its clock reads):\n\n"
-        f"{markdown(('Program', 'ns per run'), lines)}\n"
+        f"{table(('Program', 'ns per run'), lines, numbers=True)}\n\n"
         f"At {RATE_PPS:,} data packets/s and half as many ACKs the programs take {share:.1%} of a core.\n\n"
         f"Whole path: thread time per datagram of 1400 bytes from sender to wire, including the divert through the "
         "internal pair and its shaper:\n\n"
-        f"{markdown(('Router', 'ns per packet', 'more than without'), whole)}\n"
+        f"{table(('Router', 'ns per packet', 'more than without'), whole, numbers=True)}\n\n"
         f"So {RATE_PPS:,} packets/s cost {added * RATE_PPS / 1e9:.1%} of a core more than plain forwarding.\n\n"
         f"Medians of {repeats} runs; kernel {machine['kernel']}, {machine['midpathd']}, load average "
         f"{machine['load_average']}.\n\n"
@@ -176,4 +177,4 @@ def memory(tools: Tools) -> str:
                 [f"{total:,}", quantity("bytes", bytes_), f"{bytes_ / total:.0f}", quantity("bytes", total / 8)]
             )
     heads = ("Flows", "Registers", "Bytes per flow", "The paper's least: a bit per flow")
-    return f"{markdown(heads, lines)}\n"
+    return f"{table(heads, lines, numbers=True)}\n\n"

@@ -70,12 +70,12 @@ def loaded(code: list[Path] | None) -> list[type[Controller]]:
     return [cls for path in code or [] if path not in crates for cls in load_controllers(path)]
 
 
-def read(file: Path, code: list[Path] | None = None) -> Scenario:
-    """The scenario that a command is about, with the schemes of this code."""
+def read(file: Path, code: list[Path] | None = None, variant: str | None = None) -> Scenario:
+    """The scenario that a command is about, or a variant of it, with the schemes of this code."""
     controllers = loaded(code)
-    if str(file) != "-":
-        return Scenario.from_toml(file).with_(controllers=controllers)
-    return Scenario(sys.stdin.read(), Path(), "standard input").with_(controllers=controllers)
+    given = Scenario(sys.stdin.read(), Path(), "standard input") if str(file) == "-" else Scenario.from_toml(file)
+    found = given.with_(controllers=controllers)
+    return found if variant is None else found.with_variant(variant)
 
 
 def names_in(given: Iterable[str]) -> list[str]:

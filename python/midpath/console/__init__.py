@@ -1,0 +1,1 @@
+"""What the commands of all houses share: options, progress, results as text."""
