@@ -102,6 +102,10 @@ impl Setup {
         if let Some(i) = self.scenario.vary.iter().position(|vary| vary.loss.is_some()) {
             return Err(SpecError::new(format!("vary[{i}].loss"), format!("is not possible with [pfc]: {frames}")));
         }
+        if let Some(i) = self.scenario.vary.iter().position(|vary| vary.aggregation.is_some() || vary.arq.is_some()) {
+            let message = "has frames, which no pause stops; leave out `aggregation` and `arq`, or [pfc]";
+            return Err(SpecError::new(format!("vary[{i}]"), message));
+        }
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 let keyed = self.queue_of(n, port);

@@ -140,7 +140,8 @@ fn mixed(star: bool, scheme: &str, vary: &str, faults: &str, seed: u64) -> Strin
         "scheme = \"{scheme}\"\nseed = {seed}\nstop = \"4 s\"\n{faults}\n[topology]\nlinks = [\n{links}]\n[[vary]]\nlink = {first}\n{vary}\n"
     );
     for (from, to) in flows {
-        text += &format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 kB\"\ncount = 2\njitter = \"300 ms\"\n");
+        text +=
+            &format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"400 kB\"\ncount = 2\njitter = \"300 ms\"\n");
     }
     text
 }
@@ -183,7 +184,7 @@ fn what_frames_cannot_be_is_refused_by_its_key() {
         ("arq = { delay = \"20 s\" }", "vary[0].arq.delay", "at most 1 s"),
         ("arq = { whole = true }", "vary[0].arq.whole", "`aggregation`"),
         ("arq = {}\nshaper = { rate = \"1 Mbps\", burst = \"9 kB\" }", "vary[0].shaper", "leave"),
-        ("arq = {}\ntrace = \"links/cellular.trace\"", "vary[0].trace", "leave"),
+        ("arq = {}\ntrace = \"../../examples/links/cellular.trace\"", "vary[0].trace", "leave"),
     ] {
         let message = of(vary);
         assert!(message.contains(key) && message.contains(cure), "{vary}: {message}");

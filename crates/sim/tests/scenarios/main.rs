@@ -22,6 +22,7 @@ mod fcp_changes;
 mod fcp_enforcement;
 mod fcp_multicast;
 mod fcp_network;
+mod frames;
 mod hpcc;
 mod impairments;
 mod inrpp;
