@@ -25,6 +25,7 @@ from midpath.commands import (
     evaluate,
     failures,
     inspect,
+    leo,
     matrix,
     new,
     plot,
@@ -70,6 +71,7 @@ app.command()(plot.plot)
 app.command()(cite.cite)
 app.command()(failures.failures)
 app.command()(inspect.topo)
+app.command()(leo.leo)
 app.command()(catalogue.schemes)
 app.command()(catalogue.example)
 app.command()(added.add)

@@ -116,7 +116,7 @@ impl Setup {
                 if spec.classes().len() == 1 {
                     continue;
                 }
-                let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
+                let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_) | AqmSpec::Cake(_));
                 if timed || !self.has_plain_queues(n, port) {
                     let message = "several classes of [pfc] support drop-tail, step, delay-step, red and codel, \
                         and no scheme with its own ports; a single class supports all";

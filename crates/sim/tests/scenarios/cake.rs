@@ -7,7 +7,7 @@ use crate::common::{cases, port, run_plain, same_with_threads_and_as_bytes};
 
 fn received(out: &RunOutput, group: &str) -> f64 {
     let flows = out.table("flows").expect("flows");
-    let of = crate::common::texts(out, "flows", "group");
+    let of = crate::common::reads::texts(out, "flows", "group");
     flows.u64("delivered_bytes").iter().zip(of).filter(|(_, own)| own == group).map(|(bytes, _)| *bytes as f64).sum()
 }
 

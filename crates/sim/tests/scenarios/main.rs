@@ -9,6 +9,7 @@ mod applications;
 mod bbr;
 mod bolt;
 mod bound;
+mod cake;
 mod causality;
 
 mod closed_forms;
