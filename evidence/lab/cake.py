@@ -73,8 +73,8 @@ SCENES = (
 
 INTRO = """# CAKE beside Linux's
 
-Written by `evidence/lab/cake.py`. User-mode Linux {kernel}, seeds 1 to 3: medians, least and most. {within} of {counted} figures are within
-the laboratory's margins, and {shares} of {all} shares of the first host within {share}.
+Written by `evidence/lab/cake.py`. User-mode Linux {kernel}, seeds 1 to 3: medians, least, most. {within} of {counted}
+figures are within the laboratory's margins, and {shares} of {all} shares of the first host within {share}.
 """
 
 

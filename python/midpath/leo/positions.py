@@ -91,7 +91,7 @@ def gathered(still: Mapping[str, Place], moving: Mapping[float, Mapping[str, Pla
     if not still and not moving:
         raise UsageError(f"{source}: no positions below the header")
     if len(moving) < 2:
-        raise UsageError(f"{source}: nothing moves; give positions at two times at least")
+        raise UsageError(f"{source}: nothing moves; a flight has positions at two times at least")
     names = list(still) + [name for name in next(iter(moving.values())) if name not in still]
     known = set(names)
     for at, nodes in moving.items():

@@ -53,9 +53,10 @@ def scenario(
     if not up:
         raise UsageError("no link is ever up: lower the elevation, or take more satellites")
     names = positions.names
+    hosts = ", ".join(f'{{ name = "{names[node]}", kind = "host" }}' for node in sky.terminals)
     lines = [
         '# Written by `midpath leo`.\ntitle = "Satellites"\nscheme = "cubic"\n',
-        f'stop = "{stop:g} s"\n\n[routing]\nreconverge = "{reconverge}"\n\n[topology]\nlinks = [',
+        f'stop = "{stop:g} s"\n\n[routing]\nreconverge = "{reconverge}"\n\n[topology]\nnodes = [{hosts}]\nlinks = [',
     ]
     for (a, b), held in up.items():
         first = sky.delay(a, b)[int(np.argmax(held))]

@@ -76,21 +76,34 @@ proptest! {
         prop_assert!((sent / expected - 1.0).abs() <= 0.01, "{} of {}", sent, expected);
     }
 
-    /// A flow that sends less than its share waits for one packet under way and one more, whatever the others do; bulk flows
-    /// wait for the target in the long run: CUBIC's median below twice that and two packets.
+    /// A flow that sends less than its share waits for one packet under way and one more, whatever bulk flows do. CUBIC's with
+    /// a window of a packet or two are sparse as well, and one of each may go first: the bound of two packets, which was
+    /// fixed for both, did not hold beside eight of them at 4 Mbps (2.2). Bulk flows wait for the target in the long run:
+    /// CUBIC's median below twice that and two packets.
     #[test]
-    fn a_sparse_flow_hardly_waits(bulk in 1u32..12, mbps in 4u32..40, every_ms in 20u32..60, seed in 1u64..1000) {
-        let mut text = hosts(true, &[bulk], mbps, false, "", seed);
+    fn a_sparse_flow_hardly_waits(
+        udp in any::<bool>(), bulk in 1u32..12, mbps in 4u32..40, every_ms in 20u32..60, seed in 1u64..1000,
+    ) {
+        // A share of the link that it leaves to the others.
+        let size = if udp { 1500 } else { 200 };
+        let every_ms = if udp { every_ms * (bulk + 2) } else { every_ms };
+        let mut text = hosts(true, &[bulk], mbps, udp, "", seed);
         text = text.replace("]\n[[flow]]", "{ a = \"q\", b = \"r0\", rate = \"1 Gbps\", delay = \"1 ms\" },\n]\n[[flow]]");
         text += &format!(
-            "[[flow]]\nfrom = \"q\"\nto = \"s0\"\nscheme = \"udp\"\nstart = \"2 s\"\nrate = \"{} bps\"\n[schemes.udp]\npacket = \"200 B\"\n",
-            1600 * 1000 / every_ms
+            "[[flow]]\nfrom = \"q\"\nto = \"s0\"\nscheme = \"udp\"\nstart = \"2 s\"\nrate = \"{} bps\"\n[schemes.udp]\npacket = \"{size} B\"\n",
+            size * 8 * 1000 / every_ms
         );
         let out = same_with_threads_and_as_bytes(&text, 2);
         let packet = 12_000.0 / (f64::from(mbps) * 1e6);
-        let base = 7e-3 + 200.0 * 8.0 / (f64::from(mbps) * 1e6) + 2.0 * 1.6e-6;
-        let most = out.table("datagrams").unwrap().f64("delay_max_s")[0] - base;
-        prop_assert!(most <= 2.0 * packet + 1e-6, "{} and at most {}", most, 2.0 * packet);
+        let bits = f64::from(size) * 8.0;
+        let base = 7e-3 + bits / (f64::from(mbps) * 1e6) + 2.0 * bits / 1e9;
+        let row = if udp { bulk as usize } else { 0 };
+        let most = out.table("datagrams").unwrap().f64("delay_max_s")[row] - base;
+        let ahead = if udp { 2.0 } else { f64::from(bulk + 2) };
+        prop_assert!(most <= ahead * packet + 1e-6, "{} and at most {}", most, ahead * packet);
+        if udp {
+            return Ok(());
+        }
         let target = (1.5 * packet).max(5e-3);
         let wait = out.table("ports").unwrap().f64("delay_p50_s")[port(&out, "r0", "r1")];
         prop_assert!(wait <= 2.0 * target + f64::from(bulk + 2) * packet, "{} of {}", wait, target);
