@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import midpath
+from conftest import ROOT
 from midpath import leo
+from midpath.cli import main
 from midpath.errors import UsageError
 
 EARTH_KM, LIGHT_KM_S = 6371.0, 299_792.458
@@ -70,7 +72,8 @@ def up_at(scenario, t):
     """Links that are up, and their delays in s, as the scenario says."""
     made = parsed(scenario)
     down = {frozenset(f["link"]) for f in made.get("fault", []) if secs(f["at"]) <= t < secs(f.get("until", "1e9 s"))}
-    delays = {frozenset((link["a"], link["b"])): secs(link["delay"]) for link in made["topology"]["links"]}
+    links = [link for link in made["topology"]["links"] if not link["b"].endswith("-host")]
+    delays = {frozenset((link["a"], link["b"])): secs(link["delay"]) for link in links}
     for vary in made.get("vary", []):
         for one in vary["steps"]:
             if secs(one["at"]) <= t:
@@ -173,7 +176,7 @@ def test_datagrams_take_what_the_way_takes(tmp_path):
     file = written(tmp_path / "run.csv", ground, moving, 60, 1)
     made = leo.scenario(leo.read(file), elevation=15, gateways=["gate"], rate="100 Mbps", gap=0.03)
     made = made.split("[[flow]]")[0] + (
-        '[[flow]]\nfrom = "gate"\nto = "home"\nscheme = "udp"\nstart = "1 s"\nrate = "80 kbps"\n'
+        '[[flow]]\nfrom = "gate-host"\nto = "home-host"\nscheme = "udp"\nstart = "1 s"\nrate = "80 kbps"\n'
     )
     result = midpath.run(made)
     again = midpath.run(made, threads=2)
@@ -239,3 +242,20 @@ def test_a_shell_by_sgp4_is_at_its_height(tmp_path):
     leo.write(made, file)
     assert np.allclose(leo.read(file).places, made.places, atol=1e-3)
     assert json.dumps(tomllib.loads(leo.scenario(made, gateways=["gate"])))
+
+
+def test_the_example_has_the_links_that_its_positions_say(capsys):
+    """And so has the matrix' row, at other rates."""
+    examples = ROOT / "examples/links"
+    assert main(["leo", str(examples / "leo.csv"), "--gateway", "gate", "--gap", "0.05"]) == 0
+    made = tomllib.loads(capsys.readouterr().out)
+    for file in (examples / "leo.toml", ROOT / "python/midpath/matrix/rows/leo.toml"):
+        shipped = tomllib.loads(file.read_text())
+        assert [shipped[key] for key in ("fault", "vary", "routing")] == [
+            made[key] for key in ("fault", "vary", "routing")
+        ]
+        delays, own = (
+            {(link["a"], link["b"]): link["delay"] for link in one["topology"]["links"] if link["a"].startswith("p")}
+            for one in (shipped, made)
+        )
+        assert delays == own

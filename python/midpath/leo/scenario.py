@@ -40,10 +40,11 @@ def scenario(
 ) -> str:
     """A scenario's text.
 
-    Nodes on the ground are terminals, with one satellite at a time, or `gateways`, with all that they see above
-    `elevation` degrees. A terminal takes the highest that it sees when its own sets, and at multiples of `decide`
-    seconds; its new link comes up `gap` seconds after the old one went down. Satellites within `isl` km are linked;
-    without, a terminal takes one that a gateway sees as well. Packets reach terminals at `rate` and leave at `up_rate`.
+    Nodes on the ground, each with a host `NAME-host`, are terminals, with one satellite at a time, or `gateways`, with
+    all that they see above `elevation` degrees. A terminal takes the highest that it sees when its own sets, and at
+    multiples of `decide` seconds; its new link comes up `gap` seconds after the old one went down. Satellites within
+    `isl` km are linked; without, a terminal takes one that a gateway sees as well. Packets reach terminals at `rate`
+    and leave at `up_rate`.
     """
     # The last time ends what holds before.
     stop = positions.times[-1]
@@ -53,24 +54,24 @@ def scenario(
     if not up:
         raise UsageError("no link is ever up: lower the elevation, or take more satellites")
     names = positions.names
-    hosts = ", ".join(f'{{ name = "{names[node]}", kind = "host" }}' for node in sky.terminals)
     lines = [
         '# Written by `midpath leo`.\ntitle = "Satellites"\nscheme = "cubic"\n',
-        f'stop = "{stop:g} s"\n\n[routing]\nreconverge = "{reconverge}"\n\n[topology]\nnodes = [{hosts}]\nlinks = [',
+        f'stop = "{stop:g} s"\n\n[routing]\nreconverge = "{reconverge}"\n\n[topology]\nlinks = [',
     ]
     for (a, b), held in up.items():
         first = sky.delay(a, b)[int(np.argmax(held))]
         terminal = b in sky.terminals
         rates = f'rate = "{rate}", rate_back = "{up_rate}"' if terminal else f'rate = "{core_rate}"'
         lines.append(f'    {{ a = "{names[a]}", b = "{names[b]}", {rates}, delay = "{_ns(first)}" }},')
+    grounds = [names[node] for node in [*sky.gateways, *sky.terminals]]
+    lines += [f'    {{ a = "{name}", b = "{name}-host", rate = "{core_rate}", delay = "1 us" }},' for name in grounds]
     lines.append("]")
     for pair, held in up.items():
         lines += _varying(positions, pair, held, sky)
     for pair, held in up.items():
         lines += _outages(positions, pair, held, gap if pair[1] in sky.terminals else 0.0)
-    ends = [names[node] for node in [*sky.gateways, *sky.terminals]]
-    if len(ends) > 1:
-        lines.append(f'\n[[flow]]\nfrom = "{ends[0]}"\nto = "{ends[-1]}"\nstart = "1 s"')
+    if len(grounds) > 1:
+        lines.append(f'\n[[flow]]\nfrom = "{grounds[0]}-host"\nto = "{grounds[-1]}-host"\nstart = "1 s"')
     return "\n".join(lines) + "\n"
 
 
