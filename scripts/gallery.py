@@ -254,7 +254,7 @@ ENTRIES = [
         "links/leo.toml",
         over_time(
             "delay_s",
-            [Line("flow:1", "drop-tail"), Line("flow:1", "CAKE", changes={"queue.kind": "cake"})],
+            [Line("flow:0", "drop-tail"), Line("flow:0", "CAKE", changes={"queue.kind": "cake"})],
             unit=1e-3,
             ylabel="one-way delay of pings (ms)",
         ),
