@@ -251,6 +251,16 @@ ENTRIES = [
         "A ring is as slow as its slowest link. Iterations that take half as long again name their straggler's.",
     ),
     Entry(
+        "links/leo.toml",
+        over_time(
+            "delay_s",
+            [Line("flow:0", "drop-tail"), Line("flow:0", "CAKE", changes={"queue.kind": "cake"})],
+            unit=1e-3,
+            ylabel="one-way delay of pings (ms)",
+        ),
+        "Handovers at 15, 30 and 45 s empty the queue. What CAKE leaves is the way to the satellite and back.",
+    ),
+    Entry(
         "link_failure.toml",
         over_time(
             "throughput_bps",

@@ -41,6 +41,7 @@ COMMANDS = {
     "cite": "commands.cite:cite",
     "failures": "commands.failures:failures",
     "topo": "commands.inspect:topo",
+    "leo": "commands.leo:leo",
     "schemes": "commands.catalogue:schemes",
     "example": "commands.catalogue:example",
     "add": "commands.added:add",

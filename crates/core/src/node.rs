@@ -226,6 +226,14 @@ impl Node {
         self.timers.push(at, Wake::Start(flow));
     }
 
+    /// Says that the driver gathers a port's packets into frames: it may take several at one time, and
+    /// [hears](Driver::gathered) when there are no more. The port must be held.
+    pub fn gather(&mut self, port: PortId) {
+        let slot = &mut self.slots[usize::from(port.0)];
+        debug_assert!(slot.is_held(), "a timetable has promised its times already");
+        slot.gather();
+    }
+
     /// Asks for [`Woken::Driver`] with `token` at `at`.
     pub fn wake_driver(&mut self, at: Time, token: u32) {
         self.timers.push(at, Wake::Driver(token));
@@ -259,6 +267,10 @@ impl Node {
             Wake::Idle(port) => {
                 self.slots[usize::from(port.0)].cold().idle_armed = false;
                 self.poll(port, now, pool, driver);
+                self.drain(now, pool, driver);
+            }
+            Wake::Frame(port) => {
+                self.fill_frame(port, now, pool, driver);
                 self.drain(now, pool, driver);
             }
             Wake::Port(port) => {

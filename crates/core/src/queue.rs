@@ -13,10 +13,13 @@
 //! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`]
 //! ([`PerFlow`]) | are dropped |
 //!
+//! [`Cake`] is a port of its own: its parts share what they know of flows.
+//!
 //! AQMs that decide on arrival in a FIFO run as a timetable ([`Discipline`]).
 
 mod aqm;
 mod build;
+mod cake;
 mod compose;
 mod scheduler;
 mod signal;
@@ -27,13 +30,15 @@ pub use aqm::{
     Aqm, Codel, CodelDataPlane, DelayStep, DualPi2, NoAqm, PerFlow, Pie, Policer, Red, Standing, Step, Unsignalled,
     Verdict, View, l4s_class,
 };
+pub use cake::Cake;
 pub use compose::Queue;
 pub use scheduler::{Classes, Drr, Fifo, Fq, Room, Round, Scheduler, Share};
 pub use signal::{Ce, Done, Loss, Signal};
 
 pub use crate::limit::{Bound, Limit};
 pub use crate::queue_spec::{
-    AqmSpec, CodelParams, DualPi2Params, PieParams, QueueSpec, RedParams, SchedulerSpec, SignalSpec,
+    AqmSpec, CakeParams, CodelParams, DualPi2Params, Isolation, PieParams, QueueSpec, RedParams, SchedulerSpec,
+    SignalSpec,
 };
 pub use crate::roles::Discipline;
 

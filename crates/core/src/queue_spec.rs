@@ -30,6 +30,8 @@ pub enum AqmSpec {
     Red(RedParams),
     /// The Coupled DualQ with PI2 (RFC 9332): two queues, whatever the scheduler.
     DualPi2(DualPi2Params),
+    /// CAKE: its own shaper, scheduler and AQM, whatever the scheduler.
+    Cake(CakeParams),
     /// PIE (RFC 8033).
     Pie(PieParams),
     /// Controlled delay (RFC 8289).
@@ -101,6 +103,7 @@ impl QueueSpec {
             (AqmSpec::Red(_), _) => "red",
             (AqmSpec::Pie(_), _) => "pie",
             (AqmSpec::DualPi2(_), _) => "dualpi2",
+            (AqmSpec::Cake(_), _) => "cake",
             (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
         let rule = "ports of this scheme have their own queue rule";
@@ -163,6 +166,41 @@ pub struct PieParams {
 impl Default for PieParams {
     fn default() -> PieParams {
         PieParams { target: Time::from_ms(15), burst: Time::from_ms(150), mark_below: 0.1, derandomize: true }
+    }
+}
+
+/// CAKE's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CakeParams {
+    /// The shaper's rate; the link's without one.
+    pub rate: Option<Rate>,
+    /// Bytes that each packet has more on the link that is shaped for.
+    pub overhead: u32,
+    /// COBALT's acceptable delay; 5 ms.
+    pub target: Time,
+    /// A time of the order of the longest usual round trip; 100 ms.
+    pub interval: Time,
+    /// What is fair.
+    pub isolation: Isolation,
+}
+
+/// Among whom a link is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Flows.
+    Flows,
+    /// Sources, and the flows of each.
+    DualSource,
+    /// Destinations, and the flows of each.
+    DualDestination,
+    /// Sources and destinations, and the flows of each.
+    Triple,
+}
+
+impl Default for CakeParams {
+    fn default() -> CakeParams {
+        let CodelParams { target, interval } = CodelParams::default();
+        CakeParams { rate: None, overhead: 0, target, interval, isolation: Isolation::Triple }
     }
 }
 

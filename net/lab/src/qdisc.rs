@@ -1,6 +1,8 @@
 //! Translates queues of scenarios into Linux qdiscs.
 
-use midpath_core::queue::{AqmSpec, CodelParams, PieParams, QueueSpec, SchedulerSpec, SignalSpec};
+use midpath_core::queue::{
+    AqmSpec, CakeParams, CodelParams, Isolation, PieParams, QueueSpec, SchedulerSpec, SignalSpec,
+};
 use midpath_core::units::{Rate, Time};
 
 /// What follows `tc qdisc add … parent …` for the same queue at a port of this rate; none if Linux 6.1 has none that
@@ -32,8 +34,22 @@ pub fn of(queue: &QueueSpec, rate: Rate, mtu: u32) -> Option<String> {
             let usual = params == PieParams { target: params.target, ..PieParams::default() };
             usual.then(|| format!("{name} limit {packets} {quantum}target {} {signal}", time(params.target)))
         }
+        (AqmSpec::Cake(params), _) if queue.signal == SignalSpec::Ce => Some(cake(&params, bound.bytes)),
         _ => None,
     }
+}
+
+/// Linux marks what is ECN-capable. Without a rate the laboratory adds the link's.
+fn cake(params: &CakeParams, limit: u64) -> String {
+    let isolation = match params.isolation {
+        Isolation::Flows => "flows",
+        Isolation::DualSource => "dual-srchost",
+        Isolation::DualDestination => "dual-dsthost",
+        Isolation::Triple => "triple-isolate",
+    };
+    let rate = params.rate.map(|rate| format!(" bandwidth {}bit", rate.0)).unwrap_or_default();
+    let rtt = time(params.interval);
+    format!("cake besteffort {isolation}{rate} overhead {} rtt {rtt} memlimit {limit}", params.overhead)
 }
 
 fn time(time: Time) -> String {

@@ -78,6 +78,7 @@ RULES = (
     ),
     _both(("pfc*",), REFUSED, "real transmitters cannot be paused"),
     Rule(("vary.trace", "vary.shaper*"), HONOURED, REFUSED, "nodes need a known link rate"),
+    _both(("vary.aggregation*", "vary.arq*"), REFUSED, "no device repeats or gathers frames on request"),
     Rule(("vary.ecn*", "vary.ack_thinning"), HONOURED, REFUSED, "nodes' traffic is encrypted"),
     Rule(
         ("host_jitter", "vary*", "fault*"),

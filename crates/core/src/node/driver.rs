@@ -77,6 +77,11 @@ pub trait Driver {
     fn book(&mut self, _port: PortId, _pkt: Pkt, _start: Time, _end: Time, _pool: &mut Pool) {
         unreachable!("a driver without timetables runs nodes with held ports only");
     }
+    /// Called after `start` when a port whose packets the driver [gathers](super::Node::gather) has no more for now, or the
+    /// transmitter takes no more: it sends what it has. When it wants to be called again although nothing may wait.
+    fn gathered(&mut self, _port: PortId, _now: Time, _pool: &mut Pool) -> Option<Time> {
+        None
+    }
     /// Called when a packet ended at `port` (`None`: at the node itself). The node frees it after
     /// the call.
     fn dropped(&mut self, _port: Option<PortId>, _id: PacketId, _packet: Carried<'_>, _why: Drop) {}

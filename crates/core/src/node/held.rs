@@ -60,6 +60,9 @@ impl Node {
         let packet = &pool[&pkt];
         self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
+        if self.slots[usize::from(port.0)].is_gathered() {
+            self.ask_for_frame(port, now);
+        }
         self.arm_port(port, now);
     }
 
@@ -122,8 +125,11 @@ impl Node {
             self.count(port, now, &pkt, marks, pool, driver);
             transmitter = self.begin(port, now, pkt, pool, driver);
             if !transmitter.is_busy() {
-                // It has left at once, by a delivery opportunity with room for more.
-                self.ask_again(port, now, Some(now));
+                // It has left at once, by a delivery opportunity or in a frame with room for more.
+                match self.slots[usize::from(port.0)].is_gathered() {
+                    true => self.ask_for_frame(port, now),
+                    false => self.ask_again(port, now, Some(now)),
+                }
             }
         }
         if let Transmitter::Busy { until } = transmitter {
@@ -179,6 +185,34 @@ impl Node {
                 self.rare.get_or_insert_default().ready.push_back(port);
             }
         }
+    }
+
+    /// Asks that the driver sends a frame with what this port has at `at`, or with what it has itself.
+    #[cold]
+    pub fn ask_for_frame(&mut self, port: PortId, at: Time) {
+        self.timers.push(at, Wake::Frame(port));
+    }
+
+    /// A frame may be sent: it takes what the port has until it is full.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fill_frame<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
+        let mut transmitter = driver.transmitter(port, now);
+        while !transmitter.is_busy()
+            && let Some((pkt, marks)) = self.ask(port, now, transmitter, pool)
+        {
+            Node::trace_notes(pool, driver);
+            self.count(port, now, &pkt, marks, pool, driver);
+            self.begin(port, now, pkt, pool, driver);
+            transmitter = driver.transmitter(port, now);
+        }
+        if let Some(at) = driver.gathered(port, now, pool) {
+            self.ask_for_frame(port, at);
+        }
+        if let Transmitter::Busy { until } = driver.transmitter(port, now) {
+            self.ask_again(port, now, until);
+        }
+        self.arm_port(port, now);
     }
 
     /// The next port that had something to send while its transmitter was busy. A driver that pulls

@@ -11,6 +11,8 @@ use crate::units::{Rate, Time, TxClock};
 enum Pace {
     Opportunities(Turn),
     Bucket(TokenBucket),
+    /// Frames begin at multiples of this.
+    Frames(Option<Time>),
 }
 
 /// One packet at a time at the link's rate. It is the driver's: a node on real packets has a device
@@ -20,6 +22,8 @@ pub struct LinkTransmitter {
     clock: TxClock,
     free_at: Time,
     up: bool,
+    /// It is up, and packets may start at any time.
+    usual: bool,
     /// In place of a rate: what lets it send.
     pace: Option<Box<Pace>>,
 }
@@ -27,7 +31,7 @@ pub struct LinkTransmitter {
 impl LinkTransmitter {
     /// An idle transmitter of `rate`, up.
     pub fn new(rate: Rate) -> LinkTransmitter {
-        LinkTransmitter { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, pace: None }
+        LinkTransmitter { clock: TxClock::new(rate), free_at: Time::ZERO, up: true, usual: true, pace: None }
     }
 
     /// The same transmitter with delivery opportunities in place of its rate.
@@ -44,11 +48,48 @@ impl LinkTransmitter {
         self
     }
 
+    /// The same transmitter for a driver that gathers packets into frames, which begin at multiples of `slot` if there is one:
+    /// packets take no time, and the driver says when it is [occupied](Self::occupy).
+    #[must_use]
+    pub fn with_frames(mut self, slot: Option<Time>) -> LinkTransmitter {
+        self.pace = Some(Box::new(Pace::Frames(slot)));
+        self.usual = slot.is_none();
+        self
+    }
+
+    fn slot(&self) -> Option<Time> {
+        match self.pace.as_deref()? {
+            Pace::Frames(slot) => *slot,
+            _ => None,
+        }
+    }
+
+    /// It is busy with a frame until then.
+    pub fn occupy(&mut self, until: Time) {
+        self.free_at = until;
+    }
+
+    /// When a frame may begin, from `now` on, if the link is up.
+    pub fn next_frame(&self, now: Time) -> Time {
+        let from = self.free_at.max(now);
+        self.slot().map_or(from, |slot| Time(from.0.div_ceil(slot.0).saturating_mul(slot.0)))
+    }
+
+    /// A transmitter that is down, or whose frames have slots.
+    #[cold]
+    fn unusual_state(&self, now: Time) -> Transmitter {
+        match self.next_frame(now) {
+            _ if !self.up => Transmitter::Busy { until: None },
+            at if at <= now => Transmitter::Idle { since: self.free_at },
+            at => Transmitter::Busy { until: Some(at) },
+        }
+    }
+
     /// Whether it can take a packet now.
     #[inline]
     pub fn state(&self, now: Time) -> Transmitter {
-        if !self.up {
-            return Transmitter::Busy { until: None };
+        if !self.usual {
+            return self.unusual_state(now);
         }
         if self.free_at <= now {
             Transmitter::Idle { since: self.free_at }
@@ -71,6 +112,7 @@ impl LinkTransmitter {
                 (end, end)
             }
             Pace::Bucket(bucket) => bucket.send(size, now),
+            Pace::Frames(_) => (now, self.free_at),
         };
         end
     }
@@ -83,5 +125,6 @@ impl LinkTransmitter {
     /// The link goes up or down. A packet that is being sent is the wire's to lose.
     pub fn set_up(&mut self, up: bool) {
         self.up = up;
+        self.usual = up && self.slot().is_none();
     }
 }

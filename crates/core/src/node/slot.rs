@@ -58,6 +58,8 @@ impl PortFlags {
     const CALLED: u8 = 4;
     /// With cut-through.
     const CUT_THROUGH: u8 = 8;
+    /// Held ports: the driver gathers its packets into frames.
+    const GATHERED: u8 = 16;
 
     fn of(discipline: &Discipline, link: &LinkInfo) -> PortFlags {
         let (kind, watches, unasked) = match discipline {
@@ -233,6 +235,17 @@ impl Slot {
             None => Discipline::DropTail(unasked),
         };
         *self = Slot { state: self.state, ..Slot::new(link, discipline.held()) };
+    }
+
+    /// The driver gathers its packets into frames. It is held.
+    pub fn gather(&mut self) {
+        self.flags.0 |= PortFlags::GATHERED;
+    }
+
+    /// Whether the driver does so.
+    #[inline]
+    pub fn is_gathered(&self) -> bool {
+        self.flags.has(PortFlags::GATHERED)
     }
 
     /// Has the cache fetch what each packet touches.

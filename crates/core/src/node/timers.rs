@@ -16,6 +16,8 @@ pub(super) enum Wake {
     Endpoint(u32),
     /// A transmitter becomes idle.
     Idle(PortId),
+    /// A driver that gathers packets into frames may send one.
+    Frame(PortId),
     /// A held port's timer.
     Port(PortId),
     /// A held port's background timer.

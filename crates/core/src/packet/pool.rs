@@ -254,6 +254,11 @@ impl Pool {
         self.hold(number)
     }
 
+    /// Looks at a stowed packet.
+    pub fn peek_number(&self, number: u32) -> &Packet {
+        &self.slots[number as usize]
+    }
+
     /// Has the cache fetch a stowed packet.
     #[inline]
     pub fn fetch(&self, number: u32) {

@@ -1,8 +1,8 @@
 //! Builds queues from their specifications.
 
 use super::{
-    Aqm, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie, Policer,
-    Queue, Red, Room, Share, Signal, Step, l4s_class,
+    Aqm, Cake, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie,
+    Policer, Queue, Red, Room, Share, Signal, Step, l4s_class,
 };
 use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
 use crate::roles::Discipline;
@@ -37,6 +37,7 @@ impl QueueSpec {
                 let classes = Classes::new(2, room, Share::Weighted(L_AND_C.to_vec()), l4s_class);
                 Queue::new(DualPi2::new(params), classes, signal).discipline()
             }
+            AqmSpec::Cake(params) => Discipline::of(Cake::new(params, self.limit.bound(rate), signal)),
             AqmSpec::Pie(params) => self.per_flow(Pie::new(params), signal, rate),
             AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
             AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),

@@ -11,7 +11,7 @@ pub use classes::{Classes, Room, Share};
 pub use drr::Drr;
 pub use fifo::Fifo;
 pub use fq::Fq;
-pub(super) use lane::key_of;
+pub(super) use lane::{Lane, key_of};
 pub use round::Round;
 
 use crate::limit::Bound;

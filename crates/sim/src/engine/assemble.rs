@@ -67,6 +67,9 @@ impl Engine {
         for n in 0..network.nodes.len() {
             wires[place[n].0 as usize].extend(map.wires_of(n, &network.links, &place, network.seed));
         }
+        for link in network.links.iter().filter(|link| link.framing().is_some()) {
+            network.nodes[link.from.0.0 as usize].gather(link.from.1);
+        }
         // What is large goes before the rest is made.
         drop(network.links);
         let mut nodes = split(network.nodes, &place, &members);

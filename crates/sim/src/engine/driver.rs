@@ -11,6 +11,7 @@ use midpath_core::wire;
 use rustc_hash::FxHashMap;
 
 use super::delays::AllDelays;
+use super::frames::Outcome;
 use super::mail::{Address, Mail};
 use super::reports::AllReports;
 use super::rings::{Entry, Rings};
@@ -18,7 +19,7 @@ use super::sched::Calendar;
 use super::tally::{FlowFate, Tally};
 use super::trace::{At, Life, Trace, reason};
 use super::waits::Waiting;
-use super::wire::{Target, Wire};
+use super::wire::{Hazards, Target, Wire};
 use super::{Event, Probe};
 
 /// Whether a run is traced: a driver of its own where it is, so that the other pays nothing.
@@ -128,6 +129,9 @@ impl<T: Tracing> NodeDriver<'_, T> {
             self.observe(port, &pkt, start, pool);
         }
         let wire = &mut self.wires[usize::from(port.0)];
+        if wire.gathers() {
+            return self.gather(port, pkt, pool);
+        }
         let corrupt = wire.loses(&mut pool[&pkt]);
         let (mut at, mut pkt, target) = (end + wire.delay, pkt, wire.target);
         if wire.changes().is_some() {
@@ -142,6 +146,51 @@ impl<T: Tracing> NodeDriver<'_, T> {
                 self.tally.exported += 1;
                 let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
                 self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+            }
+        }
+    }
+
+    /// Puts a packet into the frame that begins now.
+    #[cold]
+    fn gather(&mut self, port: PortId, pkt: Pkt, pool: &mut Pool) {
+        let wire = &mut self.wires[usize::from(port.0)];
+        let Some(hazards) = wire.hazards.as_deref_mut() else { return };
+        let taken = hazards.meddle(&mut pool[&pkt]);
+        if hazards.frames.as_mut().is_some_and(|frames| frames.add(pkt, taken, self.now, pool)) {
+            self.send_frame(port, pool);
+        }
+    }
+
+    /// Sends the frame that begins now.
+    #[cold]
+    fn send_frame(&mut self, port: PortId, pool: &mut Pool) {
+        let wire = &mut self.wires[usize::from(port.0)];
+        let (delay, target) = (wire.delay, wire.target);
+        let Some(Hazards { loss, changes, frames: Some(frames), .. }) = wire.hazards.as_deref_mut() else { return };
+        let mut settled = Vec::new();
+        let free_at = frames.send(self.now, delay, (loss.as_mut(), changes.as_mut()), pool, &mut settled);
+        if let (Some(changes), lost) = (changes, settled.iter().filter(|o| matches!(o, Outcome::Cut(_))).count()) {
+            changes.lost += lost as u64;
+        }
+        if let Some(free_at) = free_at {
+            wire.line.occupy(free_at);
+        }
+        for outcome in settled {
+            match (outcome, target) {
+                (Outcome::Cut(number), _) => {
+                    let pkt = pool.unstow(number);
+                    self.dropped(Some(port), pkt.id(), pool.carried(&pkt), Drop::Fault);
+                    pool.free(pkt);
+                }
+                (Outcome::Arrives(at, number, corrupt), Target::Here { ring, node }) => {
+                    self.arrive_before(ring, node, at, Entry::new(pool.unstow(number), corrupt, pool));
+                }
+                (Outcome::Arrives(at, number, corrupt), Target::There { part, ring }) => {
+                    self.tally.exported += 1;
+                    let pkt = pool.unstow(number);
+                    let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
+                    self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+                }
             }
         }
     }
@@ -210,6 +259,21 @@ impl<T: Tracing> Driver for NodeDriver<'_, T> {
             self.leaves(port, &pkt, (start, self.now), pool);
         }
         self.put_on_wire(port, pkt, (start, end), pool);
+    }
+
+    fn gathered(&mut self, port: PortId, now: Time, pool: &mut Pool) -> Option<Time> {
+        let idle = |wire: &Wire| !wire.line.state(now).is_busy();
+        let wire = &mut self.wires[usize::from(port.0)];
+        let frames = wire.hazards.as_ref()?.frames.as_ref()?;
+        if idle(wire) && frames.wants(now) {
+            self.send_frame(port, pool);
+        }
+        let wire = &mut self.wires[usize::from(port.0)];
+        if wire.line.state(now) == (Transmitter::Busy { until: None }) {
+            return None;
+        }
+        let frames = wire.hazards.as_mut()?.frames.as_mut()?;
+        frames.wish(now, |due| wire.line.next_frame(due))
     }
 
     #[inline(never)]

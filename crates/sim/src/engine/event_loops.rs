@@ -215,6 +215,9 @@ impl<T: Tracing> NodeDriver<'_, T> {
                 self.trace_link_event(Some(port), if up { "link up" } else { "link down" }, f64::NAN);
                 self.wires[usize::from(port.0)].line.set_up(up);
                 node.on_link(port, at, pool, self);
+                if up && self.wires[usize::from(port.0)].gathers() {
+                    node.ask_for_frame(port, at);
+                }
             }
             Event::Rate(port, [rate, back]) => {
                 self.trace_link_event(Some(port), "link rate", rate.as_f64());

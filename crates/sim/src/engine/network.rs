@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::Event;
 use super::chance::{Bursts, Chain, Jitter};
+use super::frames::{Frames, Framing};
 use super::waits::Waits;
 use super::wire::{Changes, Hazards, Loss, Thinning};
 
@@ -65,6 +66,8 @@ pub struct Variation {
     pub ack_thinning: Option<u32>,
     /// A token bucket before the transmitter.
     pub shaper: Option<Shaper>,
+    /// How packets are gathered into frames and repeated.
+    pub framing: Option<Framing>,
 }
 
 /// What happens to ECN-capable packets on a link: shares of them.
@@ -117,6 +120,9 @@ impl NetLink {
     pub(super) fn line(&self) -> LinkTransmitter {
         let line = LinkTransmitter::new(self.rate);
         let Some(Course { variation, .. }) = self.course.as_deref() else { return line };
+        if let Some(framing) = &variation.framing {
+            return line.with_frames(framing.slot());
+        }
         match (&variation.opportunities, variation.shaper) {
             (Some(all), _) => line.with_opportunities(all.clone()),
             (None, Some(Shaper { line: peak, rate, burst })) => line.with_bucket(TokenBucket::new(peak, rate, burst)),
@@ -130,8 +136,14 @@ impl NetLink {
         let bleaching = bleach.map(|share| (share, stream(seed, Purpose::Bleaching, index)));
         let thinning = self.course.as_ref().and_then(|course| course.variation.ack_thinning);
         let thinning = thinning.map(|one_of| Thinning { one_of, seen: FxHashMap::default() });
-        let any = loss.is_some() || changes.is_some() || bleaching.is_some() || thinning.is_some();
-        any.then(|| Box::new(Hazards { loss, bleaching, thinning, changes }))
+        let frames = self.framing().map(|framing| Frames::new(framing.clone()));
+        let any = loss.is_some() || changes.is_some() || bleaching.is_some() || thinning.is_some() || frames.is_some();
+        any.then(|| Box::new(Hazards { loss, bleaching, thinning, changes, frames }))
+    }
+
+    /// How its packets are gathered into frames and repeated, if they are.
+    pub(crate) fn framing(&self) -> Option<&Framing> {
+        self.course.as_ref()?.variation.framing.as_ref()
     }
 
     fn ecn(&self) -> Option<EcnHazards> {

@@ -349,7 +349,7 @@ impl Part {
     /// Packets stored in held ports, and packets on wires (which includes those that wait by
     /// timetable).
     pub fn remaining(&self) -> (u64, u64) {
-        let on_wires = self.rings.packets();
+        let on_wires = self.rings.packets() + self.wires.iter().map(Wire::held).sum::<u64>();
         (self.nodes.iter().map(Node::stored).sum(), on_wires)
     }
 

@@ -7,6 +7,7 @@ use midpath_core::units::Time;
 use rustc_hash::FxHashMap;
 
 use super::chance::{Chain, Jitter};
+use super::frames::Frames;
 
 /// One direction of a link, at its sending end. What each packet reads comes first, and in one line
 /// of the cache.
@@ -33,19 +34,26 @@ pub(crate) struct Hazards {
     pub bleaching: Option<(f64, Stream)>,
     pub thinning: Option<Thinning>,
     pub changes: Option<Changes>,
+    /// Where packets are gathered into frames, or repeated.
+    pub frames: Option<Frames>,
 }
 
 impl Hazards {
     /// Whether the next packet is lost on the way; its ECN field may be cleared.
     pub fn lose(&mut self, packet: &mut Packet) -> bool {
         let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(packet.ecn));
+        lost | self.meddle(packet)
+    }
+
+    /// What middleboxes do to the next packet: whether one takes it. Its ECN field may be cleared.
+    pub fn meddle(&mut self, packet: &mut Packet) -> bool {
         let thinned = self.thinning.as_mut().is_some_and(|thinning| thinning.takes(packet));
         if let Some((share, stream)) = self.bleaching.as_mut().filter(|_| packet.ecn != Ecn::NotEct)
             && unit(stream) < *share
         {
             packet.ecn = Ecn::NotEct;
         }
-        lost | thinned
+        thinned
     }
 }
 
@@ -157,6 +165,17 @@ impl Wire {
     #[inline]
     pub fn changes(&mut self) -> Option<&mut Changes> {
         self.hazards.as_mut()?.changes.as_mut()
+    }
+
+    /// Whether its packets are gathered into frames.
+    #[inline]
+    pub fn gathers(&self) -> bool {
+        self.hazards.as_ref().is_some_and(|hazards| hazards.frames.is_some())
+    }
+
+    /// Packets that it has, and that have not been put onto it.
+    pub fn held(&self) -> u64 {
+        self.hazards.as_ref().and_then(|hazards| hazards.frames.as_ref()).map_or(0, Frames::held)
     }
 
     /// Packets that were lost because it went down on them.

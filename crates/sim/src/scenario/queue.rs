@@ -1,9 +1,10 @@
 use midpath_core::queue::{
-    AqmSpec, CodelDataPlane, CodelParams, DualPi2Params, Limit, PieParams, QueueSpec, RedParams, SchedulerSpec,
-    SignalSpec,
+    AqmSpec, CakeParams, CodelDataPlane, CodelParams, DualPi2Params, Isolation, Limit, PieParams, QueueSpec, RedParams,
+    SchedulerSpec, SignalSpec,
 };
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
+use midpath_topo::graph::check_rate;
 use serde::{Deserialize, Serialize};
 
 /// Which packets are chosen, to tell their senders of congestion.
@@ -32,6 +33,9 @@ pub enum QueueKind {
     /// Controlled delay. Those that can't be signalled are dropped. With `drr` or `fq`, each flow
     /// has a CoDel of its own; `fq` makes it FQ-CoDel (RFC 8290).
     Codel,
+    /// CAKE (Høiland-Jørgensen and others, 2018): a shaper, hosts and flows that share fairly, and CoDel with BLUE for each flow. Those
+    /// that can't be marked are dropped.
+    Cake,
     /// A token bucket: what exceeds `rate` and `burst` is dropped on arrival.
     Policer,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
@@ -48,6 +52,20 @@ pub enum SchedulerKind {
     Drr,
     /// The same with flows first that begin or send little (RFC 8290, §4).
     Fq,
+}
+
+/// Among whom `cake` shares a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeIsolation {
+    /// Flows alone.
+    Flows,
+    /// Source hosts, and the flows of each.
+    DualSrchost,
+    /// Destination hosts, and the flows of each.
+    DualDsthost,
+    /// Both: a flow has the lesser share.
+    TripleIsolate,
 }
 
 /// Which CoDel.
@@ -83,6 +101,7 @@ impl QueueKind {
             QueueKind::Pie => "pie",
             QueueKind::DualPi2 => "dualpi2",
             QueueKind::Codel => "codel",
+            QueueKind::Cake => "cake",
             QueueKind::Policer => "policer",
             QueueKind::Drr => "drr",
         }
@@ -98,6 +117,7 @@ impl QueueKind {
             QueueKind::Pie => &["scheduler", "signal", "target", "burst", "mark_below", "derandomize"],
             QueueKind::DualPi2 => &["target", "interval", "coupling", "step", "ramp"],
             QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
+            QueueKind::Cake => &["signal", "rate", "overhead", "target", "interval", "isolation"],
             QueueKind::Policer => &["scheduler", "rate", "burst"],
             QueueKind::Drr => &[],
         }
@@ -116,7 +136,8 @@ pub struct QueueTable {
     /// `step`, `delay-step`, `red`, `pie`, `codel`: signal to senders; default `ce`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalKind>,
-    /// Queue limit, without the packet in transmission; default 50 ms of the port's rate.
+    /// Queue limit, without the packet in transmission; default 50 ms of the port's rate, for
+    /// `cake` 4 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// `step`: marking threshold.
@@ -138,16 +159,23 @@ pub struct QueueTable {
     /// `red`: raise the probability to 1 between `max` and twice `max`; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gentle: Option<bool>,
-    /// `codel`, `delay-step`, `pie`, `dualpi2`: target delay; default 5 ms, 15 ms for `pie` and
+    /// `codel`, `cake`, `delay-step`, `pie`, `dualpi2`: target delay; default 5 ms, 15 ms for `pie` and
     /// for the classic queue of `dualpi2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
-    /// `codel`, `dualpi2`: about the longest usual RTT (`RTT_max`); default 100 ms.
+    /// `codel`, `cake`, `dualpi2`: about the longest usual RTT (`RTT_max`); default 100 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
-    /// `policer`: rate.
+    /// `policer`: rate. `cake`: its shaper's; default the link's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// `cake`: bytes that the shaper adds to each packet; default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["18 B"]))]
+    pub overhead: Option<Bytes>,
+    /// `cake`: among whom the link is shared; default `triple-isolate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<CakeIsolation>,
     /// `pie`: allowed burst (`MAX_BURST`), a time. `policer`: bucket; a packet is 1500 B. Default 150 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Limit>,
@@ -178,6 +206,9 @@ pub struct QueueTable {
 /// 50 ms of the port's rate: the buffer of the INRPP paper's evaluation (§IV-A).
 const DEFAULT_LIMIT: Limit = Limit::Time(Time::from_ms(50));
 
+/// Memory of CAKE's queues (`cake_reconfigure`).
+const CAKE_LIMIT: Limit = Limit::Bytes(4 << 20);
+
 /// A fraction of a limit, in its own measure.
 fn scale(limit: Limit, times: u64, over: u64) -> Limit {
     let scaled = |n: u64| u64::try_from(u128::from(n) * u128::from(times) / u128::from(over)).unwrap_or(u64::MAX);
@@ -192,7 +223,8 @@ impl QueueTable {
     /// The queue it asks for. Keys of errors are relative to the table.
     pub fn build(&self) -> Result<QueueSpec, SpecError> {
         self.refuse_foreign_keys()?;
-        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        let default = if self.kind == QueueKind::Cake { CAKE_LIMIT } else { DEFAULT_LIMIT };
+        let limit = self.limit.unwrap_or(default);
         if [Limit::Packets(0), Limit::Bytes(0), Limit::Time(Time::ZERO)].contains(&limit) {
             return Err(SpecError::new("limit", "must be above zero: write \"100 packets\", \"100 kB\" or \"50 ms\""));
         }
@@ -204,6 +236,7 @@ impl QueueTable {
             QueueKind::DualPi2 => AqmSpec::DualPi2(self.dualpi2()?),
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
+            QueueKind::Cake => AqmSpec::Cake(self.cake()?),
             QueueKind::Policer => self.policer()?,
         };
         let scheduler = match (self.kind, self.scheduler) {
@@ -232,7 +265,7 @@ impl QueueTable {
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 19] {
+    fn given(&self) -> [(&'static str, bool); 21] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -245,6 +278,8 @@ impl QueueTable {
             ("target", self.target.is_some()),
             ("interval", self.interval.is_some()),
             ("rate", self.rate.is_some()),
+            ("overhead", self.overhead.is_some()),
+            ("isolation", self.isolation.is_some()),
             ("burst", self.burst.is_some()),
             ("mark_below", self.mark_below.is_some()),
             ("derandomize", self.derandomize.is_some()),
@@ -368,6 +403,28 @@ impl QueueTable {
         }
     }
 
+    fn cake(&self) -> Result<CakeParams, SpecError> {
+        let default = CakeParams::default();
+        let (target, interval) = (self.target.unwrap_or(default.target), self.interval.unwrap_or(default.interval));
+        for (key, time, usual) in [("target", target, "5 ms"), ("interval", interval, "100 ms")] {
+            if time < Time::from_us(1) {
+                return Err(SpecError::new(key, format!("must be at least 1 us; Linux has {usual}")));
+            }
+        }
+        check_rate("rate", self.rate)?;
+        let overhead = match self.overhead.map_or(0, |overhead| overhead.0) {
+            bytes @ 0..=256 => bytes as u32,
+            _ => return Err(SpecError::new("overhead", "must be at most 256 B, as in Linux")),
+        };
+        let isolation = match self.isolation {
+            None | Some(CakeIsolation::TripleIsolate) => Isolation::Triple,
+            Some(CakeIsolation::Flows) => Isolation::Flows,
+            Some(CakeIsolation::DualSrchost) => Isolation::DualSource,
+            Some(CakeIsolation::DualDsthost) => Isolation::DualDestination,
+        };
+        Ok(CakeParams { rate: self.rate, overhead, target, interval, isolation })
+    }
+
     fn policer(&self) -> Result<AqmSpec, SpecError> {
         let rate = self.rate.filter(|rate| *rate > Rate::ZERO);
         let rate = rate.ok_or_else(|| SpecError::new("rate", "of a policer must be above zero; write \"10 Mbps\""))?;
@@ -424,6 +481,11 @@ mod tests {
         assert!(matches!(switch.aqm, AqmSpec::CodelDataPlane(p) if p.interval == Time::from_ms(20)));
         let policer = build("kind = \"policer\"\nrate = \"2 Mbps\"\nburst = \"20 packets\"").expect("valid");
         assert_eq!(policer.aqm, AqmSpec::Policer { rate: Rate::from_mbps(2), burst: Limit::Bytes(30_000) });
+        let cake =
+            build("kind = \"cake\"\nrate = \"2 Mbps\"\noverhead = \"18 B\"\nisolation = \"flows\"").expect("valid");
+        let (rate, isolation) = (Some(Rate::from_mbps(2)), Isolation::Flows);
+        let want = CakeParams { rate, overhead: 18, isolation, ..CakeParams::default() };
+        assert_eq!((cake.aqm, cake.limit), (AqmSpec::Cake(want), CAKE_LIMIT));
         let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
         assert_eq!(late.aqm, AqmSpec::DelayStep { threshold: Time::from_ms(1) });
         let step = build("kind = \"step\"\nthreshold = \"9 packets\"\nscheduler = \"fifo\"").expect("valid");
@@ -449,6 +511,9 @@ mod tests {
         let e = build("kind = \"codel\"\nvariant = \"data-plane\"\ninterval = \"3 s\"").unwrap_err();
         assert!(e.contains("at most 2 s"), "{e}");
         assert!(build("kind = \"drr\"\nscheduler = \"fifo\"").unwrap_err().contains("does not apply to a drr queue"));
+        assert!(build("kind = \"cake\"\nscheduler = \"fq\"").unwrap_err().contains("does not apply to a cake queue"));
+        assert!(build("kind = \"cake\"\noverhead = \"9 kB\"").unwrap_err().contains("overhead: must be at most 256 B"));
+        assert!(build("kind = \"cake\"\ninterval = \"0 s\"").unwrap_err().contains("Linux has 100 ms"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"policer\"").unwrap_err().contains("rate: of a policer must be above zero"));
         let e = build("kind = \"policer\"\nrate = \"1 Mbps\"\nburst = \"1 ms\"").unwrap_err();

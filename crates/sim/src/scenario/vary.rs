@@ -1,3 +1,4 @@
+use midpath_core::limit::Limit;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_topo::graph::{MAX_DELAY, check_delay, check_rate};
@@ -53,6 +54,91 @@ pub struct VarySpec {
     /// it.)
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<ShaperSpec>,
+    /// Aggregation: packets are sent in frames, and arrive when their frame ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<AggregationSpec>,
+    /// Automatic repeat request: what `corruption` and `loss` take is sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arq: Option<ArqSpec>,
+}
+
+/// Frames: with `max` as Wi-Fi's (A-MPDU), with `slot` as 5G's transport blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AggregationSpec {
+    /// A frame takes what waits when it begins, up to this. A time is as much as the link sends in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["64 kB"]))]
+    pub max: Option<Limit>,
+    /// Time before the first bit of each frame of `max`: access to the medium, preamble, acknowledgement; default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["150 us"]))]
+    pub access: Option<Time>,
+    /// Frames begin at multiples of this and take all of it. Packets may go on in the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["500 us"]))]
+    pub slot: Option<Time>,
+}
+
+/// What the link layer does about losses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ArqSpec {
+    /// A packet is sent so many times at most, then it is lost.
+    #[schemars(extend("examples" = [4]))]
+    pub attempts: u32,
+    /// From the end of a lost attempt until it may be repeated, before new packets.
+    pub delay: Time,
+    /// Packets may overtake those that are repeated. Else they wait for them.
+    pub reorder: bool,
+    /// Frames of `aggregation` are lost and repeated as a whole (HARQ), not packet by packet (block acknowledgements).
+    pub whole: bool,
+}
+
+impl Default for ArqSpec {
+    /// 802.11's short retry limit (`dot11ShortRetryLimit`, 7); feedback comes at once.
+    fn default() -> ArqSpec {
+        ArqSpec { attempts: 7, delay: Time::ZERO, reorder: false, whole: false }
+    }
+}
+
+/// The longest access and the longest wait for a repeat. Ours: far beyond any link's.
+const MAX_WAIT: Time = Time::from_secs(1);
+
+impl AggregationSpec {
+    /// Keys of errors are relative to its table.
+    fn check(&self) -> Result<(), SpecError> {
+        match (self.max, self.slot) {
+            (None, None) => return Err(SpecError::new("", "says nothing of its frames: write `max` or `slot`")),
+            (Some(_), Some(_)) => return Err(SpecError::new("slot", "and `max` exclude each other: leave one out")),
+            (_, Some(Time::ZERO)) => return Err(SpecError::new("slot", "must be above zero")),
+            (_, Some(_)) if self.access.is_some() => {
+                return Err(SpecError::new("access", "does not apply to slots, which follow each other: leave it out"));
+            }
+            _ => {}
+        }
+        at_most("slot", self.slot)?;
+        at_most("access", self.access)
+    }
+}
+
+fn at_most(key: &str, time: Option<Time>) -> Result<(), SpecError> {
+    match time.filter(|time| *time > MAX_WAIT) {
+        Some(time) => Err(SpecError::new(key, format!("{time} is too long; at most {MAX_WAIT} is accepted"))),
+        None => Ok(()),
+    }
+}
+
+impl ArqSpec {
+    fn check(&self, aggregates: bool) -> Result<(), SpecError> {
+        if !(1..=1000).contains(&self.attempts) {
+            return Err(SpecError::new("attempts", "must be at least 1, the first, and at most 1000"));
+        }
+        if self.whole && !aggregates {
+            return Err(SpecError::new("whole", "is about frames: write `aggregation` in the same table"));
+        }
+        at_most("delay", Some(self.delay))
+    }
 }
 
 /// A path that does not carry ECN as it should.
@@ -160,9 +246,10 @@ impl VarySpec {
             ));
         }
         let varies = self.trace.is_some() || self.jitter.is_some() || self.loss.is_some() || self.ecn.is_some();
-        if !scheduled && !varies && self.ack_thinning.is_none() && self.shaper.is_none() {
-            let message =
-                "nothing varies: write `steps`, `file`, `trace`, `jitter`, `loss`, `ecn`, `ack_thinning` or `shaper`";
+        let frames = self.aggregation.is_some() || self.arq.is_some();
+        if !scheduled && !varies && self.ack_thinning.is_none() && self.shaper.is_none() && !frames {
+            let message = "nothing varies: write `steps`, `file`, `trace`, `jitter`, `loss`, `ecn`, `ack_thinning`, `shaper`, \
+                `aggregation` or `arq`";
             return Err(SpecError::new("", message));
         }
         if let Some(EcnSpec { bleach, loss }) = self.ecn
@@ -174,6 +261,8 @@ impl VarySpec {
         if self.ack_thinning.is_some_and(|one_of| one_of < 2) {
             return Err(SpecError::new("ack_thinning", "must be at least 2: one ACK in so many passes"));
         }
+        self.aggregation.map_or(Ok(()), |frames| frames.check().map_err(|e| e.under("aggregation")))?;
+        self.arq.map_or(Ok(()), |arq| arq.check(self.aggregation.is_some()).map_err(|e| e.under("arq")))?;
         if self.shaper.is_some() && (scheduled || self.trace.is_some()) {
             return Err(SpecError::new("shaper", "has a rate of its own: leave it out, or the rates that change"));
         }

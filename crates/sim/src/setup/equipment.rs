@@ -177,6 +177,7 @@ fn aqm(queue: &QueueSpec) -> String {
         AqmSpec::Policer { rate, burst } => format!("policer of {rate}, burst {burst}"),
         AqmSpec::Red(_) => "RED".to_owned(),
         AqmSpec::DualPi2(params) => format!("DualPI2 of {}", params.target),
+        AqmSpec::Cake(params) => format!("CAKE of {}", params.target),
         AqmSpec::Pie(params) => format!("PIE of {}", params.target),
         AqmSpec::Codel(params) => format!("CoDel of {}", params.target),
         AqmSpec::CodelDataPlane(params) => format!("CoDel of {}, as switches run it", params.target),
@@ -191,6 +192,7 @@ pub(super) fn asked_aqm(queue: &QueueSpec) -> Option<String> {
 const fn scheduler(queue: &QueueSpec) -> &'static str {
     match (queue.aqm, queue.scheduler) {
         (AqmSpec::DualPi2(_), _) => "dual",
+        (AqmSpec::Cake(_), _) => "cake",
         (_, SchedulerSpec::Fifo) => "fifo",
         (_, SchedulerSpec::Drr { .. }) => "drr",
         (_, SchedulerSpec::Fq { .. }) => "fq",

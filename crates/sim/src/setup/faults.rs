@@ -56,6 +56,12 @@ impl FaultPlan {
             FaultKind::Rate if (0..2).any(|d| varying.has_trace(link, d)) => {
                 return Err(SpecError::new("link", "a [[vary]] gives this link a trace in place of a rate"));
             }
+            FaultKind::Rate if varying.has_frames(link) => {
+                return Err(SpecError::new(
+                    "link",
+                    "a [[vary]] gives this link frames: write its rates as `steps` there",
+                ));
+            }
             FaultKind::Rate => LinkFault::Rate([spec.rate; 2]),
             FaultKind::Delay => LinkFault::Delay([spec.delay; 2]),
             FaultKind::Restart => return Ok(()),

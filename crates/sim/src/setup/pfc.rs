@@ -102,6 +102,10 @@ impl Setup {
         if let Some(i) = self.scenario.vary.iter().position(|vary| vary.loss.is_some()) {
             return Err(SpecError::new(format!("vary[{i}].loss"), format!("is not possible with [pfc]: {frames}")));
         }
+        if let Some(i) = self.scenario.vary.iter().position(|vary| vary.aggregation.is_some() || vary.arq.is_some()) {
+            let message = "has frames, which no pause stops; leave out `aggregation` and `arq`, or [pfc]";
+            return Err(SpecError::new(format!("vary[{i}]"), message));
+        }
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 let keyed = self.queue_of(n, port);
@@ -112,7 +116,7 @@ impl Setup {
                 if spec.classes().len() == 1 {
                     continue;
                 }
-                let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_));
+                let timed = matches!(keyed.queue.aqm, AqmSpec::Pie(_) | AqmSpec::DualPi2(_) | AqmSpec::Cake(_));
                 if timed || !self.has_plain_queues(n, port) {
                     let message = "several classes of [pfc] support drop-tail, step, delay-step, red and codel, \
                         and no scheme with its own ports; a single class supports all";

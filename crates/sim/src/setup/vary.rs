@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use midpath_core::files::Files;
+use midpath_core::limit::Limit;
 use midpath_core::node::{OPPORTUNITY_BYTES, Opportunities};
+use midpath_core::roles::Backlog;
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::Topology;
@@ -14,7 +16,7 @@ use midpath_topo::graph::{LinkInfo, MIN_RATE, check_rate};
 use midpath_topo::spec::links_between;
 
 use super::link_fault::LinkFault;
-use crate::engine::{EcnHazards, Shaper, Variation};
+use crate::engine::{Arq, EcnHazards, Frame, Framing, Shaper, Variation};
 use crate::scenario::{ShaperSpec, StepSpec, VarySpec, check_steps};
 
 pub use read::{parse_schedule, parse_trace};
@@ -50,6 +52,9 @@ impl Variations {
         for (i, spec) in specs.iter().enumerate() {
             all.add(spec, files, stop, topology).map_err(|e| e.under(&format!("vary[{i}]")))?;
         }
+        for (i, spec) in specs.iter().enumerate() {
+            all.add_framing(spec, topology).map_err(|e| e.under(&format!("vary[{i}]")))?;
+        }
         Ok(all)
     }
 
@@ -80,6 +85,63 @@ impl Variations {
                 self.add_trace(all, link, &directions, stop, topology)?;
             }
             self.add_steps(&steps, spec.repeat, link, &directions, stop, topology)?;
+        }
+        Ok(())
+    }
+
+    /// Gathers packets of a link into frames, or repeats them. Its ports and the ideal have the mean rate that is left, at
+    /// each rate of the link's own schedule.
+    fn add_framing(&mut self, spec: &VarySpec, topology: &mut Topology) -> Result<(), SpecError> {
+        let key = match (spec.aggregation, spec.arq) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "aggregation",
+            (None, Some(_)) => "arq",
+        };
+        let [a, b] = &spec.link;
+        for link in links_between(topology, a, b).map_err(|e| e.under("link"))? {
+            let LinkInfo { mtu, corruption, a: end, b: other, .. } = topology.links()[link];
+            let forward = usize::from(Some(end) != topology.find(a));
+            for direction in if spec.one_way { vec![forward] } else { vec![0, 1] } {
+                let variation = &mut self.links.entry(link).or_default()[direction];
+                if variation.framing.is_some() {
+                    return Err(SpecError::new(
+                        key,
+                        "another [[vary]] already sets frames for the same direction of the link",
+                    ));
+                }
+                for (paced, key) in
+                    [(variation.shaper.is_some(), "shaper"), (variation.opportunities.is_some(), "trace")]
+                {
+                    if paced {
+                        return Err(SpecError::new(
+                            key,
+                            "has a pace of its own: leave it out, or `aggregation` and `arq`",
+                        ));
+                    }
+                }
+                let bursts = variation.bursts.map_or(0.0, |bursts| bursts.mean());
+                let loss = 1.0 - (1.0 - corruption) * (1.0 - bursts);
+                if spec.arq.is_some() && loss == 0.0 && variation.ecn.is_none_or(|ecn| ecn.loss == 0.0) {
+                    return Err(SpecError::new(
+                        "arq",
+                        "has no effect: the link loses nothing; write `corruption` or `loss`, too",
+                    ));
+                }
+                let own = topology.links()[link].rate_from([end, other][direction]);
+                let framing = spec.framing(mtu, own)?;
+                let framing = variation.framing.insert(framing);
+                for (_, at, fault) in self.steps.iter_mut().filter(|step| step.0 == link) {
+                    if let LinkFault::Rate(rates) = fault
+                        && let Some(rate) = &mut rates[direction]
+                    {
+                        framing.rates.push((*at, *rate));
+                        *rate = framing.mean_rate(*rate, loss).max(MIN_RATE);
+                    }
+                }
+                let told = framing.mean_rate(own, loss).max(MIN_RATE);
+                topology.set_rate(link, direction, told);
+                self.steps.push((link, Time(1), LinkFault::Told(each(&[direction], told))));
+            }
         }
         Ok(())
     }
@@ -209,6 +271,11 @@ impl Variations {
         &self.steps
     }
 
+    /// Whether packets of a link are gathered into frames or repeated.
+    pub fn has_frames(&self, link: usize) -> bool {
+        self.links.get(&link).is_some_and(|both| both.iter().any(|direction| direction.framing.is_some()))
+    }
+
     /// Whether a direction of a link has a trace in place of its rate.
     pub fn has_trace(&self, link: usize, direction: usize) -> bool {
         self.links.get(&link).is_some_and(|both| both[direction].opportunities.is_some())
@@ -273,7 +340,34 @@ impl VarySpec {
             ecn: self.ecn.map(|ecn| EcnHazards { loss: ecn.loss.as_f64(), bleach: ecn.bleach.as_f64() }),
             ack_thinning: self.ack_thinning,
             shaper: None,
+            framing: None,
         })
+    }
+
+    /// The frames of a link of `rate`.
+    fn framing(&self, mtu: u32, rate: Rate) -> Result<Framing, SpecError> {
+        let one = Frame::Access { most: Limit::Packets(1), access: Time::ZERO };
+        let frame = self.aggregation.map_or(one, |frames| match (frames.max, frames.slot) {
+            (_, Some(slot)) => Frame::Slot(slot),
+            (max, None) => {
+                Frame::Access { most: max.unwrap_or(Limit::Packets(1)), access: frames.access.unwrap_or_default() }
+            }
+        });
+        if let Frame::Access { most, .. } = frame
+            && !most.bound(rate).admits(Backlog::default(), mtu)
+        {
+            return Err(SpecError::new(
+                "aggregation.max",
+                format!("must hold a packet, which is {mtu} B; increase it"),
+            ));
+        }
+        let arq = self.arq.map_or(Arq::NONE, |arq| Arq {
+            attempts: arq.attempts,
+            delay: arq.delay,
+            reorder: arq.reorder,
+            whole: arq.whole,
+        });
+        Ok(Framing { rates: vec![(Time::ZERO, rate)], mtu, frame, arq })
     }
 
     fn schedule(&self, files: Files<'_>) -> Result<Vec<StepSpec>, SpecError> {

@@ -182,7 +182,7 @@ fn what_a_link_cannot_do_to_packets_is_refused_by_its_key() {
         ("ecn = {}", "vary[0].ecn", "leave it out"),
         ("ecn = { loss = \"100 %\" }", "vary[0].ecn", "below that"),
         ("ack_thinning = 1", "vary[0].ack_thinning", "at least 2"),
-        ("", "vary[0]", "`ack_thinning` or `shaper`"),
+        ("", "vary[0]", "`aggregation` or `arq`"),
     ] {
         let message = of(more);
         assert!(message.contains(key) && message.contains(cure), "{more}: {message}");

@@ -9,6 +9,7 @@ mod applications;
 mod bbr;
 mod bolt;
 mod bound;
+mod cake;
 mod causality;
 
 mod closed_forms;
@@ -22,6 +23,7 @@ mod fcp_changes;
 mod fcp_enforcement;
 mod fcp_multicast;
 mod fcp_network;
+mod frames;
 mod hpcc;
 mod impairments;
 mod inrpp;

@@ -12,7 +12,7 @@ pub(in crate::queue) fn key_of(packet: &Packet) -> Key {
 
 /// Packets in one line, without a bound.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(in crate::queue) struct Lane {
     packets: VecDeque<Pkt>,
     bytes: u64,
 }
