@@ -36,7 +36,7 @@ from midpath.commands.encoding import speak_any_encoding
 from midpath.errors import ControllerError, OutputError, ScenarioError, UsageError
 from midpath.extension import _midpath
 from midpath.lab import commands as lab
-from midpath.lab import stacktest
+from midpath.lab import evaluated, stacktest
 from midpath.papers import commands as papers
 
 # What is wrong with a command's words: Typer's own since it no longer needs Click.
@@ -59,6 +59,7 @@ app.command()(runs.compare)
 app.command()(check.check)
 app.command()(estimate.estimate)
 app.command()(matrix.matrix)
+evaluate.PLATFORMS["linux"] = evaluated.linux
 app.command()(evaluate.evaluate)
 app.command()(runs.report)
 app.command()(trace.packet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +15,14 @@ from midpath.evaluate import QUICK_SEEDS, SEEDS, save
 from midpath.evaluate import evaluate as run_evaluation
 from midpath.evaluate.found import MARKER, Evaluation, beside, load_evaluation
 from midpath.evaluate.items import MUST, REFERENCES
+from midpath.evaluate.platform import Platform
 from midpath.evaluate.suites import DEFAULT, QUEUES, SUITES
 from midpath.evaluate.text import bound, differences, interval, off, summary
 from midpath.evaluate.verdict import HOLDS, NOT
 from midpath.scenario import LARGEST_SEED, MOST_SEEDS
+
+# Where schemes run besides: what stands before the colon of their names, and what makes it. The houses above fill it.
+PLATFORMS: dict[str, Callable[[], Platform]] = {}
 
 
 def evaluate(
@@ -78,6 +83,7 @@ def evaluate(
             cluster=cluster,
             out=out,
             controllers=controllers,
+            platforms=PLATFORMS,
             on_progress=show,
         )
     if out:

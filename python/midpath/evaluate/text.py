@@ -42,6 +42,8 @@ def packets(told: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     if not look:
         return ""
     file, at = scenario_file(row["scheme"], row["item"], look["case"]), look["at_s"]
+    if by := told["schemes"][row["scheme"]].get("packets"):
+        return str(by).format(file=file, seed=told["seeds"][0])
     trace = f"from={max(0.0, at - 1):g}s,for=2s,nodes=hosts"
     code = "".join(f" --with {shlex.quote(one)}" for one in told["with"])
     run = f'midpath run {file} --seed {told["seeds"][0]}{code} --trace "{trace}" --out trace'

@@ -11,6 +11,7 @@ from midpath.controller import Named
 from midpath.evaluate import facts as module
 from midpath.evaluate.facts import Facts, facts
 from midpath.evaluate.items import ME, REFERENCES, Case, Item, Runs, Subject
+from midpath.evaluate.platform import Platform
 from midpath.evaluate.scenes import plain_bottleneck
 from midpath.matrix.entries import QUEUES
 from midpath.run import cores
@@ -43,7 +44,7 @@ class Done:
         found = {}
         for case in item.cases:
             for who in _who(case):
-                own = subject.title if who == ME else who
+                own = _label(who, subject)
                 if one := self.facts.get(((item.name, case.name, own), seed)):
                     found[case.name, who] = one
         return Runs(found)
@@ -57,9 +58,14 @@ class Done:
         """The first error of an item's runs."""
         for case in item.cases:
             for who in _who(case):
-                if text := self.failed.get((item.name, case.name, subject.title if who == ME else who)):
+                if text := self.failed.get((item.name, case.name, _label(who, subject))):
                     return text if len(item.cases) == 1 else f"{case.name}: {text}"
         return ""
+
+
+def _label(who: str, subject: Subject) -> str:
+    """How a plan calls who runs a case in a subject's item."""
+    return subject.title if who == ME else subject.other(who).name
 
 
 def _who(case: Case) -> Sequence[str]:
@@ -100,9 +106,12 @@ def perform(
     on_progress: ProgressCallback | None,
 ) -> Done:
     """Runs what the store at `out` lacks. What cannot be run, crashes or does not end is told, and the rest goes on."""
-    done, points = Done(), list(_points(items, subjects, own))
-    for point, error in zip(points, refusals(points, jobs or cores()), strict=True):
-        if error:
+    done, placed = Done(), list(_points(items, subjects, own))
+    points = [point for point, _ in placed]
+    simulated = [point for point, platform in placed if platform is None]
+    errors = dict(zip(map(id, simulated), refusals(simulated, jobs or cores()), strict=True))
+    for point, platform in placed:
+        if error := platform.cannot(point.scenario) if platform else errors[id(point)]:
             done.refused[_name(point.values)] = error
     asked = [point for point in points if _name(point.values) not in done.refused]
     if not asked:
@@ -111,7 +120,8 @@ def perform(
     plan = Plan(asked, schemes, [list(seeds)] * len(asked))
     about = described(plan, [points[0].scenario], command)
     wanted = {_name(point.values): point.wanted for point in asked if point.wanted}
-    sweep = execute(plan, about, out, Where(jobs, cluster, limit_s=LIMIT_S), on_progress=on_progress)
+    limit_s = max([LIMIT_S, *(one.platform.limit_s for one in subjects if one.platform)])
+    sweep = execute(plan, about, out, Where(jobs, cluster, limit_s=limit_s), on_progress=on_progress)
     for row in sweep.dataset().to_table([*COLUMNS, "seed", "key"]).to_pylist():
         name, record = _name(row), sweep.store.record(row["key"]) or {"status": "", "error": "it has no record"}
         if record["status"] != DONE:
@@ -121,16 +131,18 @@ def perform(
     return done
 
 
-def _points(items: Sequence[Item], subjects: Sequence[Subject], own: Named) -> Iterator[Point]:
+def _points(items: Sequence[Item], subjects: Sequence[Subject], own: Named) -> Iterator[tuple[Point, Platform | None]]:
     for item in items:
         # What applies to nobody is not run.
         mine = [one for one in subjects if not item.applies(one)]
         for case in item.cases if mine else ():
-            others = [(one, Subject(one)) for one in _who(case) if one != ME]
-            for who, one in [*others, *((one.title, one) for one in ([] if case.by else mine))]:
-                text = scenario(case, one, own)
+            others = {other.name: other for one in _who(case) if one != ME for other in (m.other(one) for m in mine)}
+            for who, one in [*others.items(), *((one.title, one) for one in ([] if case.by else mine))]:
+                text, place = scenario(case, one, own), one.platform
                 values = {"item": item.name, "case": case.name, "who": who}
-                yield Point(text, values, [str(text.scheme)], Wanted(measure=facts, told=(code(), *case.watched)))
+                told = (code() if place is None else f"{code()} {place.version}", *case.watched)
+                wanted = Wanted(measure=facts, told=told, runner=place.runner if place else None)
+                yield Point(text, values, [str(text.scheme)], wanted), place
 
 
 @cache
