@@ -2,11 +2,15 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import action
 import midpath.evaluate
+from conftest import ROOT
 from midpath.controller import load
 from midpath.errors import OutputError, UsageError
 from midpath.evaluate import verdict, work
@@ -125,7 +129,88 @@ def test_two_schemes_and_two_evaluations_stand_side_by_side(tmp_path, cli):
     assert wait.is_told and wait.one > wait.other
     assert not any(row.is_told for row in beside(found, "CUBIC", found, "CUBIC"))
     told = cli(*words, "--set", "schemes.cubic.beta=50 %", "--beside", tmp_path).out
-    assert "0 of 2" not in told and "CUBIC, before" in told and "| 5.1.2 | mean wait over TCP's |" in told
+    assert "0 of 2" not in told and f"CUBIC ({tmp_path})" in told and "| 5.1.2 | mean wait over TCP's |" in told
+
+
+POLITE = """import midpath
+class Mine(midpath.Controller):
+    def on_ack(self, ack):
+        self.window += ack.acked if self.in_slow_start else self.mss * ack.acked / self.window
+"""
+# It halves nothing.
+RUDE = (
+    POLITE
+    + """
+    own_window = True
+    def on_loss(self, loss):
+        return self.window
+    def on_timeout(self, loss):
+        return self.window
+"""
+)
+
+
+def git(folder, *words):
+    done = subprocess.run(
+        ["git", "-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.org", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """One whose last commit made the controller worse."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    for text in (POLITE, RUDE):
+        (folder / "mine.py").write_text(text)
+        git(folder, "add", "mine.py")
+        git(folder, "commit", "-q", "-m", "mine")
+    return folder
+
+
+BESIDE = ("--items", "5.1.3,7.11", "--seeds", "2")
+
+
+def test_a_revision_stands_beside_what_became_of_it(repository, cli):
+    words = ["evaluate", "mine", "--with", repository / "mine.py", *BESIDE]
+    answer = cli(*words, "--beside", "HEAD~1")
+    assert "1 of 2 verdicts differ between mine and mine (HEAD~1)" in answer.out, answer
+    assert "| 5.1.3 Protection against high packet loss | SHOULD | does not hold | holds |" in answer.out
+    assert "0 of 2 verdicts differ" in cli(*words, "--beside", "HEAD").out
+    answer = cli(*words, "--beside", "no-such-revision")
+    assert answer.code == 2 and "no-such-revision" in answer.err
+
+
+def test_another_build_stands_beside_this_one(repository, tmp_path, cli):
+    other = tmp_path / "other"
+    other.write_text(f"#!/bin/sh\nexec {sys.executable} -m midpath \"$@\" --set schemes.cubic.beta='50 %'\n")
+    other.chmod(0o755)
+    answer = cli("evaluate", "cubic", *BESIDE, "--beside", other)
+    assert "between CUBIC and CUBIC (beta = 50 %)" in answer.out, answer
+    other.write_text("#!/bin/sh\necho 'No such command: evaluate' >&2\nexit 2\n")
+    answer = cli("evaluate", "cubic", *BESIDE, "--beside", other)
+    assert answer.code == 2 and "No such command" in answer.err
+
+
+def test_only_what_became_worse_fails_beside_an_earlier_version(repository, cli):
+    words = ["evaluate", "mine", "--with", repository / "mine.py", "--items", "5.2.3", "--seeds", "3"]
+    assert cli(*words).code == 1
+    assert cli(*words, "--beside", "HEAD~1").code == 1
+    assert cli(*words, "--beside", "HEAD").code == 0
+
+
+def test_the_action_compares_with_the_base_of_a_pull_request(repository):
+    inputs = {"scheme": "mine", "with": "mine.py", "beside": git(repository, "rev-parse", "HEAD~1")}
+    file = ROOT / "tools/action/evaluate/action.yml"
+    code, said, summary, _ = action.steps(file, inputs | {"options": " ".join(BESIDE)}, repository)
+    assert code == 0, said
+    assert summary.startswith("1 of 2 verdicts differ") and "# RFC 9743, item by item" in summary
+    assert (repository / "midpath-evaluation/report.html").exists()
 
 
 def test_the_command_says_what_does_not_hold_and_its_code_is_one(cli):

@@ -172,6 +172,20 @@ def bounds(items: Sequence[Item]) -> Iterator[str]:
             name = ""
 
 
+def changed(found: Evaluation, one: str, two: Evaluation, theirs: str, other: str) -> Iterator[str]:
+    """Items whose verdict is another."""
+    mine, its = found.verdicts(one), two.verdicts(theirs)
+    both = [item for item in mine if item in its]
+    rows = [(item, mine[item], its[item]) for item in both if mine[item] != its[item]]
+    yield f"{len(rows)} of {len(both)} verdicts differ between {one} and {other}.\n"
+    if rows:
+        yield head(["item", "level", one, other])
+        for item, verdict, before in rows:
+            row = found.row(item, one)
+            yield line([f"{item} {row['title']}", row["level"], verdict, before])
+        yield ""
+
+
 def differences(found: Sequence[Difference], one: str, other: str) -> Iterator[str]:
     """What differs by more than luck."""
     told = [found_one for found_one in found if found_one.is_told]
