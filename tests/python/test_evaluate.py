@@ -238,7 +238,7 @@ def test_every_scheme_that_carries_flows_has_scenarios():
 
 def test_each_of_bbr_s_22_cases_is_asked_or_says_why_not():
     assert [item.name for item in SUITES["bbr"].items] == [str(number) for number in range(1, 23)]
-    assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 18
+    assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 22
     found = evaluate(["bbr", "cubic"], ["1"], suite="bbr", seeds=5)
     assert found.verdicts("BBRv3") == {"1": "holds"}
     assert found.row("1", "CUBIC")["why"] == "it shows no states of BBR"

@@ -27,7 +27,7 @@ from midpath import stats
 from midpath.controller import Controllers, files_of, named
 from midpath.errors import UsageError, no_such
 from midpath.evaluate.found import MARKER, Evaluation, told
-from midpath.evaluate.items import Subject
+from midpath.evaluate.items import ME, Subject
 from midpath.evaluate.page import html
 from midpath.evaluate.platform import Platform
 from midpath.evaluate.rfc9743 import ITEMS
@@ -107,8 +107,10 @@ def save(found: Evaluation, out: Path, controllers: Controllers | None = None) -
     write_text(out / "REPORT.md", "\n".join(report(found)) + "\n")
     write_text(out / "report.html", html(found))
     for one in found.rows:
-        for case in one.item.cases if one.runs is not None else ():
-            if not case.by:
+        for asked in one.item.cases if one.runs is not None else ():
+            before = one.runs and one.runs.facts.get((asked.after, ME))
+            case = asked.made(before) if before else asked
+            if case and not case.by:
                 path = out / scenario_file(one.subject.title, one.item.name, case.name)
                 write_text(path, scenario(case, one.subject, own).to_toml())
     write_text(out / MARKER, to_json(found.told) + "\n")

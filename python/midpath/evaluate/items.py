@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from midpath.evaluate.facts import Facts
@@ -63,8 +63,17 @@ class Case:
     """When `midpath why` is asked about the scheme's first flow, in seconds."""
     watched: Sequence[str] = ()
     """Series of the first flow that measures need."""
+    after: str = ""
+    """The case whose run with the same seed says when something happens, for `then`."""
+    then: Callable[[Facts], Scene | None] | None = None
+    """The scene, from what came of the case before; none if what it waits for never came."""
     dead: bool = False
     """Whether nothing may arrive: of a flow that delivers nothing in another case the item is failed."""
+
+    def made(self, before: Facts) -> Case | None:
+        """With the scene that follows from the case before."""
+        scene = self.then(before) if self.then else self.scene
+        return None if scene is None else replace(self, scene=scene, then=None)
 
 
 @dataclass(frozen=True)

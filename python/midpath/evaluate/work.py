@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -106,43 +107,75 @@ def perform(
     on_progress: ProgressCallback | None,
 ) -> Done:
     """Runs what the store at `out` lacks. What cannot be run, crashes or does not end is told, and the rest goes on."""
-    done, placed = Done(), list(_points(items, subjects, own))
-    points = [point for point, _ in placed]
-    simulated = [point for point, platform in placed if platform is None]
-    errors = dict(zip(map(id, simulated), refusals(simulated, jobs or cores()), strict=True))
-    for point, platform in placed:
+    done = Done()
+    limit_s = max([LIMIT_S, *(one.platform.limit_s for one in subjects if one.platform)])
+    where = Where(jobs, cluster, limit_s=limit_s)
+    _perform(done, list(_points(items, subjects, seeds, own)), out, where, command, on_progress)
+    _perform(done, list(_later(items, subjects, seeds, own, done)), out, where, command, on_progress)
+    return done
+
+
+# A point, its seeds, and where it is run.
+Placed = tuple[Point, Sequence[int], Platform | None]
+
+
+def _perform(
+    done: Done, placed: Sequence[Placed], out: Path, where: Where, command: str, on_progress: ProgressCallback | None
+) -> None:
+    points = [point for point, _, _ in placed]
+    simulated = [point for point, _, platform in placed if platform is None]
+    errors = dict(zip(map(id, simulated), refusals(simulated, where.jobs or cores()), strict=True))
+    for point, _, platform in placed:
         if error := platform.cannot(point.scenario) if platform else errors[id(point)]:
             done.refused[_name(point.values)] = error
-    asked = [point for point in points if _name(point.values) not in done.refused]
+    kept = [(point, seeds) for point, seeds, _ in placed if _name(point.values) not in done.refused]
+    asked = [point for point, _ in kept]
     if not asked:
-        return done
+        return
     schemes = list(dict.fromkeys(one for point in asked for one in point.schemes or ()))
-    plan = Plan(asked, schemes, [list(seeds)] * len(asked))
+    plan = Plan(asked, schemes, [list(seeds) for _, seeds in kept])
     about = described(plan, [points[0].scenario], command)
     wanted = {_name(point.values): point.wanted for point in asked if point.wanted}
-    limit_s = max([LIMIT_S, *(one.platform.limit_s for one in subjects if one.platform)])
-    sweep = execute(plan, about, out, Where(jobs, cluster, limit_s=limit_s), on_progress=on_progress)
+    sweep = execute(plan, about, out, where, on_progress=on_progress)
     for row in sweep.dataset().to_table([*COLUMNS, "seed", "key"]).to_pylist():
         name, record = _name(row), sweep.store.record(row["key"]) or {"status": "", "error": "it has no record"}
         if record["status"] != DONE:
             done.failed.setdefault(name, f"seed {row['seed']}: {record['error']}")
         else:
             done.facts[name, row["seed"]] = Facts(record["measured"][wanted[name].name])
-    return done
 
 
-def _points(items: Sequence[Item], subjects: Sequence[Subject], own: Named) -> Iterator[tuple[Point, Platform | None]]:
+def _points(items: Sequence[Item], subjects: Sequence[Subject], seeds: Sequence[int], own: Named) -> Iterator[Placed]:
     for item in items:
         # What applies to nobody is not run.
         mine = [one for one in subjects if not item.applies(one)]
-        for case in item.cases if mine else ():
+        for case in (case for case in item.cases if mine and not case.then):
             others = {other.name: other for one in _who(case) if one != ME for other in (m.other(one) for m in mine)}
             for who, one in [*others.items(), *((one.title, one) for one in ([] if case.by else mine))]:
-                text, place = scenario(case, one, own), one.platform
-                values = {"item": item.name, "case": case.name, "who": who}
-                told = (code() if place is None else f"{code()} {place.version}", *case.watched)
-                wanted = Wanted(measure=facts, told=told, runner=place.runner if place else None)
-                yield Point(text, values, [str(text.scheme)], wanted), place
+                yield _point(item, case, one, who, own), seeds, one.platform
+
+
+def _later(
+    items: Sequence[Item], subjects: Sequence[Subject], seeds: Sequence[int], own: Named, done: Done
+) -> Iterator[Placed]:
+    """The cases that depend on what came of another one, a point for each seed."""
+    asked = [(i, case, one) for i in items for case in i.cases if case.then for one in subjects if not i.applies(one)]
+    for (item, case, one), seed in itertools.product(asked, seeds):
+        before = done.facts.get(((item.name, case.after, one.title), seed))
+        made = before and case.made(before)
+        if made:
+            yield _point(item, made, one, one.title, own), [seed], one.platform
+        elif before:
+            name = item.name, case.name, one.title
+            done.failed.setdefault(name, f"seed {seed}: in {case.after} it never comes to what the case waits for")
+
+
+def _point(item: Item, case: Case, one: Subject, who: str, own: Named) -> Point:
+    text, place = scenario(case, one, own), one.platform
+    values = {"item": item.name, "case": case.name, "who": who}
+    told = (code() if place is None else f"{code()} {place.version}", *case.watched)
+    wanted = Wanted(measure=facts, told=told, runner=place.runner if place else None)
+    return Point(text, values, [str(text.scheme)], wanted)
 
 
 @cache
