@@ -13,9 +13,10 @@ import midpath.evaluate
 from conftest import ROOT
 from midpath.controller import load
 from midpath.errors import OutputError, UsageError
-from midpath.evaluate import verdict, work
+from midpath.evaluate import bbr, verdict, work
+from midpath.evaluate.facts import Facts
 from midpath.evaluate.found import beside, load_evaluation
-from midpath.evaluate.items import LEVELS, REFERENCES, Measure, Subject
+from midpath.evaluate.items import LEVELS, ME, REFERENCES, Measure, Runs, Subject
 from midpath.evaluate.rfc9743 import ITEMS
 from midpath.evaluate.suites import SUITES
 from midpath.schemes import shipped
@@ -249,3 +250,32 @@ def test_a_queue_is_evaluated_under_a_tcp(cli):
     (row,) = json.loads(answer.out)["rows"]
     assert row["scheme"] == "CUBIC @ codel" and row["measures"], answer
     assert "names no queue" in evaluate(["cubic"], ["6"], suite="rfc7928").row("6", "CUBIC")["why"]
+
+
+def lasting(states):
+    """Samples of BBR's states, of 10 ms each: `(state, seconds)`."""
+    return [state for state, seconds in states for _ in range(round(seconds * 100))]
+
+
+STARTS = [(bbr.STARTUP, 0.5), (bbr.DRAIN, 0.1), (bbr.CRUISE, 1.9), (bbr.REFILL, 0.1), (bbr.UP, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("item", "measure", "states"),
+    [
+        ("4", "rounds that end in DRAIN", [(bbr.STARTUP, 0.5), (bbr.DRAIN, 1.0), (bbr.DOWN, 1.0), (bbr.CRUISE, 1.0)]),
+        ("4", "PROBE_BW follows", [(bbr.STARTUP, 0.5), (bbr.DRAIN, 0.2), (bbr.STARTUP, 1.0), (bbr.DRAIN, 1.0)]),
+        ("6", "PROBE_UP lasts", [*STARTS[:-1], (bbr.UP, 3.0), (bbr.DOWN, 1.0)]),
+        ("9", "PROBE_DOWN lasts", [*STARTS, (bbr.DOWN, 4.0), (bbr.REFILL, 1.0)]),
+        ("9", "PROBE_CRUISE is bypassed", [*STARTS, (bbr.DOWN, 1.0), (bbr.CRUISE, 1.0)]),
+        ("22", "PROBE_UP follows", [*STARTS, (bbr.DOWN, 0.5), (bbr.REFILL, 0.1), (bbr.CRUISE, 1.0)]),
+    ],
+)
+def test_states_that_the_draft_forbids_are_found(item, measure, states):
+    series = {f"flow:0 {bbr.STATE}": lasting(states), "port:r0>r1 queue_bytes": [0.0] * 1000}
+    told = {"interval_s": 0.01, "first_s": 0.01, "series": series}
+    (asked,) = (m for own in SUITES["bbr"].items if own.name == item for m in own.measures if m.label == measure)
+    (case,) = asked.cases
+    runs = Runs({(name, ME): Facts(told) for name in (bbr.FIRST, case)})
+    value = asked.of(runs, case)
+    assert value < asked.bound if asked.at_least else value > asked.bound

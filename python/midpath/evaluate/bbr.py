@@ -42,6 +42,8 @@ PAYLOAD = 1448 / MTU
 FINE = {"series": True, "interval": "10 ms", "points": 6000, "flows": 1, "ports": 8}
 # The run that says when a state begins.
 FIRST = "unchanged"
+# Of states, in seconds. PROBE_DOWN may be over within one: then PROBE_CRUISE follows.
+SAMPLE_S = 0.01
 
 
 def stateful(subject: Subject) -> str:
@@ -261,14 +263,17 @@ def drain_by_time() -> Item:
         return wait_of(facts, end - 0.02, end) / (TRIP / 1000)
 
     def rounds(facts: Facts, at: float) -> float:
-        lasted = next_of(facts, at)[0]
-        return lasted / (TRIP / 1000 + wait_of(facts, at, at + lasted))
+        # A round ends when what is sent at its beginning, and waits half a round trip later, is acknowledged.
+        end, count = at + next_of(facts, at)[0], 0
+        while (at := at + TRIP / 1000 + wait_of(facts, at + 0.015, at + 0.025)) < end + SAMPLE_S:
+            count += 1
+        return float(count)
 
     own = Moment(4, "Exiting DRAIN based on time", "after three rounds DRAIN ends anyway", DRAIN, scene)
     return own.item(
         own.measure("wait when DRAIN ends, in round trips", "times", left, 0.25, "the target is not reached; as in 3",
                     at_least=True),
-        own.measure("DRAIN lasts, in round trips", "times", rounds, 4.0, "the draft: 3; one that has begun ends"),
+        own.measure("rounds that end in DRAIN", "count", rounds, 4.0, "the draft: 3; one that has begun ends"),
         own.measure("PROBE_BW follows", "ratio", goes_to(*PROBE_BW), 1.0, "the draft", at_least=True),
     )  # fmt: skip
 
@@ -283,32 +288,36 @@ def up_by_loss() -> Item:
         return dumbbell(flow(jitter="0 s", **limited(5)), burst(1, 1.0), *([burst(2, at)] if at < NEVER else []),
                         pairs=3, stop=12)  # fmt: skip
 
-    def scaled(facts: Facts, at: float) -> float:
+    def not_raised(facts: Facts, at: float) -> float:
         name = "flow:0 inflight_longterm_bytes"
-        return facts.mean(name, at + 0.5, at + 0.6) / facts.mean(name, at - 0.1, at)
+        return float(facts.mean(name, at + 0.5, at + 0.6) <= facts.mean(name, at - 0.1, at))
 
     own = Moment(6, "Exiting PROBE_UP on loss when application-limited", "loss ends PROBE_UP", UP, scene, 2.0)
     return own.item(
         own.measure("PROBE_UP lasts", "seconds", lambda f, at: next_of(f, at)[0], 0.5,
                     "ours: the burst, its round trip, and a queue; without loss it lasts seconds"),
-        own.measure("PROBE_DOWN follows", "ratio", goes_to(DOWN), 1.0, "the draft", at_least=True),
-        own.measure("inflight_longterm over that before", "times", scaled, 1.0, "the draft: scaled down, if at all"),
+        own.measure("PROBE_DOWN follows", "ratio", goes_to(DOWN, CRUISE), 1.0, "the draft", at_least=True),
+        own.measure("inflight_longterm is not raised", "ratio", not_raised, 1.0, "the draft: scaled down, if at all",
+                    at_least=True),
         series=("inflight_longterm_bytes",),
     )  # fmt: skip
 
 
 def down_by_time() -> Item:
-    """9."""
+    """9. PROBE_RTT may come before the wait is over: it bypasses PROBE_CRUISE as well."""
 
     def scene(at: float) -> Scene:
-        steps = [{"at": "0 s", "rate": f"{RATE:g} Mbps"}, {"at": f"{at:.3f} s", "rate": f"{RATE * 0.9:g} Mbps"}]
+        steps = [
+            {"at": "0 s", "rate": f"{RATE:g} Mbps"},
+            {"at": f"{at:.3f} s", "rate": f"{RATE * 0.9:g} Mbps"},
+        ]
         return dumbbell(flow(jitter="0 s"), stop=12, depth=4, vary=[vary(steps=steps)])
 
     own = Moment(9, "Exiting PROBE_DOWN after max time", "PROBE_REFILL follows at once", DOWN, scene, 2.0)
     return own.item(
         own.measure("PROBE_DOWN lasts", "seconds", lambda f, at: next_of(f, at)[0], 3.1,
                     "the draft: BBR.bw_probe_wait, 2 to 3 s; samples of states"),
-        own.measure("PROBE_REFILL follows", "ratio", goes_to(REFILL), 1.0, "the draft", at_least=True),
+        own.measure("PROBE_CRUISE is bypassed", "ratio", goes_to(REFILL, PROBE_RTT), 1.0, "the draft", at_least=True),
     )  # fmt: skip
 
 
