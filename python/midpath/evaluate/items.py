@@ -59,6 +59,8 @@ class Case:
     """Whether the bottleneck drops at its tail whatever the scheme is made for."""
     tcp: Mapping[str, Any] = field(default_factory=dict)
     """Parameters for controllers of others, where the scene has them for Midpath's schemes."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the evaluated scheme; one that has not got them cannot run the case."""
     look: float = 15.0
     """When `midpath why` is asked about the scheme's first flow, in seconds."""
     watched: Sequence[str] = ()
@@ -224,6 +226,17 @@ def over_own(
         figure=value,
         **more,
     )
+
+
+def added_to_own(
+    label: str, case: str, other: str, value: Value, bound: float, source: str = "ours", **more: Any
+) -> Measure:
+    """How much a share is above the scheme's own in another case."""
+
+    def of(runs: Runs, name: str) -> float:
+        return value(runs.me(name)) - value(runs.me(other))
+
+    return Measure(label, "ratio", [case], of, bound, source, figure=value, **more)
 
 
 def harm(label: str, alone: Mapping[str, str], value: Value, *, less_is_better: bool = False, **more: Any) -> Measure:

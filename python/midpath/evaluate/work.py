@@ -90,7 +90,7 @@ def scenario(case: Case, subject: Subject, own: Named = ()) -> Scenario:
         name = f"{transport}@{entry.column.queue}" if entry.column.queue else transport
     if transport in dict(own):
         changes |= {f"schemes.{transport}.{key}": value for key, value in case.tcp.items()}
-    changes |= dict(subject.changes)
+    changes |= {f"schemes.{transport}.{key}": value for key, value in case.own.items()} | dict(subject.changes)
     return base.with_(scheme=name, changes=changes, controllers=dict(own))
 
 
