@@ -195,7 +195,7 @@ def profiles() -> Item:
     video = {
         "from": ["d2"], "to": ["s2"], "group": "video", "concurrency": 1, "requests": 100000,
         "request_sizes": fixed, "reply_sizes": {"kind": "fixed", "size": "1250 kB"},
-        "think_time": {"kind": "constant", "time": "1 s"},
+        "think_time": {"kind": "fixed", "time": "1 s"},
     }  # fmt: skip
     scene = dumbbell(flow(), flow(3, "voice", **VOICE), pairs=4, depth=DEEP, stop=60, client=[pages, video])
     return item(
@@ -247,7 +247,7 @@ def in_a_row() -> Item:
 
 
 # Kinds that can have a scheduler.
-SCHEDULED = ("codel", "pie", "red", "step", "delay-step")
+SCHEDULED = ("codel", "pie", "red")
 
 
 def scheduling() -> Item:

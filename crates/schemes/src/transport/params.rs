@@ -73,8 +73,14 @@ pub struct TcpParams {
     /// `tcp_syn_retries`.
     pub syn_retries: u32,
     /// A receiver that does not comply (Savage et al., 1999), to see what senders make of it. Unset: it complies.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(transform = unset))]
     pub receiver: Option<Lies>,
+}
+
+/// Results name a digest of the defaults that schemas have: a parameter that is unset is none of them.
+#[cfg(feature = "schema")]
+fn unset(schema: &mut schemars::Schema) {
+    schema.remove("default");
 }
 
 impl Default for TcpParams {
