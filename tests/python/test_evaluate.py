@@ -279,3 +279,17 @@ def test_states_that_the_draft_forbids_are_found(item, measure, states):
     runs = Runs({(name, ME): Facts(told) for name in (bbr.FIRST, case)})
     value = asked.of(runs, case)
     assert value < asked.bound if asked.at_least else value > asked.bound
+
+
+def test_a_scheduler_that_costs_rate_or_delay_is_found():
+    (item,) = (item for item in SUITES["rfc7928"].items if item.name == "13")
+
+    def facts(rate, delay):
+        series = {"group:subject goodput_bps": [rate] * 160}
+        told = {"interval_s": 0.25, "first_s": 0.25, "series": series, "datagrams": {"voice": {"delay_p95_s": delay}}}
+        return Facts(told)
+
+    for case, sound in ((facts(9e6, 0.03), [True, True]), (facts(8e6, 0.05), [False, False])):
+        runs = Runs({("without", ME): facts(9e6, 0.04), ("with fair queueing", ME): case})
+        values = [(one.of(runs, "with fair queueing"), one) for one in item.measures]
+        assert [value >= one.bound if one.at_least else value <= one.bound for value, one in values] == sound

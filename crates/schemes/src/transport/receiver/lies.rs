@@ -17,7 +17,7 @@ const AHEAD: u64 = 2;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Lies {
-    /// Each is divided into 16 that acknowledge a part: who counts ACKs opens its window so much faster.
+    /// Each is divided into 16 that acknowledge a part: who counts ACKs opens its window faster.
     DividesAcks,
     /// They acknowledge all below the newest segment, lost or not, and then two segments that have not come: who
     /// believes them hears of no loss. What was lost is never repeated, and the flow never ends.
