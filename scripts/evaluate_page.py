@@ -4,7 +4,8 @@
     python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
 
 - evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and which results docs/evaluate.md shows;
-- RESULTS.md of each other suite, in a folder below.
+- RESULTS.md of each other suite, in a folder below;
+- in `linux`, what Linux's TCPs do in the laboratory, beside the simulator's.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from midpath.evaluate.picture import overview
 from midpath.evaluate.suites import DEFAULT, SUITES
 from midpath.evaluate.text import READ, bound, bounds, interval, off, said_seeds, summary, title
 from midpath.evaluate.verdict import FAILED, HOLDS, NOT, OFF, UNDECIDED
+from midpath.lab.evaluated import agreements
 from midpath.markdown import filled, head, line
+from midpath.units import quantity
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "evidence/bench/evaluate"
+LINUX = FOLDER / "linux"
 PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate.svg", "RESULTS.md"
 LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 
@@ -31,12 +35,15 @@ LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 def take(folder: Path) -> None:
     """Keeps what the pages say of an evaluation, a row a line: no values by seed, no bounds' reasons."""
     told = dict(load_evaluation(folder).told)
+    is_linux = any("version" in about for about in told["schemes"].values())
     rows = [_without(row, "look", "not_built") for row in told.pop("rows")]
     for row in rows:
-        row["measures"] = [_without(measure, "values", "bound_from") for measure in row["measures"]]
+        # The laboratory's page has what measures are made of.
+        dropped = ("values", "bound_from", *(() if is_linux else ("figures",)))
+        row["measures"] = [_without(measure, *dropped) for measure in row["measures"]]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     start = json.dumps(told, ensure_ascii=False)[:-1]
-    own = FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
+    own = LINUX if is_linux else FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
     own.mkdir(parents=True, exist_ok=True)
     (own / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
@@ -53,7 +60,14 @@ def folders() -> list[Path]:
 def written(found: Evaluation) -> Iterator[str]:
     """Which results these are."""
     told = found.told
-    words = ["midpath evaluate NAME", *([f"--suite {told['suite']}"] if told["suite"] != DEFAULT else [])]
+    words = ["midpath", "evaluate NAME", *([f"--suite {told['suite']}"] if told["suite"] != DEFAULT else [])]
+    names = [about["name"] for about in told["schemes"].values()]
+    if any(":" in name for name in names):
+        words[1:] = [
+            f"evaluate {' '.join(names)}",
+            f"--items {','.join(told['items'])}",
+            f"--seeds {len(told['seeds'])}",
+        ]
     words += [*(["--quick"] if told["quick"] else []), "--out DIR"]
     yield f"Midpath {told['midpath']}, {said_seeds(told['seeds'])}: `{' '.join(words)}`."
 
@@ -69,13 +83,34 @@ def results(found: Evaluation) -> Iterator[str]:
     for scheme in found.told["subjects"]:
         verdicts = found.verdicts(scheme)
         yield line([scheme, *(LETTERS[verdicts[item]] for item in items)])
+    yield from agreement(found)
     for scheme in found.told["subjects"]:
         yield f"\n## {scheme}\n\n{summary(found, scheme)}.\n"
         for row in found.told["rows"]:
             if row["scheme"] == scheme:
                 yield from _misses(row)
     yield "\n## Items, measures, bounds\n"
-    yield from bounds(SUITES[found.told["suite"]].items)
+    yield from bounds([item for item in SUITES[found.told["suite"]].items if item.name in found.told["items"]])
+
+
+def agreement(found: Evaluation) -> Iterator[str]:
+    """Linux's schemes beside the simulator's, figure by figure."""
+    lines = list(agreements(found))
+    if not lines:
+        return
+    versions = dict.fromkeys(
+        v.partition(" ")[0] for about in found.told["schemes"].values() if (v := about.get("version"))
+    )
+    yield "\n## Linux beside the simulator\n"
+    yield f"User-mode Linux {', '.join(versions)} in virtual time; means over the same seeds of what measures compare."
+    yield "Margins were fixed before the first run. "
+    yield f"{sum(one.is_within for one in lines)} of {len(lines)} figures are within them.\n"
+    yield head(["item", "of", "scheme", "Linux", "simulated", "margin", "within"])
+    for one in lines:
+        label = one.measure.replace(" over TCP's", "").replace(" above TCP's", "")
+        numbers = (quantity(one.kind, one.linux), quantity(one.kind, one.simulated))
+        within = "yes" if one.is_within else "**no**"
+        yield line([one.item, f"{label} ({one.case})", one.scheme, *numbers, one.margin, within])
 
 
 def item_is_measured(found: Evaluation, item: str) -> Iterator[bool]:

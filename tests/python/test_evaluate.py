@@ -2,16 +2,21 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import action
 import midpath.evaluate
+from conftest import ROOT
 from midpath.controller import load
 from midpath.errors import OutputError, UsageError
-from midpath.evaluate import verdict, work
+from midpath.evaluate import bbr, verdict, work
+from midpath.evaluate.facts import Facts
 from midpath.evaluate.found import beside, load_evaluation
-from midpath.evaluate.items import LEVELS, REFERENCES, Measure, Subject
+from midpath.evaluate.items import LEVELS, ME, REFERENCES, Measure, Runs, Subject
 from midpath.evaluate.rfc9743 import ITEMS
 from midpath.evaluate.suites import SUITES
 from midpath.schemes import shipped
@@ -125,7 +130,84 @@ def test_two_schemes_and_two_evaluations_stand_side_by_side(tmp_path, cli):
     assert wait.is_told and wait.one > wait.other
     assert not any(row.is_told for row in beside(found, "CUBIC", found, "CUBIC"))
     told = cli(*words, "--set", "schemes.cubic.beta=50 %", "--beside", tmp_path).out
-    assert "0 of 2" not in told and "CUBIC, before" in told and "| 5.1.2 | mean wait over TCP's |" in told
+    assert "0 of 2" not in told and f"CUBIC ({tmp_path})" in told and "| 5.1.2 | mean wait over TCP's |" in told
+
+
+POLITE = """import midpath
+class Mine(midpath.Controller):
+    def on_ack(self, ack):
+        self.window += ack.acked if self.in_slow_start else self.mss * ack.acked / self.window
+"""
+# It halves nothing.
+RUDE = (
+    POLITE
+    + """
+    own_window = True
+    def on_loss(self, loss):
+        return self.window
+    def on_timeout(self, loss):
+        return self.window
+"""
+)
+
+
+def git(folder, *words):
+    done = subprocess.run(
+        ["git", "-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.org", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """One whose last commit made the controller worse."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    for text in (POLITE, RUDE):
+        (folder / "mine.py").write_text(text)
+        git(folder, "add", "mine.py")
+        git(folder, "commit", "-q", "-m", "mine")
+    return folder
+
+
+BESIDE = ("--items", "7.9", "--seeds", "3")
+
+
+def test_a_revision_stands_beside_what_became_of_it(repository, cli):
+    words = ["evaluate", "mine", "--with", repository / "mine.py", *BESIDE]
+    answer = cli(*words, "--beside", "HEAD~1")
+    assert "1 of 1 verdicts differ between mine and mine (HEAD~1)" in answer.out, answer
+    assert "| 7.9 Sudden changes in the path | MUST | does not hold | holds |" in answer.out
+    assert answer.code == 1
+    # What failed before fails nobody's change.
+    answer = cli(*words, "--beside", "HEAD")
+    assert "0 of 1 verdicts differ" in answer.out and answer.code == 0
+    answer = cli(*words, "--beside", "no-such-revision")
+    assert answer.code == 2 and "no-such-revision" in answer.err
+
+
+def test_another_build_stands_beside_this_one(repository, tmp_path, cli):
+    other = tmp_path / "other"
+    other.write_text(f"#!/bin/sh\nexec {sys.executable} -m midpath \"$@\" --set schemes.cubic.beta='50 %'\n")
+    other.chmod(0o755)
+    answer = cli("evaluate", "cubic", *BESIDE, "--beside", other)
+    assert "between CUBIC and CUBIC (beta = 50 %)" in answer.out, answer
+    other.write_text("#!/bin/sh\necho 'No such command: evaluate' >&2\nexit 2\n")
+    answer = cli("evaluate", "cubic", *BESIDE, "--beside", other)
+    assert answer.code == 2 and "No such command" in answer.err
+
+
+def test_the_action_compares_with_the_base_of_a_pull_request(repository):
+    inputs = {"scheme": "mine", "with": "mine.py", "beside": git(repository, "rev-parse", "HEAD~1")}
+    file = ROOT / "tools/action/evaluate/action.yml"
+    code, said, summary, _ = action.steps(file, inputs | {"options": " ".join(BESIDE)}, repository)
+    assert code == 1, said
+    assert summary.startswith("1 of 1 verdicts differ") and "# RFC 9743, item by item" in summary
+    assert (repository / "midpath-evaluation/report.html").exists()
 
 
 def test_the_command_says_what_does_not_hold_and_its_code_is_one(cli):
@@ -153,7 +235,7 @@ def test_every_scheme_that_carries_flows_has_scenarios():
 
 def test_each_of_bbr_s_22_cases_is_asked_or_says_why_not():
     assert [item.name for item in SUITES["bbr"].items] == [str(number) for number in range(1, 23)]
-    assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 18
+    assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 22
     found = evaluate(["bbr", "cubic"], ["1"], suite="bbr", seeds=5)
     assert found.verdicts("BBRv3") == {"1": "holds"}
     assert found.row("1", "CUBIC")["why"] == "it shows no states of BBR"
@@ -164,3 +246,46 @@ def test_a_queue_is_evaluated_under_a_tcp(cli):
     (row,) = json.loads(answer.out)["rows"]
     assert row["scheme"] == "CUBIC @ codel" and row["measures"], answer
     assert "names no queue" in evaluate(["cubic"], ["6"], suite="rfc7928").row("6", "CUBIC")["why"]
+
+
+def lasting(states):
+    """Samples of BBR's states, of 10 ms each: `(state, seconds)`."""
+    return [state for state, seconds in states for _ in range(round(seconds * 100))]
+
+
+STARTS = [(bbr.STARTUP, 0.5), (bbr.DRAIN, 0.1), (bbr.CRUISE, 1.9), (bbr.REFILL, 0.1), (bbr.UP, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("item", "measure", "states"),
+    [
+        ("4", "rounds that end in DRAIN", [(bbr.STARTUP, 0.5), (bbr.DRAIN, 1.0), (bbr.DOWN, 1.0), (bbr.CRUISE, 1.0)]),
+        ("4", "PROBE_BW follows", [(bbr.STARTUP, 0.5), (bbr.DRAIN, 0.2), (bbr.STARTUP, 1.0), (bbr.DRAIN, 1.0)]),
+        ("6", "PROBE_UP lasts", [*STARTS[:-1], (bbr.UP, 3.0), (bbr.DOWN, 1.0)]),
+        ("9", "PROBE_DOWN lasts", [*STARTS, (bbr.DOWN, 4.0), (bbr.REFILL, 1.0)]),
+        ("9", "PROBE_CRUISE is bypassed", [*STARTS, (bbr.DOWN, 1.0), (bbr.CRUISE, 1.0)]),
+        ("22", "PROBE_UP follows", [*STARTS, (bbr.DOWN, 0.5), (bbr.REFILL, 0.1), (bbr.CRUISE, 1.0)]),
+    ],
+)
+def test_states_that_the_draft_forbids_are_found(item, measure, states):
+    series = {f"flow:0 {bbr.STATE}": lasting(states), "port:r0>r1 queue_bytes": [0.0] * 1000}
+    told = {"interval_s": 0.01, "first_s": 0.01, "series": series}
+    (asked,) = (m for own in SUITES["bbr"].items if own.name == item for m in own.measures if m.label == measure)
+    (case,) = asked.cases
+    runs = Runs({(name, ME): Facts(told) for name in (bbr.FIRST, case)})
+    value = asked.of(runs, case)
+    assert value < asked.bound if asked.at_least else value > asked.bound
+
+
+def test_a_scheduler_that_costs_rate_or_delay_is_found():
+    (item,) = (item for item in SUITES["rfc7928"].items if item.name == "13")
+
+    def facts(rate, delay):
+        series = {"group:subject goodput_bps": [rate] * 160}
+        told = {"interval_s": 0.25, "first_s": 0.25, "series": series, "datagrams": {"voice": {"delay_p95_s": delay}}}
+        return Facts(told)
+
+    for case, sound in ((facts(9e6, 0.03), [True, True]), (facts(8e6, 0.05), [False, False])):
+        runs = Runs({("without", ME): facts(9e6, 0.04), ("with fair queueing", ME): case})
+        values = [(one.of(runs, "with fair queueing"), one) for one in item.measures]
+        assert [value >= one.bound if one.at_least else value <= one.bound for value, one in values] == sound

@@ -61,6 +61,13 @@ OTHERS = {
     ("rfc7928", "5"): ("cubic@drr", {}, "cubic@fq_codel"),
     ("rfc7928", "7"): ("newreno@fq_codel", {}, "cubic@fq_codel"),
     ("rfc7928", "8"): ("cubic@drr", {}, "cubic@pie"),
+    ("rfc7928", "9"): ("stubborn@codel", {}, "cubic@codel"),
+    ("rfc7928", "10"): ("cubic@drr", {}, "cubic@codel"),
+}
+# Measures that need somebody of their own, in items that others fail: the measure, who fails it, and who does not.
+ALSO = {
+    "6.2": ("mean wait over TCP's", "stubborn@codel", {}, "dctcp"),
+    "7.6": ("loss above its own with a receiver that complies", "newreno", {"growth": "per-ack"}, "newreno"),
 }
 # One that passes it, where NewReno has nothing to do with it.
 FIT = {"6.2": "dctcp", "7.10": "mptcp"}
@@ -88,6 +95,14 @@ def test_an_item_fails_the_unfit_and_passes_the_fit(item, first_seed, tmp_path):
     assert said == "does not hold", row
     said, row = verdict(item, FIT.get(item, "newreno"), {}, **more)
     assert said == "holds", row
+
+
+@pytest.mark.parametrize("item", ALSO)
+def test_a_measure_tells_schemes_apart_that_others_do_not(item, tmp_path):
+    label, unfit, changes, fit = ALSO[item]
+    for scheme, change, expected in ((unfit, changes, "does not hold"), (fit, {}, "holds")):
+        _, row = verdict(item, scheme, change, quick=True, out=tmp_path)
+        assert next(one["verdict"] for one in row["measures"] if one["measure"] == label) == expected, row
 
 
 @pytest.mark.parametrize(("suite", "item"), OTHERS)

@@ -1,14 +1,10 @@
 """The GitHub Action in tools/action: its steps, run here as a runner would, with the scenarios that it has."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 
 import pytest
-import yaml
 
+import action
 import test_lab_real
 from conftest import ROOT
 from midpath import _midpath
@@ -54,32 +50,8 @@ int main(int argc, char **argv) {
 
 
 def steps(inputs, folder):
-    """Runs the action's steps, and gives the last one's exit code, what was said, the summary and the outputs."""
-    action = yaml.safe_load((ACTION / "action.yml").read_text())
-    values = {name: one.get("default", "") for name, one in action["inputs"].items()} | inputs
-    assert inputs.keys() <= action["inputs"].keys()
-
-    def fill(text):
-        return re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text)
-
-    bin_ = folder / "bin"
-    bin_.mkdir()
-    (bin_ / "midpath").write_text(f'#!/bin/sh\nexec {sys.executable} -m midpath "$@"\n')
-    (bin_ / "midpath").chmod(0o755)
-    (bin_ / "midpath-lab").symlink_to(test_lab_real.TOOL)
-    files = {f"GITHUB_{name}": str(folder / name) for name in ("STEP_SUMMARY", "OUTPUT", "PATH")}
-    given = os.environ | files | {"GITHUB_ACTION_PATH": str(ACTION), "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
-    said = ""
-    for step in action["runs"]["steps"]:
-        own = {name: fill(text) for name, text in step.get("env", {}).items()}
-        command = ["bash", "-euo", "pipefail", "-c", fill(step["run"])]
-        done = subprocess.run(command, env=given | own, cwd=folder, capture_output=True, text=True, check=False)
-        said += done.stdout + done.stderr
-        if done.returncode != 0:
-            break
-    summary, output = (folder / name for name in ("STEP_SUMMARY", "OUTPUT"))
-    read = {path.name: path.read_text() if path.exists() else "" for path in (summary, output)}
-    return done.returncode, said, read["STEP_SUMMARY"], read["OUTPUT"]
+    """The action's."""
+    return action.steps(ACTION / "action.yml", inputs, folder, {"midpath-lab": test_lab_real.TOOL})
 
 
 def built(folder):

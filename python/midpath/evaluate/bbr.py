@@ -1,19 +1,33 @@
 """The 22 example test cases of BBR's draft (draft-ietf-ccwg-bbr at commit 4ce5e87, August 2026), as items.
 
 What the draft asks of states needs a scheme that shows BBR's states; what comes of it is asked of any scheme. Bounds
-are the draft's numbers where it has them. A case that changes the path or the application at the moment of a state's
-beginning is not built: a scenario says times, and no states.
+are the draft's numbers where it has them. Where the path or the application changes when a state begins, a first run
+with the same seed says when that is; up to then the second one is the same.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from midpath.evaluate.facts import SUBJECT, Facts
-from midpath.evaluate.items import AFTER, CONSIDER, LOSS, SHOULD, USE, Case, Item, Measure, Subject, over_own, plain
+from midpath.evaluate.items import (
+    AFTER,
+    CONSIDER,
+    LOSS,
+    SHOULD,
+    USE,
+    Case,
+    Item,
+    Measure,
+    Runs,
+    Subject,
+    over_own,
+    plain,
+)
 from midpath.evaluate.scenes import MTU, RATE, TRIP, Scene, dumbbell, flow, loses, vary
 from midpath.schemes import described
 
@@ -26,7 +40,10 @@ STATE = "phase"
 PAYLOAD = 1448 / MTU
 # Samples of states: every 10 ms, half of the shortest state.
 FINE = {"series": True, "interval": "10 ms", "points": 6000, "flows": 1, "ports": 8}
-TIMED = "a change at the moment when a state begins: scenarios say times"
+# The run that says when a state begins.
+FIRST = "unchanged"
+# Of states, in seconds. PROBE_DOWN may be over within one: then PROBE_CRUISE follows.
+SAMPLE_S = 0.01
 
 
 def stateful(subject: Subject) -> str:
@@ -90,9 +107,59 @@ def stated(
     return Item(str(number), title, SHOULD, asks, [watch(case, scene, *series)], measures([case]), applies=stateful)
 
 
-def unbuilt(number: int, title: str, asks: str, why: str) -> Item:
-    """One that the simulator cannot show yet."""
-    return Item(str(number), title, SHOULD, asks, missing=why)
+def begins(facts: Facts, state: int, after: float = 0.0) -> float | None:
+    """When a state begins for the first time after a time."""
+    return next((start for one, start, _ in facts.states(STATE) if one == state and start >= after), None)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An item whose scene changes when a state begins, for the first time after a time."""
+
+    number: int
+    title: str
+    asks: str
+    state: int
+    scene: Callable[[float], Scene]
+    """With the change at a time."""
+    after: float = 0.0
+
+    def measure(
+        self, label: str, kind: str, of: Callable[[Facts, float], float], bound: float, source: str, **more: Any
+    ) -> Measure:
+        """Of the changed run, with the time of the change."""
+
+        def at_change(runs: Runs, case: str) -> float:
+            at = begins(runs.me(FIRST), self.state, self.after)
+            return math.nan if at is None else of(runs.me(case), at)
+
+        return Measure(label, kind, [self.title.lower()], at_change, bound, source, **more)
+
+    def item(self, *measures: Measure, series: Sequence[str] = ()) -> Item:
+        """With both runs."""
+
+        def then(facts: Facts) -> Scene | None:
+            at = begins(facts, self.state, self.after)
+            return None if at is None else self.scene(at) | {"measure": FINE}
+
+        # Before the end of time nothing changes.
+        first = watch(FIRST, self.scene(NEVER), *series)
+        second = replace(watch(self.title.lower(), self.scene(NEVER), *series), after=FIRST, then=then)
+        return Item(str(self.number), self.title, SHOULD, self.asks, [first, second], measures, applies=stateful)
+
+
+NEVER = 1000.0
+
+
+def next_of(facts: Facts, at: float) -> tuple[float, float]:
+    """Of the state that begins at a time: how long it lasts, and the one that follows."""
+    own = [one for one in facts.states(STATE) if one[2] > at + 1e-6]
+    return (own[0][2] - at, float(own[1][0])) if len(own) > 1 else (math.nan, math.nan)
+
+
+def goes_to(*others: int) -> Callable[[Facts, float], float]:
+    """Whether one of these states follows the one that begins at a time."""
+    return lambda facts, at: float(next_of(facts, at)[1] in others)
 
 
 def of_rate(start: float, end: float, mbps: float) -> Callable[[Facts], float]:
@@ -176,8 +243,107 @@ def startup() -> list[Item]:
                 ),
             ],
         ),
-        unbuilt(4, "Exiting DRAIN based on time", "after three rounds DRAIN ends anyway", TIMED),
+        drain_by_time(),
     ]
+
+
+def drain_by_time() -> Item:
+    """4. With the draft's tenth less DRAIN ends by inflight, after 120 ms; with half, inflight stays above."""
+    less = RATE / 2
+
+    def scene(at: float) -> Scene:
+        steps = [{"at": "0 s", "rate": f"{RATE:g} Mbps"}, {"at": f"{at:.3f} s", "rate": f"{less:g} Mbps"}]
+        return dumbbell(flow(jitter="0 s"), stop=12, depth=4, vary=[vary(steps=steps)])
+
+    def wait_of(facts: Facts, start: float, end: float) -> float:
+        return facts.mean("port:r0>r1 queue_bytes", start, end) * 8 / (less * 1e6)
+
+    def left(facts: Facts, at: float) -> float:
+        end = at + next_of(facts, at)[0]
+        return wait_of(facts, end - 0.02, end) / (TRIP / 1000)
+
+    def rounds(facts: Facts, at: float) -> float:
+        # A round ends when what is sent at its beginning, and waits half a round trip later, is acknowledged.
+        end, count = at + next_of(facts, at)[0], 0
+        while (at := at + TRIP / 1000 + wait_of(facts, at + 0.015, at + 0.025)) < end + SAMPLE_S:
+            count += 1
+        return float(count)
+
+    own = Moment(4, "Exiting DRAIN based on time", "after three rounds DRAIN ends anyway", DRAIN, scene)
+    return own.item(
+        own.measure("wait when DRAIN ends, in round trips", "times", left, 0.25, "the target is not reached; as in 3",
+                    at_least=True),
+        own.measure("rounds that end in DRAIN", "count", rounds, 4.0, "the draft: 3; one that has begun ends"),
+        own.measure("PROBE_BW follows", "ratio", goes_to(*PROBE_BW), 1.0, "the draft", at_least=True),
+    )  # fmt: skip
+
+
+def up_by_loss() -> Item:
+    """6. Datagrams fill the queue for 200 ms: after 1 s, which ends STARTUP, and when PROBE_UP begins."""
+
+    def burst(pair: int, at: float) -> Scene:
+        return flow(pair, "burst", "0 s", scheme="udp", rate="30 Mbps", start=f"{at:.3f} s", stop=f"{at + 0.2:.3f} s")
+
+    def scene(at: float) -> Scene:
+        return dumbbell(flow(jitter="0 s", **limited(5)), burst(1, 1.0), *([burst(2, at)] if at < NEVER else []),
+                        pairs=3, stop=12)  # fmt: skip
+
+    def not_raised(facts: Facts, at: float) -> float:
+        name = "flow:0 inflight_longterm_bytes"
+        return float(facts.mean(name, at + 0.5, at + 0.6) <= facts.mean(name, at - 0.1, at))
+
+    own = Moment(6, "Exiting PROBE_UP on loss when application-limited", "loss ends PROBE_UP", UP, scene, 2.0)
+    return own.item(
+        own.measure("PROBE_UP lasts", "seconds", lambda f, at: next_of(f, at)[0], 0.5,
+                    "ours: the burst, its round trip, and a queue; without loss it lasts seconds"),
+        own.measure("PROBE_DOWN follows", "ratio", goes_to(DOWN, CRUISE), 1.0, "the draft", at_least=True),
+        own.measure("inflight_longterm is not raised", "ratio", not_raised, 1.0, "the draft: scaled down, if at all",
+                    at_least=True),
+        series=("inflight_longterm_bytes",),
+    )  # fmt: skip
+
+
+def down_by_time() -> Item:
+    """9. PROBE_RTT may come before the wait is over: it bypasses PROBE_CRUISE as well."""
+
+    def scene(at: float) -> Scene:
+        steps = [
+            {"at": "0 s", "rate": f"{RATE:g} Mbps"},
+            {"at": f"{at:.3f} s", "rate": f"{RATE * 0.9:g} Mbps"},
+        ]
+        return dumbbell(flow(jitter="0 s"), stop=12, depth=4, vary=[vary(steps=steps)])
+
+    own = Moment(9, "Exiting PROBE_DOWN after max time", "PROBE_REFILL follows at once", DOWN, scene, 2.0)
+    return own.item(
+        own.measure("PROBE_DOWN lasts", "seconds", lambda f, at: next_of(f, at)[0], 3.1,
+                    "the draft: BBR.bw_probe_wait, 2 to 3 s; samples of states"),
+        own.measure("PROBE_CRUISE is bypassed", "ratio", goes_to(REFILL, PROBE_RTT), 1.0, "the draft", at_least=True),
+    )  # fmt: skip
+
+
+def refill_limited() -> Item:
+    """22. The application, at 8 Mbps, pauses for 60 ms when PROBE_REFILL begins."""
+    mbps, pause = 8.0, 0.06
+
+    def scene(at: float) -> Scene:
+        return dumbbell(flow(jitter="0 s", **limited(mbps), on=f"{at:.3f} s", off=f"{pause * 1000:g} ms"),
+                        flow(1, "burst", "0 s", scheme="udp", rate="30 Mbps", start="1 s", stop="1.2 s"),
+                        pairs=2, stop=12)  # fmt: skip
+
+    def kept(facts: Facts, at: float) -> float:
+        # What is in flight when it pauses arrives half a round trip later.
+        if facts.goodput(at + TRIP / 2000, at + TRIP / 2000 + pause) > mbps * 1e6 / 2:
+            return math.nan
+        return facts.least("flow:0 bw_bps", at, at + 0.3, 0.02) / facts.mean("flow:0 bw_bps", at - 0.2, at)
+
+    title = "Handling application-limited sending during PROBE_REFILL"
+    own = Moment(22, title, "no low estimate is taken", REFILL, scene, 3.0)
+    return own.item(
+        own.measure("least estimate in 0.3 s, over that before", "times", kept, 0.98, "as in 1: within 2 %",
+                    at_least=True),
+        own.measure("PROBE_UP follows", "ratio", goes_to(UP), 1.0, "the draft", at_least=True),
+        series=("bw_bps",),
+    )  # fmt: skip
 
 
 def probing() -> list[Item]:
@@ -207,7 +373,7 @@ def probing() -> list[Item]:
                 ),
             ],
         ),
-        unbuilt(6, "Exiting PROBE_UP on loss when application-limited", "loss ends PROBE_UP", TIMED),
+        up_by_loss(),
         stated(
             7,
             "Never exiting STARTUP when application-limited with no loss",
@@ -243,7 +409,7 @@ def probing() -> list[Item]:
                 ),
             ],
         ),
-        unbuilt(9, "Exiting PROBE_DOWN after max time", "PROBE_REFILL follows at once", TIMED),
+        down_by_time(),
         stated(
             10,
             "Entering and exiting PROBE_RTT",
@@ -314,7 +480,7 @@ def probing() -> list[Item]:
                 plain("loss", "ratio", case, lambda facts: facts.lost, LOSS, "the draft: BBR.LossThresh"),
             ],
         ),
-        unbuilt(22, "Handling application-limited sending during PROBE_REFILL", "no low estimate is taken", TIMED),
+        refill_limited(),
     ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from midpath.errors import OutputError
-from midpath.evaluate.items import LEVELS
+from midpath.evaluate.items import LEVELS, Subject
 from midpath.evaluate.verdict import VERDICTS, Row
 from midpath.extension import _midpath
 from midpath.stats import Estimate, estimate
@@ -67,12 +67,18 @@ def told(rows: Sequence[Row], about: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "evaluation",
         **about,
         "schemes": {
-            row.subject.title: {"name": row.subject.name, "changes": dict(row.subject.changes)} for row in rows
+            row.subject.title: {"name": row.subject.name, "changes": dict(row.subject.changes)} | _place(row.subject)
+            for row in rows
         },
         "items": list(dict.fromkeys(row.item.name for row in rows)),
         "subjects": list(dict.fromkeys(row.subject.title for row in rows)),
         "rows": [row.to_json() for row in rows],
     }
+
+
+def _place(subject: Subject) -> dict[str, str]:
+    place = subject.platform
+    return {"version": place.version, "packets": place.packets} if place else {}
 
 
 def load_evaluation(directory: str | Path) -> Evaluation:

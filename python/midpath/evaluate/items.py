@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from midpath.entries import ENDS, Entry
 from midpath.evaluate.facts import Facts
+from midpath.evaluate.platform import Platform
 from midpath.evaluate.scenes import Scene
 from midpath.schemes import described
 
@@ -58,12 +59,23 @@ class Case:
     """Whether the bottleneck drops at its tail whatever the scheme is made for."""
     tcp: Mapping[str, Any] = field(default_factory=dict)
     """Parameters for controllers of others, where the scene has them for Midpath's schemes."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the evaluated scheme; one that has not got them cannot run the case."""
     look: float = 15.0
     """When `midpath why` is asked about the scheme's first flow, in seconds."""
     watched: Sequence[str] = ()
     """Series of the first flow that measures need."""
+    after: str = ""
+    """The case whose run with the same seed says when something happens, for `then`."""
+    then: Callable[[Facts], Scene | None] | None = None
+    """The scene, from what came of the case before; none if what it waits for never came."""
     dead: bool = False
     """Whether nothing may arrive: of a flow that delivers nothing in another case the item is failed."""
+
+    def made(self, before: Facts) -> Case | None:
+        """With the scene that follows from the case before."""
+        scene = self.then(before) if self.then else self.scene
+        return None if scene is None else replace(self, scene=scene, then=None)
 
 
 @dataclass(frozen=True)
@@ -101,25 +113,35 @@ class Measure:
     at_least: bool = False
     level: str = ""
     """Where it is not its item's."""
+    figure: Value | None = None
+    """What is compared, before it is."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A scheme that is evaluated, with what the command changes in its parameters."""
+    """A scheme that is evaluated, with what the command changes in its parameters, and where it runs."""
 
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
+    platform: Platform | None = None
 
     @property
     def title(self) -> str:
         """As people write it: `CUBIC (beta = 50 %)`."""
         changed = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in self.changes.items())
-        return f"{self.entry.title} ({changed})" if changed else self.entry.title
+        place = f" on {self.platform.title}" if self.platform else ""
+        return f"{self.entry.title}{place}" + (f" ({changed})" if changed else "")
 
     @property
     def entry(self) -> Entry:
         """As a column of the matrix: over the queue that it is made for."""
-        return Entry(self.name)
+        return Entry(self.name.rpartition(":")[2] if self.platform else self.name)
+
+    def other(self, name: str) -> Subject:
+        """NewReno or CUBIC in its place: where it runs, if they are there."""
+        if self.platform and self.platform.has_references:
+            return Subject(f"{self.name.partition(':')[0]}:{name}", platform=self.platform)
+        return Subject(name)
 
     @property
     def signals(self) -> bool:
@@ -156,7 +178,7 @@ class Item:
 
 def plain(label: str, kind: str, cases: Sequence[str], value: Value, bound: float, source: str, **more: Any) -> Measure:
     """A number by itself."""
-    return Measure(label, kind, cases, lambda runs, case: value(runs.me(case)), bound, source, **more)
+    return Measure(label, kind, cases, lambda runs, case: value(runs.me(case)), bound, source, figure=value, **more)
 
 
 def at_least(label: str, cases: Sequence[str], value: Value, share: float, source: str = "", **more: Any) -> Measure:
@@ -166,7 +188,7 @@ def at_least(label: str, cases: Sequence[str], value: Value, share: float, sourc
         return _over(value(runs.me(case)), min(map(value, runs.references(case))))
 
     why = source or f"{share:.0%} of the slower of NewReno and CUBIC"
-    return Measure(label, "times", cases, of, share, why, at_least=True, **more)
+    return Measure(label, "times", cases, of, share, why, at_least=True, figure=value, **more)
 
 
 def at_most(label: str, cases: Sequence[str], value: Value, factor: float, source: str = "", **more: Any) -> Measure:
@@ -176,7 +198,7 @@ def at_most(label: str, cases: Sequence[str], value: Value, factor: float, sourc
         return _over(value(runs.me(case)), max(map(value, runs.references(case))))
 
     why = source or f"{factor:g} times the more of NewReno and CUBIC"
-    return Measure(label, "times", cases, of, factor, why, **more)
+    return Measure(label, "times", cases, of, factor, why, figure=value, **more)
 
 
 def added(label: str, cases: Sequence[str], value: Value, bound: float, source: str = "", **more: Any) -> Measure:
@@ -186,7 +208,7 @@ def added(label: str, cases: Sequence[str], value: Value, bound: float, source: 
         return value(runs.me(case)) - max(map(value, runs.references(case)))
 
     why = source or f"{bound:.0%} more than the more of NewReno and CUBIC"
-    return Measure(label, "ratio", cases, of, bound, why, **more)
+    return Measure(label, "ratio", cases, of, bound, why, figure=value, **more)
 
 
 def over_own(
@@ -201,8 +223,20 @@ def over_own(
         share,
         source,
         at_least=True,
+        figure=value,
         **more,
     )
+
+
+def added_to_own(
+    label: str, case: str, other: str, value: Value, bound: float, source: str = "ours", **more: Any
+) -> Measure:
+    """How much a share is above the scheme's own in another case."""
+
+    def of(runs: Runs, name: str) -> float:
+        return value(runs.me(name)) - value(runs.me(other))
+
+    return Measure(label, "ratio", [case], of, bound, source, figure=value, **more)
 
 
 def harm(label: str, alone: Mapping[str, str], value: Value, *, less_is_better: bool = False, **more: Any) -> Measure:
@@ -218,7 +252,7 @@ def harm(label: str, alone: Mapping[str, str], value: Value, *, less_is_better: 
         return harmed(runs.me(case)) - max(map(harmed, runs.references(case)))
 
     why = f"harm of the more harmful of NewReno and CUBIC, and {HARM:.0%}"
-    return Measure(label, "ratio", list(alone), of, HARM, why, **more)
+    return Measure(label, "ratio", list(alone), of, HARM, why, figure=value, **more)
 
 
 def _over(value: float, other: float) -> float:

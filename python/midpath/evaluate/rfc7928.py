@@ -21,10 +21,11 @@ from midpath.evaluate.items import (
     added,
     at_least,
     at_most,
+    over_own,
     plain,
 )
 from midpath.evaluate.rfc9743 import of, rate, wait
-from midpath.evaluate.scenes import RATE, arrivals, dumbbell, flow, flows, vary
+from midpath.evaluate.scenes import RATE, TRIP, around, arrivals, dumbbell, flow, flows, queue_bytes, vary
 from midpath.stats import jain
 
 # Buffers are deep, so that there is something to control.
@@ -43,10 +44,18 @@ def item(
     return Item(name, title, level, asks, cases, measures, queued, missing)
 
 
+VOICE = {"scheme": "udp", "write": "160 B", "interval": "20 ms"}
+
+
+def late(facts: Facts) -> float:
+    """The 95th percentile of the voice's delay."""
+    return float(facts.told["datagrams"]["voice"]["delay_p95_s"])
+
+
 def bursts() -> Item:
     """7."""
     burst = arrivals(range(1, 6), "bursts", "20 %", "15 kB", 35)
-    voice = flow(6, "voice", scheme="udp", write="160 B", interval="20 ms")
+    voice = flow(6, "voice", **VOICE)
     case = "bursts beside a long flow"
     return item(
         "7",
@@ -66,7 +75,7 @@ def bursts() -> Item:
             at_most(
                 "the voice's delay (p95) over that without AQM",
                 [case],
-                lambda facts: float(facts.told["datagrams"]["voice"]["delay_p95_s"]),
+                late,
                 HALF,
                 "half of it",
             ),
@@ -174,29 +183,111 @@ def marked(facts: Facts) -> float:
     return float(own["marked_packets"] / max(1, own["sent_packets"]))
 
 
+def profiles() -> Item:
+    """9: §9.2's mix: pages are requests on ten connections, the video fetches four seconds of 2.5 Mbps at a time."""
+    case = "a bulk flow, pages, a video, a voice"
+    fixed = {"kind": "fixed", "size": "400 B"}
+    pages = {
+        "from": ["d1"], "to": ["s1"], "group": "pages", "concurrency": 10, "requests": 100000,
+        "request_sizes": fixed, "reply_sizes": {"kind": "exponential", "mean": "50 kB"},
+        "think_time": {"kind": "exponential", "mean": "2 s"},
+    }  # fmt: skip
+    video = {
+        "from": ["d2"], "to": ["s2"], "group": "video", "concurrency": 1, "requests": 100000,
+        "request_sizes": fixed, "reply_sizes": {"kind": "fixed", "size": "1250 kB"},
+        "think_time": {"kind": "fixed", "time": "1 s"},
+    }  # fmt: skip
+    scene = dumbbell(flow(), flow(3, "voice", **VOICE), pairs=4, depth=DEEP, stop=60, client=[pages, video])
+    return item(
+        "9",
+        "Traffic profiles",
+        SHOULD,
+        "bulk, web, video and voice at once",
+        [Case(case, scene)],
+        [
+            at_most("pages' completion over that without AQM", [case], of("pages", "fct_mean_s"), 1.0, "no worse"),
+            at_most("the voice's delay (p95) over that without AQM", [case], late, HALF, "half of it"),
+            at_least("the bulk flow's rate over that without AQM", [case], rate(10, 60), HALF),
+        ],
+    )
+
+
+def in_a_row() -> Item:
+    """10."""
+    links = [
+        *({"a": f"s{i}", "b": f"r{i // 2}", "rate": "100 Mbps", "delay": "2 ms"} for i in range(4)),
+        {"a": "r0", "b": "r1", "rate": f"{RATE:g} Mbps", "delay": "8 ms"},
+        {"a": "r1", "b": "r2", "rate": f"{RATE:g} Mbps", "delay": "8 ms", "queue": "second"},
+        *({"a": f"r{1 if i == 1 else 2}", "b": f"d{i}", "rate": "100 Mbps", "delay": "2 ms"} for i in range(4)),
+    ]
+    cases = []
+    for name, second in (("then PIE", {"kind": "pie"}), ("then a plain queue", {"kind": "drop-tail"})):
+        crossing = [flow(1, "first"), *(flow(i, "second", jitter="500 ms") for i in (2, 3))]
+        scene = {
+            "stop": "60 s",
+            "topology": {"links": links},
+            "queues": {"second": second | {"limit": f"{queue_bytes(RATE, TRIP, DEEP)} B"}},
+            **around(RATE, TRIP, DEEP, 60.0),
+            "flow": [flow(), *crossing],
+        }
+        cases.append(Case(name, scene))
+    names = [case.name for case in cases]
+    return item(
+        "10",
+        "Several AQMs in a row",
+        SHOULD,
+        "two bottlenecks, with cross traffic at each",
+        cases,
+        [
+            at_most("mean wait at the first over that without AQM", names, wait(10, 60), HALF, "half of it"),
+            at_least("rate through both over that without AQM", names, rate(10, 60), HALF),
+            at_least("rate at the first over that without AQM", names, rate(10, 60, "first"), AFTER),
+        ],
+    )
+
+
+# Kinds that can have a scheduler.
+SCHEDULED = ("codel", "pie", "red")
+
+
+def scheduling() -> Item:
+    """13."""
+    voice = flow(4, "voice", **VOICE)
+    plain_, fair = "without", "with fair queueing"
+    scene = dumbbell(*flows(4), voice, depth=DEEP)
+    own = {kind: {"kind": kind, "scheduler": "fq"} for kind in SCHEDULED}
+    return Item(
+        "13",
+        "Interaction with scheduling",
+        SHOULD,
+        "the same AQM with a scheduler",
+        [Case(plain_, scene, mine=True), Case(fair, scene | {"queues": own}, mine=True)],
+        [
+            over_own("rate over that without", fair, plain_, rate()),
+            Measure(
+                "the voice's delay (p95) over that without",
+                "times",
+                [fair],
+                lambda runs, name: late(runs.me(name)) / late(runs.me(plain_)),
+                1.0,
+                "no worse",
+                figure=late,
+            ),
+        ],
+        lambda subject: (
+            queued(subject)
+            or ("" if subject.entry.column.queue in SCHEDULED else "it has a scheduler, or can have none")
+        ),
+    )
+
+
 ITEMS = [
     senders(),
     unlike(),
     bursts(),
     stability(),
-    item(
-        "9",
-        "Traffic profiles",
-        SHOULD,
-        "web pages, video, calls",
-        [],
-        [],
-        "as an item; `[[client]]` loads pages and videos over any queue",
-    ),
-    item("10", "Several AQMs in a row", SHOULD, "two bottlenecks", [], [], "two queues of different kinds in a row"),
+    profiles(),
+    in_a_row(),
     ecn(),
-    item(
-        "13",
-        "Interaction with scheduling",
-        SHOULD,
-        "with and without",
-        [],
-        [],
-        "as an item; compare @codel with @fq_codel",
-    ),
+    scheduling(),
 ]

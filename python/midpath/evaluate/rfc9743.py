@@ -28,6 +28,7 @@ from midpath.evaluate.items import (
     Item,
     Value,
     added,
+    added_to_own,
     at_least,
     at_most,
     harm,
@@ -369,9 +370,13 @@ def tail_drop() -> Item:
 def tunnels() -> Item:
     """6.2."""
     bleached = dumbbell(flow(), vary=[vary(ecn={"bleach": "100 %"})], schemes=ECN)
+    # RFC 6040, §4.1: in compatibility mode the outer header has no ECN, and routers inside drop. In normal mode marks
+    # are as without a tunnel.
+    ingress = {"link": ["s0", "r0"], "one_way": True, "ecn": {"bleach": "100 %"}}
     cases = [
         Case("routers inside do not know it", plain_bottleneck(dumbbell(flow()))),
         Case("the tunnel's end clears marks", bleached),
+        Case("compatibility mode: routers inside drop", dumbbell(flow(), vary=[ingress], schemes=ECN), queue="codel"),
     ]
     names = [case.name for case in cases]
     return Item(
@@ -386,7 +391,7 @@ def tunnels() -> Item:
             at_most("mean wait over TCP's", names, wait(), WAIT),
         ],
         applies=lambda subject: "" if subject.signals else "it takes no explicit signals",
-        missing="encapsulation itself (RFC 6040's fields, MTU), and congestion control of the tunnel's own",
+        missing="the outer header's bytes, and congestion control of the tunnel's own",
     )
 
 
@@ -565,13 +570,33 @@ def misbehaving() -> Item:
         [
             Case("a router clears marks", cleared, queue="codel"),
             Case("half of the rate is a flood", dumbbell(flow(), flood)),
+            Case("a receiver divides ACKs", dumbbell(flow()), own={"receiver": "divides-acks"}, mine=True),
+            Case("a receiver is optimistic", dumbbell(flow()), own={"receiver": "optimistic-acks"}, mine=True),
+            Case("a receiver complies", dumbbell(flow()), mine=True),
         ],
         [
             at_most("mean wait over TCP's with ECN", ["a router clears marks"], wait(), WAIT),
             at_least("rate over TCP's", ["half of the rate is a flood"], rate(), AFTER),
             added("loss above TCP's", ["half of the rate is a flood"], lost, LOSS),
+            added_to_own(
+                "loss above its own with a receiver that complies",
+                "a receiver divides ACKs",
+                "a receiver complies",
+                lost,
+                LOSS,
+                "RFC 3465, §2.1: who counts bytes gives nothing for more ACKs",
+            ),
+            added_to_own(
+                "loss above its own, ACKs of what has not come",
+                "a receiver is optimistic",
+                "a receiver complies",
+                lost,
+                LOSS,
+                "Savage et al., 1999: TCP has no defence",
+                level=CONSIDER,
+            ),
         ],
-        missing="receivers that divide, anticipate or withhold acknowledgements; attacks from outside but INRPP's",
+        missing="receivers that withhold acknowledgements; attacks from outside but INRPP's",
     )
 
 

@@ -42,6 +42,8 @@ def packets(told: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     if not look:
         return ""
     file, at = scenario_file(row["scheme"], row["item"], look["case"]), look["at_s"]
+    if by := told["schemes"][row["scheme"]].get("packets"):
+        return str(by).format(file=file, seed=told["seeds"][0])
     trace = f"from={max(0.0, at - 1):g}s,for=2s,nodes=hosts"
     code = "".join(f" --with {shlex.quote(one)}" for one in told["with"])
     run = f'midpath run {file} --seed {told["seeds"][0]}{code} --trace "{trace}" --out trace'
@@ -168,6 +170,20 @@ def bounds(items: Sequence[Item]) -> Iterator[str]:
             source = "" if any(reference in one.source for reference in RELATIVE) else one.source
             yield line([name, one.level or item.level, one.label, bound(told), source])
             name = ""
+
+
+def changed(found: Evaluation, one: str, two: Evaluation, theirs: str, other: str) -> Iterator[str]:
+    """Items whose verdict is another."""
+    mine, its = found.verdicts(one), two.verdicts(theirs)
+    both = [item for item in mine if item in its]
+    rows = [(item, mine[item], its[item]) for item in both if mine[item] != its[item]]
+    yield f"{len(rows)} of {len(both)} verdicts differ between {one} and {other}.\n"
+    if rows:
+        yield head(["item", "level", one, other])
+        for item, verdict, before in rows:
+            row = found.row(item, one)
+            yield line([f"{item} {row['title']}", row["level"], verdict, before])
+        yield ""
 
 
 def differences(found: Sequence[Difference], one: str, other: str) -> Iterator[str]:

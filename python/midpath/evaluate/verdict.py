@@ -48,6 +48,8 @@ class Measured:
     values: dict[str, list[float | None]]
     worst: Worst | None
     verdict: str
+    figures: dict[str, list[float | None]] = field(default_factory=dict)
+    """What values are made of: the scheme's own."""
 
     def to_json(self) -> dict[str, Any]:
         """As evaluation.json has it."""
@@ -60,7 +62,8 @@ class Measured:
             "bound_from": self.measure.source,
             "verdict": self.verdict,
             "worst": self.worst.to_json() if self.worst else None,
-            "values": {case: [None if v is None else shown(v) for v in vs] for case, vs in self.values.items()},
+            "values": _shown(self.values),
+            "figures": _shown(self.figures),
         }
 
 
@@ -151,8 +154,9 @@ def silent(item: Item, all_runs: Sequence[Runs]) -> str:
 def measured(measure: Measure, item: Item, all_runs: Sequence[Runs]) -> Measured:
     """A measure over the seeds."""
     values = {case: [_number(measure.of(runs, case)) for runs in all_runs] for case in measure.cases}
-    found = worst(measure, values)
-    return Measured(measure, measure.level or item.level, values, found, judged(measure, found))
+    figure, found = measure.figure, worst(measure, values)
+    own = {case: [_number(figure(runs.me(case))) for runs in all_runs] for case in measure.cases if figure}
+    return Measured(measure, measure.level or item.level, values, found, judged(measure, found), own)
 
 
 def worst(measure: Measure, values: Mapping[str, Sequence[float | None]]) -> Worst | None:
@@ -201,6 +205,10 @@ def said(verdict: str, measures: Sequence[Measured]) -> str:
 def shown(value: float) -> float:
     """To six digits."""
     return float(f"{max(-MOST, min(MOST, value)):.6g}")
+
+
+def _shown(values: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
+    return {case: [None if v is None else shown(v) for v in own] for case, own in values.items()}
 
 
 def _number(value: float | None) -> float | None:

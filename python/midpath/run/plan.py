@@ -28,13 +28,17 @@ class Wanted:
     flows: Sequence[str] = ()
     measure: Callable[..., dict[str, Any]] | None = None
     told: tuple[Any, ...] = ()
+    # A function of a module that runs it, where the simulator does not.
+    runner: Callable[[Scenario], Result] | None = None
 
     @property
     def name(self) -> str:
         """How a record calls what the function made."""
         if self.measure is None:
             return ""
-        return f"{self.measure.__module__}.{self.measure.__qualname__}" + (json.dumps(self.told) if self.told else "")
+        by = f" by {self.runner.__module__}.{self.runner.__qualname__}" if self.runner else ""
+        told = json.dumps(self.told) if self.told else ""
+        return f"{self.measure.__module__}.{self.measure.__qualname__}{told}{by}"
 
     def measured(self, result: Result) -> dict[str, dict[str, Any]]:
         """What the function makes of a result, by its name."""
@@ -113,6 +117,9 @@ def check(pairs: Sequence[tuple[Point, str]], jobs: int) -> None:
 
 def cannot(point: Point, scheme: str) -> ScenarioError | None:
     """Why a point cannot be run under a scheme."""
+    if point.wanted and point.wanted.runner:
+        # Whoever plans it asks the runner.
+        return None
     try:
         point.scenario.with_(scheme=scheme).check()
     except ScenarioError as error:

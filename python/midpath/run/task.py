@@ -60,7 +60,10 @@ def perform(task: Task) -> Outcome:
     try:
         own = unpacked(task.controllers)
         scenario = Scenario(task.text, Path(task.base_dir), task.source, controllers=own)
-        result = run(scenario, scheme=task.scheme, seed=task.seed)
+        if task.wanted.runner is None:
+            result = run(scenario, scheme=task.scheme, seed=task.seed)
+        else:
+            result = task.wanted.runner(scenario.with_(scheme=task.scheme, seed=task.seed))
         _require_same(task)
     except (KeyboardInterrupt, SystemExit):
         raise

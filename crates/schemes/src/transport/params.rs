@@ -5,6 +5,7 @@ use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ecn::EcnMode;
+use super::receiver::Lies;
 use crate::params::require;
 
 /// What all TCPs have in common.
@@ -71,6 +72,15 @@ pub struct TcpParams {
     /// Retransmissions of a SYN, SYN-ACK or the receiver's FIN before giving up. 6 is Linux's
     /// `tcp_syn_retries`.
     pub syn_retries: u32,
+    /// A receiver that does not comply (Savage et al., 1999), to see what senders make of it. Unset: it complies.
+    #[cfg_attr(feature = "schema", schemars(transform = unset))]
+    pub receiver: Option<Lies>,
+}
+
+/// Results name a digest of the defaults that schemas have: a parameter that is unset is none of them.
+#[cfg(feature = "schema")]
+fn unset(schema: &mut schemars::Schema) {
+    schema.remove("default");
 }
 
 impl Default for TcpParams {
@@ -99,6 +109,7 @@ impl Default for TcpParams {
             dup_thresh: 3,
             max_retries: 15,
             syn_retries: 6,
+            receiver: None,
         }
     }
 }

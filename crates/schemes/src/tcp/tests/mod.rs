@@ -6,6 +6,7 @@ mod flood;
 mod growth;
 pub(crate) mod harness;
 mod hostile;
+mod lies;
 mod listen;
 mod numbers;
 mod oracle;

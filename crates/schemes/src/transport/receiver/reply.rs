@@ -127,6 +127,9 @@ impl Receiver {
         if let Some(acknowledged) = self.settings.acknowledged {
             acknowledged(&p, ctx);
         }
+        if let Some(lies) = self.settings.tcp.receiver {
+            self.lie(lies, &mut p, ctx);
+        }
         ctx.send(p);
         self.last_ack = self.next;
         self.told_edge = self.edge;

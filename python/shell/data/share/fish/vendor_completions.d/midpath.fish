@@ -84,7 +84,7 @@ complete -c midpath -n "__fish_seen_subcommand_from matrix; and not __fish_seen_
 complete -c midpath -n "__fish_seen_subcommand_from matrix; and not __fish_seen_subcommand_from sweep paper new cost lab" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from matrix; and not __fish_seen_subcommand_from sweep paper new cost lab" -l help -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l items -r -d 'Comma-separated items: 5.1.1,7 (all of §7); default: all.'
-complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l beside -r -d 'Compare with this scheme or evaluation.'
+complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l beside -r -d 'Compare with a scheme, an evaluation, a git revision of --with’s code, or another midpath.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l suite -r -d 'Items of rfc9743, bbr, rfc8867, rfc9331, rfc7928.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l aqm -r -d 'Evaluate this queue under NAME by rfc7928.'
 complete -c midpath -n "__fish_seen_subcommand_from evaluate; and not __fish_seen_subcommand_from sweep paper new cost lab" -l quick -d '10 seeds in place of 40.'
