@@ -66,8 +66,8 @@ def of_table(table: str) -> Iterator[str]:
             names = []
 
 
-TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
-LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in TABLES}
+TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "critical")
+LISTS = {"schemes": schemes} | {table: partial(of_table, table) for table in (*TABLES, "datagrams")}
 
 
 def written(page: Path) -> str:

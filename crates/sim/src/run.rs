@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos, Warning,
-    flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse,
-    unmarked, untraced_ideal, warnings, without_effect,
+    Applications, Critical, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos,
+    Warning, flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts,
+    underuse, unmarked, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::scenario::{self, ScenarioError};
@@ -431,6 +431,7 @@ impl Finished<'_> {
         tables.extend(applications.tables());
         tables.extend(pages.tables());
         tables.extend(videos.tables());
+        tables.extend(Critical::new(setup, &self.rows, &self.ports, (&applications, &pages, &videos)).tables());
         let mut recording = self.recording;
         let mut captures = std::mem::take(&mut recording.captures);
         // Parts know theirs in order; the whole order is the scenario's, whatever the parts.
