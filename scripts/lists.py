@@ -76,8 +76,8 @@ def layers() -> Iterator[str]:
     yield markdown.table(["layer", "modules"], rows)
 
 
-TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "datagrams")
-LISTS = {"schemes": schemes, "layers": layers} | {table: partial(of_table, table) for table in TABLES}
+TABLES = ("flows", "ports", "requests", "pages", "resources", "videos", "segments", "iterations", "critical")
+LISTS = {"schemes": schemes, "layers": layers} | {table: partial(of_table, table) for table in (*TABLES, "datagrams")}
 
 
 def written(page: Path) -> str:

@@ -10,7 +10,10 @@ import browser
 import midpath
 from conftest import ROOT
 from midpath.trace import Trace
+from midpath.trace.critical import CriticalPath
 from midpath.trace.replay import html, write_replay
+from test_applications import NET
+from test_critical import CHAIN
 from test_trace import scenario
 
 sys.path.insert(0, str(ROOT / "evidence/lab" / "report-looks"))
@@ -125,6 +128,21 @@ def test_custody_prices_and_notes_are_drawn(tmp_path):
             if scheme == "inrpp":
                 assert "slow-down" in still
                 assert 'stroke="#0072b2" stroke-width="9"' in still
+
+
+@needs_browser
+def test_applications_have_bars_and_say_what_they_wait_for(tmp_path, page):
+    assert page.run("document.getElementById('applications').hidden"), "none in a run without them"
+    found = midpath.run(NET + CHAIN + TRACE)
+    path = CriticalPath(found, "ask", 2)
+    with Page(write_replay(Trace(found), tmp_path / "ask.html")) as shown:
+        shown.show(900, "light")
+        for piece, words in zip(path.pieces[:2], ("RPC h0>h1, network", "RPC h1>h2, server"), strict=True):
+            at = (piece["from_s"] + piece["until_s"]) / 2
+            redraw(shown, f"replay.ask('t={at}')")
+            assert f"request 2 of ask: {words}" in shown.run("document.getElementById('waits').textContent")
+            assert words.replace(">", "&#62;") in shown.run("replay.still()")
+        assert shown.run("document.getElementById('applications').getBoundingClientRect().height") > 10
 
 
 @needs_browser

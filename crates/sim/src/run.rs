@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use crate::engine::{self, Crew, Engine, IsWorth, NetLink, Network, Survey, TracePlan};
 use crate::ideal;
 use crate::measure::{
-    Applications, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos, Warning,
-    flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts, underuse,
-    unmarked, untraced_ideal, warnings, without_effect,
+    Applications, Critical, Datagrams, Entity, FlowRows, Pages, Pauses, PortRow, Recorder, Recording, Traced, Videos,
+    Warning, flow_table, found, of_run, phase_effects, port_table, rerouted_ideal, stalls, summarise, timeouts,
+    underuse, unmarked, untraced_ideal, warnings, without_effect,
 };
 use crate::output::{RunOutput, Table};
 use crate::pcap::Capture;
@@ -472,6 +472,7 @@ impl Finished<'_> {
         tables.extend(applications.tables());
         tables.extend(pages.tables());
         tables.extend(videos.tables());
+        tables.extend(Critical::new(setup, &self.rows, &self.ports, (&applications, &pages, &videos)).tables());
     }
 }
 

@@ -200,6 +200,11 @@ pub struct VideoFlows {
 }
 
 impl VideoFlows {
+    /// Flows of a view.
+    pub fn each(&self) -> usize {
+        MESSAGES * self.video.segments as usize * self.video.ladder.len()
+    }
+
     /// The request and the response of a segment of a view at a bitrate.
     pub fn messages(&self, view: usize, segment: usize, rung: usize) -> [usize; MESSAGES] {
         let first = self.views[view] + MESSAGES * (segment * self.video.ladder.len() + rung);

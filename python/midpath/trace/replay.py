@@ -18,10 +18,14 @@ from midpath.palette import name
 from midpath.result import Result
 from midpath.storage import write_text
 from midpath.topology.layout import is_map, places
+from midpath.trace.critical import PARTS, between
 from midpath.trace.record import NOTHING, Trace
 
 MOST = 300_000
 """Events on a page; more make it slow to open."""
+
+MOST_APPLICATIONS = 200
+"""Requests, pages, views and iterations on a page."""
 
 
 def write_replay(trace: Trace, path: str | Path) -> Path:
@@ -97,6 +101,7 @@ def data(trace: Trace, shown: int) -> dict[str, Any]:
         ],
         "map": is_map(topology),
         "flows": _flows(trace),
+        "applications": _applications(trace, shown),
         "events": {
             # Picoseconds from the first event on: small numbers, and exact.
             "t": _since_first(trace, shown),
@@ -108,6 +113,29 @@ def data(trace: Trace, shown: int) -> dict[str, Any]:
         },
         "first": float(trace.time[0]) if shown else 0.0,
     }
+
+
+def _applications(trace: Trace, shown: int) -> list[dict[str, Any]]:
+    """What applications waited for while events were recorded: times from the first event on."""
+    if not shown:
+        return []
+    first, last = float(trace.time[0]), float(trace.time[shown - 1])
+    return [
+        {
+            "name": f"{path.kind.word} {path.number} of {path.application}",
+            "pieces": [
+                {
+                    "part": list(PARTS).index(piece["part"]),
+                    "from": piece["from_s"] - first,
+                    "until": piece["until_s"] - first,
+                    "flow": piece["flow"],
+                    "for": path.names.of(piece["flow"])[1],
+                }
+                for piece in path.pieces
+            ],
+        }
+        for path in between(trace.result, first, last, MOST_APPLICATIONS)
+    ]
 
 
 NUMBERS = {"flow": "flow", "packet": "packet", "cause": "cause", "size": "size_bytes", "number": "number"}

@@ -7,6 +7,7 @@ use midpath_traffic::{ClientFlows, Collective, JobFlows};
 use serde_json::{Value, json};
 
 use super::columns::{Columns, Values, seconds, table};
+use super::critical::{Kind, Span, slowest};
 use super::ports::port_row;
 use super::summary::{mean, number, quantile};
 use super::{FlowRows, PortRow};
@@ -26,11 +27,16 @@ fn given_up(setup: &Setup, client: &ClientFlows, number: usize, k: usize) -> Opt
     setup.flows.call(*step as usize).map(|call| call.gives_up).filter(|wait| *wait < Time::MAX)
 }
 
+/// The first reply from a server, and when it had come.
+fn first_reply(rows: &FlowRows<'_>, client: &ClientFlows, number: usize, k: usize) -> Option<(Time, usize)> {
+    client.copies(number, k)[1].clone().filter_map(|i| Some((rows.get(i).report.completed?, i))).min()
+}
+
 /// When the first reply from each server had come, before it was given up; `None` where one is missing.
 fn first_replies(setup: &Setup, rows: &FlowRows<'_>, client: &ClientFlows, number: usize) -> Option<Time> {
     let start = rows.get(client.flows(number)[0].start).start?;
     let first = |k: usize| {
-        let first = client.copies(number, k)[1].clone().filter_map(|i| rows.get(i).report.completed).min()?;
+        let (first, _) = first_reply(rows, client, number, k)?;
         let over = given_up(setup, client, number, k).map(|wait| start.saturating_add(wait));
         over.is_none_or(|over| first < over).then_some(first)
     };
@@ -130,10 +136,12 @@ impl<'a> Iteration<'a> {
 }
 
 /// Of the links on a flow's first path the one of the lowest rate; of several, that with the longest mean queueing delay.
-fn slowest_link<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize) -> Option<(&'a str, &'a str)> {
+pub(super) fn slowest_link<'a>(setup: &'a Setup, ports: &[PortRow], flow: usize) -> Option<(&'a str, &'a str)> {
     let info = setup.flows.get(flow).flow;
     let topology = &setup.topology;
-    let hops = setup.routes.path(topology, info.src as usize, info.dst as usize, flow as u32)?;
+    // A message goes where its connection goes.
+    let number = setup.flows.connection(flow).unwrap_or(flow as u32);
+    let hops = setup.routes.path(topology, info.src as usize, info.dst as usize, number)?;
     let slow = |hop: &midpath_topo::routing::Hop| {
         let delay = port_row(ports, (hop.node, hop.port)).and_then(|row| row.counters.delay.mean()).unwrap_or(0.0);
         (topology.links()[hop.link].rate_from(hop.node), -delay)
@@ -181,6 +189,40 @@ impl<'a> Applications<'a> {
             tables.push(("iterations".to_owned(), table(iteration_columns(), || self.iterations.iter().copied())));
         }
         tables
+    }
+
+    /// Tells of the requests and iterations that ended, of each client and job the slowest.
+    pub(super) fn spans(
+        &self,
+        rows: &FlowRows<'_>,
+        kept: usize,
+        tell: &mut dyn FnMut(&'a str, Kind<'a>, usize, &Span),
+    ) {
+        for (client, own) in self.of_clients() {
+            let ended = own.iter().enumerate().filter_map(|(number, request)| Some((number, request.took()?)));
+            for number in slowest(ended, kept) {
+                let (first, each) = (client.first + client.each * number, client.each);
+                let last = (0..client.fan_out).filter_map(|k| first_reply(rows, client, number, k)).max();
+                let (Some((end, last)), start) = (last, own[number].start) else { continue };
+                let span = Span { flows: first..first + each, start, last: (last, end) };
+                tell(&client.group, Kind::Request, number, &span);
+            }
+        }
+        let mut left = &self.iterations[..];
+        for job in self.setup.flows.jobs() {
+            let (own, others) = left.split_at(job.iterations);
+            left = others;
+            let kind = match job.collective {
+                None | Some(Collective::Pipeline) => Kind::Computation,
+                Some(_) => Kind::Collective,
+            };
+            for number in slowest(own.iter().filter_map(|k| Some((k.number, k.took?))), kept) {
+                let flows = job.flows(number);
+                let last = flows.clone().filter_map(|i| Some((rows.get(i).report.completed?, i))).max();
+                let (Some((end, last)), Some(start)) = (last, own[number].start) else { continue };
+                tell(&job.group, kind, number, &Span { flows, start, last: (last, end) });
+            }
+        }
     }
 
     fn of_clients(&self) -> impl Iterator<Item = (&'a ClientFlows, &[Outcome])> {

@@ -5,6 +5,7 @@ use midpath_core::units::Time;
 use serde_json::{Value, json};
 
 use super::applications::{Iteration, Request, iteration_columns, request_columns};
+use super::critical::{CriticalRow, critical_columns};
 use super::datagrams::{DatagramsOf, datagram_columns};
 use super::flows::{FlowAt, flow_columns};
 use super::pages::{PageRow, ResourceRow, page_columns, resource_columns};
@@ -56,6 +57,7 @@ pub fn columns() -> Value {
             "resources": said(resource_columns as fn() -> Columns<'static, ResourceRow<'static>>),
             "videos": said(view_columns as fn() -> Columns<'static, ViewRow<'static>>),
             "segments": said(segment_columns as fn() -> Columns<'static, SegmentRow<'static>>),
+            "critical": said(critical_columns as fn() -> Columns<'static, CriticalRow<'static>>),
             "datagrams": said(datagram_columns as fn() -> Columns<'static, DatagramsOf<'static>>) })
 }
 

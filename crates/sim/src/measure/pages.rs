@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::FlowRows;
 use super::columns::{Columns, Values, seconds, table};
+use super::critical::{Kind, Part, Piece, Span, path, slowest};
 use super::summary::{mean, number, quantile};
 use crate::output::Table;
 use crate::setup::Setup;
@@ -21,15 +22,6 @@ struct Loaded {
     critical: bool,
 }
 
-/// Times along a critical path.
-#[derive(Debug, Clone, Copy, Default)]
-struct Path {
-    compute: Time,
-    blocked: Time,
-    service: Time,
-    network: Time,
-}
-
 /// What became of a page.
 struct Outcome {
     start: Option<Time>,
@@ -37,12 +29,13 @@ struct Outcome {
     ttfb: Option<Time>,
     onload: Option<Time>,
     loaded: Option<Time>,
-    critical: Option<Path>,
+    /// Its critical path until the load event.
+    critical: Option<Vec<Piece>>,
     missed: bool,
 }
 
 impl Outcome {
-    fn of(rows: &FlowRows<'_>, client: &ClientFlows, pages: &PageLoads, load: &Load) -> Outcome {
+    fn of(setup: &Setup, rows: &FlowRows<'_>, client: &ClientFlows, pages: &PageLoads, load: &Load) -> Outcome {
         let page = pages.page(load);
         let mut resources = Vec::<Loaded>::with_capacity(page.resources.len());
         for number in 0..page.resources.len() {
@@ -72,34 +65,26 @@ impl Outcome {
         let ttfb = since(resources[page.document as usize].header);
         let had = onload.or_else(|| since(Some(rows.end())));
         let missed = client.deadline.zip(had).is_some_and(|(deadline, had)| had > deadline);
-        let critical = last_gate.and_then(|end| critical_path(&page.resources, &mut resources, end, page.to_onload));
+        let critical = start.zip(last_gate).and_then(|(start, end)| {
+            let last = page.resources.iter().zip(&resources).position(|(of, own)| of.gates && own.end == Some(end))?;
+            let first = load.first;
+            let flows = first..first + PageLoads::MESSAGES * page.resources.len();
+            let [_, _, body] = PageLoads::messages(load, last);
+            let span = Span { flows, start, last: (body, end) };
+            let mut pieces = path(setup, rows, Kind::Page(&page.resources), &span);
+            pieces.iter().for_each(|piece| resources[(piece.flow - first) / PageLoads::MESSAGES].critical = true);
+            let (from, until) = (end, end.saturating_add(page.to_onload));
+            pieces.extend((until > from).then_some(Piece { part: Part::Compute, flow: body, from, until }));
+            Some(pieces)
+        });
         Outcome { start, resources, ttfb, onload, loaded, critical, missed }
     }
-}
 
-/// Marks the resources on the way to the last that gates the load event, and adds up their times.
-fn critical_path(page: &[Resource], loaded: &mut [Loaded], end: Time, to_onload: Time) -> Option<Path> {
-    let mut next = page.iter().zip(&*loaded).position(|(resource, own)| resource.gates && own.end == Some(end));
-    let mut path = Path { compute: to_onload, ..Path::default() };
-    let mut until = end;
-    while let Some(number) = next {
-        let resource = &page[number];
-        let own = &mut loaded[number];
-        own.critical = true;
-        let (start, ready) = (own.start?, own.ready?);
-        let transfer = until.saturating_sub(start);
-        let service = resource.service.min(transfer);
-        path.compute = path.compute.saturating_add(resource.compute);
-        path.blocked = path.blocked.saturating_add(start.saturating_sub(ready));
-        path.service = path.service.saturating_add(service);
-        path.network = path.network.saturating_add(transfer.saturating_sub(service));
-        (next, until) = match resource.cause {
-            Cause::Begin => (None, Time::ZERO),
-            Cause::All(other) => (Some(other as usize), loaded[other as usize].end?),
-            Cause::Header(other) => (Some(other as usize), loaded[other as usize].header?),
-        };
+    /// How long a part of its critical path took.
+    fn part(&self, part: Part) -> Option<Time> {
+        let own = self.critical.as_ref()?.iter().filter(|piece| piece.part == part);
+        Some(own.fold(Time::ZERO, |sum, piece| sum.saturating_add(piece.until.saturating_sub(piece.from))))
     }
-    Some(path)
 }
 
 /// A page of the table.
@@ -126,8 +111,8 @@ impl<'a> PageRow<'a> {
     fn first_flow(self) -> usize {
         self.load.first
     }
-    fn critical(self, part: fn(&Path) -> Time) -> f64 {
-        seconds(self.outcome.critical.as_ref().map(part))
+    fn critical(self, part: Part) -> f64 {
+        seconds(self.outcome.part(part))
     }
     fn node(self, node: u32) -> &'a str {
         &self.setup.topology.nodes()[node as usize].name
@@ -164,7 +149,7 @@ impl<'a> Pages<'a> {
     pub fn new(setup: &'a Setup, rows: &FlowRows<'_>) -> Pages<'a> {
         let of_client = |client: &'a ClientFlows| {
             let pages = client.page.as_ref()?;
-            let all = pages.loads.iter().map(|load| Outcome::of(rows, client, pages, load));
+            let all = pages.loads.iter().map(|load| Outcome::of(setup, rows, client, pages, load));
             Some((client, pages, all.collect()))
         };
         Pages { setup, clients: setup.flows.clients().iter().filter_map(of_client).collect() }
@@ -176,6 +161,16 @@ impl<'a> Pages<'a> {
             let row = |(number, (load, outcome))| PageRow { setup: self.setup, client, number, load, outcome };
             all.map(row).filter(|row| row.outcome.start.is_some())
         })
+    }
+
+    /// Tells of the critical paths of pages that were loaded, of each client those that took longest.
+    pub(super) fn paths(&self, kept: usize, tell: &mut dyn FnMut(&'a str, usize, &[Piece])) {
+        for (client, _, outcomes) in &self.clients {
+            let ended = outcomes.iter().enumerate().filter_map(|(number, page)| Some((number, page.onload?)));
+            for number in slowest(ended, kept) {
+                tell(&client.group, number, outcomes[number].critical.as_deref().unwrap_or_default());
+            }
+        }
     }
 
     /// Their tables, by name: none where there is no page.
@@ -201,8 +196,8 @@ impl<'a> Pages<'a> {
             };
             let (onload, ttfb, loaded) =
                 (sorted(|page| page.onload), sorted(|page| page.ttfb), sorted(|page| page.loaded));
-            let part = |of: fn(&Path) -> Time| {
-                let all = begun().filter_map(|page| page.critical.as_ref()).map(|path| of(path).as_secs_f64());
+            let part = |part: Part| {
+                let all = begun().filter_map(|page| page.part(part)).map(Time::as_secs_f64);
                 number(mean(&all.collect::<Vec<_>>()))
             };
             json!({
@@ -217,10 +212,10 @@ impl<'a> Pages<'a> {
                 "max_s": number(onload.last().copied().unwrap_or(f64::NAN)),
                 "loaded_mean_s": number(mean(&loaded)),
                 "critical": {
-                    "compute_s": part(|path| path.compute),
-                    "blocked_s": part(|path| path.blocked),
-                    "service_s": part(|path| path.service),
-                    "network_s": part(|path| path.network),
+                    "compute_s": part(Part::Compute),
+                    "blocked_s": part(Part::Blocked),
+                    "service_s": part(Part::Service),
+                    "network_s": part(Part::Network),
                 },
                 "deadline_s": client.deadline.map(Time::as_secs_f64),
                 "missed": client.deadline.map(|_| begun().filter(|page| page.missed).count()),
@@ -243,13 +238,13 @@ pub(super) fn page_columns<'a>() -> Columns<'a, PageRow<'a>> {
         ("ttfb_s", "until the document's header has come, redirects included", F64(|p| seconds(p.outcome.ttfb))),
         ("onload_s", "page load time: until the load event", F64(|p| seconds(p.outcome.onload))),
         ("loaded_s", "until all has come", F64(|p| seconds(p.outcome.loaded))),
-        ("compute_s", "", F64(|p| p.critical(|path| path.compute))),
-        ("blocked_s", "", F64(|p| p.critical(|path| path.blocked))),
-        ("service_s", "", F64(|p| p.critical(|path| path.service))),
+        ("compute_s", "", F64(|p| p.critical(Part::Compute))),
+        ("blocked_s", "", F64(|p| p.critical(Part::Blocked))),
+        ("service_s", "", F64(|p| p.critical(Part::Service))),
         (
             "network_s",
             "parts of `onload_s` on its critical path: computation, waiting for a connection, servers, the rest",
-            F64(|p| p.critical(|path| path.network)),
+            F64(|p| p.critical(Part::Network)),
         ),
         ("missed", "", Bool(|p| p.outcome.missed)),
         ("completed", "whether it took longer than `deadline`, and was loaded", Bool(|p| p.outcome.onload.is_some())),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::FlowRows;
 use super::columns::{Columns, Values, seconds, table};
+use super::critical::{Kind, Span, slowest};
 use super::summary::{mean, number};
 use crate::output::Table;
 use crate::setup::Setup;
@@ -118,6 +119,25 @@ impl<'a> Videos<'a> {
             let row = |(number, outcome)| ViewRow { setup: self.setup, client, number, outcome };
             outcomes.iter().enumerate().map(row).filter(|row| row.outcome.start().is_some())
         })
+    }
+
+    /// Tells of the views that ended, of each client those that took longest.
+    pub(super) fn spans(&self, kept: usize, tell: &mut dyn FnMut(&'a str, Kind<'a>, usize, &Span)) {
+        for (client, outcomes) in &self.clients {
+            let Some(videos) = &client.video else { continue };
+            let span = |view: &Outcome| {
+                let (start, last) = (view.start()?, view.segments.last().filter(|_| view.whole)?);
+                let flows = view.first_flow..view.first_flow + videos.each();
+                Some(Span { flows, start, last: (last.flow + 1, last.end?) })
+            };
+            let ended = outcomes.iter().enumerate().filter_map(|(number, view)| {
+                let span = span(view)?;
+                Some((number, span.last.1.saturating_sub(span.start)))
+            });
+            for number in slowest(ended, kept) {
+                span(&outcomes[number]).iter().for_each(|span| tell(&client.group, Kind::View, number, span));
+            }
+        }
     }
 
     /// Their tables, by name: none where there is no video.

@@ -263,6 +263,11 @@ impl FlowInfo<'_> {
         self.flow.size.filter(|_| self.flow.writes.is_none()).map(|size| self.way.unloaded(size))
     }
 
+    /// Of its path, one way.
+    pub fn propagation(&self) -> Time {
+        self.way.delay
+    }
+
     /// Bytes on the wire for the whole flow.
     pub fn wire_bytes(&self) -> Option<u64> {
         let size = self.flow.size?.0;

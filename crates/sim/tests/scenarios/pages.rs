@@ -11,6 +11,7 @@ use midpath_sim::{RunOptions, RunOutput, run_text};
 use proptest::prelude::*;
 
 use crate::common::cases;
+use crate::common::critical::{check_critical, paths, spent};
 use crate::common::reads::texts;
 
 /// Committed before the first run.
@@ -314,6 +315,8 @@ fn check(out: &RunOutput, entries: &[Entry], on_load: &[Option<u64>], loads: usi
     let (pages, resources, flows) =
         (out.table("pages").unwrap(), out.table("resources").unwrap(), out.table("flows").unwrap());
     assert_eq!(pages.rows(), loads);
+    check_critical(out);
+    let (paths, client) = (paths(out), texts(out, "pages", "client"));
     let page = match pages.column("page") {
         Some(midpath_sim::Column::U32(all)) => all.clone(),
         _ => panic!(),
@@ -379,6 +382,11 @@ fn check(out: &RunOutput, entries: &[Entry], on_load: &[Option<u64>], loads: usi
         let parts: f64 =
             ["compute_s", "blocked_s", "service_s", "network_s"].iter().map(|part| pages.f64(part)[load]).sum();
         assert!((parts - onload).abs() < ROUNDING, "{parts} {onload}");
+        let path = &paths[&(client[load].clone(), load as u32)];
+        for part in ["compute", "blocked", "service", "network"] {
+            let own = pages.f64(&format!("{part}_s"))[load];
+            assert!((spent(path, part) - own).abs() < ROUNDING, "{part}: {own} {path:?}");
+        }
     }
     assert_eq!(row, resources.rows());
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use midpath_sim::{Column, RunOutput};
 use proptest::prelude::*;
 
+use crate::common::critical::{Piece, check_critical, paths};
 use crate::common::reads::texts;
 use crate::common::{cases, refused, same_with_threads_and_as_bytes};
 
@@ -122,6 +123,10 @@ fn bola_waits_with_a_full_buffer() {
 
 /// What holds of every view.
 fn check(out: &RunOutput, video: &Video, views: usize) {
+    check_critical(out);
+    // A request and a response for each segment.
+    let on_the_way = |path: &Vec<_>| path.iter().filter(|piece: &&Piece| piece.part == "network").count();
+    assert_eq!(paths(out).values().map(on_the_way).collect::<Vec<_>>(), vec![2 * video.segments; views]);
     let (table, all) = (out.table("videos").unwrap(), out.table("segments").unwrap());
     assert_eq!((table.rows(), all.rows()), (views, views * video.segments));
     let number = match all.column("segment") {

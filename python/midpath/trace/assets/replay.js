@@ -9,7 +9,7 @@
     text = await new Response(stream).text();
   }
   const data = JSON.parse(text);
-  const { nodes, links, flows, events: E } = data;
+  const { nodes, links, flows, applications = [], events: E } = data;
 
   // --- Columns ------------------------------------------------------------------------------------
   const n = E.node.length;
@@ -448,6 +448,65 @@
   }
   const drawNow = (pen, w, h) => pen.line((now / end) * w, 0, (now / end) * w, h, css.accent, 1.5);
 
+  // --- Applications: a bar for each request, page, view and iteration, by what it waited for ------
+  const PARTS = ["network", "computation", "server", "blocked"], LANE = 14, LANES = 12;
+  const board = $("applications");
+  {
+    const free = []; // when each lane is free
+    for (const one of applications) {
+      one.from = one.pieces[0].from; one.until = one.pieces[one.pieces.length - 1].until;
+      one.lane = free.findIndex((until) => until <= one.from);
+      if (one.lane < 0) one.lane = free.length;
+      free[one.lane] = one.until;
+    }
+    applications.lanes = Math.min(free.length, LANES);
+    board.hidden = !free.length;
+    board.style.height = `${LANE * applications.lanes + 6}px`;
+  }
+  const partColour = (part) => [css.flows[0], css.flows[2], css.flows[4], css.wire][part];
+  /** What each one that is under way waits for. */
+  function waits(t) {
+    const found = [];
+    for (const one of applications) {
+      const piece = one.from <= t && t < one.until && one.pieces.find((p) => p.from <= t && t < p.until);
+      if (piece) found.push({ one, piece });
+    }
+    return found;
+  }
+  const waitText = ({ one, piece }) => `${one.name}: ${piece.for}, ${PARTS[piece.part]}${piece.part ? "" : ` (flow ${piece.flow})`}`;
+  function drawApplications(pen, w, h) {
+    pen.clip(0, 0, w, h);
+    for (const one of applications) {
+      if (one.lane >= LANES) continue;
+      const y = LANE * one.lane + LANE / 2 + 2;
+      for (const piece of one.pieces) {
+        const [x0, x1] = [(piece.from / end) * w, (piece.until / end) * w];
+        if (x1 > 0 && x0 < w) pen.path([x0, y, Math.max(x1, x0 + 0.5), y], partColour(piece.part), piece.part ? 4 : 9, []);
+      }
+    }
+    pen.unclip();
+  }
+  function drawBoard() {
+    if (board.hidden) return;
+    const [c, w, h] = fit(board), pen = new Pen(c);
+    drawApplications(pen, w, h);
+    drawNow(pen, w, h);
+    $("waits").replaceChildren(...waits(now).slice(0, 8).map((found) => {
+      const item = document.createElement("span"), sample = document.createElement("i");
+      sample.style.borderColor = partColour(found.piece.part);
+      item.append(sample, waitText(found));
+      return item;
+    }));
+  }
+  board.addEventListener("click", (event) => {
+    const box = board.getBoundingClientRect(), t = ((event.clientX - box.left) / box.width) * end;
+    const lane = Math.floor((event.clientY - box.top - 2) / LANE);
+    playing = false;
+    seek(t);
+    const found = waits(now).find(({ one }) => one.lane === lane);
+    if (found && ofFlow.has(found.piece.flow)) setFlow(found.piece.flow);
+  });
+
   // --- What is chosen -----------------------------------------------------------------------------
   const MOST_ROWS = 400;
   function rowsChosen() {
@@ -594,6 +653,7 @@
     const [c, w, h] = fit(map);
     const moving = drawMap(new Pen(c), w, h, now);
     drawLines();
+    drawBoard();
     drawChosen();
     $("now").textContent = moment(now);
     $("last").textContent = n ? `${place(row)}: ${what(row)}${E.packet[row] < 0 ? "" : ` ${kind(row)} ${E.packet[row]}`}${detail(row) ? ` (${detail(row)})` : ""}` : "nothing was recorded";
@@ -691,6 +751,17 @@
         pen.path([8, y, 34, y], ink, width, dash);
         pen.text(42, y + 4, labelOf(track), css.muted, "left");
       });
+    }
+    if (applications.lanes) {
+      pen.below(8);
+      const tall = pen.below(LANE * applications.lanes + 6);
+      drawApplications(pen, w, tall);
+      drawNow(pen, w, tall);
+      for (const found of waits(now)) {
+        const y = pen.below(18) / 2;
+        pen.path([8, y, 34, y], partColour(found.piece.part), 3, []);
+        pen.text(42, y + 4, waitText(found), css.muted, "left");
+      }
     }
     if (chosen && chosen.flow !== undefined) {
       pen.below(16);

@@ -1,5 +1,6 @@
 //! What the tests share: running a scenario, and statistics over runs.
 
+pub mod critical;
 pub mod icn;
 pub mod rack;
 pub mod reads;
