@@ -55,7 +55,7 @@ def pilot_of(scenario: Scenario, scheme: str, whole: Flows, count: int) -> Pilot
     ]
     asked = scenario.with_(changes={f"workload.{i}.flows": one.size for i, one in enumerate(which)})
     runs = whole_results(Plan([Point(asked, {})], [IDEAL, scheme], [[asked.base_seed()]]))
-    fluid, packets = map(Flows.of, runs.values())
+    fluid, packets = map(Flows.from_result, runs.values())
     return Pilot(np.sort(np.concatenate(which)), fluid.fct, packets.fct)
 
 
