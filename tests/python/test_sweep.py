@@ -13,6 +13,7 @@ import pytest
 import midpath
 from midpath.errors import OutputError, ScenarioError, UsageError
 from midpath.report import html
+from midpath.run.drive import results
 from midpath.run.key import named_files, point_key
 from midpath.run.task import perform
 from midpath.stats import estimate
@@ -53,6 +54,15 @@ sizes = { kind = "fixed", size = "20 kB" }
 matrix = { kind = "pairs", pairs = [["a", "b"]] }
 """
 )
+
+
+def test_results_come_in_the_order_of_their_scenarios_and_an_error_ends_them():
+    scenario = midpath.Scenario.from_toml(TINY)
+    seeds = [9, 2, 7, 1, 8, 3, 5]
+    found = [(one.seed, one.summary) for one in results((scenario.with_(seed=seed) for seed in seeds), jobs=2)]
+    assert found == [(seed, midpath.run(scenario, seed=seed).summary) for seed in seeds]
+    with pytest.raises(ScenarioError, match="limit"):
+        list(results([scenario, scenario.with_(changes={"queue.limit": "20 parsecs"}), scenario], jobs=1))
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import midpath
 from midpath import __version__, markdown
+from midpath.run.drive import results
 from midpath.stats import estimate
 
 # What is written into [schemes.rpm], by what the table calls it. "ours" is guarded registers, and CoDel of RFC 8289.
@@ -67,12 +66,14 @@ COLUMNS = {
 }
 
 
-def run(text: str, parameters: str, seed: int) -> list[float]:
-    """One run's figures, in the order of the columns; of queues those of the ports that choose."""
+def scenario(text: str, parameters: str, seed: int) -> str:
+    """What is run."""
     scheme = 'scheme = "cubic+rpm"\nschemes.cubic.ecn = true'
-    result = midpath.run(
-        midpath.Scenario(f'stop = "20 s"\nseed = {seed}\n{scheme}\n[schemes.rpm]\n{parameters}\n{text}')
-    )
+    return f'stop = "20 s"\nseed = {seed}\n{scheme}\n[schemes.rpm]\n{parameters}\n{text}'
+
+
+def figures(result: midpath.Result) -> list[float]:
+    """One run's figures, in the order of the columns; of queues those of the ports that choose."""
     ports = result.ports.to_pandas()
     busy = ports[(ports.peer == "r1") & ports.node.isin(["r0", "x", "y"])]
     wait = float((busy.delay_mean_s * busy.packets).sum() / busy.packets.sum())
@@ -89,13 +90,11 @@ def cell(values: Sequence[float], scale: float, digits: int) -> str:
 
 def rows(seeds: int) -> Iterator[str]:
     """The table's rows, as they are measured."""
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for case, (text, keys) in CASES.items():
-            for name, parameters in VARIANTS.items():
-                runs = list(pool.map(partial(run, text, f"{parameters}\n{keys}"), range(1, 1 + seeds)))
-                columns = zip(zip(*runs, strict=True), COLUMNS.values(), strict=True)
-                cells = [cell(list(values), scale, digits) for values, (scale, digits) in columns]
-                yield f"| {case} | {name} | {' | '.join(cells)} |"
+    for case, (text, keys) in CASES.items():
+        for name, parameters in VARIANTS.items():
+            asked = (scenario(text, f"{parameters}\n{keys}", seed) for seed in range(1, 1 + seeds))
+            columns = zip(zip(*map(figures, results(asked)), strict=True), COLUMNS.values(), strict=True)
+            yield markdown.line([case, name, *(cell(values, *about) for values, about in columns)])
 
 
 def main() -> None:

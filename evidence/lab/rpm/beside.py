@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from additions import cell
 
 import midpath
 from midpath import __version__, markdown
+from midpath.run.drive import results
 from midpath.stats import jain, told_apart
 
 ROUND_TRIPS = (4, 40, 100)
@@ -84,12 +83,15 @@ matrix = {{ kind = "pairs", pairs = [["s0", "d0"]] }}
 """
 
 
-def run(choice: str, round_trip: int, seed: int) -> list[float]:
-    """One run's figures, in the order of the columns; waits are those of the narrow port."""
+def scenario(choice: str, round_trip: int, seed: int) -> str:
+    """What is run."""
     scheme, ecn, queue = CHOICES[choice]
     behind = round_trip * 500 - 500
-    text = SCENARIO.format(seed=seed, scheme=scheme, ecn=str(ecn).lower(), behind=behind, queue=queue)
-    result = midpath.run(midpath.Scenario.from_toml(text))
+    return SCENARIO.format(seed=seed, scheme=scheme, ecn=str(ecn).lower(), behind=behind, queue=queue)
+
+
+def figures(result: midpath.Result) -> list[float]:
+    """One run's figures, in the order of the columns; waits are those of the narrow port."""
     ports, flows = result.ports.to_pandas(), result.flows.to_pandas()
     narrow = ports[(ports.node == "r0") & (ports.peer == "r1")].iloc[0]
     long = flows[flows.size_bytes.isna()].goodput_bps
@@ -139,12 +141,11 @@ def tables(
 
 def lines(seeds: int) -> Iterator[str]:
     """The tables of all choices."""
-    with ThreadPoolExecutor(max_workers=2) as pool:
 
-        def figures(choice: str, round_trip: int) -> Iterator[list[float]]:
-            return pool.map(partial(run, choice, round_trip), range(1, 1 + seeds))
+    def of(choice: str, round_trip: int) -> Iterator[list[float]]:
+        return map(figures, results(scenario(choice, round_trip, seed) for seed in range(1, 1 + seeds)))
 
-        yield from tables(COLUMNS, CHOICES, PAIRS, figures)
+    return tables(COLUMNS, CHOICES, PAIRS, of)
 
 
 def main() -> None:

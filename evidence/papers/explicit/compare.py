@@ -7,12 +7,14 @@ figure 5 (short flows at a load of 0.7).
 """
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 
 import midpath
+from midpath import markdown
 from midpath.papers.fcp.figure4.measure import convergence
 from midpath.result.series import series
+from midpath.run.drive import results
 from midpath.stats import estimate
 
 PAPERS = Path(midpath.__file__).parent / "papers" / "fcp"
@@ -44,21 +46,19 @@ def overshoot(result: midpath.Result) -> float:
     return float(sum(rates)[10 : len(first)].max()) / 100e6
 
 
-def long_flows(scheme: str, seed: int) -> list[float]:
-    result = midpath.run(LONG, scheme=scheme, seed=seed)
+def long_flows(result: midpath.Result) -> list[float]:
     port = bottleneck(result)
     lost = port["drops_queue"] / (port["packets"] + port["drops_queue"])
     return [convergence(result), overshoot(result), port["utilisation"], lost, port["delay_mean_s"]]
 
 
-def short_flows(scheme: str, seed: int) -> list[float]:
-    result = midpath.run(SHORT, scheme=scheme, seed=seed)
+def short_flows(result: midpath.Result) -> list[float]:
     port = bottleneck(result)
     lost = port["drops_queue"] / (port["packets"] + port["drops_queue"])
     return [result.summary["afct_s"], lost, port["delay_mean_s"]]
 
 
-def cell(values: list[float], scale: float, digits: int) -> str:
+def cell(values: Sequence[float], scale: float, digits: int) -> str:
     found = estimate(values)
     return f"{found.mean * scale:.{digits}f} ± {(found.ci95 or 0.0) * scale:.{digits}f}"
 
@@ -75,15 +75,15 @@ def main(seeds: int) -> None:
         "queueing, ms",
     ]
     print(HEAD.format(version=midpath.__version__, seeds=seeds))
-    print("| scheme | " + " | ".join(names) + " |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(markdown.head(["scheme", *names]))
     formats = [(1, 2), (1, 2), (100, 1), (100, 2), (1e3, 1), (1, 3), (100, 2), (1e3, 2)]
-    with ThreadPoolExecutor(2) as pool:
-        for scheme in SCHEMES:
-            both = [pool.map(run, [scheme] * seeds, range(1, seeds + 1)) for run in (long_flows, short_flows)]
-            columns = [column for rows in both for column in zip(*rows, strict=True)]
-            cells = [cell(list(c), *f) for c, f in zip(columns, formats, strict=True)]
-            print(f"| {scheme} | " + " | ".join(cells) + " |", flush=True)
+    for scheme in SCHEMES:
+        columns = []
+        for file, figures in ((LONG, long_flows), (SHORT, short_flows)):
+            scenario = midpath.Scenario.from_toml(file)
+            asked = (scenario.with_(scheme=scheme, seed=seed) for seed in range(1, seeds + 1))
+            columns += zip(*map(figures, results(asked)), strict=True)
+        print(markdown.line([scheme, *(cell(c, *f) for c, f in zip(columns, formats, strict=True))]), flush=True)
 
 
 if __name__ == "__main__":

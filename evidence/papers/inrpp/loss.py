@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 import midpath
 from midpath import __version__, markdown
+from midpath.run.drive import results
 
 WITHIN = 1.05
 TCPS = ("newreno", "cubic")
@@ -147,21 +147,20 @@ CASES = [
 ]
 
 
-def seconds(case: Case, scheme: str, seed: int) -> float:
+def seconds(case: Case, result: midpath.Result) -> float:
     """What is judged; the run's end counts for a flow that has not ended."""
-    flows = midpath.run(case.toml(scheme, seed)).flows.to_pandas()
+    flows = result.flows.to_pandas()
     ends = flows.fct_s.fillna(600)
     return float(ends.mean() if case.judged == "mean" else (flows.start_s + ends).max())
 
 
 def rows(cases: list[Case], schemes: list[str], seeds: int) -> Iterator[tuple[str, list[float]]]:
     """Each case's mean over the seeds, scheme by scheme."""
-    jobs = [(case, scheme, seed) for case in cases for scheme in schemes for seed in range(1, seeds + 1)]
-    with ProcessPoolExecutor(max_workers=2) as pool:
-        found = pool.map(seconds, *zip(*jobs, strict=True))
-        for case in cases:
-            name = case.name if case.judged == "mean" else f"{case.name} (last flow's end)"
-            yield name, [float(np.mean(list(itertools.islice(found, seeds)))) for _ in schemes]
+    numbers = range(1, seeds + 1)
+    found = results(case.toml(scheme, seed) for case in cases for scheme in schemes for seed in numbers)
+    for case in cases:
+        name = case.name if case.judged == "mean" else f"{case.name} (last flow's end)"
+        yield name, [float(np.mean([seconds(case, next(found)) for _ in numbers])) for _ in schemes]
 
 
 def main() -> None:

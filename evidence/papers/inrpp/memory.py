@@ -11,13 +11,13 @@ import argparse
 import itertools
 import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 import midpath
 from midpath import __version__
+from midpath.run.drive import results
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "abilene.toml"
 SIZES = ("25 ms", "50 ms", "100 ms", "200 ms", "500 ms", "1 s", "5 s", "20 s")
@@ -46,22 +46,19 @@ def scenario(scheme: str, limit: str, own: str, seed: int) -> str:
     return text + (f"\n[schemes.inrpp]\n{own}\n" if own else "")
 
 
-def figures(scheme: str, limit: str, own: str, seed: int) -> tuple[float, float, float, float]:
+def figures(result: midpath.Result) -> tuple[float, float, float, float]:
     """Mean and 99th percentile of completion times in seconds, that of packets' waits in ms, packets dropped in %."""
-    found = midpath.run(scenario(scheme, limit, own, seed)).summary
     names = ("afct_s", "fct_p99_s", "queue_delay_p99_s", "loss_ratio")
-    afct, late, wait, loss = (float(found[name]) for name in names)
+    afct, late, wait, loss = (float(result.summary[name]) for name in names)
     return afct, late, 1e3 * wait, 100 * loss
 
 
 def rows(runs: list[tuple[str, str, str]], seeds: int, jobs: int) -> Iterator[str]:
     """Each run's means over the seeds, as cells."""
-    tasks = [(*run, seed) for run in runs for seed in range(1, seeds + 1)]
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        found = pool.map(figures, *zip(*tasks, strict=True))
-        for _ in runs:
-            afct, late, wait, loss = np.mean(list(itertools.islice(found, seeds)), axis=0)
-            yield f"{afct:.3f} s | {late:.2f} s | {wait:.0f} ms | {loss:.2f} %"
+    found = map(figures, results((scenario(*run, seed) for run in runs for seed in range(1, seeds + 1)), jobs))
+    for _ in runs:
+        afct, late, wait, loss = np.mean(list(itertools.islice(found, seeds)), axis=0)
+        yield f"{afct:.3f} s | {late:.2f} s | {wait:.0f} ms | {loss:.2f} %"
 
 
 def main() -> None:

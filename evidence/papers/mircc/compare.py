@@ -7,11 +7,12 @@ Rocketfuel's map of Tiscali if MIDPATH_ROCKETFUEL names the folder that has it. 
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 
 import midpath
 from midpath import markdown
+from midpath.run.drive import results
 from midpath.stats import estimate
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -58,17 +59,15 @@ def scenarios() -> dict[str, tuple[str, dict[str, object]]]:
     return SCENARIOS | {TISCALI: ("inrpp_isp.toml", tiscali(Path(folder)))}
 
 
-def figures(file: str, changes: dict[str, object], scheme: str, seed: int) -> list[float | None]:
+def figures(result: midpath.Result) -> list[float | None]:
     """One run's figures, in the order of the columns. The ideal has no packets."""
-    scenario = midpath.Scenario.from_toml(EXAMPLES / file).with_(scheme=scheme, seed=seed, changes=changes)
-    result = midpath.run(scenario)
-    found = result.summary
-    most = result.ports.to_pandas().queue_max_bytes.max() if scheme != "ideal" else None
-    packets = [found.get("loss_ratio"), found.get("queue_delay_mean_s"), most] if scheme != "ideal" else [None] * 3
+    found, ideal = result.summary, result.scheme == "ideal"
+    most = None if ideal else result.ports.to_pandas().queue_max_bytes.max()
+    packets = [None] * 3 if ideal else [found.get("loss_ratio"), found.get("queue_delay_mean_s"), most]
     return [found["afct_s"], found["fct_p99_s"], found["slowdown_mean"], *packets]
 
 
-def cell(values: list[float | None], scale: float, digits: int) -> str:
+def cell(values: Sequence[float | None], scale: float, digits: int) -> str:
     """Mean and 95 % interval."""
     found = estimate(values)
     return "–" if found is None else f"{found.mean * scale:.{digits}f} ± {(found.ci95 or 0.0) * scale:.{digits}f}"
@@ -76,18 +75,15 @@ def cell(values: list[float | None], scale: float, digits: int) -> str:
 
 def main(seeds: int, names: list[str]) -> None:
     """Prints a table per scenario."""
-    with ThreadPoolExecutor(2) as pool:
-        for title, (file, changes) in scenarios().items():
-            if names and title not in names:
-                continue
-            print(f"\n{markdown.head([title, *COLUMNS])}")
-            for name, scheme, params in ROWS:
-                runs = [pool.submit(figures, file, changes | params, scheme, seed) for seed in range(1, seeds + 1)]
-                rows = zip(*(run.result() for run in runs), strict=True)
-                cells = [
-                    cell(list(row), scale, digits) for row, (scale, digits) in zip(rows, COLUMNS.values(), strict=True)
-                ]
-                print(markdown.line([name, *cells]), flush=True)
+    for title, (file, changes) in scenarios().items():
+        if names and title not in names:
+            continue
+        print(f"\n{markdown.head([title, *COLUMNS])}")
+        for name, scheme, params in ROWS:
+            scenario = midpath.Scenario.from_toml(EXAMPLES / file).with_(scheme=scheme, changes=changes | params)
+            runs = map(figures, results(scenario.with_(seed=seed) for seed in range(1, seeds + 1)))
+            columns = zip(zip(*runs, strict=True), COLUMNS.values(), strict=True)
+            print(markdown.line([name, *(cell(values, *about) for values, about in columns)]), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from midpath.result import Result
-from midpath.run import cores, run
+from midpath.run import One, as_scenario, cores, run
 from midpath.scenario import Scenario
 
 Job = TypeVar("Job")
@@ -111,6 +112,18 @@ class Threads(Generic[Name]):
         if self._on_step is not None:
             self._on_step(name, reached)
         return not self._stop.is_set()
+
+
+def results(scenarios: Iterable[One], jobs: int | None = None) -> Iterator[Result]:
+    """The results of scenarios, in their order, `jobs` at a time on threads; few are in memory."""
+    waiting: deque[Future[Result]] = deque()
+    with Threads[int](jobs) as threads:
+        for number, scenario in enumerate(scenarios):
+            waiting.append(threads.submit(Ask(number, as_scenario(scenario))))
+            if len(waiting) > 2 * (jobs or cores()):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class Elsewhere:
