@@ -23,6 +23,8 @@ pub struct WindowFetch {
     window: Window,
     /// Interests on their way.
     flying: u64,
+    /// When it asked last.
+    asked_at: Option<Time>,
     rtts: RoundTrips,
     /// The window shrinks again only for segments above this one: once per round trip.
     recovery: Option<u64>,
@@ -40,6 +42,7 @@ impl WindowFetch {
             stop: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(&params),
             flying: 0,
+            asked_at: None,
             rtts: RoundTrips::new(params.min_rto, params.rto_k),
             recovery: None,
             delivery: Delivery::default(),
@@ -57,6 +60,7 @@ impl WindowFetch {
         interest.measure();
         ctx.send(interest);
         self.segments.sent(segment, ctx.now, Course::default(), self.rtts.timeout());
+        self.asked_at = Some(ctx.now);
         self.flying += 1;
         self.report.sent += 1;
     }
@@ -139,7 +143,14 @@ impl Endpoint for WindowFetch {
         }
         match packet.kind {
             Kind::Data => self.data(packet, ctx),
-            Kind::Nack => self.nack(packet, ctx.now),
+            Kind::Nack => {
+                self.nack(packet, ctx.now);
+                if self.asked_at == Some(ctx.now) {
+                    // This very node has no route: another Interest would come back now as well, without end.
+                    let again = ctx.now.saturating_add(self.rtts.timeout());
+                    return ctx.set_timer(self.segments.next_timeout(self.rtts.timeout()).min(again).min(self.stop));
+                }
+            }
             _ => return,
         }
         if !self.delivery.is_complete() {
