@@ -53,7 +53,7 @@ OTHERS = {
     ("rfc8867", "5.4"): ("cubic", {}, "scream"),
     ("rfc8867", "5.5"): ("cubic", {}, "scream"),
     ("rfc8867", "5.6"): ("shy", {}, "scream"),
-    ("rfc8867", "5.7"): ("shy", {}, "scream"),
+    ("rfc8867", "5.7"): ("udp", {}, "scream"),
     ("rfc8867", "5.8"): ("udp", {}, "scream"),
     ("rfc9331", "4.2"): ("deaf", {}, "prague"),
     ("rfc9331", "4.3-loss"): ("stubborn", {}, "prague"),

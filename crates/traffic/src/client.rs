@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
+use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ use crate::matrix::in_order;
 use crate::pages::PageLoads;
 use crate::requests::{Expansion, Level, Streams};
 use crate::sizes::SizeSpec;
+use crate::stream::{Purpose, stream};
 use crate::video::{VideoFlows, VideoSpec};
 
 /// Hosts that ask others, and ask again when they have the reply: a closed loop. A request is a flow, its reply a flow
@@ -208,6 +210,28 @@ pub struct ClientFlows {
     pub video: Option<VideoFlows>,
 }
 
+/// A loop of a client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientLoop {
+    /// Its host: number among the clients, and node.
+    pub place: usize,
+    pub node: u32,
+    pub requests: u64,
+    /// The step after which its first request begins, if any, and how much later.
+    pub wait: Option<u32>,
+    pub start: Time,
+}
+
+impl ClientLoop {
+    /// The same, with a step in any case.
+    pub fn begin(&self, out: &mut FlowList) -> (u32, Time) {
+        match self.wait {
+            Some(wait) => (wait, self.start),
+            None => (out.step_at(self.node, self.start), Time::ZERO),
+        }
+    }
+}
+
 impl ClientFlows {
     /// All of its flows.
     pub fn flows_in_all(&self) -> std::ops::Range<usize> {
@@ -254,23 +278,17 @@ impl ClientSpec {
         let each = calls.fold(0usize, usize::saturating_add).saturating_mul(2);
         let flows = (clients.len() as u64).saturating_mul(self.requests).saturating_mul(each as u64);
         budget.take(flows, ArrivalPattern::Spaced, "requests")?;
-        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("client[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?;
-        let after = after.map(|after| out.after(after.by(&group)));
+        let (group, terms, after) = self.terms(index, cx, out)?;
         let (first, requests) = (out.len(), clients.len() * self.requests as usize);
         for (level, (workers, scheduling)) in levels.iter_mut().zip(self.workers()) {
             let server = workers.map(|workers| Server { workers, shares: scheduling == Some(Scheduling::Ps) });
             level.servers = level.hosts.iter().filter_map(|_| Some(out.server(server?))).collect();
         }
         let fan_out = levels[0].fan_out;
-        let mut expansion = Expansion::new(self, levels, copies.clone(), (terms, after), Streams::new(cx.seed, index))?;
-        clients.iter().for_each(|client| expansion.client(client.node, out));
+        let mut expansion = Expansion::new(self, levels, copies.clone(), terms, Streams::new(cx.seed, index))?;
+        self.loops(&clients, after, (index, cx), out, |own, out| expansion.client(own, out));
         if self.connections == Connections::Reuse {
-            let group = format!("{group}-connections");
-            let terms = out.number(cx.terms_of(group.into(), self.scheme.as_deref(), self.rate)?);
-            expansion.connect(terms, out);
+            expansion.connect(self.connection_terms(&group, cx, out)?, out);
         }
         let (copies, calls) = (copies.len(), expansion.calls);
         out.add_client(ClientFlows {
@@ -286,6 +304,47 @@ impl ClientSpec {
             video: None,
         });
         Ok(())
+    }
+
+    /// Its group, the number of its flows' terms, and what its loops wait for.
+    pub(crate) fn terms(
+        &self,
+        index: usize,
+        cx: &Context<'_>,
+        out: &mut FlowList,
+    ) -> Result<(Arc<str>, u32, Option<u32>), SpecError> {
+        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
+        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
+        let after = After::of(&self.after, format!("client[{index}].after"), None);
+        let after = After::bytes(after, self.after_bytes)?;
+        let after = after.map(|after| out.after(after.by(&group)));
+        Ok((group, terms, after))
+    }
+
+    /// The number of the terms of its connections, which are a group of their own.
+    pub(crate) fn connection_terms(&self, group: &str, cx: &Context<'_>, out: &mut FlowList) -> Result<u32, SpecError> {
+        Ok(out.number(cx.terms_of(format!("{group}-connections").into(), self.scheme.as_deref(), self.rate)?))
+    }
+
+    /// Tells of its loops, of one host after another.
+    pub(crate) fn loops(
+        &self,
+        clients: &[&Host],
+        after: Option<u32>,
+        (index, cx): (usize, &Context<'_>),
+        out: &mut FlowList,
+        mut tell: impl FnMut(ClientLoop, &mut FlowList),
+    ) {
+        let mut jitter = stream(cx.seed, Purpose::ClientJitter, index);
+        for (place, client) in clients.iter().enumerate() {
+            let wait = after.map(|after| out.step_after(client.node, after));
+            for number in 0..self.concurrency {
+                let requests = self.requests / self.concurrency + u64::from(number < self.requests % self.concurrency);
+                let later = if self.jitter.is_zero() { 0 } else { jitter.random_range(0..=self.jitter.0) };
+                let start = self.start.saturating_add(Time(later));
+                tell(ClientLoop { place, node: client.node, requests, wait, start }, out);
+            }
+        }
     }
 
     fn levels<'a, 's>(&'s self, cx: &Context<'a>) -> Result<Vec<Level<'a>>, SpecError> {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
-use rand::RngExt;
 
-use crate::after::{After, ConnectionPool, Server, Step, WaitFor};
+use crate::after::{ConnectionPool, Server, Step, WaitFor};
 use crate::client::{ClientFlows, ClientSpec, Connections, Scheduling};
 use crate::durations::Durations;
 use crate::file::read;
@@ -93,11 +92,7 @@ impl ClientSpec {
         // With a connection each way for each request at most.
         let flows = loads.saturating_mul(most).saturating_mul(PageLoads::MESSAGES as u64 + 2);
         budget.take(flows, ArrivalPattern::Spaced, "requests")?;
-        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("client[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?;
-        let after = after.map(|after| out.after(after.by(&group)));
+        let (group, terms, after) = self.terms(index, cx, out)?;
         if har.left_out > 0 {
             out.note(format!(
                 "client[{index}].page: {} entries of {file} are not loaded: from a cache, unanswered, or not of HTTP",
@@ -117,23 +112,12 @@ impl ClientSpec {
             times: stream(cx.seed, Purpose::ThinkTimes, index),
             loads: Vec::new(),
         };
-        let mut jitter = stream(cx.seed, Purpose::ClientJitter, index);
-        let connections = format!("{group}-connections");
-        let connections = out.number(cx.terms_of(connections.into(), self.scheme.as_deref(), self.rate)?);
+        let connections = self.connection_terms(&group, cx, out)?;
         let first_pool = out.pools().len();
-        for client in clients {
-            let begin = after.map(|after| out.step_after(client.node, after));
-            for number in 0..self.concurrency {
-                let loads = self.requests / self.concurrency + u64::from(number < self.requests % self.concurrency);
-                let later = if self.jitter.is_zero() { 0 } else { jitter.random_range(0..=self.jitter.0) };
-                let start = self.start.saturating_add(Time(later));
-                let (begin, start) = match begin {
-                    Some(begin) => (begin, start),
-                    None => (out.step_at(client.node, start), Time::ZERO),
-                };
-                expansion.client(client.node, loads as usize, (begin, start), out);
-            }
-        }
+        self.loops(&clients, after, (index, cx), out, |own, out| {
+            let begin = own.begin(out);
+            expansion.client(own.node, own.requests as usize, begin, out);
+        });
         let loads = expansion.loads;
         out.connect_pools(first_pool, connections);
         let page = Some(PageLoads { har, loads, flows: first..out.len() });

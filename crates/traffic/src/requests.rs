@@ -2,12 +2,11 @@
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
-use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rustc_hash::FxHashMap;
 
 use crate::after::{Number, Step, WaitFor};
-use crate::client::{ClientSpec, Connections};
+use crate::client::{ClientLoop, ClientSpec, Connections};
 use crate::durations::Durations;
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::hosts::Host;
@@ -33,7 +32,6 @@ pub(crate) struct Expansion<'a> {
     spec: &'a ClientSpec,
     levels: Vec<Level<'a>>,
     terms: u32,
-    after: Option<u32>,
     /// When each copy of a request to a server is sent after the first one, but for backoffs: whether it is a retry.
     copies: Vec<(Time, bool)>,
     think: Durations,
@@ -55,7 +53,6 @@ pub(crate) struct Streams {
     think: Stream,
     service: Stream,
     servers: Stream,
-    jitter: Stream,
     copies: Stream,
     backoff: Stream,
 }
@@ -84,7 +81,6 @@ impl Streams {
             think: of(Purpose::ThinkTimes),
             service: of(Purpose::ServiceTimes),
             servers: of(Purpose::Servers),
-            jitter: of(Purpose::ClientJitter),
             copies: of(Purpose::Copies),
             backoff: of(Purpose::Backoffs),
         }
@@ -92,19 +88,18 @@ impl Streams {
 }
 
 impl<'a> Expansion<'a> {
-    /// Of a client whose flows have these terms and wait for this.
+    /// Of a client whose flows have these terms.
     pub fn new(
         spec: &'a ClientSpec,
         levels: Vec<Level<'a>>,
         copies: Vec<(Time, bool)>,
-        (terms, after): (u32, Option<u32>),
+        terms: u32,
         streams: Streams,
     ) -> Result<Expansion<'a>, SpecError> {
         Ok(Expansion {
             spec,
             levels,
             terms,
-            after,
             copies,
             think: Durations::new(spec.think_time.as_ref(), "think_time")?,
             backoff: Durations::new(spec.backoff.as_ref(), "backoff")?,
@@ -116,20 +111,14 @@ impl<'a> Expansion<'a> {
         })
     }
 
-    /// The loops of a client, one after another.
-    pub fn client(&mut self, client: u32, out: &mut FlowList) {
-        let begin = self.after.map(|after| out.step_after(client, after));
-        let spec = self.spec;
-        for number in 0..spec.concurrency {
-            self.known.clear();
-            let requests = spec.requests / spec.concurrency + u64::from(number < spec.requests % spec.concurrency);
-            let jitter = if spec.jitter.is_zero() { 0 } else { self.streams.jitter.random_range(0..=spec.jitter.0) };
-            let (mut wait, mut start) = (begin, spec.start.saturating_add(Time(jitter)));
-            for request in 1..=requests {
-                let joined = (request < requests).then(|| out.step(Step::new(client, self.levels[0].fan_out)));
-                self.request(client, (wait, start), joined, out);
-                (wait, start) = (joined, self.think.sample(&mut self.streams.think));
-            }
+    /// The requests of a loop.
+    pub fn client(&mut self, own: ClientLoop, out: &mut FlowList) {
+        self.known.clear();
+        let (mut wait, mut start) = (own.wait, own.start);
+        for request in 1..=own.requests {
+            let joined = (request < own.requests).then(|| out.step(Step::new(own.node, self.levels[0].fan_out)));
+            self.request(own.node, (wait, start), joined, out);
+            (wait, start) = (joined, self.think.sample(&mut self.streams.think));
         }
     }
 

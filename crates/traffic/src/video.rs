@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
-use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::after::{After, ConnectionPool, Step, WaitFor};
+use crate::after::{ConnectionPool, Step, WaitFor};
 use crate::client::{ClientFlows, ClientSpec, Connections};
 use crate::durations::Durations;
 use crate::flow::{ArrivalPattern, Budget};
@@ -54,10 +53,10 @@ pub enum BitrateRule {
     Rate,
 }
 
-/// Segments whose throughput the rule `rate` averages (Yin et al. 2015).
+/// Segments whose throughput the rule `rate` averages: Yin et al. 2015, 7.1.2, "RB", with p = 1.
 pub const AVERAGED: usize = 5;
 
-/// γp of BOLA's evaluation.
+/// γp of BOLA's evaluation, and of Sabre, its authors' simulator.
 const GAMMA: f64 = 5.0;
 
 impl VideoSpec {
@@ -117,7 +116,8 @@ impl VideoSpec {
         self.gamma.unwrap_or(GAMMA)
     }
 
-    /// V = (Q_max − 1) / (υ_M + γp): the largest with which the buffer never has more than Q_max segments.
+    /// V = (Q_max − 1) / (υ_M + γp): the largest with which the buffer never has more than Q_max segments. Sabre's `Vp` is
+    /// this times a segment's playing time (`Bola`, UMass-LIDS/sabre, commit 38a9c3b), its levels likewise.
     fn v(&self) -> f64 {
         (self.buffer.as_secs_f64() / self.segment.as_secs_f64() - 1.0) / (self.utility(self.highest()) + self.gamma())
     }
@@ -242,41 +242,32 @@ impl ClientSpec {
         let each = video.segments.saturating_mul(video.ladder.len() as u64).saturating_mul(MESSAGES as u64);
         let flows = (clients.len() as u64).saturating_mul(self.requests).saturating_mul(each.saturating_add(2));
         budget.take(flows, ArrivalPattern::Spaced, "requests")?;
-        let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("client[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?.map(|after| out.after(after.by(&group)));
-        let connections = format!("{group}-connections");
-        let connections = out.number(cx.terms_of(connections.into(), self.scheme.as_deref(), self.rate)?);
-        let (think, mut jitter) =
-            (Durations::new(self.think_time.as_ref(), "think_time")?, stream(cx.seed, Purpose::ClientJitter, index));
+        let (group, terms, after) = self.terms(index, cx, out)?;
+        let connections = self.connection_terms(&group, cx, out)?;
+        let think = Durations::new(self.think_time.as_ref(), "think_time")?;
         let mut times = stream(cx.seed, Purpose::ThinkTimes, index);
         let (first, first_pool, video) = (out.len(), out.pools().len(), Arc::new(video.clone()));
         let mut views = Vec::new();
-        for (place, client) in clients.iter().enumerate() {
+        self.loops(&clients, after, (index, cx), out, |own, out| {
             // Clients are spread over the servers.
-            let others: Vec<u32> = servers.iter().map(|host| host.node).filter(|node| *node != client.node).collect();
-            let ends = (client.node, others[place % others.len()]);
-            let group = after.map(|after| out.step_after(client.node, after));
-            for number in 0..self.concurrency {
-                let own = self.requests / self.concurrency + u64::from(number < self.requests % self.concurrency);
-                let later = if self.jitter.is_zero() { 0 } else { jitter.random_range(0..=self.jitter.0) };
-                let start = self.start.saturating_add(Time(later));
-                let (mut begin, mut start) = match group {
-                    Some(begin) => (begin, start),
-                    None => (out.step_at(client.node, start), Time::ZERO),
-                };
-                let pool =
-                    ConnectionPool { ends, first: 0, connections: 1, streams: 1, keeps: true, messages: MESSAGES };
-                let pool = out.pool(pool);
-                out.watch(pool, video.clone());
-                for _ in 0..own {
-                    views.push(out.len());
-                    begin = push_view(&video, ends, terms, pool, (begin, start), out);
-                    start = think.sample(&mut times);
-                }
+            let others: Vec<u32> = servers.iter().map(|host| host.node).filter(|node| *node != own.node).collect();
+            let ends = (own.node, others[own.place % others.len()]);
+            let (mut begin, mut start) = own.begin(out);
+            let pool = out.pool(ConnectionPool {
+                ends,
+                first: 0,
+                connections: 1,
+                streams: 1,
+                keeps: true,
+                messages: MESSAGES,
+            });
+            out.watch(pool, video.clone());
+            for _ in 0..own.requests {
+                views.push(out.len());
+                begin = push_view(&video, ends, terms, pool, (begin, start), out);
+                start = think.sample(&mut times);
             }
-        }
+        });
         out.connect_pools(first_pool, connections);
         let video = Some(VideoFlows { video, views, flows: first..out.len() });
         out.add_client(ClientFlows { group, first, video, ..ClientFlows::default() });

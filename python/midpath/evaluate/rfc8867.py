@@ -170,7 +170,7 @@ def pause() -> Item:
 SHORT = {
     "from": ["d2"], "to": ["s2"], "group": "tcp", "scheme": "newreno", "concurrency": 10, "requests": 100000,
     "request_sizes": {"kind": "fixed", "size": "100 B"},
-    "reply_sizes": {"kind": "exponential", "mean": "550 kB"},
+    "reply_sizes": {"kind": "bounded-pareto", "shape": 0.001, "min": "30 kB", "max": "50 kB"},
     "think_time": {"kind": "exponential", "mean": "10 s"},
 }  # fmt: skip
 

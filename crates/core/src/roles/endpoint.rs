@@ -351,6 +351,14 @@ impl EndpointCtx<'_> {
         self.out.range(mark..).for_each(|(_, pkt)| each(&mut self.pool[pkt]));
         self.out.len() - mark
     }
+    /// Tells the application where the bytes of packets begin that have been sent in this call since a mark: an endpoint
+    /// of several parts numbers what one of them has made.
+    pub fn number_since(&mut self, mark: usize, mut at: impl FnMut(&Packet) -> Option<u64>) {
+        let Some(application) = &mut self.application else { return };
+        for (_, pkt) in self.out.range(mark..).filter(|(_, pkt)| self.pool[pkt].payload > 0) {
+            application.made.extend(at(&self.pool[pkt]).map(|at| (pkt.id(), at)));
+        }
+    }
     /// Calls an endpoint that lives inside this one. What it asks for is written to `wishes` in
     /// place of being carried out. Each packet that it has sent then passes `each`, with what the
     /// call returned: it may change the packet, and says through which port that leaves.

@@ -106,8 +106,6 @@ pub(super) struct Writer {
     /// The next write.
     next: (Time, Bytes),
     given: u64,
-    /// The end tells which bytes it has made packets of. MPTCP's subflows do not.
-    tells: bool,
     mtu: u64,
     size: u64,
     stop: Time,
@@ -123,7 +121,6 @@ impl Writer {
             start: Time::ZERO,
             next: (Time::MAX, Bytes::ZERO),
             given: 0,
-            tells: false,
             mtu: u64::from(flow.mtu),
             size: flow.size.map_or(u64::MAX, |size| size.0),
             stop: flow.stop.unwrap_or(Time::MAX),
@@ -165,12 +162,9 @@ impl Writer {
         let (mut application, inner) = (Application::supplying(supply), self.inner.as_mut());
         ctx.supplied(&mut self.wishes, Some(&mut application), |ctx| call(inner, ctx));
         if let Source::Messages { pooled, connection, .. } = &self.source {
-            let made = application.made().max();
-            self.tells |= made.is_some();
             // At most a packet from there on.
-            let until = made.map(|last| last + self.mtu);
-            let all = || (!self.tells && self.inner.report().sent > 0).then_some(self.given);
-            until.or_else(all).into_iter().for_each(|until| pooled.sent_until(*connection, until));
+            let until = application.made().max().map(|last| last + self.mtu);
+            until.into_iter().for_each(|until| pooled.sent_until(*connection, until));
         }
         if self.wishes.finished {
             return ctx.finish();

@@ -466,22 +466,24 @@ proptest! {
 /// many that wait for a connection.
 #[test]
 fn urgent_resources_go_first() {
-    let completion = |connections: &str, priority: usize| {
+    let completion = |scheme: &str, connections: &str, priority: usize| {
         let mut entries = vec![Entry { wait: 1, receive: 1, request: 300, header: 200, body: 500, ..Entry::default() }];
         let one =
             Entry { start: 2, receive: 9, request: 300, header: 200, body: 100_000, by: Some(0), ..Entry::default() };
         entries.extend(std::iter::repeat_n(Entry { priority: 3, ..one.clone() }, 20));
         entries.push(Entry { priority, ..one });
         let client = format!("from = [\"h0\"]\nrequests = 1\nconnections = \"{connections}\"\n");
-        let out = load(&star(2, "newreno", "1 MB", &client), &har(&entries, &[None])).expect("valid");
+        let out = load(&star(2, scheme, "1 MB", &client), &har(&entries, &[None])).expect("valid");
         check(&out, &entries, &[None], 1);
         let resources = out.table("resources").unwrap();
         resources.f64("start_s")[21] + resources.f64("completion_s")[21] - resources.f64("ready_s")[21]
     };
     // The last of 21, or the next after those that have begun.
-    for (connections, share) in [("multiplex", 0.5), ("reuse", 0.8)] {
-        let [urgent, equal, last] = [1, 3, 5].map(|priority| completion(connections, priority));
-        assert!(urgent < share * equal && last == equal, "{connections}: {urgent} s, {equal} s, {last} s");
+    for (scheme, connections, share) in
+        [("newreno", "multiplex", 0.5), ("newreno", "reuse", 0.8), ("mptcp", "multiplex", 0.5), ("mptcp", "reuse", 0.8)]
+    {
+        let [urgent, equal, last] = [1, 3, 5].map(|priority| completion(scheme, connections, priority));
+        assert!(urgent < share * equal && last == equal, "{scheme}, {connections}: {urgent} s, {equal} s, {last} s");
     }
 }
 

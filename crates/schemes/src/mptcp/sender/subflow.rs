@@ -183,7 +183,7 @@ impl Subflow {
         end: u64,
         f: impl FnOnce(&mut Sender<Coupled>, &mut EndpointCtx<'_>),
     ) {
-        let Subflow { pair, tcp, wishes, says, .. } = self;
+        let (mark, Subflow { pair, tcp, wishes, says, .. }) = (ctx.mark(), self);
         ctx.inside(
             wishes,
             |ctx| {
@@ -195,6 +195,7 @@ impl Subflow {
                 Some(pair.source())
             },
         );
+        ctx.number_since(mark, |packet| mapping(packet, tcp, end).map(|(mapping, _)| mapping.data));
     }
 
     /// Its time has come: the TCP's timer, or the fourth packet of its handshake is missing.
