@@ -1,5 +1,8 @@
 //! GOAL schedules, as LogGOPSim and ATLAHS have them as text (Hoefler, Siebert and Lumsdaine 2009; the grammar is that of
-//! LogGOPSim's `txt2bin`): `num_ranks n`, then for each rank a block of operations and of what they require.
+//! LogGOPSim's `txt2bin`): `num_ranks n`, then for each rank a block of operations and of what they require. Or as
+//! [`binary`].
+
+pub(crate) mod binary;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -199,7 +202,7 @@ impl Reader {
         Ok(())
     }
 
-    fn end(mut self, line: u64) -> Result<Trace, ListError> {
+    fn end(self, line: u64) -> Result<Trace, ListError> {
         if let Some(rank) = self.rank {
             return Err(error(line, format!("the file ends inside of rank {rank}; it needs all of it, with its `}}`")));
         }
@@ -208,6 +211,11 @@ impl Reader {
             let message = format!("the file ends after {seen} of {} ranks; it needs them all", self.trace.ranks);
             return Err(error(line, message));
         }
+        self.matched()
+    }
+
+    /// Each message with its receipt.
+    fn matched(mut self) -> Result<Trace, ListError> {
         let mut alone: Option<(u64, String)> = None;
         for ((from, to, tag), Unmatched { sent, received }) in self.unmatched {
             for (message, receipt) in sent.iter().zip(&received) {

@@ -30,8 +30,8 @@ pub struct JobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["all-reduce"]))]
     pub collective: Option<Collective>,
-    /// Trace in place of a collective, relative to the scenario: GOAL as text (LogGOPSim, ATLAHS), or htsim's connections
-    /// with triggers (`.cm`). A message is done when its receiver has it; operations of a rank wait only for what they
+    /// Trace in place of a collective, relative to the scenario: GOAL as text or binary (LogGOPSim, ATLAHS), or htsim's
+    /// connections with triggers (`.cm`). A message is done when its receiver has it; operations of a rank wait only for what they
     /// require. An iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["training.goal"]))]

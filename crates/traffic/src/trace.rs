@@ -48,10 +48,12 @@ pub(crate) struct Trace {
     pub ops: Vec<Op>,
 }
 
-/// Reads a trace: GOAL's text, or htsim's connections with triggers.
+/// Reads a trace: GOAL's text or binary, or htsim's connections with triggers.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Trace, ListError> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| error(1, "not text; of GOAL the text is read, before `txt2bin` has made a binary of it"))?;
+    if goal::binary::is_binary(bytes) {
+        return goal::binary::parse(bytes);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| error(1, "neither text nor a binary that `txt2bin` has made"))?;
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']));
     match first.and_then(|line| line.split_whitespace().next()) {
         Some("Nodes" | "Connections" | "Triggers" | "Failures") => connections::parse_trace(text),
