@@ -339,8 +339,8 @@ mod tests {
     /// Whether a page has a row with a parameter and its default.
     fn documented(page: &str, key: &str, value: &Value) -> bool {
         let value = value.as_str().map_or(value.to_string(), str::to_owned);
-        let value = if value == "null" { "by scheme" } else { &value };
-        page.contains(&format!("| `{key}` | {value} |"))
+        let values = if value == "null" { vec!["by scheme", "unset"] } else { vec![value.as_str()] };
+        values.iter().any(|value| page.contains(&format!("| `{key}` | {value} |")))
     }
 
     #[cfg(feature = "schema")]

@@ -10,7 +10,7 @@ use midpath_sim::{RunOptions, RunOutput, run_with};
 use crate::common::SHIPPED;
 
 /// TCP's keys, each with values that are not what any of these schemes has unless said.
-const KEYS: [(&str, &[&str]); 22] = [
+const KEYS: [(&str, &[&str]); 23] = [
     ("sack", &["false"]),
     ("timestamps", &["false"]),
     ("delayed_ack", &["4"]),
@@ -33,6 +33,7 @@ const KEYS: [(&str, &[&str]); 22] = [
     ("dup_thresh", &["6"]),
     ("max_retries", &["1"]),
     ("syn_retries", &["0"]),
+    ("receiver", &["\"optimistic-acks\"", "\"divides-acks\""]),
 ];
 
 /// Keys of which a scheme takes one value: accurate ECN (RFC 9331, §4.2), an ACK per packet for its price.
