@@ -163,7 +163,8 @@ def use(run: Result) -> float:
     ends = starts + durations(run)
     busiest = max(port["utilisation"] for port in _router_ports(run))
     # Not of flows that wait for what never comes.
-    return float(busiest * run.run["simulated_s"] / (np.nanmax(ends) - np.nanmin(starts)))
+    # At most: a link that is down for most of the rest of the run could not have sent more then.
+    return float(min(busiest * run.run["simulated_s"] / (np.nanmax(ends) - np.nanmin(starts)), 1.0))
 
 
 def of_group(run: Result, group: str, times: Floats, best: Floats) -> float | None:
