@@ -139,7 +139,7 @@ impl<G: Signal> Cake<G> {
     /// `cake_get_flow_quantum`: a flow of a host with n bulk flows gets an n-th; what is left of a byte is drawn for.
     fn quantum(&self, hosts: [u16; 2], ctx: &mut PortCtx<'_>) -> i64 {
         // A four thousandth of the bytes of a second, between 300 and a packet.
-        let quantum = (self.rate(ctx).0 / 8 >> 12).clamp(300, u64::from(1500 + ETHERNET));
+        let quantum = ((self.rate(ctx).0 / 8) >> 12).clamp(300, u64::from(1500 + ETHERNET));
         let load = self.hosts.load(hosts, self.by_host());
         if load <= 1 {
             return quantum as i64;
@@ -205,9 +205,9 @@ impl<G: Signal> Cake<G> {
         let sojourn = now.saturating_sub(ctx.pool[pkt].queued);
         let Some(flow) = self.flows.get_mut(&queue) else { return false };
         let (last, chosen) = (flow.lane.is_empty(), flow.cobalt.chooses(params, now, sojourn));
-        let told = chosen && self.signal.signal(pkt, ctx) == Done::Told;
+        let marked = chosen && self.signal.signal(pkt, ctx) == Done::Told;
         let unlucky = flow.cobalt.unlucky(ctx.rng);
-        let drop = chosen && !told || unlucky;
+        let drop = chosen && !marked || unlucky;
         flow.cobalt.settle(params, now, drop);
         drop && !last && !ctx.lossless
     }

@@ -138,9 +138,9 @@ impl Variations {
                         *rate = framing.mean_rate(*rate, loss).max(MIN_RATE);
                     }
                 }
-                let told = framing.mean_rate(own, loss).max(MIN_RATE);
-                topology.set_rate(link, direction, told);
-                self.steps.push((link, Time(1), LinkFault::Told(each(&[direction], told))));
+                let known = framing.mean_rate(own, loss).max(MIN_RATE);
+                topology.set_rate(link, direction, known);
+                self.steps.push((link, Time(1), LinkFault::Told(each(&[direction], known))));
             }
         }
         Ok(())
