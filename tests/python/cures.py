@@ -564,6 +564,9 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         lambda: map_file(None, "dumbbell.toml"),
         lambda: map_file(ROOT / "examples", "dumbbell.toml"),
     ),
+    "give --flow and --at to explain a flow, or --of a client or job": Elsewhere(
+        "tests/python/test_critical.py", "test_the_command_asks_for_one_of_both"
+    ),
     "give a scenario with --schemes, or comparisons with --of DIR": Call(
         lambda: command("cost", "bill"), lambda: command("cost", "bill", EXAMPLE, "--schemes", "cubic")
     ),

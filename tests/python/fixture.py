@@ -66,6 +66,7 @@ def binding_run(
     }
     run = {
         "midpath": "0.1.0", "format": 1, "title": "TCP family on Abilene, web search", "scheme": scheme, "seed": seed,
+        "stochastic": "arrivals" in text,
         "scenario": text, "threads": threads, "wall_s": 0.8, "simulated_s": 14.2, "packet_hops": 1_234_567,
         "hops_per_s": 1.5e6, "events": 2_000_000,
         "topology": {

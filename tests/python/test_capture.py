@@ -12,6 +12,8 @@ import pytest
 import midpath
 from midpath.schemes import shipped
 
+pytestmark = pytest.mark.nightly("crates/core/src/wire/", "crates/sim/src/measure/", "python/midpath/trace/")
+
 DISSECTOR = Path(__file__).parents[2] / "tools" / "midpath.lua"
 
 SCENARIO = """
@@ -31,8 +33,6 @@ from = "s"
 to = "d"
 [[flow]]
 from = "d"
-
-pytestmark = pytest.mark.nightly("crates/core/src/wire/", "crates/sim/src/measure/", "python/midpath/trace/")
 to = "s"
 size = "100 kB"
 [[fault]]

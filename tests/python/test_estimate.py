@@ -248,7 +248,7 @@ def test_what_is_judged_is_what_pilots_tell_of_the_whole(measure, monkeypatch):
     parts = {count: Pilot(np.arange(count), fluid[:count], packets[:count]) for count in (200, 400)}
     whole = flows(fluid, alone)
     monkeypatch.setattr(measure, "run", lambda scenario: scenario.scheme)
-    monkeypatch.setattr(measure.Flows, "of", lambda of: whole if of == IDEAL else flows(packets, alone))
+    monkeypatch.setattr(measure.Flows, "from_result", lambda of: whole if of == IDEAL else flows(packets, alone))
     monkeypatch.setattr(measure, "pilot_of", lambda scenario, scheme, whole, count: parts[count])
     found = measure.judge(measure.draw.scenario(5), None, "", "")
     assert found.scheme == measure.draw.scheme_of(5)

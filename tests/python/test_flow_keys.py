@@ -15,6 +15,8 @@ from midpath import _midpath
 from midpath.errors import ScenarioError
 from test_every_key import tried
 
+pytestmark = pytest.mark.nightly("crates/traffic/", "crates/schemes/src/", "crates/sim/src/")
+
 NET = """
 seed = 3
 stop = "400 ms"
@@ -55,8 +57,6 @@ to = "b"
 size = "60 kB"
 [[flow]]
 from = "e"
-
-pytestmark = pytest.mark.nightly("crates/traffic/", "crates/schemes/src/", "crates/sim/src/")
 to = "b"
 size = "5 kB"
 group = "others"

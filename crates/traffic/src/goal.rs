@@ -1,8 +1,6 @@
 //! GOAL schedules, as LogGOPSim and ATLAHS have them as text (Hoefler, Siebert and Lumsdaine 2009; the grammar is that of
 //! LogGOPSim's `txt2bin`): `num_ranks n`, then for each rank a block of operations and of what they require. Or as
-//! [`binary`].
-
-pub(crate) mod binary;
+//! [`crate::goal_binary`].
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,18 +10,18 @@ use crate::trace::{Kind, Need, Op, Trace};
 use midpath_core::units::{Bytes, Time};
 
 /// Most ranks. Ours: more than a topology has hosts.
-const MAX_RANKS: u64 = 1 << 24;
+pub(crate) const MAX_RANKS: u64 = 1 << 24;
 
 /// A message that waits for its other half.
 #[derive(Default)]
-struct Unmatched {
-    sent: Vec<u32>,
-    received: Vec<u32>,
+pub(crate) struct Unmatched {
+    pub sent: Vec<u32>,
+    pub received: Vec<u32>,
 }
 
 #[derive(Default)]
-struct Reader {
-    trace: Trace,
+pub(crate) struct Reader {
+    pub trace: Trace,
     /// The rank whose block is open, and its labels.
     rank: Option<u32>,
     labels: FxHashMap<String, u32>,
@@ -32,7 +30,7 @@ struct Reader {
     /// Ranks whose blocks have been read.
     seen: FxHashSet<u32>,
     /// By sender, receiver and tag, in order: messages do not overtake.
-    unmatched: FxHashMap<(u32, u32, u64), Unmatched>,
+    pub unmatched: FxHashMap<(u32, u32, u64), Unmatched>,
 }
 
 /// Reads a schedule.
@@ -215,7 +213,7 @@ impl Reader {
     }
 
     /// Each message with its receipt.
-    fn matched(mut self) -> Result<Trace, ListError> {
+    pub fn matched(mut self) -> Result<Trace, ListError> {
         let mut alone: Option<(u64, String)> = None;
         for ((from, to, tag), Unmatched { sent, received }) in self.unmatched {
             for (message, receipt) in sent.iter().zip(&received) {

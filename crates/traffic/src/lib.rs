@@ -32,6 +32,7 @@ mod flow;
 mod flows;
 mod generate;
 mod goal;
+mod goal_binary;
 mod har;
 mod hosts;
 mod job;

@@ -7,7 +7,7 @@ use midpath_core::units::{Bytes, Time};
 use crate::after::{Step, WaitFor};
 use crate::flows::{Counts, FlowList, NewFlow};
 use crate::list::{ListError, error};
-use crate::{connections, goal};
+use crate::{connections, goal, goal_binary};
 
 /// Lines of a circle that its message names.
 const MOST_LINES: usize = 8;
@@ -50,8 +50,8 @@ pub(crate) struct Trace {
 
 /// Reads a trace: GOAL's text or binary, or htsim's connections with triggers.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Trace, ListError> {
-    if goal::binary::is_binary(bytes) {
-        return goal::binary::parse(bytes);
+    if goal_binary::is_binary(bytes) {
+        return goal_binary::parse(bytes);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| error(1, "neither text nor a binary that `txt2bin` has made"))?;
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']));

@@ -5,8 +5,19 @@ use midpath_core::units::{Bytes, Time};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ecn::EcnMode;
-use super::receiver::Lies;
 use crate::params::require;
+
+/// What is wrong with the ACKs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum MisbehavingReceiver {
+    /// Each is divided into 16 that acknowledge a part: who counts ACKs opens its window faster.
+    DividesAcks,
+    /// They acknowledge all below the newest segment, lost or not, and then two segments that have not come: who
+    /// believes them hears of no loss. What was lost is never repeated, and the flow never ends.
+    OptimisticAcks,
+}
 
 /// What all TCPs have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,7 +85,7 @@ pub struct TcpParams {
     pub syn_retries: u32,
     /// A receiver that does not comply (Savage et al., 1999), to see what senders make of it. Unset: it complies.
     #[cfg_attr(feature = "schema", schemars(transform = unset))]
-    pub receiver: Option<Lies>,
+    pub receiver: Option<MisbehavingReceiver>,
 }
 
 /// Results name a digest of the defaults that schemas have: a parameter that is unset is none of them.

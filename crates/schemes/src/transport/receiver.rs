@@ -4,14 +4,13 @@
 //! follows the application's room, `receiver/half.rs` what it is where data go both ways.
 
 mod half;
-mod lies;
+mod misbehaving;
 mod reply;
 mod room;
 
 use std::sync::Arc;
 
 pub(super) use half::largest;
-pub use lies::Lies;
 use midpath_core::packet::{Ecn, Flags, Kind, Packet, SackBlock};
 use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Delivery, Ended, Endpoint, EndpointCtx, FlowReport, Half};

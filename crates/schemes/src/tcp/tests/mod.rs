@@ -6,7 +6,7 @@ mod flood;
 mod growth;
 pub(crate) mod harness;
 mod hostile;
-mod lies;
+mod misbehaving_receiver;
 mod listen;
 mod numbers;
 mod oracle;

@@ -127,8 +127,8 @@ impl Receiver {
         if let Some(acknowledged) = self.settings.acknowledged {
             acknowledged(&p, ctx);
         }
-        if let Some(lies) = self.settings.tcp.receiver {
-            self.lie(lies, &mut p, ctx);
+        if let Some(how) = self.settings.tcp.receiver {
+            self.misbehave(how, &mut p, ctx);
         }
         ctx.send(p);
         self.last_ack = self.next;

@@ -11,7 +11,7 @@
 //! | how many require its end, from which place of the list below; the same of its beginning | 4, 4, 4, 4 |
 //! | the operations that require others | 4 each |
 
-use super::{MAX_RANKS, Reader, Unmatched};
+use crate::goal::{MAX_RANKS, Reader, Unmatched};
 use crate::list::{ListError, error};
 use crate::trace::{Kind, Need, Op, Trace};
 use midpath_core::units::{Bytes, Time};
@@ -100,7 +100,7 @@ impl File<'_> {
         for (number, known) in (0..count).zip(required) {
             let said = self.u32(operations + OPERATION * number)?;
             if said != known {
-                return Err(wrong(format!("operation {number} requires {said} others, and {known} say so")));
+                return Err(wrong(format!("operation {number} waits for {said} others, of which {known} are listed")));
             }
         }
         Ok(())
@@ -112,7 +112,7 @@ impl File<'_> {
         let ([kind], peer, size, tag) =
             (self.at(place + 4)?, self.u32(place + 5)?, self.u64(place + 9)?, self.u32(place + 17)?);
         if kind != CALC && (peer == u32::MAX || tag == u32::MAX) {
-            return Err(error(line, "any source or tag is decided while a program runs; give it"));
+            return Err(error(line, "which source or tag is meant shows while a program runs"));
         }
         if kind != CALC && u64::from(peer) >= reader.trace.ranks {
             return Err(error(line, format!("rank {peer}; there are {}, counted from 0", reader.trace.ranks)));
@@ -228,7 +228,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_binary_is_its_text((text, tags) in schedules(), cut in 0.0f64..1.0) {
-            let trace = super::super::parse(&text).expect("valid");
+            let trace = crate::goal::parse(&text).expect("valid");
             let bytes = encode(&trace, &tags);
             prop_assert!(is_binary(&bytes));
             prop_assert_eq!(without_lines(parse(&bytes).expect("valid")), without_lines(trace));
@@ -249,16 +249,16 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let trace = super::super::parse("num_ranks 2\nrank 0 { \ns: send 9b to 1\n}\nrank 1 {\nr: recv 9b from 0\n}")
+        let trace = crate::goal::parse("num_ranks 2\nrank 0 { \ns: send 9b to 1\n}\nrank 1 {\nr: recv 9b from 0\n}")
             .expect("valid");
         let bytes = encode(&trace, &[0, 0]);
         let operation = 8 + 6 + 32 + 12;
         for (at, with, says) in [
             (8, vec![0, 0, 0, 0], "0 ranks"),
-            (operation, vec![1], "operation 0 requires 1 others, and 0 say so"),
+            (operation, vec![1], "operation 0 waits for 1 others, of which 0 are listed"),
             (operation + 4, vec![7], "type 7"),
             (operation + 5, vec![2], "rank 2; there are 2"),
-            (operation + 5, vec![255; 4], "any source"),
+            (operation + 5, vec![255; 4], "which source"),
             (operation + 17, vec![3], "has no"),
         ] {
             let mut wrong = bytes.clone();

@@ -1,4 +1,4 @@
-//! Receivers that do not comply (`receiver/lies.rs`).
+//! Receivers that do not comply (`receiver/misbehaving.rs`).
 
 use midpath_core::units::Time;
 
@@ -6,7 +6,7 @@ use super::harness::{Lab, LabOf, MSS, Setup, lose_segments, repeats};
 use crate::tcp::newreno::NewRenoConfig;
 use crate::transport::TcpParams;
 use crate::transport::params::GrowthRule;
-use crate::transport::receiver::Lies;
+use crate::transport::params::MisbehavingReceiver;
 
 const RTT: Time = Time::from_ms(100);
 
@@ -22,7 +22,7 @@ fn sent(tcp: TcpParams) -> usize {
 #[test]
 fn divided_acks_open_the_window_of_who_counts_acks_alone() {
     let with = |receiver, growth| sent(TcpParams { receiver, growth, ..TcpParams::default() });
-    let lies = Some(Lies::DividesAcks);
+    let lies = Some(MisbehavingReceiver::DividesAcks);
     assert_eq!(with(lies, GrowthRule::Abc), with(None, GrowthRule::Abc));
     // RFC 5681, equation (2), bounds what an ACK adds by what it acknowledges: as an ACK for each segment would.
     assert!(2 * with(lies, GrowthRule::PerAck) > 3 * with(None, GrowthRule::PerAck));
@@ -30,7 +30,7 @@ fn divided_acks_open_the_window_of_who_counts_acks_alone() {
 
 #[test]
 fn optimistic_acks_hide_losses_and_the_flow_never_ends() {
-    let tcp = TcpParams { receiver: Some(Lies::OptimisticAcks), ..TcpParams::default() };
+    let tcp = TcpParams { receiver: Some(MisbehavingReceiver::OptimisticAcks), ..TcpParams::default() };
     let setup = Setup { size: None, stop: Some(Time::from_secs(1)), ..Setup::default() };
     let mut lab = Lab::new(setup, tcp, NewRenoConfig).treat(lose_segments(&[20]));
     lab.run();
