@@ -197,14 +197,10 @@ impl Node {
     #[cold]
     #[inline(never)]
     pub(super) fn fill_frame<D: Driver>(&mut self, port: PortId, now: Time, pool: &mut Pool, driver: &mut D) {
-        let mut transmitter = driver.transmitter(port, now);
-        while !transmitter.is_busy()
-            && let Some((pkt, marks)) = self.ask(port, now, transmitter, pool)
+        while !driver.transmitter(port, now).is_busy()
+            && let Some(pkt) = self.poll_transmit(now, port, pool, driver)
         {
-            Node::trace_notes(pool, driver);
-            self.count(port, now, &pkt, marks, pool, driver);
-            self.begin(port, now, pkt, pool, driver);
-            transmitter = driver.transmitter(port, now);
+            driver.start(port, pkt, now, pool);
         }
         if let Some(at) = driver.gathered(port, now, pool) {
             self.ask_for_frame(port, at);
