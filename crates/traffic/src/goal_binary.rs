@@ -34,7 +34,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Trace, ListError> {
     if ranks == 0 || ranks > MAX_RANKS {
         return Err(error(1, format!("{ranks} ranks; there are 1 to {MAX_RANKS}")));
     }
-    let mut reader = Reader { trace: Trace { ranks, ops: Vec::new() }, ..Reader::default() };
+    let mut reader = Reader::default();
+    reader.trace.ranks = ranks;
     for rank in 0..ranks {
         let place = HEAD + 16 * rank;
         file.rank(rank as u32, file.u64(place)?..file.u64(place + 8)?, &mut reader)?;
