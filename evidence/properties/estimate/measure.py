@@ -63,7 +63,8 @@ class Found:
 
 def judge(asked: Scenario, result: Result, _: str, __: str) -> Found:
     """Beside the run by packets: that by the fluid, and pilots."""
-    scheme, packets, whole = str(asked.scheme), Flows.from_result(result), Flows.from_result(run(asked.with_(scheme=IDEAL)))
+    scheme, packets = str(asked.scheme), Flows.from_result(result)
+    whole = Flows.from_result(run(asked.with_(scheme=IDEAL)))
     least = math.floor(whole.fct.size * SHARE / len(PILOTS))
     told = (pilot_of(asked, scheme, whole, least * PILOTS[0] // part) for part in PILOTS)
     return Found(draw.scheme_of(asked.base_seed()), truth(packets.fct), [asdict(carried(whole, one)) for one in told])
