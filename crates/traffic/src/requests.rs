@@ -140,7 +140,11 @@ impl<'a> Expansion<'a> {
         let (hosts, fan_out) = (&self.levels[level].hosts, self.levels[level].fan_out);
         let own = hosts.iter().position(|server| server.node == host);
         let others = hosts.len() - usize::from(own.is_some());
-        let drawn = rand::seq::index::sample(&mut self.streams.servers, others, fan_out);
+        let servers = &mut self.streams.servers;
+        let drawn = match others {
+            1 => rand::seq::index::sample(servers.undecided(), others, fan_out),
+            _ => rand::seq::index::sample(servers, others, fan_out),
+        };
         drawn.into_iter().map(|i| i + usize::from(own.is_some_and(|own| i >= own))).collect()
     }
 

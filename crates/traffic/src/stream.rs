@@ -36,6 +36,11 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// Its generator, for a draw that decides nothing.
+    pub fn undecided(&mut self) -> &mut Xoshiro256PlusPlus {
+        &mut self.generator
+    }
+
     fn draws(&self) {
         // Threads that draw share the line: it is written once.
         if !self.used.load(Ordering::Relaxed) {

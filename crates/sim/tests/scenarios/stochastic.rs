@@ -27,7 +27,8 @@ to = "d"
 size = "60 kB"
 start = "3 ms"
 "#;
-const WAXMAN: &str = "[topology]\ngenerate = \"waxman\"\nn = 8\n";
+const WAXMAN: &str =
+    "stop = \"9 s\"\n[topology]\ngenerate = \"waxman\"\nn = 8\nlink = { rate = \"9 Mbps\", delay = \"2 ms\" }\n";
 const FLOW: &str = "[[flow]]\nfrom = \"h0\"\nto = \"h5\"\nsize = \"90 kB\"\n";
 const CLIENT: &str = "[[client]]\nfrom = [\"a\"]\nto = [\"c\", \"d\"]\nrequests = 9\n\
                       request_sizes = { kind = \"fixed\", size = \"1 kB\" }\n";
@@ -57,7 +58,7 @@ fn a_run_says_whether_anything_was_drawn_from_its_seed() {
         format!("{NODES}{JOB}skew = 1.0\n"),
         format!("{NODES}{JOB}placement = \"random\"\n").replace("all-to-all", "all-reduce"),
         format!("{WAXMAN}{FLOW}"),
-        format!("[topology]\ngenerate = \"waxman\"\nn = 8\nseed = 3\n[topology.hosts]\nhomes = 2\n{FLOW}"),
+        format!("{WAXMAN}seed = 3\nhosts = {{ homes = 2 }}\n{FLOW}"),
     ];
     for text in random {
         let runs = [1, 2, 3].map(|seed| drawn(&text, seed));
