@@ -76,10 +76,7 @@ INTRO = """# CAKE beside Linux's
 Written by `evidence/lab/cake.py`. User-mode Linux {kernel}, seeds 1 to 3: medians, least, most. {within} of {counted}
 figures are within the laboratory's margins, and {shares} of {all} shares of the first host within {share}.
 
-Captures of the first scene show why the first comparison, with 24 of 34, missed each p99: Linux drops the seventh
-packet of the first window, 7.5 ms after it came. `rec_inv_sqrt` is zero until the count has changed, so a queue's first
-signal comes at once, not after an interval, and slow start ends at ten segments. Ours does so since. The two that are
-left are 4.5 ms of p99.
+Why a margin is missed: [EXPLAINED.md](EXPLAINED.md#cake).
 """
 
 

@@ -227,7 +227,32 @@ def test_bad_positions_are_said_with_their_line_and_a_cure(tmp_path, text, said)
         leo.scenario(leo.read(file))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("sgp4") is None, reason="needs sgp4: pip install 'midpath[leo]'")
+needs_sgp4 = pytest.mark.skipif(
+    importlib.util.find_spec("sgp4") is None, reason="needs sgp4: pip install 'midpath[leo]'"
+)
+
+
+@needs_sgp4
+@pytest.mark.parametrize("named", [True, False], ids=["three lines", "two lines"])
+def test_elements_are_flown_as_sgp4_s_authors_fly_them(tmp_path, named):
+    """Vanguard 1 at its epoch: the first of Vallado's verification cases, before it is turned by the Earth's angle."""
+    lines = [
+        "1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4753",
+        "2 00005  34.2682 348.7242 1859667 331.7664  19.3264 10.82419157413667",
+    ]
+    file = tmp_path / "vanguard.tle"
+    file.write_text("\n".join([*(["VANGUARD 1"] if named else []), *lines]) + "\n")
+    flown = leo.tle(file, {"home": (47.0, 8.0, 0.4)}, start="2000-06-27T18:50:19.733568", seconds=2, step=1)
+    assert flown.names == ["home", "VANGUARD-1" if named else "sat5"]
+    x, y, z = flown.places[0, 1]
+    assert np.hypot(x, y) == pytest.approx(np.hypot(7022.46529266, 1400.08296755), abs=1e-3)
+    assert z == pytest.approx(0.03995155, abs=1e-3)
+    file.write_text("VANGUARD 1\n" + lines[0] + "\n")
+    with pytest.raises(UsageError, match="two lines"):
+        leo.tle(file, {}, start="2000-06-27T18:50:19", seconds=2)
+
+
+@needs_sgp4
 def test_a_shell_by_sgp4_is_at_its_height(tmp_path):
     ground = {"home": (47.0, 8.0, 0.4), "gate": (50.0, 9.0, 0.1)}
     made = leo.shell("72x22:53:550", ground, start="2026-01-01T00:00:00", seconds=30, step=10)

@@ -86,14 +86,6 @@ RESOURCES = [
 REQUEST, HEADER, RECEIVE_MS = 400, 300, 10
 
 
-WHY = """
-Beyond its margin: the longest load is the first, in which six connections open and double their windows at once. Linux
-lost 56 of 384 packets in it, the simulator 43 (37 to 48 with queues of 69 to 52 kB, and then took .54 to .57 s). In
-Linux the connection that ends last sends nothing for 155 ms before its last packets, as after a lost tail. Later loads
-take .47 to .59 s in Linux, .47 to .57 s in the simulator.
-"""
-
-
 @dataclass(frozen=True)
 class Figure:
     """What is compared, in seconds or as a share."""
@@ -229,7 +221,7 @@ def main() -> int:
         "| scene | figure | Linux | simulated | apart | margin | within |",
         "|---|---|---|---|---|---|---|",
         *(figure.row() for figure in found),
-        WHY.rstrip(),
+        "\nWhy a margin is missed: [EXPLAINED.md](../EXPLAINED.md#applications).",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     sys.stdout.write(PAGE.read_text(encoding="utf-8"))
