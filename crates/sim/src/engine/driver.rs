@@ -142,12 +142,15 @@ impl<T: Tracing> NodeDriver<'_, T> {
         }
         match target {
             Target::Here { ring, node } => self.arrive(ring, node, at, Entry::new(pkt, corrupt, pool)),
-            Target::There { part, ring } => {
-                self.tally.exported += 1;
-                let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-                self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
-            }
+            Target::There { part, ring } => self.export(part, ring, (at, corrupt), pkt, pool),
         }
+    }
+
+    /// Sends a packet to another part, where it arrives.
+    fn export(&mut self, part: u32, ring: u32, (at, corrupt): (Time, bool), pkt: Pkt, pool: &mut Pool) {
+        self.tally.exported += 1;
+        let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
+        self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
     }
 
     /// Puts a packet into the frame that begins now.
@@ -186,10 +189,7 @@ impl<T: Tracing> NodeDriver<'_, T> {
                     self.arrive_before(ring, node, at, Entry::new(pool.unstow(number), corrupt, pool));
                 }
                 (Outcome::Arrives(at, number, corrupt), Target::There { part, ring }) => {
-                    self.tally.exported += 1;
-                    let pkt = pool.unstow(number);
-                    let life = self.tracing.trace().map_or(Life::NONE, |trace| trace.forget(pkt.id()));
-                    self.outbox[part as usize].put(pkt, Address { ring, at, corrupt, life, payload: None }, pool);
+                    self.export(part, ring, (at, corrupt), pool.unstow(number), pool);
                 }
             }
         }
