@@ -20,6 +20,11 @@ class ScenarioError(ValueError):
         self.message = message
         self.source = source
 
+    @property
+    def told(self) -> str:
+        """`key: message`, where the scenario is known."""
+        return ": ".join(part for part in (self.key, self.message) if part)
+
     def __str__(self) -> str:
         """`file:line: key: message`, as compilers write it, so that editors can jump there."""
         place = self.source or "scenario"

@@ -156,7 +156,7 @@ def verdicts(scheme: str, pairs: Sequence[tuple[Result, Result]]) -> list[Line]:
         else:
             assert measured is not None
             assert simulated is not None
-            verdict = "yes" if is_within(measured["median"], simulated["median"], figure) else "no"
+            verdict = "yes" if is_within(measured["median"], simulated["median"], figure.share, figure.least) else "no"
         margin = " or ".join(
             [
                 *([f"{figure.share:.0%}"] if figure.share else []),
@@ -175,9 +175,9 @@ def watch(pairs: Sequence[tuple[Result, Result]]) -> None:
         result.run["watched"] = next(port for port in result.ports.to_pylist() if (port["node"], port["peer"]) == place)
 
 
-def is_within(measured: float, simulated: float, figure: Figure) -> bool:
-    """Whether the simulator is near enough."""
-    return bool(abs(measured - simulated) <= max(figure.share * abs(measured), figure.least))
+def is_within(measured: float, simulated: float, share: float, least: float) -> bool:
+    """Whether the simulator is near enough: by a share of what was measured, or this much if it is more."""
+    return bool(abs(measured - simulated) <= max(share * abs(measured), least))
 
 
 def cannot_fail(key: str, pairs: Sequence[tuple[Result, Result]]) -> str | None:

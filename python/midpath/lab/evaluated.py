@@ -6,22 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from midpath.errors import ScenarioError
 from midpath.evaluate.found import Evaluation
 from midpath.evaluate.platform import Platform
 from midpath.evaluate.scenes import MTU
-from midpath.lab import kernel, machine
+from midpath.lab import kernel, machine, real
+from midpath.lab.beside import is_within
 from midpath.lab.congestion import KERNEL
 from midpath.lab.guest import PATIENCE_S
 from midpath.result import Result
 from midpath.run.key import file_digest
 from midpath.scenario import Scenario
 from midpath.units import quantity
-
-if TYPE_CHECKING:
-    from midpath.lab.real import Laboratory
 
 # How near the simulator's means have to be to Linux's, fixed before the first run: docs/lab.md's margins of `--vs-sim`.
 # A rate, and a time that flows take: a tenth.
@@ -63,7 +61,7 @@ def linux() -> Platform:
         tuple(KERNEL),
         run,
         cannot,
-        "midpath lab {file} --kernel uml --out run  # measure.pcap in the file: captures",
+        "midpath lab {file} --virtual --out run  # measure.pcap in the file: captures",
         has_references=True,
         limit_s=LIMIT_S,
     )
@@ -71,8 +69,6 @@ def linux() -> Platform:
 
 def run(scenario: Scenario) -> Result:
     """Runs one in a guest."""
-    from midpath.lab import real  # noqa: PLC0415 - 30 ms of each command's start
-
     return real.run(scenario, _laboratory())
 
 
@@ -81,14 +77,12 @@ def cannot(scenario: Scenario) -> str:
     try:
         _laboratory().prepare(scenario)
     except ScenarioError as error:
-        return f"{error.key}: {error.message}" if error.key else error.message
+        return error.told
     return ""
 
 
 @cache
-def _laboratory() -> Laboratory:
-    from midpath.lab import real  # noqa: PLC0415 - as above
-
+def _laboratory() -> real.Laboratory:
     return real.Laboratory(machine.program("midpath-lab"), None, linux=kernel.find())
 
 
@@ -127,5 +121,4 @@ def _agreement(item: str, scheme: str, one: Mapping[str, Any], other: Mapping[st
     said = " or ".join([*([f"{share:.0%}"] if share else []), *([quantity(kind, least)] if least else [])])
     for case, values in one["figures"].items():
         a, b = (sum(v) / len(v) for v in (values, other["figures"][case]))
-        within = abs(a - b) <= max(share * abs(a), least)
-        yield Agreement(item, one["measure"], case, scheme, kind, said, a, b, within)
+        yield Agreement(item, one["measure"], case, scheme, kind, said, a, b, is_within(a, b, share, least))

@@ -149,7 +149,7 @@ def _refusal(point: Point) -> str:
     try:
         point.scenario.check()
     except ScenarioError as error:
-        return f"{error.key}: {error.message}" if error.key else error.message
+        return error.told
     return ""
 
 
