@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-import statistics
 from collections.abc import Iterable, Sequence
+
+from midpath.stats import estimate
 
 
 def log_uniform(rng: random.Random, low: float, high: float) -> float:
@@ -61,7 +62,8 @@ def restart(at: str) -> str:
 
 
 def interval(logs: Sequence[float]) -> tuple[float, float, float]:
-    """A mean and its 95 % interval (normal)."""
-    mean = statistics.fmean(logs)
-    half = 1.96 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    """A mean and its 95 % interval, which is infinite for fewer than two."""
+    found = estimate(logs)
+    half = math.inf if found is None or found.ci95 is None else found.ci95
+    mean = found.mean if found else 0.0
     return mean, mean - half, mean + half

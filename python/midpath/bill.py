@@ -50,7 +50,7 @@ class Bill:
     def per(self, measure: str) -> float | None:
         """Percent of completion time that a dollar or a watt takes off; `None` without a cost or a told difference."""
         cost: float | None = getattr(self, measure)
-        if not cost or self.time is None or self.time.interval[0] <= 1 <= self.time.interval[1]:
+        if not cost or self.time is None or not self.time.differs(1, alone=True):
             return None
         return 100 * (1 - self.time.mean) / cost
 

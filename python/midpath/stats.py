@@ -49,6 +49,16 @@ class Estimate:
         half = self.ci95 or 0.0
         return self.mean - half, self.mean + half
 
+    def differs(self, value: float = 0.0, *, alone: bool = False) -> bool:
+        """Whether a value is outside the interval: the one rule by which a difference is more than luck.
+
+        A single run has no interval. It tells nothing, or with `alone` whatever it differs from: for what is not
+        random, and where the reader is told that it is one run.
+        """
+        if self.ci95 is None:
+            return alone and self.mean != value
+        return abs(self.mean - value) > self.ci95
+
     @property
     def of(self) -> int:
         """How many runs there were, with a value or without."""
@@ -108,25 +118,48 @@ def in_sequence(n: int, level: float = LEVEL) -> float:
     return math.sqrt((n - 1) * share / room) if room > 0 else math.inf
 
 
+def jointly(intervals: int) -> float:
+    """The level of each of several intervals at which all hold at once with `LEVEL` (Bonferroni)."""
+    return 1.0 - (1.0 - LEVEL) / intervals
+
+
+def ends(found: Mapping[str, Estimate], *, most: bool) -> tuple[str, float, float]:
+    """Of estimates that hold `jointly`, the one with the largest mean, or the least, and where that mean is.
+
+    The largest mean is between the largest lower end and the largest upper one. Where one estimate has no interval
+    nothing is known of it.
+    """
+    of_all = max if most else min
+    halves = {name: math.inf if one.ci95 is None else one.ci95 for name, one in found.items()}
+    low = of_all(one.mean - halves[name] for name, one in found.items())
+    high = of_all(one.mean + halves[name] for name, one in found.items())
+    return of_all(found, key=lambda name: found[name].mean), low, high
+
+
+def within(interval: tuple[float, float], limits: tuple[float, float]) -> bool | None:
+    """Whether an interval is within limits: the one rule of a bound. False outside of them, None across one."""
+    (low, high), (least, most) = interval, limits
+    if high < least or low > most:
+        return False
+    return True if least <= low and high <= most else None
+
+
 def extreme(groups: Mapping[str, Sequence[float | None]], *, most: bool, sequential: bool = False) -> Estimate | None:
     """The largest mean of several groups, or the least.
 
-    The extreme of each run, averaged, would be the extreme of luck. Here the groups are averaged over runs first. Each
-    interval is for a level of 1 - 5 %/k (Bonferroni), so that all k hold at once; the largest mean is then between the
-    largest lower end and the largest upper one. None unless every group has a value.
+    The extreme of each run, averaged, would be the extreme of luck. Here the groups are averaged over runs first, with
+    intervals that hold `jointly`. None unless every group has a value.
     """
-    level = 1.0 - (1.0 - LEVEL) / len(groups)
+    level = jointly(len(groups))
     found = {name: estimate(values, level, sequential=sequential) for name, values in groups.items()}
     known = {name: one for name, one in found.items() if one is not None}
     if not known or len(known) < len(found):
         return None
-    of_all = max if most else min
-    best = of_all(known, key=lambda name: known[name].mean)
+    best, low, high = ends(known, most=most)
     n, seeds = min(one.n for one in known.values()), max(one.of for one in known.values())
     mean = known[best].mean
     if any(one.ci95 is None for one in known.values()):
         return Estimate(mean, None, n, seeds, best, len(groups), sequential)
-    low, high = (of_all(one.interval[end] for one in known.values()) for end in (0, 1))
     return Estimate(mean, max(mean - low, high - mean), n, seeds, best, len(groups), sequential)
 
 
@@ -144,7 +177,7 @@ def seeds_for(found: Estimate, half: float, most: int) -> int | None:
     """
     if not found.ci95 or half <= 0:
         return None
-    level = 1.0 - (1.0 - LEVEL) / found.groups
+    level = jointly(found.groups)
     width = in_sequence if found.sequential else at_once
     spread = found.ci95 / width(found.n, level)
 
@@ -193,6 +226,4 @@ def told_apart(values: Sequence[float | None], others: Sequence[float | None]) -
     """
     pairs = zip(values, others, strict=True)
     found = estimate(a - b if a is not None and b is not None else None for a, b in pairs)
-    if found is None or (found.ci95 is None and not found.is_whole):
-        return False
-    return abs(found.mean) > (found.ci95 or 0.0)
+    return found is not None and found.differs(alone=found.is_whole)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from midpath.stats import estimate, paired_ratio, student_t, told_apart
+from midpath.stats import Estimate, ends, estimate, jointly, paired_ratio, student_t, told_apart, within
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -53,6 +53,34 @@ def test_paired_ratio_cancels_what_runs_share():
     assert (found.mean, found.ci95) == (2.0, 0.0)
     assert paired_ratio([1.0, 2.0], [0.0, None]) is None
     assert (paired_ratio([1.0, 2.0], [0.0, 1.0]).n, paired_ratio([1.0, 2.0], [0.0, 1.0]).of) == (1, 2)
+
+
+def test_a_difference_is_told_where_the_interval_leaves_it_out():
+    found = Estimate(10.0, 2.0, 5)
+    assert not found.differs(8.0)
+    assert found.differs(7.9)
+    assert found.differs(12.1)
+    # One run by itself tells nothing, unless the reader is told so or nothing is random.
+    assert not Estimate(10.0, None, 1).differs(0.0)
+    assert Estimate(10.0, None, 1).differs(0.0, alone=True)
+    assert not Estimate(10.0, None, 1).differs(10.0, alone=True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_within"),
+    [((1, 4), True), ((2, 3), True), ((-math.inf, 3), True), ((2.5, 9), None), ((2.1, 2.9), None), ((4, 9), False)],
+)
+def test_a_bound_is_kept_broken_or_undecided_by_the_interval(limits, is_within):
+    assert within((2, 3), limits) is is_within
+
+
+def test_the_worst_of_several_is_where_their_worst_ends_are():
+    found = {"a": Estimate(10.0, 1.0, 5), "b": Estimate(9.0, 4.0, 5), "c": Estimate(1.0, 0.1, 5)}
+    assert ends(found, most=True) == ("a", 9.0, 13.0)
+    assert ends(found, most=False) == ("c", 0.9, 1.1)
+    assert ends(found | {"d": Estimate(2.0, None, 1)}, most=True)[2] == math.inf
+    assert jointly(1) == 0.95
+    assert jointly(5) == pytest.approx(0.99)
 
 
 def test_told_apart_is_about_differences_within_a_seed():

@@ -39,7 +39,7 @@ import scenes
 from harness import Crash, Row, Suite, count, crashes
 
 from midpath import Result, markdown
-from midpath.stats import estimate
+from midpath.stats import within
 
 CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
 # Our additions: names that the key `without` takes.
@@ -210,28 +210,22 @@ def failures(_: Scene, found: Found, base: Found) -> dict[str, float]:
     return {bound: value for bound, value, one in zip(BOUNDS, values, kept, strict=True) if not one}
 
 
-def interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """Mean and half of the 95 % interval."""
-    found = estimate(ratios)
-    return (0.0, math.inf) if found is None else (found.mean, math.inf if found.ci95 is None else found.ci95)
-
-
 def lines(variant: str, pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
     """The rows of an addition, for all classes and each; pairs with it and without, of scenarios in which it acted."""
     for of in ("all", *CLASSES):
         ours = [(on, off) for on, off in pairs if of in ("all", on.scene.kind)]
         if not ours:
             continue
-        means = interval([math.log(off.found.mean / on.found.mean) for on, off in ours])
-        lates = interval([math.log(off.found.late / on.found.late) for on, off in ours])
+        means = scenes.interval([math.log(off.found.mean / on.found.mean) for on, off in ours])
+        lates = scenes.interval([math.log(off.found.late / on.found.late) for on, off in ours])
         before, after = ([count((pair[which] for pair in ours), bound) for bound in BOUNDS] for which in (0, 1))
-        little = all(abs(mean) + half <= SAME for mean, half in (means, lates))
+        little = all(within((low, high), (-SAME, SAME)) for _, low, high in (means, lates))
         goes = little and sum(after) <= sum(before) and len(ours) >= ENOUGH
         yield markdown.line([
             f"`{variant}`" if of == "all" else "",
             of,
             str(len(ours)),
-            *(f"{100 * mean:+.1f} ± {100 * half:.1f} %" for mean, half in (means, lates)),
+            *(f"{100 * mean:+.1f} ± {100 * (high - mean):.1f} %" for mean, _, high in (means, lates)),
             *(f"{was} → {now}" for was, now in zip(before, after, strict=True)),
             "" if of != "all" else "goes" if goes else "stays",
         ])  # fmt: skip

@@ -227,7 +227,7 @@ class Variants(Reported):
             ratio = self.against_first(variant, scheme, "afct_s")
             if ratio is None:
                 continue
-            apart = abs(ratio.mean - 1) > (ratio.ci95 or 0.0)
+            apart = ratio.differs(1, alone=True)
             parts.append(f"{variant} {self.times(variant, ratio)}{'' if apart else ' (not significant)'}")
         if not parts:
             return ""

@@ -18,8 +18,8 @@ from importlib.resources import files
 from typing import Any
 
 from midpath.estimate.carry import FIGURES, Carried
+from midpath.stats import LEVEL
 
-LEVEL = 0.95
 # An estimate whose band is wider than this, on its wider side, is not given; pilots grow until bands are as narrow as
 # the second.
 WIDEST, NARROW = 0.30, 0.15

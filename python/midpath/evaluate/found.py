@@ -32,7 +32,7 @@ class Difference:
     @property
     def is_told(self) -> bool:
         """Whether it is more than luck."""
-        return self.by.ci95 is not None and abs(self.by.mean) > self.by.ci95
+        return self.by.differs()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from midpath.evaluate.facts import SUBJECT
 from midpath.evaluate.items import LEVELS, ME, MUST, Item, Measure, Runs, Subject
 from midpath.evaluate.scenes import MTU
 from midpath.evaluate.work import Done
-from midpath.stats import LEVEL, Estimate, estimate
+from midpath.stats import Estimate, ends, estimate, jointly, within
 
 HOLDS, NOT, UNDECIDED, FAILED = "holds", "does not hold", "undecided", "failed"
 # An item that does not apply, asks for a text, or cannot be simulated.
@@ -162,10 +162,9 @@ def measured(measure: Measure, item: Item, all_runs: Sequence[Runs]) -> Measured
 def worst(measure: Measure, values: Mapping[str, Sequence[float | None]]) -> Worst | None:
     """The case with the largest mean, or the least where the bound is from below.
 
-    Intervals are for a level of 1 - 5 %/k, so that all k hold at once; the worst mean is then between the worst of
-    their lower ends and the worst of their upper ones. Ratios are averaged as logarithms: twice and half are as far.
+    Intervals hold `jointly`. Ratios are averaged as logarithms: twice and half are as far. One seed tells no luck.
     """
-    level = 1 - (1 - LEVEL) / len(values)
+    level = jointly(len(values))
     is_ratio = measure.kind == "times"
     found: dict[str, Estimate] = {}
     for case, own in values.items():
@@ -174,12 +173,7 @@ def worst(measure: Measure, values: Mapping[str, Sequence[float | None]]) -> Wor
         if one is None or len(known) < len(own):
             return None
         found[case] = one
-    of_all = min if measure.at_least else max
-    case = of_all(found, key=lambda name: found[name].mean)
-    # One seed tells no luck.
-    ends = [(one.mean - (one.ci95 if one.ci95 is not None else math.inf), one) for one in found.values()]
-    low = of_all(low for low, _ in ends)
-    high = of_all(2 * one.mean - low for low, one in ends)
+    case, low, high = ends(found, most=not measure.at_least)
     three = found[case].mean, low, high
     return Worst(case, *(math.exp(x) if is_ratio else x for x in three))
 
@@ -188,9 +182,8 @@ def judged(measure: Measure, found: Worst | None) -> str:
     """Whether the interval is within the bound, beyond it, or both."""
     if found is None:
         return UNDECIDED
-    if measure.at_least:
-        return HOLDS if found.low >= measure.bound else NOT if found.high < measure.bound else UNDECIDED
-    return HOLDS if found.high <= measure.bound else NOT if found.low > measure.bound else UNDECIDED
+    limits = (measure.bound, math.inf) if measure.at_least else (-math.inf, measure.bound)
+    return {True: HOLDS, False: NOT, None: UNDECIDED}[within((found.low, found.high), limits)]
 
 
 def said(verdict: str, measures: Sequence[Measured]) -> str:

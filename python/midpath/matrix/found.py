@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from midpath import stats
 from midpath.entries import CLASSES, ENDS, MIDPATH, QUEUES, Entry
 from midpath.extension import _midpath
 from midpath.matrix.cell import Cell
 from midpath.matrix.rows import Row
 from midpath.matrix.work import Key
-from midpath.stats import Estimate, estimate
+from midpath.stats import Estimate, estimate, jointly
 
 # Of these the least is best, and verdicts are about them.
 TIMES = {"mean_ratio": "mean completion time", "p99_ratio": "99th percentile"}
@@ -84,12 +83,12 @@ class Matrix:
         """
         both = zip(self.values(row, column, figure), self.values(row, other, figure), strict=True)
         logs = [math.log(a / b) if a and b else None for a, b in both]
-        return estimate(logs, 1 - (1 - stats.LEVEL) / pairs)
+        return estimate(logs, jointly(pairs))
 
     def apart(self, row: str, column: str, other: str, figure: str, pairs: int = 1) -> bool:
         """Whether two columns differ by more than luck."""
         found = self.ratio(row, column, other, figure, pairs)
-        return found is not None and found.ci95 is not None and abs(found.mean) > found.ci95
+        return found is not None and found.differs()
 
     def saved(self, row: str, column: str, other: str, figure: str) -> float:
         """The share by which a column's figure is below another's, as a geometric mean over the seeds."""

@@ -6,7 +6,7 @@ import math
 
 from midpath.papers.registry import Claim, Says
 from midpath.papers.tolerance import Judgement
-from midpath.stats import Estimate, seeds_for
+from midpath.stats import Estimate, seeds_for, within
 from midpath.units import quantity
 
 # Kinds whose values are compared with one, where a one-sided claim compares them with no effect; others with zero.
@@ -30,10 +30,10 @@ def _judgement(claim: Claim, ours: Estimate, bound: float | None) -> Judgement:
     if _has_no_interval(claim, ours) and not ours.is_whole:
         # One value of many: luck chose it.
         return Judgement.UNDECIDED
-    low, high = ours.interval
-    if high < limits[0] or low > limits[1] or _is_more_than_none(claim, ours, limits):
+    is_within = within(ours.interval, limits)
+    if is_within is False or _is_more_than_none(claim, ours, limits):
         return Judgement.FAILS
-    if limits[0] <= low and high <= limits[1]:
+    if is_within:
         return Judgement.HOLDS if ours.is_whole and not _has_no_interval(claim, ours) else Judgement.UNDECIDED
     if ours.sequential:
         return Judgement.UNDECIDABLE
