@@ -94,18 +94,9 @@ class Runner:
         return manifest.parent
 
     def names(self, program: str) -> list[str]:
-        """The tests of a program, but those marked as ignored."""
-        listed = [
-            {
-                line.removesuffix(": test")
-                for line in subprocess.run(
-                    [self.programs[program], "--list", *more], capture_output=True, text=True, check=True
-                ).stdout.splitlines()
-                if line.endswith(": test")
-            }
-            for more in ([], ["--ignored"])
-        ]
-        return sorted(listed[0] - listed[1])
+        """The tests of a program, nightly ones too. What is ignored for want of a tool fails by itself: it is left out."""
+        listed = subprocess.run([self.programs[program], "--list"], capture_output=True, text=True, check=True)
+        return sorted(line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test"))
 
     def look_at(self, program: str, name: str, source: str = "") -> None:
         """Runs one test alone: how long it takes, and what it reaches."""
@@ -135,7 +126,7 @@ class Runner:
 
         try:
             done = subprocess.run(
-                [self.programs[program], "--exact", "--test-threads=1", *names],
+                [self.programs[program], "--exact", "--include-ignored", "--test-threads=1", *names],
                 cwd=self.crate(program),
                 env=os.environ
                 | {"PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0", "PROPTEST_MAX_SHRINK_ITERS": "0"}

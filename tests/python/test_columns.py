@@ -18,6 +18,14 @@ from midpath.palette import looks, name
 from midpath.report import html
 from midpath.schemes import column, shipped
 
+COLUMNS = pytest.mark.nightly(
+    "python/midpath/entries.py",
+    "python/midpath/run/",
+    "python/midpath/commands/",
+    "python/midpath/matrix/",
+    "crates/core/src/queue/",
+)
+
 TEXT = """
 title = "Columns"
 stop = "400 ms"
@@ -41,6 +49,7 @@ from = "s1"
 to = "d1"
 [[flow]]
 from = "s2"
+
 to = "d2"
 start = "100 ms"
 size = "40 kB"
@@ -84,6 +93,7 @@ def test_a_column_of_a_comparison_is_the_run(single):
     assert len(set(memory.values())) == 1, memory
 
 
+@COLUMNS
 def test_a_column_of_a_sweep_is_the_run(single, tmp_path):
     found = midpath.sweep(TEXT, schemes=COLUMNS, ideal=False, out=tmp_path / "store", keep_results=True)
     kept = {row["scheme"]: midpath.load(found.store.result(row["key"])) for row in found.table().to_pylist()}
@@ -91,6 +101,7 @@ def test_a_column_of_a_sweep_is_the_run(single, tmp_path):
         assert told(kept[one]) == told(single[one]), one
 
 
+@COLUMNS
 def test_a_column_of_failures_is_the_run(single, tmp_path):
     found = midpath.failures(TEXT, COLUMNS, out=tmp_path / "store", at="300 ms")
     assert found.schemes == list(COLUMNS)
@@ -114,6 +125,7 @@ def test_chance_in_a_column_s_queue_is_chance():
     assert found == {"cubic@pie": True, "cubic@codel": False}
 
 
+@COLUMNS
 @pytest.mark.parametrize("one", ["cubic@fq_codel", "cubic+rpm", "cubic@codel", "mptcp@pie", "inrpp"])
 def test_a_column_of_the_matrix_is_the_run(one):
     row = rows.every()["long"]
@@ -143,6 +155,7 @@ def words(tmp_path):
     return lambda command: [places.get(word, word) for word in COMMANDS[command]]
 
 
+@COLUMNS
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_takes_every_column(words, cli, command):
     # Of the matrix's scenario, `short` is no queue.
@@ -218,6 +231,7 @@ def parts_of(found):
     return {(row["aqm"], row["scheduler"]) for row in found.run["equipment"]}
 
 
+@COLUMNS
 @settings(max_examples=120, deadline=None)
 @given(st.sampled_from(TRANSPORTS), st.sampled_from(["", *NETWORKS]), st.sampled_from(NAMES))
 def test_any_scheme_runs_with_the_queue_in_every_port_or_is_refused_in_a_line(transport, network, queue):

@@ -23,6 +23,10 @@ from midpath.schemes import shipped
 from test_evaluate_fails import SAMPLE, UNFIT
 from test_evaluate_fails import verdict as verdict_of
 
+RUNS = pytest.mark.nightly(
+    "python/midpath/evaluate/", "python/midpath/run/", "tools/action/evaluate/", "tests/python/unfit.py"
+)
+
 CONTROLLERS = Path(__file__).parent / "unfit.py"
 OWN = load(CONTROLLERS)
 # The RFC's sections that have criteria.
@@ -43,12 +47,14 @@ def test_every_section_has_an_item_with_bounds_or_says_what_is_missing():
         assert all(one.source for one in item.measures), item.name
 
 
+@RUNS
 def test_every_scenario_can_be_run_by_the_references():
     for case in (case for suite in SUITES.values() for item in suite.items for case in item.cases):
         for scheme in (case.by,) if case.by else REFERENCES:
             work.scenario(case, Subject(scheme)).check()
 
 
+@RUNS
 @pytest.mark.parametrize("item", SAMPLE)
 def test_an_item_fails_the_unfit_and_passes_the_fit(item):
     assert verdict_of(item, *UNFIT[item], seeds=4)[0] == "does not hold"
@@ -82,6 +88,7 @@ def test_ratios_are_averaged_as_logarithms():
     assert math.isfinite(verdict.worst(measure, {"a": [0.0, 1.0]}).low)
 
 
+@RUNS
 @pytest.mark.parametrize(
     ("scheme", "why"),
     [("broken", "ZeroDivisionError"), ("inrpp-attack", "delivers nothing"), ("endless", "did not end")],
@@ -94,6 +101,7 @@ def test_who_crashes_hangs_or_is_silent_has_a_row_and_the_rest_goes_on(scheme, w
     assert row["verdict"] == "failed" and why in row["why"], row
 
 
+@RUNS
 def test_an_item_that_does_not_apply_says_why():
     assert evaluate(["cubic"], ["7.10"]).row("7.10", "CUBIC")["why"] == "a flow has one path"
     assert "explicit" in evaluate(["cubic"], ["6.2"]).row("6.2", "CUBIC")["why"]
@@ -101,6 +109,7 @@ def test_an_item_that_does_not_apply_says_why():
     assert found["verdict"] == "not applicable" and "codel" in found["why"], found
 
 
+@RUNS
 def test_what_is_there_is_not_run_again_and_is_written_alike(tmp_path, cli):
     words = ["evaluate", "bbr", "--items", "7.5,7.7", "--seeds", "2", "--out", tmp_path]
     assert cli(*words).code == 0
@@ -121,6 +130,7 @@ def test_what_is_there_is_not_run_again_and_is_written_alike(tmp_path, cli):
         evaluate(["bbr"], ["7.5"], out=tmp_path / "scenarios")
 
 
+@RUNS
 def test_two_schemes_and_two_evaluations_stand_side_by_side(tmp_path, cli):
     words = ["evaluate", "cubic", "--items", "5.1.2", "--seeds", "3"]
     assert cli(*words, "--out", tmp_path, "--beside", "newreno").code == 0
@@ -177,6 +187,7 @@ def repository(tmp_path):
 BESIDE = ("--items", "7.9", "--seeds", "3")
 
 
+@RUNS
 def test_a_revision_stands_beside_what_became_of_it(repository, cli):
     words = ["evaluate", "mine", "--with", repository / "mine.py", *BESIDE]
     answer = cli(*words, "--beside", "HEAD~1")
@@ -190,6 +201,7 @@ def test_a_revision_stands_beside_what_became_of_it(repository, cli):
     assert answer.code == 2 and "no-such-revision" in answer.err
 
 
+@RUNS
 def test_another_build_stands_beside_this_one(repository, tmp_path, cli):
     other = tmp_path / "other"
     other.write_text(f"#!/bin/sh\nexec {sys.executable} -m midpath \"$@\" --set schemes.cubic.beta='50 %'\n")
@@ -201,6 +213,7 @@ def test_another_build_stands_beside_this_one(repository, tmp_path, cli):
     assert answer.code == 2 and "No such command" in answer.err
 
 
+@RUNS
 def test_the_action_compares_with_the_base_of_a_pull_request(repository):
     inputs = {"scheme": "mine", "with": "mine.py", "beside": git(repository, "rev-parse", "HEAD~1")}
     file = ROOT / "tools/action/evaluate/action.yml"
@@ -233,6 +246,7 @@ def test_every_scheme_that_carries_flows_has_scenarios():
             work.scenario(case, Subject(name)).check()
 
 
+@RUNS
 def test_each_of_bbr_s_22_cases_is_asked_or_says_why_not():
     assert [item.name for item in SUITES["bbr"].items] == [str(number) for number in range(1, 23)]
     assert sum(bool(item.measures) for item in SUITES["bbr"].items) == 22
@@ -241,6 +255,7 @@ def test_each_of_bbr_s_22_cases_is_asked_or_says_why_not():
     assert found.row("1", "CUBIC")["why"] == "it shows no states of BBR"
 
 
+@RUNS
 def test_a_queue_is_evaluated_under_a_tcp(cli):
     answer = cli("evaluate", "cubic", "--aqm", "codel", "--items", "6", "--seeds", "2", "--json")
     (row,) = json.loads(answer.out)["rows"]

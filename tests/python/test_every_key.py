@@ -17,6 +17,8 @@ from midpath import _midpath
 from midpath.errors import ScenarioError
 from midpath.scenario import Scenario, parse
 
+KEYS = pytest.mark.nightly("python/midpath/schema/", "python/midpath/check.py")
+
 BASE = """
 scheme = "cubic"
 stop = "1 s"
@@ -36,6 +38,7 @@ links = [
 limit = "20 ms"
 [[flow]]
 from = "a"
+
 to = "b"
 size = "10 kB"
 [[workload]]
@@ -126,6 +129,7 @@ LEAVES = leaves(json.loads(_midpath.schema()))
 PARTS = sorted({path[0] for path in LEAVES})
 
 
+@KEYS
 @pytest.mark.parametrize("part", PARTS)
 def test_wrong_values_are_refused_in_one_short_line_with_key_and_line(part):
     base, faults = parse(BASE, None), []

@@ -17,6 +17,8 @@ from midpath.sweep import Slurm
 from midpath.sweep.failures import label
 from midpath.topology import network_of, pairs_of, stranded
 
+MAP = pytest.mark.nightly("python/midpath/report/", "python/midpath/sweep/failures.py")
+
 # a–b is twice as fast as the way around, a–c–b. The stub d hangs on c.
 TEXT = """
 title = "A triangle and a stub"
@@ -40,6 +42,7 @@ links = [
 
 [[flow]]
 from = "ha"
+
 to = "hb"
 size = "10 MB"
 """
@@ -165,6 +168,7 @@ flows = 50
     assert _midpath.pairs(text, whole.base_dir, seed=1) == _midpath.pairs(text, whole.base_dir, seed=1)
 
 
+@MAP
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to look at the map with")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_map_shows_the_worst_in_the_colour_of_the_worst(tmp_path, theme):

@@ -20,10 +20,13 @@ from midpath.errors import UsageError
 from midpath.loading import load as load_result
 from test_columns import TEXT, VARIED
 
+OWN_CODE = pytest.mark.nightly("python/midpath/controller/", "python/midpath/run/", "python/midpath/commands/")
+
 MINE = """
 import midpath
 from lower import fall
 from pieces.rates import STEP
+
 
 
 class Mine(midpath.Controller):
@@ -112,6 +115,7 @@ COMMANDS = {
 }
 
 
+@OWN_CODE
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_it_beside_others(mine, tmp_path, cli, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
@@ -135,6 +139,7 @@ def records(store):
     return {path.name: path.stat().st_mtime_ns for path in Path(store).glob("runs/*/*.json")}
 
 
+@OWN_CODE
 def test_a_store_runs_again_what_a_changed_module_changes_and_nothing_else(mine, tmp_path):
     def swept():
         found = midpath.sweep(
@@ -157,6 +162,7 @@ def test_a_store_runs_again_what_a_changed_module_changes_and_nothing_else(mine,
     assert not changed.equals(once)
 
 
+@OWN_CODE
 def test_runs_that_are_there_are_taken_if_the_code_is_the_same(mine, tmp_path, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran, real = [], _midpath.run
@@ -174,6 +180,7 @@ def test_runs_that_are_there_are_taken_if_the_code_is_the_same(mine, tmp_path, c
         assert {one for one in ran if one != "ideal"} == again
 
 
+@OWN_CODE
 def test_a_class_of_an_imported_module_is_found_there_by_workers(mine, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     cls = importlib.import_module("mine").Mine
@@ -186,6 +193,7 @@ def test_a_class_of_an_imported_module_is_found_there_by_workers(mine, tmp_path,
     assert found.table()["loss_ratio"].to_pylist() == [alone.summary["loss_ratio"]]
 
 
+@OWN_CODE
 def test_a_class_in_no_file_has_no_key(tmp_path):
     class Local(midpath.Controller):
         pass

@@ -15,12 +15,15 @@ from midpath.papers.sequence import Going, run_until_decided
 from midpath.papers.tolerance import Judgement
 from midpath.stats import TIGHT_AT, at_once, estimate, in_sequence, seeds_for
 
+SEQUENCE = pytest.mark.nightly("python/midpath/papers/", "python/midpath/stats.py")
+
 # A transfer, so that there are runs; what is measured is drawn, so that bounds can stand where the test wants them.
 SCENARIO = fixture.transfer("20 kB", 'stop = "10 ms"\n')
 MEASURE = """
 import numpy as np
 
 from midpath.papers.lab import Measured
+
 
 def measure(lab):
     lab.runs("short", seeds=SEEDS)
@@ -84,6 +87,7 @@ def martingale(values, mean):
     return with_effect / without
 
 
+@SEQUENCE
 def test_the_interval_ends_where_the_martingale_reaches_twenty():
     values = np.random.default_rng(3).normal(1.0, 0.7, 12)
     half = in_sequence(12) * values.std(ddof=1)
@@ -99,6 +103,7 @@ def test_it_is_wider_than_one_that_is_looked_at_once_and_shrinks():
     assert in_sequence(3) == math.inf
 
 
+@SEQUENCE
 def test_of_a_thousand_claims_at_the_bound_at_most_five_in_a_hundred_are_decided_wrongly():
     """The whole procedure: ten seeds looked at once, then ten more at a time up to 500, each claim until decided."""
     claims, most = 1000, 500
@@ -118,6 +123,7 @@ def test_of_a_thousand_claims_at_the_bound_at_most_five_in_a_hundred_are_decided
     assert by_t.sum() > 100
 
 
+@SEQUENCE
 def test_seeds_are_added_until_open_claims_are_decided(papers):
     figure = papers()
     before = verdicts(Going(figure))
@@ -137,6 +143,7 @@ def test_seeds_are_added_until_open_claims_are_decided(papers):
     assert estimate(together[1].values, sequential=True).mean == pytest.approx(after["open"].ours.mean, rel=1e-5)
 
 
+@SEQUENCE
 def test_the_budget_ends_it_and_the_reason_says_how_many_seeds_would_do(papers, tmp_path):
     figure = papers()
     text = (figure.directory / "claim.toml").read_text()

@@ -12,6 +12,8 @@ from midpath.loading import load_all
 from midpath.plot import What, frame_of, panels
 from midpath.plot.draw import Style, draw
 
+PLOTS = pytest.mark.nightly("python/midpath/plot/", "python/midpath/compare/", "python/midpath/sweep/")
+
 TEXT = """
 title = "Plotted"
 scheme = "newreno"
@@ -87,6 +89,7 @@ def test_a_figure_of_runs_has_its_mean_and_interval(drawn, compared):
         assert rows[row.scheme]["high"] - rows[row.scheme]["y"] == pytest.approx(figure.ci95)
 
 
+@PLOTS
 def test_courses_over_time_are_of_one_seed_and_one_port_each(drawn, compared, tmp_path):
     path, found = compared
     data = drawn(
@@ -104,6 +107,7 @@ def test_courses_over_time_are_of_one_seed_and_one_port_each(drawn, compared, tm
     assert {row["line"] for row in several["data"]} >= {"cubic, r0>r1"}
 
 
+@PLOTS
 def test_conditions_bins_statistics_and_panels(drawn, compared, varied):
     path, found = compared
     data = drawn(
@@ -132,6 +136,7 @@ def test_conditions_bins_statistics_and_panels(drawn, compared, varied):
     assert {row["line"] for row in drawn(varied, "--figure", "fct")["data"]} == {"one, newreno", "two, newreno"}
 
 
+@PLOTS
 def test_a_sweep_is_drawn_by_its_parameters(drawn, tmp_path):
     plain = TEXT.partition("[variants")[0]
     midpath.sweep(plain, {"queue.limit": ["20 kB", "100 kB"]}, out=tmp_path / "store", seeds=2)
@@ -140,6 +145,7 @@ def test_a_sweep_is_drawn_by_its_parameters(drawn, tmp_path):
     assert rows[0]["y"] <= 20_000 < rows[1]["y"]
 
 
+@PLOTS
 def test_no_panel_is_cut_off_by_the_limits_of_another(varied):
     found = panels(frame_of(load_all([varied]), "flows"), What("fct_s", "size_bytes", facet="variant"))
     # The second panel's values are ten times as large.
@@ -155,6 +161,7 @@ def test_a_title_covers_no_legend(varied):
     assert figure.get_suptitle() == "" and figure.legends[0].get_title().get_text() == "Title"
 
 
+@PLOTS
 def test_the_same_figure_is_the_same_file(drawn, compared, tmp_path):
     for name in ("a.svg", "b.svg", "a.pdf", "b.pdf"):
         drawn(compared[0], "--figure", "size", out=name)

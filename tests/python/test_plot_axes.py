@@ -9,6 +9,8 @@ from midpath.plot.draw import BELOW_ZERO, CARETDOWN, Style, _overlaps, draw
 from midpath.plot.panels import Line, Panel, Panels, What
 from midpath.report.figure import linear_axis
 
+AXES = pytest.mark.nightly("python/midpath/plot/", "python/midpath/report/")
+
 
 def panels(x, y, low=None, high=None, count=1, kind="seconds"):
     line = Line("cubic", {"scheme": "cubic"}, np.array(x), np.array(y), low, high)
@@ -22,6 +24,7 @@ def panels(x, y, low=None, high=None, count=1, kind="seconds"):
 SPANS = [*itertools.product((2e-3, 1e-6, 0.7, 300.0), (1.3, 2.0, 3.0, 4.5, 7.0))]
 
 
+@AXES
 @pytest.mark.parametrize(("start", "decades"), SPANS)
 @pytest.mark.parametrize(("columns", "count"), [(1, 1), (2, 3)])
 def test_labels_of_a_logarithmic_axis_do_not_overlap(start, decades, columns, count):

@@ -16,6 +16,8 @@ from midpath.report import html
 from midpath.report.figure import log_ticks
 from midpath.units import quantity
 
+PICTURE = pytest.mark.nightly("python/midpath/report/", "python/midpath/html.py")
+
 TEXT = "title = 'x'\n[topology]\nbuiltin = 'abilene' # </script> & <b>\n"
 
 
@@ -217,6 +219,7 @@ def test_browser_draws_it(comparison, tmp_path):
     )
 
 
+@PICTURE
 @needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_picture_is_not_blank(comparison, tmp_path, theme):

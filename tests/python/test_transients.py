@@ -9,6 +9,8 @@ import pytest
 import midpath
 import script
 
+RUNS = pytest.mark.nightly("evidence/properties/transients/", "crates/schemes/", "crates/core/", "crates/sim/src/node/")
+
 FOLDER = Path(__file__).parents[2] / "evidence/properties" / "transients"
 # Schemes that keep all bounds in these scenarios; RESULTS.md says who does not, and where.
 SAMPLE = (
@@ -29,6 +31,7 @@ def suite():
     return script.suite("transients.suite")
 
 
+@RUNS
 @pytest.mark.parametrize(("of", "number", "schemes"), SAMPLE)
 def test_a_sample_keeps_its_bounds(suite, of, number, schemes):
     scene = suite.CLASSES[of](number)
@@ -129,6 +132,7 @@ def test_the_page_counts_every_scheme_in_every_scenario_of_every_class(suite):
     assert len(classes) * (last - first + 1) >= 1000
 
 
+@RUNS
 @pytest.mark.parametrize(("family", "number"), [("one", 9001), ("several", 9002)])
 def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
     falls = script.suite("transients.falls").SUITE
@@ -136,6 +140,7 @@ def test_bbr_comes_down_after_a_rate_has_fallen(family, number):
     assert [bool(one) for one in missed] == [False, True], "these are draws that it takes"
 
 
+@RUNS
 @pytest.mark.parametrize("scheme", ["newreno", "cubic", "prague", "bbr", "mptcp", "cubic+rpm", "swift", "rcp"])
 def test_reordering_without_loss_costs_little(scheme):
     reordered = script.suite("transients.reordered")
@@ -144,6 +149,7 @@ def test_reordering_without_loss_costs_little(scheme):
         assert found.after >= least * found.before, (family, reach)
 
 
+@RUNS
 def test_reordering_ruins_what_counts_duplicates():
     """These are draws that it takes."""
     reordered = script.suite("transients.reordered")
@@ -155,6 +161,7 @@ def test_reordering_ruins_what_counts_duplicates():
     assert out_of_order < reordered.LEAST["quarter"] * in_order
 
 
+@RUNS
 @pytest.mark.parametrize("family", ["steps", "chain"])
 def test_rpm_tells_no_signals_of_a_queue_that_has_gone(family):
     falls = script.suite("rpm.falls").SUITE

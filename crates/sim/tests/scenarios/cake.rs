@@ -41,6 +41,7 @@ proptest! {
     /// Hosts get the same whatever their flows: datagrams that never yield within 3 %, CUBIC within 15 %. By flows alone
     /// they get as many shares as they have flows.
     #[test]
+    #[ignore = "nightly"]
     fn hosts_share_equally_and_their_flows_within(
         uplink in any::<bool>(), flows in prop::collection::vec(1u32..6, 2..5), mbps in 5u32..50, udp in any::<bool>(), seed in 1u64..1000,
     ) {
@@ -81,6 +82,7 @@ proptest! {
     /// fixed for both, did not hold beside eight of them at 4 Mbps (2.2). Bulk flows wait for the target in the long run:
     /// CUBIC's median below twice that and two packets.
     #[test]
+    #[ignore = "nightly"]
     fn a_sparse_flow_hardly_waits(
         udp in any::<bool>(), bulk in 1u32..12, mbps in 4u32..40, every_ms in 20u32..60, seed in 1u64..1000,
     ) {
