@@ -32,7 +32,7 @@ from midpath.scenario import Scenario
 from midpath.stats import Estimate, estimate, seeds_for
 from midpath.sweep.quantity import number
 from midpath.sweep.result import Sweep
-from midpath.sweep.run import execute, settings, with_files
+from midpath.sweep.run import settings, swept, with_files
 from midpath.topology import Link, Network, network_of, pairs_of, stranded
 from midpath.units import quantity
 
@@ -346,7 +346,7 @@ def failures(
     }
     about = described(plan, [asked], _command(asked, wanted, seeds, at, Path(out)), more)
     where = Where(jobs, cluster, slurm)
-    return Failures(execute(plan, about, out, where, retry_failed=retry_failed, on_progress=on_progress))
+    return Failures(swept(plan, about, out, where, retry_failed=retry_failed, on_progress=on_progress))
 
 
 def label(link: Link) -> str:

@@ -60,10 +60,10 @@ def sweep(
     planned = plan_of(asked, vary or {}, plan, names, seeds, ideal)
     about = described(planned, asked, command(asked, vary or {}, plan, planned.schemes, seeds, Path(out)))
     where = Where(jobs, cluster, slurm)
-    return execute(planned, about, out, where, keep_results, retry_failed, on_progress)
+    return swept(planned, about, out, where, keep_results, retry_failed, on_progress)
 
 
-def execute(
+def swept(
     planned: Plan,
     about: Mapping[bytes, bytes],
     out: str | Path,
