@@ -48,6 +48,7 @@ mod outside;
 mod pages;
 mod paths;
 mod pfc;
+mod pfc_dynamic;
 mod phase;
 mod policer;
 mod queue_kinds;
