@@ -5,8 +5,8 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Gains, Round, State};
 use super::params::DcqcnParams;
+use crate::transport::UNLIMITED;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, Opening, Window, shortest};
-use crate::transport::settings::UNLIMITED;
 
 /// N, T and K of the paper: §3.1, table 14.
 const CNP_INTERVAL: Time = Time::from_us(50);
