@@ -128,7 +128,7 @@ fn dcqcn_pauses_without_a_window_and_does_not_with_one() {
     let pauses = |text: &str| {
         let out = run_plain(text);
         check(&out, text);
-        assert_eq!(out.summary("completed"), Some(16.0));
+        assert_eq!(out.summary("completed"), Some(16.0), "{}", out.run["pfc"]);
         let at =
             texts(&out, "pauses", "peer").into_iter().zip(out.table("pauses").expect("pauses").u64("pauses").to_vec());
         at.filter(|(_, pauses)| *pauses > 0).map(|(peer, _)| peer).collect::<Vec<_>>()
