@@ -1,8 +1,8 @@
 """RFC 8867's test cases for interactive real-time media (5.1 to 5.8), as items: the evaluated scheme carries the calls.
 
-A call is 30 pictures a second of 1.5 Mbps at most. SCReAM's and GCC's encoders adapt; other schemes' calls do not, and what the
-path does not carry waits at the sender. Values are those of evidence/properties/scream, as are the bounds, which are
-ours: the RFC expects words.
+A call is 30 pictures a second of 1.5 Mbps at most. SCReAM's and GCC's encoders adapt; other schemes' calls do not, and
+what the path does not carry waits at the sender. Values are those of evidence/properties/scream, as are the bounds,
+which are ours: the RFC expects words.
 """
 
 from __future__ import annotations

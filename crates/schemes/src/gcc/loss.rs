@@ -64,11 +64,11 @@ impl LossBased {
             (self.share, self.unanswered) = (Some(self.lost as f64 / self.packets as f64), true);
             (self.lost, self.packets) = (0, 0);
         }
-        let began = *self.began.get_or_insert(now);
+        let (began, least) = (*self.began.get_or_insert(now), self.least(now));
         let next = match self.share {
             _ if self.share() == 0.0 && now - began < START_S => self.rate.max(delay_based),
             None => self.rate,
-            Some(share) if share <= LOW => self.growth * self.least(now) + EXTRA,
+            Some(share) if share <= LOW => self.growth * least + EXTRA,
             Some(share) if share > HIGH && self.may_decrease(rtt, now) => {
                 (self.unanswered, self.decreased) = (false, Some(now));
                 self.rate * (1.0 - 0.5 * share)

@@ -147,7 +147,8 @@ fn losses_above_a_tenth_lower_the_rate_and_below_a_fiftieth_it_grows() {
         loss.update(lost, 20, 1e9, 0.1, now);
         loss.rate()
     };
-    // One in twenty says nothing, a fifth takes a tenth, at most once in .3 s and a round trip.
+    // Beyond the first two seconds. One in twenty says nothing, a fifth takes a tenth, at most once in .3 s and a round trip.
+    close(after(1, 5.0), 1e6);
     close(after(1, 10.0), 1e6);
     close(after(4, 10.1), 9e5);
     close(after(4, 10.3), 9e5);
