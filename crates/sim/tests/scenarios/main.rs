@@ -60,6 +60,7 @@ mod rpm;
 mod rpm_signals;
 mod rpm_transients;
 mod said;
+mod gcc;
 mod scream;
 mod short_paths;
 mod stalls;
