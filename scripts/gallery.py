@@ -241,7 +241,7 @@ ENTRIES = [
             until=0.002,
         ),
         "Without a window the queue grows until every sender is paused. With one it holds sixteen windows at most.",
-        "midpath compare {file}",
+        "midpath compare {file} --schemes dcqcn",
     ),
     Entry(
         "rpc_fan_out.toml",

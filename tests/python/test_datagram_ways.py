@@ -114,6 +114,7 @@ def test_the_command_and_the_replay_know_them(runs, tmp_path, capsys):
     assert explained(tmp_path / "run", "voice", None).number == number
     with pytest.raises(UsageError, match="is no datagram of `voice`"):
         explained(tmp_path / "run", "voice", 0)
-    bars = [one for one in data(Trace(runs[0]))["applications"] if one["name"].startswith("datagram")]
+    trace = Trace(runs[0])
+    bars = [one for one in data(trace, len(trace))["applications"] if one["name"].startswith("datagram")]
     assert len(bars) == 20
     assert {piece["for"] for one in bars for piece in one["pieces"]} <= {"its sender", "h>r", "r>s", "s>d"}
