@@ -229,6 +229,21 @@ ENTRIES = [
         "midpath compare {file} --schemes newreno,dctcp",
     ),
     Entry(
+        "pfc_window.toml",
+        over_time(
+            "queue_bytes",
+            [
+                Line("port:r0>h0", "no window"),
+                Line("port:r0>h0", "a window", changes={"schemes.dcqcn.window_rtts": 1}),
+            ],
+            unit=1e3,
+            ylabel="queue (kB)",
+            until=0.002,
+        ),
+        "Without a window the queue grows until every sender is paused. With one it holds sixteen windows at most.",
+        "midpath compare {file} --schemes dcqcn",
+    ),
+    Entry(
         "rpc_fan_out.toml",
         requests(["newreno", "dctcp"]),
         "A request ends with the last of eight replies. NewReno's wait behind the bulk transfer's queue.",

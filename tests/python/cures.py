@@ -294,6 +294,10 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restrat"]'},
         {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restart"]'},
     ),
+    "applies to dynamic XOFF; set `alpha`, or leave out `reserve`": Scenario(
+        more('[pfc]\nbuffer = "10 MB"\nreserve = "9 kB"'),
+        more('[pfc]\nbuffer = "10 MB"\nreserve = "9 kB"\nalpha = 1.0'),
+    ),
     "`, did you mean `{near}`? ": Scenario({"queue": 'limt = "20 ms"'}, {"queue": 'limit = "20 ms"'}),
     "did you mean `{near}`? ": Scenario({"head": 'scheme = "cubik"'}, {"head": 'scheme = "cubic"'}),
     'must be above zero; to stop a link use `kind = "link-down"`': Scenario(

@@ -260,7 +260,7 @@ def refused(more, scheme="newreno"):
 
 def test_a_rate_beside_a_scheme_that_has_none_is_refused_with_those_that_have():
     text = refused({"scheme": "newreno", "rate": "5 Mbps"})
-    assert "flow[0].rate: has no effect on `newreno`: leave it out. mircc, rcp, scream, udp, xcp read it" in text
+    assert "flow[0].rate: has no effect on `newreno`: leave it out. gcc, mircc, rcp, scream, udp, xcp read it" in text
     # A flow with a rate and no scheme is datagrams, which have no weights.
     assert "flow[0].weight: has no effect on `udp`" in refused({"rate": "5 Mbps", "weight": 2.0}, "fcp")
 

@@ -8,7 +8,9 @@ import midpath
 import script
 from conftest import ROOT
 
-pytestmark = pytest.mark.nightly("crates/schemes/src/scream/", "evidence/properties/scream/", "evidence/peers/scream/")
+pytestmark = pytest.mark.nightly(
+    "crates/schemes/src/scream/", "crates/schemes/src/calls/", "evidence/properties/scream/", "evidence/peers/scream/"
+)
 
 
 @pytest.fixture(scope="module")

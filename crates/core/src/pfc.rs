@@ -6,13 +6,15 @@
 //!
 //! A run without PFC has no such port and no cost.
 
+mod account;
 mod buffer;
 mod frame;
 mod port;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::{Account, Buffer, Full, PauseRecord, SharedBuffer, Thresholds, Waiting};
+pub use account::{Account, Full, Pool, Thresholds};
+pub use buffer::{Buffer, PauseRecord, SharedBuffer, Waiting};
 pub use frame::{FRAME_SIZE, MAX_CLASSES, PauseFrame};
 pub use port::{ClassOf, Lane, PfcPort};
 

@@ -1,7 +1,7 @@
 //! The congestion-control schemes of Midpath, one folder each, all of the same shape: parameters,
 //! equations, endpoints, ports, a description, tests beside the code.
 //!
-//! Four folders are shared code: `transport` has a sender and a receiver of TCP segments, `tunnel` links over a TCP
+//! Five folders are shared code: `transport` has a sender and a receiver of TCP segments, `calls` those of media, `tunnel` links over a TCP
 //! connection, `icn` forwarding and fetching by name, `explicit` numeric headers.
 //!
 //! [`Catalogue`] turns a name and a table of parameters into a [`midpath_core::roles::Scheme`]. A
@@ -19,11 +19,13 @@
 
 mod bbr;
 mod bolt;
+mod calls;
 mod catalogue;
 mod dcqcn;
 pub mod describe;
 mod explicit;
 mod fcp;
+mod gcc;
 mod hpcc;
 mod icn;
 mod inrpp;
@@ -55,6 +57,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     bolt::schemes,
     dcqcn::schemes,
     fcp::schemes,
+    gcc::schemes,
     hpcc::schemes,
     inrpp::schemes,
     mircc::schemes,
@@ -140,6 +143,9 @@ pub mod policies {
 #[cfg(feature = "internals")]
 #[allow(missing_docs, reason = "their modules say what they are")]
 pub mod internals {
+    pub mod calls {
+        pub use crate::calls::feedback;
+    }
     pub mod fcp {
         pub use crate::fcp::*;
     }
@@ -160,9 +166,6 @@ pub mod internals {
     }
     pub mod rpm {
         pub use crate::rpm::*;
-    }
-    pub mod scream {
-        pub use crate::scream::feedback;
     }
     pub mod xcp {
         pub use crate::xcp::*;

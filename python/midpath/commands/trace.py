@@ -14,7 +14,8 @@ from midpath.console import text
 from midpath.console.options import Json, print_json
 from midpath.errors import UsageError
 from midpath.result import load
-from midpath.trace.critical import CriticalPath
+from midpath.trace.critical import CriticalPath, Way, applications
+from midpath.trace.datagrams import DatagramWay, groups
 from midpath.trace.life import packet_life
 from midpath.trace.perfetto import write_perfetto
 from midpath.trace.qlog import write_qlog
@@ -42,27 +43,33 @@ def packet(
 
 
 def why(
-    directory: Annotated[Path, typer.Argument(help="A run's result; with trace for --flow.", show_default=False)],
+    directory: Annotated[
+        Path, typer.Argument(help="A run's result; with trace for --flow and datagrams.", show_default=False)
+    ],
     flow: Annotated[
         int | None, typer.Option(help="Flow number, in order of start (not its line).", show_default=False)
     ] = None,
     at: Annotated[str | None, typer.Option(help="The time: 4.31s, 20 ms.", show_default=False)] = None,
     of: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A client or job (its group), in place of a flow.", show_default=False),
+        typer.Option(
+            metavar="NAME", help="A client, a job or datagrams (their group), in place of a flow.", show_default=False
+        ),
     ] = None,
     number: Annotated[
         int | None,
-        typer.Option(help="Its request, load, view or iteration; else the one that took longest.", show_default=False),
+        typer.Option(
+            help="Its request, load, view, iteration or packet; else the one that took longest.", show_default=False
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain a flow's window or rate at a time, or how long a request, page, view or iteration took, backwards."""
+    """Explain a flow's window or rate at a time, or how long a request, page, view, iteration or datagram took."""
     if of is not None:
         if flow is not None or at is not None:
             raise UsageError("--of explains a client or job, --flow with --at a flow; leave one out")
-        path = CriticalPath(load(directory), of, number)
-        sentences, about = path.sentences(), path.about()
+        way = explained(directory, of, number)
+        sentences, about = way.sentences(), way.about()
     elif flow is None or at is None:
         raise UsageError("give --flow and --at to explain a flow, or --of a client or job")
     elif number is not None:
@@ -74,6 +81,14 @@ def why(
         return
     for sentence in sentences:
         typer.echo(sentence)
+
+
+def explained(directory: Path, of: str, number: int | None) -> Way:
+    """The way of what a group names."""
+    result = load(directory)
+    if of in groups(result) and of not in applications(result):
+        return DatagramWay(Trace.of(directory), of, number)
+    return CriticalPath(result, of, number)
 
 
 def replay(

@@ -1,8 +1,8 @@
 """RFC 8867's test cases for interactive real-time media (5.1 to 5.8), as items: the evaluated scheme carries the calls.
 
-A call is 30 pictures a second of 1.5 Mbps at most. SCReAM's encoder adapts; other schemes' calls do not, and what the
-path does not carry waits at the sender. Values are those of evidence/properties/scream, as are the bounds, which are
-ours: the RFC expects words.
+A call is 30 pictures a second of 1.5 Mbps at most. SCReAM's and GCC's encoders adapt; other schemes' calls do not, and
+what the path does not carry waits at the sender. Values are those of evidence/properties/scream, as are the bounds,
+which are ours: the RFC expects words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from midpath.stats import jain
 MOST, LEAST = 1.5, 0.15
 # Round trips of 100 ms, and a queue of 300 ms at the first rate.
 TRIP, QUEUE = 100.0, 0.3
-SCREAM = {"scream": {"min_rate": "150 kbps", "start_rate": "150 kbps", "max_rate": "1500 kbps", "frames": 30}}
+ENCODER = {"min_rate": "150 kbps", "start_rate": "150 kbps", "max_rate": "1500 kbps", "frames": 30}
+ADAPTIVE = {"scream": ENCODER, "gcc": ENCODER}
 PICTURES = {"write": "6250 B", "interval": "33333 us"}
 # The seconds before each change that are judged.
 LAST = 10.0
@@ -44,7 +45,7 @@ def scene(phases: Phases, *flows: Scene, **more: Any) -> Scene:
         for (end, before), (_, rate) in pairwise(phases)
         if rate != before
     ]
-    own = dumbbell(*flows, rate=first, trip=TRIP, depth=QUEUE / TRIP * 1000, stop=stop, schemes=SCREAM, **more)
+    own = dumbbell(*flows, rate=first, trip=TRIP, depth=QUEUE / TRIP * 1000, stop=stop, schemes=ADAPTIVE, **more)
     return own | ({"vary": [vary(steps=steps)]} if steps else {})
 
 

@@ -16,8 +16,14 @@ from midpath.units import listed, quantity
 MOST = 8
 """Links of a chain that are told; the others are counted."""
 
-PARTS = {"network": "network", "compute": "computation", "service": "servers", "blocked": "blocked"}
-"""The table's parts, in words."""
+PARTS = {
+    "network": "network",
+    "compute": "computation",
+    "service": "servers",
+    "blocked": "blocked",
+    "queue": "queues",
+}
+"""The table's parts, in words; of a datagram alone, a part is a queue."""
 
 
 class Kind(NamedTuple):
@@ -60,32 +66,17 @@ class Link:
         return self.end - self.start
 
 
-class CriticalPath:
-    """The critical path of one of an application's requests, pages, views or iterations."""
+class Way:
+    """What time went by with, piece by piece, from a start to an end."""
 
-    def __init__(self, result: Result, application: str, number: int | None = None) -> None:
-        """`number` is by default that which took longest."""
-        self.result = result
-        self.kind = _kind(result, application)
-        self.application = application
-        pieces = result.tables.get("critical")
-        own = _where(pieces, "application", application) if pieces is not None else None
-        if own is None or not own.num_rows:
-            raise UsageError(f"none of `{application}` has ended")
-        if number is None:
-            number = max(_spans(own).items(), key=lambda one: (one[1], -one[0]))[0]
-        self.number = number
-        self.pieces: list[dict[str, Any]] = _where(own, "number", number).to_pylist()
-        if not self.pieces:
-            known = sorted(_spans(own))
-            said = f"{self.kind.word} {number} of `{application}` has not ended, or is not among the {len(known):,}"
-            raise UsageError(f"{said} slowest that are kept, such as {listed([str(one) for one in known[:3]])}")
-        self.flows = result.flows
-        self.names = _Names(result, self.kind, application, number)
+    word: str
+    application: str
+    number: int
+    pieces: list[dict[str, Any]]
 
     @property
     def spent(self) -> dict[str, float]:
-        """How long each part took; their sum is the completion time."""
+        """How long each part took; their sum is the time from the start to the end."""
         found = dict.fromkeys(PARTS, 0.0)
         for piece in self.pieces:
             found[piece["part"]] += piece["until_s"] - piece["from_s"]
@@ -100,6 +91,57 @@ class CriticalPath:
     def end(self) -> float:
         """When it ended."""
         return float(self.pieces[-1]["until_s"])
+
+    def name_of(self, piece: dict[str, Any]) -> str:
+        """What a piece is about."""
+        raise NotImplementedError
+
+    def sentences(self) -> list[str]:
+        """The newest first."""
+        raise NotImplementedError
+
+    def about(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "application": self.application,
+            self.word: self.number,
+            "start_s": self.start,
+            "took_s": self.end - self.start,
+            "spent_s": self.spent,
+            "path": self.pieces,
+        }
+
+    def _parts(self) -> str:
+        return ", ".join(f"{span(time)} {PARTS[part]}" for part, time in self.spent.items() if time > 0)
+
+
+class CriticalPath(Way):
+    """The critical path of one of an application's requests, pages, views or iterations."""
+
+    def __init__(self, result: Result, application: str, number: int | None = None) -> None:
+        """`number` is by default that which took longest."""
+        self.result = result
+        self.kind = _kind(result, application)
+        self.word = self.kind.word
+        self.application = application
+        pieces = result.tables.get("critical")
+        own = _where(pieces, "application", application) if pieces is not None else None
+        if own is None or not own.num_rows:
+            raise UsageError(f"none of `{application}` has ended")
+        if number is None:
+            number = max(_spans(own).items(), key=lambda one: (one[1], -one[0]))[0]
+        self.number = number
+        self.pieces = _where(own, "number", number).to_pylist()
+        if not self.pieces:
+            known = sorted(_spans(own))
+            said = f"{self.kind.word} {number} of `{application}` has not ended, or is not among the {len(known):,}"
+            raise UsageError(f"{said} slowest that are kept, such as {listed([str(one) for one in known[:3]])}")
+        self.flows = result.flows
+        self.names = _Names(result, self.kind, application, number)
+
+    def name_of(self, piece: dict[str, Any]) -> str:
+        """What the piece's flow is part of."""
+        return self.names.of(piece["flow"])[1]
 
     def chain(self) -> list[Link]:
         """What came after what, in order: pieces of the same thing are one link."""
@@ -124,9 +166,8 @@ class CriticalPath:
     def sentences(self) -> list[str]:
         """Ten at most, the newest first."""
         links = self.chain()
-        spent = [f"{span(time)} {PARTS[part]}" for part, time in self.spent.items() if time > 0]
         whole = f"{self.kind.word} {self.number} of {self.application}"
-        told = [f"{at(self.end)}: {whole} was complete after {span(self.end - self.start)}: {', '.join(spent)}"]
+        told = [f"{at(self.end)}: {whole} was complete after {span(self.end - self.start)}: {self._parts()}"]
         longest = sorted(range(len(links)), key=lambda i: -links[i].took)[:MOST]
         for i in sorted(longest, reverse=True):
             told.append(self._told(links[i], links[i - 1] if i else None))
@@ -134,17 +175,6 @@ class CriticalPath:
         if rest:
             told.append(f"{len(rest):,} others took {span(sum(rest))} in all, {span(max(rest))} at most")
         return told
-
-    def about(self) -> dict[str, Any]:
-        """The same for programs."""
-        return {
-            "application": self.application,
-            self.kind.word: self.number,
-            "start_s": self.start,
-            "took_s": self.end - self.start,
-            "spent_s": self.spent,
-            "path": self.pieces,
-        }
 
     def _told(self, link: Link, before: Link | None) -> str:
         after = f"waited for {before.name} and" if before is not None else "was first and"

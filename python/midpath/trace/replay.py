@@ -19,6 +19,7 @@ from midpath.result import Result
 from midpath.storage import write_text
 from midpath.topology.layout import is_map, places
 from midpath.trace.critical import PARTS, between
+from midpath.trace.datagrams import longest
 from midpath.trace.record import NOTHING, Trace
 
 MOST = 300_000
@@ -26,6 +27,9 @@ MOST = 300_000
 
 MOST_APPLICATIONS = 200
 """Requests, pages, views and iterations on a page."""
+
+MOST_DATAGRAMS = 20
+"""Datagrams on a page: those that took longest."""
 
 
 def write_replay(trace: Trace, path: str | Path) -> Path:
@@ -120,21 +124,22 @@ def _applications(trace: Trace, shown: int) -> list[dict[str, Any]]:
     if not shown:
         return []
     first, last = float(trace.time[0]), float(trace.time[shown - 1])
+    ways = [*between(trace.result, first, last, MOST_APPLICATIONS), *longest(trace, MOST_DATAGRAMS)]
     return [
         {
-            "name": f"{path.kind.word} {path.number} of {path.application}",
+            "name": f"{way.word} {way.number} of {way.application}",
             "pieces": [
                 {
                     "part": list(PARTS).index(piece["part"]),
                     "from": piece["from_s"] - first,
                     "until": piece["until_s"] - first,
                     "flow": piece["flow"],
-                    "for": path.names.of(piece["flow"])[1],
+                    "for": way.name_of(piece),
                 }
-                for piece in path.pieces
+                for piece in way.pieces
             ],
         }
-        for path in between(trace.result, first, last, MOST_APPLICATIONS)
+        for way in sorted(ways, key=lambda way: way.start)
     ]
 
 

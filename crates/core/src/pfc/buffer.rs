@@ -3,68 +3,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::account::{Account, Full, Pool, Thresholds};
 use crate::packet::{PacketId, PortId};
 use crate::units::Time;
-
-/// How much of a class a node holds of what came in through a port before it pauses the neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Thresholds {
-    /// Above this the neighbour is paused.
-    pub xoff: u64,
-    /// Below this it goes on.
-    pub xon: u64,
-    /// What there is room for above `xoff`.
-    pub headroom: u64,
-}
-
-/// What a node holds of one class that came in through one port.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Account {
-    /// The thresholds.
-    pub at: Thresholds,
-    /// Bytes held.
-    pub held: u64,
-    /// The most that ever were.
-    pub most: u64,
-    /// Whether the neighbour is to pause.
-    pub paused: bool,
-    /// How often it was told to.
-    pub pauses: u64,
-    /// Packets for which there was no room.
-    pub refused: u64,
-}
-
-impl Account {
-    /// Counts a packet that has come. Says whether the neighbour is to be paused for it.
-    fn take(&mut self, size: u32) -> Result<bool, Full> {
-        let held = self.held + u64::from(size);
-        if held > self.at.xoff.saturating_add(self.at.headroom) {
-            self.refused += 1;
-            return Err(Full);
-        }
-        (self.held, self.most) = (held, self.most.max(held));
-        let pause = held > self.at.xoff && !self.paused;
-        if pause {
-            (self.paused, self.pauses) = (true, self.pauses + 1);
-        }
-        Ok(pause)
-    }
-
-    /// Counts a packet that has left. Says whether the neighbour may go on.
-    fn leave(&mut self, size: u32) -> bool {
-        debug_assert!(self.held <= self.at.xoff.saturating_add(self.at.headroom), "{self:?}");
-        self.held -= u64::from(size);
-        let resume = self.held < self.at.xon && self.paused;
-        if resume {
-            self.paused = false;
-        }
-        resume
-    }
-}
-
-/// There is no room for a packet: the headroom was too little.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
 
 /// How long the transmitter of a port was not allowed to send a class.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,6 +57,8 @@ pub struct Buffer {
     classes: usize,
     /// By port, then by class.
     accounts: Box<[Account]>,
+    /// What they share, where XOFF is dynamic.
+    pool: Option<Pool>,
     stopped: Box<[PauseRecord]>,
     charges: FxHashMap<PacketId, Charge>,
     /// The packet that came in last, and is being routed.
@@ -129,6 +72,16 @@ impl Buffer {
         accounts.resize(classes * ports, Account::default());
         let stopped = vec![PauseRecord::default(); accounts.len()].into();
         Buffer { classes, accounts: accounts.into(), stopped, ..Buffer::default() }
+    }
+
+    /// The same, with what its accounts share.
+    pub fn sharing(self, pool: Option<Pool>) -> Buffer {
+        Buffer { pool, ..self }
+    }
+
+    /// What its accounts share.
+    pub fn pool(&self) -> Option<&Pool> {
+        self.pool.as_ref()
     }
 
     fn place(&self, port: PortId, class: usize) -> usize {
@@ -163,7 +116,8 @@ impl Buffer {
         now: Time,
     ) -> Result<Option<PortId>, Full> {
         let Some((_, from, _)) = self.arrived.take().filter(|a| (a.0, a.2) == (id, now)) else { return Ok(None) };
-        let pause = self.accounts[self.place(from, class)].take(size)?;
+        let place = self.place(from, class);
+        let pause = self.accounts[place].take(size, self.pool.as_mut())?;
         self.charges.insert(id, Charge { from, to, class: class as u8, size });
         Ok(pause.then_some(from))
     }
@@ -171,7 +125,8 @@ impl Buffer {
     /// Called with a packet that leaves the node, or ends here. Says which neighbour may go on.
     pub fn leave(&mut self, id: PacketId) -> Option<PortId> {
         let Charge { from, class, size, .. } = self.charges.remove(&id)?;
-        let resume = self.accounts[self.place(from, class.into())].leave(size);
+        let place = self.place(from, class.into());
+        let resume = self.accounts[place].leave(size, self.pool.as_mut());
         debug_assert!(!self.charges.is_empty() || self.accounts.iter().all(|account| account.held == 0));
         resume.then_some(from)
     }
@@ -187,7 +142,7 @@ impl Buffer {
         let mut again = false;
         for class in 0..self.classes {
             let account = &mut self.accounts[usize::from(port.0) * self.classes + class];
-            account.paused = account.held > account.at.xoff;
+            account.paused = account.is_over(self.pool.as_ref());
             again |= account.paused;
         }
         again

@@ -9,7 +9,7 @@ const HTSIM: &str = include_str!("../../../../tests/vectors/pfc/pauses.csv");
 /// csg-htsim's lossless queues, packet by packet: what is held, and each pause and its end.
 #[test]
 fn it_pauses_when_htsim_does() {
-    let at = Thresholds { xoff: 9000, xon: 6000, headroom: u64::MAX / 2 };
+    let at = Thresholds { xoff: 9000, gap: 3000, headroom: u64::MAX / 2 };
     let mut buffer = Buffer::new(1, 3, [at; 3].into_iter());
     // Of each input and output the packets that wait there, first in first out.
     let mut waiting: std::collections::BTreeMap<(u16, u16), std::collections::VecDeque<PacketId>> = Default::default();
@@ -72,7 +72,7 @@ fn port(classes: usize, quanta: Option<[u32; 2]>, buffer: &SharedBuffer) -> PfcP
 }
 
 fn buffer(classes: usize) -> SharedBuffer {
-    let at = Thresholds { xoff: 3000, xon: 1500, headroom: 3000 };
+    let at = Thresholds { xoff: 3000, gap: 1500, headroom: 3000 };
     SharedBuffer::new(Buffer::new(classes, 1, (0..classes).map(|_| at)))
 }
 
@@ -217,5 +217,106 @@ proptest! {
         if let Some(read) = PauseFrame::get(&bytes) {
             prop_assert_eq!(body_of(&read), bytes);
         }
+    }
+}
+
+/// One packet of a run of the oracle below.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    id: u32,
+    port: u16,
+    size: u32,
+}
+
+/// Dynamic XOFF written from the packets that are held: where each byte is follows from the order of arrivals and
+/// departures alone (reserve, pool, headroom; a departure frees headroom first).
+struct Oracle {
+    reserve: u64,
+    pool: u64,
+    headroom: u64,
+    /// alpha is 2 to the power of this.
+    shift: i32,
+    /// By port: bytes outside and in the headroom, and whether it is paused.
+    ports: Vec<(u64, u64, bool)>,
+}
+
+impl Oracle {
+    fn threshold(&self) -> u64 {
+        let used: u64 = self.ports.iter().map(|port| port.0.saturating_sub(self.reserve)).sum();
+        assert!(used <= self.pool, "{used} of {}", self.pool);
+        let free = self.pool - used;
+        if self.shift < 0 { free >> -self.shift } else { free << self.shift }
+    }
+
+    /// Whether it is taken, and whether the neighbour is to pause.
+    fn take(&mut self, port: usize, size: u64) -> Option<bool> {
+        let (limit, free) = (self.threshold(), self.pool - self.used());
+        let (own, above, paused) = self.ports[port];
+        let shared = |own: u64| own.saturating_sub(self.reserve);
+        if shared(own + size) <= limit && shared(own + size) - shared(own) <= free {
+            self.ports[port].0 += size;
+        } else if above + size <= self.headroom {
+            self.ports[port].1 += size;
+        } else {
+            return None;
+        }
+        let (own, above, _) = self.ports[port];
+        let over = above > 0 || own.saturating_sub(self.reserve) > self.threshold();
+        self.ports[port].2 |= over;
+        Some(over && !paused)
+    }
+
+    fn used(&self) -> u64 {
+        self.ports.iter().map(|port| port.0.saturating_sub(self.reserve)).sum()
+    }
+
+    /// Whether the neighbour may go on.
+    fn leave(&mut self, port: usize, size: u64, gap: u64) -> bool {
+        let from_headroom = self.ports[port].1.min(size);
+        self.ports[port].1 -= from_headroom;
+        self.ports[port].0 -= size - from_headroom;
+        let (own, above, paused) = self.ports[port];
+        let below = own <= self.reserve || own + gap < self.reserve + self.threshold();
+        self.ports[port].2 &= !(above == 0 && below);
+        paused && !self.ports[port].2
+    }
+}
+
+proptest! {
+    /// What is taken, each pause and each end of one, for any order of packets, sizes and alphas from 1/32 to 16. In the
+    /// end, when all has left, nobody is paused.
+    #[test]
+    fn dynamic_thresholds_are_those_of_the_packets_held(
+        (reserve, pool, headroom, gap) in (0u64..6000, 1500u64..60_000, 0u64..20_000, 0u64..4000),
+        shift in -5i32..5,
+        steps in prop::collection::vec((0u16..4, 40u32..1500, any::<bool>(), any::<prop::sample::Index>()), 1..400),
+    ) {
+        let at = Thresholds { xoff: reserve, gap, headroom };
+        let mut buffer = Buffer::new(1, 4, [at; 4].into_iter()).sharing(Some(Pool::new(pool, 2f64.powi(shift))));
+        let mut oracle = Oracle { reserve, pool, headroom, shift, ports: vec![(0, 0, false); 4] };
+        let mut held: Vec<Held> = Vec::new();
+        let leave = |buffer: &mut Buffer, oracle: &mut Oracle, gone: Held| {
+            let on = buffer.leave(PacketId(gone.id));
+            let ours = oracle.leave(gone.port.into(), gone.size.into(), gap);
+            assert_eq!(on, ours.then_some(PortId(gone.port)));
+        };
+        for (id, (port, size, comes, which)) in (0u32..).zip(steps) {
+            if comes || held.is_empty() {
+                buffer.came_in(PacketId(id), PortId(port), Time::ZERO);
+                let taken = buffer.take(PacketId(id), PortId(0), 0, size, Time::ZERO);
+                let ours = oracle.take(port.into(), size.into()).ok_or(Full);
+                prop_assert_eq!(taken, ours.map(|pause| pause.then_some(PortId(port))));
+                if taken.is_ok() {
+                    held.push(Held { id, port, size });
+                }
+            } else {
+                leave(&mut buffer, &mut oracle, held.swap_remove(which.index(held.len())));
+            }
+            let all: u64 = (0..4).map(|port| buffer.account(PortId(port), 0).held).sum();
+            prop_assert!(all <= pool + 4 * (reserve + headroom));
+        }
+        held.into_iter().for_each(|gone| leave(&mut buffer, &mut oracle, gone));
+        prop_assert!((0..4).all(|port| !buffer.account(PortId(port), 0).paused));
+        prop_assert!(buffer.pool().is_some_and(|pool| pool.most() <= pool.size()));
     }
 }

@@ -5,6 +5,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::equations::{Gains, Round, State};
 use super::params::DcqcnParams;
+use crate::transport::UNLIMITED;
 use crate::transport::cc::{Ack, Congestion, CongestionController, NetworkAssisted, Opening, Window, shortest};
 
 /// N, T and K of the paper: §3.1, table 14.
@@ -18,8 +19,6 @@ const HYPER: f64 = 10.0;
 /// The host's link is not known: the target is at most so many times what was delivered at most in a round
 /// trip. Ours.
 const BEYOND_DELIVERED: f64 = 2.0;
-/// The window is what the rate sends in so many shortest round trips: an outage is not filled. Ours.
-const ROUND_TRIPS: f64 = 4.0;
 
 /// A rate that marks cut, and that recovers by a timer and a byte counter.
 #[derive(Debug, Clone, Copy)]
@@ -128,7 +127,10 @@ impl Dcqcn {
     }
 
     fn window(&self, window: &Window) -> u64 {
-        let bytes = ROUND_TRIPS * self.state.current * self.min_rtt.as_secs_f64();
+        if self.params.window_rtts == 0 {
+            return window.mss * u64::from(UNLIMITED);
+        }
+        let bytes = f64::from(self.params.window_rtts) * self.state.current * self.min_rtt.as_secs_f64();
         (bytes as u64).max(window.mss)
     }
 }

@@ -39,6 +39,8 @@ pub struct DcqcnParams {
     /// R_AI: additive increase of the target rate. Unset: .18 packets per `timer`, which is the paper's 40 Mbps at
     /// 55 us.
     pub rate_ai: Option<Rate>,
+    /// The window, in minimum RTTs at the current rate; 0: none, as in the paper. HPCC's artefact has 0 or 1 (`vwin`).
+    pub window_rtts: u32,
     /// R_HAI: its hyper increase. Unset: ten times `rate_ai`, as in the artefact (5 and 50
     /// Mbps).
     pub rate_hai: Option<Rate>,
@@ -54,6 +56,7 @@ impl Default for DcqcnParams {
             timer: None,
             byte_counter: Bytes(10_000_000),
             rate_ai: None,
+            window_rtts: 4,
             rate_hai: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::feedback::NTP;
+use crate::calls::feedback::NTP;
 
 /// The base is the least of so many periods of so many seconds: `kBaseOwdHistSize`, `kBaseDelayUpdateInterval_ntp` in
 /// the authors' implementation. RFC 6817 has ten minutes.

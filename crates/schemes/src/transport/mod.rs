@@ -34,6 +34,7 @@ pub(crate) mod unread;
 use midpath_core::units::Time;
 pub use params::TcpParams;
 pub use scheme::{Tcp, TcpTable, build};
+pub(crate) use settings::UNLIMITED;
 
 /// By how much a packet that waited for its time may be late and still count as sent in time, so
 /// that those after it make up for that. Ours: about as late as an operating system's timer wakes a

@@ -72,4 +72,4 @@ impl Settings {
 
 /// The window of a sender that the network tells its rate, in segments: never the limit, far below
 /// overflow.
-pub(super) const UNLIMITED: u32 = 1 << 24;
+pub(crate) const UNLIMITED: u32 = 1 << 24;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use midpath_core::packet::PortId;
-use midpath_core::pfc::{Account, SharedBuffer};
+use midpath_core::pfc::{Account, Pool, SharedBuffer, Thresholds};
 use midpath_core::units::{Bytes, Time};
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ pub struct PauseRow {
     place: (usize, u16, usize),
     class: usize,
     account: Account,
+    /// What its router's ports share.
+    pool: Option<Pool>,
     /// How long its transmitter was stopped in all, the longest time, and since when it is.
     stopped: (Time, Time),
     since: Option<Time>,
@@ -46,10 +48,17 @@ type Key = (usize, u16, usize);
 /// What a neighbour that is paused waits for.
 #[derive(Debug, Clone, Default)]
 struct Wait {
-    /// It goes on when less than this is held.
-    xon: u64,
+    /// It goes on by these.
+    at: Thresholds,
     /// Bytes that are held, by where they are to come in next.
     held: Vec<(Key, u64)>,
+}
+
+impl PauseRow {
+    /// XOFF and XON; with dynamic ones the least that they were.
+    fn thresholds(&self) -> (u64, u64) {
+        self.account.at.of(self.pool.as_ref(), self.pool.map_or(0, |pool| pool.most()))
+    }
 }
 
 impl Pauses {
@@ -62,17 +71,20 @@ impl Pauses {
                 let (peer, back) = setup.across(n, port);
                 for class in classes(lossless) {
                     let stopped = *buffers[peer].get().pause_record(back, class);
+                    let buffer = buffers[n].get();
                     rows.push(PauseRow {
                         place: (n, port as u16, peer),
                         class,
-                        account: *buffers[n].get().account(PortId(port as u16), class),
+                        account: *buffer.account(PortId(port as u16), class),
+                        pool: buffer.pool().copied(),
                         stopped: stopped.until(span),
                         since: stopped.since(),
                     });
                 }
             }
         }
-        let deadlock = deadlock(waits(setup, buffers, &rows));
+        let pools = rows.iter().filter_map(|row| Some((row.place.0, row.pool?))).collect();
+        let deadlock = deadlock(waits(setup, buffers, &rows), &pools);
         Some(Pauses { rows, deadlock })
     }
 
@@ -90,9 +102,10 @@ impl Pauses {
             .with("paused_s", f64s(&|r| r.stopped.0.as_secs_f64()))
             .with("paused_longest_s", f64s(&|r| r.stopped.1.as_secs_f64()))
             .with("held_max_bytes", u64s(&|r| r.account.most))
-            .with("xoff_bytes", u64s(&|r| r.account.at.xoff))
-            .with("xon_bytes", u64s(&|r| r.account.at.xon))
+            .with("xoff_bytes", u64s(&|r| r.thresholds().0))
+            .with("xon_bytes", u64s(&|r| r.thresholds().1))
             .with("headroom_bytes", u64s(&|r| r.account.at.headroom))
+            .with("headroom_max_bytes", u64s(&|r| r.account.above_most))
             .with("refused_packets", u64s(&|r| r.account.refused))
     }
 
@@ -192,7 +205,7 @@ fn waits(setup: &Setup, buffers: &[SharedBuffer], rows: &[PauseRow]) -> BTreeMap
     let paused = rows.iter().filter(|row| row.account.paused);
     let key = |row: &PauseRow| (row.place.0, row.place.1, row.class);
     let mut all: BTreeMap<Key, Wait> =
-        paused.map(|row| (key(row), Wait { xon: row.account.at.xon, held: Vec::new() })).collect();
+        paused.map(|row| (key(row), Wait { at: row.account.at, held: Vec::new() })).collect();
     let nodes: BTreeSet<usize> = all.keys().map(|key| key.0).collect();
     for n in nodes {
         for ((from, class, to), bytes) in buffers[n].get().waiting() {
@@ -206,12 +219,17 @@ fn waits(setup: &Setup, buffers: &[SharedBuffer], rows: &[PauseRow]) -> BTreeMap
 }
 
 /// Finds those that wait for each other. Whoever holds enough that can go on is no part of it, nor who
-/// waits for these.
-fn deadlock(mut waits: BTreeMap<Key, Wait>) -> Option<Deadlock> {
+/// waits for these. What a node's ports share is in use by what cannot go on.
+fn deadlock(mut waits: BTreeMap<Key, Wait>, pools: &BTreeMap<usize, Pool>) -> Option<Deadlock> {
     loop {
         let stuck =
             |wait: &Wait| wait.held.iter().filter(|(next, _)| waits.contains_key(next)).map(|h| h.1).sum::<u64>();
-        let free: Vec<Key> = waits.iter().filter(|(_, wait)| stuck(wait) < wait.xon).map(|(key, _)| *key).collect();
+        let mut used = BTreeMap::<usize, u64>::new();
+        for (key, wait) in &waits {
+            *used.entry(key.0).or_default() += stuck(wait).saturating_sub(wait.at.xoff);
+        }
+        let goes_on = |(key, wait): &(&Key, &Wait)| stuck(wait) < wait.at.of(pools.get(&key.0), used[&key.0]).1;
+        let free: Vec<Key> = waits.iter().filter(goes_on).map(|(key, _)| *key).collect();
         if free.is_empty() {
             break;
         }
@@ -258,26 +276,35 @@ fn changes(setup: &Setup) -> Option<Warning> {
 mod tests {
     use super::*;
 
-    /// Of each link its number, XON, and what is held by the number of the next.
+    /// Of each link its number, XOFF and XON, and what is held by the number of the next.
     type Link<'a> = (usize, u64, &'a [(usize, u64)]);
 
     fn waits(links: &[Link<'_>]) -> BTreeMap<Key, Wait> {
         let key = |n: usize| (n, 0, 0);
         let held = |next: &[(usize, u64)]| next.iter().map(|(n, bytes)| (key(*n), *bytes)).collect();
-        links.iter().map(|(n, xon, next)| (key(*n), Wait { xon: *xon, held: held(next) })).collect()
+        links
+            .iter()
+            .map(|(n, xon, next)| {
+                (key(*n), Wait { at: Thresholds { xoff: *xon, ..Thresholds::default() }, held: held(next) })
+            })
+            .collect()
     }
 
     #[test]
     fn those_that_wait_for_each_other_are_found_and_those_behind_them_counted() {
         let ring = waits(&[(1, 10, &[(2, 10)]), (2, 10, &[(3, 12), (9, 5)]), (3, 10, &[(1, 11)]), (4, 10, &[(1, 10)])]);
-        assert_eq!(deadlock(ring), Some(Deadlock { cycle: vec![(1, 0, 0), (2, 0, 0), (3, 0, 0)], more: 1 }));
+        let found = Some(Deadlock { cycle: vec![(1, 0, 0), (2, 0, 0), (3, 0, 0)], more: 1 });
+        assert_eq!(deadlock(ring.clone(), &BTreeMap::new()), found);
+        // Each switch shares 8 bytes: with what it holds above its own 10 stuck, XON is 18, 16 and 17.
+        let pools = [1, 2, 3, 4].map(|n| (n, Pool::new(8, 1.0))).into();
+        assert_eq!(deadlock(ring, &pools), None);
     }
 
     #[test]
     fn who_holds_enough_that_can_go_on_resolves_it() {
         // Of what 3 holds, 2 bytes less than XON wait for 1: 9 is not paused, so the rest leaves.
         let ring = waits(&[(1, 10, &[(2, 10)]), (2, 10, &[(3, 12)]), (3, 10, &[(1, 8), (9, 4)])]);
-        assert_eq!(deadlock(ring), None);
-        assert_eq!(deadlock(BTreeMap::new()), None);
+        assert_eq!(deadlock(ring, &BTreeMap::new()), None);
+        assert_eq!(deadlock(BTreeMap::new(), &BTreeMap::new()), None);
     }
 }

@@ -48,8 +48,8 @@ pub struct PfcSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [[1, 3]]))]
     pub weights: Vec<u32>,
-    /// Memory per router for lossless classes, split equally over its ports; default: what `xoff`
-    /// needs, or the sum of its ports' `limit`.
+    /// Memory per router for lossless classes, split equally over its ports, or shared by `alpha`; default: what
+    /// `xoff` needs, or the sum of its ports' `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
     /// Bytes per ingress port and class above which its neighbour pauses; default: its share of
@@ -60,12 +60,28 @@ pub struct PfcSpec {
     /// al., 2015).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// Room above `xoff` per port and class; default: enough for no loss.
+    /// Dynamic XOFF: a port and class is paused when it holds more than `reserve` plus so many times the free shared
+    /// memory. Excludes `xoff` and `xon`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [0.125]))]
+    pub alpha: Option<f64>,
+    /// With `alpha`: memory that each port and class has to itself; default 4096 B (HPCC's switch).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Bytes>,
+    /// Room above XOFF per port and class; default: enough for no loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }
 
+/// As in `switch-mmu.cc` of alibaba-edu/High-Precision-Congestion-Control.
+const RESERVE: Bytes = Bytes(4096);
+
 impl PfcSpec {
+    /// With `alpha`: what each port and class has to itself.
+    pub fn reserve(&self) -> Option<Bytes> {
+        self.alpha.map(|_| self.reserve.unwrap_or(RESERVE))
+    }
+
     /// Its classes.
     pub fn classes(&self) -> &[TrafficClass] {
         if self.classes.is_empty() { &[TrafficClass::All] } else { &self.classes }
@@ -116,6 +132,19 @@ impl PfcSpec {
         if let Some(i) = self.weights.iter().position(|weight| !(1..=1000).contains(weight)) {
             return Err(SpecError::new(format!("weights[{i}]"), "must be from 1 to 1000"));
         }
+        if self.alpha.is_some_and(|alpha| !(alpha > 0.0 && alpha <= 1000.0)) {
+            return Err(SpecError::new("alpha", "must be above 0 and at most 1000"));
+        }
+        if let Some((key, _)) = [("xoff", self.xoff), ("xon", self.xon)].into_iter().find(|(_, value)| value.is_some())
+            && self.alpha.is_some()
+        {
+            let message =
+                format!("and `alpha` exclude each other: `alpha` makes XOFF dynamic; leave out `{key}` or `alpha`");
+            return Err(SpecError::new(key, message));
+        }
+        if self.reserve.is_some() && self.alpha.is_none() {
+            return Err(SpecError::new("reserve", "applies to dynamic XOFF; set `alpha`, or leave out `reserve`"));
+        }
         for (key, value) in [("buffer", self.buffer), ("xoff", self.xoff), ("xon", self.xon)] {
             if value == Some(Bytes::ZERO) {
                 return Err(SpecError::new(key, "must be above zero"));
@@ -140,9 +169,12 @@ mod tests {
 
     #[test]
     fn classes_are_all_packets_and_lossless_ones_are_among_them() {
-        for ok in
-            ["", "classes = [\"all\"]", "classes = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 3]"]
-        {
+        for ok in [
+            "",
+            "alpha = 8\nreserve = \"0 B\"",
+            "classes = [\"all\"]",
+            "classes = [\"not-ect\", \"ect\"]\nlossless = [\"ect\"]\nweights = [1, 3]",
+        ] {
             assert_eq!(check(ok), Ok(()), "{ok}");
         }
         for (text, part) in [
@@ -154,6 +186,11 @@ mod tests {
             ("classes = [\"ect\", \"not-ect\"]\nweights = [1]", "weights: has 1; there are 2 classes"),
             ("classes = [\"ect\", \"not-ect\"]\nweights = [1, 0]", "weights[1]: must be from 1 to 1000"),
             ("xoff = \"0 B\"", "xoff: must be above zero"),
+            ("alpha = 0.0", "alpha: must be above 0 and at most 1000"),
+            ("alpha = nan", "alpha: must be above 0 and at most 1000"),
+            ("alpha = 1.0\nxoff = \"9 kB\"", "xoff: and `alpha` exclude each other"),
+            ("alpha = 1.0\nxon = \"9 kB\"", "leave out `xon` or `alpha`"),
+            ("reserve = \"9 kB\"", "reserve: applies to dynamic XOFF; set `alpha`"),
             ("xoff = \"9 kB\"\nxon = \"10 kB\"", "xon: must be at most `xoff`, which is 9 kB"),
         ] {
             let error = check(text).expect_err(text);

@@ -1,7 +1,7 @@
 //! Lossless classes: each router's thresholds, and its PFC ports.
 
 use midpath_core::packet::PortId;
-use midpath_core::pfc::{Buffer, Lane, NO_LIMIT, PfcPort, SharedBuffer, Thresholds, Upstream};
+use midpath_core::pfc::{Buffer, Lane, NO_LIMIT, PfcPort, Pool, SharedBuffer, Thresholds, Upstream};
 use midpath_core::queue::{AqmSpec, Discipline, QueueSpec, SignalSpec};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
@@ -16,6 +16,8 @@ pub struct Lossless {
     spec: PfcSpec,
     /// By node and port: thresholds, the same for each lossless class; none at hosts.
     at: Vec<Vec<Ingress>>,
+    /// By node: what its ports share, where XOFF is dynamic.
+    pools: Vec<Option<Pool>>,
 }
 
 /// One port, as what comes in through it is counted.
@@ -49,7 +51,8 @@ impl Lossless {
             let thresholds = ports.iter().flat_map(|port| {
                 self.classes().map(|(_, lossless)| if lossless { port.at } else { Thresholds::default() })
             });
-            SharedBuffer::new(Buffer::new(self.spec.classes().len(), topology.ports(n).len(), thresholds))
+            let buffer = Buffer::new(self.spec.classes().len(), topology.ports(n).len(), thresholds);
+            SharedBuffer::new(buffer.sharing(self.pools[n]))
         };
         self.at.iter().enumerate().map(buffer).collect()
     }
@@ -77,12 +80,13 @@ impl Setup {
         let Some(spec) = &self.scenario.pfc else { return Ok(None) };
         spec.check().map_err(|e| e.under("pfc"))?;
         self.check_pfc(spec)?;
-        let mut at = Vec::with_capacity(self.topology.nodes().len());
-        for n in 0..self.topology.nodes().len() {
+        let ingresses = |n: usize| {
             let router = !self.topology.is_host(n) && !self.topology.ports(n).is_empty();
-            at.push(if router { self.ingresses(n, spec)? } else { Vec::new() });
-        }
-        Ok(Some(Lossless { spec: spec.clone(), at }))
+            if router { self.ingresses(n, spec) } else { Ok((Vec::new(), None)) }
+        };
+        let all = (0..self.topology.nodes().len()).map(ingresses).collect::<Result<Vec<_>, _>>()?;
+        let (at, pools) = all.into_iter().unzip();
+        Ok(Some(Lossless { spec: spec.clone(), at, pools }))
     }
 
     /// Refuses what PFC cannot work with.
@@ -141,8 +145,9 @@ impl Setup {
         Upstream { rate: link.rate_from(peer), back: link.rate_from(n), delay: link.delay, jitter, mtu: link.mtu }
     }
 
-    /// The thresholds of a router's ports: all of its memory in equal parts, less the headroom of each.
-    fn ingresses(&self, n: usize, spec: &PfcSpec) -> Result<Vec<Ingress>, SpecError> {
+    /// The thresholds of a router's ports: all of its memory in equal parts, less the headroom of each; or what is left
+    /// of it when each has its own, for all.
+    fn ingresses(&self, n: usize, spec: &PfcSpec) -> Result<(Vec<Ingress>, Option<Pool>), SpecError> {
         let classes = spec.lossless_count();
         let ups: Vec<Upstream> = (0..self.topology.ports(n).len()).map(|port| self.upstream(n, port)).collect();
         let needs: Vec<u64> = ups.iter().map(|up| up.headroom().0).collect();
@@ -156,13 +161,17 @@ impl Setup {
             (None, Some(_)) => None,
             (None, None) => Some(queues.fold(0, u64::saturating_add)),
         };
-        let least = kept.saturating_add(spec.xoff.map_or(largest, |x| x.0).saturating_mul(ports * classes));
+        let own = spec.xoff.or(spec.reserve());
+        let pooled = spec.alpha.map_or(0, |_| largest);
+        let each = own.map_or(largest, |own| own.0).saturating_mul(ports * classes);
+        let least = kept.saturating_add(each).saturating_add(pooled);
         if let Some(memory) = memory.filter(|memory| *memory < least) {
             let name = &self.topology.nodes()[n].name;
-            let below = spec.xoff.map_or_else(|| "a packet".to_owned(), |xoff| xoff.to_string());
+            let below = own.map_or_else(|| "a packet".to_owned(), |own| own.to_string());
+            let below = below + if pooled > 0 { " each in reserve, a packet shared" } else { " each below XOFF" };
             let message = format!(
                 "{} is too little at {name}: {classes} lossless class(es) of {ports} ports need {} of headroom, \
-                    by rates, delays and largest packets, and {below} each below XOFF, {} in all",
+                    by rates, delays and largest packets, and {below}, {} in all",
                 Bytes(memory),
                 Bytes(kept),
                 Bytes(least)
@@ -171,18 +180,22 @@ impl Setup {
         }
         let share = memory.map_or(0, |memory| (memory - kept) / (ports * classes).max(1));
         let one = |port: usize| {
-            let (xoff, two) = (spec.xoff.map_or(share, |x| x.0), 2 * u64::from(ups[port].mtu));
-            let xon = spec.xon.map_or(xoff.saturating_sub(two), |x| x.0).clamp(1, xoff);
-            Ingress { at: Thresholds { xoff, xon, headroom: headroom(port) }, needs: needs[port] }
+            let (xoff, two) = (own.map_or(share, |x| x.0), 2 * u64::from(ups[port].mtu));
+            let gap = spec.xon.map_or(two, |xon| xoff - xon.0.min(xoff));
+            Ingress { at: Thresholds { xoff, gap, headroom: headroom(port) }, needs: needs[port] }
         };
-        Ok((0..ups.len()).map(one).collect())
+        let pool = spec.alpha.zip(memory).map(|(alpha, memory)| Pool::new(memory - (least - pooled), alpha));
+        Ok(((0..ups.len()).map(one).collect(), pool))
     }
 
-    /// The most that a router holds in lossless classes of what came in through a port.
+    /// The most that a router holds in lossless classes of what came in through a port; of what ports share, an equal
+    /// part.
     pub(super) fn lossless_bytes(&self, n: usize, port: usize) -> Option<u64> {
         let lossless = self.lossless.as_ref()?;
         let at = lossless.at(n).get(port)?.at;
-        Some(at.xoff.saturating_add(at.headroom).saturating_mul(lossless.spec.lossless_count()))
+        let own = at.xoff.saturating_add(at.headroom).saturating_mul(lossless.spec.lossless_count());
+        let part = lossless.pools[n].map_or(0, |pool| pool.size() / lossless.at(n).len() as u64);
+        Some(own.saturating_add(part))
     }
 
     /// The queue of a port, with its limit, or without one.

@@ -14,8 +14,8 @@ use midpath_core::roles::{
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
 use midpath_core::wire;
 use midpath_schemes::Catalogue;
+use midpath_schemes::internals::calls::feedback::{Report, Rtp};
 use midpath_schemes::internals::inrpp::border::Border;
-use midpath_schemes::internals::scream::feedback::{Report, Rtp};
 use midpath_schemes::internals::{fcp, inrpp, mptcp, rcp, xcp};
 use midpath_sim::scenario::{self, Scenario, ScenarioError};
 use midpath_sim::setup::{Setup, parse_schedule, parse_trace};

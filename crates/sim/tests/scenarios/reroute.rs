@@ -121,7 +121,7 @@ link = ["r0", "r1"]
             );
             let one = with_scheme(&text, scheme, 1);
             // Datagrams are not repeated.
-            if !["udp", "scream", "fixed-window"].contains(&scheme) {
+            if !["udp", "gcc", "scream", "fixed-window"].contains(&scheme) {
                 assert_eq!(one.summary("completed"), Some(16.0), "{scheme} with ecmp = {ecmp}");
             }
             assert_eq!(one.run["rerouting"]["out_of_hops"], 0, "{scheme}");

@@ -448,8 +448,8 @@
   }
   const drawNow = (pen, w, h) => pen.line((now / end) * w, 0, (now / end) * w, h, css.accent, 1.5);
 
-  // --- Applications: a bar for each request, page, view and iteration, by what it waited for ------
-  const PARTS = ["network", "computation", "server", "blocked"], LANE = 14, LANES = 12;
+  // --- Applications: a bar for each request, page, view, iteration and slow datagram, by what it waited for
+  const PARTS = ["network", "computation", "server", "blocked", "queue"], LANE = 14, LANES = 12;
   const board = $("applications");
   {
     const free = []; // when each lane is free
@@ -463,7 +463,7 @@
     board.hidden = !free.length;
     board.style.height = `${LANE * applications.lanes + 6}px`;
   }
-  const partColour = (part) => [css.flows[0], css.flows[2], css.flows[4], css.wire][part];
+  const partColour = (part) => [css.flows[0], css.flows[2], css.flows[4], css.wire, css.flows[1]][part];
   /** What each one that is under way waits for. */
   function waits(t) {
     const found = [];

@@ -3,10 +3,11 @@
 use midpath_core::rng::{Purpose, stream};
 use proptest::prelude::*;
 
-use super::super::media::{MediaRate, data_units, frame_factor};
+use super::super::media::MediaRate;
 use super::super::params::ScreamParams;
 use super::super::window::Window;
 use super::close;
+use crate::calls::encoder::{data_units, frame_factor};
 
 fn window(ref_wnd: f64) -> Window {
     let mut window = Window::new(&ScreamParams::default(), 1000.0);

@@ -1,6 +1,5 @@
-//! SCReAM's equations by hand, its bytes, and what hostile feedback can do.
+//! SCReAM's equations by hand, and what hostile feedback can do.
 
-mod bytes;
 mod hostile;
 mod media;
 mod units;

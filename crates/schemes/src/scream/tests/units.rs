@@ -4,9 +4,9 @@ use midpath_core::packet::Ecn;
 use midpath_core::units::Time;
 
 use super::super::delay::BaseDelay;
-use super::super::feedback::{Arrival, NTP, Report, ntp};
-use super::super::in_flight::{Acknowledged, InFlight};
 use super::close;
+use crate::calls::feedback::{Arrival, NTP, Report, ntp};
+use crate::calls::in_flight::{Acknowledged, InFlight};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 

@@ -92,7 +92,9 @@ impl Trace {
         let (phase, cause) = (if repeated { state.phase } else { "" }, state.last);
         let life = self.life(at.node, id);
         let what = if repeated { "repeated" } else { "sent" };
-        let key = self.add(at, Event { what, why: phase, cause, ..Event::of_packet(life, packet) });
+        // How long a datagram has waited at its sender.
+        let value = packet.stamped().map_or(f64::NAN, |since| at.now.saturating_sub(since).as_secs_f64());
+        let key = self.add(at, Event { what, value, why: phase, cause, ..Event::of_packet(life, packet) });
         if key != Key::NONE {
             self.lives[id.0 as usize].last = key;
         }

@@ -1,8 +1,10 @@
+//! The bytes of RTP and its reports.
+
 use midpath_core::packet::Ecn;
 use midpath_core::units::Time;
 use proptest::prelude::*;
 
-use super::super::feedback::{Arrival, NTP, Report, Rtp, ntp};
+use super::feedback::{Arrival, NTP, Report, Rtp, ntp};
 
 #[test]
 fn an_rtp_header_is_as_rfc_3550_has_it() {

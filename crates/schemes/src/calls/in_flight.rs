@@ -1,4 +1,4 @@
-//! Data units that have been sent, and what feedback says of them (§4.1).
+//! Data units that have been sent, and what feedback says of them (SCReAM's draft, §4.1).
 
 use std::collections::VecDeque;
 
@@ -32,6 +32,15 @@ struct Unit {
     state: State,
 }
 
+/// A data unit that a report is the first to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    pub sent: Time,
+    /// By the receiver's clock, in 1/65,536 s.
+    pub at: u32,
+    pub size: u32,
+}
+
 /// Data units from the oldest that may still be heard of.
 #[derive(Debug, Clone)]
 pub struct InFlight {
@@ -41,6 +50,8 @@ pub struct InFlight {
     edge: u64,
     bytes: u64,
     reordering: Time,
+    /// Of the last report, by number.
+    arrived: Vec<Arrived>,
 }
 
 /// What one report has brought.
@@ -60,7 +71,7 @@ pub struct Acknowledged {
 
 impl Default for InFlight {
     fn default() -> InFlight {
-        InFlight { units: VecDeque::new(), first: 0, edge: 0, bytes: 0, reordering: REORDERING }
+        InFlight { units: VecDeque::new(), first: 0, edge: 0, bytes: 0, reordering: REORDERING, arrived: Vec::new() }
     }
 }
 
@@ -72,6 +83,10 @@ impl InFlight {
     /// bytes_in_flight: all from the highest acknowledged on (§4.1.1).
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+    /// What the last report was the first to have.
+    pub fn arrived(&self) -> &[Arrived] {
+        &self.arrived
     }
     /// Whether none is waited for.
     pub fn is_empty(&self) -> bool {
@@ -101,6 +116,7 @@ impl InFlight {
     /// What a report says. Numbers that were never sent, or are long done with, say nothing.
     pub fn on_report(&mut self, report: &Report, srtt: Time, now: Time) -> Acknowledged {
         let mut found = Acknowledged::default();
+        self.arrived.clear();
         // A number of sixteen bits is the nearest to the highest acknowledged.
         let begin = self.edge.wrapping_add_signed(i64::from(report.begin.wrapping_sub(self.edge as u16) as i16));
         let (first, next) = (self.first, self.next());
@@ -115,6 +131,7 @@ impl InFlight {
                 self.reordering = self.reordering.max(late).min(srtt.max(REORDERING));
             }
             unit.state = State::Received;
+            self.arrived.push(Arrived { sent: unit.sent, at: arrival.at, size: unit.size });
             let ce = arrival.ecn == Ecn::Ce;
             found.delivered += 1;
             found.marked += u64::from(ce);

@@ -6,15 +6,11 @@ use midpath_core::packet::{Kind, NodeId, Packet};
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
-use super::delay::BaseDelay;
+use super::encoder::{data_units, frame_factor};
 use super::feedback::{RTP, Report, Rtp};
 use super::in_flight::InFlight;
-use super::media::{HEADROOM, MediaRate, PACKET_PACING_HEADROOM, data_units, frame_factor};
-use super::params::ScreamParams;
-use super::window::{Event, Window};
+use super::{CallConfig, CallControl, Encoder, Feedback};
 
-/// s_rtt before the first sample: the authors' implementation.
-const FIRST_RTT_S: f64 = 0.05;
 /// Without feedback a data unit leaves this long after the last one: `isOkToTransmit` of the authors' implementation,
 /// which sends a whole window then.
 const WITHOUT_FEEDBACK: Time = Time::from_ms(500);
@@ -24,15 +20,6 @@ const BETWEEN_DISCARDS: Time = Time::from_ms(250);
 const LINGER: Time = Time::from_secs(1);
 /// The longest time between two frames that is a frame's period, and no pause. Ours.
 const LONGEST_PERIOD_S: f64 = 0.2;
-/// From this share of the highest rate on the window follows what is in flight: `updateCwnd` of the authors'
-/// implementation.
-const NEAR_MAX: f64 = 0.95;
-/// s_rtt's gain, and its gain where it falls because pictures are smaller than the target permits (§5; `markAcked`). Both
-/// go by bytes in flight well below the window. That holds after any rise of the round-trip time, too, as the target has
-/// fallen with it; s_rtt would stay for minutes, and the call with it (RFC 8867, 5.3).
-const RTT_G: f64 = 1.0 / 8.0;
-const RTT_G_LIMITED: f64 = 1.0 / 1024.0;
-
 /// A data unit that waits.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -42,32 +29,10 @@ struct Waiting {
     marker: bool,
 }
 
-/// s_rtt: once per round trip, from an average of every report's (§4.2.1.4; `markAcked` of the authors' implementation).
-#[derive(Debug, Clone, Copy, Default)]
-struct Rtt {
-    short: f64,
-    smooth: f64,
-    at: f64,
-}
-
-impl Rtt {
-    fn sample(&mut self, rtt: f64, now: f64, limited: bool) {
-        if self.smooth == 0.0 {
-            (self.short, self.smooth, self.at) = (rtt, rtt, now);
-            return;
-        }
-        self.short += RTT_G * (rtt - self.short);
-        if now - self.at >= self.short {
-            let gain = if limited && self.short < self.smooth { RTT_G_LIMITED } else { RTT_G };
-            self.smooth += gain * (self.short - self.smooth);
-            self.at = now;
-        }
-    }
-}
-
 /// The active end.
-pub struct Sender {
-    params: ScreamParams,
+pub struct Sender<C> {
+    encoder: Encoder,
+    pub control: C,
     to: NodeId,
     mss: u32,
     /// Bytes of media encoded so far, and in the end.
@@ -83,10 +48,6 @@ pub struct Sender {
     frame_at: Time,
     queue: VecDeque<Waiting>,
     in_flight: InFlight,
-    base: BaseDelay,
-    window: Window,
-    media: MediaRate,
-    rtt: Rtt,
     /// When the next data unit may leave.
     pace_at: Time,
     last_sent: Time,
@@ -95,12 +56,14 @@ pub struct Sender {
     report: FlowReport,
 }
 
-impl Sender {
-    pub fn new(flow: &FlowSpec, params: &ScreamParams, headers: u32) -> Sender {
-        let mss = (params.mss.0 as u32).min(flow.mtu.saturating_sub(headers)).max(RTP as u32 + 1);
-        let max = flow.rate.filter(|rate| rate.0 > 0).map_or(params.max_rate, |rate| rate.min(params.max_rate));
+impl<C: CallControl> Sender<C> {
+    pub fn new(flow: &FlowSpec, config: &impl CallConfig<Control = C>, headers: u32) -> Sender<C> {
+        let encoder = config.encoder();
+        let mss = (encoder.mss.0 as u32).min(flow.mtu.saturating_sub(headers)).max(RTP as u32 + 1);
+        let max = flow.rate.filter(|rate| rate.0 > 0).map_or(encoder.max_rate, |rate| rate.min(encoder.max_rate));
         Sender {
-            params: *params,
+            encoder,
+            control: config.control(mss, max),
             to: flow.dst,
             mss,
             progress: 0,
@@ -112,20 +75,12 @@ impl Sender {
             frame_at: Time::ZERO,
             queue: VecDeque::new(),
             in_flight: InFlight::default(),
-            base: BaseDelay::default(),
-            window: Window::new(params, mss.into()),
-            media: MediaRate::new(params.min_rate.as_f64().min(max.as_f64()), params.start_rate.as_f64(), max.as_f64()),
-            rtt: Rtt::default(),
             pace_at: Time::ZERO,
             last_sent: Time::ZERO,
             discarded_at: Time::ZERO,
             discarded: 0,
             report: FlowReport::default(),
         }
-    }
-
-    fn s_rtt(&self) -> f64 {
-        if self.rtt.smooth > 0.0 { self.rtt.smooth } else { FIRST_RTT_S }
     }
 
     /// Whether the encoder has nothing more to say.
@@ -139,7 +94,7 @@ impl Sender {
         if self.is_over(now) {
             return;
         }
-        let interval = 1.0 / f64::from(self.params.frames);
+        let interval = 1.0 / f64::from(self.encoder.frames);
         let mut closed = false;
         let (period, most) = match ctx.supply() {
             Some(supply) => {
@@ -161,12 +116,12 @@ impl Sender {
             }
         };
         self.framed_at = Some(now);
-        let factor = frame_factor(self.params.frame_spread, ctx.rng);
-        let frame = (self.media.target() / 8.0 * period * factor) as u64;
+        let factor = frame_factor(self.encoder.frame_spread, ctx.rng);
+        let frame = (self.control.target() / 8.0 * period * factor) as u64;
         self.limited = most < frame;
         self.queue_frame(frame.min(most), now);
         let waited = self.queue.front().map_or(0.0, |oldest| now.saturating_sub(oldest.frame).as_secs_f64());
-        self.media.on_frame(waited, period, frame as f64);
+        self.control.on_frame(waited, period, frame as f64, now);
         self.end = if closed { self.progress } else { self.end };
     }
 
@@ -187,10 +142,10 @@ impl Sender {
         }
     }
 
-    /// Empties a queue that has become too old (§3.3).
+    /// Empties a queue that has become too old (SCReAM's draft, §3.3).
     fn discard(&mut self, now: Time) {
         let Some(oldest) = self.queue.front() else { return };
-        if now.saturating_sub(oldest.frame) > self.params.max_media_delay
+        if now.saturating_sub(oldest.frame) > self.encoder.max_media_delay
             && (self.discarded == 0 || now.saturating_sub(self.discarded_at) >= BETWEEN_DISCARDS)
         {
             self.discarded += self.queue.len() as u64;
@@ -199,14 +154,14 @@ impl Sender {
         }
     }
 
-    /// When a data unit of this size may leave: at its pace, within the window or alone (§4.3.1).
-    pub(super) fn leaves_at(&self, size: u32) -> Time {
+    /// When a data unit of this size may leave: at its pace, within the window or alone (SCReAM's draft, §4.3.1).
+    pub fn leaves_at(&self, size: u32) -> Time {
         if self.fits(size) { self.pace_at } else { self.pace_at.max(self.last_sent.saturating_add(WITHOUT_FEEDBACK)) }
     }
 
     /// Whether the send window has room for it.
-    pub(super) fn fits(&self, size: u32) -> bool {
-        f64::from(size) <= self.window.send_wnd(self.in_flight.bytes() as f64)
+    pub fn fits(&self, size: u32) -> bool {
+        self.control.fits(size, self.in_flight.bytes())
     }
 
     /// Sends what may leave.
@@ -221,72 +176,40 @@ impl Sender {
         let number = self.in_flight.next();
         let rtp = Rtp::new(unit.marker, number as u16, unit.frame, ctx.flow.0);
         let mut packet = Packet::new(ctx.flow, ctx.node, self.to, 0);
-        (packet.kind, packet.ecn, packet.payload) = (Kind::Datagram, self.params.ecn.codepoint(), unit.size as u16);
+        (packet.kind, packet.ecn, packet.payload) = (Kind::Datagram, self.encoder.codepoint, unit.size as u16);
         packet.measure();
         packet.stamp(number as u32, unit.frame);
         ctx.send_carrying(packet, rtp.packet(unit.size as usize).into());
         self.on_sent(unit.size, ctx.now);
     }
 
-    pub(super) fn on_sent(&mut self, size: u32, now: Time) {
+    pub fn on_sent(&mut self, size: u32, now: Time) {
         self.in_flight.on_sent(size, now);
-        self.window.on_sent(self.in_flight.bytes() as f64);
-        // t_pace (§4.3.2).
-        let pace = Time::from_secs_f64(f64::from(size) * 8.0 / self.media.pace_bitrate());
+        self.control.on_sent(self.in_flight.bytes());
+        // t_pace (SCReAM's draft, §4.3.2).
+        let pace = Time::from_secs_f64(f64::from(size) * 8.0 / self.control.pace_rate());
         self.pace_at = self.pace_at.max(now).saturating_add(pace);
         self.last_sent = now;
         self.report.sent += 1;
     }
 
-    pub(super) fn on_report(&mut self, report: &Report, at: Time) {
-        let srtt = Time::from_secs_f64(self.s_rtt());
+    pub fn on_report(&mut self, report: &Report, at: Time) {
+        let srtt = Time::from_secs_f64(self.control.s_rtt());
         let found = self.in_flight.on_report(report, srtt, at);
-        let now = at.as_secs_f64();
         if let Some((sent, _)) = found.newest {
-            let rtt = at.saturating_sub(sent);
-            self.report.rtt(rtt);
-            let first = self.rtt.smooth == 0.0;
-            self.rtt.sample(rtt.as_secs_f64().max(1e-6), now, self.limited);
-            if first {
-                // What the start rate needs.
-                self.window.begin(self.params.start_rate.as_f64() / 8.0 * HEADROOM * self.s_rtt());
-            }
+            self.report.rtt(at.saturating_sub(sent));
         }
-        let s_rtt = self.s_rtt();
-        self.window.on_report(&Event {
-            now,
-            s_rtt,
-            qdelay: found.newest.map(|(_, took)| self.base.qdelay(took, now)),
-            bytes: found.bytes as f64,
-            bytes_ce: found.bytes_ce as f64,
-            delivered: found.delivered as f64,
-            marked: found.marked as f64,
-            lost: found.lost as f64,
-            in_flight: self.in_flight.bytes() as f64,
-            target_bitrate: self.media.target(),
-            max_bitrate: self.media.max(),
-        });
-        if self.media.target() > NEAR_MAX * self.media.max() {
-            self.window.limit(PACKET_PACING_HEADROOM * self.media.max() / 8.0 * s_rtt);
-        }
-        self.media.update(&self.window, self.mss.into(), s_rtt);
+        let (arrived, in_flight) = (self.in_flight.arrived(), self.in_flight.bytes());
+        self.control.on_report(&Feedback { at, found, arrived, in_flight, limited: self.limited });
     }
 
     #[cfg(test)]
-    pub(super) fn in_flight(&self) -> f64 {
+    pub fn in_flight(&self) -> f64 {
         self.in_flight.bytes() as f64
     }
     #[cfg(test)]
-    pub(super) fn next(&self) -> u64 {
+    pub fn next(&self) -> u64 {
         self.in_flight.next()
-    }
-    #[cfg(test)]
-    pub(super) fn ref_wnd(&self) -> f64 {
-        self.window.ref_wnd()
-    }
-    #[cfg(test)]
-    pub(super) fn media_mut(&mut self) -> &mut MediaRate {
-        &mut self.media
     }
 
     fn go_on(&mut self, ctx: &mut EndpointCtx<'_>) {
@@ -314,7 +237,7 @@ impl Sender {
     }
 }
 
-impl Endpoint for Sender {
+impl<C: CallControl> Endpoint for Sender<C> {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
         (self.frame_at, self.last_sent) = (ctx.now, ctx.now);
         self.go_on(ctx);
@@ -333,16 +256,11 @@ impl Endpoint for Sender {
         self.go_on(ctx);
     }
     fn report(&self) -> FlowReport {
-        let (rate, cwnd) = (self.media.target() as u64, self.window.ref_wnd() as u64);
-        FlowReport { rate, cwnd, srtt: Time::from_secs_f64(self.rtt.smooth), ..self.report }
+        let (rate, cwnd) = (self.control.target() as u64, self.control.window());
+        FlowReport { rate, cwnd, srtt: self.control.measured_rtt(), ..self.report }
     }
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {
-        out.extend([
-            ("qdelay_s", self.window.qdelay()),
-            ("qdelay_target_s", self.window.qdelay_target()),
-            ("l4s_alpha", self.window.l4s_alpha()),
-            ("waiting_units", self.queue.len() as f64),
-            ("discarded_units", self.discarded as f64),
-        ]);
+        self.control.gauges(out);
+        out.extend([("waiting_units", self.queue.len() as f64), ("discarded_units", self.discarded as f64)]);
     }
 }

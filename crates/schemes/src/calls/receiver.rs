@@ -1,4 +1,4 @@
-//! The receiver: it counts media, and reports arrivals (§6).
+//! The receiver: it counts media, and reports arrivals (SCReAM's draft, §6).
 
 use std::collections::VecDeque;
 
