@@ -115,6 +115,44 @@ impl Ecn {
     }
 }
 
+/// What a full queue does with a packet (packet trimming), which is said by its DSCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Trim {
+    /// It drops it.
+    #[default]
+    No = 0,
+    /// It cuts its payload off, and sends what is left on.
+    May = 1,
+    /// A queue has done so.
+    Cut = 2,
+    /// The one before its destination has.
+    CutAtLastHop = 3,
+}
+
+impl Trim {
+    /// Its DSCP: the default one, and three for local use (RFC 2474, §6, pool 2). Ours.
+    pub const fn dscp(self) -> u8 {
+        [0, 0b11, 0b111, 0b1011][self as usize]
+    }
+
+    /// That of a DSCP.
+    pub const fn of_dscp(dscp: u8) -> Trim {
+        match dscp {
+            0b11 => Trim::May,
+            0b111 => Trim::Cut,
+            0b1011 => Trim::CutAtLastHop,
+            _ => Trim::No,
+        }
+    }
+
+    /// Whether its payload has been cut off.
+    #[inline]
+    pub const fn is_cut(self) -> bool {
+        matches!(self, Trim::Cut | Trim::CutAtLastHop)
+    }
+}
+
 /// What a packet is, for nodes that treat kinds differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -259,6 +297,8 @@ pub struct Head {
     pub(crate) tag: u8,
     /// Bytes of headers.
     pub(crate) stacked: u8,
+    /// What a full queue does with it.
+    pub trim: Trim,
 }
 
 /// What most packets do not have.
@@ -352,6 +392,7 @@ impl Packet {
             interfaces,
             tag: 0,
             stacked: 0,
+            trim: Trim::No,
         };
         Packet { head, tail: Tail::EMPTY }
     }
