@@ -10,7 +10,7 @@ mod size;
 use std::ops::{Deref, DerefMut};
 
 use header::Stack;
-pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
+pub use header::{ENTROPY, HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use name::Name;
 pub use note::{Note, NotePlace};
 pub use pool::{Carried, PacketId, Payload, Pkt, Pool};
@@ -411,6 +411,13 @@ impl Packet {
     pub const fn set_interfaces(&mut self, interfaces: Interfaces) {
         self.head.interfaces = interfaces;
         self.head.key = flow_key(self.head.flow, self.head.src, self.head.dst, interfaces);
+    }
+
+    /// Says by which entropy ECMP chooses its path, with its conversation.
+    #[inline]
+    pub const fn set_entropy(&mut self, entropy: u16) {
+        let key = flow_key(self.head.flow, self.head.src, self.head.dst, self.head.interfaces);
+        self.head.key = (mix((key as u64) << 16 | entropy as u64) >> 32) as u32;
     }
 
     /// The SACK blocks that count.

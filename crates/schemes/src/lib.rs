@@ -44,6 +44,7 @@ mod timely;
 mod transport;
 pub mod tunnel;
 mod udp;
+mod uec;
 mod xcp;
 
 pub use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};
@@ -68,6 +69,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     tcp::schemes,
     timely::schemes,
     udp::schemes,
+    uec::schemes,
     xcp::schemes,
 ];
 

@@ -13,7 +13,7 @@ mod transport;
 use std::net::SocketAddrV4;
 use std::ops::Range;
 
-use crate::packet::{Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet, Trim};
+use crate::packet::{ENTROPY, Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet, Trim};
 use checksum::checksum;
 
 /// Bytes of the IPv4 header: no options.
@@ -216,6 +216,9 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     }
     packet.size = size;
     packet.set_interfaces(packet.interfaces);
+    if let Some(entropy) = packet.body(ENTROPY).and_then(|body| body.first_chunk()) {
+        packet.set_entropy(u16::from_be_bytes(*entropy));
+    }
     match packet.wire_size() {
         own if own == size => Ok(packet),
         // A stranger's options that packets have no place for: it goes on without them.
