@@ -100,6 +100,17 @@ header(11, "Bolt notice", {
     { 4, 4, field("float", "bolt.notice.rate", "Rate, bit/s") },
     { 8, 4, field("uint32", "bolt.notice.sent", "Packet sent, ns", base.DEC) },
 })
+header(12, "UET", {
+    { 0, 2, field("uint16", "uec.entropy", "Entropy", base.DEC) },
+    { 2, 1, field("uint8", "uec.message", "Message (0: data, 1: RTS, 2: ACK, 3: NACK, 4: credit, 5: over)", base.DEC) },
+    { 3, 1, field("uint8", "uec.says", "Flags (1: answer, 2: again, 4: last, 8: CE, 16: last hop, 32: of RTS)", base.HEX) },
+    { 4, 4, field("uint32", "uec.psn", "PSN", base.DEC) },
+    { 8, 4, field("uint32", "uec.cumulative", "Cumulative PSN", base.DEC) },
+    { 12, 4, field("uint32", "uec.base", "Base", base.DEC) },
+    { 16, 8, field("uint64", "uec.bitmap", "Bitmap or offset", base.HEX) },
+    { 24, 4, field("uint32", "uec.received", "Bytes received", base.DEC) },
+    { 28, 2, field("uint16", "uec.ooo", "Out of order", base.DEC) },
+})
 
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)

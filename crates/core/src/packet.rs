@@ -10,7 +10,7 @@ mod size;
 use std::ops::{Deref, DerefMut};
 
 use header::Stack;
-pub use header::{HEADER_ROOM, Header, TCP_OPTION, body_of};
+pub use header::{ENTROPY, HEADER_ROOM, Header, TCP_OPTION, body_of};
 pub use name::Name;
 pub use note::{Note, NotePlace};
 pub use pool::{Carried, PacketId, Payload, Pkt, Pool};
@@ -112,6 +112,44 @@ impl Ecn {
     #[inline]
     pub const fn capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// What a full queue does with a packet (packet trimming), which is said by its DSCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Trim {
+    /// It drops it.
+    #[default]
+    No = 0,
+    /// It cuts its payload off, and sends what is left on.
+    May = 1,
+    /// A queue has done so.
+    Cut = 2,
+    /// The one before its destination has.
+    CutAtLastHop = 3,
+}
+
+impl Trim {
+    /// Its DSCP: the default one, and three for local use (RFC 2474, §6, pool 2). Ours.
+    pub const fn dscp(self) -> u8 {
+        [0, 0b11, 0b111, 0b1011][self as usize]
+    }
+
+    /// That of a DSCP.
+    pub const fn of_dscp(dscp: u8) -> Trim {
+        match dscp {
+            0b11 => Trim::May,
+            0b111 => Trim::Cut,
+            0b1011 => Trim::CutAtLastHop,
+            _ => Trim::No,
+        }
+    }
+
+    /// Whether its payload has been cut off.
+    #[inline]
+    pub const fn is_cut(self) -> bool {
+        matches!(self, Trim::Cut | Trim::CutAtLastHop)
     }
 }
 
@@ -259,6 +297,8 @@ pub struct Head {
     pub(crate) tag: u8,
     /// Bytes of headers.
     pub(crate) stacked: u8,
+    /// What a full queue does with it.
+    pub trim: Trim,
 }
 
 /// What most packets do not have.
@@ -352,6 +392,7 @@ impl Packet {
             interfaces,
             tag: 0,
             stacked: 0,
+            trim: Trim::No,
         };
         Packet { head, tail: Tail::EMPTY }
     }
@@ -370,6 +411,13 @@ impl Packet {
     pub const fn set_interfaces(&mut self, interfaces: Interfaces) {
         self.head.interfaces = interfaces;
         self.head.key = flow_key(self.head.flow, self.head.src, self.head.dst, interfaces);
+    }
+
+    /// Says by which entropy ECMP chooses its path, with its conversation.
+    #[inline]
+    pub const fn set_entropy(&mut self, entropy: u16) {
+        let key = flow_key(self.head.flow, self.head.src, self.head.dst, self.head.interfaces);
+        self.head.key = (mix((key as u64) << 16 | entropy as u64) >> 32) as u32;
     }
 
     /// The SACK blocks that count.

@@ -13,7 +13,7 @@
 //! | [`Codel`], [`CodelDataPlane`] | as packets leave; per port under [`Fifo`], per flow under [`Drr`] and [`Fq`]
 //! ([`PerFlow`]) | are dropped |
 //!
-//! [`Cake`] is a port of its own: its parts share what they know of flows.
+//! [`Cake`] is a port of its own: its parts share what they know of flows. So is [`Trimming`].
 //!
 //! AQMs that decide on arrival in a FIFO run as a timetable ([`Discipline`]).
 
@@ -25,6 +25,7 @@ mod scheduler;
 mod signal;
 #[cfg(test)]
 mod testing;
+mod trim;
 
 pub use aqm::{
     Aqm, Codel, CodelDataPlane, DelayStep, DualPi2, NoAqm, PerFlow, Pie, Policer, Red, Standing, Step, Unsignalled,
@@ -34,11 +35,12 @@ pub use cake::Cake;
 pub use compose::Queue;
 pub use scheduler::{Classes, Drr, Fifo, Fq, Room, Round, Scheduler, Share};
 pub use signal::{Ce, Done, Loss, Signal};
+pub use trim::Trimming;
 
 pub use crate::limit::{Bound, Limit};
 pub use crate::queue_spec::{
     AqmSpec, CakeParams, CodelParams, DualPi2Params, Isolation, PieParams, QueueSpec, RedParams, SchedulerSpec,
-    SignalSpec,
+    SignalSpec, TrimParams,
 };
 pub use crate::roles::Discipline;
 

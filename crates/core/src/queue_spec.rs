@@ -32,6 +32,8 @@ pub enum AqmSpec {
     DualPi2(DualPi2Params),
     /// CAKE: its own shaper, scheduler and AQM, whatever the scheduler.
     Cake(CakeParams),
+    /// Packet trimming: a port of its own, whatever the scheduler.
+    Trim(TrimParams),
     /// PIE (RFC 8033).
     Pie(PieParams),
     /// Controlled delay (RFC 8289).
@@ -104,6 +106,7 @@ impl QueueSpec {
             (AqmSpec::Pie(_), _) => "pie",
             (AqmSpec::DualPi2(_), _) => "dualpi2",
             (AqmSpec::Cake(_), _) => "cake",
+            (AqmSpec::Trim(_), _) => "trim",
             (AqmSpec::Codel(_) | AqmSpec::CodelDataPlane(_), _) => "codel",
         };
         let rule = "ports of this scheme have their own queue rule";
@@ -182,6 +185,20 @@ pub struct CakeParams {
     pub interval: Time,
     /// What is fair.
     pub isolation: Isolation,
+}
+
+/// Parameters of packet trimming (`CompositeQueue` of HTSIM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrimParams {
+    /// Room for packets without payload; two queues.
+    pub headers: Limit,
+    /// Packets without payload that are sent for each one with payload while both wait; 100,000. `None`: all wait in
+    /// one queue.
+    pub headers_per_packet: Option<u32>,
+    /// Below this what leaves is not marked; a fifth of the queue.
+    pub min: Limit,
+    /// Above this all are, if ECN-capable; four fifths of the queue.
+    pub max: Limit,
 }
 
 /// Among whom a link is shared.

@@ -164,6 +164,8 @@ pub struct PortCounters {
     pub max_bytes: u64,
     /// Packets marked CE here.
     pub marks: u64,
+    /// Packets whose payload was cut off here.
+    pub trims: u64,
     /// Packets refused for want of room.
     pub drops_queue: u64,
     /// Packets chosen by active queue management.

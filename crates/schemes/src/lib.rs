@@ -46,6 +46,7 @@ mod timely;
 mod transport;
 pub mod tunnel;
 mod udp;
+mod uec;
 mod xcp;
 
 pub use catalogue::{CONSTANT_RATE, CONTRACT, Catalogue, DEFAULT};
@@ -71,6 +72,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     tcp::schemes,
     timely::schemes,
     udp::schemes,
+    uec::schemes,
     xcp::schemes,
 ];
 

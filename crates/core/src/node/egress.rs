@@ -153,6 +153,7 @@ impl Node {
             actions: &mut self.actions,
             timer: called.timer,
             marks: called.marks,
+            trims: called.trims,
         };
         let answer = call(called.port, &mut ctx);
         called.note_level(now.min(self.until));

@@ -111,6 +111,7 @@ pub(super) struct ColdState {
     /// Held ports: the port.
     held: Option<Held>,
     pub marks: u64,
+    trims: u64,
     pub timer: Lazy,
     /// Held ports: an [`Idle`](super::timers::Wake::Idle) wish is in the heap.
     pub idle_armed: bool,
@@ -136,6 +137,7 @@ pub(super) struct PortCall<'a, P: ?Sized> {
     pub state: Option<usize>,
     pub timer: &'a mut Time,
     pub marks: &'a mut u64,
+    pub trims: &'a mut u64,
     waited: &'a mut u128,
     level: Option<&'a mut Level>,
 }
@@ -270,13 +272,13 @@ impl Slot {
     #[inline]
     pub fn called(&mut self) -> Option<PortCall<'_, dyn Port>> {
         if self.rule.is_some() {
-            let PortCall { port, booked, state, timer, marks, waited, level } = self.called_rule()?;
-            return Some(PortCall { port, booked, state, timer, marks, waited, level });
+            let PortCall { port, booked, state, timer, marks, trims, waited, level } = self.called_rule()?;
+            return Some(PortCall { port, booked, state, timer, marks, trims, waited, level });
         }
         let (booked, state) = (self.booked(), self.shared());
-        let ColdState { held, timer, marks, level, .. } = self.cold.as_deref_mut()?;
+        let ColdState { held, timer, marks, trims, level, .. } = self.cold.as_deref_mut()?;
         let (port, timer, level) = (held.as_mut()?.port_mut(), &mut timer.deadline, Some(level));
-        Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level })
+        Some(PortCall { port, booked, state, timer, marks, trims, waited: &mut self.waited, level })
     }
 
     /// The same of a timetable's rule. A timetable has no timer: what it wishes for does not count.
@@ -284,9 +286,9 @@ impl Slot {
     pub fn called_rule(&mut self) -> Option<PortCall<'_, dyn Timetable>> {
         let (booked, state) = (self.booked(), self.shared());
         let port = self.rule.as_deref_mut()?;
-        let ColdState { timer, marks, .. } = self.cold.get_or_insert_default().as_mut();
+        let ColdState { timer, marks, trims, .. } = self.cold.get_or_insert_default().as_mut();
         let timer = &mut timer.deadline;
-        Some(PortCall { port, booked, state, timer, marks, waited: &mut self.waited, level: None })
+        Some(PortCall { port, booked, state, timer, marks, trims, waited: &mut self.waited, level: None })
     }
 
     /// Asks a timetable, which is up to date, about a packet that arrives.
@@ -535,6 +537,7 @@ impl Slot {
         if let Some(cold) = &self.cold {
             counters.max_bytes = self.most.max(cold.level.most);
             counters.marks = cold.marks;
+            counters.trims = cold.trims;
             counters.drops_queue = cold.drops_queue;
             counters.drops_aqm = cold.drops_aqm;
             counters.drops_fault = cold.drops_fault;

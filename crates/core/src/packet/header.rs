@@ -12,6 +12,10 @@ pub(crate) const PREFIX: usize = 2;
 /// Tags from here on stand for TCP options (RFC 9293, §3.1): the option's kind, plus this.
 pub const TCP_OPTION: u8 = 128;
 
+/// Headers with this tag begin with two bytes of entropy, which stand for UDP's source port where paths are chosen:
+/// [`Packet::set_entropy`].
+pub const ENTROPY: u8 = 12;
+
 /// A scheme's header. On the wire it stands in the shim between IP and transport, or among TCP's
 /// options.
 ///

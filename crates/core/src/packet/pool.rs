@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Note, Packet};
+use super::{Note, Packet, Trim};
 use crate::cache::fetch;
 
 /// The bytes of a packet's payload, for drivers and ends that have some. Copies of a packet share them.
@@ -194,6 +194,18 @@ impl Pool {
         if let Some(payloads) = &mut self.payloads {
             payloads.taken = payloads.of.get_mut(place).and_then(Option::take);
         }
+    }
+
+    /// Cuts a packet's payload off.
+    pub fn trim(&mut self, pkt: &Pkt, at_last_hop: bool) {
+        let place = self.place(pkt);
+        if let Some(bytes) = self.payloads.as_mut().and_then(|payloads| payloads.of.get_mut(place)) {
+            *bytes = None;
+        }
+        let packet = &mut self.slots[place];
+        packet.trim = if at_last_hop { Trim::CutAtLastHop } else { Trim::Cut };
+        packet.payload = 0;
+        packet.measure();
     }
 
     /// The bytes that a packet carries.

@@ -2,7 +2,7 @@
 
 use super::{
     Aqm, Cake, Ce, Classes, Codel, CodelDataPlane, DelayStep, Drr, DualPi2, Fifo, Fq, Loss, NoAqm, PerFlow, Pie,
-    Policer, Queue, Red, Room, Share, Signal, Step, l4s_class,
+    Policer, Queue, Red, Room, Share, Signal, Step, Trimming, l4s_class,
 };
 use crate::queue_spec::{AqmSpec, QueueSpec, SchedulerSpec, SignalSpec};
 use crate::roles::Discipline;
@@ -38,6 +38,7 @@ impl QueueSpec {
                 Queue::new(DualPi2::new(params), classes, signal).discipline()
             }
             AqmSpec::Cake(params) => Discipline::of(Cake::new(params, self.limit.bound(rate), signal)),
+            AqmSpec::Trim(params) => Discipline::cut_through(Trimming::new(params, self.limit.bound(rate), rate)),
             AqmSpec::Pie(params) => self.per_flow(Pie::new(params), signal, rate),
             AqmSpec::Codel(params) => self.per_flow(Codel::new(params), signal, rate),
             AqmSpec::CodelDataPlane(params) => self.per_flow(CodelDataPlane::new(params), signal, rate),

@@ -199,6 +199,7 @@ pub struct PortCtx<'a> {
     pub(crate) actions: &'a mut VecDeque<Action>,
     pub(crate) timer: &'a mut Time,
     pub(crate) marks: &'a mut u64,
+    pub(crate) trims: &'a mut u64,
 }
 
 /// The rate at which the neighbour of a port sends to it; `reverse` has nothing where that is the link's own.
@@ -252,6 +253,12 @@ impl PortCtx<'_> {
     pub fn mark(&mut self, pkt: &Pkt) {
         self.pool[pkt].ecn = crate::packet::Ecn::Ce;
         *self.marks += 1;
+    }
+    /// Cuts a packet's payload off and counts it; `at_last_hop` if the link leads to its destination.
+    pub fn trim(&mut self, pkt: &Pkt, at_last_hop: bool) {
+        self.note("trimmed", f64::from(self.pool[pkt].payload), Some(pkt));
+        self.pool.trim(pkt, at_last_hop);
+        *self.trims += 1;
     }
     /// Sends a held packet through a sibling port.
     pub fn sibling(&mut self, port: PortId, pkt: Pkt) {

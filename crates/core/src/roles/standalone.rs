@@ -26,6 +26,8 @@ pub struct StandalonePort {
     pub timer: Time,
     /// CE marks set so far.
     pub marks: u64,
+    /// Packets trimmed so far.
+    pub trims: u64,
     /// What the ports of the node share.
     pub state: Option<Box<dyn Any + Send>>,
     links: [LinkInfo; 1],
@@ -43,6 +45,7 @@ impl StandalonePort {
             actions: VecDeque::new(),
             timer: Time::MAX,
             marks: 0,
+            trims: 0,
             state: None,
             links: [link],
             rng: stream(1, Purpose::Ports, 0),
@@ -90,6 +93,7 @@ impl StandalonePort {
             actions: &mut self.actions,
             timer: &mut self.timer,
             marks: &mut self.marks,
+            trims: &mut self.trims,
         }
     }
 }

@@ -13,7 +13,7 @@ mod transport;
 use std::net::SocketAddrV4;
 use std::ops::Range;
 
-use crate::packet::{Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet};
+use crate::packet::{ENTROPY, Ecn, FlowId, HEADER_ROOM, Interfaces, Kind, NodeId, Packet, Trim};
 use checksum::checksum;
 
 /// Bytes of the IPv4 header: no options.
@@ -140,7 +140,7 @@ fn headers(packet: &Packet, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let next = protocol(packet.kind);
     let has_shim = shim::has_any(packet);
-    out.extend_from_slice(&[0x45, packet.ecn as u8]);
+    out.extend_from_slice(&[0x45, packet.trim.dscp() << 2 | packet.ecn as u8]);
     let size = u16::try_from(packet.size).unwrap_or(u16::MAX);
     out.extend_from_slice(&size.to_be_bytes());
     out.extend_from_slice(&[0, 0, 0x40, 0]); // no identification, don't fragment
@@ -198,6 +198,7 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     packet.interfaces = Interfaces(from << 4 | to);
     packet.hops = header[8];
     packet.ecn = Ecn::from_bits(header[1]);
+    packet.trim = Trim::of_dscp(header[1] >> 2);
     let (mut next, mut rest) = (header[9], &bytes[IP..]);
     let mut stack = Vec::new();
     if next == SHIM {
@@ -215,6 +216,9 @@ fn parse(bytes: &[u8], whole: bool) -> Result<Packet, WireError> {
     }
     packet.size = size;
     packet.set_interfaces(packet.interfaces);
+    if let Some(entropy) = packet.body(ENTROPY).and_then(|body| body.first_chunk()) {
+        packet.set_entropy(u16::from_be_bytes(*entropy));
+    }
     match packet.wire_size() {
         own if own == size => Ok(packet),
         // A stranger's options that packets have no place for: it goes on without them.

@@ -7,3 +7,4 @@ mod node;
 mod queues;
 mod rfcs;
 mod timers;
+mod trimming;

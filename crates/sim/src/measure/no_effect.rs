@@ -109,7 +109,8 @@ fn idle_aqms(setup: &Setup, ports: &[PortRow]) -> Vec<String> {
         // What a scheme's own ports choose is the scheme's to say.
         let asked = setup.aqm_at(n, p).filter(|_| setup.network_at(n, p).is_none());
         if let Some(aqm) = asked {
-            *chosen.entry(aqm).or_default() += row.counters.marks + row.counters.drops_aqm + row.counters.drops_policy;
+            *chosen.entry(aqm).or_default() +=
+                row.counters.marks + row.counters.trims + row.counters.drops_aqm + row.counters.drops_policy;
         }
     }
     let idle = chosen.into_iter().filter(|(_, count)| *count == 0);

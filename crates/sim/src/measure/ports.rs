@@ -113,6 +113,7 @@ pub(super) fn port_columns<'a>() -> Columns<'a, PortAt<'a>> {
         ("drops_policy", "drops by a scheme's policy, or above the link's MTU", U64(|at| at.row.counters.drops_policy)),
         ("corrupted", "packets corrupted on this link", U64(|at| at.row.corrupted)),
         ("marks", "packets marked CE here", U64(|at| at.row.counters.marks)),
+        ("trims", "packets whose payload was cut off here (queue `trim`)", U64(|at| at.row.counters.trims)),
         ("queue_mean_bytes", "", F64(|at| at.row.counters.waited as f64 / (at.row.span.0 as f64).max(1.0))),
         (
             "queue_max_bytes",

@@ -1,6 +1,6 @@
 use midpath_core::queue::{
     AqmSpec, CakeParams, CodelDataPlane, CodelParams, DualPi2Params, Isolation, Limit, PieParams, QueueSpec, RedParams,
-    SchedulerSpec, SignalSpec,
+    SchedulerSpec, SignalSpec, TrimParams,
 };
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Ratio, Time};
@@ -36,6 +36,9 @@ pub enum QueueKind {
     /// CAKE (Høiland-Jørgensen and others, 2018): a shaper, hosts and flows that share fairly, and CoDel with BLUE for each flow. Those
     /// that can't be marked are dropped.
     Cake,
+    /// Packet trimming (Handley et al., 2017): what finds the queue full loses its payload, if its flow allows that, and
+    /// else is dropped. Packets without payload have a queue of their own, and come first. Marks what leaves more than `min` behind.
+    Trim,
     /// A token bucket: what exceeds `rate` and `burst` is dropped on arrival.
     Policer,
     /// Another way to write `drop-tail` with `scheduler = "drr"`.
@@ -66,6 +69,16 @@ pub enum CakeIsolation {
     DualDsthost,
     /// Both: a flow has the lesser share.
     TripleIsolate,
+}
+
+/// Where packets without payload wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeaderQueue {
+    /// In a queue of their own, which comes first.
+    Priority,
+    /// Among the others, as they came.
+    Fifo,
 }
 
 /// Which CoDel.
@@ -102,6 +115,7 @@ impl QueueKind {
             QueueKind::DualPi2 => "dualpi2",
             QueueKind::Codel => "codel",
             QueueKind::Cake => "cake",
+            QueueKind::Trim => "trim",
             QueueKind::Policer => "policer",
             QueueKind::Drr => "drr",
         }
@@ -118,6 +132,7 @@ impl QueueKind {
             QueueKind::DualPi2 => &["target", "interval", "coupling", "step", "ramp"],
             QueueKind::Codel => &["scheduler", "signal", "variant", "target", "interval"],
             QueueKind::Cake => &["signal", "rate", "overhead", "target", "interval", "isolation"],
+            QueueKind::Trim => &["headers", "header_limit", "headers_per_packet", "min", "max"],
             QueueKind::Policer => &["scheduler", "rate", "burst"],
             QueueKind::Drr => &[],
         }
@@ -143,11 +158,12 @@ pub struct QueueTable {
     /// `step`: marking threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Limit>,
-    /// `red`: average below which none is; default a quarter of the limit.
+    /// `red`: average below which none is; default a quarter of the limit. `trim`: what may be left behind without a mark;
+    /// default a fifth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
     /// `red`: average above which all packets are selected (with `gentle`: twice this); default three times
-    /// `min`.
+    /// `min`. `trim`: above it all are marked; default four fifths of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Limit>,
     /// `red`: probability at `max`; default 10 %.
@@ -176,6 +192,16 @@ pub struct QueueTable {
     /// `cake`: among whom the link is shared; default `triple-isolate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<CakeIsolation>,
+    /// `trim`: where packets without payload wait; default `priority`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<HeaderQueue>,
+    /// `trim`: room for packets without payload; default twice the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_limit: Option<Limit>,
+    /// `trim`: packets without payload sent for each one with payload while both wait; default 100,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [10]))]
+    pub headers_per_packet: Option<u32>,
     /// `pie`: allowed burst (`MAX_BURST`), a time. `policer`: bucket; a packet is 1500 B. Default 150 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Limit>,
@@ -219,6 +245,16 @@ fn scale(limit: Limit, times: u64, over: u64) -> Limit {
     }
 }
 
+/// Whether two limits are of one kind and `rule` holds between them.
+fn ordered(min: Limit, max: Limit, rule: impl Fn(u64, u64) -> bool) -> Result<(), SpecError> {
+    let holds = match (min, max) {
+        (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) => rule(a, b),
+        (Limit::Time(a), Limit::Time(b)) => rule(a.0, b.0),
+        _ => return Err(SpecError::new("max", "`min` and `max` must both be bytes, packets or times")),
+    };
+    if holds { Ok(()) } else { Err(SpecError::new("max", format!("must be above `min`, which is {min}"))) }
+}
+
 impl QueueTable {
     /// The queue it asks for. Keys of errors are relative to the table.
     pub fn build(&self) -> Result<QueueSpec, SpecError> {
@@ -237,6 +273,7 @@ impl QueueTable {
             QueueKind::Red => AqmSpec::Red(self.red(limit)?),
             QueueKind::Codel => self.codel()?,
             QueueKind::Cake => AqmSpec::Cake(self.cake()?),
+            QueueKind::Trim => AqmSpec::Trim(self.trim()?),
             QueueKind::Policer => self.policer()?,
         };
         let scheduler = match (self.kind, self.scheduler) {
@@ -265,7 +302,7 @@ impl QueueTable {
     }
 
     /// Its keys, and whether they are there.
-    fn given(&self) -> [(&'static str, bool); 21] {
+    fn given(&self) -> [(&'static str, bool); 24] {
         [
             ("scheduler", self.scheduler.is_some()),
             ("signal", self.signal.is_some()),
@@ -280,6 +317,9 @@ impl QueueTable {
             ("rate", self.rate.is_some()),
             ("overhead", self.overhead.is_some()),
             ("isolation", self.isolation.is_some()),
+            ("headers", self.headers.is_some()),
+            ("header_limit", self.header_limit.is_some()),
+            ("headers_per_packet", self.headers_per_packet.is_some()),
             ("burst", self.burst.is_some()),
             ("mark_below", self.mark_below.is_some()),
             ("derandomize", self.derandomize.is_some()),
@@ -315,17 +355,34 @@ impl QueueTable {
         Err(SpecError::new("threshold", format!("{threshold} is never reached; the queue's limit is {limit}")))
     }
 
+    /// `main_uec`: the queue is a bandwidth–delay product, and what is left behind is marked from a fifth to four fifths
+    /// of it. `CompositeQueue`: twice its room for headers.
+    fn trim(&self) -> Result<TrimParams, SpecError> {
+        let limit = self.limit.ok_or_else(|| {
+            let message = "is required for a trim queue: a bandwidth-delay product, such as \"100 packets\"";
+            SpecError::new("limit", message)
+        })?;
+        let (min, max) = (self.min.unwrap_or(scale(limit, 1, 5)), self.max.unwrap_or(scale(limit, 4, 5)));
+        ordered(min, max, |min, max| min <= max)?;
+        let headers_per_packet = match self.headers {
+            Some(HeaderQueue::Fifo) if self.headers_per_packet.is_some() => {
+                let message = "does not apply where all wait in one queue; leave out `headers = \"fifo\"`";
+                return Err(SpecError::new("headers_per_packet", message));
+            }
+            Some(HeaderQueue::Fifo) => None,
+            _ => Some(self.headers_per_packet.unwrap_or(100_000)),
+        };
+        if headers_per_packet == Some(0) {
+            return Err(SpecError::new("headers_per_packet", "must be above zero"));
+        }
+        let headers = self.header_limit.unwrap_or(scale(limit, 2, 1));
+        Ok(TrimParams { headers, headers_per_packet, min, max })
+    }
+
     fn red(&self, limit: Limit) -> Result<RedParams, SpecError> {
         let min = self.min.unwrap_or(scale(limit, 1, 4));
         let max = self.max.unwrap_or(scale(min, 3, 1));
-        let ordered = match (min, max) {
-            (Limit::Bytes(a), Limit::Bytes(b)) | (Limit::Packets(a), Limit::Packets(b)) => a < b,
-            (Limit::Time(a), Limit::Time(b)) => a < b,
-            _ => return Err(SpecError::new("max", "`min` and `max` must both be bytes, packets or times")),
-        };
-        if !ordered {
-            return Err(SpecError::new("max", format!("must be above `min`, which is {min}")));
-        }
+        ordered(min, max, |min, max| min < max)?;
         let share = |key, value: Option<Ratio>, default| match value.map_or(default, Ratio::as_f64) {
             v if v > 0.0 && v <= 1.0 => Ok(v),
             _ => Err(SpecError::new(key, "must be above 0 and at most 1")),
@@ -486,6 +543,12 @@ mod tests {
         let (rate, isolation) = (Some(Rate::from_mbps(2)), Isolation::Flows);
         let want = CakeParams { rate, overhead: 18, isolation, ..CakeParams::default() };
         assert_eq!((cake.aqm, cake.limit), (AqmSpec::Cake(want), CAKE_LIMIT));
+        let trim = build("kind = \"trim\"\nlimit = \"100 kB\"").expect("valid");
+        let [headers, min, max] = [200_000, 20_000, 80_000].map(Limit::Bytes);
+        let want = TrimParams { headers, headers_per_packet: Some(100_000), min, max };
+        assert_eq!(trim.aqm, AqmSpec::Trim(want));
+        let trim = build("kind = \"trim\"\nlimit = \"9 packets\"\nheaders = \"fifo\"").expect("valid");
+        assert!(matches!(trim.aqm, AqmSpec::Trim(TrimParams { headers_per_packet: None, .. })));
         let late = build("kind = \"delay-step\"\ntarget = \"1 ms\"").expect("valid");
         assert_eq!(late.aqm, AqmSpec::DelayStep { threshold: Time::from_ms(1) });
         let step = build("kind = \"step\"\nthreshold = \"9 packets\"\nscheduler = \"fifo\"").expect("valid");
@@ -514,6 +577,12 @@ mod tests {
         assert!(build("kind = \"cake\"\nscheduler = \"fq\"").unwrap_err().contains("does not apply to a cake queue"));
         assert!(build("kind = \"cake\"\noverhead = \"9 kB\"").unwrap_err().contains("overhead: must be at most 256 B"));
         assert!(build("kind = \"cake\"\ninterval = \"0 s\"").unwrap_err().contains("Linux has 100 ms"));
+        assert!(build("kind = \"trim\"").unwrap_err().contains("limit: is required for a trim queue"));
+        let trim = |keys: &str| build(&format!("kind = \"trim\"\nlimit = \"9 kB\"\n{keys}")).unwrap_err();
+        assert!(trim("min = \"9 kB\"\nmax = \"8 kB\"").contains("max: must be above `min`"));
+        assert!(trim("headers_per_packet = 0").contains("headers_per_packet: must be above zero"));
+        assert!(trim("headers = \"fifo\"\nheaders_per_packet = 2").contains("leave out `headers = \"fifo\"`"));
+        assert!(trim("scheduler = \"fq\"").contains("scheduler: does not apply to a trim queue"));
         assert!(build("kind = \"step\"").unwrap_err().contains("65 packets"));
         assert!(build("kind = \"policer\"").unwrap_err().contains("rate: of a policer must be above zero"));
         let e = build("kind = \"policer\"\nrate = \"1 Mbps\"\nburst = \"1 ms\"").unwrap_err();

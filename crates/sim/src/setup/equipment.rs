@@ -178,6 +178,7 @@ fn aqm(queue: &QueueSpec) -> String {
         AqmSpec::Red(_) => "RED".to_owned(),
         AqmSpec::DualPi2(params) => format!("DualPI2 of {}", params.target),
         AqmSpec::Cake(params) => format!("CAKE of {}", params.target),
+        AqmSpec::Trim(_) => "trimming".to_owned(),
         AqmSpec::Pie(params) => format!("PIE of {}", params.target),
         AqmSpec::Codel(params) => format!("CoDel of {}", params.target),
         AqmSpec::CodelDataPlane(params) => format!("CoDel of {}, as switches run it", params.target),
@@ -193,6 +194,7 @@ const fn scheduler(queue: &QueueSpec) -> &'static str {
     match (queue.aqm, queue.scheduler) {
         (AqmSpec::DualPi2(_), _) => "dual",
         (AqmSpec::Cake(_), _) => "cake",
+        (AqmSpec::Trim(params), _) if params.headers_per_packet.is_some() => "headers first",
         (_, SchedulerSpec::Fifo) => "fifo",
         (_, SchedulerSpec::Drr { .. }) => "drr",
         (_, SchedulerSpec::Fq { .. }) => "fq",

@@ -97,8 +97,8 @@ impl Setup {
     pub(crate) fn is_blind(&self, n: usize, port: usize) -> bool {
         let queue = self.queue_of(n, port).queue;
         let random = matches!(queue.aqm, AqmSpec::Red(_) | AqmSpec::Pie(_));
-        let one_queue =
-            queue.scheduler == SchedulerSpec::Fifo && !matches!(queue.aqm, AqmSpec::DualPi2(_) | AqmSpec::Cake(_));
+        let one_queue = queue.scheduler == SchedulerSpec::Fifo
+            && !matches!(queue.aqm, AqmSpec::DualPi2(_) | AqmSpec::Cake(_) | AqmSpec::Trim(_));
         one_queue && !random && self.has_plain_queues(n, port)
     }
 

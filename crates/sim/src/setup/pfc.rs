@@ -117,6 +117,11 @@ impl Setup {
                     let message = "an AQM drops nothing in a lossless class of [pfc], so it could signal nothing";
                     return Err(SpecError::new("signal", message).under(&keyed.key));
                 }
+                if matches!(keyed.queue.aqm, AqmSpec::Trim(_)) {
+                    let message =
+                        "a router with [pfc] pauses its neighbours before a queue is full: nothing is trimmed";
+                    return Err(SpecError::new("kind", message).under(&keyed.key));
+                }
                 if spec.classes().len() == 1 {
                     continue;
                 }

@@ -68,6 +68,7 @@ mod stochastic;
 mod supply;
 mod symmetric;
 mod traces;
+mod uec;
 mod vary;
 mod videos;
 mod waits;

@@ -1,0 +1,237 @@
+//! UET in networks: windows, credits, entropies, trimming; whatever the fabric, each byte arrives once.
+
+use std::fmt::Write;
+
+use proptest::prelude::*;
+
+use crate::common::reads::{most, series, texts};
+use crate::common::{cases, port, run, run_plain, same_with_threads_and_as_bytes};
+use midpath_sim::{RunOptions, RunOutput};
+
+/// IPv4, UDP and UET; the rest of a packet is payload.
+const HEADERS: u64 = 64;
+const MTU: u64 = 4150;
+
+/// A fat-tree of 16 hosts at 100 Gbps with queues of a bandwidth-delay product.
+fn fabric(keys: &str, flows: &str) -> String {
+    format!(
+        r#"
+scheme = "uec"
+[topology]
+generate = "fat-tree"
+k = 4
+link = {{ rate = "100 Gbps", delay = "500 ns", mtu = "4150 B" }}
+[queue]
+kind = "trim"
+limit = "100 kB"
+[schemes.uec]
+network_rtt = "8050 ns"
+{keys}
+{flows}
+"#
+    )
+}
+
+fn column(out: &RunOutput, table: &str, name: &str) -> Vec<u64> {
+    out.table(table).expect("every run has it").u64(name).to_vec()
+}
+
+fn total(out: &RunOutput, table: &str, name: &str) -> u64 {
+    column(out, table, name).iter().sum()
+}
+
+/// All flows have ended, and each has delivered each of its bytes once.
+fn all_arrived(out: &RunOutput, size: u64) {
+    let flows = out.table("flows").expect("flows").rows() as f64;
+    assert_eq!(out.summary("completed"), Some(flows), "all flows end");
+    assert!(column(out, "flows", "delivered_bytes").iter().all(|delivered| *delivered == size));
+}
+
+fn incast(senders: usize, size: &str) -> String {
+    (1..=senders).fold(String::new(), |mut all, i| {
+        let _ = write!(all, "[[flow]]\nfrom = \"h{i}\"\nto = \"h0\"\nsize = \"{size}\"\n");
+        all
+    })
+}
+
+/// One flow alone: its packets leave back to back, and its last one crosses the path.
+#[test]
+fn a_flow_alone_takes_what_its_bytes_take() {
+    let size = 400 * (MTU - HEADERS);
+    let out = run_plain(&fabric("", &format!("[[flow]]\nfrom = \"h0\"\nto = \"h15\"\nsize = \"{size} B\"\n")));
+    all_arrived(&out, size);
+    let fct = out.summary("fct_max_s").expect("it ends");
+    // 400 packets at 100 Gbps, and five more links of 332 ns and six delays of 500 ns.
+    let least = 400.0 * 332e-9 + 5.0 * 332e-9 + 6.0 * 500e-9;
+    assert!((fct / least - 1.0).abs() < 1e-3, "{fct} and not {least}");
+    assert_eq!(total(&out, "ports", "trims") + total(&out, "flows", "retransmitted_packets"), 0);
+}
+
+/// A permutation under each entropy: all but `ecmp` use all paths, and end sooner. The same bytes with threads.
+#[test]
+fn a_permutation_ends_sooner_where_packets_take_their_own_paths() {
+    let workload = "[[workload]]\nsizes = { kind = \"fixed\", size = \"2 MB\" }\nmatrix = { kind = \"permutation\" }\n\
+        arrivals = { kind = \"once\" }\n";
+    let tail = |entropy: &str| {
+        let text = fabric(&format!("entropy = \"{entropy}\""), workload);
+        let out = same_with_threads_and_as_bytes(&text, 3);
+        all_arrived(&out, 2_000_000);
+        out.summary("fct_max_s").expect("all end")
+    };
+    let ideal = 2e6 * 8.0 / 100e9 * MTU as f64 / (MTU - HEADERS) as f64;
+    let fixed = tail("ecmp");
+    for entropy in ["oblivious", "bitmap", "reps", "mixed"] {
+        let spread = tail(entropy);
+        println!("{entropy}: {:.2} of the ideal, ecmp {:.2}", spread / ideal, fixed / ideal);
+        assert!(spread < 1.35 * ideal && spread < 0.75 * fixed, "{entropy}: {spread} {fixed} {ideal}");
+    }
+}
+
+/// Fifteen senders to one: packets are trimmed, none is lost, and each trimmed packet that is not acknowledged is sent again.
+#[test]
+fn an_incast_loses_payload_but_no_packet() {
+    for cc in ["nscc", "rccc", "both"] {
+        let out = run_plain(&fabric(&format!("cc = \"{cc}\""), &incast(15, "1 MB")));
+        all_arrived(&out, 1_000_000);
+        let (trims, lost) = (total(&out, "ports", "trims"), total(&out, "flows", "lost_packets"));
+        let again = total(&out, "flows", "retransmitted_packets");
+        let fct = out.summary("fct_max_s").expect("all end");
+        let ideal = 15.0 * 1e6 * 8.0 / 100e9 * MTU as f64 / (MTU - HEADERS) as f64;
+        println!("{cc}: {trims} trimmed, {again} sent again, {:.3} of the ideal", fct / ideal);
+        assert!(trims > 100 && lost == 0 && again == trims, "{cc}: {trims} {lost} {again}");
+        assert!(fct < 1.1 * ideal, "{cc}: {fct} {ideal}");
+        assert_eq!(total(&out, "flows", "timeouts"), 0, "{cc}");
+    }
+}
+
+/// Credits are granted at 99 % of the link's rate, so that what comes later waits for little; windows leave a queue.
+#[test]
+fn credits_keep_the_last_queue_short() {
+    let waits = |cc: &str| {
+        let measure = "[measure]\ninterval = \"5 us\"\nports = [\"e0_0>h0\"]\n";
+        let text = fabric(&format!("cc = \"{cc}\""), &(incast(15, "2 MB") + measure));
+        let out = run_plain(&text);
+        let entity =
+            texts(&out, "series", "entity").into_iter().find(|name| name.starts_with("port:")).expect("a port");
+        let all = series(&out, &entity, "queue_bytes");
+        let late: Vec<f64> = all.iter().filter(|(time, _)| *time > 200e-6).map(|(_, bytes)| *bytes).collect();
+        assert!(most(&out, &entity, "queue_bytes") <= 100e3 + 200e3 && late.len() > 50);
+        late.iter().sum::<f64>() / late.len() as f64
+    };
+    let (credits, windows) = (waits("rccc"), waits("nscc"));
+    println!("{credits} B wait with credits, {windows} B with windows");
+    assert!(credits < 0.5 * windows, "{credits} {windows}");
+}
+
+/// Without trimming, or where the header queue is full, what is lost times out; without a priority queue it takes longer to
+/// hear. All of it arrives.
+#[test]
+fn what_is_lost_arrives_too() {
+    let run = |keys: &str, queue: &str| {
+        let text =
+            fabric(keys, &incast(15, "300 kB")).replace("limit = \"100 kB\"", &format!("limit = \"100 kB\"\n{queue}"));
+        let out = run_plain(&text);
+        all_arrived(&out, 300_000);
+        [total(&out, "flows", "lost_packets"), total(&out, "ports", "trims"), total(&out, "flows", "timeouts")]
+    };
+    let [lost, trims, timeouts] = run("trimming = false", "");
+    assert!(lost > 50 && trims == 0 && timeouts > 0, "{lost} {trims} {timeouts}");
+    let [lost, trims, timeouts] = run("", "header_limit = \"640 B\"");
+    assert!(lost > 50 && trims > lost && timeouts > 0, "{lost} {trims} {timeouts}");
+    let [lost, trims, timeouts] = run("", "headers = \"fifo\"");
+    assert!(lost == 0 && trims > 100 && timeouts == 0, "{lost} {trims} {timeouts}");
+}
+
+/// Flows of one host take turns: two have each half.
+#[test]
+fn flows_of_a_host_share_its_line() {
+    let flows = "[[flow]]\nfrom = \"h0\"\nto = \"h5\"\nsize = \"4 MB\"\n[[flow]]\nfrom = \"h0\"\nto = \"h9\"\nsize = \"4 MB\"\n";
+    let out = run_plain(&fabric("", flows));
+    all_arrived(&out, 4_000_000);
+    let fcts = out.table("flows").expect("flows").f64("fct_s").to_vec();
+    assert!((fcts[0] / fcts[1] - 1.0).abs() < 0.01, "{fcts:?}");
+    let at = port(&out, "h0", "e0_0");
+    assert!(column(&out, "ports", "queue_max_bytes")[at] <= 2 * MTU, "nothing waits in the host");
+}
+
+/// A class without loss trims nothing: it is one or the other.
+#[test]
+fn trimming_and_pfc_exclude_each_other() {
+    let text = fabric("", &incast(2, "10 kB")) + "[pfc]\n";
+    let error = midpath_sim::run_text(&text, std::path::Path::new("."), &RunOptions::default(), &mut |_| true);
+    let Err(error) = error else { panic!("it is refused") };
+    assert!(error.to_string().contains("nothing is trimmed"), "{error}");
+}
+
+/// A fabric of leaves and spines, its queues, a scheme, and who sends to whom.
+fn fabrics() -> impl Strategy<Value = String> {
+    let shape = (2usize..5, 1usize..4, 1usize..5, prop_oneof![Just(25u32), Just(100), Just(400)]);
+    let queue = (9u32..200, 100u32..20_000, 1u32..12, any::<bool>());
+    let scheme = (
+        prop_oneof![Just("nscc"), Just("rccc"), Just("both")],
+        prop_oneof![Just("ecmp"), Just("oblivious"), Just("bitmap"), Just("reps"), Just("mixed")],
+        0u32..8,
+        prop::bool::weighted(0.8),
+    );
+    let flows = prop::collection::vec((0usize..20, 0usize..20, 1u32..200_000, 0u32..30), 1..14);
+    (shape, queue, scheme, flows, any::<u16>()).prop_map(|(shape, queue, scheme, flows, seed)| {
+        let (leaves, spines, hosts, gbps) = shape;
+        let (limit, headers, ratio, priority) = queue;
+        let (cc, entropy, paths, trimming) = scheme;
+        let mut text = format!(
+            "seed = {seed}\nscheme = \"uec\"\n[topology]\nlinks = [\n"
+        );
+        for leaf in 0..leaves {
+            for spine in 0..spines {
+                let _ = writeln!(text, "{{ a = \"leaf{leaf}\", b = \"spine{spine}\", rate = \"{gbps} Gbps\", delay = \"500 ns\", mtu = \"4150 B\" }},");
+            }
+            for host in 0..hosts {
+                let name = leaf * hosts + host;
+                let _ = writeln!(text, "{{ a = \"host{name}\", b = \"leaf{leaf}\", rate = \"{gbps} Gbps\", delay = \"500 ns\", mtu = \"4150 B\" }},");
+            }
+        }
+        let place = if priority { format!("headers_per_packet = {ratio}") } else { "headers = \"fifo\"".to_owned() };
+        let _ = write!(
+            text,
+            "]\n[queue]\nkind = \"trim\"\nlimit = \"{limit} kB\"\nheader_limit = \"{headers} B\"\n{place}\n\
+            [schemes.uec]\ncc = \"{cc}\"\nentropy = \"{entropy}\"\npaths = {}\ntrimming = {trimming}\n",
+            1 << paths
+        );
+        let all = leaves * hosts;
+        for (from, to, size, start) in flows {
+            let (from, to) = (from % all, to % all);
+            if from != to {
+                let _ = write!(text, "[[flow]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"{size} B\"\nstart = \"{start} us\"\n");
+            }
+        }
+        text
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// Every byte arrives once; what ports have dropped or trimmed was sent again; the same with threads and as bytes.
+    #[test]
+    fn every_byte_arrives_once_whatever_is_trimmed_or_lost(text in fabrics()) {
+        prop_assume!(text.contains("[[flow]]"));
+        let out = run(&text, &RunOptions::default());
+        let sizes: Vec<u64> = text.lines().filter_map(|line| line.strip_prefix("size = \"")?.strip_suffix(" B\"")?.parse().ok()).collect();
+        prop_assert_eq!(out.summary("completed"), Some(sizes.len() as f64), "{}", text);
+        prop_assert_eq!(column(&out, "flows", "delivered_bytes"), sizes);
+        let sent = total(&out, "flows", "sent_packets");
+        let again = total(&out, "flows", "retransmitted_packets");
+        let trims = total(&out, "ports", "trims");
+        let full: u64 = column(&out, "flows", "delivered_bytes").iter().map(|bytes| bytes.div_ceil(MTU - HEADERS)).sum();
+        prop_assert_eq!(sent - again, full, "each packet was sent once for the first time");
+        // What never came with its payload was cut or dropped, and came again; the rest was sent for nothing.
+        prop_assert!(again + full >= trims && sent >= full + trims.saturating_sub(again), "{} {} {}", sent, again, trims);
+        if !text.contains("trimming = true") {
+            prop_assert_eq!(trims, 0);
+        }
+        let threads = run(&text, &RunOptions { threads: 2, ..RunOptions::default() });
+        prop_assert!(threads.repeatable() == out.repeatable());
+        let wire = run(&text, &RunOptions { wire: true, ..RunOptions::default() });
+        prop_assert!(wire.repeatable() == out.repeatable());
+    }
+}
