@@ -357,9 +357,12 @@ impl Part {
         self.packet_memory() + self.calendar.memory() + self.nodes.iter().map(Node::memory).sum::<usize>()
     }
 
-    /// What packets take, alive, on wires and on their way to other parts.
+    /// What packets take, alive, at ports, on wires and on their way to other parts.
     pub fn packet_memory(&self) -> usize {
-        self.pool.memory() + self.rings.memory() + self.outbox.iter().map(Mail::memory).sum::<usize>()
+        self.pool.memory()
+            + self.rings.memory()
+            + self.nodes.iter().map(Node::packet_memory).sum::<usize>()
+            + self.outbox.iter().map(Mail::memory).sum::<usize>()
     }
 }
 
