@@ -1,22 +1,27 @@
 """`midpath bench`: what is chosen, how it is measured, what is made of it."""
 
+import contextlib
 import json
 import shutil
 import sys
 from dataclasses import replace
 
 import pytest
+import typer
 
-from midpath.benchmark import NotMeasuredError, choose, measure, suite, with_goals
+from midpath import stats
+from midpath.benchmark import NotMeasuredError, beside, choose, measure, suite, with_goals
 from midpath.benchmark.counters import counted, missing
 from midpath.benchmark.curves import choose as choose_curves
 from midpath.benchmark.curves import curves
 from midpath.benchmark.curves import measured as curve_point
 from midpath.benchmark.goals import Goal
+from midpath.benchmark.instructions import parsed as counted_by_valgrind
+from midpath.benchmark.instructions import per_hop
 from midpath.benchmark.measure import repetitions
 from midpath.benchmark.ns3 import Ns3, parsed
 from midpath.benchmark.scenarios import chain, fat_tree, many_hosts, provider
-from midpath.commands.bench import print_benchmarks
+from midpath.commands.bench import bench, print_benchmarks
 from midpath.errors import UsageError
 from midpath.topology.tiscali import MAP
 
@@ -242,3 +247,109 @@ def test_plot_writes_figure_and_values(cli, tmp_path):
 def test_options_that_do_not_go_together(cli, words, says):
     answer = cli("bench", *words)
     assert (answer.code, says in answer.err) == (2, True)
+
+
+STUB = """
+import json, sys
+request = json.load(sys.stdin)
+names = ["begin", "simulate", "collect", "end"]
+marks = {name: {"wall_s": at, "cpu_s": at * %s, "peak_bytes": 1} for at, name in enumerate(names)}
+run = {"packet_hops": %d, "events": 1, "memory_bytes": 1, "flows": 1}
+one = {"marks": marks, "counters": %s, "run": {} if request["set_up"] else run}
+json.dump({"runs": [one] * request["repeat"]}, sys.stdout)
+"""
+UNREADABLE = {"instructions": "not permitted"}
+
+
+def side(folder, name, *, cpu="1", hops=1000, counters=UNREADABLE):
+    """A simulator that answers so."""
+    child = folder / f"{name}.py"
+    child.write_text(STUB % (cpu, hops, counters), encoding="utf-8")
+    return beside.Side(name, child)
+
+
+def instructions(count):
+    return {"instructions": (count, 10, 10)}
+
+
+def row():
+    return choose(suite(), "chain-8")[0]
+
+
+@pytest.mark.parametrize(("here", "worse"), [(1_010, False), (1_020, True), (900, False)])
+def test_a_row_with_two_percent_more_instructions_is_worse(tmp_path, here, worse):
+    sides = side(tmp_path, "here", counters=instructions(here)), side(tmp_path, "there", counters=instructions(1_000))
+    found = beside.beside(row(), sides, 2)
+    assert found.counted == (here / 1000, 1.0)
+    assert found.instructions.mean == pytest.approx(here / 1000)
+    assert (found.is_worse, beside.worse([found])) == (worse, ["chain-8"] if worse else [])
+    assert found.to_json()["worse"] is worse
+
+
+def test_hops_not_runs_are_compared(tmp_path):
+    """One revision may move more packets than the other."""
+    sides = side(tmp_path, "here", cpu="2", hops=2000), side(tmp_path, "there")
+    found = beside.beside(row(), sides, 2)
+    assert (found.instructions, found.counted, found.is_worse) == (None, None, False)
+    assert found.cpu.mean == pytest.approx(1)
+
+
+def test_without_counts_times_decide_where_turns_tell_them_apart(tmp_path):
+    there = side(tmp_path, "there")
+    slower = side(tmp_path, "slower", cpu="1.1")
+    assert beside.beside(row(), (slower, there), 2).is_worse
+    # One turn has no interval.
+    assert not beside.beside(row(), (slower, there), 1).is_worse
+    # Noise: sometimes half, sometimes twice as fast.
+    wide = beside.Beside("noisy", None, None, stats.paired_ratio([2, 0.5, 2], [1, 1, 1]))
+    assert wide.cpu.mean > beside.WORSE
+    assert not wide.is_worse
+
+
+def test_a_row_without_packets_is_not_compared(tmp_path):
+    sides = side(tmp_path, "here", hops=0), side(tmp_path, "there")
+    with pytest.raises(NotMeasuredError, match="no packet moves"):
+        beside.beside(row(), sides, 1)
+
+
+def test_valgrinds_count_is_read():
+    assert counted_by_valgrind("==7== \n==7== I refs:        1,234,567\n") == 1_234_567
+    assert counted_by_valgrind("==7== I   refs:      99") == 99
+    with pytest.raises(NotMeasuredError, match="counted nothing"):
+        counted_by_valgrind("valgrind: cannot execute")
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_instructions_are_those_of_packets_not_of_the_set_up(tmp_path):
+    """A stub's set-up takes as much as its run: nothing is left for the packets."""
+    stub = side(tmp_path, "here", hops=10_000)
+    assert abs(per_hop("", tmp_path, stub.child)) < 100
+
+
+@pytest.mark.parametrize("threads", [2, 4, 8, 16])
+def test_rows_about_threads_are_measured_where_there_are_so_many_and_else_say_why(threads, monkeypatch):
+    rows = [one for one in suite() if one.threads == threads]
+    assert any("fat-tree-16" in one.title for one in rows)
+    monkeypatch.setattr(sys.modules["midpath.benchmark.measure"], "cores", lambda: threads - 1)
+    with pytest.raises(NotMeasuredError, match=f"needs {threads} processors; there are {threads - 1}"):
+        measure(rows[0])
+
+
+def test_every_row_in_short_is_a_row():
+    assert set(beside.SHORT) <= {one.id for one in suite()}
+
+
+def test_a_revision_that_is_not_there_is_refused():
+    with pytest.raises(UsageError, match="there is no revision 'nonsense'"), beside.both("nonsense"):
+        pass
+
+
+def test_a_worse_row_ends_the_command_with_1(tmp_path, monkeypatch, capsys):
+    sides = side(tmp_path, "here", counters=instructions(1_100)), side(tmp_path, "there", counters=instructions(1_000))
+    monkeypatch.setattr(beside, "both", lambda _: contextlib.nullcontext(sides))
+    with pytest.raises(typer.Exit) as ended:
+        bench(only="chain-8", rev="HEAD", repeat=1)
+    said = capsys.readouterr()
+    assert ended.value.exit_code == 1
+    assert "worse than HEAD by 2 % or more: chain-8" in said.err
+    assert "1.100" in said.out

@@ -11,8 +11,8 @@ pub struct RangeSet {
 
 impl RangeSet {
     /// The empty set.
-    pub fn new() -> RangeSet {
-        RangeSet::default()
+    pub const fn new() -> RangeSet {
+        RangeSet { ranges: VecDeque::new(), total: 0 }
     }
     /// Whether nothing is in it.
     #[inline]

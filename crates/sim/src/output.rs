@@ -162,6 +162,8 @@ pub struct RunOutput {
     /// What the parts of the network had to do at a time. It is in no file: results don't depend on
     /// parts.
     pub survey: Survey,
+    /// Bytes of memory for packets, alive and on wires, when the run ended. In no file, as `survey`.
+    pub packet_bytes: usize,
 }
 
 impl RunOutput {
@@ -227,6 +229,7 @@ mod tests {
             tables: Vec::new(),
             files: Vec::new(),
             survey: Survey::default(),
+            packet_bytes: 0,
         };
         let text = out.json();
         assert_eq!(text, r#"{"a":[1],"summary":"x\"y","topology":{"links":[]},"wall_s":1.5}"#);

@@ -198,6 +198,7 @@ struct Finished<'a> {
     threads: usize,
     survey: Survey,
     memory: usize,
+    packet_bytes: usize,
     counts: Counts,
     warnings: Vec<Warning>,
     tunnels: Option<Value>,
@@ -267,6 +268,7 @@ fn run_ideal(setup: &Setup) -> Result<Finished<'_>, SpecError> {
         threads: 1,
         survey: Survey::default(),
         memory: 0,
+        packet_bytes: 0,
         counts,
         warnings: rerouted_ideal(setup).into_iter().chain(untraced_ideal(setup)).collect(),
         tunnels: None,
@@ -334,7 +336,7 @@ fn collect<'a>(
     assert_eq!(engine.live(), counts.stored + counts.in_flight, "what lives is stored or on a wire");
     assert!(engine.payloads() <= engine.live(), "bytes are released with their packets");
     let (threads, memory, mut warnings) = (engine.threads(), engine.memory(), of_run(setup, &engine));
-    let survey = engine.survey();
+    let (survey, packet_bytes) = (engine.survey(), engine.packet_memory());
     let stochastic = stochastic_links || setup.is_stochastic() || engine.has_drawn(setup.scenario.seed);
     let traced = engine.take_record().map(Traced::new);
     warnings.extend(traced.iter().filter_map(Traced::warning));
@@ -363,6 +365,7 @@ fn collect<'a>(
         threads,
         survey,
         memory,
+        packet_bytes,
         counts,
         warnings,
         tunnels,
@@ -418,7 +421,8 @@ impl Finished<'_> {
             run["trace"]["at_s"] = found.at.iter().map(|at| at.as_secs_f64()).collect();
             run["trace"]["flows"] = found.flows.iter().copied().collect();
         }
-        Some(RunOutput { run, topology: setup.drawing(), tables, files, survey: self.survey })
+        let (survey, packet_bytes) = (self.survey, self.packet_bytes);
+        Some(RunOutput { run, topology: setup.drawing(), tables, files, survey, packet_bytes })
     }
 
     /// What every `run.json` has.

@@ -11,9 +11,6 @@ three links, of which a host feeds one and another takes from one. Use a release
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +19,7 @@ from typing import Any
 
 import midpath
 from midpath import entries, markdown
-from midpath.benchmark import child
+from midpath.benchmark import instructions
 from midpath.matrix import rows
 from midpath.scenario import Scenario
 
@@ -31,8 +28,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "properties"))
 STOPS = ("2500 ms", "4500 ms")
 RATE = "40 Mbps"
 BASE = "newreno"
-VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
-COUNT = re.compile(r"I\s+refs:\s+([\d,]+)")
 
 
 @dataclass(frozen=True)
@@ -53,14 +48,8 @@ def counted(one: entries.Entry, stop: str, changes: Mapping[str, Any] | None = N
     scenario = long_flows(one, stop).with_(changes=changes or {})
     text = scenario.with_(changes={"scheme": one.scheme}).effective_text()
     request = {"text": text, "base": str(scenario.base_dir), "threads": 1, "repeat": 1, "set_up": False}
-    command = [*VALGRIND, sys.executable, "-I", "-S", str(Path(child.__file__))]
-    done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True, check=True)
-    answer = json.loads(done.stdout)
-    if "error" in answer:
-        raise SystemExit(f"{one.name}: {answer['error']}")
-    found = COUNT.search(done.stderr)
-    assert found, done.stderr
-    return int(found[1].replace(",", "")), answer["runs"][0]["run"]["packet_hops"]
+    count, answer = instructions.counted(request)
+    return count, answer["runs"][0]["run"]["packet_hops"]
 
 
 def cost(one: entries.Entry) -> Cost:

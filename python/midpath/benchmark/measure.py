@@ -11,11 +11,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from midpath.benchmark import child, counters
+from midpath.benchmark import counters
 from midpath.benchmark.goals import Reached
 from midpath.benchmark.suite import Bench
 from midpath.run import cores
 from midpath.scenario import Scenario
+
+# The program that measures, with its simulator beside it.
+CHILD = Path(__file__).with_name("child.py")
 
 
 class NotMeasuredError(RuntimeError):
@@ -137,12 +140,15 @@ def measure(bench: Bench, *, repeat: int = 3, threads: int = 1) -> Measurement:
     return summed_up(bench, joined(several), joined(one))
 
 
-def repetitions(scenario: dict[str, Any], repeat: int, threads: int = 1, *, set_up: bool = False) -> Repetitions:
+def repetitions(
+    scenario: dict[str, Any], repeat: int, threads: int = 1, *, set_up: bool = False, child: Path = CHILD
+) -> Repetitions:
     """Runs a scenario `repeat` times in a process of its own."""
     whole = Scenario.from_dict(scenario)
     threads = min(threads, cores())
     request = {"text": whole.text, "base": str(whole.base_dir), "threads": threads, "repeat": repeat, "set_up": set_up}
-    runs = ask(request)["runs"]
+    _, answer = answered(request, child)
+    runs = answer["runs"]
     return Repetitions(
         threads=threads,
         spent=[spent(one["marks"]) for one in runs],
@@ -151,9 +157,9 @@ def repetitions(scenario: dict[str, Any], repeat: int, threads: int = 1, *, set_
     )
 
 
-def ask(request: dict[str, Any]) -> dict[str, Any]:
-    """What the process answers."""
-    command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
+def answered(request: dict[str, Any], child: Path = CHILD, under: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
+    """What the process says to standard error, and what it answers. `under` is a program that runs it."""
+    command = [*under, sys.executable, "-I", "-S", str(child)]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"its process exited with {done.returncode}"]
@@ -161,7 +167,7 @@ def ask(request: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(done.stdout)
     if "error" in answer:
         raise NotMeasuredError(answer["error"])
-    return answer
+    return done.stderr, answer
 
 
 def spent(marks: Mapping[str, Mapping[str, Any]]) -> Spent:

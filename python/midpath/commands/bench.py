@@ -13,11 +13,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from midpath import stats
 from midpath.benchmark import (
     Bench,
     Measurement,
     NotMeasuredError,
     Ns3,
+    beside,
     choose,
     find_ns3,
     measure,
@@ -25,12 +27,14 @@ from midpath.benchmark import (
     suite,
     with_goals,
 )
+from midpath.benchmark.beside import Beside
 from midpath.benchmark.curves import Curve, Found, curves, measured
 from midpath.benchmark.curves import choose as choose_curves
 from midpath.console.options import Json, print_json
 from midpath.console.text import console, print_table
 from midpath.errors import UsageError
 from midpath.extension import _midpath
+from midpath.stats import Estimate
 from midpath.topology.tiscali import MAP, ROCKETFUEL
 from midpath.units import digits, quantity
 
@@ -53,12 +57,27 @@ def bench(
     plot: Annotated[bool, typer.Option("--plot", help="Plot cost over flows, nodes, hops, threads, schemes.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="With --plot: directory.  [default: bench]")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="With --plot: seconds only.")] = False,
+    rev: Annotated[
+        str | None,
+        typer.Option("--beside", metavar="REV", help="Also build that git revision, and compare in turns."),
+    ] = None,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="With --beside: short rows, instructions alone, by valgrind.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Measure the simulator's speed: CPU time, memory, and hardware counters if available.
 
-    With --plot, --only names curves.
+    With --plot, --only names curves. With --beside, a row is worse that needs 2 % more instructions than at REV, or,
+    where none are counted, more CPU time beyond the interval; the command then exits with 1.
     """
+    if rev:
+        if ns3 or plot or out or quick or threads != 1:
+            raise UsageError("--beside takes --only, --all, --rocketfuel, --repeat, --instructions and --json")
+        _beside(rev, choose(suite(_map(rocketfuel)), only, every), repeat, instructions, json)
+        return
+    if instructions:
+        raise UsageError("--instructions applies to --beside")
     if plot:
         if every or ns3 or rocketfuel or threads != 1:
             raise UsageError("--plot takes --only, --out, --quick, --repeat and --json")
@@ -82,6 +101,47 @@ def bench(
         typer.echo(f"{row.id} not measured: {why}", err=True)
     if not found:
         raise typer.Exit(1)
+
+
+def _beside(rev: str, chosen: Sequence[Bench], repeat: int, only_instructions: bool, json: bool) -> None:
+    stats.require()
+    if only_instructions:
+        chosen = [row for row in chosen if row.id in beside.SHORT]
+    found: list[Beside] = []
+    with _note(f"building here and {rev} …"), beside.both(rev) as sides:
+        for row in chosen:
+            try:
+                found.append(beside.beside(row, sides, repeat, only_instructions=only_instructions))
+            except NotMeasuredError as error:
+                typer.echo(f"{row.id} not measured: {error}", err=True)
+    if json:
+        print_json([one.to_json() for one in found])
+    else:
+        print_beside(rev, found)
+    if worse := beside.worse(found):
+        typer.echo(f"worse than {rev} by 2 % or more: {', '.join(worse)}", err=True)
+    if worse or not found:
+        raise typer.Exit(1)
+
+
+def print_beside(rev: str, found: Sequence[Beside]) -> None:
+    """One row per benchmark: what it needs here over what it needs there."""
+
+    def ratio(one: Estimate | None) -> str:
+        return NONE if one is None else f"{one.mean:.3f}" + (f" ± {one.ci95:.3f}" if one.ci95 is not None else "")
+
+    heads = ["Benchmark", "Instr./hop", f"at {rev}", "instructions, ratio", "CPU time, ratio", ""]
+    rows = [
+        [
+            one.id,
+            *([digits(count) for count in one.counted] if one.counted else [NONE, NONE]),
+            ratio(one.instructions),
+            ratio(one.cpu),
+            "worse" if one.is_worse else "",
+        ]
+        for one in found
+    ]
+    print_table(heads, rows)
 
 
 def _plot(only: str | None, out: Path, quick: bool, repeat: int, json: bool) -> None:

@@ -235,7 +235,9 @@ impl Endpoints {
 
     pub fn memory(&self) -> usize {
         let closed = self.closed.as_ref().map_or(0, |c| c.flows.capacity() * 9 + c.order.capacity() * 8);
-        self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + closed
+        // Without what the ends themselves have in boxes.
+        let ends: usize = self.iter().map(|seat| size_of_val(&*seat.endpoint)).sum();
+        ends + self.seats.capacity() * size_of::<Option<Seat>>() + self.of_flow.capacity() * 9 + closed
     }
 }
 

@@ -86,7 +86,11 @@ impl Node {
 
     /// Bytes of memory that grow with flows and timers.
     pub fn memory(&self) -> usize {
-        let waiting: usize = self.slots.iter().map(Slot::memory).sum();
-        self.endpoints.memory() + self.timers.memory() + waiting
+        self.endpoints.memory() + self.timers.memory()
+    }
+
+    /// Those that grow with the packets which wait for ports with a timetable.
+    pub fn packet_memory(&self) -> usize {
+        self.slots.iter().map(Slot::memory).sum()
     }
 }

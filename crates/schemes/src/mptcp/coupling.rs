@@ -129,7 +129,7 @@ impl AssistedConfig for CoupledConfig {
 }
 
 /// The controller of one subflow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Coupled {
     coupling: Coupling,
     growth: Growth,

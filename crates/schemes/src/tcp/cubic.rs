@@ -171,7 +171,7 @@ impl Cubic {
 
     /// §4.6 and §4.7: remembers the window and returns the new threshold.
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
-        self.before = Some(Box::new(Cubic { before: None, ..*self }));
+        self.before = Some(Box::new(Cubic { before: None, growth: self.growth.clone(), ..*self }));
         let cwnd = window.segments();
         let falling = cwnd < self.w_max;
         self.w_max = if falling && self.config.fast_convergence {

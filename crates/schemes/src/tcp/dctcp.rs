@@ -85,7 +85,7 @@ pub fn threshold(spec: &PortSpec, limit: Limit) -> u64 {
 }
 
 /// Falls in proportion to the share of marked bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Dctcp {
     growth: Growth,
     share: MarkedShare,

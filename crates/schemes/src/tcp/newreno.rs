@@ -38,7 +38,7 @@ impl ControllerConfig for NewRenoConfig {
 }
 
 /// Additive increase, multiplicative decrease by one half.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct NewReno {
     growth: Growth,
 }

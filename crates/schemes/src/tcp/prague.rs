@@ -114,7 +114,7 @@ impl ControllerConfig for PragueConfig {
 }
 
 /// Falls in proportion to the share of marked packets, once per virtual round trip.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Prague {
     growth: Growth,
     share: MarkedShare,

@@ -129,11 +129,14 @@ pub struct Marks {
 
 impl Default for Marks {
     fn default() -> Marks {
-        Marks { count: FIRST, recent: 0 }
+        Marks::NONE
     }
 }
 
 impl Marks {
+    /// None has been reported.
+    pub const NONE: Marks = Marks { count: FIRST, recent: 0 };
+
     /// The receiver has counted the SYN-ACK (RFC 9768, §3.2.2.1).
     pub fn after_a_marked_syn_ack() -> Marks {
         Marks { count: FIRST + 1, recent: 0 }

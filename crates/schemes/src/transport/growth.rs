@@ -8,7 +8,7 @@ use super::hystart::linux::LinuxHyStart;
 use super::params::{GrowthRule, HyStartRule, TcpParams};
 
 /// Slow start and Reno's congestion avoidance: what NewReno and DCTCP do, and how CUBIC and Prague start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Growth {
     rule: GrowthRule,
     limit: u64,
@@ -17,11 +17,11 @@ pub struct Growth {
 }
 
 /// What ends slow start before a loss does.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum SlowStartExit {
     Nothing,
-    Rfc9406(HyStart),
-    Linux(LinuxHyStart),
+    Rfc9406(Box<HyStart>),
+    Linux(Box<LinuxHyStart>),
 }
 
 impl Growth {
@@ -30,8 +30,8 @@ impl Growth {
         let limit = u64::from(tcp.abc_limit) * u64::from(mss);
         let hystart = match tcp.hystart.unwrap_or(hystart) {
             HyStartRule::Off => SlowStartExit::Nothing,
-            HyStartRule::Rfc9406 => SlowStartExit::Rfc9406(HyStart::default()),
-            HyStartRule::Linux => SlowStartExit::Linux(LinuxHyStart::new(tcp)),
+            HyStartRule::Rfc9406 => SlowStartExit::Rfc9406(Box::default()),
+            HyStartRule::Linux => SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp))),
         };
         Growth { rule: tcp.growth, limit, counted: 0, hystart }
     }
@@ -110,7 +110,8 @@ impl Growth {
         self.counted = 0;
         match &mut self.hystart {
             SlowStartExit::Nothing => {}
-            SlowStartExit::Rfc9406(hystart) => hystart.end(),
+            // It is for the first slow start only (RFC 9406, §4.3).
+            SlowStartExit::Rfc9406(_) => self.hystart = SlowStartExit::Nothing,
             SlowStartExit::Linux(hystart) => hystart.end(),
         }
     }

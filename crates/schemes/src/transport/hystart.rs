@@ -57,11 +57,6 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// The first slow start is over.
-    pub fn end(&mut self) {
-        self.mode = Mode::Off;
-    }
-
     /// Called with each ACK in slow start and the growth that it would give; returns the growth
     /// that it may give. Sets the threshold when slow start is to end.
     #[inline]

@@ -23,6 +23,7 @@ pub mod growth;
 pub mod hystart;
 pub mod params;
 pub mod prr;
+pub(crate) mod rare;
 pub mod receiver;
 pub mod rtt;
 mod scheme;

@@ -1,7 +1,7 @@
 //! Proportional rate reduction: RFC 9937 (which replaces RFC 6937).
 
 /// How much fast recovery may send, in proportion to what the network delivers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Prr {
     /// prr_delivered: bytes delivered since recovery began.
     delivered: u64,
@@ -27,6 +27,9 @@ pub struct Progress {
 }
 
 impl Prr {
+    /// Before the first recovery.
+    pub const NONE: Prr = Prr { delivered: 0, out: 0, flight: 0 };
+
     /// Recovery begins with `flight` bytes outstanding.
     pub fn begin(flight: u64) -> Prr {
         Prr { delivered: 0, out: 0, flight: flight.max(1) }

@@ -17,6 +17,7 @@ use midpath_core::roles::{Delivery, Ended, Endpoint, EndpointCtx, FlowReport, Ha
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
+use super::rare::{Rare, Untouched};
 use super::rtt::RttEstimator;
 use super::segment::{Ends, reset};
 use super::settings::Settings;
@@ -43,7 +44,8 @@ pub enum State {
     CloseWait,
 }
 
-/// The passive end. Laid out by use: what every segment reads or writes comes first.
+/// The passive end. Laid out by use: what every segment reads or writes comes first, and what few flows need is in
+/// boxes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -56,47 +58,74 @@ pub struct Receiver {
     fin: u64,
     /// Last.ACK.sent of RFC 7323, §4.3.
     last_ack: u64,
-    /// One past the last byte that the window admits, where an application says what it has room
-    /// for; and what of it was told last. `u64::MAX` where nobody does.
-    edge: u64,
-    told_edge: u64,
     delivery: Delivery,
     /// When a delayed ACK must go.
     delack_at: Time,
     /// When the SYN-ACK or FIN is repeated.
     rto_at: Time,
-    /// What has come beyond it.
+    state: State,
+    /// What both ends have agreed on: by the first SYN.
+    ecn: Agreed,
+    /// How the latest SYN arrived.
+    syn: Ecn,
+    /// With accurate ECN: whether the last packet was marked.
+    marked: bool,
+    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
+    echo: bool,
+    /// Whether the SYN-ACK had been sent before.
+    answered_again: bool,
+    /// A half of an end whose other half sends data.
+    half: bool,
+    /// Segments not yet acknowledged.
+    pending: u32,
+    /// With accurate ECN: marks that no ACK has said.
+    unreported: u32,
+    retries: u32,
+    gaps: Rare<Gaps>,
+    room: Rare<Room>,
+    /// With accurate ECN: r.cep.
+    marks: u64,
+    /// With a header to reflect: the newest packet that brought one.
+    seen: Option<Box<Packet>>,
+    rtt: RttEstimator,
+    /// When the SYN-ACK was last sent.
+    syn_ack_at: Time,
+}
+
+/// What has come out of order, and what there is to say of it.
+#[derive(Debug, Clone)]
+struct Gaps {
+    /// What has come beyond what is expected next.
     held: RangeSet,
     /// The ranges reported most recently, newest first (RFC 2018, §4).
     recent: [SackBlock; RECENT],
     recent_len: usize,
     /// What has come again and is to be said on the next ACK (RFC 2883).
     twice: Option<SackBlock>,
-    state: State,
-    /// What both ends have agreed on: by the first SYN.
-    ecn: Agreed,
-    /// How the latest SYN arrived.
-    syn: Ecn,
-    marked: bool,
-    /// ACKs carry ECN-Echo now (DCTCP.CE of RFC 8257 with [`Echo::Exact`]).
-    echo: bool,
-    /// Segments not yet acknowledged.
-    pending: u32,
-    unreported: u32,
-    /// With accurate ECN: r.cep, how much of it has come since the last ACK, and whether the last
-    /// packet was marked.
-    marks: u64,
-    /// With a header to reflect: the newest packet that brought one.
-    seen: Option<Box<Packet>>,
-    retries: u32,
-    rtt: RttEstimator,
-    /// When the SYN-ACK was last sent, and whether it had been sent before.
-    syn_ack_at: Time,
-    answered_again: bool,
     /// When a reset that may be made up was last answered.
     challenged: Option<Time>,
-    /// A half of an end whose other half sends data.
-    half: bool,
+}
+
+impl Untouched for Gaps {
+    const UNTOUCHED: &'static Gaps = &Gaps {
+        held: RangeSet::new(),
+        recent: [SackBlock { from: 0, to: 0 }; RECENT],
+        recent_len: 0,
+        twice: None,
+        challenged: None,
+    };
+}
+
+/// Where an application says what it has room for.
+#[derive(Debug, Clone)]
+struct Room {
+    /// One past the last byte that the window admits, and what of it was told last. `u64::MAX` where nobody does.
+    edge: u64,
+    told: u64,
+}
+
+impl Untouched for Room {
+    const UNTOUCHED: &'static Room = &Room { edge: u64::MAX, told: u64::MAX };
 }
 
 impl Receiver {
@@ -112,10 +141,8 @@ impl Receiver {
             ends,
             state: State::Listen,
             next: 0,
-            held: RangeSet::new(),
-            recent: [SackBlock::default(); RECENT],
-            recent_len: 0,
-            twice: None,
+            gaps: Rare::default(),
+            room: Rare::default(),
             fin: u64::MAX,
             pending: 0,
             delack_at: Time::MAX,
@@ -125,9 +152,6 @@ impl Receiver {
             syn_ack_at: Time::ZERO,
             answered_again: false,
             last_ack: 0,
-            edge: u64::MAX,
-            told_edge: u64::MAX,
-            challenged: None,
             half: false,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
@@ -186,7 +210,7 @@ impl Receiver {
 
     /// Bytes held out of order.
     pub fn held(&self) -> u64 {
-        self.held.bytes()
+        self.gaps.held.bytes()
     }
 
     /// A SYN: answers it, again if it is a repeat.
@@ -254,7 +278,7 @@ impl Receiver {
         self.rto_at = Time::MAX;
         let once = self.retries == 0 && !self.answered_again;
         if once || self.ends.echoes(packet, self.syn_ack_at) {
-            self.rtt.sample(now.saturating_sub(self.syn_ack_at));
+            self.rtt.sample(now.saturating_sub(self.syn_ack_at), &self.settings.tcp);
         }
         self.retries = 0;
     }
@@ -288,7 +312,7 @@ impl Receiver {
         if fin {
             self.fin = to - 1;
         }
-        if from <= self.next && to > self.next && self.held.is_empty() {
+        if from <= self.next && to > self.next && self.gaps.held.is_empty() {
             self.take_in_order(to, fin, urgent, ctx);
         } else {
             self.take_with_gaps(from, to, ctx);
@@ -320,9 +344,9 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
         let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
-        let highest = self.held.last().map_or(self.next, |r| r.1);
+        let highest = self.gaps.held.last().map_or(self.next, |r| r.1);
         let fits_fin = if fin { (self.fin == u64::MAX && to >= highest) || self.fin == to - 1 } else { to <= self.fin };
-        (in_window && fits_fin && self.held.len() < MAX_RANGES).then_some((from, to))
+        (in_window && fits_fin && self.gaps.held.len() < MAX_RANGES).then_some((from, to))
     }
 
     /// The usual case: the next segment, and nothing is missing.
@@ -346,11 +370,11 @@ impl Receiver {
     fn take_with_gaps(&mut self, from: u64, to: u64, ctx: &mut EndpointCtx<'_>) {
         self.note_duplicate(from, to);
         if to > self.next {
-            self.held.insert(from.max(self.next), to);
-            if let Some((start, end)) = self.held.first()
+            self.gaps.held.insert(from.max(self.next), to);
+            if let Some((start, end)) = self.gaps.held.first()
                 && start <= self.next
             {
-                self.held.remove_below(end);
+                self.gaps.held.remove_below(end);
                 self.deliver(end, ctx.now);
             }
             self.remember(from);
@@ -407,7 +431,7 @@ impl Receiver {
             return ctx.finish();
         }
         self.retries += 1;
-        self.rtt.back_off();
+        self.rtt.back_off(&self.settings.tcp);
         match self.state {
             State::SynReceived => self.send_syn_ack(ctx),
             _ => {
@@ -491,8 +515,8 @@ impl Endpoint for Receiver {
 
     fn report(&self) -> FlowReport {
         // The FIN has a number and is no byte.
-        let fin = u64::from(self.held.containing(self.fin).is_some());
-        let arrived = self.delivery.bytes() + self.held.bytes() - fin;
+        let fin = u64::from(self.gaps.held.containing(self.fin).is_some());
+        let arrived = self.delivery.bytes() + self.gaps.held.bytes() - fin;
         self.delivery.report(FlowReport { arrived, ..FlowReport::default() })
     }
 }

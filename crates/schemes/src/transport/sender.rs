@@ -48,6 +48,7 @@ use undo::Undo;
 use super::cc::{NetworkAssisted, View, Window};
 use super::ecn::{self, Agreed, Marks};
 use super::prr::Prr;
+use super::rare::{Rare, Untouched};
 use super::rtt::RttEstimator;
 use super::segment::Ends;
 use super::settings::{Settings, UNLIMITED};
@@ -77,30 +78,132 @@ pub enum Phase {
 }
 
 /// The sender's half of ECN (RFC 3168, §6.1.2; RFC 9768, §3.2).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct EcnState {
+    /// Of a connection that has it.
+    counts: Rare<EcnCounts>,
     /// What both ends have agreed on.
     agreed: Agreed,
     /// New data are sent as ECN-capable.
     capable: bool,
     /// Marks that are reported count.
     heeded: bool,
-    /// With accurate ECN: what the receiver has counted, and whether it has said so yet.
-    marks: Marks,
+    /// With accurate ECN: whether the receiver has said yet what it has counted.
     heard: bool,
     /// With accurate ECN: whether the SYN-ACK was marked (r.cep is 5 or 6, for ACKs are not
     /// ECN-capable).
     marked: bool,
-    /// SND.NXT when the window was last lowered: marks up to here have been answered.
-    answered: u64,
     /// The window was lowered by ECN-Echo (not by loss) at `answered`.
     by_mark: bool,
     /// The next new data packet says CWR.
     tell: bool,
 }
 
+#[derive(Debug, Clone)]
+struct EcnCounts {
+    /// With accurate ECN: what the receiver has counted.
+    marks: Marks,
+    /// SND.NXT when the window was last lowered: marks up to here have been answered.
+    answered: u64,
+}
+
+impl Untouched for EcnCounts {
+    const UNTOUCHED: &'static EcnCounts = &EcnCounts { marks: Marks::NONE, answered: 0 };
+}
+
+/// What only repairs need, and those whom something strange has reached.
+#[derive(Debug, Clone)]
+struct Repair {
+    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0
+    /// before the first.
+    recover: u64,
+    /// When the timer last expired on data, and SND.NXT then.
+    gave_up: (Time, u64),
+    /// Payload sent by limited transmit since SND.UNA moved.
+    limited_transmit: u64,
+    /// Partial ACKs in this recovery.
+    partial: u32,
+    prr: Prr,
+    /// Once something has arrived out of order, or was repeated: what RACK knows of it.
+    rack: Option<Box<Rack>>,
+    /// With RACK-TLP: what the window was before it was last reduced, until that is known to be right.
+    undo: Option<Box<Undo>>,
+    /// When a segment out of turn was last answered.
+    challenged: Option<Time>,
+    /// Packets sent again, and timeouts.
+    retransmitted: u64,
+    timeouts: u64,
+}
+
+impl Untouched for Repair {
+    const UNTOUCHED: &'static Repair = &Repair {
+        recover: 0,
+        gave_up: (Time::ZERO, 0),
+        limited_transmit: 0,
+        partial: 0,
+        prr: Prr::NONE,
+        rack: None,
+        undo: None,
+        challenged: None,
+        retransmitted: 0,
+        timeouts: 0,
+    };
+}
+
+/// When packets leave that are paced.
+#[derive(Debug, Clone)]
+struct Pace {
+    /// When the next packet may leave.
+    at: Time,
+    /// When the last one left by plan, and its size.
+    last: (Time, u32),
+    /// Bytes of the present quantum that may still leave.
+    quantum: u64,
+    /// When the last header alone was sent.
+    asked: Time,
+}
+
+impl Untouched for Pace {
+    const UNTOUCHED: &'static Pace = &Pace { at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
+}
+
+/// What a sender counts of a flow: its part of the [`FlowReport`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    /// Packets sent that carry payload, repeats included.
+    sent: u64,
+    rtt_min: Time,
+    rtt_max: Time,
+    /// The sum of round trips, of which 64 bits are 213 days: its lower bits, and those above them.
+    rtt_sum: u64,
+    rtt_sum_high: u32,
+    rtt_count: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn rtt(&mut self, rtt: Time) {
+        self.rtt_min = if self.rtt_count == 0 { rtt } else { self.rtt_min.min(rtt) };
+        self.rtt_max = self.rtt_max.max(rtt);
+        let (sum, over) = self.rtt_sum.overflowing_add(rtt.0);
+        (self.rtt_sum, self.rtt_sum_high) = (sum, self.rtt_sum_high + u32::from(over));
+        self.rtt_count += 1;
+    }
+
+    fn report(&self) -> FlowReport {
+        FlowReport {
+            sent: self.sent,
+            rtt_min: self.rtt_min,
+            rtt_max: self.rtt_max,
+            rtt_sum: u128::from(self.rtt_sum_high) << 64 | u128::from(self.rtt_sum),
+            rtt_count: self.rtt_count,
+            ..FlowReport::default()
+        }
+    }
+}
+
 /// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes
-/// comes first.
+/// comes first, and what few flows need is in boxes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender<C> {
@@ -116,8 +219,12 @@ pub struct Sender<C> {
     paused: bool,
     /// Headers alone that have been sent to ask since the last answer.
     asking: u8,
+    /// What we expect of the peer: 0, or 1 after its FIN.
+    peer_next: u8,
     /// DupAcks.
     dupacks: u32,
+    /// Timeouts since SND.UNA moved.
+    retries: u32,
     /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
     una: u64,
     /// SND.NXT: the first byte not yet sent.
@@ -130,51 +237,26 @@ pub struct Sender<C> {
     rto_at: Time,
     /// When the flow stops although data remain.
     stop_at: Time,
+    window: Window,
+    control: C,
+    rtt: RttEstimator,
+    /// What is outstanding.
+    board: Scoreboard,
+    repair: Rare<Repair>,
     /// What has been handed over, when the stream comes piece by piece.
     supply: Option<Box<Supply>>,
     /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
     /// no phase.
     overtaken: Option<Box<Overtaken>>,
-    /// Once something has arrived out of order, or was repeated: what RACK knows of it.
-    rack: Option<Box<Rack>>,
-    probes: Probes,
-    /// Timeouts since SND.UNA moved.
-    retries: u32,
-    /// Payload sent by limited transmit since SND.UNA moved.
-    limited_transmit: u64,
-    window: Window,
-    control: C,
-    rtt: RttEstimator,
-    /// When data were last sent, and when the window was last needed (RFC 7661, §4.3).
+    /// With RACK-TLP.
+    probes: Option<Box<Probes>>,
+    /// With pacing.
+    pace: Rare<Pace>,
+    ecn: EcnState,
+    tally: Tally,
+    /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
     sent_at: Time,
     validated_at: Time,
-    /// What is outstanding.
-    board: Scoreboard,
-    stats: FlowReport,
-    ecn: EcnState,
-    /// RecoveryPoint of RFC 6675, recover of RFC 6582: SND.NXT when recovery or repair began; 0
-    /// before the first.
-    recover: u64,
-    /// When the timer last expired on data, and SND.NXT then.
-    gave_up: (Time, u64),
-    /// Partial ACKs in this recovery.
-    partial: u32,
-    prr: Prr,
-    /// With RACK-TLP: what the window was before it was last reduced, until that is known to be right.
-    undo: Option<Box<Undo>>,
-    /// When the last SYN was sent.
-    syn_at: Time,
-    /// What we expect of the peer: 0, or 1 after its FIN.
-    peer_next: u64,
-    /// With pacing: when the next packet may leave; when the last one left by plan, and its size.
-    pace_at: Time,
-    paced: (Time, u32),
-    /// When the last header alone was sent.
-    asked: Time,
-    /// When a segment out of turn was last answered.
-    challenged: Option<Time>,
-    /// With pacing: bytes of the present quantum that may still leave.
-    quantum: u64,
     /// For controllers that ask for samples.
     rates: Option<Box<Rates>>,
 }
@@ -194,36 +276,25 @@ impl<C: NetworkAssisted> Sender<C> {
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             supply: None,
             board: Scoreboard::default(),
-            recover: 0,
-            gave_up: (Time::ZERO, 0),
+            repair: Rare::default(),
             dupacks: 0,
-            limited_transmit: 0,
-            partial: 0,
-            prr: Prr::default(),
             rtt: RttEstimator::new(tcp),
             sent_at: Time::ZERO,
             validated_at: Time::ZERO,
-            undo: None,
-            rack: None,
-            probes: Probes::default(),
+            probes: settings.rack_tlp().then(Box::default),
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
-            syn_at: Time::ZERO,
             ecn: EcnState::default(),
             peer_next: 0,
             limited: false,
             retries: 0,
             rto_at: Time::MAX,
-            pace_at: Time::ZERO,
-            paced: (Time::ZERO, 0),
+            pace: Rare::default(),
             pacing: false,
             paused: false,
             asking: 0,
-            asked: Time::ZERO,
-            challenged: None,
-            quantum: 0,
             rates: C::SAMPLES.then(Box::default),
             stop_at: flow.stop.unwrap_or(Time::MAX),
-            stats: FlowReport::default(),
+            tally: Tally::default(),
             settings,
         }
     }
@@ -246,7 +317,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
     /// With accurate ECN: how many packets the receiver has reported as marked.
     pub fn marks(&self) -> u64 {
-        self.ecn.marks.count() - ecn::FIRST
+        self.ecn.counts.marks.count() - ecn::FIRST
     }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
@@ -262,7 +333,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn check(&self) {
         debug_assert!(self.board.is_consistent(self.una, self.nxt), "{:?}", self.board);
         debug_assert!(self.nxt <= self.end.saturating_add(1), "sent beyond the FIN");
-        debug_assert!(self.phase == Phase::Open || self.una < self.recover, "nothing is left to repair");
+        debug_assert!(self.phase == Phase::Open || self.una < self.repair.recover, "nothing is left to repair");
         debug_assert!(
             C::OWN_WINDOW || self.window.ssthresh >= self.window.mss,
             "less than a segment: {:?}",
@@ -303,7 +374,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (flight, pipe) = (self.flight(), self.pipe());
         View {
             srtt: self.rtt.srtt(),
-            base_rtt: self.stats.rtt_min,
+            base_rtt: self.tally.rtt_min,
             mss: self.window.mss,
             overhead: self.settings.overhead().into(),
             unsent: if self.end == u64::MAX { u64::MAX } else { self.end.saturating_sub(self.nxt) },
@@ -339,8 +410,23 @@ impl<C: NetworkAssisted> Sender<C> {
     fn pace_again(&mut self, now: Time) {
         let has_pace = || C::OWN_WINDOW || self.control.pacing_rate(&self.window, self.rtt.srtt()).is_some();
         if self.settings.tcp.pacing && has_pace() {
-            let known = if self.pacing { now.min(self.pace_at) } else { now };
-            self.pace_at = self.paced.0.saturating_add(self.spacing(self.paced.1)).max(known);
+            let known = if self.pacing { now.min(self.pace.at) } else { now };
+            let (last, size) = self.pace.last;
+            self.pace.at = last.saturating_add(self.spacing(size)).max(known);
+        }
+    }
+
+    /// With pacing: the next packet leaves then.
+    fn leaves_at(&mut self, at: Time) {
+        if self.settings.tcp.pacing {
+            self.pace.at = at;
+        }
+    }
+
+    /// The same for the first one, which none has gone before.
+    fn leaves_first_at(&mut self, at: Time) {
+        if self.settings.tcp.pacing {
+            (self.pace.last, self.pace.at) = ((at, 0), at);
         }
     }
 
@@ -384,14 +470,14 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The first deadline.
     #[inline]
     fn due(&self) -> Time {
-        let pace = if self.pacing { self.pace_at } else { Time::MAX };
+        let pace = if self.pacing { self.pace.at } else { Time::MAX };
         self.rto_at
             .min(pace)
             .min(self.stop_at)
             .min(self.repeat_at())
             .min(self.ask_at())
             .min(self.reordered_at())
-            .min(self.probes.due)
+            .min(self.probe_at())
     }
 }
 
@@ -438,12 +524,12 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
         }
         let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
         let lost = ctx.now >= self.reordered_at() && self.on_reordering_timer(ctx);
-        if ctx.now >= self.probes.due {
+        if ctx.now >= self.probe_at() {
             self.on_probe_timer(ctx);
         }
         if ctx.now >= self.rto_at {
             self.on_deadline(ctx);
-        } else if lost || overtaken || self.pacing && ctx.now >= self.pace_at {
+        } else if lost || overtaken || self.pacing && ctx.now >= self.pace.at {
             self.send(ctx);
         } else {
             let view = self.view();
@@ -471,7 +557,8 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
     fn report(&self) -> FlowReport {
         let rate = self.control.pacing_rate(&self.window, self.rtt.srtt()).map_or(0, |r| r.0);
         let cwnd = if self.window.mss * u64::from(UNLIMITED) <= self.window.cwnd { 0 } else { self.window.cwnd };
-        FlowReport { cwnd, rate, srtt: self.rtt.srtt(), ..self.stats }
+        let Repair { retransmitted, timeouts, .. } = *self.repair;
+        FlowReport { cwnd, rate, srtt: self.rtt.srtt(), retransmitted, timeouts, ..self.tally.report() }
     }
 
     fn phase(&self) -> &'static str {

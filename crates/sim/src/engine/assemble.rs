@@ -253,6 +253,11 @@ impl Engine {
         self.parts.iter().map(Part::memory).sum()
     }
 
+    /// Bytes of these for packets.
+    pub fn packet_memory(&self) -> usize {
+        self.parts.iter().map(Part::packet_memory).sum()
+    }
+
     /// The probes, part by part.
     pub fn into_probes(self) -> impl Iterator<Item = Box<dyn Probe>> {
         self.parts.into_iter().map(|p| p.probe)

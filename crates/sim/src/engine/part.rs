@@ -354,10 +354,14 @@ impl Part {
     }
 
     pub fn memory(&self) -> usize {
+        self.packet_memory() + self.calendar.memory() + self.nodes.iter().map(Node::memory).sum::<usize>()
+    }
+
+    /// What packets take, alive, at ports, on wires and on their way to other parts.
+    pub fn packet_memory(&self) -> usize {
         self.pool.memory()
-            + self.calendar.memory()
             + self.rings.memory()
-            + self.nodes.iter().map(Node::memory).sum::<usize>()
+            + self.nodes.iter().map(Node::packet_memory).sum::<usize>()
             + self.outbox.iter().map(Mail::memory).sum::<usize>()
     }
 }

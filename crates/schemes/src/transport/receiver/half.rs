@@ -144,8 +144,7 @@ impl Receiver {
     /// The other half has sent what this one had to say.
     pub(in crate::transport) fn has_spoken(&mut self) {
         self.last_ack = self.next;
-        self.told_edge = self.edge;
-        self.twice = None;
+        self.has_said_all();
         (self.pending, self.unreported) = (0, 0);
         self.delack_at = Time::MAX;
     }

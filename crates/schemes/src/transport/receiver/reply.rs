@@ -16,7 +16,7 @@ impl Receiver {
     /// RFC 2018, §4: the range that holds the newest segment, which holds `at`, goes to the front
     /// of those to be reported.
     pub(super) fn remember(&mut self, at: u64) {
-        let newest = self.held.containing(at).map(|(from, to)| self.ends.block(from, to));
+        let newest = self.gaps.held.containing(at).map(|(from, to)| self.ends.block(from, to));
         let mut kept = [SackBlock::default(); RECENT];
         let mut n = 0;
         if let Some(newest) = newest {
@@ -25,14 +25,14 @@ impl Receiver {
         // What was reported is held as it was, has become a part of the newest range, or has been
         // delivered.
         let next = self.ends.peer.wire(self.next);
-        for &old in &self.recent[..self.recent_len] {
+        for &old in &self.gaps.recent[..self.gaps.recent_len] {
             let merged = newest.is_some_and(|newest| newest.holds(old.from));
             if n < RECENT && comes_after(old.from, next) && !merged {
                 kept[n] = old;
                 n += 1;
             }
         }
-        (self.recent, self.recent_len) = (kept, n);
+        (self.gaps.recent, self.gaps.recent_len) = (kept, n);
     }
 
     /// RFC 2883, §4: what of a segment has come before. The first contiguous part of it is reported.
@@ -43,22 +43,23 @@ impl Receiver {
         let known = if from < self.next {
             Some((from, self.next))
         } else {
-            let at = self.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
-            self.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
+            let at =
+                self.gaps.held.missing(from, to).next().map_or(from, |gap| if gap.0 == from { gap.1 } else { from });
+            self.gaps.held.containing(at).map(|range| (at, range.1)).filter(|known| known.0 < to)
         };
-        self.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
+        self.gaps.twice = known.map(|(from, until)| self.ends.block(from, until.min(to)));
     }
 
     /// Puts what has come out of order on a packet, behind what has come twice, in at most `most` blocks.
     #[inline]
     pub(super) fn put_blocks(&self, p: &mut Packet, most: usize) {
-        if !self.ends.sack || (self.held.is_empty() && self.twice.is_none()) {
+        if !self.ends.sack || (self.gaps.held.is_empty() && self.gaps.twice.is_none()) {
             return;
         }
-        let held = if self.held.is_empty() { &[] } else { &self.recent[..self.recent_len] };
+        let held = if self.gaps.held.is_empty() { &[] } else { &self.gaps.recent[..self.gaps.recent_len] };
         let mut blocks = [SackBlock::default(); RECENT + 1];
         let mut n = 0;
-        for block in self.twice.iter().chain(held).take(most) {
+        for block in self.gaps.twice.iter().chain(held).take(most) {
             blocks[n] = *block;
             n += 1;
         }
@@ -117,12 +118,22 @@ impl Receiver {
         p
     }
 
+    /// An ACK goes: the peer knows what room there is, and what has come twice.
+    #[inline]
+    pub(super) fn has_said_all(&mut self) {
+        if let Some(gaps) = self.gaps.touched() {
+            gaps.twice = None;
+        }
+        if let Some(room) = self.room.touched() {
+            room.told = room.edge;
+        }
+    }
+
     /// Sends an ACK of all that has come in order, with what has come beyond it.
     #[inline]
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
         let mut p = self.ack(ctx.now);
         self.put_blocks(&mut p, MAX_SACK);
-        self.twice = None;
         self.reflect(&mut p);
         if let Some(acknowledged) = self.settings.acknowledged {
             acknowledged(&p, ctx);
@@ -132,7 +143,7 @@ impl Receiver {
         }
         ctx.send(p);
         self.last_ack = self.next;
-        self.told_edge = self.edge;
+        self.has_said_all();
         (self.pending, self.unreported) = (0, 0);
         self.delack_at = Time::MAX;
     }

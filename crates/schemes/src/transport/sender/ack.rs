@@ -35,7 +35,7 @@ pub(super) struct News {
     pub marks: u64,
     /// It has shown further loss.
     pub more_lost: bool,
-    /// It says by its timestamp that something has arrived that was sent after the last timeout.
+    /// While that is repaired: it says by its timestamp that something has arrived that was sent after the last timeout.
     pub repeat_arrived: bool,
     /// What it reports to have arrived twice (RFC 2883).
     pub duplicated: Option<(u64, u64)>,
@@ -120,15 +120,15 @@ impl<C: NetworkAssisted> Sender<C> {
     /// guesses numbers should have to guess both (RFC 5961, §5).
     #[inline]
     fn is_in_turn(&self, packet: &Packet) -> bool {
-        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next)) <= 1
+        packet.seq.wrapping_sub(self.ends.peer.wire(self.peer_next.into())) <= 1
     }
 
     /// Answers a segment out of turn, which may be a keep-alive (RFC 9293, §3.10.7.4), but not each
     /// that somebody makes up (RFC 5961, §7).
     #[cold]
     fn challenge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
-            self.challenged = Some(ctx.now);
+        if self.repair.challenged.is_none_or(|at| ctx.now >= at.saturating_add(CHALLENGES)) {
+            self.repair.challenged = Some(ctx.now);
             self.acknowledge(ctx);
         }
     }
@@ -187,7 +187,7 @@ impl<C: NetworkAssisted> Sender<C> {
             ece: self.ecn.agreed == Agreed::Classic && packet.flags.has(Flags::ECE),
             marks: 0,
             more_lost: false,
-            repeat_arrived: acked > 0 && self.ends.echoes(packet, self.gave_up.0),
+            repeat_arrived: self.phase == Phase::Loss && acked > 0 && self.ends.echoes(packet, self.repair.gave_up.0),
             duplicated: if packet.sack_len > 0 { duplicate(packet, self.ends.own, ack) } else { None },
             echo: self.ends.stamped(packet).then_some(packet.ts_ecr),
         };
@@ -228,7 +228,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.ecn.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
-        let marks = self.ecn.marks.report(ace, packets, self.una, self.nxt);
+        let marks = self.ecn.counts.marks.report(ace, packets, self.una, self.nxt);
         if self.ecn.heeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
@@ -243,7 +243,9 @@ impl<C: NetworkAssisted> Sender<C> {
             supply.forget_below(self.una);
         }
         self.retries = 0;
-        self.limited_transmit = 0;
+        if let Some(repair) = self.repair.touched() {
+            repair.limited_transmit = 0;
+        }
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has
         // arrived.
         let first = first?;
@@ -263,7 +265,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (edge, lost) = (self.board.edge(), self.board.lost());
         match self.phase {
             _ if self.overtaken.is_some() => {}
-            Phase::Loss => self.board.all_lost(self.recover),
+            Phase::Loss => self.board.all_lost(self.repair.recover),
             _ if self.adapts() => self.find_lost_by_time(now),
             _ => self.board.find_lost(self.settings.tcp.dup_thresh, self.window.mss),
         }
@@ -299,7 +301,7 @@ impl<C: NetworkAssisted> Sender<C> {
     fn ack_in_open(&mut self, news: &News, ack: &Ack, ctx: &mut EndpointCtx<'_>) {
         if news.acked > 0 {
             self.dupacks = 0;
-            self.probes.moved();
+            self.probes_moved();
             self.rto_at = Time::MAX; // restarted below by what is outstanding: RFC 6298, (5.3)
         } else if self.overtaken.is_some() {
             // Any arrival shows that the path works.
@@ -357,12 +359,12 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.sack_on() {
             return !self.board.is_empty() && (enough || self.board.edge() > self.una);
         }
-        enough && (self.una > self.recover || self.recover == 0)
+        enough && (self.una > self.repair.recover || self.repair.recover == 0)
     }
 
     /// RFC 3168, §6.1.2: lowers the window, once per window of data.
     fn on_ecn_echo(&mut self, news: &News) {
-        if self.phase != Phase::Open || self.una <= self.ecn.answered {
+        if self.phase != Phase::Open || self.una <= self.ecn.counts.answered {
             return;
         }
         let congestion = self.congestion(news.now, news.flight);
@@ -380,7 +382,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The window was lowered: marks on what is outstanding are answered, and the receiver is told
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
-        self.ecn.answered = self.nxt;
+        if self.ecn.agreed != Agreed::None {
+            self.ecn.counts.answered = self.nxt;
+        }
         self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
         self.ecn.tell = self.ecn.agreed == Agreed::Classic;
@@ -391,8 +395,8 @@ impl<C: NetworkAssisted> Sender<C> {
         Congestion {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
-            flight: flight.saturating_sub(self.limited_transmit),
-            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.ecn.answered,
+            flight: flight.saturating_sub(self.repair.limited_transmit),
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.ecn.counts.answered,
         }
     }
 }

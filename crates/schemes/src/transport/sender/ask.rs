@@ -22,7 +22,7 @@ impl<C: NetworkAssisted> Sender<C> {
         match self.control.asks_after(&self.view()) {
             Some(after) if self.state == State::Open => {
                 let patience = Time(after.0.saturating_mul(1 << self.asking.min(MAX_HALVINGS)));
-                self.paced.0.max(self.asked).saturating_add(patience.min(self.rtt.rto()))
+                self.pace.last.0.max(self.pace.asked).saturating_add(patience.min(self.rtt.rto()))
             }
             _ => Time::MAX,
         }
@@ -33,7 +33,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let mut p = self.numbered(0, self.una, ctx.now);
         p.seq = p.seq.wrapping_sub(1);
         p.flags = Flags::ACK.with(self.ace());
-        (self.asked, self.asking) = (ctx.now, self.asking.saturating_add(1));
+        (self.pace.asked, self.asking) = (ctx.now, self.asking.saturating_add(1));
         self.dispatch(p, ctx);
     }
 
@@ -41,9 +41,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// says what it is an answer to.
     #[inline]
     pub(super) fn on_probe_answer(&mut self, packet: &Packet, now: Time) {
-        if self.asking > 0 && self.ends.echoes(packet, self.asked) {
+        if self.asking > 0 && self.ends.echoes(packet, self.pace.asked) {
             self.asking = 0;
-            self.measured(now.saturating_sub(self.asked));
+            self.measured(now.saturating_sub(self.pace.asked));
         }
     }
 }

@@ -25,7 +25,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now);
         self.dispatch(syn, ctx);
-        self.syn_at = ctx.now;
+        self.sent_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
     }
 
@@ -43,10 +43,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.opened(ctx);
         self.feedback(packet, ctx);
         let view = self.view();
-        self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
-        self.pace_at = self.paced.0;
+        let waits = self.control.waits(&view, ctx);
+        self.leaves_first_at(ctx.now.saturating_add(waits));
         if self.retries > 0 {
-            self.rtt.after_lost_syn();
+            self.rtt.after_lost_syn(&self.settings.tcp);
             // RFC 5681, §3.1: after a lost SYN or SYN-ACK the initial window is one segment. RFC
             // 6928, §2 lets that pass when only one was lost, as Linux does.
             if self.retries > 1 {
@@ -109,8 +109,8 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn first_round_trip(&mut self, packet: &Packet, now: Time) {
-        if self.retries == 0 || self.ends.echoes(packet, self.syn_at) {
-            self.measured(now.saturating_sub(self.syn_at));
+        if self.retries == 0 || self.ends.echoes(packet, self.sent_at) {
+            self.measured(now.saturating_sub(self.sent_at));
         } else if let Some(rtt) = self.ends.since_echoed(packet, now)
             && (self.reads_timestamps() || self.overtaken.is_some())
         {
@@ -122,16 +122,18 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Takes a round-trip sample.
     #[inline]
     pub(super) fn measured(&mut self, rtt: Time) {
-        self.rtt.sample(rtt);
-        self.stats.rtt(rtt);
-        self.probes.measured();
+        self.rtt.sample(rtt, &self.settings.tcp);
+        self.tally.rtt(rtt);
+        if let Some(probes) = &mut self.probes {
+            probes.measured = true;
+        }
     }
 
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
     #[inline]
     pub(super) fn numbered(&self, payload: u64, from: u64, now: Time) -> Packet {
         let mut p = self.ends.packet(payload as u32, now);
-        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next));
+        (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next.into()));
         p
     }
 
@@ -149,8 +151,10 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.board.shrink();
-            self.probes.stop();
-            self.undo = None;
+            self.stop_probes();
+            if let Some(repair) = self.repair.touched() {
+                repair.undo = None;
+            }
             self.stop_at = Time::MAX;
             self.pacing = false;
             self.rto_at = ctx.now.saturating_add(FIN_WAIT_2);
@@ -209,8 +213,8 @@ impl<C: NetworkAssisted> Sender<C> {
             }
             State::SynSent => {
                 self.retries += 1;
-                self.stats.timeouts += 1;
-                self.rtt.back_off();
+                self.repair.timeouts += 1;
+                self.rtt.back_off(&self.settings.tcp);
                 self.connect(ctx);
             }
             State::Open => self.on_rto(ctx),
@@ -238,7 +242,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let believed = match self.state {
             // RFC 9293, §3.10.7.3: one that acknowledges the SYN refuses the connection.
             State::SynSent => packet.flags.has(Flags::ACK) && packet.ack == self.ends.own.wire(0),
-            _ => packet.seq == self.ends.peer.wire(self.peer_next),
+            _ => packet.seq == self.ends.peer.wire(self.peer_next.into()),
         };
         if packet.kind == Kind::Segment && believed {
             ctx.ended(if self.state == State::SynSent { Ended::Refused } else { Ended::Reset });

@@ -84,10 +84,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.edge = self.ends.send_window(opened.by);
         if opened.rtt.srtt() > Time::ZERO {
             self.rtt = opened.rtt;
-            self.stats.rtt(opened.rtt.srtt());
+            self.tally.rtt(opened.rtt.srtt());
         }
         self.agree(opened);
-        (self.paced, self.pace_at) = ((opened.now, 0), opened.now);
+        self.leaves_first_at(opened.now);
     }
 
     /// The end goes: what it has in common with the host's other flows is given back.
@@ -113,7 +113,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let agreed = opened.agreed != Agreed::None && !cleared;
         (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
         if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
-            self.ecn.marks = Marks::after_a_marked_syn_ack();
+            self.ecn.counts.marks = Marks::after_a_marked_syn_ack();
         }
     }
 }

@@ -42,14 +42,14 @@ impl Scoreboard {
     /// What is not SACKed is lost below `edge`, and not above.
     pub fn set_edge(&mut self, edge: u64) {
         let before = self.edge();
-        self.edge = edge;
+        self.reports.edge = edge;
         for i in self.within(before, edge) {
             if self.get(i).is_some_and(|sent| !sent.is_sacked()) {
                 self.tag(i, LOST, 0);
             }
         }
         if before < edge {
-            self.first_missing = self.first_missing.min(before);
+            self.reports.first_missing = self.reports.first_missing.min(before);
         }
         self.within(edge, before).for_each(|i| self.tag(i, 0, LOST));
     }
@@ -69,7 +69,7 @@ impl Scoreboard {
         let i = self.place(at);
         if self.get(i).is_some_and(|sent| !sent.is_sacked()) {
             self.tag(i, LOST, RETRANS);
-            self.first_missing = self.first_missing.min(at);
+            self.reports.first_missing = self.reports.first_missing.min(at);
         }
     }
 
@@ -78,27 +78,27 @@ impl Scoreboard {
         let before = self.retrans();
         self.within(from, to).for_each(|i| self.tag(i, 0, RETRANS));
         if self.retrans() < before {
-            self.first_missing = self.first_missing.min(from);
+            self.reports.first_missing = self.reports.first_missing.min(from);
         }
         before - self.retrans()
     }
 
     /// A recovery begins. What an earlier one has retransmitted is still on its way.
     pub fn begin(&mut self) {
-        self.rescued = false;
+        self.reports.rescued = false;
     }
 
     /// A timeout: what was retransmitted is lost, too.
     pub fn forget_repeats(&mut self) {
         self.lost_again(self.una(), self.nxt());
-        self.repeats.clear();
-        self.rescued = false;
+        self.reports.repeats.clear();
+        self.reports.rescued = false;
     }
 
     /// The first segment that is lost and was not sent again.
     pub fn next_missing(&self) -> Option<usize> {
         let missing = |i: &usize| self.get(*i).is_some_and(Sent::is_missing);
-        (self.missing() > 0).then(|| (self.place(self.first_missing)..self.len()).find(missing))?
+        (self.missing() > 0).then(|| (self.place(self.reports.first_missing)..self.len()).find(missing))?
     }
 
     /// NextSeg(), rule 1: the first hole that is lost and was not retransmitted, or the first `most` bytes of it.
@@ -134,7 +134,7 @@ impl Scoreboard {
     /// NextSeg(), rule 4: the end of the hole that holds the highest outstanding un-SACKed byte, once per
     /// recovery; none if that was retransmitted. At least `most` bytes if it has them.
     pub fn rescue(&mut self, most: u64) -> Option<(u64, u64)> {
-        if std::mem::replace(&mut self.rescued, true) {
+        if std::mem::replace(&mut self.reports.rescued, true) {
             return None;
         }
         let holds = |i: &usize| self.get(*i).is_some_and(|sent| !sent.is_sacked());

@@ -47,8 +47,6 @@ pub(super) struct Overtaken {
     gaps: RttEstimator,
     /// When the first segment asks if nothing arrives.
     probe_at: Time,
-    /// The least RTO, and the largest.
-    bounds: (Time, Time),
 }
 
 impl Overtaken {
@@ -60,9 +58,8 @@ impl Overtaken {
             suspects: VecDeque::new(),
             reordering: Time::ZERO,
             last_ack: Time::ZERO,
-            gaps: RttEstimator::new(&TcpParams { min_rto: Time::ZERO, ..*tcp }),
+            gaps: RttEstimator::new(tcp),
             probe_at: Time::MAX,
-            bounds: (tcp.min_rto, tcp.max_rto),
         }
     }
 
@@ -112,8 +109,8 @@ impl Overtaken {
             self.frontier = sent.end();
         }
         let newest = self.newest.max(self.newest_repeat);
-        while let Some(repeat) = board.repeats.front().copied().filter(|r| (r.at, r.from) < newest) {
-            board.repeats.pop_front();
+        while let Some(repeat) = board.reports.repeats.front().copied().filter(|r| (r.at, r.from) < newest) {
+            board.reports.repeats.pop_front();
             self.suspects.push_back((repeat, now));
         }
     }
@@ -132,9 +129,9 @@ impl Overtaken {
     }
 
     /// Something has arrived, and nothing was repeated by a timeout meanwhile.
-    fn hear(&mut self, now: Time) {
+    fn hear(&mut self, now: Time, tcp: &TcpParams) {
         if self.last_ack > Time::ZERO {
-            self.gaps.sample(now.saturating_sub(self.last_ack));
+            self.gaps.sample_from(now.saturating_sub(self.last_ack), Time::ZERO, tcp);
         }
         self.last_ack = now;
     }
@@ -142,7 +139,8 @@ impl Overtaken {
     /// How much later than what has arrived the next segment was sent that is on its way.
     fn later(&self, board: &Scoreboard) -> Time {
         let original = board.of(self.frontier).filter(|sent| !sent.again()).map(|sent| sent.at);
-        let next = original.into_iter().chain(board.repeats.front().map(|repeat| repeat.at)).min().unwrap_or_default();
+        let next =
+            original.into_iter().chain(board.reports.repeats.front().map(|repeat| repeat.at)).min().unwrap_or_default();
         next.saturating_sub(self.newest.max(self.newest_repeat).0)
     }
 
@@ -166,10 +164,9 @@ impl Overtaken {
 
     /// How long nothing may arrive before it is a timeout, the `retries`th. What was overtaken is
     /// repeated a round trip later, and that takes another to be heard of.
-    fn patience(&self, retries: u32, base: Time, board: &Scoreboard) -> Option<Time> {
-        let (least, most) = self.bounds;
-        let once = self.gaps.rto().max(least).max(Time(base.0.saturating_mul(2)));
-        let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(most);
+    fn patience(&self, retries: u32, base: Time, board: &Scoreboard, tcp: &TcpParams) -> Option<Time> {
+        let once = self.gaps.rto().max(tcp.min_rto).max(Time(base.0.saturating_mul(2)));
+        let doubled = Time(once.0.saturating_mul(1 << retries.min(30))).min(tcp.max_rto);
         // What a timeout has repeated is the next to arrive, and was sent just now.
         let later = if retries == 0 { self.later(board) } else { Time::ZERO };
         self.gaps.sampled().then(|| doubled.saturating_add(later))
@@ -185,13 +182,13 @@ impl<C: NetworkAssisted> Sender<C> {
             // Karn's algorithm, unless the timestamp says that the repeat has arrived.
             let acked = sent.end() <= ack;
             let sure = !sent.again() || acked && self.ends.echoes(packet, sent.at);
-            if sure || !acked && now.saturating_sub(sent.at) >= self.stats.rtt_min {
+            if sure || !acked && now.saturating_sub(sent.at) >= self.tally.rtt_min {
                 overtaken.arrived(sent.at, sent.end(), sure);
             }
         }
         let news = ack > self.una || !self.board.arrived().is_empty();
         if news && self.retries == 0 {
-            overtaken.hear(now);
+            overtaken.hear(now, &self.settings.tcp);
         } else if news {
             overtaken.last_ack = now;
         }
@@ -200,9 +197,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Called when SND.UNA has moved over a segment that had been repeated and whose repeat has not
     /// arrived.
     pub(super) fn note_reordered(&mut self, at: Time, now: Time) {
-        let base = self.stats.rtt_min;
+        let base = self.tally.rtt_min;
         // What a timeout has repeated was not reordered but waited.
-        if at != self.gave_up.0
+        if at != self.repair.gave_up.0
             && let Some(overtaken) = &mut self.overtaken
         {
             overtaken.was_reordered(now.saturating_sub(at), base);
@@ -214,10 +211,10 @@ impl<C: NetworkAssisted> Sender<C> {
     #[inline]
     pub(super) fn find_overtaken(&mut self, now: Time) -> bool {
         let Some(overtaken) = &mut self.overtaken else { return false };
-        let base = self.stats.rtt_min;
+        let base = self.tally.rtt_min;
         overtaken.find_overtaken(&mut self.board, now);
         if now >= overtaken.probe_at {
-            self.gave_up = (now, self.nxt);
+            self.repair.gave_up = (now, self.nxt);
             self.rto_at = Time::MAX; // RFC 8985, §7.3: the timer starts anew with a probe
             overtaken.give_up(&mut self.board);
         } else if overtaken.last_ack == now {
@@ -240,7 +237,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// When something that has been overtaken is to be repeated.
     #[inline]
     pub(super) fn repeat_at(&self) -> Time {
-        self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.stats.rtt_min))
+        self.overtaken.as_ref().map_or(Time::MAX, |o| o.deadline(self.tally.rtt_min))
     }
 
     /// How long to wait for an ACK before the first segment is repeated: the RTO, or where the
@@ -248,7 +245,8 @@ impl<C: NetworkAssisted> Sender<C> {
     /// as any packet does.
     #[inline]
     pub(super) fn patience(&self) -> Time {
-        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, self.stats.rtt_min, &self.board));
+        let (base, tcp) = (self.tally.rtt_min, &self.settings.tcp);
+        let gaps = self.overtaken.as_ref().and_then(|o| o.patience(self.retries, base, &self.board, tcp));
         gaps.unwrap_or_else(|| self.longest_wait())
     }
 
@@ -262,14 +260,14 @@ impl<C: NetworkAssisted> Sender<C> {
     /// what may follow it.
     pub(super) fn ask(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.lower_threshold(ctx.now);
-        self.gave_up = (ctx.now, self.nxt);
+        self.repair.gave_up = (ctx.now, self.nxt);
         self.board.forget_if_reneged();
         if let Some(overtaken) = &mut self.overtaken {
             overtaken.give_up(&mut self.board);
         }
         // What waits fills the window; the first segment is repeated all the same.
         self.window.set(self.window.ssthresh.max(self.pipe() + self.window.mss));
-        self.pace_at = ctx.now;
+        self.leaves_at(ctx.now);
         self.send(ctx);
     }
 }

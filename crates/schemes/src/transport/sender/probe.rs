@@ -21,7 +21,7 @@ struct Probe {
     repeats: bool,
 }
 
-/// The probes of a connection.
+/// The probes of a connection that finds losses by RACK.
 #[derive(Debug)]
 pub(super) struct Probes {
     /// When one is due.
@@ -29,7 +29,7 @@ pub(super) struct Probes {
     /// New data were sent, or old ones acknowledged, since that was looked at.
     moved: bool,
     /// A round trip was measured since the last one.
-    measured: bool,
+    pub measured: bool,
     /// How many were sent.
     sent: u32,
     awaited: Option<Probe>,
@@ -42,33 +42,37 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// New data leave, or old ones are acknowledged: the next probe waits from now on.
-    #[inline]
-    pub fn moved(&mut self) {
-        self.moved = true;
-    }
-
     /// Where what the awaited one repeats ends.
     pub fn awaited_end(&self) -> Option<u64> {
         self.awaited.map(|probe| probe.end)
-    }
-
-    /// A round trip was measured.
-    #[inline]
-    pub fn measured(&mut self) {
-        self.measured = true;
-    }
-
-    /// Losses are being repaired: no probe is due, and none is waited for.
-    pub fn stop(&mut self) {
-        (self.awaited, self.due) = (None, Time::MAX);
     }
 }
 
 impl<C: NetworkAssisted> Sender<C> {
     /// Probes sent, and whether the answer to one is awaited.
     pub fn probes(&self) -> (u32, bool) {
-        (self.probes.sent, self.probes.awaited.is_some())
+        self.probes.as_ref().map_or((0, false), |probes| (probes.sent, probes.awaited.is_some()))
+    }
+
+    /// When one is due.
+    #[inline]
+    pub(super) fn probe_at(&self) -> Time {
+        self.probes.as_ref().map_or(Time::MAX, |probes| probes.due)
+    }
+
+    /// New data leave, or old ones are acknowledged: the next probe waits from now on.
+    #[inline]
+    pub(super) fn probes_moved(&mut self) {
+        if let Some(probes) = &mut self.probes {
+            probes.moved = true;
+        }
+    }
+
+    /// Losses are being repaired: no probe is due, and none is waited for.
+    pub(super) fn stop_probes(&mut self) {
+        if let Some(probes) = &mut self.probes {
+            (probes.awaited, probes.due) = (None, Time::MAX);
+        }
     }
 
     /// §7.2: whether a probe may be scheduled, and sent. Where the network tells the rate, a packet beyond that is not
@@ -85,13 +89,13 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        if self.probes.moved {
-            self.probes.moved = false;
-            let due = self.may_probe() && self.probes.awaited.is_none() && self.probes.measured;
-            // It is paced as any packet is. Ours: RFC 8985 knows windows only.
-            let pace = if self.settings.tcp.pacing { self.pace_at } else { now };
-            let at = now.saturating_add(self.probe_timeout()).max(pace).min(self.rto_at);
-            self.probes.due = if due { at } else { Time::MAX };
+        let Some(probes) = self.probes.as_ref().filter(|probes| probes.moved) else { return };
+        let due = self.may_probe() && probes.awaited.is_none() && probes.measured;
+        // It is paced as any packet is. Ours: RFC 8985 knows windows only.
+        let pace = if self.settings.tcp.pacing { self.pace.at } else { now };
+        let at = now.saturating_add(self.probe_timeout()).max(pace).min(self.rto_at);
+        if let Some(probes) = &mut self.probes {
+            (probes.moved, probes.due) = (false, if due { at } else { Time::MAX });
         }
     }
 
@@ -108,8 +112,9 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// §7.3, TLP_send_probe: new data if there are any, else the last segment again, whatever the window says.
     pub(super) fn on_probe_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.probes.due = Time::MAX;
-        if self.probes.awaited.is_some() || !self.probes.measured || !self.may_probe() {
+        let Some(probes) = &mut self.probes else { return };
+        probes.due = Time::MAX;
+        if probes.awaited.is_some() || !probes.measured || !self.may_probe() {
             return; // the retransmission timer is as it was
         }
         let new = self.new_segment(self.pipe());
@@ -119,20 +124,22 @@ impl<C: NetworkAssisted> Sender<C> {
         self.emit(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."
         self.rto_at = ctx.now.saturating_add(self.patience());
-        self.probes.awaited = Some(Probe { end: self.nxt, repeats });
-        (self.probes.moved, self.probes.measured) = (false, false);
-        self.probes.sent += 1;
+        let Some(probes) = &mut self.probes else { return };
+        probes.awaited = Some(Probe { end: self.nxt, repeats });
+        (probes.moved, probes.measured) = (false, false);
+        probes.sent += 1;
     }
 
     /// §7.4.2, TLP_process_ack. A probe that has repaired the one loss that there was is congestion like any.
     pub(super) fn on_probe_ack(&mut self, packet: &Packet, news: &News) {
-        let Some(probe) = self.probes.awaited.filter(|probe| self.una >= probe.end) else { return };
+        let awaited = self.probes.as_ref().and_then(|probes| probes.awaited);
+        let Some(probe) = awaited.filter(|probe| self.una >= probe.end) else { return };
         let repaired = probe.repeats && self.una > probe.end;
         // Both have arrived: a D-SACK says so, or where the receiver sends none, an ACK without any.
         let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
         let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);
         if !probe.repeats || repaired || twice {
-            self.probes.awaited = None;
+            self.probes.as_mut().into_iter().for_each(|probes| probes.awaited = None);
         }
         if repaired && !twice && self.phase == Phase::Open {
             let congestion = self.congestion(news.now, news.flight);

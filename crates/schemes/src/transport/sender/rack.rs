@@ -22,7 +22,7 @@ const PERSIST: u32 = 16;
 const MOST_STEPS: u32 = 255;
 
 /// What RACK knows of a connection in which something arrived out of order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq: of what has arrived, the segment that was sent last.
     newest: (Time, u64),
@@ -109,7 +109,7 @@ impl Rack {
     /// The next repeat that was sent longer than `window` before something that has arrived. With `timer`, a round
     /// trip and that ago is enough.
     fn overdue(&mut self, board: &mut Scoreboard, window: Time, timer: bool, now: Time) -> Option<Sending> {
-        let Sending { at, to, .. } = *board.repeats.front()?;
+        let Sending { at, to, .. } = *board.reports.repeats.front()?;
         let lost = if timer {
             (at, to) < self.newest && self.deadline(at, window) <= now
         } else {
@@ -118,7 +118,7 @@ impl Rack {
         if !lost && timer && (at, to) < self.newest {
             self.due = self.due.min(self.deadline(at, window));
         }
-        if lost { board.repeats.pop_front() } else { None }
+        if lost { board.reports.repeats.pop_front() } else { None }
     }
 }
 
@@ -126,19 +126,19 @@ impl<C: NetworkAssisted> Sender<C> {
     /// When the reordering timer expires.
     #[inline]
     pub(super) fn reordered_at(&self) -> Time {
-        self.rack.as_ref().map_or(Time::MAX, |rack| rack.due)
+        self.repair.rack.as_ref().map_or(Time::MAX, |rack| rack.due)
     }
 
     /// `[from, to)` has been sent again, in order to repair a loss.
     pub(super) fn note_repeat(&mut self, from: u64, to: u64, now: Time) {
         if self.board.retrans() == 0 && self.overtaken.is_none() {
-            self.board.repeats.clear();
+            self.board.reports.repeats.clear();
         }
         self.board.retransmitted(from, to);
         if self.sack_on() || self.overtaken.is_some() {
-            self.board.repeats.push_back(Sending { from, to, at: now });
+            self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = &mut self.repair.undo {
             undo.repeated(from, to, now);
         }
     }
@@ -146,23 +146,24 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether packets or ACKs of this connection have been reordered.
     #[inline]
     pub(super) fn is_reordered(&self) -> bool {
-        self.rack.as_ref().is_some_and(|rack| rack.reordering_seen || rack.acks_overtaken) && self.adapts()
+        self.repair.rack.as_ref().is_some_and(|rack| rack.reordering_seen || rack.acks_overtaken) && self.adapts()
     }
 
     /// Called with an ACK that others have overtaken: whether its blocks say anything.
     pub(super) fn reads_old_ack(&mut self, packet: &Packet) -> bool {
         let adapts = self.adapts();
         if adapts {
-            self.rack.get_or_insert_default().acks_overtaken = true;
+            self.repair.rack.get_or_insert_default().acks_overtaken = true;
         }
         adapts && packet.sack_len > 0
     }
 
     /// Called when an ACK has come, before SND.UNA moves, with what it reports for the first time.
     pub(super) fn note_evidence(&mut self, now: Time) {
-        let (una, base) = (self.una, self.stats.rtt_min);
-        let outstanding = if self.phase == Phase::Loss { self.recover } else { 0 };
-        let (rack, undo) = (self.rack.get_or_insert_default(), &mut self.undo);
+        let (una, base) = (self.una, self.tally.rtt_min);
+        let repair = &mut *self.repair;
+        let outstanding = if self.phase == Phase::Loss { repair.recover } else { 0 };
+        let (rack, undo) = (repair.rack.get_or_insert_default(), &mut repair.undo);
         let (guess, highest) = (rack.guess, rack.highest.max(una));
         for Arrived { sent, .. } in self.board.arrived() {
             // §6.2, step 2: what comes within less than a round trip of its repeat is the
@@ -182,26 +183,26 @@ impl<C: NetworkAssisted> Sender<C> {
     fn reordering_window(&self, rack: &Rack) -> Time {
         let tcp = &self.settings.tcp;
         if !self.adapts() {
-            return Time(self.stats.rtt_min.0 / 4);
+            return Time(self.tally.rtt_min.0 / 4);
         }
         if !rack.reordering_seen
             && (self.phase != Phase::Open || self.board.many_sacked(tcp.dup_thresh, self.window.mss))
         {
             return Time::ZERO;
         }
-        Time((self.stats.rtt_min.0 / 4).saturating_mul(rack.steps.into())).min(self.rtt.srtt())
+        Time((self.tally.rtt_min.0 / 4).saturating_mul(rack.steps.into())).min(self.rtt.srtt())
     }
 
     /// §6.2, step 5, for what was sent once: raises the scoreboard's edge over what was sent before something that has
     /// arrived, by a round trip and a reordering window. What is next in that order sets the timer.
     pub(super) fn find_lost_by_time(&mut self, now: Time) {
-        let Some(mut rack) = self.rack.take() else { return };
+        let Some(mut rack) = self.repair.rack.take() else { return };
         let window = self.reordering_window(&rack);
         rack.due = Time::MAX;
         if self.board.sacked() == 0 && self.phase == Phase::Open {
             // All that has arrived is acknowledged. What was sent before a repeat among that has an ACK to come, which
             // may be delayed.
-            self.rack = Some(rack);
+            self.repair.rack = Some(rack);
             return;
         }
         let mut edge = self.board.edge();
@@ -219,7 +220,7 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         self.board.set_edge(edge);
-        self.rack = Some(rack);
+        self.repair.rack = Some(rack);
     }
 
     /// The same for repeats. Whether any is lost.
@@ -227,7 +228,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.retrans() == 0 || self.settings.stores {
             return false;
         }
-        let Some(mut rack) = self.rack.take() else { return false };
+        let Some(mut rack) = self.repair.rack.take() else { return false };
         let (window, timer) = (self.reordering_window(&rack), self.adapts());
         let mut lost = 0;
         while let Some(repeat) = rack.overdue(&mut self.board, window, timer, now) {
@@ -239,13 +240,13 @@ impl<C: NetworkAssisted> Sender<C> {
                 lost += again;
             }
         }
-        self.rack = Some(rack);
+        self.repair.rack = Some(rack);
         lost > 0
     }
 
     /// §6.3: the reordering timer has expired, and what was waited for is lost. Whether anything is to be sent.
     pub(super) fn on_reordering_timer(&mut self, ctx: &mut EndpointCtx<'_>) -> bool {
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = &mut self.repair.rack {
             rack.due = Time::MAX;
         }
         let (state, more) = (self.state, self.find_lost(ctx.now));

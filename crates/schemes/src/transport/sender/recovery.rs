@@ -33,7 +33,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// FlightSize, and no more than the window and what limited transmit has sent beyond it: that does not count.
     fn within_window(&self) -> u64 {
-        self.flight().min(self.window.cwnd + self.limited_transmit)
+        self.flight().min(self.window.cwnd + self.repair.limited_transmit)
     }
 
     fn begin_recovery(&mut self, flight: u64, news: &News, ctx: &mut EndpointCtx<'_>) {
@@ -42,10 +42,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.note_lost(self.una, self.una + 1, !self.sack_on(), news.now);
         let congestion = self.congestion(news.now, flight);
         self.window.ssthresh = self.control.on_loss(&self.window, &congestion).max(self.least_threshold());
-        self.recover = self.nxt;
+        self.repair.recover = self.nxt;
         self.phase = Phase::Recovery;
-        self.probes.stop();
-        self.partial = 0;
+        self.stop_probes();
+        self.repair.partial = 0;
         self.answered(false);
         self.board.begin();
         if !self.sack_on() {
@@ -57,7 +57,7 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.set(self.window.ssthresh);
         if self.prr_on() {
             // RFC 9937, §6, RecoverFS: not what was SACKed before this ACK.
-            self.prr = Prr::begin(self.flight() - self.board.sacked() + news.delivered);
+            self.repair.prr = Prr::begin(self.flight() - self.board.sacked() + news.delivered);
         }
         self.proportion(news, true);
         // What an earlier recovery has repeated last of all may be on its way.
@@ -76,18 +76,18 @@ impl<C: NetworkAssisted> Sender<C> {
         let (mss, pipe) = (self.window.mss, self.pipe());
         let safe = news.acked > 0 && !news.more_lost;
         let progress = Progress { delivered: news.delivered, pipe, ssthresh: self.window.ssthresh, mss, safe };
-        let allowed = self.prr.allow(&progress);
+        let allowed = self.repair.prr.allow(&progress);
         // "Force a fast retransmit upon entering recovery."
         self.window.set(pipe + if first { allowed.max(mss) } else { allowed });
     }
 
     /// Counts what recovery has sent.
     pub(super) fn sent_in_recovery(&mut self, bytes: u64) {
-        self.prr.sent(bytes);
+        self.repair.prr.sent(bytes);
     }
 
     pub(super) fn ack_in_recovery(&mut self, news: &mut News, ctx: &mut EndpointCtx<'_>) {
-        if self.una >= self.recover {
+        if self.una >= self.repair.recover {
             self.leave_recovery(news, ctx);
         } else if self.try_undo(news) {
             self.repair_what_is_lost(news, ctx);
@@ -112,10 +112,10 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.set((self.window.cwnd.saturating_sub(news.acked) + back).max(mss));
         // "For the first partial ACK that arrives during fast recovery, also reset the retransmit
         // timer."
-        if self.partial == 0 {
+        if self.repair.partial == 0 {
             self.rto_at = Time::MAX;
         }
-        self.partial += 1;
+        self.repair.partial += 1;
         self.note_lost(self.una, self.una + 1, true, news.now);
         self.retransmit_first(ctx);
     }
@@ -147,8 +147,8 @@ impl<C: NetworkAssisted> Sender<C> {
         self.phase = Phase::Open;
         self.dupacks = 0;
         self.rto_at = Time::MAX;
-        self.probes.moved();
-        if let Some(rack) = &mut self.rack {
+        self.probes_moved();
+        if let Some(rack) = &mut self.repair.rack {
             rack.recovered();
         }
         self.find_lost(now);
@@ -168,7 +168,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.grow(ack);
         }
         // RFC 6675, §5.1: no fast recovery until RecoveryPoint is acknowledged.
-        if self.una >= self.recover {
+        if self.una >= self.repair.recover {
             self.reopen(news.now);
             self.repair_what_is_lost(news, ctx);
         } else {
@@ -180,13 +180,13 @@ impl<C: NetworkAssisted> Sender<C> {
     /// was outstanding at the timeout has been overtaken and is lost, for a store keeps a flow's
     /// order (RFC 8985's reasoning; RFC 3522's test of who is acknowledged).
     fn note_overtaken(&mut self, news: &News) {
-        let (_, nxt) = self.gave_up;
+        let (_, nxt) = self.repair.gave_up;
         if self.settings.stores && news.repeat_arrived {
-            self.recover = self.recover.max(nxt);
+            self.repair.recover = self.repair.recover.max(nxt);
             self.find_lost(news.now);
             let pipe = self.pipe();
             self.control.on_overtaken(&mut self.window, pipe);
-            self.gave_up.0 = Time::MAX; // once is enough
+            self.repair.gave_up.0 = Time::MAX; // once is enough
         }
     }
 
@@ -199,16 +199,16 @@ impl<C: NetworkAssisted> Sender<C> {
             return self.give_up(ctx);
         }
         self.retries += 1;
-        self.rtt.back_off();
+        self.rtt.back_off(&self.settings.tcp);
         if self.edge <= self.una || self.una == self.nxt {
             return self.probe_window(ctx);
         }
-        self.stats.timeouts += 1;
+        self.repair.timeouts += 1;
         if self.overtaken.is_some() {
             return self.ask(ctx);
         }
         self.collapse(ctx.now);
-        self.pace_at = ctx.now;
+        self.leaves_at(ctx.now);
         self.send(ctx);
     }
 
@@ -243,15 +243,15 @@ impl<C: NetworkAssisted> Sender<C> {
         self.window.set(if self.settings.stores || C::OWN_WINDOW { self.window.ssthresh } else { mss });
         // RFC 6675, §5.1; RFC 6582, §3.2, step 4. Where the network stores, only what was overtaken
         // is lost.
-        self.recover = match self.settings.stores {
+        self.repair.recover = match self.settings.stores {
             true => self.nxt.min(self.board.highest().max(self.una + mss)),
             false => self.nxt,
         };
-        self.gave_up = (now, self.nxt);
+        self.repair.gave_up = (now, self.nxt);
         self.phase = Phase::Loss;
-        self.probes.stop();
+        self.stop_probes();
         self.dupacks = 0;
-        self.limited_transmit = 0;
+        self.repair.limited_transmit = 0;
         self.board.forget_if_reneged();
         self.board.forget_repeats();
         self.find_lost(now);

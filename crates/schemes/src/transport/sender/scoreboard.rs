@@ -11,6 +11,7 @@ use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
 use midpath_core::units::Time;
 
 use super::rates::AtSending;
+use crate::transport::rare::{Rare, Untouched};
 
 /// Reported by SACK.
 const SACKED: u64 = 1 << 63;
@@ -96,7 +97,7 @@ impl Sums {
     }
 }
 
-/// The outstanding segments in order of their numbers. What every ACK touches comes first.
+/// The outstanding segments in order of their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
     sent: VecDeque<Sent>,
@@ -104,6 +105,13 @@ pub struct Scoreboard {
     begin: u64,
     /// SND.UNA, which may lie within the first segment.
     una: u64,
+    /// What there is to say of them.
+    pub(super) reports: Rare<Reports>,
+}
+
+/// What was reported of segments beside the acknowledgement, what is lost, and what was sent again.
+#[derive(Debug, Clone)]
+pub(super) struct Reports {
     sums: Sums,
     /// One past the highest byte that was ever reported by SACK.
     highest: u64,
@@ -121,6 +129,20 @@ pub struct Scoreboard {
     said: [SackBlock; MAX_SACK],
     /// What the last ACK has reported for the first time.
     arrived: Vec<Arrived>,
+}
+
+impl Untouched for Reports {
+    const UNTOUCHED: &'static Reports = &Reports {
+        sums: Sums { sacked: 0, lost: 0, retrans: 0, missing: 0 },
+        highest: 0,
+        edge: 0,
+        first_missing: 0,
+        rescued: false,
+        samples: VecDeque::new(),
+        repeats: VecDeque::new(),
+        said: [SackBlock { from: 0, to: 0 }; MAX_SACK],
+        arrived: Vec::new(),
+    };
 }
 
 /// The bytes that a block is about, if it is true of what is outstanding.
@@ -142,31 +164,31 @@ pub fn duplicate(packet: &Packet, own: Sequence, ack: u64) -> Option<(u64, u64)>
 impl Scoreboard {
     /// What is not SACKed below is lost, where losses are a phase.
     pub fn edge(&self) -> u64 {
-        self.edge.max(self.una)
+        self.reports.edge.max(self.una)
     }
     /// Whether the receiver has reported nothing above SND.UNA, and nothing retransmitted is on its
     /// way.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.sums.sacked | self.sums.retrans == 0
+        self.reports.sums.sacked | self.reports.sums.retrans == 0
     }
     /// Bytes reported.
     #[inline]
     pub fn sacked(&self) -> u64 {
-        self.sums.sacked
+        self.reports.sums.sacked
     }
     /// Bytes that were lost when they were sent first.
     pub fn lost(&self) -> u64 {
-        self.sums.lost
+        self.reports.sums.lost
     }
     /// Bytes that are lost and not sent again.
     #[inline]
     pub fn missing(&self) -> u64 {
-        self.sums.missing
+        self.reports.sums.missing
     }
     /// Bytes that were retransmitted and are on their way, as far as is known.
     pub fn retrans(&self) -> u64 {
-        self.sums.retrans
+        self.reports.sums.retrans
     }
     /// Segments outstanding.
     pub fn len(&self) -> usize {
@@ -174,7 +196,7 @@ impl Scoreboard {
     }
     /// One past the highest byte reported; zero when nothing is.
     pub fn highest(&self) -> u64 {
-        if self.sums.sacked > 0 { self.highest } else { 0 }
+        if self.reports.sums.sacked > 0 { self.reports.highest } else { 0 }
     }
     /// One past the last byte sent.
     pub fn nxt(&self) -> u64 {
@@ -186,18 +208,18 @@ impl Scoreboard {
     }
     /// What the last ACK has reported for the first time.
     pub fn arrived(&self) -> &[Arrived] {
-        &self.arrived
+        &self.reports.arrived
     }
     /// An ACK has come: what the one before has reported is no news.
     pub fn expect_news(&mut self) {
-        self.arrived.clear();
+        self.reports.arrived.clear();
     }
 
     /// SetPipe() of RFC 6675, §4: bytes neither SACKed nor lost, and bytes retransmitted and not
     /// SACKed.
     #[inline]
     pub fn pipe(&self) -> u64 {
-        (self.nxt() - self.una) - self.sums.sacked - self.sums.lost + self.sums.retrans
+        (self.nxt() - self.una) - self.reports.sums.sacked - self.reports.sums.lost + self.reports.sums.retrans
     }
 
     /// New data up to `end` have been sent.
@@ -209,16 +231,18 @@ impl Scoreboard {
 
     /// The same, for a controller that asks for samples.
     pub fn note(&mut self, sample: AtSending) {
-        self.samples.push_back(sample);
-        debug_assert_eq!(self.samples.len(), self.sent.len());
+        self.reports.samples.push_back(sample);
+        debug_assert_eq!(self.reports.samples.len(), self.sent.len());
     }
 
     /// Gives back the room for segments that are outstanding no more: a connection that waits for
     /// its end is kept for long.
     pub fn shrink(&mut self) {
         self.sent.shrink_to_fit();
-        self.samples.shrink_to_fit();
-        (self.repeats, self.arrived) = (VecDeque::new(), Vec::new());
+        if let Some(reports) = self.reports.touched() {
+            reports.samples.shrink_to_fit();
+            (reports.repeats, reports.arrived) = (VecDeque::new(), Vec::new());
+        }
     }
 
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
@@ -257,7 +281,7 @@ impl Scoreboard {
     /// The same by its place, with where it begins and what was so when it was sent.
     pub fn sample(&mut self, i: usize) -> Option<(u64, Sent, &mut AtSending)> {
         let (sent, begin) = (self.get(i)?, self.begin_of(i));
-        Some((begin, sent, self.samples.get_mut(i)?))
+        Some((begin, sent, self.reports.samples.get_mut(i)?))
     }
 
     /// Where the last segment begins, if nothing below SND.UNA is outstanding.
@@ -276,8 +300,8 @@ impl Scoreboard {
         let bytes = self.sent[i].end() - self.begin_of(i).max(self.una);
         let before = self.sent[i];
         self.sent[i].word = before.word & !clear | set;
-        self.sums.count(before, bytes.wrapping_neg());
-        self.sums.count(self.sent[i], bytes);
+        self.reports.sums.count(before, bytes.wrapping_neg());
+        self.reports.sums.count(self.sent[i], bytes);
     }
 
     /// A segment's end is put at `at`, which lies within one.
@@ -287,8 +311,8 @@ impl Scoreboard {
             && let Some(sent) = self.get(i).filter(|_| self.begin_of(i) < at)
         {
             self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
-            if let Some(sample) = self.samples.get(i).copied() {
-                self.samples.insert(i, sample);
+            if let Some(sample) = self.reports.samples.get(i).copied() {
+                self.reports.samples.insert(i, sample);
             }
         }
     }
@@ -310,14 +334,14 @@ impl Scoreboard {
             self.tag(i, if self.sent[i].is_sacked() { 0 } else { RETRANS }, 0);
         }
         if none_before {
-            self.first_missing = self.first_missing.max(to);
+            self.reports.first_missing = self.reports.first_missing.max(to);
         }
     }
 
     /// SND.UNA moves to `ack`, and nothing more is to be said of what is below: returns the first whole segment of that.
     #[inline]
     pub fn pass(&mut self, ack: u64) -> Option<Sent> {
-        debug_assert!(self.sums == Sums::default() && self.samples.is_empty());
+        debug_assert!(self.reports.sums == Sums::default() && self.reports.samples.is_empty());
         let first = self.sent.front().copied().filter(|s| s.end() <= ack);
         while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
             self.begin = sent.end();
@@ -332,20 +356,21 @@ impl Scoreboard {
     pub fn acknowledged(&mut self, ack: u64) -> Option<Sent> {
         let first = self.sent.front().copied().filter(|s| s.end() <= ack);
         while let Some(sent) = self.sent.front().copied().filter(|s| s.end() <= ack) {
-            self.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+            self.reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
             if !sent.is_sacked() {
-                self.arrived.push(Arrived { begin: self.begin, sent, then: self.samples.front().copied() });
+                let (begin, reports) = (self.begin, &mut *self.reports);
+                reports.arrived.push(Arrived { begin, sent, then: reports.samples.front().copied() });
             }
             self.begin = sent.end();
             self.sent.pop_front();
-            self.samples.pop_front();
+            self.reports.samples.pop_front();
         }
         if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
-            self.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
+            self.reports.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
         }
         self.una = ack;
-        if self.sums.sacked == 0 {
-            self.said = Default::default(); // numbers wrap: the same ones may be news one day
+        if self.reports.sums.sacked == 0 {
+            self.reports.said = Default::default(); // numbers wrap: the same ones may be news one day
         }
         self.give_back();
         first
@@ -364,33 +389,33 @@ impl Scoreboard {
     /// for the first time, of whole segments. Blocks that reach outside what is outstanding are false and ignored.
     /// `own` says which bytes the numbers are of.
     pub fn update(&mut self, packet: &Packet, own: Sequence) -> u64 {
-        let (before, nxt) = (self.sums.sacked, self.nxt());
+        let (before, nxt) = (self.reports.sums.sacked, self.nxt());
         let mut said = [SackBlock::default(); MAX_SACK];
         for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
-            if !self.said.contains(block) {
+            if !self.reports.said.contains(block) {
                 let Some(range) = range(block, own, self.una, nxt) else { continue };
                 self.sack(range, own);
             }
             *place = *block;
         }
-        self.said = said;
-        self.sums.sacked - before
+        self.reports.said = said;
+        self.reports.sums.sacked - before
     }
 
     /// The receiver has `[from, to)`. What blocks of the last ACK have said of that is passed over.
     fn sack(&mut self, (from, to): (u64, u64), own: Sequence) {
         let (mut first, mut last) = (from, to);
-        for (a, b) in self.said.iter().filter_map(|block| range(block, own, self.una, self.nxt())) {
+        for (a, b) in self.reports.said.iter().filter_map(|block| range(block, own, self.una, self.nxt())) {
             first = if a <= first && first < b { b } else { first };
             last = if a < last && last <= b { a } else { last };
         }
         for i in self.within(first, last.max(first)) {
             let (begin, sent) = (self.begin_of(i).max(self.una), self.sent[i]);
             if begin >= from && sent.end() <= to && !sent.is_sacked() {
-                let then = self.samples.get(i).copied();
-                self.arrived.push(Arrived { begin: self.begin_of(i), sent, then });
+                let (begin, then) = (self.begin_of(i), self.reports.samples.get(i).copied());
+                self.reports.arrived.push(Arrived { begin, sent, then });
                 self.tag(i, SACKED, LOST | RETRANS);
-                self.highest = self.highest.max(sent.end());
+                self.reports.highest = self.reports.highest.max(sent.end());
             }
         }
     }
@@ -404,17 +429,17 @@ impl Scoreboard {
                     if self.sent[i].is_sacked() && self.begin_of(i).max(self.una) < self.edge() { LOST } else { 0 };
                 self.tag(i, lost, SACKED);
             }
-            (self.said, self.highest, self.first_missing) = (Default::default(), 0, self.una);
+            (self.reports.said, self.reports.highest, self.reports.first_missing) = (Default::default(), 0, self.una);
         }
     }
 
     /// What must be so, for assertions: the records reach from SND.UNA to SND.NXT, and each byte has one state, or is
     /// lost and sent again. Where there are few, also that they are in order, and that the sums are theirs.
     pub fn is_consistent(&self, una: u64, nxt: u64) -> bool {
-        let Sums { sacked, lost, retrans, missing } = self.sums;
+        let Sums { sacked, lost, retrans, missing } = self.reports.sums;
         let within = (self.una, self.nxt()) == (una, nxt) && self.edge() <= nxt;
         let once = sacked + lost <= nxt - una && sacked + retrans <= nxt - una && missing <= lost;
-        within && once && (self.sent.len() > FEW || self.sums == self.sum_up())
+        within && once && (self.sent.len() > FEW || self.reports.sums == self.sum_up())
     }
 
     fn sum_up(&self) -> Sums {

@@ -112,8 +112,8 @@ impl<C: NetworkAssisted> Sender<C> {
         if admitted && let Some(supply) = &mut self.supply {
             supply.held = false;
             let view = self.view();
-            self.paced = (ctx.now.saturating_add(self.control.waits(&view, ctx)), 0);
-            self.pace_at = self.paced.0;
+            let waits = self.control.waits(&view, ctx);
+            self.leaves_first_at(ctx.now.saturating_add(waits));
         }
         admitted
     }

@@ -51,7 +51,7 @@ impl<C: NetworkAssisted> Sender<C> {
                 self.note_full();
                 break true;
             }
-            if self.settings.tcp.pacing && ctx.now < self.pace_at && !self.within_quantum(&segment) {
+            if self.settings.tcp.pacing && ctx.now < self.pace.at && !self.within_quantum(&segment) {
                 self.pacing = true;
                 // An application that has written less than the window has room for is what limits the sender, however
                 // far apart packets leave.
@@ -84,7 +84,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn pace_from(&mut self, now: Time) {
         if self.settings.tcp.pacing {
             let earliest = if self.pacing { now.saturating_sub(PACING_CREDIT) } else { now };
-            self.pace_at = self.pace_at.max(earliest);
+            self.pace.at = self.pace.at.max(earliest);
         }
     }
 
@@ -153,7 +153,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let (from, to) = self.board.rescue(self.most())?;
         let fin = u64::from(to > self.end);
         let start = from.max((to - fin).saturating_sub(self.window.mss));
-        self.rack.get_or_insert_default().guesses(start, to);
+        self.repair.rack.get_or_insert_default().guesses(start, to);
         Some(self.segment_in((start, to)))
     }
 
@@ -214,7 +214,7 @@ impl<C: NetworkAssisted> Sender<C> {
             }
         }
         self.note_sent(segment.from, segment.from + segment.len(), segment.again, ctx.now);
-        self.stats.sent += u64::from(segment.payload > 0);
+        self.tally.sent += u64::from(segment.payload > 0);
         self.sent_at = ctx.now;
         if self.phase == Phase::Recovery {
             self.sent_in_recovery(segment.payload);
@@ -223,8 +223,9 @@ impl<C: NetworkAssisted> Sender<C> {
             // The controller's header comes onto it below.
             let size = p.size + self.settings.header;
             self.spend_quantum(size, ctx.now);
-            self.paced = (self.pace_at, size);
-            self.pace_at = self.paced.0.saturating_add(self.spacing(size));
+            let at = self.pace.at;
+            self.pace.last = (at, size);
+            self.pace.at = at.saturating_add(self.spacing(size));
         }
         self.dispatch_bytes(p, segment.from, ctx);
     }
@@ -234,24 +235,24 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.una == self.nxt
             && let Some(overtaken) = &mut self.overtaken
         {
-            overtaken.expect_first(self.stats.rtt_min, now);
+            overtaken.expect_first(self.tally.rtt_min, now);
         }
         self.nxt += segment.len();
         self.board.sent(self.nxt, now);
-        self.probes.moved();
+        self.probes_moved();
         if self.dupacks > 0 && self.phase == Phase::Open {
-            self.limited_transmit += segment.payload;
+            self.repair.limited_transmit += segment.payload;
         }
     }
 
     fn count_repeat(&mut self, segment: Segment, now: Time) {
-        self.stats.retransmitted += u64::from(segment.payload > 0);
+        self.repair.retransmitted += u64::from(segment.payload > 0);
         let (from, to) = (segment.from, segment.from + segment.len());
         self.board.sent_again(from, to, now);
         if !segment.probe {
             self.note_repeat(from, to, now);
         } else if self.overtaken.is_some() {
-            self.board.repeats.push_back(Sending { from, to, at: now });
+            self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
     }
 
@@ -276,7 +277,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether a segment may leave with what has left before its time.
     #[inline]
     fn within_quantum(&self, segment: &Segment) -> bool {
-        self.control.send_quantum() > 0 && self.quantum >= segment.payload + u64::from(self.settings.overhead())
+        self.control.send_quantum() > 0 && self.pace.quantum >= segment.payload + u64::from(self.settings.overhead())
     }
 
     /// A packet leaves: from its time on the quantum is whole again.
@@ -284,8 +285,8 @@ impl<C: NetworkAssisted> Sender<C> {
     fn spend_quantum(&mut self, size: u32, now: Time) {
         let whole = self.control.send_quantum();
         if whole > 0 {
-            let left = if now >= self.pace_at { whole } else { self.quantum };
-            self.quantum = left.saturating_sub(size.into());
+            let left = if now >= self.pace.at { whole } else { self.pace.quantum };
+            self.pace.quantum = left.saturating_sub(size.into());
         }
     }
 

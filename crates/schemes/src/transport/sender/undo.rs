@@ -28,7 +28,7 @@ enum Frto {
 }
 
 /// What a reduction of the window can be undone by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Undo {
     /// Window and threshold before it.
     cwnd: u64,
@@ -83,11 +83,11 @@ impl Undo {
 impl<C: NetworkAssisted> Sender<C> {
     /// The window is about to be reduced, for something is taken for lost.
     pub(super) fn remember_window(&mut self) {
-        match &mut self.undo {
+        match &mut self.repair.undo {
             _ if !self.settings.rack_tlp() => {}
             // A timeout within a recovery: something was lost in this round trip, whatever the timer means.
             Some(undo) if self.phase == Phase::Recovery => undo.frto = Frto::Off,
-            _ => self.undo = Some(Box::new(Undo::before(&self.window))),
+            _ => self.repair.undo = Some(Box::new(Undo::before(&self.window))),
         }
     }
 
@@ -96,11 +96,12 @@ impl<C: NetworkAssisted> Sender<C> {
         if !self.adapts() {
             return;
         }
-        let probed = self.probes.awaited_end() == Some(to);
-        if let Some(rack) = self.rack.as_mut().filter(|_| !probed) {
+        let probed = self.probes.as_ref().and_then(|probes| probes.awaited_end()) == Some(to);
+        let repair = &mut *self.repair;
+        if let Some(rack) = repair.rack.as_mut().filter(|_| !probed) {
             rack.on_dsack(self.una, self.nxt);
         }
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = &mut repair.undo {
             undo.duplicated(from, to);
         }
     }
@@ -113,10 +114,10 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Called on an ACK while losses are repaired, and after that. Whether nothing is repaired any more.
     pub(super) fn try_undo(&mut self, news: &News) -> bool {
-        let Some(undo) = &self.undo else { return false };
+        let Some(undo) = &self.repair.undo else { return false };
         let twice = news.duplicated.is_some() && undo.all_duplicated();
         let original = self.is_of_original(news, undo);
-        let done = self.una >= self.recover;
+        let done = self.una >= self.repair.recover;
         let spurious = match self.phase {
             Phase::Open => twice,
             // While repeats are on their way one of them may still be the one that was needed.
@@ -130,13 +131,13 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     fn undo(&mut self, now: Time) {
-        let Some(undo) = self.undo.take() else { return };
+        let Some(undo) = self.repair.undo.take() else { return };
         self.window.set(self.window.cwnd.max(undo.cwnd));
         self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
         self.ecn.tell = false;
         self.control.on_undo(&mut self.window);
         // A timeout says that packets are slow, not that they overtake each other.
-        if let Some(rack) = self.rack.as_mut().filter(|_| self.phase != Phase::Loss) {
+        if let Some(rack) = self.repair.rack.as_mut().filter(|_| self.phase != Phase::Loss) {
             rack.see_reordering();
         }
         if self.phase != Phase::Open {
@@ -149,10 +150,11 @@ impl<C: NetworkAssisted> Sender<C> {
     /// shown yet that the timeout was spurious.
     pub(super) fn continue_frto(&mut self, news: &News) {
         let (stamped, more) = (self.ends.timestamps, self.new_segment(0).is_some());
-        let Some(undo) = self.undo.as_mut().filter(|_| !stamped) else { return };
+        let repair = &mut *self.repair;
+        let Some(undo) = repair.undo.as_mut().filter(|_| !stamped) else { return };
         undo.frto = match undo.frto {
             Frto::Asked if news.acked > 0 && more => {
-                self.recover = self.nxt;
+                repair.recover = self.nxt;
                 Frto::Trying
             }
             _ => Frto::Off,
@@ -162,6 +164,6 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether new data leave in place of repeats.
     #[inline]
     pub(super) fn tries_new_data(&self) -> bool {
-        self.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Trying)
+        self.repair.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Trying)
     }
 }

@@ -215,6 +215,8 @@ complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_s
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l plot -d 'Plot cost over flows, nodes, hops, threads, schemes.'
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l out -r -d 'With --plot: directory.  [default: bench]'
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l quick -d 'With --plot: seconds only.'
+complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l beside -r -d 'Also build that git revision, and compare in turns.'
+complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l instructions -d 'With --beside: short rows, instructions alone, by valgrind.'
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l json -d 'Print JSON instead of text.'
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -s h -d 'Show this message and exit.'
 complete -c midpath -n "__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from sweep paper new cost lab" -l help -d 'Show this message and exit.'

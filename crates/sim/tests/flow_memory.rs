@@ -1,0 +1,91 @@
+//! Memory of an active flow by scheme: both its ends and what nodes keep for them, without packets.
+//!
+//! `cargo test -p midpath-sim --test flow_memory -- --nocapture` prints the table.
+
+use std::fmt::Write;
+
+use cap::Cap;
+use midpath_schemes::Catalogue;
+use midpath_sim::{Listener, Phase, RunOptions, run_in_pieces};
+
+#[global_allocator]
+static ALLOCATED: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
+
+/// Flows of each pair of hosts in the smaller run; the larger one has twice as many. Tables that grow by doubling are
+/// full to three quarters in both, as they are on average.
+const FLOWS: usize = 48;
+const PAIRS: usize = 8;
+
+/// Scheme, the most bytes per flow: what it takes now, which is not the goal; and the goal.
+const BOUNDS: [(&str, usize, usize); 10] = [
+    ("newreno", 1140, 512),
+    ("cubic", 1280, 512),
+    ("dctcp", 1340, 800),
+    ("bbr", 2720, 800),
+    ("rcp", 1530, 800),
+    ("fcp", 2860, 1200),
+    ("inrpp", 1330, 1200),
+    ("mircc", 2880, 1200),
+    ("prague", 1400, 800),
+    ("xcp", 1410, 800),
+];
+
+/// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
+fn scenario(scheme: &str, flows: usize) -> String {
+    let (window, jitter, stop) = match scheme {
+        "rcp" | "xcp" | "fcp" | "inrpp" | "mircc" => (String::new(), 1000, 2000),
+        _ => (format!("[schemes.{scheme}]\nreceive_window = \"5792 B\"\n"), 100, 500),
+    };
+    let mut text = format!(
+        "scheme = \"{scheme}\"\nstop = \"{stop} ms\"\n{window}\
+         [topology]\ngenerate = \"dumbbell\"\npairs = {PAIRS}\n\
+         bottleneck = {{ rate = \"1 Gbps\", delay = \"8 ms\" }}\naccess = {{ rate = \"10 Gbps\", delay = \"1 ms\" }}\n\
+         [queue]\nlimit = \"1 GB\"\n[host_queue]\nlimit = \"1 GB\"\n"
+    );
+    for pair in 0..PAIRS {
+        let _ =
+            writeln!(text, "[[flow]]\nfrom = \"s{pair}\"\nto = \"d{pair}\"\ncount = {flows}\njitter = \"{jitter} ms\"");
+    }
+    text
+}
+
+/// Bytes that a run has allocated for its flows when it ends, while all are active; and for its packets.
+fn measure(scheme: &str, flows: usize) -> (usize, usize) {
+    let (mut before, mut after) = (0, 0);
+    let mut watch = |phase| {
+        match phase {
+            Phase::Simulate => before = ALLOCATED.allocated(),
+            Phase::Collect => after = ALLOCATED.allocated(),
+            Phase::Build => {}
+        }
+        true
+    };
+    let mut listener =
+        Listener { clock: &|| std::time::Duration::ZERO, progress: &mut |_| true, watch: &mut watch, rows: None };
+    let text = scenario(scheme, flows);
+    let out =
+        run_in_pieces(&text, std::path::Path::new("."), &RunOptions::default(), &Catalogue::standard(), &mut listener)
+            .unwrap_or_else(|e| panic!("{scheme}: {e}"))
+            .expect("nobody ends it");
+    let again = out.summary("retransmitted_packets").expect("always there");
+    // A router that stores may let a start wait, and refuses Interests: that is how these two begin.
+    let stores = ["inrpp", "mircc"].contains(&scheme);
+    assert!(again == 0.0 || stores, "{scheme}: {again} packets were sent again: not the steady state");
+    let all = after - before;
+    (all - out.packet_bytes, out.packet_bytes)
+}
+
+#[test]
+fn an_active_flow_takes_no_more_memory_than_it_did() {
+    let mut table = String::from("scheme       each  bound   goal  packets\n");
+    let mut over = Vec::new();
+    for (scheme, bound, goal) in BOUNDS {
+        let ((few, few_packets), (many, many_packets)) = (measure(scheme, FLOWS), measure(scheme, 2 * FLOWS));
+        let flows = FLOWS * PAIRS;
+        let (each, packets) = ((many - few) / flows, many_packets.saturating_sub(few_packets) / flows);
+        let _ = writeln!(table, "{scheme:<10} {each:>6} {bound:>6} {goal:>6} {packets:>8}");
+        over.extend((each > bound).then_some(scheme));
+    }
+    println!("{table}");
+    assert!(over.is_empty(), "more than their bounds: {over:?}\n{table}");
+}
