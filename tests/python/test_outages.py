@@ -1,4 +1,4 @@
-"""Transfers over networks whose routes follow outages, beside the same without. Bounds were fixed before the first run."""
+"""Transfers over networks whose routes follow outages, beside the same without. Bounds were fixed before all runs."""
 
 import random
 from dataclasses import dataclass
@@ -92,11 +92,32 @@ def satellites(seed):
     return Scene(tuple(links), ("a", "b"), tuple(outages), rng.choice((0.005, 0.01, 0.05)), rng.randint(8, 16) * 10**6)
 
 
-FAMILIES = {"mesh": mesh, "satellites": satellites}
+def there_and_back(seed):
+    """Family 3: a terminal with two to four links goes from one to another, and comes back to those it has left."""
+    rng = random.Random(2000 + seed)
+    n, at, now = rng.randint(2, 4), 0.0, 0
+    links = [(f"s{i}", "b", round(rng.uniform(2, 5), 3)) for i in range(n)]
+    links += [(f"s{i}", "gate", round(rng.uniform(2, 5), 3)) for i in range(n)] + [("a", "gate", 5)]
+    since, outages = [0.0] * n, []
+    for _ in range(rng.randint(3, 8)):
+        at += rng.uniform(0.3, 2)
+        since[now] = round(at, 3)
+        at += rng.choice((0.01, 0.05, 0.2, 1))
+        now = rng.choice([i for i in range(n) if i != now])
+        outages.append((now, since[now], round(at, 3)))
+    outages += [(i, since[i], 1000) for i in range(n) if i != now]
+    return Scene(tuple(links), ("a", "b"), tuple(outages), rng.choice((0.005, 0.01, 0.05)), rng.randint(8, 16) * 10**6)
+
+
+FAMILIES = {"mesh": mesh, "satellites": satellites, "there and back": there_and_back}
 
 
 def lengths(scene):
     """How long each outage is that a transfer meets: between satellites the gaps."""
+    if scene.links[0][:2] == ("s0", "b") and scene.links[1][:2] == ("s1", "b"):
+        begins = sorted(at for _, at, _ in scene.outages if at > 0)
+        ends = sorted(until for _, _, until in scene.outages if until < 1000)
+        return [max(end - max((at for at in begins if at < end), default=0), 0.01) for end in ends]
     away = sorted((at, until) for _, at, until in scene.outages if at > 0 and until < 1000)
     ends = [at for _, at, until in scene.outages if until == 1000]
     begins = [until for _, at, until in scene.outages if at == 0]
