@@ -496,13 +496,12 @@ fn files(setup: &Setup, mut captures: Vec<Capture>, traced: Option<&Traced>) -> 
 /// The table of series.
 fn series(recording: Recording, span: Time, setup: &Setup) -> Table {
     let name = |n: NodeId| &setup.topology.nodes()[n.0 as usize].name;
-    let groups = &setup.groups.names;
     recording.table(span, |entity| match entity {
         Entity::Port(node, port) => {
             let peer = setup.topology.ports(node.0 as usize)[usize::from(port.0)].peer;
             format!("port:{}>{}", name(node), name(NodeId(peer)))
         }
-        Entity::Group(g) => format!("group:{}", groups[g as usize]),
+        Entity::Group(g) => format!("group:{}", setup.groups.name(g)),
         Entity::Flow(flow) => format!("flow:{}", flow.0),
     })
 }

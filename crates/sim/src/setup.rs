@@ -274,7 +274,7 @@ impl Setup {
 
     /// Refuses flows that wait for others, where nothing can make them start.
     pub fn refuse_waits(&self, why: &str) -> Result<(), SpecError> {
-        if let Some(after) = self.flows.afters().first() {
+        if let Some(after) = self.flows.afters().next() {
             return Err(after.refuse_all(format!("{why}; give it a `start` in its place")));
         }
         let Scenario { client, job, .. } = &self.scenario;

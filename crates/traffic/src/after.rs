@@ -1,11 +1,12 @@
 //! What flows wait for before they start: groups of other flows, or the steps of a client or a job.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Time};
+
+use crate::groups::GroupNames;
 
 /// What a flow's start counts from, where that is no time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,62 +37,161 @@ impl WaitFor {
 }
 
 /// An `after` of the scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct After {
-    /// The groups whose flows must all have ended.
-    pub groups: BTreeSet<Arc<str>>,
+#[derive(Debug, Clone, Copy)]
+pub struct After<'a> {
+    /// The groups whose flows must all have ended, in order of their names.
+    pub groups: &'a [u32],
     /// Bytes of each flow that must have been delivered, in place of its end.
     pub bytes: Option<Bytes>,
     /// The group of the client or job that waits. Flows and workloads say it themselves.
-    pub by: Option<Arc<str>>,
-    /// As they are written.
-    written: Vec<Arc<str>>,
-    /// The key, and of a list the file and its line.
-    key: String,
-    place: Option<String>,
+    pub by: Option<u32>,
+    /// The groups as they are written.
+    written: &'a [u32],
+    place: &'a Place,
+    line: u32,
 }
 
-impl After {
-    /// The groups that the key `key` names; `None` if it names none.
-    pub(crate) fn of(groups: &[String], key: String, place: Option<String>) -> Option<After> {
-        let written: Vec<Arc<str>> = groups.iter().map(|name| Arc::from(name.as_str())).collect();
-        let groups = written.iter().cloned().collect();
-        (!written.is_empty()).then_some(After { groups, bytes: None, by: None, written, key, place })
-    }
-
+impl After<'_> {
     /// What is wrong with one of its groups, at its key and, of a list, its line.
-    pub fn refuse(&self, group: &str, message: String) -> SpecError {
-        let j = self.written.iter().position(|name| &**name == group).unwrap_or_default();
-        match self.place {
+    pub fn refuse(&self, group: u32, message: String) -> SpecError {
+        let j = self.written.iter().position(|number| *number == group).unwrap_or_default();
+        match self.place.file {
             Some(_) => self.refuse_all(message),
-            None => SpecError::new(format!("{}[{j}]", self.key), message),
+            None => SpecError::new(format!("{}[{j}]", self.place.key), message),
         }
     }
 
     /// What is wrong with there being one.
     pub fn refuse_all(&self, message: String) -> SpecError {
-        let message = self.place.as_ref().map_or(message.clone(), |place| format!("{place}: after: {message}"));
-        SpecError::new(self.key.clone(), message)
+        let Place { key, file, .. } = self.place;
+        let message =
+            file.as_ref().map_or(message.clone(), |file| format!("{file}: line {}: after: {message}", self.line));
+        SpecError::new(key.clone(), message)
+    }
+}
+
+/// An `after` on its way into the list.
+#[derive(Debug)]
+pub(crate) struct NewAfter<'a> {
+    groups: &'a [String],
+    place: Place,
+    line: u32,
+}
+
+/// Where `after`s are written, and what is said of them there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    key: String,
+    /// Of a list.
+    file: Option<String>,
+    bytes: Option<Bytes>,
+    by: Option<u32>,
+}
+
+impl<'a> NewAfter<'a> {
+    /// The groups that the key `key` names; `None` if it names none.
+    pub fn of(groups: &'a [String], key: String) -> Option<NewAfter<'a>> {
+        (!groups.is_empty()).then_some(NewAfter {
+            groups,
+            place: Place { key, file: None, bytes: None, by: None },
+            line: 0,
+        })
+    }
+
+    /// The same of a line of a list.
+    pub fn at(self, file: &str, line: u64) -> NewAfter<'a> {
+        NewAfter { place: Place { file: Some(file.to_owned()), ..self.place }, line: line as u32, ..self }
     }
 
     /// The same for the first bytes of each flow; `key` is where these are said.
-    pub(crate) fn bytes(after: Option<After>, bytes: Option<Bytes>) -> Result<Option<After>, SpecError> {
+    pub fn bytes(after: Option<NewAfter<'a>>, bytes: Option<Bytes>) -> Result<Option<NewAfter<'a>>, SpecError> {
         match (after, bytes) {
             (_, Some(Bytes::ZERO)) => Err(SpecError::new("after_bytes", "at least 1 B; leave it out for no wait")),
             (None, Some(_)) => Err(SpecError::new("after_bytes", "says how many bytes of `after`; give that, too")),
-            (after, bytes) => Ok(after.map(|after| After { bytes, ..after })),
+            (after, bytes) => Ok(after.map(|after| NewAfter { place: Place { bytes, ..after.place }, ..after })),
         }
     }
 
     /// The same, which the client or job of this group says.
-    pub(crate) fn by(mut self, group: &Arc<str>) -> After {
-        self.by = Some(group.clone());
-        self
+    pub fn by(self, group: u32) -> NewAfter<'a> {
+        NewAfter { place: Place { by: Some(group), ..self.place }, ..self }
+    }
+}
+
+/// All `after`s, by number: each line of a list may have one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Afters {
+    rows: Vec<AfterRow>,
+    /// Numbers of groups, of one `after` behind the other.
+    groups: Vec<u32>,
+    places: Vec<Place>,
+    /// The groups as they are written, where that is not in order of their names, or some stand twice.
+    written: BTreeMap<u32, Vec<u32>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct AfterRow {
+    /// Where its groups end; they begin where those of the one before end.
+    end: u32,
+    place: u32,
+    line: u32,
+}
+
+impl Afters {
+    pub fn len(&self) -> usize {
+        self.rows.len()
     }
 
-    /// Whether flows of a list's lines say it.
-    pub(crate) fn is_same(&self, other: &After) -> bool {
-        self.key == other.key && self.written == other.written && self.bytes == other.bytes
+    fn groups_of(&self, number: usize) -> &[u32] {
+        let begin = number.checked_sub(1).map_or(0, |before| self.rows[before].end);
+        &self.groups[begin as usize..self.rows[number].end as usize]
+    }
+
+    fn written(&self, number: usize) -> &[u32] {
+        self.written.get(&(number as u32)).map_or_else(|| self.groups_of(number), Vec::as_slice)
+    }
+
+    /// Number `number`.
+    pub fn get(&self, number: usize) -> After<'_> {
+        let AfterRow { place, line, .. } = self.rows[number];
+        let place = &self.places[place as usize];
+        let Place { bytes, by, .. } = *place;
+        After { groups: self.groups_of(number), bytes, by, written: self.written(number), place, line }
+    }
+
+    /// The number of such an `after`: that of the same, if it was the last.
+    pub fn number(&mut self, after: NewAfter<'_>, names: &mut GroupNames) -> u32 {
+        let written: Vec<u32> = after.groups.iter().map(|name| names.number(name)).collect();
+        let next = self.rows.len() as u32;
+        let same_place = self.places.last() == Some(&after.place);
+        if same_place && next > 0 && self.written(next as usize - 1) == written {
+            return next - 1;
+        }
+        if !same_place {
+            self.places.push(after.place);
+        }
+        let mut sorted = written.clone();
+        sorted.sort_unstable_by_key(|number| names.get(*number));
+        sorted.dedup();
+        self.groups.extend(&sorted);
+        if sorted != written {
+            self.written.insert(next, written);
+        }
+        let (end, place) = (self.groups.len() as u32, self.places.len() as u32 - 1);
+        self.rows.push(AfterRow { end, place, line: after.line });
+        next
+    }
+
+    /// Gives groups other numbers.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        let written = self.written.values_mut().flatten();
+        let by = self.places.iter_mut().filter_map(|place| place.by.as_mut());
+        self.groups.iter_mut().chain(written).chain(by).for_each(|group| *group = numbers[*group as usize]);
+    }
+
+    pub fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+        self.groups.shrink_to_fit();
     }
 }
 

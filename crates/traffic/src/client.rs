@@ -8,7 +8,7 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::after::{After, Server};
+use crate::after::{NewAfter, Server};
 use crate::durations::{Duration, Durations};
 use crate::flow::{ArrivalPattern, Budget};
 use crate::flows::FlowList;
@@ -314,16 +314,17 @@ impl ClientSpec {
         out: &mut FlowList,
     ) -> Result<(Arc<str>, u32, Option<u32>), SpecError> {
         let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("client{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("client[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?;
-        let after = after.map(|after| out.after(after.by(&group)));
+        let terms = out.number(&group, cx.terms_of(self.scheme.as_deref(), self.rate)?);
+        let after = NewAfter::of(&self.after, format!("client[{index}].after"));
+        let after = NewAfter::bytes(after, self.after_bytes)?;
+        let number = out.group(&group);
+        let after = after.map(|after| out.add_after(after.by(number)));
         Ok((group, terms, after))
     }
 
     /// The number of the terms of its connections, which are a group of their own.
     pub(crate) fn connection_terms(&self, group: &str, cx: &Context<'_>, out: &mut FlowList) -> Result<u32, SpecError> {
-        Ok(out.number(cx.terms_of(format!("{group}-connections").into(), self.scheme.as_deref(), self.rate)?))
+        Ok(out.number(&format!("{group}-connections"), cx.terms_of(self.scheme.as_deref(), self.rate)?))
     }
 
     /// Tells of its loops, of one host after another.

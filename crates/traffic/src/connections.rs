@@ -4,7 +4,6 @@
 //! each: `start` in picoseconds (its Swift alone takes microseconds), `size` in bytes (0: without end), `id`, `prio`.
 //! Triggers (a connection starts when another ends) have no place in a list, but in a trace; failures are refused.
 
-use crate::flow::MAX_FLOWS;
 use crate::list::{Lines, ListError, ListedFlow, error};
 use crate::rates::short;
 use crate::trace::{Kind, Need, Op, Trace};
@@ -35,15 +34,13 @@ impl<'a> ConnectionList<'a> {
             match words[..] {
                 [word, ..] if word.starts_with('#') => {}
                 ["Nodes", n] => self.nodes = Some(whole(n, line)?),
-                ["Connections", n] => self.connections = Some(whole(n, line)?).filter(|n| *n <= MAX_FLOWS),
+                ["Connections", n] => self.connections = Some(whole(n, line)?),
                 ["Triggers" | "Failures", "0"] => {}
                 ["Triggers" | "trigger", ..] => return wrong(NO_TRIGGERS.to_owned()),
                 ["Failures" | "failure", ..] => return wrong(NO_FAILURES.to_owned()),
                 [ends, ref rest @ ..] if ends.contains("->") => {
                     let (Some(nodes), Some(connections)) = (self.nodes, self.connections) else {
-                        return wrong(format!(
-                            "a connection before `Nodes n` and `Connections n`, n up to {MAX_FLOWS}"
-                        ));
+                        return wrong("a connection before `Nodes n` and `Connections n`".to_owned());
                     };
                     self.read += 1;
                     if self.read > connections {

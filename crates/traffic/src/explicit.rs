@@ -1,6 +1,6 @@
 //! `[[flow]]`: flows written out one by one.
 
-use crate::after::{After, WaitFor};
+use crate::after::{NewAfter, WaitFor};
 use crate::durations::Duration;
 use crate::flow::{ArrivalPattern, Budget, Terms, weight};
 use crate::flows::{FlowList, NewFlow};
@@ -122,10 +122,10 @@ impl ExplicitFlow {
         let (src, dst, terms) = self.check(index, cx)?;
         budget.take(self.count, ArrivalPattern::Simultaneous, "count")?;
         let mut rng = stream(cx.seed, Purpose::FlowJitter, index);
-        let terms = out.number(terms);
-        let after = After::of(&self.after, format!("flow[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?;
-        let wait = after.map(|after| WaitFor::Groups(out.after(after)));
+        let terms = out.number(self.group.as_deref().unwrap_or("flows"), terms);
+        let after = NewAfter::of(&self.after, format!("flow[{index}].after"));
+        let after = NewAfter::bytes(after, self.after_bytes)?;
+        let wait = after.map(|after| WaitFor::Groups(out.add_after(after)));
         let flow = NewFlow { src, dst, size: self.size, start: self.start, stop: self.stop, wait, terms };
         for _ in 0..self.count {
             let later = if self.jitter.is_zero() { 0 } else { rng.random_range(0..=self.jitter.0) };
@@ -145,7 +145,6 @@ impl ExplicitFlow {
         cx.check_read(cx.own_scheme(self.scheme.as_deref(), self.rate.is_some()), self.may_be_unread())?;
         let terms = Terms {
             scheme: self.scheme.as_deref().map(Arc::from),
-            group: Arc::from(self.group.as_deref().unwrap_or("flows")),
             budget: self.budget.as_deref().map(Arc::from),
             rate: self.rate,
             weight: weight(self.weight)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use midpath_core::files::Files;
 
-/// Largest file of flows, sizes or rates that is read. Ours: [`crate::MAX_FLOWS`] lines of a flow
+/// Largest file of flows, sizes or rates that is read. Ours: a hundred million lines of a flow
 /// list have room in it.
 const MAX_FILE: u64 = 4 << 30;
 

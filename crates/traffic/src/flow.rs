@@ -7,9 +7,8 @@ use midpath_core::units::{Bytes, Rate, Time};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The most flows of one run, whatever memory there is. Our choice: more than a run could report
-/// on.
-pub const MAX_FLOWS: u64 = 50_000_000;
+/// The most flows of one run, whatever memory there is: more have no numbers on the wire.
+pub const MAX_FLOWS: u64 = midpath_core::wire::MAX_FLOWS as u64;
 
 /// One transfer from a host to another. What it has in common with others is in its [`Terms`],
 /// whose fields are reached as the flow's own.
@@ -25,6 +24,10 @@ pub struct Flow<'a> {
     pub start: Time,
     /// What it waits for before.
     pub wait: Option<WaitFor>,
+    /// Name under which results are added up.
+    pub group: &'a str,
+    /// The number of this group in the list.
+    pub group_number: u32,
     /// When the sender gives up, done or not; always after `start`.
     pub stop: Option<Time>,
     /// On what terms. A million flows of a workload share theirs.
@@ -38,8 +41,6 @@ pub struct Flow<'a> {
 pub struct Terms {
     /// Scheme that carries it; `None` is the run's default.
     pub scheme: Option<Arc<str>>,
-    /// Name under which results are added up.
-    pub group: Arc<str>,
     /// Whose part of its host's budget it spends, for schemes with budgets.
     pub budget: Option<Arc<str>>,
     /// Sends at this constant rate, without congestion control.
@@ -66,11 +67,10 @@ impl Deref for Flow<'_> {
 }
 
 impl Terms {
-    /// The terms of flows about which nothing is said but the group.
-    pub fn of(group: impl Into<Arc<str>>) -> Terms {
+    /// The terms of flows about which nothing is said.
+    pub const fn plain() -> Terms {
         Terms {
             scheme: None,
-            group: group.into(),
             budget: None,
             rate: None,
             weight: 1.0,
@@ -195,6 +195,6 @@ mod tests {
         let e = FlowMemoryBudget::MAX
             .admit(MAX_FLOWS + 1, ArrivalPattern::Spaced, || "about 5".to_owned(), "flows")
             .expect_err("too many");
-        assert!(e.message.starts_with("about 5 flows; a run may have at most 50000000"), "{e}");
+        assert!(e.message.starts_with("about 5 flows; a run may have at most 536870912"), "{e}");
     }
 }

@@ -1,8 +1,9 @@
 //! All flows of a run, in as few bytes as they take.
 
-use crate::after::{After, Call, ConnectionPool, Number, RareStep, Said, Server, Step, WaitFor};
+use crate::after::{After, Afters, Call, ConnectionPool, NewAfter, Number, RareStep, Said, Server, Step, WaitFor};
 use crate::client::ClientFlows;
 use crate::flow::{Flow, Terms};
+use crate::groups::GroupNames;
 use crate::job::JobFlows;
 use crate::video::VideoSpec;
 use midpath_core::units::{Bytes, Time};
@@ -22,8 +23,12 @@ pub(crate) struct NewFlow {
     pub start: Time,
     pub stop: Option<Time>,
     pub wait: Option<WaitFor>,
+    /// Number of its group and terms, as [`FlowList::number`] gives it.
     pub terms: u32,
 }
+
+/// The group and the terms of a flow, by number.
+type GroupTerms = (u32, u32);
 
 /// A flow as it is kept. No size, no stop: zero, which neither can be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +46,11 @@ struct Row {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowList {
     rows: Vec<Row>,
+    group_terms: Vec<GroupTerms>,
     terms: Vec<Terms>,
+    groups: GroupNames,
     notes: Vec<String>,
-    afters: Vec<After>,
+    afters: Afters,
     steps: Vec<Step>,
     rare: Vec<RareStep>,
     calls: Vec<Call>,
@@ -131,9 +138,19 @@ impl FlowList {
         &mut self.terms
     }
 
+    /// The names of groups, in the order in which flows have them; behind, those that none has.
+    pub const fn groups(&self) -> &GroupNames {
+        &self.groups
+    }
+
     /// What `after`s there are, by number.
-    pub fn afters(&self) -> &[After] {
-        &self.afters
+    pub fn afters(&self) -> impl DoubleEndedIterator<Item = After<'_>> + ExactSizeIterator + Clone {
+        (0..self.afters.len()).map(|number| self.afters.get(number))
+    }
+
+    /// An `after`.
+    pub fn after(&self, number: u32) -> After<'_> {
+        self.afters.get(number as usize)
     }
 
     /// The steps of clients and jobs, by number.
@@ -397,14 +414,12 @@ impl FlowList {
     }
 
     /// The number of such an `after`: that of the same, if it was the last.
-    pub(crate) fn after(&mut self, after: After) -> u32 {
-        if !self.afters.last().is_some_and(|last| last.is_same(&after)) {
-            self.afters.push(after);
-        }
-        self.afters.len() as u32 - 1
+    pub(crate) fn add_after(&mut self, after: NewAfter<'_>) -> u32 {
+        self.afters.number(after, &mut self.groups)
     }
 
     fn flow(&self, row: &Row) -> Flow<'_> {
+        let (group, terms) = self.group_terms[row.terms as usize];
         Flow {
             src: row.src,
             dst: row.dst,
@@ -412,19 +427,23 @@ impl FlowList {
             start: row.start,
             wait: WaitFor::unpack(row.wait),
             stop: (row.stop > 0).then_some(Time(row.stop)),
-            terms: &self.terms[row.terms as usize],
-            terms_number: row.terms,
+            group: self.groups.get(group),
+            group_number: group,
+            terms: &self.terms[terms as usize],
+            terms_number: terms,
         }
     }
 
-    /// The number of such terms: that of the same, if they came up not long ago.
-    pub(crate) fn number(&mut self, terms: Terms) -> u32 {
-        let last = self.terms.len();
-        let known = (last.saturating_sub(COMPARED)..last).rev().find(|i| self.terms[*i] == terms);
-        known.unwrap_or_else(|| {
-            self.terms.push(terms);
-            last
-        }) as u32
+    /// The number of a group, which may be new.
+    pub(crate) fn group(&mut self, name: &str) -> u32 {
+        self.groups.number(name)
+    }
+
+    /// The number of a group's flows on such terms: that of the same, if they came up not long ago.
+    pub(crate) fn number(&mut self, group: &str, terms: Terms) -> u32 {
+        let group = self.groups.number(group);
+        let terms = number_of(&mut self.terms, terms);
+        number_of(&mut self.group_terms, (group, terms))
     }
 
     pub(crate) fn push(&mut self, flow: NewFlow) {
@@ -449,8 +468,14 @@ impl FlowList {
         self.rows.shrink_to_fit();
     }
 
-    /// Called when all are there: gives back what was kept for more.
-    pub(crate) fn shrink(&mut self) {
+    /// Called when all are there: numbers groups as flows have them, and gives back what was kept for more.
+    pub(crate) fn finish(&mut self) {
+        let order = self.rows.iter().map(|row| self.group_terms[row.terms as usize].0);
+        let numbers = self.groups.renumber(order);
+        self.group_terms.iter_mut().for_each(|(group, _)| *group = numbers[*group as usize]);
+        self.afters.renumber(&numbers);
+        self.group_terms.shrink_to_fit();
+        self.afters.shrink();
         self.rows.shrink_to_fit();
         self.counts_for.shrink_to_fit();
         self.steps.shrink_to_fit();
@@ -458,6 +483,16 @@ impl FlowList {
         self.calls.shrink_to_fit();
         self.guarded.shrink_to_fit();
     }
+}
+
+/// The number of a value: that of the same, if it came up not long ago.
+fn number_of<T: PartialEq>(all: &mut Vec<T>, value: T) -> u32 {
+    let last = all.len();
+    let known = (last.saturating_sub(COMPARED)..last).rev().find(|i| all[*i] == value);
+    known.unwrap_or_else(|| {
+        all.push(value);
+        last
+    }) as u32
 }
 
 #[cfg(test)]
@@ -468,14 +503,14 @@ mod tests {
     fn what_is_kept_is_what_was_said() {
         assert_eq!(size_of::<Row>(), 40);
         let mut list = FlowList::default();
-        let [a, b, again] = ["a", "b", "a"].map(|group| list.number(Terms::of(group)));
+        let [a, b, again] = ["a", "b", "a"].map(|group| list.number(group, Terms::plain()));
         assert_eq!((a, b, again), (0, 1, 0));
         let whole = NewFlow { src: 1, dst: 2, size: Some(Bytes(7)), start: Time(5), stop: None, wait: None, terms: a };
         list.push(whole);
         list.push(NewFlow { size: None, start: Time(3), stop: Some(Time(9)), terms: b, ..whole });
         list.push(NewFlow { src: 8, ..whole });
         list.sort();
-        let flows: Vec<_> = list.iter().map(|f| (f.src, f.size, f.start, f.stop, &*f.terms.group)).collect();
+        let flows: Vec<_> = list.iter().map(|f| (f.src, f.size, f.start, f.stop, f.group)).collect();
         let sized = |src| (src, Some(Bytes(7)), Time(5), None, "a");
         assert_eq!(flows, [(1, None, Time(3), Some(Time(9)), "b"), sized(1), sized(8)]);
         assert_eq!((list.len(), list.get(2).src), (3, 8));

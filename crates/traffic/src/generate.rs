@@ -1,6 +1,6 @@
 //! From specifications to flows.
 
-use crate::after::{After, WaitFor};
+use crate::after::{NewAfter, WaitFor};
 use crate::arrivals::{ArrivalSpec, Intensity};
 use crate::client::ClientSpec;
 use crate::explicit::ExplicitFlow;
@@ -49,17 +49,12 @@ impl Context<'_> {
     }
 
     /// The terms of flows of a client or a job.
-    pub(crate) fn terms_of(
-        &self,
-        group: Arc<str>,
-        scheme: Option<&str>,
-        rate: Option<Rate>,
-    ) -> Result<Terms, SpecError> {
+    pub(crate) fn terms_of(&self, scheme: Option<&str>, rate: Option<Rate>) -> Result<Terms, SpecError> {
         if rate == Some(Rate::ZERO) {
             return Err(SpecError::new("rate", "must be above zero; leave `rate` out for flows of a scheme"));
         }
         self.check_read(self.own_scheme(scheme, rate.is_some()), [("rate", rate.is_some())])?;
-        Ok(Terms { scheme: scheme.map(Arc::from), rate, ..Terms::of(group) })
+        Ok(Terms { scheme: scheme.map(Arc::from), rate, ..Terms::plain() })
     }
 
     /// Refuses the first key that is given and that flows of `scheme` do not read. Those of the run's scheme may have
@@ -109,7 +104,7 @@ pub fn generate(specs: &Specs<'_>, cx: &Context<'_>) -> Result<FlowList, SpecErr
     for (i, job) in specs.job.iter().enumerate() {
         job.push(i, cx, &mut budget, &mut flows).map_err(|e| e.under(&format!("job[{i}]")))?;
     }
-    flows.shrink();
+    flows.finish();
     Ok(flows)
 }
 
@@ -123,6 +118,7 @@ struct Run<'a> {
     cx: &'a Context<'a>,
     budget: &'a mut Budget,
     out: &'a mut FlowList,
+    group: Arc<str>,
     /// What is said of all flows.
     terms: Terms,
     /// Flows still allowed by `flows`.
@@ -146,8 +142,9 @@ impl<'a> Run<'a> {
         let terms = Terms {
             scheme: spec.scheme.as_deref().map(Arc::from),
             budget: spec.budget.as_deref().map(Arc::from),
-            ..Terms::of(spec.group.clone().unwrap_or_else(|| format!("workload{index}")))
+            ..Terms::plain()
         };
+        let group = spec.group.clone().unwrap_or_else(|| format!("workload{index}")).into();
         let left = spec.flows.unwrap_or(u64::MAX);
         Run {
             spec,
@@ -155,6 +152,7 @@ impl<'a> Run<'a> {
             cx,
             budget,
             out,
+            group,
             terms,
             left,
             end: Time::MAX,
@@ -170,9 +168,9 @@ impl<'a> Run<'a> {
         let has_rate = matches!(self.spec.arrivals, Some(ArrivalSpec::Ppbp { .. }));
         self.check_read(self.cx.own_scheme(self.spec.scheme.as_deref(), has_rate))?;
         self.objects = self.objects()?;
-        let after = After::of(&self.spec.after, format!("workload[{}].after", self.index), None);
-        let after = After::bytes(after, self.spec.after_bytes)?;
-        self.wait = after.map(|after| WaitFor::Groups(self.out.after(after)));
+        let after = NewAfter::of(&self.spec.after, format!("workload[{}].after", self.index));
+        let after = NewAfter::bytes(after, self.spec.after_bytes)?;
+        self.wait = after.map(|after| WaitFor::Groups(self.out.add_after(after)));
         match (&self.spec.arrivals, &self.spec.list) {
             (Some(arrivals), None) => self.arrive(arrivals),
             (None, Some(list)) => self.list(list),
@@ -191,7 +189,7 @@ impl<'a> Run<'a> {
         if self.spec.sizes.is_none() {
             return Err(SpecError::new("objects", "applies to `sizes`, which these arrivals do not take"));
         }
-        let objects = Objects::new(spec, self.terms.group.clone(), self.stream(Purpose::Objects));
+        let objects = Objects::new(spec, self.group.clone(), self.stream(Purpose::Objects));
         objects.map(Some).map_err(|e| e.under("objects"))
     }
 
@@ -392,7 +390,7 @@ impl<'a> Run<'a> {
             }
             None => (None, size),
         };
-        let terms = self.out.number(Terms { rate, object, ..self.terms.clone() });
+        let terms = self.out.number(&self.group, Terms { rate, object, ..self.terms.clone() });
         self.add(NewFlow { src, dst, size: Some(size), start: at, stop: None, wait: self.wait, terms })
     }
 
@@ -459,20 +457,16 @@ impl<'a> Run<'a> {
         let named = |name: &Option<String>| name.as_deref().map(Arc::from);
         let terms = Terms {
             scheme: named(&listed.scheme).or_else(|| self.terms.scheme.clone()),
-            group: named(&listed.group).unwrap_or_else(|| self.terms.group.clone()),
             rate: listed.rate,
             ..self.terms.clone()
         };
-        let terms = self.out.number(terms);
-        let after = || {
-            let place = format!("{}: line {}", file, listed.line);
-            After::of(&listed.after, format!("workload[{}].list.file", self.index), Some(place))
-        };
-        let own = (!listed.after.is_empty()).then(after).flatten();
+        let terms = self.out.number(listed.group.as_deref().unwrap_or(&self.group), terms);
+        let own = NewAfter::of(&listed.after, format!("workload[{}].list.file", self.index));
+        let own = own.map(|after| after.at(file, listed.line));
         if own.is_some() && self.wait.is_some() {
             return Err("after: the workload has an `after`, too; leave one out".to_owned());
         }
-        let wait = own.map(|after| WaitFor::Groups(self.out.after(after))).or(self.wait);
+        let wait = own.map(|after| WaitFor::Groups(self.out.add_after(after))).or(self.wait);
         if listed.stop.is_some() && wait.is_some() {
             return Err("stop: is a time of the run, and `after` leaves the start open; leave it out".to_owned());
         }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::after::After;
+use crate::after::NewAfter;
 use crate::collectives::Expansion;
 use crate::durations::{Duration, Durations};
 use crate::file::read;
@@ -267,10 +267,11 @@ impl JobSpec {
         out: &mut FlowList,
     ) -> Result<(Arc<str>, u32, Option<u32>), SpecError> {
         let group: Arc<str> = self.group.clone().unwrap_or_else(|| format!("job{index}")).into();
-        let terms = out.number(cx.terms_of(group.clone(), self.scheme.as_deref(), self.rate)?);
-        let after = After::of(&self.after, format!("job[{index}].after"), None);
-        let after = After::bytes(after, self.after_bytes)?;
-        let after = after.map(|after| out.after(after.by(&group)));
+        let terms = out.number(&group, cx.terms_of(self.scheme.as_deref(), self.rate)?);
+        let after = NewAfter::of(&self.after, format!("job[{index}].after"));
+        let after = NewAfter::bytes(after, self.after_bytes)?;
+        let number = out.group(&group);
+        let after = after.map(|after| out.add_after(after.by(number)));
         Ok((group, terms, after))
     }
 

@@ -1,7 +1,6 @@
 //! Flow lists: CSV, the flow text format of the HPCC simulator, and htsim's connection matrices.
 
 use crate::connections::ConnectionList;
-use crate::flow::MAX_FLOWS;
 use crate::suggest::unknown;
 use midpath_core::units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -184,9 +183,6 @@ impl<'a> HpccList<'a> {
         let mut lines = Lines::new(reader);
         let (line, first) = lines.next()?.ok_or_else(|| error(1, "empty; the first line is the number of flows"))?;
         let wanted: u64 = first.trim().parse().map_err(|_| error(line, NOT_A_COUNT))?;
-        if wanted > MAX_FLOWS {
-            return Err(error(line, format!("{wanted} flows are more than {MAX_FLOWS}")));
-        }
         Ok(HpccList { lines, read: 0, wanted })
     }
 
@@ -269,7 +265,6 @@ pub(crate) struct CsvList<'a> {
     columns: [Option<usize>; 9],
     /// The same file again: the reader of records says where a record stands, not on which line.
     places: Places<'a>,
-    read: u64,
 }
 
 impl<'a> CsvList<'a> {
@@ -279,7 +274,7 @@ impl<'a> CsvList<'a> {
         let mut records = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(whole);
         let mut places = Places { reader: again, byte: 0, line: 0, text: Vec::new() };
         let columns = records.headers().map_err(|e| csv_error(&e, &mut places)).and_then(csv_columns)?;
-        Ok(CsvList { records, record: csv::StringRecord::new(), columns, places, read: 0 })
+        Ok(CsvList { records, record: csv::StringRecord::new(), columns, places })
     }
 
     fn next(&mut self) -> Result<Option<ListedFlow>, ListError> {
@@ -287,10 +282,6 @@ impl<'a> CsvList<'a> {
             return Ok(None);
         }
         let line = self.record.position().map_or(1, |at| self.places.line(at.byte()));
-        self.read += 1;
-        if self.read > MAX_FLOWS {
-            return Err(error(line, format!("more than {MAX_FLOWS} flows")));
-        }
         csv_flow(&self.record, &self.columns, line).map(Some)
     }
 }
@@ -443,7 +434,7 @@ mod tests {
             (Hpcc, "2\n0 1 3 100 1 2\n", 2, "ends after 1 of 2"),
             (Hpcc, "1\n0 1 3 100 2\n", 2, "5 fields"),
             (Hpcc, "1\n0 1 3 100 -5 1\n", 2, "size"),
-            (Hpcc, "99999999999\n", 1, "more than"),
+            (Hpcc, "99999999999\n", 1, "ends after 0 of 99999999999"),
             (Hpcc, "Nodes 8\nConnections 1\n0->1 id 1 start 0 size 9\n", 1, "the first line is the number"),
             (Csv, "src,dst,size\n", 1, "no column `start`"),
             (Csv, "src,dst,size,strat\n", 1, "did you mean `start`"),

@@ -1,6 +1,5 @@
 //! Traffic matrices in files: how much goes from where to where.
 
-use crate::flow::MAX_FLOWS;
 use crate::list::{ListError, csv_line, whole_lines};
 use midpath_core::units::Rate;
 
@@ -232,7 +231,7 @@ fn push(entries: &mut Vec<Entry>, from: &str, to: &str, amount: f64, line: u64) 
         let message = format!("`{}` to itself: crosses no link; leave it out", short(from));
         return Err(error(line, message));
     }
-    if entries.len() >= MAX_ENTRIES.min(MAX_FLOWS as usize) {
+    if entries.len() >= MAX_ENTRIES {
         return Err(error(line, format!("more than {MAX_ENTRIES} entries")));
     }
     entries.push(Entry { from: from.to_owned(), to: to.to_owned(), amount, line });

@@ -128,7 +128,7 @@ pub(super) fn flow_columns<'a>() -> Columns<'a, FlowAt<'a>> {
             "number from 0 in order of start, not the line of a list or the position among `[[flow]]`",
             U32(|at| at.i as u32),
         ),
-        ("group", "group in results, or the flow's name", Text(|at| &at.flow().flow.terms.group)),
+        ("group", "group in results, or the flow's name", Text(|at| at.flow().flow.group)),
         ("scheme", "its scheme", Text(|at| at.setup.scheme_of(at.i))),
         ("src", "", Text(|at| at.name(at.flow().flow.src))),
         ("dst", "host names", Text(|at| at.name(at.flow().flow.dst))),

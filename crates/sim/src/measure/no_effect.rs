@@ -178,7 +178,7 @@ fn span(setup: &Setup, spec: &WorkloadSpec) -> Option<Time> {
 
 /// Bits that a group's flows are to bring to each port, by their shortest paths.
 fn offered(setup: &Setup, group: &str) -> BTreeMap<(usize, u16), f64> {
-    let group = setup.groups.names.iter().position(|name| name == group);
+    let group = setup.groups.number(group);
     let bits = |info: &FlowInfo<'_>| 8.0 * info.wire_bytes().unwrap_or_default() as f64;
-    setup.along_paths(|info| (Some(setup.groups.of(&info.flow).0 as usize) == group).then(|| bits(info)))
+    setup.along_paths(|info| (Some(info.flow.group_number) == group).then(|| bits(info)))
 }

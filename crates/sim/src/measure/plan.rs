@@ -11,6 +11,9 @@ use crate::pcap::Capture;
 use crate::scenario;
 use crate::setup::{FlowInfo, Setup};
 
+/// Groups that have series, the first ones. Ours: each has a point at each sample, and there may be ten million.
+const MOST_GROUPS: usize = 1000;
+
 /// What measurement needs of a setup.
 impl Setup {
     /// Time between samples.
@@ -78,9 +81,8 @@ impl Setup {
 
     /// What is to be recorded, and where.
     pub(crate) fn series_plan(&self) -> SeriesPlan {
-        let groups = self.groups.names.len();
         if !self.scenario.measure.series {
-            return SeriesPlan { groups, ..SeriesPlan::default() };
+            return SeriesPlan::default();
         }
         let measure = &self.scenario.measure;
         SeriesPlan {
@@ -89,7 +91,7 @@ impl Setup {
             ports: self.busiest_ports(),
             flows: self.sampled_flows().map(FlowId).collect(),
             all: Some((self.flows.clone(), self.groups.clone())),
-            groups,
+            groups: self.groups.len().min(MOST_GROUPS),
         }
     }
 

@@ -28,7 +28,7 @@ pub struct SeriesPlan {
     pub flows: Vec<FlowId>,
     /// All flows, and their groups.
     pub all: Option<(Arc<AllFlows>, Arc<Groups>)>,
-    /// How many groups.
+    /// How many groups have series, the first ones.
     pub groups: usize,
 }
 
@@ -151,7 +151,8 @@ impl Recorder {
         if let Some((flows, groups)) = &self.plan.all
             && let Some(info) = flows.find(flow)
         {
-            self.group_bytes[groups.of(&info.flow).0 as usize] += new;
+            let bytes = self.group_bytes.get_mut(groups.of(&info.flow).0 as usize);
+            bytes.into_iter().for_each(|bytes| *bytes += new);
         }
         new
     }

@@ -148,7 +148,7 @@ pub struct RoutingSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureSpec {
-    /// Record time series: queues and throughput of the busiest ports, goodput by group, windows of
+    /// Record time series: queues and throughput of the busiest ports, goodput of the first 1,000 groups, windows of
     /// the first flows.
     pub series: bool,
     /// Sampling interval; default a 500th of `stop`, 10 ms without `stop`. It doubles when a

@@ -7,7 +7,8 @@ use midpath_core::roles::{End, FlowSpec, TCP_HEADERS, Transport};
 use midpath_core::units::{Bytes, Rate, Time};
 use midpath_topo::path::Unloaded;
 use midpath_traffic::{
-    After, Call, ClientFlows, ConnectionPool, Flow, FlowList, JobFlows, RareStep, Server, Step, Terms, VideoSpec,
+    After, Call, ClientFlows, ConnectionPool, Flow, FlowList, GroupNames, JobFlows, RareStep, Server, Step, Terms,
+    VideoSpec,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -144,9 +145,19 @@ impl AllFlows {
         self.list.terms()
     }
 
+    /// The names of groups, in the order in which flows have them.
+    pub const fn groups(&self) -> &GroupNames {
+        self.list.groups()
+    }
+
     /// What `after`s there are, by number.
-    pub fn afters(&self) -> &[After] {
+    pub fn afters(&self) -> impl DoubleEndedIterator<Item = After<'_>> + ExactSizeIterator + Clone {
         self.list.afters()
+    }
+
+    /// An `after`.
+    pub fn after(&self, number: u32) -> After<'_> {
+        self.list.after(number)
     }
 
     /// Where the flows of each client are.

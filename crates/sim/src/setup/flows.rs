@@ -205,8 +205,8 @@ pub struct FlowTable {
     /// That of flows which name none.
     default: Option<Arc<dyn Transport>>,
     objects: Arc<Objects>,
-    /// What others wait for of flows, in bytes, by number of their terms.
-    marks: Vec<Arc<[u64]>>,
+    /// What others wait for of flows, in bytes, by number of their group.
+    marks: FxHashMap<u32, Arc<[u64]>>,
     /// The run's.
     seed: Seed,
 }
@@ -227,7 +227,7 @@ impl FlowTable {
         let transports: Vec<_> = schemes.by_name.iter().map(|s| s.1.transport()).collect();
         let default = schemes.default.and_then(|i| transports[i].clone());
         let awaited = awaited_bytes(flows);
-        let marks = flows.terms().iter().map(|terms| marks_of(flows, awaited.get(&*terms.group))).collect();
+        let marks = awaited.into_iter().map(|(group, afters)| (group, marks_of(flows, &afters))).collect();
         let (flows, pooled) = (flows.clone(), pooled.clone());
         let (groups, objects) = (groups.clone(), objects.clone());
         FlowTable { marks, flows, pooled, groups, schemes: numbers, transports, default, objects, seed }
@@ -252,8 +252,10 @@ impl FlowTable {
                 Marks::Messages { flows, pooled, connection: flow.0, next: 0, begin: 0 },
             ));
         }
-        let all = &self.marks[flows.get(i).flow.terms_number as usize];
-        if all.is_empty() { end } else { Box::new(Marked::new(end, Marks::Bytes { flow, all: all.clone(), next: 0 })) }
+        match self.marks.get(&flows.get(i).flow.group_number) {
+            Some(all) => Box::new(Marked::new(end, Marks::Bytes { flow, all: all.clone(), next: 0 })),
+            None => end,
+        }
     }
 
     fn transport(&self, flow: FlowId) -> Option<&dyn Transport> {
@@ -303,8 +305,8 @@ impl Flows for FlowTable {
 }
 
 /// What these `after`s wait for, in bytes, in order.
-fn marks_of(flows: &AllFlows, afters: Option<&Vec<usize>>) -> Arc<[u64]> {
-    let bytes = afters.into_iter().flatten().filter_map(|after| Some(flows.afters()[*after].bytes?.0));
+fn marks_of(flows: &AllFlows, afters: &[u32]) -> Arc<[u64]> {
+    let bytes = afters.iter().filter_map(|after| Some(flows.after(*after).bytes?.0));
     bytes.collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
@@ -351,8 +353,8 @@ pub(super) fn draw(
     catalogue: &Catalogue,
 ) -> Result<FlowList, SpecError> {
     let hosts = host_table(topology);
-    let room = memory::free()
-        .map_or(FlowMemoryBudget::MAX, |free| FlowMemoryBudget::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW));
+    let free = memory::free().unwrap_or(memory::UNKNOWN);
+    let room = FlowMemoryBudget::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW);
     let context = Context {
         hosts: &hosts,
         links: &Links(topology),

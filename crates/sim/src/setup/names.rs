@@ -1,72 +1,68 @@
 //! Group numbers of flows, and resolution of names in schemes' parameters.
 
+use std::sync::Arc;
+
 use midpath_core::packet::{Name, NodeId};
 use midpath_core::roles::Names;
 use midpath_topo::Topology;
 use midpath_traffic::Flow;
-use rustc_hash::FxHashMap;
 
 use super::{AllFlows, Objects};
 
-/// The groups that flows are added up in, numbered in the order of their first flows.
-#[derive(Debug, Clone, Default)]
+/// The groups that flows are added up in, numbered in the order of their first flows, and what they spend.
+#[derive(Debug)]
 pub struct Groups {
-    /// Each group's name.
-    pub names: Vec<String>,
-    /// The group of flows on each of the run's terms, and the number of what they spend, where they say
-    /// so. Numbers of the latter go on from the groups'; one that is called as a group has its number.
-    of_terms: Vec<(u32, Option<u32>)>,
+    flows: Arc<AllFlows>,
+    groups: u32,
+    /// By number of a flow's terms, the number of what it spends, if they say so. Numbers go on from the groups'; one
+    /// that is called as a group has its number.
+    budgets: Vec<Option<u32>>,
     /// The names of those that are no groups.
     other: Vec<String>,
 }
 
 impl Groups {
-    pub(super) fn new(flows: &AllFlows) -> Groups {
-        let (mut found, mut order) = (Numbers::default(), Vec::new());
+    pub(super) fn new(flows: &Arc<AllFlows>) -> Groups {
+        let groups = flows.iter().map(|info| info.flow.group_number + 1).max().unwrap_or_default();
+        let budgets = vec![None; flows.terms().len()];
+        let mut found = Groups { flows: flows.clone(), groups, budgets, other: Vec::new() };
+        if flows.terms().iter().all(|terms| terms.budget.is_none()) {
+            return found; // no look at all flows where none says so
+        }
         let mut seen = vec![false; flows.terms().len()];
-        for number in flows.iter().map(|f| f.flow.terms_number as usize) {
-            if !std::mem::replace(&mut seen[number], true) {
-                order.push(number);
+        for flow in flows.iter().map(|info| info.flow) {
+            let number = flow.terms_number as usize;
+            if let Some(name) = flow.budget.as_deref().filter(|_| !std::mem::replace(&mut seen[number], true)) {
+                found.budgets[number] = Some(found.number(name).unwrap_or_else(|| {
+                    found.other.push(name.to_owned());
+                    groups + found.other.len() as u32 - 1
+                }));
             }
         }
-        let mut of_terms = vec![(0, None); seen.len()];
-        for number in &order {
-            of_terms[*number].0 = found.of(&flows.terms()[*number].group);
-        }
-        let groups = found.names.len();
-        for number in order {
-            of_terms[number].1 = flows.terms()[number].budget.as_deref().map(|name| found.of(name));
-        }
-        let mut names = found.names;
-        let other = names.split_off(groups);
-        Groups { names, of_terms, other }
+        found
+    }
+
+    /// How many groups have flows.
+    pub const fn len(&self) -> usize {
+        self.groups as usize
+    }
+
+    /// The name of a group.
+    pub fn name(&self, number: u32) -> &str {
+        self.flows.groups().get(number)
     }
 
     /// A flow's group, and the number of what it spends, if it says so.
     #[inline]
     pub fn of(&self, flow: &Flow<'_>) -> (u32, Option<u32>) {
-        self.of_terms[flow.terms_number as usize]
+        (flow.group_number, self.budgets[flow.terms_number as usize])
     }
 
-    fn number(&self, name: &str) -> Option<u32> {
-        self.names.iter().chain(&self.other).position(|n| n == name).map(|n| n as u32)
-    }
-}
-
-/// Names, numbered in the order in which they come up.
-#[derive(Default)]
-struct Numbers<'a> {
-    names: Vec<String>,
-    known: FxHashMap<&'a str, u32>,
-}
-
-impl<'a> Numbers<'a> {
-    fn of(&mut self, name: &'a str) -> u32 {
-        let names = &mut self.names;
-        *self.known.entry(name).or_insert_with(|| {
-            names.push(name.to_owned());
-            names.len() as u32 - 1
-        })
+    /// The number of a group, or of what flows spend.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        let group = self.flows.groups().find(name).filter(|number| *number < self.groups);
+        let other = || self.other.iter().position(|n| n == name).map(|n| self.groups + n as u32);
+        group.or_else(other)
     }
 }
 

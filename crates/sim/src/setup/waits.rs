@@ -2,8 +2,7 @@
 //! told of it.
 
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use midpath_core::node::Release;
@@ -12,54 +11,75 @@ use midpath_core::roles::End;
 use midpath_core::spec::SpecError;
 use midpath_core::suggest;
 use midpath_core::units::Time;
-use midpath_traffic::{After, ConnectionPool, Number, WaitFor};
+use midpath_traffic::{ConnectionPool, Number, WaitFor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
 use super::pooled::Pooled;
 use crate::engine::{Call, GIVE_UP, NetLink, Order, Player, Pool, Rare, Server, Wait, Waits, pack};
 
-/// Whether each `after` names groups whose flows end, and none waits for itself.
+/// Most steps: so many and those of as many flows as there may be have numbers as alarms.
+const MOST_STEPS: usize = 1 << 29;
+
+/// Whether each `after` names groups whose flows end, none waits for itself, and steps are not too many.
 pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
-    let (terms, afters) = (flows.terms(), flows.afters());
-    if afters.is_empty() {
+    let steps = flows.steps().len();
+    if steps >= MOST_STEPS {
+        let message = format!("{steps} points at which messages wait; a run may have at most {MOST_STEPS}: reduce it");
+        return Err(SpecError::new("job", message));
+    }
+    if flows.afters().len() == 0 {
         return Ok(());
     }
-    let groups: BTreeSet<&str> = terms.iter().map(|terms| &*terms.group).collect();
-    let ends = afters.iter().rev().filter(|after| after.bytes.is_none());
-    let awaited: BTreeMap<&str, &After> =
-        ends.flat_map(|after| after.groups.iter().map(move |group| (&**group, after))).collect();
-    for after in afters {
-        if let Some(name) = after.groups.iter().find(|name| !groups.contains(&***name)) {
-            return Err(after.refuse(name, suggest::unknown("group", name, groups.iter().copied())));
+    let sizes = sizes(flows);
+    for after in flows.afters() {
+        if let Some(group) = after.groups.iter().find(|group| sizes[**group as usize] == 0) {
+            let known = flows.groups().iter().zip(&sizes).filter(|(_, size)| **size > 0).map(|(name, _)| name);
+            let known: BTreeSet<&str> = known.collect();
+            return Err(after.refuse(*group, suggest::unknown("group", flows.groups().get(*group), known)));
         }
     }
-    let endless = |info: &super::FlowInfo<'_>| info.flow.size.is_none() && awaited.contains_key(&*info.flow.group);
-    if let Some(endless) = flows.iter().find(endless) {
-        let group = &*endless.flow.group;
-        let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
-        return Err(awaited[group].refuse(group, message));
+    // The first `after` that waits for the ends of each group's flows.
+    let mut awaited = vec![None; sizes.len()];
+    for after in flows.afters().rev().filter(|after| after.bytes.is_none()) {
+        after.groups.iter().for_each(|group| awaited[*group as usize] = Some(after));
+    }
+    for info in flows.iter().filter(|info| info.flow.size.is_none()) {
+        if let Some(after) = awaited[info.flow.group_number as usize] {
+            let message = format!("a flow of `{}` has no end to wait for; give it a `size`", info.flow.group);
+            return Err(after.refuse(info.flow.group_number, message));
+        }
     }
     check_bytes(flows)?;
     check_cycles(flows)
 }
 
+/// How many flows each group has.
+fn sizes(flows: &AllFlows) -> Vec<u32> {
+    let mut sizes = vec![0; flows.groups().len()];
+    flows.iter().for_each(|info| sizes[info.flow.group_number as usize] += 1);
+    sizes
+}
+
 /// Whether flows have the bytes that others wait for.
 fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
     let awaited = awaited_bytes(flows);
+    if awaited.is_empty() {
+        return Ok(());
+    }
     for (i, info) in flows.iter().enumerate() {
-        let group = &info.flow.group;
-        for after in awaited.get(&**group).into_iter().flatten().map(|i| &flows.afters()[*i]) {
+        let (group, number) = (info.flow.group, info.flow.group_number);
+        for after in awaited.get(&number).into_iter().flatten().map(|after| flows.after(*after)) {
             let bytes = after.bytes.unwrap_or_default();
             if flows.connection(i).is_some() {
                 let message = format!(
                     "messages of `{group}` share connections; leave `after_bytes` out, and wait for their ends"
                 );
-                return Err(after.refuse(group, message));
+                return Err(after.refuse(number, message));
             }
             if let Some(size) = info.flow.size.filter(|size| *size < bytes) {
                 let message = format!("a flow of `{group}` has only {size}, and `after_bytes` is {bytes}; reduce that");
-                return Err(after.refuse(group, message));
+                return Err(after.refuse(number, message));
             }
         }
     }
@@ -67,10 +87,10 @@ fn check_bytes(flows: &AllFlows) -> Result<(), SpecError> {
 }
 
 /// The `after`s that wait for bytes of each group's flows, by number, in order.
-pub(super) fn awaited_bytes(flows: &AllFlows) -> FxHashMap<&str, Vec<usize>> {
-    let mut found = FxHashMap::<&str, Vec<usize>>::default();
-    for (i, after) in flows.afters().iter().enumerate().filter(|(_, after)| after.bytes.is_some()) {
-        after.groups.iter().for_each(|group| found.entry(group).or_default().push(i));
+pub(super) fn awaited_bytes(flows: &AllFlows) -> FxHashMap<u32, Vec<u32>> {
+    let mut found = FxHashMap::<u32, Vec<u32>>::default();
+    for (number, after) in (0..).zip(flows.afters()).filter(|(_, after)| after.bytes.is_some()) {
+        after.groups.iter().for_each(|group| found.entry(*group).or_default().push(number));
     }
     found
 }
@@ -86,70 +106,106 @@ pub(super) fn check_openers(flows: &AllFlows) -> Result<(), SpecError> {
 
 /// Takes away groups whose flows wait for none that is left, until all are gone, or wait for each other.
 fn check_cycles(flows: &AllFlows) -> Result<(), SpecError> {
-    let (terms, afters) = (flows.terms(), flows.afters());
     let of_flow = |info: super::FlowInfo<'_>| match info.flow.wait {
-        Some(WaitFor::Groups(after)) => Some((info.flow.terms_number, after)),
+        Some(WaitFor::Groups(after)) => Some((info.flow.group_number, after)),
         _ => None,
     };
-    let of_flows: FxHashSet<(u32, u32)> = flows.iter().filter_map(of_flow).collect();
-    let of_flows = of_flows.into_iter().map(|(number, after)| (&*terms[number as usize].group, after as usize));
-    let of_steps = afters.iter().enumerate().filter_map(|(i, after)| Some((after.by.as_deref()?, i)));
-    // Who waits for whom, and the first `after` that says so.
-    let mut open = BTreeMap::<&str, BTreeMap<&str, usize>>::new();
-    let mut waiting = BTreeMap::<&str, Vec<&str>>::new();
-    for terms in terms {
-        open.entry(&terms.group).or_default();
-    }
-    for (group, i) in of_flows.chain(of_steps) {
-        for awaited in &afters[i].groups {
-            match open.entry(group).or_default().entry(awaited) {
-                std::collections::btree_map::Entry::Vacant(place) => {
-                    place.insert(i);
-                    waiting.entry(awaited).or_default().push(group);
-                }
-                std::collections::btree_map::Entry::Occupied(mut place) => *place.get_mut() = i.min(*place.get()),
-            }
-        }
-    }
-    let mut left: BTreeMap<&str, usize> = open.iter().map(|(group, after)| (*group, after.len())).collect();
-    let mut ready: Vec<&str> = left.iter().filter(|(_, left)| **left == 0).map(|(group, _)| *group).collect();
+    let of_steps = (0..).zip(flows.afters()).filter_map(|(number, after)| Some((after.by?, number)));
+    // Groups, and the `after`s for which they wait; then whom each group has waiting for it.
+    let mut afters: Vec<(u32, u32)> = flows.iter().filter_map(of_flow).chain(of_steps).collect();
+    afters.sort_unstable();
+    afters.dedup();
+    let of_after = |(group, after): &(u32, u32)| {
+        let group = *group;
+        flows.after(*after).groups.iter().map(move |awaited| (*awaited, group))
+    };
+    let mut waiting: Vec<(u32, u32)> = afters.iter().flat_map(of_after).collect();
+    waiting.sort_unstable();
+    waiting.dedup();
+    let mut left = vec![0u32; flows.groups().len()];
+    waiting.iter().for_each(|(_, group)| left[*group as usize] += 1);
+    let mut ready: Vec<u32> = (0u32..).zip(&left).filter(|(_, left)| **left == 0).map(|(group, _)| group).collect();
     while let Some(group) = ready.pop() {
-        left.remove(group);
-        for other in waiting.remove(group).unwrap_or_default() {
-            let count = left.entry(other).or_default();
+        let first = waiting.partition_point(|(awaited, _)| *awaited < group);
+        for (_, other) in waiting[first..].iter().take_while(|(awaited, _)| *awaited == group) {
+            let count = &mut left[*other as usize];
             *count -= 1;
             if *count == 0 {
-                ready.push(other);
+                ready.push(*other);
             }
         }
     }
     // Who waits for one that is left is left: from any of them on, a group comes up again.
-    let Some((&first, _)) = left.iter().next() else { return Ok(()) };
+    let name = |group: u32| flows.groups().get(group);
+    let is_left = |group: &u32| left[*group as usize] > 0;
+    let Some(first) = (0..left.len() as u32).filter(is_left).min_by_key(|group| name(*group)) else { return Ok(()) };
+    // What a group waits for, the first `after` that says so first.
+    let awaited_by = |group: u32| {
+        let own = afters.iter().filter(move |(waiting, _)| *waiting == group);
+        own.flat_map(|(_, after)| flows.after(*after).groups.iter().map(|awaited| (*awaited, *after)))
+    };
     let mut way = vec![first];
     let again = loop {
-        let next = open[way[way.len() - 1]].keys().find(|group| left.contains_key(**group)).copied().unwrap_or(first);
+        let awaited = awaited_by(way[way.len() - 1]).map(|(awaited, _)| awaited);
+        let next = awaited.filter(is_left).min_by_key(|group| name(*group)).unwrap_or(first);
         if let Some(at) = way.iter().position(|group| *group == next) {
             break at;
         }
         way.push(next);
     };
     let (group, next) = (way[again], way.get(again + 1).copied().unwrap_or(way[again]));
-    let cycle: Vec<String> = way[again..].iter().chain([&group]).map(|group| format!("`{group}`")).collect();
+    let cycle: Vec<String> = way[again..].iter().chain([&group]).map(|group| format!("`{}`", name(*group))).collect();
     let message = format!(
         "would wait for itself: {}; give the flows that wait a `group` of their own, and end the circle",
         cycle.join(" after ")
     );
-    Err(afters[open[group][next]].refuse(next, message))
+    let said = awaited_by(group).find(|(awaited, _)| *awaited == next).map_or(0, |(_, after)| after);
+    Err(flows.after(said).refuse(next, message))
+}
+
+/// Lists of numbers, by number.
+struct Lists {
+    /// Where each begins; it ends where the next begins.
+    first: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl Lists {
+    /// As many lists, of these numbers with what is added to their lists, in order.
+    fn of(lists: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
+        // Counted, then filled in from the end of each list on, which is where it then begins.
+        let mut first = vec![0u32; lists + 1];
+        pairs.clone().for_each(|(list, _)| first[list as usize] += 1);
+        let mut sum = 0;
+        for place in &mut first {
+            sum += *place;
+            *place = sum;
+        }
+        let mut all = vec![0; sum as usize];
+        pairs.for_each(|(list, number)| {
+            let place = &mut first[list as usize];
+            *place -= 1;
+            all[*place as usize] = number;
+        });
+        for list in 0..lists {
+            all[first[list] as usize..first[list + 1] as usize].reverse();
+        }
+        Lists { first, all }
+    }
+
+    fn get(&self, list: u32) -> &[u32] {
+        &self.all[self.first[list as usize] as usize..self.first[list as usize + 1] as usize]
+    }
 }
 
 /// The waits while they are made: those for groups, then the steps.
 struct Plan<'a> {
     flows: &'a AllFlows,
     groups: Vec<Wait>,
-    /// The waits of `after`s, by number and node.
-    known: FxHashMap<(u32, NodeId), u32>,
+    /// The waits of `after`s: these, nodes, and their numbers, in order.
+    known: Vec<(u32, NodeId, u32)>,
     /// The waits for each `after`.
-    of_after: Vec<Vec<u32>>,
+    of_after: Lists,
     /// What steps wait for beside their own ends.
     more_ends: FxHashMap<u32, u32>,
 }
@@ -160,8 +216,8 @@ struct FlowOrder {
     pooled: Arc<Pooled>,
     groups: Vec<Wait>,
     more_ends: FxHashMap<u32, u32>,
-    /// The waits for the end of flows, by number of their terms, and those for some of their bytes.
-    of_terms: Vec<Arc<[u32]>>,
+    /// The waits for the end of flows, by number of their group, and those for some of their bytes.
+    of_group: Lists,
     of_bytes: FxHashMap<(u32, u64), Vec<u32>>,
 }
 
@@ -199,13 +255,13 @@ impl Order for FlowOrder {
     }
     fn followers(&self, flow: FlowId, at: NodeId, tell: &mut dyn FnMut(u32)) {
         if let Some(info) = self.flows.find(flow).filter(|info| info.flow.dst == at.0) {
-            self.of_terms[info.flow.terms_number as usize].iter().for_each(|wait| tell(*wait));
+            self.of_group.get(info.flow.group_number).iter().for_each(|wait| tell(*wait));
             self.flows.counts_for(flow.0 as usize).for_each(|step| tell(self.first_step() + step));
         }
     }
     fn waits_for(&self, flow: FlowId, bytes: u64, tell: &mut dyn FnMut(u32)) {
-        let terms = self.flows.find(flow).map_or(u32::MAX, |info| info.flow.terms_number);
-        self.of_bytes.get(&(terms, bytes)).into_iter().flatten().for_each(|wait| tell(*wait));
+        let group = self.flows.find(flow).map_or(u32::MAX, |info| info.flow.group_number);
+        self.of_bytes.get(&(group, bytes)).into_iter().flatten().for_each(|wait| tell(*wait));
     }
     fn is_message(&self, flow: FlowId) -> bool {
         self.flows.connection(flow.0 as usize).is_some()
@@ -245,15 +301,14 @@ pub(super) fn waits(
     links: &[NetLink],
     nodes: usize,
 ) -> Option<Arc<Waits>> {
-    if flows.afters().is_empty() && flows.steps().is_empty() {
+    if flows.afters().len() == 0 && flows.steps().is_empty() {
         return None;
     }
     let plan = Plan::new(flows);
-    let by_group = plan.by_group();
-    let delays = plan.delays(&by_group, links, nodes);
-    let (first, released) = plan.released();
+    let of_group = plan.of_group();
+    let delays = plan.delays(&of_group, links, nodes);
+    let Lists { first, all: released } = plan.released();
     let known = plan.starts_at_known_times();
-    let of_terms = flows.terms().iter().map(|terms| by_group.get(&*terms.group).cloned().unwrap_or_default()).collect();
     let of_bytes = plan.by_bytes();
     let servers = flows.servers().iter().map(|server| Server::new(server.workers, server.shares)).collect();
     let pool = |(number, pool): (u32, &ConnectionPool)| {
@@ -263,32 +318,36 @@ pub(super) fn waits(
     let pools = (0..).zip(flows.pools()).map(pool).collect();
     let Plan { groups, more_ends, .. } = plan;
     let order =
-        Box::new(FlowOrder { flows: flows.clone(), pooled: pooled.clone(), groups, more_ends, of_terms, of_bytes });
+        Box::new(FlowOrder { flows: flows.clone(), pooled: pooled.clone(), groups, more_ends, of_group, of_bytes });
     Some(Arc::new(Waits { first, released, known, servers, pools, delays, order }))
 }
 
 impl Plan<'_> {
     /// A wait for each `after` and node where flows wait for it, in the order of their flows; then the steps.
     fn new(flows: &AllFlows) -> Plan<'_> {
-        let of_after = vec![Vec::new(); flows.afters().len()];
-        let (groups, known, more_ends) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
-        let mut plan = Plan { flows, groups, known, of_after, more_ends };
-        for info in flows.iter() {
-            let Some(WaitFor::Groups(after)) = info.flow.wait else { continue };
-            let node = info.ends().0;
-            if let Entry::Vacant(place) = plan.known.entry((after, node)) {
-                let number = plan.groups.len() as u32;
-                place.insert(number);
-                plan.of_after[after as usize].push(number);
-                plan.groups.push(Wait { node, ..Wait::default() });
-            }
+        let waiting = |(flow, info): (u32, super::FlowInfo<'_>)| match info.flow.wait {
+            Some(WaitFor::Groups(after)) => Some((after, info.ends().0, flow)),
+            _ => None,
+        };
+        let mut known: Vec<(u32, NodeId, u32)> = (0..).zip(flows.iter()).filter_map(waiting).collect();
+        known.sort_unstable();
+        known.dedup_by_key(|(after, node, _)| (*after, *node));
+        known.shrink_to_fit();
+        let mut order: Vec<u32> = (0..known.len() as u32).collect();
+        order.sort_unstable_by_key(|i| known[*i as usize].2);
+        let mut groups = Vec::with_capacity(known.len());
+        for i in &order {
+            let (_, node, number) = &mut known[*i as usize];
+            *number = groups.len() as u32;
+            groups.push(Wait { node: *node, ..Wait::default() });
         }
-        let first_step = plan.groups.len() as u32;
+        let first_step = groups.len() as u32;
         // Only where there is an `after` steps wait for one.
-        let steps = if flows.afters().is_empty() { 0 } else { flows.steps().len() };
-        for (i, after) in (0..steps).filter_map(|i| Some((i, flows.rare(i)?.after?))) {
-            plan.of_after[after.get() as usize].push(first_step + i as u32);
-        }
+        let steps = if flows.afters().len() == 0 { 0 } else { flows.steps().len() };
+        let of_steps = (0..steps).filter_map(|i| Some((flows.rare(i)?.after?.get(), first_step + i as u32)));
+        let of_groups = order.iter().map(|i| (known[*i as usize].0, known[*i as usize].2));
+        let of_after = Lists::of(flows.afters().len(), of_groups.chain(of_steps));
+        let mut plan = Plan { flows, groups, known, of_after, more_ends: FxHashMap::default() };
         plan.count_groups();
         plan
     }
@@ -303,15 +362,19 @@ impl Plan<'_> {
     }
 
     /// Requests that may be asked again or given up, with the number of the step that ends them.
-    fn calls(&self) -> impl Iterator<Item = (u32, midpath_traffic::Call)> {
+    fn calls(&self) -> impl Iterator<Item = (u32, midpath_traffic::Call)> + Clone {
         (0..self.flows.steps().len()).filter_map(|i| Some((i as u32, self.flows.call(i)?)))
     }
 
-    /// Where what each wait releases begins, and what that is.
-    fn released(&self) -> (Vec<u32>, Vec<u32>) {
+    /// What each wait releases.
+    fn released(&self) -> Lists {
         let first_step = self.first_step();
         let wait_of = |info: &super::FlowInfo<'_>| match info.flow.wait? {
-            WaitFor::Groups(after) => Some(self.known[&(after, info.ends().0)]),
+            WaitFor::Groups(after) => {
+                let key = (after, info.ends().0);
+                let place = self.known.binary_search_by_key(&key, |(after, node, _)| (*after, *node)).ok()?;
+                Some(self.known[place].2)
+            }
             WaitFor::Step(step) => Some(first_step + step),
         };
         let alarm = |(step, call): (u32, midpath_traffic::Call)| {
@@ -320,25 +383,7 @@ impl Plan<'_> {
         };
         let starts = self.flows.iter().enumerate();
         let starts = starts.filter_map(|(i, info)| Some((wait_of(&info)?, pack(Release::Start(FlowId(i as u32))))));
-        let both = || starts.clone().chain(self.calls().filter_map(alarm));
-        // Counted, then filled in from the end of each part on, which is where it then begins.
-        let mut first = vec![0u32; self.first_step() as usize + self.flows.steps().len() + 1];
-        both().for_each(|(wait, _)| first[wait as usize] += 1);
-        let mut sum = 0;
-        for place in &mut first {
-            sum += *place;
-            *place = sum;
-        }
-        let mut released = vec![0; sum as usize];
-        both().for_each(|(wait, what)| {
-            let place = &mut first[wait as usize];
-            *place -= 1;
-            released[*place as usize] = what;
-        });
-        for wait in 0..first.len() - 1 {
-            released[first[wait] as usize..first[wait + 1] as usize].reverse();
-        }
-        (first, released)
+        Lists::of(first_step as usize + self.flows.steps().len(), starts.chain(self.calls().filter_map(alarm)))
     }
 
     /// What is released at times that are known, unless it has become needless: copies of first requests, and their
@@ -357,52 +402,50 @@ impl Plan<'_> {
 
     /// Adds the flows of groups to what waits for these groups count.
     fn count_groups(&mut self) {
-        let mut sizes = FxHashMap::<&str, u64>::default();
-        self.flows.iter().for_each(|info| *sizes.entry(&info.flow.terms.group).or_default() += 1);
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after) {
-            let ends: u64 = after.groups.iter().map(|group| sizes[&**group]).sum();
-            for wait in waits {
-                match wait.checked_sub(self.groups.len() as u32) {
-                    None => self.groups[*wait as usize].ends += ends as u32,
-                    Some(step) => *self.more_ends.entry(step).or_default() += ends as u32,
+        let sizes = sizes(self.flows);
+        let first_step = self.first_step();
+        for (number, after) in (0..).zip(self.flows.afters()) {
+            let ends: u32 = after.groups.iter().map(|group| sizes[*group as usize]).sum();
+            for wait in self.of_after.get(number) {
+                match wait.checked_sub(first_step) {
+                    None => self.groups[*wait as usize].ends += ends,
+                    Some(step) => *self.more_ends.entry(step).or_default() += ends,
                 }
             }
         }
     }
 
     /// The waits for the flows of each group.
-    fn by_group(&self) -> FxHashMap<Arc<str>, Arc<[u32]>> {
-        let mut found = FxHashMap::<Arc<str>, Vec<u32>>::default();
-        for (after, waits) in self.flows.afters().iter().zip(&self.of_after).filter(|(after, _)| after.bytes.is_none())
-        {
-            after.groups.iter().for_each(|group| found.entry(group.clone()).or_default().extend(waits));
-        }
-        found.into_iter().map(|(group, waits)| (group, waits.into())).collect()
+    fn of_group(&self) -> Lists {
+        let ends = (0..).zip(self.flows.afters()).filter(|(_, after)| after.bytes.is_none());
+        let pairs = ends.flat_map(|(number, after)| {
+            after.groups.iter().flat_map(move |group| self.of_after.get(number).iter().map(|wait| (*group, *wait)))
+        });
+        Lists::of(self.flows.groups().len(), pairs)
     }
 
-    /// The waits for some bytes of flows, by number of their terms.
+    /// The waits for some bytes of flows, by number of their group.
     fn by_bytes(&self) -> FxHashMap<(u32, u64), Vec<u32>> {
-        let (mut found, awaited) = (FxHashMap::<(u32, u64), Vec<u32>>::default(), awaited_bytes(self.flows));
-        for (number, terms) in (0..).zip(self.flows.terms()) {
-            for after in awaited.get(&*terms.group).into_iter().flatten() {
-                let bytes = self.flows.afters()[*after].bytes.unwrap_or_default();
-                found.entry((number, bytes.0)).or_default().extend(&self.of_after[*after]);
+        let mut found = FxHashMap::<(u32, u64), Vec<u32>>::default();
+        for (group, afters) in awaited_bytes(self.flows) {
+            for after in afters {
+                let bytes = self.flows.after(after).bytes.unwrap_or_default();
+                found.entry((group, bytes.0)).or_default().extend(self.of_after.get(after));
             }
         }
         found
     }
 
     /// How long news takes from each node where flows end to each other node that waits for them.
-    fn delays(
-        &self,
-        by_group: &FxHashMap<Arc<str>, Arc<[u32]>>,
-        links: &[NetLink],
-        nodes: usize,
-    ) -> FxHashMap<(NodeId, NodeId), Time> {
-        let mut ends = FxHashSet::<(&str, u32)>::default();
+    fn delays(&self, of_group: &Lists, links: &[NetLink], nodes: usize) -> FxHashMap<(NodeId, NodeId), Time> {
+        let of_bytes = awaited_bytes(self.flows);
+        let is_awaited = |group: &u32| !of_group.get(*group).is_empty() || of_bytes.contains_key(group);
+        let ends = self.flows.iter().map(|info| (info.flow.group_number, info.flow.dst));
+        let mut ends: Vec<(u32, u32)> = ends.filter(|(group, _)| is_awaited(group)).collect();
+        ends.sort_unstable();
+        ends.dedup();
         let mut pairs = FxHashSet::<(NodeId, NodeId)>::default();
         for (i, info) in self.flows.iter().enumerate() {
-            ends.insert((&info.flow.terms.group, info.flow.dst));
             for step in self.flows.counts_for(i) {
                 pairs.insert((NodeId(self.flows.steps()[step as usize].node), NodeId(info.flow.dst)));
             }
@@ -411,11 +454,10 @@ impl Plan<'_> {
             let twin = self.flows.rare(i).and_then(|rare| rare.twin);
             pairs.extend(twin.map(|twin| (NodeId(self.flows.steps()[twin.get() as usize].node), NodeId(step.node))));
         }
-        let awaited = awaited_bytes(self.flows);
         for (group, dst) in ends {
-            let waits = by_group.get(group).into_iter().flat_map(|waits| waits.iter());
-            let of_bytes = awaited.get(group).into_iter().flatten().flat_map(|after| &self.of_after[*after]);
-            pairs.extend(waits.chain(of_bytes).map(|wait| (self.node(*wait), NodeId(dst))));
+            let of_bytes = of_bytes.get(&group).into_iter().flatten().flat_map(|after| self.of_after.get(*after));
+            let waits = of_group.get(group).iter().chain(of_bytes);
+            pairs.extend(waits.map(|wait| (self.node(*wait), NodeId(dst))));
         }
         let mut pairs: Vec<_> = pairs.into_iter().filter(|(to, from)| to != from).collect();
         pairs.sort_unstable();

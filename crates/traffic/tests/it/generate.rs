@@ -34,7 +34,7 @@ fn context<'a>(hosts: &'a HostTable, folder: &'a Path, seed: &'a Seed) -> Contex
         files: folder.into(),
         seed,
         horizon: None,
-        room: FlowMemoryBudget::MAX,
+        room: FlowMemoryBudget::of(10_000_000_000, 200, 200),
         constant_rate: "udp",
         reads: &|_, _| Ok(()),
     }
@@ -294,7 +294,7 @@ fn errors_name_the_key_and_what_would_do() {
         (case("arrivals", json!({ "kind": "poisson", "load": "0 %" })), "arrivals.load", "above 0"),
         (case("arrivals", serde_json::Value::Null), "arrivals", "exactly one"),
         (case("until", json!("0 s")), "until", "before"),
-        (case("flows", json!(60_000_000)), "flows", "50000000"),
+        (case("flows", json!(60_000_000)), "flows", "each needs 200 B"),
         (case("flows", json!(0)), "flows", "at least 1"),
     ] {
         let hosts = hosts(4);
