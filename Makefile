@@ -8,8 +8,8 @@ OUT := out/abilene
 # These send real packets and measure what comes of it: they run alone.
 LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py tests/python/test_lab_real.py
 # Python's tests of the houses (docs/architecture.md); all others are of the first.
-NET_TESTS := $(filter-out $(LAB_TESTS),$(wildcard $(addprefix tests/python/test_,lab_*.py ndn_*.py node_*.py rpm_devices.py services.py walk.py)))
-EVIDENCE_TESTS := $(wildcard $(addprefix tests/python/test_,papers*.py errata.py fcp_optimum.py mircc_networks.py notebooks.py paper_maps.py peers.py transients.py))
+NET_TESTS := $(filter-out $(LAB_TESTS),$(wildcard $(addprefix tests/python/test_,evaluate_linux.py lab_*.py ndn_*.py node_*.py rpm_devices.py services.py walk.py)))
+EVIDENCE_TESTS := $(wildcard $(addprefix tests/python/test_,papers*.py errata.py fcp_edges.py fcp_optimum.py mircc_networks.py mircc_properties.py notebooks.py paper_maps.py peers.py properties.py public_files.py scream_calls.py transients.py))
 FLOOR_TESTS := $(foreach name,cli compare examples failures papers_inrpp report report_tracks scenario schema storage sweep tables units variants verdict,tests/python/test_$(name).py)
 SCHEMES := newreno,cubic,dctcp,cubic+rpm,fcp,mircc,inrpp
 SEEDS := 5

@@ -29,6 +29,8 @@ GUARDS = {
     "mircc_sharing": MIRCC,
     "mptcp": ("crates/schemes/src/mptcp/", *TCP),
     "pages": (*TRAFFIC, *TCP),
+    "rpm_signals": ("crates/schemes/src/rpm/", "crates/core/src/queue/"),
+    "wire": ("crates/core/src/wire/", "crates/core/src/packet", "crates/schemes/", "examples/"),
 }
 SCENARIOS = ROOT / "crates/sim/tests/scenarios"
 

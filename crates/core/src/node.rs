@@ -75,7 +75,7 @@ pub struct Node {
     /// whose.
     states: Box<[Box<dyn Any + Send>]>,
     /// What most nodes never need.
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<NodeExtras>>,
 }
 
 // Ten lines of the cache: a large network has tens of thousands.
@@ -84,7 +84,7 @@ const _: () = assert!(size_of::<Node>() == 640);
 
 /// What only some drivers and ports ask of a node.
 #[derive(Default)]
-struct Rare {
+struct NodeExtras {
     /// The background timers of ports, by port; none before the first wish.
     background: Vec<Lazy>,
     /// Held ports that have something for a transmitter that was busy, in the order in which they

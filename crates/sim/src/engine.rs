@@ -42,7 +42,7 @@ pub use reports::Reports;
 pub use servers::Server;
 pub use tally::{FlowFate, Tally};
 pub use trace::{Event as TraceEvent, Key, Life, Record, Trace, TracePlan, reason};
-pub use waits::{Call, GIVE_UP, Order, Rare, Wait, Waits, pack};
+pub use waits::{Call, GIVE_UP, Order, Wait, WaitDetails, Waits, pack};
 
 use midpath_core::node::Node;
 use midpath_core::packet::{Carried, FlowId, PortId};

@@ -291,7 +291,7 @@ impl<'a> Ends<'a> {
                 .chain(scripts.peek().map(|(at, _)| *at))
                 .chain(self.planned.first().map(|write| write.0))
                 .fold(end.min(look_at), Time::min)
-                .min(programs.next(now));
+                .min(programs.next_wake(now));
             for (token, ready) in self.poller.wait(Duration::from_nanos(next.saturating_sub(now).as_ns()))? {
                 let now = Time::from_ns(crate::packets::now_ns().saturating_sub(begin_ns));
                 if !programs.ended(token as RawFd, now) {

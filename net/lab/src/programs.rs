@@ -133,7 +133,7 @@ impl<'a> Programs<'a> {
     }
 
     /// When [`Programs::are_over`] may change by itself.
-    pub fn next(&self, now: Time) -> Time {
+    pub fn next_wake(&self, now: Time) -> Time {
         self.over.map_or(Time::MAX, |_| now.saturating_add(Time::from_ms(5)))
     }
 

@@ -31,13 +31,13 @@ impl Due {
     }
 
     /// When to look again.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.heap.peek().map_or(Time::MAX, |first| first.0.0)
     }
 
     /// A thing that is due, which has no time from then on.
     pub fn pop(&mut self, now: Time) -> Option<usize> {
-        while self.next() <= now {
+        while self.next_wake() <= now {
             let Reverse((at, place)) = self.heap.pop()?;
             let known = &mut self.at[place as usize];
             if *known == at {
@@ -66,7 +66,7 @@ mod tests {
                 }
                 prop_assert!(table.iter().flatten().all(|at| *at > now), "nothing else is");
                 let first = table.iter().flatten().min().copied().unwrap_or(Time::MAX);
-                prop_assert!(due.next() <= first && due.next() > now);
+                prop_assert!(due.next_wake() <= first && due.next_wake() > now);
                 let at = now + Time::from_ms(after);
                 due.no_later(place, at);
                 table[place] = Some(table[place].map_or(at, |before| before.min(at)));

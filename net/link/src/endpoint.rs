@@ -312,7 +312,7 @@ impl Peer {
     }
 
     /// When something is to be done for it.
-    fn next(&self) -> Time {
+    fn next_wake(&self) -> Time {
         let retry = self.begun.as_ref().map_or(Time::ZERO, |b| b.retry_at);
         let can_be_greeted = self.link.is_some() && !self.spec.keys.is_empty();
         let hello = can_be_greeted.then(|| self.wants_session_at().max(retry));
@@ -685,7 +685,7 @@ impl Endpoint {
     pub fn poll(&mut self, now: Time, out: &mut Output) {
         while let Some(at) = self.due.pop(now) {
             self.poll_peer(at, now, out);
-            let next = self.peers[at].next();
+            let next = self.peers[at].next_wake();
             // What could not be done now, for want of a good key or of randomness, is tried again in a second.
             self.due.no_later(at, if next > now { next } else { now.saturating_add(Time::from_secs(1)) });
         }
@@ -706,7 +706,7 @@ impl Endpoint {
 
     /// When it is to be polled next, at the latest.
     pub fn next_wake(&self) -> Time {
-        self.due.next()
+        self.due.next_wake()
     }
 
     fn forget_old(&mut self, at: usize, now: Time, out: &mut Output) {

@@ -136,7 +136,7 @@ impl Consumer {
     }
 
     /// When an Interest is to be sent again.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.due.first().map_or(Time::MAX, |(at, _)| *at)
     }
 
@@ -367,7 +367,7 @@ mod tests {
                 wires.extend(consumer.sends().iter().filter_map(|wire| produce(wire, &content, 100)));
                 prop_assert!(consumer.asked.len() as u64 <= window.max(1));
                 if wires.is_empty() {
-                    now = now.max(consumer.next());
+                    now = now.max(consumer.next_wake());
                     if *consumer.state() != State::Fetching {
                         break;
                     }
@@ -410,7 +410,7 @@ mod tests {
                 Header { nack: Some(reason::NO_ROUTE), ..Header::default() }.wrap(&wire, &mut frame);
                 consumer.receive(now, &frame).expect("a Nack");
             }
-            now = consumer.next().min(Time::from_secs(100));
+            now = consumer.next_wake().min(Time::from_secs(100));
             consumer.on_time(now);
         }
         assert_eq!(*consumer.state(), State::Failed("/a: no route".to_owned()));

@@ -175,7 +175,7 @@ impl Edge {
     }
 
     /// When a timer runs out.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.timers.peek().map_or(Time::MAX, |Reverse((at, ..))| *at)
     }
 
@@ -281,7 +281,7 @@ mod tests {
             while !self.edge.is_empty() {
                 self.coming.sort_by_key(|(at, id, _)| (*at, *id));
                 let first = self.coming.first().map_or(Time::MAX, |(at, ..)| *at);
-                self.now = first.min(self.edge.next());
+                self.now = first.min(self.edge.next_wake());
                 assert!(self.now < Time::MAX, "something is forgotten: {:?}", self.edge);
                 if first == self.now {
                     let (_, id, face) = self.coming.remove(0);

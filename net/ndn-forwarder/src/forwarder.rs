@@ -298,8 +298,8 @@ impl Forwarder {
     }
 
     /// When something is due.
-    pub fn next(&self) -> Time {
-        self.pit.next().min(self.rib.next_end()).min(self.edge.next()).min(self.next_rated())
+    pub fn next_wake(&self) -> Time {
+        self.pit.next_wake().min(self.rib.next_end()).min(self.edge.next_wake()).min(self.next_rated())
     }
 
     /// Called when [`Forwarder::next`] has come, or later.

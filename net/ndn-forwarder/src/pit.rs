@@ -391,7 +391,7 @@ impl Pit {
     }
 
     /// When the next entry may be over.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.ends.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 

@@ -222,7 +222,7 @@ impl ShapedFace {
     }
 
     /// When there is something to do.
-    pub fn next(&self, now: Time) -> Time {
+    pub fn next_wake(&self, now: Time) -> Time {
         let interest = self.link.next_release(now).unwrap_or(Time::MAX);
         let due = if self.queue.is_empty() { interest } else { Time::ZERO };
         let due = if due == Time::MAX { due } else { due.max(self.free_at) };

@@ -50,7 +50,7 @@ pub trait Links {
     /// rooms may have changed.
     fn poll(&mut self, now: Time, out: &mut Outbox) -> Vec<PortId>;
     /// When something is due, or earlier.
-    fn next(&self) -> Time;
+    fn next_wake(&self) -> Time;
     /// How fast a port may send now, all headers counted; `None` for not at all.
     fn rate(&self, port: PortId, now: Time) -> Option<Rate>;
     /// The rate that a port is served at over time, where that may be less.
@@ -304,7 +304,7 @@ impl<L: Links> EventLoop<L> {
     /// Sleeps until a socket has something or something is due.
     fn wait(&mut self) -> io::Result<()> {
         let now = self.now();
-        let due = self.host.next().min(self.links.next()).min(self.tick_at);
+        let due = self.host.next_wake().min(self.links.next_wake()).min(self.tick_at);
         let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
         let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut fds = vec![PollFd::from_borrowed_fd(self.gateway.readiness(), PollFlags::IN)];
@@ -484,47 +484,4 @@ pub fn resident() -> Option<u64> {
     let about = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = about.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
-}
-
-/// Links without keys, at a fixed rate: for tests on one machine.
-pub struct PlainLinks {
-    peers: Vec<(SocketAddr, Rate)>,
-}
-
-impl PlainLinks {
-    /// One neighbour for each port.
-    pub fn new(peers: Vec<(SocketAddr, Rate)>) -> PlainLinks {
-        PlainLinks { peers }
-    }
-}
-
-impl Links for PlainLinks {
-    fn receive<'a>(
-        &'a mut self,
-        _now: Time,
-        from: LinkId,
-        datagram: &'a [u8],
-        _out: &mut Outbox,
-    ) -> Option<(PortId, &'a [u8])> {
-        let port = self.peers.iter().position(|peer| from == peer.0.into())?;
-        Some((PortId(port as u16), datagram))
-    }
-    fn send(&mut self, _now: Time, port: PortId, frame: &[u8], out: &mut Outbox) {
-        out.push(self.peers[usize::from(port.0)].0, frame);
-    }
-    fn poll(&mut self, _now: Time, _out: &mut Outbox) -> Vec<PortId> {
-        (0..self.peers.len()).map(|port| PortId(port as u16)).collect()
-    }
-    fn next(&self) -> Time {
-        Time::MAX
-    }
-    fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
-        Some(self.peers[usize::from(port.0)].1)
-    }
-    fn describe(&self, port: PortId) -> serde_json::Value {
-        serde_json::json!({"address": self.peers[usize::from(port.0)].0.to_string()})
-    }
-    fn describe_all(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
 }

@@ -80,7 +80,7 @@ impl Gate {
     }
 
     /// When there may be news.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         let news = self.shut.is_some() || self.rate() < self.configured;
         if news { self.since.saturating_add(INTERVAL) } else { Time::MAX }
     }
@@ -110,10 +110,10 @@ mod tests {
         }
         let rate = gate.rate().0 as f64;
         assert!((rate - 8e6).abs() < 0.1 * 8e6, "{rate}");
-        assert!(!gate.has_room() && gate.next() <= Time::from_secs(3) + INTERVAL);
+        assert!(!gate.has_room() && gate.next_wake() <= Time::from_secs(3) + INTERVAL);
         gate.set_room(true, Time::from_secs(3));
         (0..40).for_each(|i| gate.poll(Time::from_secs(3) + Time::from_ms(50 * i)));
-        assert_eq!((gate.rate(), gate.next()), (Rate::from_mbps(50), Time::MAX));
+        assert_eq!((gate.rate(), gate.next_wake()), (Rate::from_mbps(50), Time::MAX));
     }
 
     /// Nothing to carry is no reason to be slow.

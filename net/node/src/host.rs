@@ -423,8 +423,8 @@ impl Host {
     }
 
     /// When something is due next.
-    pub fn next(&self) -> Time {
-        self.wires.due.next().min(self.node.next_wake())
+    pub fn next_wake(&self) -> Time {
+        self.wires.due.next_wake().min(self.node.next_wake())
     }
 
     /// What is to be sent to neighbours.

@@ -203,7 +203,7 @@ impl Datagrams {
         probe
     }
 
-    fn next(&self) -> Time {
+    fn next_wake(&self) -> Time {
         let probes = if self.rate_controller.rate().is_some() { self.mtu.next_wake() } else { Time::MAX };
         self.rate_controller.next_wake().min(self.arrivals.next_wake()).min(probes)
     }
@@ -331,10 +331,10 @@ impl Link {
     }
 
     /// When something is to be done.
-    fn next(&self) -> Time {
+    fn next_wake(&self) -> Time {
         match &self.below {
-            Below::Datagrams(below) => below.next(),
-            Below::Connection(gate) => gate.next(),
+            Below::Datagrams(below) => below.next_wake(),
+            Below::Connection(gate) => gate.next_wake(),
         }
     }
 
@@ -556,14 +556,14 @@ impl Links for Overlay {
         for &port in &touched {
             if self.endpoint.is_up(PeerId(port as u32)) {
                 self.poll_link(port, now, out);
-                self.due.no_later(port, self.links[port].next());
+                self.due.no_later(port, self.links[port].next_wake());
             }
         }
         touched.into_iter().map(|port| PortId(port as u16)).collect()
     }
 
-    fn next(&self) -> Time {
-        self.due.next().min(self.endpoint.next_wake())
+    fn next_wake(&self) -> Time {
+        self.due.next_wake().min(self.endpoint.next_wake())
     }
 
     fn rate(&self, port: PortId, _now: Time) -> Option<Rate> {
@@ -676,7 +676,7 @@ mod tests {
             for at in [0, 1] {
                 let mut out = Outbox::default();
                 let touched = ends[at].poll(now, &mut out);
-                assert!(ends[at].next() > now, "what is due is done");
+                assert!(ends[at].next_wake() > now, "what is due is done");
                 (turns, ports) = if at == 0 { (turns + 1, ports + touched.len()) } else { (turns, ports) };
                 let mut answers = out;
                 for side in [1 - at, at, 1 - at] {
@@ -687,7 +687,7 @@ mod tests {
                     answers = more;
                 }
             }
-            now = ends[0].next().min(ends[1].next());
+            now = ends[0].next_wake().min(ends[1].next_wake());
         }
         assert!(ends[0].endpoint.is_up(PeerId(0)) && !ends[0].endpoint.is_up(PeerId(1)));
         (turns, ports)

@@ -57,14 +57,14 @@ impl Path {
 
     /// The next packet that has arrived, and whether it is for Linux.
     pub fn arrived(&mut self, now: Time) -> Option<(bool, Vec<u8>)> {
-        if self.next() > now {
+        if self.next_wake() > now {
             return None;
         }
         self.flying.pop().map(|Reverse((_, _, to_linux, packet))| (to_linux, packet))
     }
 
     /// When the next one arrives.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at)
     }
 }

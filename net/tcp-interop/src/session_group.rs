@@ -221,7 +221,7 @@ impl SessionGroup<'_> {
                 println!("a packet of Linux's is refused: {error}: {packet:02x?}");
             }
         }
-        let wait = self.path.next().min(self.host.next()).saturating_sub(self.now()).min(Time::from_ms(2));
+        let wait = self.path.next_wake().min(self.host.next_wake()).saturating_sub(self.now()).min(Time::from_ms(2));
         let wait = Timespec { tv_sec: 0, tv_nsec: (wait.0 / 1000) as i64 };
         let _ = poll(&mut [PollFd::from_borrowed_fd(self.tun.fd(), PollFlags::IN)], Some(&wait));
     }

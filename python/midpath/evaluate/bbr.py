@@ -8,7 +8,7 @@ with the same seed says when that is; up to then the second one is the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -99,12 +99,60 @@ def limited(mbps: float) -> dict[str, Any]:
     return {"write": f"{mbps * 1250:g} B", "interval": "10 ms"}
 
 
-def stated(
-    number: int, title: str, asks: str, scene: Scene, measures: Callable[[list[str]], list[Measure]], *series: str
-) -> Item:
+DRAFT = "the draft"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a case is asked: a number and its bound."""
+
+    label: str
+    value: Callable[..., float]
+    """Of the run's facts, and of the time at which a `Moment` came."""
+    bound: float
+    source: str
+    kind: str
+    at_least: bool
+    level: str = ""
+
+    def measure(self, case: str) -> Measure:
+        """In a case."""
+        more: dict[str, Any] = {"at_least": self.at_least, "level": self.level}
+        return plain(self.label, self.kind, [case], self.value, self.bound, self.source, **more)
+
+
+def least(label: str, value: Callable[..., float], bound: float = 1.0, source: str = DRAFT, kind: str = "ratio") -> Ask:
+    """A number that is at least so much; a share that is all."""
+    return Ask(label, value, bound, source, kind, at_least=True)
+
+
+def most(label: str, value: Callable[..., float], bound: float, source: str = DRAFT, kind: str = "ratio") -> Ask:
+    """A number that is at most so much."""
+    return Ask(label, value, bound, source, kind, at_least=False)
+
+
+def stated(number: int, title: str, asks: str, scene: Scene, *measures: Ask, series: Sequence[str] = ()) -> Item:
     """An item about states."""
     case = title.lower()
-    return Item(str(number), title, SHOULD, asks, [watch(case, scene, *series)], measures([case]), applies=stateful)
+    own = [one.measure(case) for one in measures]
+    return Item(str(number), title, SHOULD, asks, [watch(case, scene, *series)], own, applies=stateful)
+
+
+def anyone(
+    number: int, title: str, asks: str, name: str, scene: Scene, *measures: Ask, watched: Sequence[str] = ()
+) -> Item:
+    """An item that any scheme can be asked for."""
+    cases = [Case(name, scene, watched=watched, mine=True)]
+    return Item(str(number), title, SHOULD, asks, cases, [one.measure(name) for one in measures])
+
+
+def beside_own(
+    number: int, title: str, asks: str, label: str, cases: Mapping[str, Scene], value: Callable[[Facts], float]
+) -> Item:
+    """An item about a figure over its own in a second case."""
+    one, other = cases
+    both = [Case(name, scene, mine=True) for name, scene in cases.items()]
+    return Item(str(number), title, SHOULD, asks, both, [over_own(label, one, other, value)])
 
 
 def begins(facts: Facts, state: int, after: float = 0.0) -> float | None:
@@ -124,18 +172,17 @@ class Moment:
     """With the change at a time."""
     after: float = 0.0
 
-    def measure(
-        self, label: str, kind: str, of: Callable[[Facts, float], float], bound: float, source: str, **more: Any
-    ) -> Measure:
+    def measure(self, ask: Ask) -> Measure:
         """Of the changed run, with the time of the change."""
 
         def at_change(runs: Runs, case: str) -> float:
             at = begins(runs.me(FIRST), self.state, self.after)
-            return math.nan if at is None else of(runs.me(case), at)
+            return math.nan if at is None else ask.value(runs.me(case), at)
 
-        return Measure(label, kind, [self.title.lower()], at_change, bound, source, **more)
+        cases = [self.title.lower()]
+        return Measure(ask.label, ask.kind, cases, at_change, ask.bound, ask.source, at_least=ask.at_least)
 
-    def item(self, *measures: Measure, series: Sequence[str] = ()) -> Item:
+    def item(self, *measures: Ask, series: Sequence[str] = ()) -> Item:
         """With both runs."""
 
         def then(facts: Facts) -> Scene | None:
@@ -145,7 +192,8 @@ class Moment:
         # Before the end of time nothing changes.
         first = watch(FIRST, self.scene(NEVER), *series)
         second = replace(watch(self.title.lower(), self.scene(NEVER), *series), after=FIRST, then=then)
-        return Item(str(self.number), self.title, SHOULD, self.asks, [first, second], measures, applies=stateful)
+        own = [self.measure(one) for one in measures]
+        return Item(str(self.number), self.title, SHOULD, self.asks, [first, second], own, applies=stateful)
 
 
 NEVER = 1000.0
@@ -192,59 +240,27 @@ def least_window(facts: Facts) -> float:
 
 def startup() -> list[Item]:
     """Cases of STARTUP and DRAIN."""
-    plain_scene = dumbbell(flow(jitter="0 s"), stop=12, depth=4)
+    settled = dumbbell(flow(jitter="0 s"), stop=12, depth=4)
     app, lossy = flow(jitter="0 s", **limited(5)), [vary(loss=loses(0.1))]
     return [
         stated(
-            1,
-            "Exiting STARTUP on bandwidth plateau",
-            "the estimate within 2 % of the bandwidth, then DRAIN",
-            plain_scene,
-            lambda case: [
-                plain("estimate off by", "ratio", case, estimate_error, 0.02, "the draft: within 2 %"),
-                plain(
-                    "STARTUP is followed by DRAIN",
-                    "ratio",
-                    case,
-                    followed([DRAIN], STARTUP),
-                    1.0,
-                    "the draft",
-                    at_least=True,
-                ),
-            ],
-            "bw_bps",
+            1, "Exiting STARTUP on bandwidth plateau", "the estimate within 2 % of the bandwidth, then DRAIN", settled,
+            most("estimate off by", estimate_error, 0.02, "the draft: within 2 %"),
+            least("STARTUP is followed by DRAIN", followed([DRAIN], STARTUP)),
+            series=("bw_bps",),
         ),
         stated(
-            2,
-            "Exiting STARTUP on loss when application-limited",
-            "loss above 2 % ends STARTUP",
+            2, "Exiting STARTUP on loss when application-limited", "loss above 2 % ends STARTUP",
             dumbbell(app, stop=12, vary=lossy),
-            lambda case: [
-                plain("STARTUP lasts", "seconds", case, lasts(STARTUP, max), 1.0, "ours: 25 round trips of 10 % loss"),
-            ],
+            most("STARTUP lasts", lasts(STARTUP, max), 1.0, "ours: 25 round trips of 10 % loss", "seconds"),
         ),
         stated(
-            3,
-            "Exiting DRAIN based on inflight",
-            "DRAIN ends when one bandwidth-delay product is in flight",
-            plain_scene,
-            lambda case: [
-                plain(
-                    "wait after DRAIN, in round trips", "times", case, queue_after_drain, 0.25, "ours: no queue stays"
-                ),
-                plain(
-                    "DRAIN is followed by PROBE_BW",
-                    "ratio",
-                    case,
-                    followed(PROBE_BW, DRAIN),
-                    1.0,
-                    "the draft",
-                    at_least=True,
-                ),
-            ],
+            3, "Exiting DRAIN based on inflight", "DRAIN ends when one bandwidth-delay product is in flight", settled,
+            most("wait after DRAIN, in round trips", queue_after_drain, 0.25, "ours: no queue stays", "times"),
+            least("DRAIN is followed by PROBE_BW", followed(PROBE_BW, DRAIN)),
         ),
         drain_by_time(),
-    ]
+    ]  # fmt: skip
 
 
 def drain_by_time() -> Item:
@@ -271,11 +287,10 @@ def drain_by_time() -> Item:
 
     own = Moment(4, "Exiting DRAIN based on time", "after three rounds DRAIN ends anyway", DRAIN, scene)
     return own.item(
-        own.measure("wait when DRAIN ends, in round trips", "times", left, 0.25, "the target is not reached; as in 3",
-                    at_least=True),
-        own.measure("rounds that end in DRAIN", "count", rounds, 4.0, "the draft: 3; one that has begun ends"),
-        own.measure("PROBE_BW follows", "ratio", goes_to(*PROBE_BW), 1.0, "the draft", at_least=True),
-    )  # fmt: skip
+        least("wait when DRAIN ends, in round trips", left, 0.25, "the target is not reached; as in 3", "times"),
+        most("rounds that end in DRAIN", rounds, 4.0, "the draft: 3; one that has begun ends", "count"),
+        least("PROBE_BW follows", goes_to(*PROBE_BW)),
+    )
 
 
 def up_by_loss() -> Item:
@@ -293,14 +308,13 @@ def up_by_loss() -> Item:
         return float(facts.mean(name, at + 0.5, at + 0.6) <= facts.mean(name, at - 0.1, at))
 
     own = Moment(6, "Exiting PROBE_UP on loss when application-limited", "loss ends PROBE_UP", UP, scene, 2.0)
+    why = "ours: the burst, its round trip, and a queue; without loss it lasts seconds"
     return own.item(
-        own.measure("PROBE_UP lasts", "seconds", lambda f, at: next_of(f, at)[0], 0.5,
-                    "ours: the burst, its round trip, and a queue; without loss it lasts seconds"),
-        own.measure("PROBE_DOWN follows", "ratio", goes_to(DOWN, CRUISE), 1.0, "the draft", at_least=True),
-        own.measure("inflight_longterm is not raised", "ratio", not_raised, 1.0, "the draft: scaled down, if at all",
-                    at_least=True),
+        most("PROBE_UP lasts", lambda f, at: next_of(f, at)[0], 0.5, why, "seconds"),
+        least("PROBE_DOWN follows", goes_to(DOWN, CRUISE)),
+        least("inflight_longterm is not raised", not_raised, 1.0, "the draft: scaled down, if at all"),
         series=("inflight_longterm_bytes",),
-    )  # fmt: skip
+    )
 
 
 def down_by_time() -> Item:
@@ -314,11 +328,11 @@ def down_by_time() -> Item:
         return dumbbell(flow(jitter="0 s"), stop=12, depth=4, vary=[vary(steps=steps)])
 
     own = Moment(9, "Exiting PROBE_DOWN after max time", "PROBE_REFILL follows at once", DOWN, scene, 2.0)
+    why = "the draft: BBR.bw_probe_wait, 2 to 3 s; samples of states"
     return own.item(
-        own.measure("PROBE_DOWN lasts", "seconds", lambda f, at: next_of(f, at)[0], 3.1,
-                    "the draft: BBR.bw_probe_wait, 2 to 3 s; samples of states"),
-        own.measure("PROBE_CRUISE is bypassed", "ratio", goes_to(REFILL, PROBE_RTT), 1.0, "the draft", at_least=True),
-    )  # fmt: skip
+        most("PROBE_DOWN lasts", lambda f, at: next_of(f, at)[0], 3.1, why, "seconds"),
+        least("PROBE_CRUISE is bypassed", goes_to(REFILL, PROBE_RTT)),
+    )
 
 
 def refill_limited() -> Item:
@@ -339,11 +353,10 @@ def refill_limited() -> Item:
     title = "Handling application-limited sending during PROBE_REFILL"
     own = Moment(22, title, "no low estimate is taken", REFILL, scene, 3.0)
     return own.item(
-        own.measure("least estimate in 0.3 s, over that before", "times", kept, 0.98, "as in 1: within 2 %",
-                    at_least=True),
-        own.measure("PROBE_UP follows", "ratio", goes_to(UP), 1.0, "the draft", at_least=True),
+        least("least estimate in 0.3 s, over that before", kept, 0.98, "as in 1: within 2 %", "times"),
+        least("PROBE_UP follows", goes_to(UP)),
         series=("bw_bps",),
-    )  # fmt: skip
+    )
 
 
 def probing() -> list[Item]:
@@ -355,133 +368,43 @@ def probing() -> list[Item]:
     # Jitter of packets lowers the least round trip now and then, which puts PROBE_RTT off.
     longer = dumbbell(flow(jitter="0 s", **limited(4)), stop=50)
     idle = dumbbell(flow(jitter="0 s", **limited(4), on="2 s", off="6 s"), stop=34)
+    to_down = least("PROBE_UP is followed by PROBE_DOWN", followed([DOWN], UP, [PROBE_RTT]))
     return [
-        stated(
-            5,
-            "Exiting PROBE_UP on bandwidth plateau",
-            "without loss a plateau ends PROBE_UP",
-            deep,
-            lambda case: [
-                plain(
-                    "PROBE_UP is followed by PROBE_DOWN",
-                    "ratio",
-                    case,
-                    followed([DOWN], UP, [PROBE_RTT]),
-                    1.0,
-                    "the draft",
-                    at_least=True,
-                ),
-            ],
-        ),
+        stated(5, "Exiting PROBE_UP on bandwidth plateau", "without loss a plateau ends PROBE_UP", deep, to_down),
         up_by_loss(),
         stated(
-            7,
-            "Never exiting STARTUP when application-limited with no loss",
-            "it stays in STARTUP",
-            app,
+            7, "Never exiting STARTUP when application-limited with no loss", "it stays in STARTUP", app,
             # ProbeRTT comes after 5 s.
-            lambda case: [
-                plain(
-                    "share of the first 5 s in STARTUP",
-                    "ratio",
-                    case,
-                    within(STARTUP, 0.5, 5.0),
-                    0.99,
-                    "the draft",
-                    at_least=True,
-                ),
-            ],
+            least("share of the first 5 s in STARTUP", within(STARTUP, 0.5, 5.0), 0.99),
         ),
         stated(
-            8,
-            "Exiting PROBE_DOWN on inflight",
-            "PROBE_CRUISE follows when the queue is drained",
-            deep,
-            lambda case: [
-                plain(
-                    "PROBE_DOWN is followed by PROBE_CRUISE",
-                    "ratio",
-                    case,
-                    followed([CRUISE], DOWN, [PROBE_RTT]),
-                    0.9,
-                    "the draft; ours: nine of ten",
-                    at_least=True,
-                ),
-            ],
+            8, "Exiting PROBE_DOWN on inflight", "PROBE_CRUISE follows when the queue is drained", deep,
+            least("PROBE_DOWN is followed by PROBE_CRUISE", followed([CRUISE], DOWN, [PROBE_RTT]), 0.9,
+                  "the draft; ours: nine of ten"),
         ),
         down_by_time(),
         stated(
-            10,
-            "Entering and exiting PROBE_RTT",
-            "every 5 s, for 200 ms and a round trip",
-            deep,
-            lambda case: [
-                plain(
-                    "time from one to the next",
-                    "seconds",
-                    case,
-                    probe_gap,
-                    6.0,
-                    "the draft: 5 s; it begins when a round ends",
-                ),
-                plain(
-                    "it lasts at least", "seconds", case, lasts(PROBE_RTT, min), 0.2, "the draft: 200 ms", at_least=True
-                ),
-                plain(
-                    "it lasts at most",
-                    "seconds",
-                    case,
-                    lasts(PROBE_RTT, max),
-                    0.4,
-                    "200 ms, and round trips with a queue",
-                ),
-                plain(
-                    "PROBE_BW follows", "ratio", case, followed(PROBE_BW, PROBE_RTT), 1.0, "the draft", at_least=True
-                ),
-            ],
+            10, "Entering and exiting PROBE_RTT", "every 5 s, for 200 ms and a round trip", deep,
+            most("time from one to the next", probe_gap, 6.0, "the draft: 5 s; it begins when a round ends", "seconds"),
+            least("it lasts at least", lasts(PROBE_RTT, min), 0.2, "the draft: 200 ms", "seconds"),
+            most("it lasts at most", lasts(PROBE_RTT, max), 0.4, "200 ms, and round trips with a queue", "seconds"),
+            least("PROBE_BW follows", followed(PROBE_BW, PROBE_RTT)),
         ),
         stated(
-            11,
-            "Skipping PROBE_RTT due to idleness",
-            "idle time is enough to drain the queue",
-            idle,
-            lambda case: [
-                plain(
-                    "share of time in PROBE_RTT", "ratio", case, within(PROBE_RTT, 2.0, 34.0), 0.0, "the draft: none"
-                ),
-            ],
+            11, "Skipping PROBE_RTT due to idleness", "idle time is enough to drain the queue", idle,
+            most("share of time in PROBE_RTT", within(PROBE_RTT, 2.0, 34.0), 0.0, "the draft: none"),
         ),
         stated(
-            20,
-            "Entering and exiting PROBE_RTT during STARTUP",
-            "STARTUP goes on after it",
-            longer,
-            lambda case: [
-                plain(
-                    "STARTUP follows", "ratio", case, followed([STARTUP], PROBE_RTT), 1.0, "the draft", at_least=True
-                ),
-            ],
+            20, "Entering and exiting PROBE_RTT during STARTUP", "STARTUP goes on after it", longer,
+            least("STARTUP follows", followed([STARTUP], PROBE_RTT)),
         ),
         stated(
-            21,
-            "Handling loss during PROBE_UP after inflight_longterm is set",
-            "loss ends PROBE_UP",
-            shallow,
-            lambda case: [
-                plain(
-                    "PROBE_UP is followed by PROBE_DOWN",
-                    "ratio",
-                    case,
-                    followed([DOWN], UP, [PROBE_RTT]),
-                    1.0,
-                    "the draft",
-                    at_least=True,
-                ),
-                plain("loss", "ratio", case, lambda facts: facts.lost, LOSS, "the draft: BBR.LossThresh"),
-            ],
+            21, "Handling loss during PROBE_UP after inflight_longterm is set", "loss ends PROBE_UP", shallow,
+            to_down,
+            most("loss", lambda facts: facts.lost, LOSS, "the draft: BBR.LossThresh"),
         ),
         refill_limited(),
-    ]
+    ]  # fmt: skip
 
 
 def paths() -> list[Item]:
@@ -496,159 +419,62 @@ def paths() -> list[Item]:
     one_way = TRIP / 2 * 0.8
     spike = [{"at": "10 s", "delay": f"{one_way + 1500:g} ms"}, {"at": "11 s", "delay": f"{one_way:g} ms"}]
 
-    def case(title: str, scene: Scene, *series: str) -> Case:
-        return Case(title, scene, watched=series, mine=True)
-
     # Delays fall by as much as time passes: all ACKs of 20 ms arrive together.
     held = [{"at": f"{i} ms", "delay": f"{one_way + 20 - i:g} ms"} for i in range(20)]
     back = {"link": ["r1", "r0"], "one_way": True, "steps": held, "repeat": "20 ms"}
     bursts = "ACKs in bursts, every 20 ms"
-    aggregated = [case(bursts, dumbbell(flow(jitter="0 s"), stop=30, vary=[back]))]
+    aggregated = dumbbell(flow(jitter="0 s"), stop=30, vary=[back])
+    four = replace(least("least window, in packets", least_window, 4.0, "the draft: BBR.MinPipeCwnd", "count"),
+                   level=CONSIDER)  # fmt: skip
+    threshold = "the draft: BBR.LossThresh"
     return [
-        Item(
-            "12",
-            "Achieving expected STARTUP bandwidth on a link with aggregation",
-            SHOULD,
-            "find the full rate",
-            aggregated,
-            [
-                plain(
-                    "use, 1 to 3 s from the start", "ratio", [bursts], of_rate(1, 3, RATE), AFTER, "ours", at_least=True
-                )
-            ],
+        anyone(
+            12, "Achieving expected STARTUP bandwidth on a link with aggregation", "find the full rate",
+            bursts, aggregated,
+            least("use, 1 to 3 s from the start", of_rate(1, 3, RATE), AFTER, "ours"),
         ),
-        Item(
-            "13",
-            "Achieving expected CRUISE bandwidth on a link with aggregation",
-            SHOULD,
-            "no stalls between ACKs",
-            aggregated,
-            [plain("use", "ratio", [bursts], of_rate(10, 30, RATE), USE, "ours", at_least=True)],
+        anyone(
+            13, "Achieving expected CRUISE bandwidth on a link with aggregation", "no stalls between ACKs",
+            bursts, aggregated,
+            least("use", of_rate(10, 30, RATE), USE, "ours"),
         ),
-        Item(
-            "14",
-            "Correctly managing sub-packet BDPs",
-            SHOULD,
-            "four packets at least, and the low rate",
-            [case("100 kbps, 20 ms", dumbbell(flow(), rate=0.1, trip=20, stop=60), "cwnd_bytes")],
-            [
-                plain("use", "ratio", ["100 kbps, 20 ms"], of_rate(20, 60, 0.1), USE, "ours", at_least=True),
-                plain(
-                    "least window, in packets",
-                    "count",
-                    ["100 kbps, 20 ms"],
-                    least_window,
-                    4.0,
-                    "the draft: BBR.MinPipeCwnd",
-                    at_least=True,
-                    level=CONSIDER,
-                ),
-            ],
+        anyone(
+            14, "Correctly managing sub-packet BDPs", "four packets at least, and the low rate",
+            "100 kbps, 20 ms", dumbbell(flow(), rate=0.1, trip=20, stop=60),
+            least("use", of_rate(20, 60, 0.1), USE, "ours"),
+            four,
+            watched=("cwnd_bytes",),
         ),
-        Item(
-            "15",
-            "Increasing bandwidth 10x",
-            SHOULD,
+        anyone(
+            15, "Increasing bandwidth 10x",
             "the full rate within a number of round trips that is logarithmic in the BDP",
-            [case("10 to 100 Mbps", up)],
-            [
-                plain(
-                    "use, 5 to 20 s later",
-                    "ratio",
-                    ["10 to 100 Mbps"],
-                    of_rate(15, 30, 100),
-                    AFTER,
-                    "ours: 5 s",
-                    at_least=True,
-                ),
-            ],
+            "10 to 100 Mbps", up,
+            least("use, 5 to 20 s later", of_rate(15, 30, 100), AFTER, "ours: 5 s"),
         ),
-        Item(
-            "16",
-            "Decreasing bandwidth 10x",
-            SHOULD,
-            "the estimate adapts within two cycles",
-            [case("100 to 10 Mbps", down)],
-            [
-                plain(
-                    "use, 10 to 30 s later",
-                    "ratio",
-                    ["100 to 10 Mbps"],
-                    of_rate(20, 40, 10),
-                    AFTER,
-                    "ours",
-                    at_least=True,
-                ),
-                plain(
-                    "packets of the run lost",
-                    "ratio",
-                    ["100 to 10 Mbps"],
-                    lambda facts: facts.lost_of(SUBJECT),
-                    LOSS,
-                    "the draft: BBR.LossThresh",
-                ),
-            ],
+        anyone(
+            16, "Decreasing bandwidth 10x", "the estimate adapts within two cycles",
+            "100 to 10 Mbps", down,
+            least("use, 10 to 30 s later", of_rate(20, 40, 10), AFTER, "ours"),
+            most("packets of the run lost", lambda facts: facts.lost_of(SUBJECT), LOSS, threshold),
         ),
-        Item(
-            "17",
-            "Handling token bucket policers",
-            SHOULD,
-            "a stable rate without excessive loss",
-            [case("a policer of 10 Mbps", policed)],
-            [
-                plain(
-                    "use of the policer's rate",
-                    "ratio",
-                    ["a policer of 10 Mbps"],
-                    of_rate(20, 40, 10),
-                    AFTER,
-                    "ours",
-                    at_least=True,
-                ),
-                plain(
-                    "loss",
-                    "ratio",
-                    ["a policer of 10 Mbps"],
-                    lambda facts: facts.lost,
-                    LOSS,
-                    "the draft: BBR.LossThresh",
-                ),
-            ],
+        anyone(
+            17, "Handling token bucket policers", "a stable rate without excessive loss",
+            "a policer of 10 Mbps", policed,
+            least("use of the policer's rate", of_rate(20, 40, 10), AFTER, "ours"),
+            most("loss", lambda facts: facts.lost, LOSS, threshold),
         ),
-        Item(
-            "18",
-            "Handling spurious fast recovery",
-            SHOULD,
-            "reordering costs no rate",
-            [
-                case("reordered by 8 ms", dumbbell(flow(), vary=[vary(jitter=jitter)])),
-                case("in order", dumbbell(flow())),
-            ],
-            [
-                over_own(
-                    "rate over its own in order", "reordered by 8 ms", "in order", lambda facts: facts.goodput(10, 40)
-                )
-            ],
+        beside_own(
+            18, "Handling spurious fast recovery", "reordering costs no rate", "rate over its own in order",
+            {"reordered by 8 ms": dumbbell(flow(), vary=[vary(jitter=jitter)]), "in order": dumbbell(flow())},
+            lambda facts: facts.goodput(10, 40),
         ),
-        Item(
-            "19",
-            "Handling spurious RTO recovery",
-            SHOULD,
-            "after a timeout that was none it goes on as before",
-            [
-                case("1.5 s more for 1 s", dumbbell(flow(), vary=[vary(steps=spike)])),
-                case("as before", dumbbell(flow())),
-            ],
-            [
-                over_own(
-                    "rate over its own without, 5 to 25 s later",
-                    "1.5 s more for 1 s",
-                    "as before",
-                    lambda facts: facts.goodput(16, 36),
-                )
-            ],
+        beside_own(
+            19, "Handling spurious RTO recovery", "after a timeout that was none it goes on as before",
+            "rate over its own without, 5 to 25 s later",
+            {"1.5 s more for 1 s": dumbbell(flow(), vary=[vary(steps=spike)]), "as before": dumbbell(flow())},
+            lambda facts: facts.goodput(16, 36),
         ),
-    ]
+    ]  # fmt: skip
 
 
 ITEMS = sorted([*startup(), *probing(), *paths()], key=lambda item: int(item.name))

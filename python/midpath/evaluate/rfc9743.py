@@ -288,7 +288,7 @@ def real_time() -> Item:
                 LOSS,
             ),
         ],
-        missing="Google's congestion control (GCC); calls here are SCReAM's and constant frames of 64 kbps",
+        missing="calls that run GCC; calls here are SCReAM's and constant frames of 64 kbps",
     )
 
 

@@ -28,7 +28,7 @@ pub struct Wait {
 
 /// What is said of few waits.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Rare {
+pub struct WaitDetails {
     /// The wait of the same node for which it counts when it is over, and how much later.
     pub then: Option<(u32, Time)>,
     /// A request whose first reply counts: further ends may come when it is over.
@@ -53,7 +53,7 @@ pub trait Order: Send + Sync {
     /// A wait.
     fn wait(&self, wait: u32) -> Wait;
     /// What else is said of it.
-    fn rare(&self, wait: u32) -> Option<Rare>;
+    fn details(&self, wait: u32) -> Option<WaitDetails>;
     /// The further waits for which it counts, and how much later: of few.
     fn more_then(&self, wait: u32, tell: &mut dyn FnMut(u32, Time));
     /// Called when a flow has ended at a node: each wait that this counts for, none unless all of the flow goes to that
@@ -126,7 +126,7 @@ impl Waits {
     }
 
     fn call(&self, wait: u32) -> Option<Call> {
-        self.order.rare(wait)?.call
+        self.order.details(wait)?.call
     }
 
     /// The requests that a wait releases, if they go over a pool, and the number of that.
@@ -143,7 +143,7 @@ impl Waits {
     }
 
     fn twin(&self, wait: u32) -> Option<u32> {
-        self.order.rare(wait)?.twin
+        self.order.details(wait)?.twin
     }
 
     fn later(&self, release: Release) -> Time {
@@ -320,7 +320,7 @@ impl Waiting {
 
     /// A wait is over.
     fn finish(&mut self, number: u32, at: Time) {
-        let rare = self.waits.order.rare(number).unwrap_or_default();
+        let rare = self.waits.order.details(number).unwrap_or_default();
         if let Some(call) = rare.call {
             self.over.insert(number);
             self.cancel_copies(number, call, at);
@@ -441,7 +441,7 @@ impl Waiting {
             return;
         }
         self.cancelled.insert(number);
-        if let Some(server) = self.waits.order.rare(number).and_then(|rare| rare.server) {
+        if let Some(server) = self.waits.order.details(number).and_then(|rare| rare.server) {
             self.server(server).forget(number);
         }
     }

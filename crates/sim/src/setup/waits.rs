@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::AllFlows;
 use super::pooled::Pooled;
-use crate::engine::{Call, GIVE_UP, NetLink, Order, Player, Pool, Rare, Server, Wait, Waits, pack};
+use crate::engine::{Call, GIVE_UP, NetLink, Order, Player, Pool, Server, Wait, WaitDetails, Waits, pack};
 
 /// Most steps: so many and those of as many flows as there may be have numbers as alarms.
 const MOST_STEPS: usize = 1 << 29;
@@ -237,11 +237,11 @@ impl Order for FlowOrder {
         let step = self.flows.steps()[i];
         Wait { node: NodeId(step.node), ends: step.ends + self.more_ends.get(&(i as u32)).copied().unwrap_or(0) }
     }
-    fn rare(&self, wait: u32) -> Option<Rare> {
+    fn details(&self, wait: u32) -> Option<WaitDetails> {
         let (i, first) = (self.step_of(wait)?, self.first_step());
         let said = self.flows.rare(i)?;
         let of = |step: Option<Number>| step.map(|step| first + step.get());
-        Some(Rare {
+        Some(WaitDetails {
             then: said.then.map(|(next, later)| (first + next.get(), later)),
             call: said.call.and(self.flows.call(i)).map(|call| Call { after: of(call.after), over: call.over() }),
             server: said.server.map(Number::get),

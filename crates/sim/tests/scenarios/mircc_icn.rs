@@ -109,6 +109,7 @@ fn whatever_steers_figure_6_is_the_same() {
 /// not known: a quarter of it was measured by the text's secondary class, so it is taken for an upper bound. Ours finds
 /// more paths, and single draws are on both sides of it: their mean is not.
 #[test]
+#[ignore = "nightly"]
 fn no_more_interests_go_astray_than_the_filters_closed_form_says() {
     let (mut links, mut flows) = (Vec::new(), String::new());
     for i in 0..16 {

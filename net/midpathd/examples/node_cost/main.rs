@@ -6,6 +6,8 @@ mod cost;
 #[cfg(target_os = "linux")]
 mod hop;
 #[cfg(target_os = "linux")]
+mod plain;
+#[cfg(target_os = "linux")]
 mod source;
 #[cfg(target_os = "linux")]
 mod wakes;

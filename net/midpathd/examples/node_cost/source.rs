@@ -13,12 +13,13 @@ use midpath_core::packet::{FlowId, Kind, NodeId, Packet, PortId};
 use midpath_core::units::{Rate, Time};
 use midpath_core::wire;
 use midpath_link::{LinkId, PublicKey, SecretKey};
-use midpath_node::event_loop::{Links, PlainLinks};
+use midpath_node::event_loop::Links;
 use midpath_node::overlay::{self, Neighbour, Overlay};
 use midpath_node::udp::{Outbox, Udp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::hop::Case;
+use crate::plain::PlainLinks;
 
 /// Bytes of a datagram, with IP's and UDP's headers: as long as Ethernet carries.
 pub const DATAGRAM: u32 = 1500;

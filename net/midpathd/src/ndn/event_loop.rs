@@ -188,7 +188,7 @@ impl EventLoop {
             }
             self.settle(now);
             let now = self.now();
-            let due = self.forwarder.next().min(self.tick_at);
+            let due = self.forwarder.next_wake().min(self.tick_at);
             let left = Duration::from_nanos(due.saturating_sub(now).as_ns());
             for (token, ready) in self.poller.wait(left)? {
                 self.on_ready(token, ready);

@@ -119,7 +119,7 @@ fn run(
             State::Done => return Ok(bytes),
             State::Failed(why) => return Err(Error::Machine(why.clone())),
         }
-        let left = Duration::from_nanos(consumer.next().saturating_sub(now()).as_ns());
+        let left = Duration::from_nanos(consumer.next_wake().saturating_sub(now()).as_ns());
         let patience = left.clamp(Duration::from_millis(1), LONGEST);
         connection.patience(patience).tried(|| "the forwarder is gone".into())?;
         match connection.read(&mut buffer) {

@@ -174,7 +174,7 @@ impl Asks {
     }
 
     /// When a flow has something to do.
-    pub fn next(&self) -> Time {
+    pub fn next_wake(&self) -> Time {
         self.wakes.first().map_or(Time::MAX, |(at, ..)| *at)
     }
 
@@ -273,8 +273,8 @@ mod tests {
         // Each class's stamp is 6.8 Mbps, and both together get that: 8,500 bytes in 10 ms.
         bench.data(MS(21), 0, 6_800_000);
         let mut count = bench.sent().len();
-        while bench.asks.next() < MS(121) {
-            let now = bench.asks.next();
+        while bench.asks.next_wake() < MS(121) {
+            let now = bench.asks.next_wake();
             let flow = bench.asks.due(now).expect("one is due");
             bench.asks.run(now, flow, With { params: &bench.params, rng: &mut bench.rng });
             count += bench.sent().len();

@@ -338,7 +338,7 @@ impl Forwarder {
     /// When a line, or a flow that asks by rates, has something to do.
     pub(super) fn next_rated(&self) -> Time {
         let now = self.last_time;
-        self.lines.values().map(|line| line.next(now)).fold(self.asks.next(), Time::min)
+        self.lines.values().map(|line| line.next_wake(now)).fold(self.asks.next_wake(), Time::min)
     }
 
     /// Does what is due.

@@ -232,7 +232,7 @@ fn a_flood_leaves_room_for_others_and_ends() {
     assert_eq!(hand(&mut f, MS(1), honest, &an_interest(&of(&["a", "x"]), false, false, 1)), sent(producer, "I/a/x"));
     f.on_time(MS(10_000));
     assert_eq!((f.pit.records(), f.pit.bytes(), f.names.len()), (0, 0, 0), "nothing is left");
-    assert_eq!(f.next(), Time::MAX);
+    assert_eq!(f.next_wake(), Time::MAX);
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn a_face_that_goes_takes_its_routes() {
 /// Lets time pass; what is sent meanwhile, and when.
 fn wait(f: &mut Forwarder, until: Time) -> Vec<(Time, FaceId, String)> {
     let mut all = Vec::new();
-    while f.next() <= until {
-        let now = f.next();
+    while f.next_wake() <= until {
+        let now = f.next_wake();
         f.on_time(now);
         all.extend(take(f).into_iter().map(|(face, what)| (now, face, what)));
     }

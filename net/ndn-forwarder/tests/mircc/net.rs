@@ -200,8 +200,8 @@ impl Net {
             self.settle();
             self.settle();
             let coming = self.coming.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
-            let nodes = self.nodes.iter().map(Forwarder::next).min().unwrap_or(Time::MAX);
-            let consumers = self.fetching.iter().filter(|f| self.now < f.until).map(|f| f.consumer.next()).min();
+            let nodes = self.nodes.iter().map(Forwarder::next_wake).min().unwrap_or(Time::MAX);
+            let consumers = self.fetching.iter().filter(|f| self.now < f.until).map(|f| f.consumer.next_wake()).min();
             let next = coming.min(nodes).min(consumers.unwrap_or(Time::MAX)).max(self.now);
             if next > until {
                 self.now = until;
@@ -214,10 +214,10 @@ impl Net {
                 let Some(Reverse((_, _, node, face, frame))) = self.coming.pop() else { break };
                 self.nodes[node].receive(self.now, face, &frame).expect("a packet");
             }
-            self.nodes.iter_mut().filter(|node| node.next() <= self.now).for_each(|node| node.on_time(self.now));
+            self.nodes.iter_mut().filter(|node| node.next_wake() <= self.now).for_each(|node| node.on_time(self.now));
             self.fetching
                 .iter_mut()
-                .filter(|f| f.consumer.next() <= self.now)
+                .filter(|f| f.consumer.next_wake() <= self.now)
                 .for_each(|f| f.consumer.on_time(self.now));
         }
     }

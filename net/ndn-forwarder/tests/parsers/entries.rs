@@ -119,7 +119,7 @@ fn converse(mut forwarder: Forwarder, faces: &[FaceId], bytes: &[u8]) -> bool {
         let Some((frame, after)) = behind.split_at_checked(length) else { break };
         rest = after;
         now = now.saturating_add(Time::from_ms(u64::from(first >> 2) * 20));
-        if forwarder.next() <= now {
+        if forwarder.next_wake() <= now {
             forwarder.on_time(now);
         }
         let face = faces[usize::from(first & 3) % faces.len()];

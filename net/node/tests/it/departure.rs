@@ -80,7 +80,7 @@ impl World {
                 let header = wire::read(&frame).expect("a packet").0.header::<H>().expect("it has kept its header");
                 each(header, self.gauge(gauge));
             }
-            let next = self.host.next();
+            let next = self.host.next_wake();
             if next > until {
                 self.now = until;
                 return;

@@ -102,7 +102,7 @@ struct LoopbackLink {
 
 impl LoopbackLink {
     /// When something here is due.
-    fn next(&self) -> Time {
+    fn next_wake(&self) -> Time {
         let flying = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
         flying.min(self.schedule.ends()).max(self.held)
     }
@@ -182,8 +182,8 @@ impl Lines {
     }
 
     /// When something here is due.
-    fn next(&self) -> Time {
-        self.of.iter().map(LoopbackLink::next).min().unwrap_or(Time::MAX)
+    fn next_wake(&self) -> Time {
+        self.of.iter().map(LoopbackLink::next_wake).min().unwrap_or(Time::MAX)
     }
 }
 
@@ -326,7 +326,7 @@ impl NodeThread {
 
     /// How long nothing is due here, or a little less.
     fn nap(&self) -> Duration {
-        let next = self.lines.next().min(self.node.next_wake()).saturating_sub(self.now());
+        let next = self.lines.next_wake().min(self.node.next_wake()).saturating_sub(self.now());
         Duration::from_nanos(next.as_ns()).min(NAP)
     }
 

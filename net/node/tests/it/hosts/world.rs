@@ -131,7 +131,7 @@ impl World {
     pub fn step(&mut self, until: Time) -> bool {
         self.collect();
         let arrives = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
-        let wakes = self.hosts.iter().map(Host::next).min().unwrap_or(Time::MAX);
+        let wakes = self.hosts.iter().map(Host::next_wake).min().unwrap_or(Time::MAX);
         let next = arrives.min(wakes).max(self.now);
         if next > until {
             self.now = until;

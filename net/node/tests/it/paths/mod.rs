@@ -178,7 +178,7 @@ impl World {
         let mut tick = self.now;
         while self.now < until {
             let arrives = self.flying.peek().map_or(Time::MAX, |Reverse((at, ..))| *at);
-            let wakes = self.nodes.iter().map(|node| node.host.next().min(node.links.next())).min().unwrap();
+            let wakes = self.nodes.iter().map(|node| node.host.next_wake().min(node.links.next_wake())).min().unwrap();
             self.now = arrives.min(wakes).min(tick).min(until).max(self.now);
             let now = self.now;
             if arrives <= now {
