@@ -13,6 +13,7 @@ use super::detector::{Detector, Signal};
 use super::filter::{Kalman, Trendline};
 use super::loss::LossBased;
 use super::params::{GccFilter, GccParams};
+use super::probe::Probes;
 use super::throughput::Throughput;
 use crate::Catalogue;
 use crate::calls::CallControl;
@@ -228,6 +229,59 @@ fn the_threshold_follows_the_trend() {
     close(detector.threshold(), 6.0);
 }
 
+/// A burst of five data units of 1,200 B at `sent` Mbps that comes at `came` Mbps.
+fn burst(probes: &mut Probes, number: u32, sent: f64, came: f64) {
+    (0..5).for_each(|i| {
+        let after = |mbps: f64| f64::from(i) * 9600.0 / (mbps * 1e6);
+        probes.add(number, 1200, 1.0 + after(sent), 2.0 + after(came));
+    });
+}
+
+/// The inputs of libwebrtc's `probe_bitrate_estimator_unittest.cc` as far as they are rates: what comes as it was sent, a
+/// little slower, at less than nine tenths (of which .95 is used), more than twice as fast; too few.
+#[test]
+fn a_probe_finds_the_lower_of_both_rates() {
+    for (sent, came, found) in [
+        (0.8, 0.8, Some(0.8)),
+        (0.8, 0.75, Some(0.75)),
+        (0.8, 0.4, Some(0.38)),
+        (0.8, 1.0, Some(0.8)),
+        (0.8, 1.7, None),
+    ] {
+        let mut probes = Probes::new(1e6, 1e9);
+        burst(&mut probes, 1, sent, came);
+        let rate = probes.result(2.1);
+        assert_eq!(rate.map(|rate| (rate / 1e3).round() / 1e3), found, "{sent} {came}");
+        assert_eq!(probes.result(2.2), None, "a result is given once");
+    }
+    let mut probes = Probes::new(1e6, 1e9);
+    (0..3).for_each(|i| probes.add(1, 1200, f64::from(i), f64::from(i)));
+    assert_eq!(probes.result(5.0), None);
+}
+
+/// Three and six times the start rate; then twice the result, while that is .7 of the probe, up to the highest rate.
+#[test]
+fn probes_double_while_the_path_carries_them() {
+    let mut probes = Probes::new(3e5, 5e6);
+    assert_eq!([probes.next(1.0), probes.next(1.0), probes.next(1.0)], [Some(9e5), Some(1.8e6), None]);
+    burst(&mut probes, 2, 1.8, 1.8);
+    close(probes.result(1.2).unwrap(), 1.8e6);
+    close(probes.next(1.2).unwrap(), 3.6e6);
+    burst(&mut probes, 3, 3.6, 3.6);
+    probes.result(1.4);
+    close(probes.next(1.4).unwrap(), 5e6);
+    burst(&mut probes, 4, 5.0, 5.0);
+    probes.result(1.6);
+    assert_eq!(probes.next(1.6), None);
+    // Less than .7 of it comes: that was the capacity.
+    let mut probes = Probes::new(3e5, 5e6);
+    (probes.next(1.0), probes.next(1.0));
+    burst(&mut probes, 2, 1.8, 1.0);
+    close(probes.result(1.2).unwrap(), 0.95e6);
+    assert_eq!(probes.next(1.2), None);
+    assert_eq!(Probes::default().next(1.0), None);
+}
+
 #[test]
 fn parameters_are_checked() {
     let error = |p| Catalogue::standard().build("gcc", &p).map(|_| ()).unwrap_err().key;
@@ -277,9 +331,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(256), ..ProptestConfig::default() })]
     /// Whatever feedback says, the target keeps its bounds and is a number, with either filter.
     #[test]
-    fn bounds_hold_whatever_feedback_says(kalman in any::<bool>(), steps in steps()) {
+    fn bounds_hold_whatever_feedback_says(kalman in any::<bool>(), probing in any::<bool>(), steps in steps()) {
         let filter = if kalman { GccFilter::Kalman } else { GccFilter::Trendline };
-        let params = GccParams { filter, ..GccParams::default() };
+        let params = GccParams { filter, probing, ..GccParams::default() };
         let mut sender = Sender::new(&FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)), &params, 28);
         let mut now = Time::from_secs(1);
         let arrivals = |blocks: Vec<Option<(u32, u8)>>| {
@@ -288,8 +342,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Wait(us) => now += Time::from_us(us),
-                Step::Send(count, size) => (0..count).for_each(|_| sender.on_sent(size, now)),
-                Step::Frame => sender.control.on_frame(0.0, 0.033, 1000.0, now),
+                Step::Send(count, size) => (0..count).for_each(|_| sender.on_sent(size, u32::from(count % 4), now)),
+                Step::Frame => {
+                    sender.control.on_frame(0.0, 0.033, 1000.0, now);
+                    sender.control.probe(now);
+                }
                 Step::Report(begin, blocks) => {
                     sender.on_report(&Report { ssrc: 0, begin, blocks: arrivals(blocks), at: 0 }, now);
                 }
