@@ -26,6 +26,8 @@ const USED: f64 = 0.95;
 #[derive(Debug, Clone, Copy, Default)]
 struct Cluster {
     number: u32,
+    /// Whether one has come since it was last asked.
+    fresh: bool,
     units: u32,
     bytes: f64,
     sent: (f64, f64),
@@ -40,7 +42,7 @@ impl Cluster {
         if self.units == 0 {
             (self.sent, self.came, self.first_size) = ((sent, sent), (came, came), size);
         }
-        (self.units, self.bytes) = (self.units + 1, self.bytes + size);
+        (self.units, self.bytes, self.fresh) = (self.units + 1, self.bytes + size, true);
         self.sent.0 = self.sent.0.min(sent);
         if sent >= self.sent.1 {
             (self.sent.1, self.last_size) = (sent, size);
@@ -92,10 +94,10 @@ impl Probes {
         self.cluster.add(size.into(), sent, came);
     }
 
-    /// What the last one has found, once.
+    /// What the last one has found, where more of it has come.
     pub fn result(&mut self, now: f64) -> Option<f64> {
-        let rate = self.cluster.rate()?;
-        self.cluster = Cluster { number: self.cluster.number, ..Cluster::default() };
+        let fresh = std::mem::take(&mut self.cluster.fresh);
+        let rate = self.cluster.rate().filter(|_| fresh)?;
         if self.next.is_empty() && self.further.take_if(|(above, until)| rate > *above && now <= *until).is_some() {
             self.next.push_back((FURTHER * rate).min(self.max));
         }

@@ -237,26 +237,39 @@ fn burst(probes: &mut Probes, number: u32, sent: f64, came: f64) {
     });
 }
 
-/// The inputs of libwebrtc's `probe_bitrate_estimator_unittest.cc` as far as they are rates: what comes as it was sent, a
-/// little slower, at less than nine tenths (of which .95 is used), more than twice as fast; too few.
+/// The inputs and rates of libwebrtc's `probe_bitrate_estimator_unittest.cc`: of each packet bytes, when it was sent and
+/// came, in ms.
 #[test]
-fn a_probe_finds_the_lower_of_both_rates() {
-    for (sent, came, found) in [
-        (0.8, 0.8, Some(0.8)),
-        (0.8, 0.75, Some(0.75)),
-        (0.8, 0.4, Some(0.38)),
-        (0.8, 1.0, Some(0.8)),
-        (0.8, 1.7, None),
-    ] {
+fn a_probe_finds_what_libwebrtc_s_tests_say() {
+    let packets = |sent: &[i32], came: &[i32]| -> Vec<(u32, i32, i32)> {
+        sent.iter().zip(came).map(|(sent, came)| (1000, *sent, *came)).collect()
+    };
+    let sized = |place: usize, all: &mut Vec<(u32, i32, i32)>| all[place].0 = 1500;
+    let regular = packets(&[0, 10, 20, 30], &[10, 20, 30, 40]);
+    let (mut last, mut first) = (packets(&[0, 10, 20, 30, 40], &[10, 20, 30, 40, 50]), regular.clone());
+    (sized(4, &mut last), sized(0, &mut first));
+    let found = |packets: &[(u32, i32, i32)]| {
         let mut probes = Probes::new(1e6, 1e9);
-        burst(&mut probes, 1, sent, came);
-        let rate = probes.result(2.1);
-        assert_eq!(rate.map(|rate| (rate / 1e3).round() / 1e3), found, "{sent} {came}");
-        assert_eq!(probes.result(2.2), None, "a result is given once");
+        let second = |ms: i32| 1000.0 + f64::from(ms) / 1e3;
+        packets.iter().for_each(|(size, sent, came)| probes.add(1, *size, second(*sent), second(*came)));
+        probes.result(2000.0).map(f64::round)
+    };
+    for (packets, rate) in [
+        (regular.clone(), Some(800e3)),
+        (regular[..3].to_vec(), None),
+        ((0..25).map(|i| (12_500, i, i + 5)).collect(), Some(100e6)),
+        (packets(&[0, 10, 20, 30], &[15, 30, 35, 40]), Some(800e3)),
+        (packets(&[0, 10, 20, 40], &[19, 22, 25, 27]), None),
+        (packets(&[0, 10, 20, 30], &[10, 40, 70, 85]), Some(0.95 * 320e3)),
+        (packets(&[0, 10, 20, 40], &[50, 50, 50, 50]), None),
+        (packets(&[0, 10, 20, 40], &[10, 20, 30, 60]), Some(0.95 * 480e3)),
+        (packets(&[0, 10, 20, 40, 50], &[10, 20, 30, 60, 60]), Some(640e3)),
+        (packets(&[60, 65, 70, 75], &[70, 77, 84, 90]), Some(0.95 * 1200e3)),
+        (last, Some(800e3)),
+        (first, Some(0.95 * 800e3)),
+    ] {
+        assert_eq!(found(&packets), rate, "{packets:?}");
     }
-    let mut probes = Probes::new(1e6, 1e9);
-    (0..3).for_each(|i| probes.add(1, 1200, f64::from(i), f64::from(i)));
-    assert_eq!(probes.result(5.0), None);
 }
 
 /// Three and six times the start rate; then twice the result, while that is .7 of the probe, up to the highest rate.
@@ -269,6 +282,7 @@ fn probes_double_while_the_path_carries_them() {
     close(probes.next(1.2).unwrap(), 3.6e6);
     burst(&mut probes, 3, 3.6, 3.6);
     probes.result(1.4);
+    assert_eq!(probes.result(1.4), None, "a result is given once");
     close(probes.next(1.4).unwrap(), 5e6);
     burst(&mut probes, 4, 5.0, 5.0);
     probes.result(1.6);
