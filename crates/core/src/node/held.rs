@@ -60,9 +60,6 @@ impl Node {
         let packet = &pool[&pkt];
         self.slots[usize::from(port.0)].count(packet.size, packet.queued, now, self.until);
         self.begin(port, now, pkt, pool, driver);
-        if self.slots[usize::from(port.0)].is_gathered() {
-            self.ask_for_frame(port, now);
-        }
         self.arm_port(port, now);
     }
 

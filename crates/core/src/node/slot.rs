@@ -239,9 +239,10 @@ impl Slot {
         *self = Slot { state: self.state, ..Slot::new(link, discipline.held()) };
     }
 
-    /// The driver gathers its packets into frames. It is held.
+    /// The driver gathers its packets into frames. It is held. No packet cuts through: the test for frames on that way
+    /// would cost each hop of every held port three instructions.
     pub fn gather(&mut self) {
-        self.flags.0 |= PortFlags::GATHERED;
+        self.flags.0 = (self.flags.0 | PortFlags::GATHERED) & !PortFlags::CUT_THROUGH;
     }
 
     /// Whether the driver does so.

@@ -9,8 +9,9 @@ pub const RTP: usize = 12;
 
 /// Version 2, no padding, no extension, no contributing sources.
 const VERSION: u8 = 0x80;
-/// A dynamic payload type (RFC 3551, §6).
+/// Dynamic payload types (RFC 3551, §6): media, and what has none.
 const PAYLOAD_TYPE: u8 = 96;
+const PADDING_TYPE: u8 = 97;
 /// RTP's clock of video (RFC 3551, §5).
 const VIDEO_CLOCK: u128 = 90_000;
 const PS: u128 = 1_000_000_000_000;
@@ -26,19 +27,21 @@ pub struct Rtp {
     pub timestamp: u32,
     /// The stream.
     pub ssrc: u32,
+    /// Whether it has no media.
+    pub padding: bool,
 }
 
 impl Rtp {
     /// A data unit of a frame of this time.
     pub fn new(marker: bool, sequence: u16, frame: Time, ssrc: u32) -> Rtp {
-        Rtp { marker, sequence, timestamp: ticks(frame, VIDEO_CLOCK), ssrc }
+        Rtp { marker, sequence, timestamp: ticks(frame, VIDEO_CLOCK), ssrc, padding: false }
     }
 
     /// A data unit of `length` bytes; its media are zeros.
     pub fn packet(&self, length: usize) -> Vec<u8> {
         let mut out = vec![0; length.max(RTP)];
         out[0] = VERSION;
-        out[1] = PAYLOAD_TYPE | u8::from(self.marker) << 7;
+        out[1] = if self.padding { PADDING_TYPE } else { PAYLOAD_TYPE } | u8::from(self.marker) << 7;
         out[2..4].copy_from_slice(&self.sequence.to_be_bytes());
         out[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
         out[8..RTP].copy_from_slice(&self.ssrc.to_be_bytes());
@@ -48,11 +51,13 @@ impl Rtp {
     /// Reads it back. RTCP's packet types are no RTP (RFC 5761, §4).
     pub fn get(bytes: &[u8]) -> Option<Rtp> {
         let head: &[u8; RTP] = bytes.first_chunk()?;
-        (head[0] == VERSION && head[1] & 0x7f == PAYLOAD_TYPE).then(|| Rtp {
+        let kind = head[1] & 0x7f;
+        (head[0] == VERSION && [PAYLOAD_TYPE, PADDING_TYPE].contains(&kind)).then(|| Rtp {
             marker: head[1] >> 7 != 0,
             sequence: u16::from_be_bytes([head[2], head[3]]),
             timestamp: word(head, 4),
             ssrc: word(head, 8),
+            padding: kind == PADDING_TYPE,
         })
     }
 }

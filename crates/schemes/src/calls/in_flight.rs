@@ -29,6 +29,7 @@ enum State {
 struct Unit {
     sent: Time,
     size: u32,
+    probe: u32,
     state: State,
 }
 
@@ -39,6 +40,8 @@ pub struct Arrived {
     /// By the receiver's clock, in 1/65,536 s.
     pub at: u32,
     pub size: u32,
+    /// The probe that it was sent for; 0: none.
+    pub probe: u32,
 }
 
 /// Data units from the oldest that may still be heard of.
@@ -98,8 +101,8 @@ impl InFlight {
         self.reordering
     }
 
-    /// A data unit has been sent.
-    pub fn on_sent(&mut self, size: u32, now: Time) {
+    /// A data unit has been sent, for a probe with this number, or for none.
+    pub fn on_sent(&mut self, size: u32, probe: u32, now: Time) {
         if self.units.len() == MOST
             && let Some(oldest) = self.units.pop_front()
         {
@@ -109,7 +112,7 @@ impl InFlight {
             }
             self.first += 1;
         }
-        self.units.push_back(Unit { sent: now, size, state: State::Sent });
+        self.units.push_back(Unit { sent: now, size, probe, state: State::Sent });
         self.bytes += u64::from(size);
     }
 
@@ -131,7 +134,7 @@ impl InFlight {
                 self.reordering = self.reordering.max(late).min(srtt.max(REORDERING));
             }
             unit.state = State::Received;
-            self.arrived.push(Arrived { sent: unit.sent, at: arrival.at, size: unit.size });
+            self.arrived.push(Arrived { sent: unit.sent, at: arrival.at, size: unit.size, probe: unit.probe });
             let ce = arrival.ecn == Ecn::Ce;
             found.delivered += 1;
             found.marked += u64::from(ce);

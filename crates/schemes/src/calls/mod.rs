@@ -64,6 +64,11 @@ pub trait CallControl: Send + 'static {
     }
     /// Called when a frame has been encoded: the oldest data unit has waited so many seconds.
     fn on_frame(&mut self, waited: f64, period: f64, size: f64, now: Time);
+    /// Called when data units may leave: the rate in bits per second at which the next few are to, to see whether the path
+    /// carries it. Without media they are padding. Its number is one more than the last one's.
+    fn probe(&mut self, _now: Time) -> Option<f64> {
+        None
+    }
     /// Called when a data unit was sent.
     fn on_sent(&mut self, _in_flight: u64) {}
     /// Called with each report.

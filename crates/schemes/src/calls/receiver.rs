@@ -87,7 +87,9 @@ impl Endpoint for Receiver {
         let Some(rtp) = payload.as_ref().and_then(|bytes| Rtp::get(bytes)) else { return };
         self.ssrc = rtp.ssrc;
         self.note(rtp.sequence, Arrival { at: ntp(ctx.now), ecn: packet.ecn });
-        self.delivery.on_bytes(u64::from(packet.payload).saturating_sub(RTP as u64), ctx.now);
+        if !rtp.padding {
+            self.delivery.on_bytes(u64::from(packet.payload).saturating_sub(RTP as u64), ctx.now);
+        }
         if rtp.marker {
             self.frame_delay = packet.stamped().map(|encoded| ctx.now.saturating_sub(encoded));
         }

@@ -27,6 +27,22 @@ struct Waiting {
     /// When its frame was encoded.
     frame: Time,
     marker: bool,
+    /// Whether it has no media.
+    padding: bool,
+}
+
+/// A probe has so many data units and lasts so long at least: libwebrtc's `min_probe_packets_sent`, `min_probe_duration`.
+const PROBE_UNITS: u32 = 5;
+const PROBE_S: f64 = 0.015;
+
+/// A probe that is being sent.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    rate: f64,
+    /// Data units and bytes that are still to leave, and when the next one is.
+    units: u32,
+    bytes: u32,
+    at: Time,
 }
 
 /// The active end.
@@ -48,6 +64,8 @@ pub struct Sender<C> {
     frame_at: Time,
     queue: VecDeque<Waiting>,
     in_flight: InFlight,
+    probe: Option<Probe>,
+    probes: u32,
     /// When the next data unit may leave.
     pace_at: Time,
     last_sent: Time,
@@ -75,6 +93,8 @@ impl<C: CallControl> Sender<C> {
             frame_at: Time::ZERO,
             queue: VecDeque::new(),
             in_flight: InFlight::default(),
+            probe: None,
+            probes: 0,
             pace_at: Time::ZERO,
             last_sent: Time::ZERO,
             discarded_at: Time::ZERO,
@@ -135,7 +155,7 @@ impl<C: CallControl> Sender<C> {
             left -= media;
             self.progress += media;
             let marker = units.peek().is_none() || left == 0;
-            self.queue.push_back(Waiting { size: media as u32 + RTP as u32, frame: now, marker });
+            self.queue.push_back(Waiting { size: media as u32 + RTP as u32, frame: now, marker, padding: false });
             if left == 0 {
                 return;
             }
@@ -168,23 +188,43 @@ impl<C: CallControl> Sender<C> {
     fn transmit(&mut self, ctx: &mut EndpointCtx<'_>) {
         while let Some(unit) = self.queue.front().copied().filter(|unit| self.leaves_at(unit.size) <= ctx.now) {
             self.queue.pop_front();
-            self.emit(unit, ctx);
+            self.emit(unit, 0, ctx);
         }
     }
 
-    fn emit(&mut self, unit: Waiting, ctx: &mut EndpointCtx<'_>) {
+    /// Sends what a probe has left for now, media first.
+    fn transmit_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if self.probe.is_none()
+            && let Some(rate) = self.control.probe(ctx.now)
+        {
+            self.probes += 1;
+            self.probe = Some(Probe { rate, units: PROBE_UNITS, bytes: (rate / 8.0 * PROBE_S) as u32, at: ctx.now });
+        }
+        while let Some(probe) = self.probe.filter(|probe| probe.at <= ctx.now) {
+            let padding = Waiting { size: self.mss, frame: ctx.now, marker: false, padding: true };
+            let unit = self.queue.pop_front().unwrap_or(padding);
+            self.emit(unit, self.probes, ctx);
+            let (units, bytes) = (probe.units.saturating_sub(1), probe.bytes.saturating_sub(unit.size));
+            let at = probe.at.saturating_add(Time::from_secs_f64(f64::from(unit.size) * 8.0 / probe.rate));
+            self.probe = (units > 0 || bytes > 0).then_some(Probe { units, bytes, at, ..probe });
+        }
+    }
+
+    fn emit(&mut self, unit: Waiting, probe: u32, ctx: &mut EndpointCtx<'_>) {
         let number = self.in_flight.next();
-        let rtp = Rtp::new(unit.marker, number as u16, unit.frame, ctx.flow.0);
+        let rtp = Rtp { padding: unit.padding, ..Rtp::new(unit.marker, number as u16, unit.frame, ctx.flow.0) };
         let mut packet = Packet::new(ctx.flow, ctx.node, self.to, 0);
         (packet.kind, packet.ecn, packet.payload) = (Kind::Datagram, self.encoder.codepoint, unit.size as u16);
         packet.measure();
-        packet.stamp(number as u32, unit.frame);
+        if !unit.padding {
+            packet.stamp(number as u32, unit.frame);
+        }
         ctx.send_carrying(packet, rtp.packet(unit.size as usize).into());
-        self.on_sent(unit.size, ctx.now);
+        self.on_sent(unit.size, probe, ctx.now);
     }
 
-    pub fn on_sent(&mut self, size: u32, now: Time) {
-        self.in_flight.on_sent(size, now);
+    pub fn on_sent(&mut self, size: u32, probe: u32, now: Time) {
+        self.in_flight.on_sent(size, probe, now);
         self.control.on_sent(self.in_flight.bytes());
         // t_pace (SCReAM's draft, §4.3.2).
         let pace = Time::from_secs_f64(f64::from(size) * 8.0 / self.control.pace_rate());
@@ -217,6 +257,9 @@ impl<C: CallControl> Sender<C> {
         self.discard(ctx.now);
         self.transmit(ctx);
         let over = self.is_over(ctx.now);
+        if !over {
+            self.transmit_probe(ctx);
+        }
         if ctx.now >= self.stop_at {
             self.queue.clear();
         }
@@ -229,7 +272,8 @@ impl<C: CallControl> Sender<C> {
             None if over => self.last_sent.saturating_add(LINGER),
             None => Time::MAX,
         };
-        let frame = if over { Time::MAX } else { self.frame_at.min(self.stop_at) };
+        let probe = self.probe.map_or(Time::MAX, |probe| probe.at);
+        let frame = if over { Time::MAX } else { self.frame_at.min(self.stop_at).min(probe) };
         match next.min(frame) {
             Time::MAX => ctx.cancel_timer(),
             at => ctx.set_timer(at),

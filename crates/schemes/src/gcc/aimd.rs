@@ -82,7 +82,8 @@ impl Aimd {
         }
     }
 
-    fn set(&mut self, rate: f64, now: f64) {
+    /// A probe's result, or what else the rate is from now on.
+    pub fn set(&mut self, rate: f64, now: f64) {
         (self.rate, self.changed) = (rate.max(self.min), Some(now));
     }
 

@@ -5,12 +5,14 @@ use midpath_core::units::{Rate, Time};
 
 use super::aimd::Aimd;
 use super::arrivals::Groups;
-use super::detector::Detector;
+use super::detector::{Detector, Signal};
 use super::filter::{Kalman, Trendline};
 use super::loss::LossBased;
 use super::params::{GccFilter, GccParams};
+use super::probe::Probes;
 use super::throughput::Throughput;
 use crate::calls::feedback::NTP;
+use crate::calls::in_flight::Arrived;
 use crate::calls::{CallConfig, CallControl, Encoder, Feedback};
 
 /// Data units leave at this over the target: `kDefaultPaceMultiplier`.
@@ -38,6 +40,7 @@ pub struct Gcc {
     throughput: Throughput,
     delay: Aimd,
     loss: LossBased,
+    probes: Probes,
     trend: f64,
     /// The receiver's first time, so that its clock may wrap, and what has gone since, in its ticks.
     clock: Option<(u32, i64)>,
@@ -67,6 +70,7 @@ impl CallConfig for GccParams {
             throughput: Throughput::default(),
             delay: Aimd::new(start, min, self.backoff),
             loss: LossBased::new(start, min, max, self.loss_growth),
+            probes: if self.probing { Probes::new(start, max) } else { Probes::default() },
             trend: 0.0,
             clock: None,
             s_rtt: None,
@@ -86,9 +90,12 @@ impl Gcc {
     }
 
     /// A data unit has come.
-    fn on_arrival(&mut self, sent: Time, at: u32, size: u32) {
-        let came = self.came(at);
-        self.throughput.add(came, size);
+    fn on_arrival(&mut self, unit: &Arrived) {
+        let (came, sent) = (self.came(unit.at), unit.sent);
+        self.throughput.add(came, unit.size);
+        if unit.probe > 0 {
+            self.probes.add(unit.probe, unit.size, sent.as_secs_f64(), came / 1000.0);
+        }
         let Some(delta) = self.groups.add(sent.as_secs_f64() * 1000.0, came) else { return };
         let trend = match &mut self.filter {
             Filter::Trendline(line) => line.update(&delta),
@@ -115,6 +122,9 @@ impl CallControl for Gcc {
             self.loss.set(DROP * self.loss.rate());
         }
     }
+    fn probe(&mut self, now: Time) -> Option<f64> {
+        self.probes.next(now.as_secs_f64())
+    }
     fn on_report(&mut self, feedback: &Feedback<'_>) {
         let now = feedback.at.as_secs_f64();
         self.heard = Some(feedback.at);
@@ -124,10 +134,17 @@ impl CallControl for Gcc {
             self.s_rtt = Some(self.s_rtt.map_or(rtt, |old| old + RTT_GAIN * (rtt - old)));
         }
         for unit in feedback.arrived {
-            self.on_arrival(unit.sent, unit.at, unit.size);
+            self.on_arrival(unit);
         }
-        if !feedback.arrived.is_empty() {
-            self.delay.update(self.detector.signal(), self.throughput.bps(), now);
+        let found = self.probes.result(now);
+        match found.filter(|_| self.detector.signal() != Signal::Overuse) {
+            Some(rate) => {
+                self.delay.set(rate, now);
+                self.loss.begin(rate);
+                self.throughput.expect_change();
+            }
+            None if feedback.arrived.is_empty() => {}
+            None => self.delay.update(self.detector.signal(), self.throughput.bps(), now),
         }
         let packets = feedback.found.delivered + feedback.found.lost;
         self.loss.update(feedback.found.lost, packets, self.delay.rate(), self.delay.rtt, now);

@@ -13,7 +13,7 @@ pub fn schemes() -> Catalogue {
 fn gcc() -> Description {
     Description {
         title: "GCC",
-        summary: "Calls: the trend of delays and losses set an encoder's rate, as in WebRTC.",
+        summary: "Calls: an encoder's rate follows the trend of delays and losses, as in WebRTC.",
         source: "Holmer, Lundin, Carlucci, De Cicco, Mascolo, draft-ietf-rmcat-gcc-02, 2016; libwebrtc",
         bibtex: include_str!("sources.bib"),
         hosts: "GCC",
@@ -26,7 +26,7 @@ fn gcc() -> Description {
             Gauge::new("delay_based_bps", Unit::Bps, "Delay-based rate").symbol("A_hat"),
             Gauge::new("arriving_bps", Unit::Bps, "Rate that arrives").symbol("R_hat"),
             Gauge::new("trend", Unit::Count, "Trend of delays, as the threshold sees it").symbol("m(i)"),
-            Gauge::new("trend_threshold", Unit::Count, "Above it is over-use").symbol("del_var_th"),
+            Gauge::new("trend_threshold", Unit::Count, "Threshold of the trend: overuse above").symbol("del_var_th"),
             Gauge::new("loss_share", Unit::Ratio, "Share of the last data units that was lost").symbol("p"),
             Gauge::count("waiting_units", "Data units that wait at the sender"),
             Gauge::count("discarded_units", "Data units discarded at the sender, too old"),

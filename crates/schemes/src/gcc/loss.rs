@@ -78,6 +78,12 @@ impl LossBased {
         self.set(next.min(delay_based));
     }
 
+    /// A probe's result.
+    pub fn begin(&mut self, rate: f64) {
+        self.set(rate);
+        self.least.clear();
+    }
+
     /// Nothing is heard of the receiver.
     pub fn set(&mut self, rate: f64) {
         self.rate = rate.clamp(self.min, self.max);

@@ -4,7 +4,7 @@
 //! Implemented and omitted parts: `docs/schemes/gcc.md`. Map from sections to files: `README.md`. Files: `params.rs`
 //! (parameters), `arrivals.rs` (groups of data units), `filter.rs` (the trend of their delays), `detector.rs` (its
 //! threshold), `aimd.rs` (delay-based rate), `loss.rs` (loss-based rate), `throughput.rs` (what arrives), `control.rs`
-//! (all of it, report by report). The ends are those of `calls`.
+//! (all of it, report by report), `probe.rs` (bursts that find the capacity). The ends are those of `calls`.
 
 mod aimd;
 mod arrivals;
@@ -14,6 +14,7 @@ mod detector;
 mod filter;
 mod loss;
 mod params;
+mod probe;
 #[cfg(test)]
 mod tests;
 mod throughput;

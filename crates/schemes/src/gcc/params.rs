@@ -49,6 +49,8 @@ pub struct GccParams {
     pub backoff: f64,
     /// By what the loss-based rate grows at most in a second without losses: 1.08, libwebrtc's. The draft grows by 1.05 (§6).
     pub loss_growth: f64,
+    /// Bursts at three and six times `start_rate`, and at twice what they find, as libwebrtc. The draft has none.
+    pub probing: bool,
     /// Data units older than this are discarded at the sender, with all that wait. Ours, as `scream` has it.
     pub max_media_delay: Time,
 }
@@ -67,6 +69,7 @@ impl Default for GccParams {
             k_down: 0.039,
             backoff: 0.85,
             loss_growth: 1.08,
+            probing: true,
             max_media_delay: Time::from_ms(100),
         }
     }

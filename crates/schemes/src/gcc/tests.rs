@@ -13,6 +13,7 @@ use super::detector::{Detector, Signal};
 use super::filter::{Kalman, Trendline};
 use super::loss::LossBased;
 use super::params::{GccFilter, GccParams};
+use super::probe::Probes;
 use super::throughput::Throughput;
 use crate::Catalogue;
 use crate::calls::CallControl;
@@ -228,6 +229,73 @@ fn the_threshold_follows_the_trend() {
     close(detector.threshold(), 6.0);
 }
 
+/// A burst of five data units of 1,200 B at `sent` Mbps that comes at `came` Mbps.
+fn burst(probes: &mut Probes, number: u32, sent: f64, came: f64) {
+    (0..5).for_each(|i| {
+        let after = |mbps: f64| f64::from(i) * 9600.0 / (mbps * 1e6);
+        probes.add(number, 1200, 1.0 + after(sent), 2.0 + after(came));
+    });
+}
+
+/// The inputs and rates of libwebrtc's `probe_bitrate_estimator_unittest.cc`: of each packet bytes, when it was sent and
+/// came, in ms.
+#[test]
+fn a_probe_finds_what_libwebrtc_s_tests_say() {
+    let packets = |sent: &[i32], came: &[i32]| -> Vec<(u32, i32, i32)> {
+        sent.iter().zip(came).map(|(sent, came)| (1000, *sent, *came)).collect()
+    };
+    let sized = |place: usize, all: &mut Vec<(u32, i32, i32)>| all[place].0 = 1500;
+    let regular = packets(&[0, 10, 20, 30], &[10, 20, 30, 40]);
+    let (mut last, mut first) = (packets(&[0, 10, 20, 30, 40], &[10, 20, 30, 40, 50]), regular.clone());
+    (sized(4, &mut last), sized(0, &mut first));
+    let found = |packets: &[(u32, i32, i32)]| {
+        let mut probes = Probes::new(1e6, 1e9);
+        let second = |ms: i32| 1000.0 + f64::from(ms) / 1e3;
+        packets.iter().for_each(|(size, sent, came)| probes.add(1, *size, second(*sent), second(*came)));
+        probes.result(2000.0).map(f64::round)
+    };
+    for (packets, rate) in [
+        (regular.clone(), Some(800e3)),
+        (regular[..3].to_vec(), None),
+        ((0..25).map(|i| (12_500, i, i + 5)).collect(), Some(100e6)),
+        (packets(&[0, 10, 20, 30], &[15, 30, 35, 40]), Some(800e3)),
+        (packets(&[0, 10, 20, 40], &[19, 22, 25, 27]), None),
+        (packets(&[0, 10, 20, 30], &[10, 40, 70, 85]), Some(0.95 * 320e3)),
+        (packets(&[0, 10, 20, 40], &[50, 50, 50, 50]), None),
+        (packets(&[0, 10, 20, 40], &[10, 20, 30, 60]), Some(0.95 * 480e3)),
+        (packets(&[0, 10, 20, 40, 50], &[10, 20, 30, 60, 60]), Some(640e3)),
+        (packets(&[60, 65, 70, 75], &[70, 77, 84, 90]), Some(0.95 * 1200e3)),
+        (last, Some(800e3)),
+        (first, Some(0.95 * 800e3)),
+    ] {
+        assert_eq!(found(&packets), rate, "{packets:?}");
+    }
+}
+
+/// Three and six times the start rate; then twice the result, while that is .7 of the probe, up to the highest rate.
+#[test]
+fn probes_double_while_the_path_carries_them() {
+    let mut probes = Probes::new(3e5, 5e6);
+    assert_eq!([probes.next(1.0), probes.next(1.0), probes.next(1.0)], [Some(9e5), Some(1.8e6), None]);
+    burst(&mut probes, 2, 1.8, 1.8);
+    close(probes.result(1.2).unwrap(), 1.8e6);
+    close(probes.next(1.2).unwrap(), 3.6e6);
+    burst(&mut probes, 3, 3.6, 3.6);
+    probes.result(1.4);
+    assert_eq!(probes.result(1.4), None, "a result is given once");
+    close(probes.next(1.4).unwrap(), 5e6);
+    burst(&mut probes, 4, 5.0, 5.0);
+    probes.result(1.6);
+    assert_eq!(probes.next(1.6), None);
+    // Less than .7 of it comes: that was the capacity.
+    let mut probes = Probes::new(3e5, 5e6);
+    (probes.next(1.0), probes.next(1.0));
+    burst(&mut probes, 2, 1.8, 1.0);
+    close(probes.result(1.2).unwrap(), 0.95e6);
+    assert_eq!(probes.next(1.2), None);
+    assert_eq!(Probes::default().next(1.0), None);
+}
+
 #[test]
 fn parameters_are_checked() {
     let error = |p| Catalogue::standard().build("gcc", &p).map(|_| ()).unwrap_err().key;
@@ -277,9 +345,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(256), ..ProptestConfig::default() })]
     /// Whatever feedback says, the target keeps its bounds and is a number, with either filter.
     #[test]
-    fn bounds_hold_whatever_feedback_says(kalman in any::<bool>(), steps in steps()) {
+    fn bounds_hold_whatever_feedback_says(kalman in any::<bool>(), probing in any::<bool>(), steps in steps()) {
         let filter = if kalman { GccFilter::Kalman } else { GccFilter::Trendline };
-        let params = GccParams { filter, ..GccParams::default() };
+        let params = GccParams { filter, probing, ..GccParams::default() };
         let mut sender = Sender::new(&FlowSpec::new(FlowId(0), NodeId(0), NodeId(1)), &params, 28);
         let mut now = Time::from_secs(1);
         let arrivals = |blocks: Vec<Option<(u32, u8)>>| {
@@ -288,8 +356,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Wait(us) => now += Time::from_us(us),
-                Step::Send(count, size) => (0..count).for_each(|_| sender.on_sent(size, now)),
-                Step::Frame => sender.control.on_frame(0.0, 0.033, 1000.0, now),
+                Step::Send(count, size) => (0..count).for_each(|_| sender.on_sent(size, u32::from(count % 4), now)),
+                Step::Frame => {
+                    sender.control.on_frame(0.0, 0.033, 1000.0, now);
+                    sender.control.probe(now);
+                }
                 Step::Report(begin, blocks) => {
                     sender.on_report(&Report { ssrc: 0, begin, blocks: arrivals(blocks), at: 0 }, now);
                 }

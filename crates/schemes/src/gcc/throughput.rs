@@ -7,6 +7,8 @@ const WINDOW_MS: f64 = 150.0;
 const UNCERTAINTY: f64 = 10.0;
 const FIRST_VARIANCE: f64 = 50.0;
 const DRIFT: f64 = 5.0;
+/// What a probe's result adds to it.
+const FAST: f64 = 200.0;
 
 /// In kilobits per second.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,11 @@ impl Throughput {
     /// In bits per second; none before the first window.
     pub fn bps(&self) -> Option<f64> {
         self.estimate.map(|kbps| 1000.0 * kbps)
+    }
+
+    /// A probe has found another rate: `ExpectFastRateChange`.
+    pub fn expect_change(&mut self) {
+        self.variance += FAST;
     }
 
     /// So many bytes have come, at a time in milliseconds.

@@ -64,7 +64,7 @@ proptest! {
                         break;
                     }
                     let within = sender.fits(size);
-                    sender.on_sent(size, now);
+                    sender.on_sent(size, 0, now);
                     // Beyond the window one data unit in half a second.
                     prop_assert!(!within || sender.in_flight() <= 3.0 * sender.control.ref_wnd());
                 },

@@ -13,7 +13,7 @@ const MS: fn(u64) -> Time = Time::from_ms;
 /// Data units of 100 B, 200 B, … at 0, 1, … ms.
 fn sent(count: u32) -> InFlight {
     let mut units = InFlight::default();
-    (0..count).for_each(|i| units.on_sent(100 * (i + 1), MS(i.into())));
+    (0..count).for_each(|i| units.on_sent(100 * (i + 1), 0, MS(i.into())));
     units
 }
 
@@ -64,7 +64,7 @@ fn a_data_unit_is_lost_after_the_reordering_window_which_learns() {
 fn sequence_numbers_wrap() {
     let mut units = InFlight::default();
     for i in 0..70_000u64 {
-        units.on_sent(10, MS(i));
+        units.on_sent(10, 0, MS(i));
         let mut one = report("+", MS(i + 1));
         one.begin = i as u16;
         assert_eq!(units.on_report(&one, MS(50), MS(i + 1)).bytes, 10);
