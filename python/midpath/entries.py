@@ -23,6 +23,7 @@ LEFT_OUT = {
     "inrpp-attack": "an attack",
     "scream": "calls, which move no files",
     "udp": "no congestion control",
+    "uec": "a fabric's transport, over queues that trim",
 }
 # The queues that a scheme is made for, where its runs would have plain ones.
 # DCQCN's marks go by the queue's length now, and all packets are marked above `max` (§5.2 of its paper).

@@ -93,6 +93,10 @@ pub trait Names {
     fn node(&self, name: &str) -> Option<NodeId>;
     /// The number of this name among flows' groups and budgets.
     fn group(&self, name: &str) -> Option<u32>;
+    /// The longest unloaded round trip of the run's flows, without an ACK's transmission; zero when unknown.
+    fn rtt(&self) -> Time {
+        Time::ZERO
+    }
     /// The objects that several nodes have, and these nodes. Of any other its prefix has it.
     fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
         Vec::new()

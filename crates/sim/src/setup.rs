@@ -148,7 +148,8 @@ impl Setup {
         waits::check_openers(&flows)?;
         let groups = Arc::new(Groups::new(&flows));
         let objects = Arc::new(Objects::of(&flows, |n| topology.nodes()[n.0 as usize].name.clone())?);
-        let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects };
+        let rtt = flows.longest_rtt();
+        let names = names::RunNames { topology: &topology, groups: &groups, objects: &objects, rtt };
         schemes.bind(&names)?;
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
@@ -304,7 +305,7 @@ impl Setup {
     /// Whether the network's schemes take the queues that the scenario asks for: one port of each
     /// is built.
     fn try_queues(&self) -> Result<(), SpecError> {
-        let (run, mut tried) = (Terms { rtt: self.longest_rtt(), pulled: false }, BTreeSet::new());
+        let (run, mut tried) = (Terms { rtt: self.flows.longest_rtt(), pulled: false }, BTreeSet::new());
         for n in 0..self.topology.nodes().len() {
             for port in 0..self.topology.ports(n).len() {
                 if tried.insert((self.deployment.of(n, port), &self.queue_of(n, port).key)) {
@@ -354,10 +355,6 @@ impl Setup {
         let blank = equipment::asked_aqm(queue).is_none() && (queue.is_drop_tail() || !self.has_plain_queues(n, port));
         let brings = catalogue.description(scheme)?.aqm.is_some() && !self.only_drops(n, port);
         (blank && brings).then_some(scheme)
-    }
-
-    fn longest_rtt(&self) -> Time {
-        self.flows.iter().map(|f| f.rtt).max().unwrap_or(Time::ZERO)
     }
 
     /// Shows what there is around a node to a scheme that runs there.
@@ -412,7 +409,7 @@ impl Setup {
     }
 
     fn network_for(&self, pulled: bool) -> Result<Network, SpecError> {
-        let run = Terms { rtt: self.longest_rtt(), pulled };
+        let run = Terms { rtt: self.flows.longest_rtt(), pulled };
         let pooled = Arc::new(Pooled::new(&self.flows));
         let names = (&self.groups, &self.objects);
         let table = Arc::new(FlowTable::new(&self.flows, &pooled, names, &self.schemes, self.seed.clone()));

@@ -71,8 +71,8 @@ class Case:
 
     @property
     def ack_us(self) -> float:
-        """An ACK's way back over four links."""
-        return 4 * (DELAY_US + 8 * ACK / self.gbps / 1000)
+        """An ACK's way back over a link."""
+        return DELAY_US + 8 * ACK / self.gbps / 1000
 
     def htsim(self, topo: Path, flows: Path) -> list[str]:
         """The committed run's command."""
@@ -111,7 +111,7 @@ paths = {self.paths}
 network_rtt = "{self.rtt_ps} ps"
 rto = "{15_000_000 + self.queue * MTU * 6 * 8 * 1000 // self.gbps} ps"
 [[workload]]
-list = "{flows}"
+list = {{ file = "{flows}" }}
 """
 
     def links(self) -> str:
@@ -178,12 +178,12 @@ def ours(case: Case, checkout: Path, seed: int) -> dict[str, Any]:
         path = Path(folder) / "case.toml"
         path.write_text(case.scenario(checkout), encoding="utf-8")
         result = midpath.run(path, seed=seed)
-    fct = result.flows["fct_s"].to_numpy()
+    ends = 1e6 * result.flows["fct_s"].to_numpy() + result.flows["hops"].to_numpy() * case.ack_us
     again = int(result.flows["retransmitted_packets"].to_numpy().sum())
     marks, trims = (int(result.ports[name].to_numpy().sum()) for name in ("marks", "trims"))
     return {
-        "tail_us": 1e6 * float(fct.max()) + case.ack_us,
-        "first_us": 1e6 * float(fct.min()) + case.ack_us,
+        "tail_us": round(float(ends.max()), 4),
+        "first_us": round(float(ends.min()), 4),
         "again": again,
         "marks": marks,
         "trims": trims,

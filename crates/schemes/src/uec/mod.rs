@@ -22,7 +22,9 @@ mod tests;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet};
-use midpath_core::roles::{Accept, Endpoint, FlowSpec, Parts, Transport};
+use midpath_core::roles::{self, Accept, Endpoint, FlowSpec, Names, Network, Transport};
+use midpath_core::spec::SpecError;
+use midpath_core::units::Time;
 
 pub(crate) use describe::schemes;
 use header::{Message, SIZE, UecHeader};
@@ -33,7 +35,30 @@ use sender::Sender;
 /// Builds the scheme: what the catalogue calls.
 pub fn build(name: &str, params: UecParams) -> crate::Built {
     params.check()?;
-    Ok(Arc::new(Parts { name: name.to_owned(), transport: Some(Arc::new(Uec(params))), network: None }))
+    Ok(Arc::new(Scheme { name: name.to_owned(), params }))
+}
+
+/// The scheme.
+struct Scheme {
+    name: String,
+    params: UecParams,
+}
+
+impl roles::Scheme for Scheme {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn roles::Scheme>>, SpecError> {
+        let known = (names.rtt() > Time::ZERO).then(|| names.rtt());
+        let params = UecParams { network_rtt: self.params.network_rtt.or(known), ..self.params };
+        Ok(Some(Arc::new(Scheme { name: self.name.clone(), params })))
+    }
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        Some(Arc::new(Uec(self.params)))
+    }
+    fn network(&self) -> Option<Arc<dyn Network>> {
+        None
+    }
 }
 
 /// UET's flows.

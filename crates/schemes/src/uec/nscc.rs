@@ -95,7 +95,7 @@ impl Nscc {
         let base_rtt = constants.network_rtt;
         let maxwnd = (1.5 * bdp(base_rtt, constants.bytes_per_s) as f64) as i64;
         Nscc {
-            cwnd: maxwnd,
+            cwnd: maxwnd.max(constants.mtu),
             maxwnd,
             base_rtt,
             avg_delay: 0,
@@ -184,9 +184,9 @@ impl Nscc {
         self.cwnd = (self.cwnd - bytes).max(constants.mtu);
     }
 
-    /// `set_cwnd_bounds`.
+    /// `set_cwnd_bounds`. Ours: a packet at least, where the path holds less.
     fn bound(&mut self, constants: &Constants) {
-        self.cwnd = self.cwnd.max(constants.mtu).min(self.maxwnd);
+        self.cwnd = self.cwnd.min(self.maxwnd).max(constants.mtu);
     }
 
     /// `quick_adapt`: once a round trip, after a loss or far too long a delay, the window is what has arrived in one. True:

@@ -61,9 +61,9 @@ pub struct UecParams {
     pub entropy: EntropyKind,
     /// Entropy values, a power of two.
     pub paths: u16,
-    /// The longest round trip without queues, with a full packet's and an ACK's transmission over each link. A flow whose own
-    /// is shorter finds out. HTSIM works it out; 12 us is its reference network's.
-    pub network_rtt: Time,
+    /// The longest round trip without queues. Unset: that of the run's flows (HTSIM's `calculate_rtt`, but for an ACK's
+    /// transmission); where it is not known, its reference network's 12 us. A flow whose own is shorter finds out.
+    pub network_rtt: Option<Time>,
     /// Queue delay that NSCC aims at. Unset: three quarters of `network_rtt`; without trimming all of it.
     pub target_delay: Option<Time>,
     /// Quick adapt acts where less than the largest window over two to this power arrived in a round trip.
@@ -81,7 +81,7 @@ impl Default for UecParams {
             cc: Control::default(),
             entropy: EntropyKind::default(),
             paths: 64,
-            network_rtt: Time::from_us(12),
+            network_rtt: None,
             target_delay: None,
             qa_gate: 3,
             rto: None,
@@ -95,22 +95,27 @@ impl UecParams {
     pub fn check(&self) -> Result<(), SpecError> {
         let paths = self.paths.is_power_of_two() && self.paths <= 1 << 15;
         require(paths, "paths", "a power of two up to 32768, such as 64")?;
-        let times = Time::from_ns(1)..=Time::from_secs(1);
-        require(times.contains(&self.network_rtt), "network_rtt", "from 1 ns to 1 s")?;
-        require(self.target_delay.is_none_or(|t| times.contains(&t)), "target_delay", "from 1 ns to 1 s")?;
-        require(self.rto.is_none_or(|t| times.contains(&t)), "rto", "from 1 ns to 1 s")?;
+        let times = Time::from_ns(1)..=Time::from_secs(60);
+        require(self.network_rtt.is_none_or(|t| times.contains(&t)), "network_rtt", "from 1 ns to 60 s")?;
+        require(self.target_delay.is_none_or(|t| times.contains(&t)), "target_delay", "from 1 ns to 60 s")?;
+        require(self.rto.is_none_or(|t| times.contains(&t)), "rto", "from 1 ns to 60 s")?;
         require(self.qa_gate < 64, "qa_gate", "from 0 to 63")
+    }
+
+    /// The longest round trip without queues.
+    pub fn rtt(&self) -> Time {
+        self.network_rtt.unwrap_or(Time::from_us(12))
     }
 
     /// The retransmission timeout (`main_uec`: "2 priority queues; 3 hops for incast").
     pub fn timeout(&self) -> Time {
         let queues = if self.trimming { 6 } else { 30 };
-        self.rto.unwrap_or(Time::from_us(15).saturating_add(Time(queues * self.network_rtt.0)))
+        self.rto.unwrap_or(Time::from_us(15).saturating_add(Time(queues * self.rtt().0)))
     }
 
     /// What NSCC goes by at a host whose link has this rate.
     pub fn constants(&self, rate: Rate, mtu: u32, mss: u32) -> Constants {
-        let rtt = self.network_rtt;
+        let rtt = self.rtt();
         let target = if self.trimming { Time((rtt.0 as f64 * 0.75) as u64) } else { rtt };
         Constants::new(rtt, self.target_delay.unwrap_or(target), self.qa_gate.into(), rate, mtu, mss)
     }

@@ -255,7 +255,7 @@ impl Sender {
 
     /// `sendRTS`: asks for an answer, once a round trip, for what was lost may have been whole windows' answers.
     fn send_rts(&mut self, ctx: &mut EndpointCtx<'_>) {
-        if self.last_rts.is_some_and(|last| ctx.now.saturating_sub(last) < self.params.network_rtt) {
+        if self.last_rts.is_some_and(|last| ctx.now.saturating_sub(last) < self.params.rtt()) {
             return;
         }
         self.last_rts = Some(ctx.now);

@@ -26,8 +26,11 @@ fn windows_per_ack_are_those_of_htsim() {
         let fields: Vec<&str> = text.split(',').collect();
         let n = |i: usize| fields[i].parse::<i64>().expect(text);
         if fields[0] == "flow" {
-            let params =
-                UecParams { network_rtt: Time(n(2).cast_unsigned()), trimming: n(3) == 1, ..UecParams::default() };
+            let params = UecParams {
+                network_rtt: Some(Time(n(2).cast_unsigned())),
+                trimming: n(3) == 1,
+                ..UecParams::default()
+            };
             let rate = Rate::from_mbps(1000 * n(1).cast_unsigned());
             let constants = params.constants(rate, n(4) as u32, n(5) as u32);
             let nscc = Nscc::new(&constants);
@@ -252,7 +255,7 @@ proptest! {
 fn parameters_that_cannot_be_are_named() {
     let named = |params: UecParams| params.check().expect_err("refused").to_string();
     assert!(named(UecParams { paths: 48, ..UecParams::default() }).contains("paths: must be a power of two"));
-    assert!(named(UecParams { network_rtt: Time::ZERO, ..UecParams::default() }).contains("network_rtt"));
+    assert!(named(UecParams { network_rtt: Some(Time::ZERO), ..UecParams::default() }).contains("network_rtt"));
     assert_eq!(UecParams::default().timeout(), Time::from_us(15 + 6 * 12));
     let plain = UecParams { trimming: false, ..UecParams::default() };
     assert_eq!(plain.timeout(), Time::from_us(15 + 30 * 12));

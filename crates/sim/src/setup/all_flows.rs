@@ -108,6 +108,11 @@ impl AllFlows {
         self.list.is_empty()
     }
 
+    /// The longest unloaded round trip; zero if there is none.
+    pub fn longest_rtt(&self) -> Time {
+        self.ways.different.iter().map(|way| way.rtt).max().unwrap_or(Time::ZERO)
+    }
+
     /// Flow number `i`.
     ///
     /// # Panics

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use midpath_core::packet::{Name, NodeId};
 use midpath_core::roles::Names;
+use midpath_core::units::Time;
 use midpath_topo::Topology;
 use midpath_traffic::Flow;
 
@@ -71,6 +72,7 @@ pub(super) struct RunNames<'a> {
     pub topology: &'a Topology,
     pub groups: &'a Groups,
     pub objects: &'a Objects,
+    pub rtt: Time,
 }
 
 impl Names for RunNames<'_> {
@@ -79,6 +81,9 @@ impl Names for RunNames<'_> {
     }
     fn group(&self, name: &str) -> Option<u32> {
         self.groups.number(name)
+    }
+    fn rtt(&self) -> Time {
+        self.rtt
     }
     fn copies(&self) -> Vec<(Name, Vec<NodeId>)> {
         self.objects.copies()

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use crate::common::reads::{series, series_after, texts};
 use crate::common::{CARRIERS, cases, refused, run_plain, same_with_threads_and_as_bytes};
 
-/// Who fetches, and who is no transfer: their flows have no application that writes, or an encoder behind it.
-const OTHERS: [&str; 4] = ["gcc", "mircc", "ndn", "scream"];
+/// Who fetches, who moves messages that are there, and who is no transfer: their flows have no application that writes, or an
+/// encoder behind it.
+const OTHERS: [&str; 5] = ["gcc", "mircc", "ndn", "scream", "uec"];
 /// Those that begin again with the initial window after a pause longer than the timeout (RFC 5681, §4.1).
 const RESTARTS: [&str; 6] = ["newreno", "cubic", "cubic+rpm", "dctcp", "prague", "mptcp"];
 /// Those that are for racks, and start at their host's rate or come to it: their windows are of that.
