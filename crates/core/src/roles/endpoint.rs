@@ -222,9 +222,9 @@ impl EndpointCtx<'_> {
     }
     /// The same with the payload that begins at the offset `at` of what the application sends.
     #[inline(always)]
-    pub fn send_bytes(&mut self, packet: Packet, at: u64) {
+    pub fn send_bytes(&mut self, packet: &Packet, at: u64) {
         debug_assert_eq!(packet.size, packet.wire_size(), "a packet is as long as its encoding");
-        let pkt = self.pool.insert(packet);
+        let pkt = self.pool.insert_copy(packet);
         if self.application.is_some() {
             self.note_made(&pkt, at);
         }

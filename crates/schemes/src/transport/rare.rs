@@ -19,9 +19,15 @@ impl<T> Default for Rare<T> {
 }
 
 impl<T> Rare<T> {
-    /// For a change that leaves an untouched value as it is.
+    /// It, if it has been touched: what each packet asks is asked of that, in one branch.
     #[inline]
-    pub fn touched(&mut self) -> Option<&mut T> {
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_deref()
+    }
+
+    /// The same for a change that leaves an untouched value as it is.
+    #[inline]
+    pub fn get_mut(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 }
@@ -52,9 +58,9 @@ mod tests {
     #[test]
     fn only_writing_makes_the_box() {
         let mut rare: Rare<u64> = Rare::default();
-        assert_eq!((*rare, rare.touched().is_none()), (7, true));
+        assert_eq!((*rare, rare.get_mut().is_none()), (7, true));
         *rare += 1;
-        assert_eq!((*rare, rare.touched().copied()), (8, Some(8)));
+        assert_eq!((*rare, rare.get_mut().copied()), (8, Some(8)));
         assert_eq!(size_of::<Rare<[u64; 9]>>(), 8);
     }
 }

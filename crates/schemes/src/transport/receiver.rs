@@ -312,7 +312,7 @@ impl Receiver {
         if fin {
             self.fin = to - 1;
         }
-        if from <= self.next && to > self.next && self.gaps.held.is_empty() {
+        if from <= self.next && to > self.next && self.gaps.get().is_none_or(|gaps| gaps.held.is_empty()) {
             self.take_in_order(to, fin, urgent, ctx);
         } else {
             self.take_with_gaps(from, to, ctx);
@@ -344,9 +344,10 @@ impl Receiver {
         let fin = packet.flags.has(Flags::FIN);
         // The FIN takes no room in the buffer.
         let in_window = to - u64::from(fin) <= self.next + self.ends.receive_window();
-        let highest = self.gaps.held.last().map_or(self.next, |r| r.1);
+        let held = self.gaps.get().map(|gaps| &gaps.held);
+        let highest = held.and_then(RangeSet::last).map_or(self.next, |r| r.1);
         let fits_fin = if fin { (self.fin == u64::MAX && to >= highest) || self.fin == to - 1 } else { to <= self.fin };
-        (in_window && fits_fin && self.gaps.held.len() < MAX_RANGES).then_some((from, to))
+        (in_window && fits_fin && held.is_none_or(|held| held.len() < MAX_RANGES)).then_some((from, to))
     }
 
     /// The usual case: the next segment, and nothing is missing.

@@ -439,15 +439,16 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Puts the controller's header on a packet and sends it.
     #[inline]
     fn dispatch(&mut self, packet: Packet, ctx: &mut EndpointCtx<'_>) {
-        self.dispatch_bytes(packet, 0, ctx);
+        let mut packet = packet;
+        self.dispatch_bytes(&mut packet, 0, ctx);
     }
 
-    /// The same for a packet whose payload begins at the offset `at`. A call copies the packet once;
-    /// inlined it would be copied twice.
+    /// The same for a packet whose payload begins at the offset `at`. By reference: a packet that is handed over is
+    /// copied.
     #[inline(never)]
-    fn dispatch_bytes(&mut self, mut packet: Packet, at: u64, ctx: &mut EndpointCtx<'_>) {
+    fn dispatch_bytes(&mut self, packet: &mut Packet, at: u64, ctx: &mut EndpointCtx<'_>) {
         let view = self.view();
-        self.control.on_send(&mut packet, &view, ctx);
+        self.control.on_send(packet, &view, ctx);
         ctx.send_bytes(packet, at);
     }
 

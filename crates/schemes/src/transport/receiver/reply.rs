@@ -53,13 +53,14 @@ impl Receiver {
     /// Puts what has come out of order on a packet, behind what has come twice, in at most `most` blocks.
     #[inline]
     pub(super) fn put_blocks(&self, p: &mut Packet, most: usize) {
-        if !self.ends.sack || (self.gaps.held.is_empty() && self.gaps.twice.is_none()) {
+        let Some(gaps) = self.gaps.get().filter(|gaps| !gaps.held.is_empty() || gaps.twice.is_some()) else { return };
+        if !self.ends.sack {
             return;
         }
-        let held = if self.gaps.held.is_empty() { &[] } else { &self.gaps.recent[..self.gaps.recent_len] };
+        let held = if gaps.held.is_empty() { &[] } else { &gaps.recent[..gaps.recent_len] };
         let mut blocks = [SackBlock::default(); RECENT + 1];
         let mut n = 0;
-        for block in self.gaps.twice.iter().chain(held).take(most) {
+        for block in gaps.twice.iter().chain(held).take(most) {
             blocks[n] = *block;
             n += 1;
         }
@@ -121,10 +122,10 @@ impl Receiver {
     /// An ACK goes: the peer knows what room there is, and what has come twice.
     #[inline]
     pub(super) fn has_said_all(&mut self) {
-        if let Some(gaps) = self.gaps.touched() {
+        if let Some(gaps) = self.gaps.get_mut() {
             gaps.twice = None;
         }
-        if let Some(room) = self.room.touched() {
+        if let Some(room) = self.room.get_mut() {
             room.told = room.edge;
         }
     }

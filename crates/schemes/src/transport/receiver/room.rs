@@ -24,8 +24,8 @@ impl Receiver {
     /// The window is what is left up to the edge.
     #[inline]
     pub(super) fn keep_to_edge(&mut self) {
-        if self.room.edge != u64::MAX {
-            self.ends.set_window(self.room.edge.saturating_sub(self.next));
+        if let Some(edge) = self.room.get().map(|room| room.edge).filter(|edge| *edge != u64::MAX) {
+            self.ends.set_window(edge.saturating_sub(self.next));
         }
     }
 

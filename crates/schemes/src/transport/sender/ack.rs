@@ -97,7 +97,9 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.on_probe_answer(packet, ctx.now);
         self.on_probe_ack(packet, &news);
-        self.find_overtaken(ctx.now);
+        if self.overtaken.is_some() {
+            self.find_overtaken(ctx.now);
+        }
         self.feedback(packet, ctx);
         let ack = self.describe(&news);
         if news.delivered > 0 || news.ece {
@@ -137,13 +139,12 @@ impl<C: NetworkAssisted> Sender<C> {
     /// order of sending learn what has arrived.
     #[inline]
     fn take_in(&mut self, packet: &Packet, ack: u64, now: Time) -> Taken {
-        let reordered = packet.sack_len > 0 || !self.board.is_empty();
-        let watch = reordered || self.phase != Phase::Open || C::SAMPLES || self.overtaken.is_some();
-        if !watch && self.board.lost() == 0 {
+        let watch = self.phase != Phase::Open || C::SAMPLES || self.overtaken.is_some();
+        if packet.sack_len == 0 && !watch && self.board.is_quiet() {
             let first = if ack > self.una { self.board.pass(ack) } else { None };
-            return Taken { first, passed: 0, fresh: 0, reordered };
+            return Taken { first, passed: 0, fresh: 0, reordered: false };
         }
-        self.take_in_order(packet, ack, reordered, now)
+        self.take_in_order(packet, ack, packet.sack_len > 0 || !self.board.is_empty(), now)
     }
 
     /// The same where something is lost, or the order of sending matters.
@@ -243,7 +244,7 @@ impl<C: NetworkAssisted> Sender<C> {
             supply.forget_below(self.una);
         }
         self.retries = 0;
-        if let Some(repair) = self.repair.touched() {
+        if let Some(repair) = self.repair.get_mut() {
             repair.limited_transmit = 0;
         }
         // Karn's algorithm (RFC 6298, §3), unless the timestamp says that it is the repeat that has

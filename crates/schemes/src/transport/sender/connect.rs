@@ -152,7 +152,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.control.on_close(ctx);
             self.board.shrink();
             self.stop_probes();
-            if let Some(repair) = self.repair.touched() {
+            if let Some(repair) = self.repair.get_mut() {
                 repair.undo = None;
             }
             self.stop_at = Time::MAX;

@@ -123,10 +123,16 @@ impl Rack {
 }
 
 impl<C: NetworkAssisted> Sender<C> {
+    /// What RACK knows, if anything strange has happened.
+    #[inline]
+    fn rack(&self) -> Option<&Rack> {
+        self.repair.get()?.rack.as_deref()
+    }
+
     /// When the reordering timer expires.
     #[inline]
     pub(super) fn reordered_at(&self) -> Time {
-        self.repair.rack.as_ref().map_or(Time::MAX, |rack| rack.due)
+        self.rack().map_or(Time::MAX, |rack| rack.due)
     }
 
     /// `[from, to)` has been sent again, in order to repair a loss.
@@ -146,7 +152,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// Whether packets or ACKs of this connection have been reordered.
     #[inline]
     pub(super) fn is_reordered(&self) -> bool {
-        self.repair.rack.as_ref().is_some_and(|rack| rack.reordering_seen || rack.acks_overtaken) && self.adapts()
+        self.rack().is_some_and(|rack| rack.reordering_seen || rack.acks_overtaken) && self.adapts()
     }
 
     /// Called with an ACK that others have overtaken: whether its blocks say anything.

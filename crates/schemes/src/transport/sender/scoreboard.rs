@@ -170,12 +170,18 @@ impl Scoreboard {
     /// way.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.reports.sums.sacked | self.reports.sums.retrans == 0
+        self.reports.get().is_none_or(|reports| reports.sums.sacked | reports.sums.retrans == 0)
+    }
+    /// The same, and nothing is lost.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        let all = |sums: &Sums| sums.sacked | sums.retrans | sums.lost;
+        self.reports.get().is_none_or(|reports| all(&reports.sums) == 0)
     }
     /// Bytes reported.
     #[inline]
     pub fn sacked(&self) -> u64 {
-        self.reports.sums.sacked
+        self.reports.get().map_or(0, |reports| reports.sums.sacked)
     }
     /// Bytes that were lost when they were sent first.
     pub fn lost(&self) -> u64 {
@@ -239,7 +245,7 @@ impl Scoreboard {
     /// its end is kept for long.
     pub fn shrink(&mut self) {
         self.sent.shrink_to_fit();
-        if let Some(reports) = self.reports.touched() {
+        if let Some(reports) = self.reports.get_mut() {
             reports.samples.shrink_to_fit();
             (reports.repeats, reports.arrived) = (VecDeque::new(), Vec::new());
         }
@@ -248,10 +254,18 @@ impl Scoreboard {
     /// Where the segment that holds the byte at `at` stands; mostly it is the first.
     #[inline]
     pub fn place(&self, at: u64) -> usize {
-        if self.sent.front().is_none_or(|first| at < first.end()) {
-            0
-        } else {
-            self.sent.partition_point(|s| s.end() <= at)
+        match self.sent.front() {
+            Some(first) if at >= first.end() => self.place_beyond(*first, at),
+            _ => 0,
+        }
+    }
+
+    /// The same beyond the first. Most segments are as long as that, which tells where it stands.
+    fn place_beyond(&self, first: Sent, at: u64) -> usize {
+        let guess = ((at - self.begin) / (first.end() - self.begin)) as usize;
+        match (self.sent.get(guess - 1), self.sent.get(guess)) {
+            (Some(before), Some(here)) if before.end() <= at && at < here.end() => guess,
+            _ => self.sent.partition_point(|s| s.end() <= at),
         }
     }
 

@@ -227,7 +227,7 @@ impl<C: NetworkAssisted> Sender<C> {
             self.pace.last = (at, size);
             self.pace.at = at.saturating_add(self.spacing(size));
         }
-        self.dispatch_bytes(p, segment.from, ctx);
+        self.dispatch_bytes(&mut p, segment.from, ctx);
     }
 
     #[inline]
