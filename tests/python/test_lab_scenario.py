@@ -70,6 +70,11 @@ def plan(changes=None, **values):
         ("deploy", [{"scheme": "rpm", "nodes": ["r0"]}], "deploy[0].nodes: is not possible in the laboratory"),
         ("routing.ecmp", "packet", "routing.ecmp: can be flow and off"),
         ("flow.0.path", ["r0", "r1"], "flow[0].path"),
+        (
+            "client",
+            [{"from": ["s0"], "to": ["d0"], "fan_out": 2}],
+            "client[0].fan_out: is not possible in the laboratory",
+        ),
         ("flow.1.rate", "1 Mbps", "flow[1].rate"),
         ("flow.1.weight", 2.0, "flow[1].weight"),
         ("schemes.cubic.beta", 0.5, "schemes.cubic.beta: is not possible in the laboratory: constants of the kernel"),
