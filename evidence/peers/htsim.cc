@@ -4,8 +4,9 @@
 // htsim's DCTCP on a fat-tree: htsim K MARK LIMIT FLOWS OUT
 //
 // K is the arity, MARK the marking threshold in packets of 1500 B, LIMIT the bytes of a port's queue. FLOWS has a line
-// "src dst bytes start_ns aggregation core" for each flow, the way it goes included; ACKs go back the same way. OUT
-// gets a line with each completion time in seconds, -1 if there is none; a line of JSON goes to stdout, last.
+// "src dst bytes start_ns aggregation core" for each flow, the way it goes included; ACKs go back the same way. Or it is
+// a connection matrix of htsim's with triggers (.cm), which its own reader reads: ways are drawn for each flow. OUT gets
+// a line with each completion time in seconds, -1 if there is none; a line of JSON goes to stdout, last.
 // Links are an ECNQueue and a Pipe of htsim's for each direction: its FatTreeTopology marks at 15 packets, always.
 // Our own code; it only links to htsim.
 
@@ -18,14 +19,18 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "connection_matrix.h"
 #include "dctcp.h"
 #include "ecnqueue.h"
 #include "eventlist.h"
 #include "pipe.h"
 #include "route.h"
+#include "trigger.h"
 
 namespace
 {
@@ -34,7 +39,7 @@ constexpr uint64_t kPacket = 1500;  // on the link; htsim's packets have no head
 constexpr uint64_t kPayload = 1448; // of the others' packets of 1500 B
 constexpr uint64_t kRate = 10'000'000'000;
 
-/// A sink that notes when the last packet came.
+/// A sink that notes when the last packet came, and fires a trigger then.
 class Sink : public TcpSink
 {
   public:
@@ -48,6 +53,10 @@ class Sink : public TcpSink
         {
             m_end = EventList::now();
             --open;
+            if (done)
+            {
+                done->activate();
+            }
         }
     }
 
@@ -55,6 +64,7 @@ class Sink : public TcpSink
     uint64_t Packets() const { return m_packets; }
 
     static inline uint64_t open = 0; // flows that have not ended
+    Trigger* done = nullptr;
 
   private:
     uint64_t m_bytes;
@@ -128,12 +138,47 @@ class FatTree
     std::map<std::pair<uint32_t, uint32_t>, Link> m_links;
 };
 
-struct Flow
+/// A flow, which starts at its time or when it is triggered.
+struct Flow : public TriggerTarget
 {
-    DCTCPSrc* source;
-    Sink* sink;
-    uint64_t startNs;
-    uint64_t links;
+    Flow(FatTree& t, EventList& e, TcpRtxTimerScanner& s, const std::vector<uint32_t>& p, uint64_t b)
+        : tree(t), events(e), timers(s), path(p), bytes(b)
+    {
+        ++Sink::open;
+    }
+
+    void Start(simtime_picosec at)
+    {
+        const uint64_t packets = (bytes + kPayload - 1) / kPayload;
+        start = at;
+        source = new DCTCPSrc(nullptr, nullptr, events);
+        // Sequence numbers: 1 is the SYN's; the source sends while what it sent is at most the size and one.
+        source->_flow_size = packets * kPacket - 1;
+        source->_ssthresh = 0xffffffff; // slow start till the first mark; htsim's own limit is 100 packets
+        sink = new Sink(1 + packets * kPacket);
+        sink->done = done;
+        Route* there = tree.RouteOf(path);
+        Route* back = tree.RouteOf({path.rbegin(), path.rend()});
+        there->push_back(sink);
+        back->push_back(source);
+        source->connect(*there, *back, *sink, at);
+        timers.registerTcp(*source);
+    }
+
+    void activate() override { Start(EventList::now()); }
+
+    uint64_t Hops() const { return sink ? 2 * (path.size() - 1) * sink->Packets() : 0; }
+    double Seconds() const { return sink && sink->End() ? 1e-12 * static_cast<double>(sink->End() - start) : -1.0; }
+
+    FatTree& tree;
+    EventList& events;
+    TcpRtxTimerScanner& timers;
+    std::vector<uint32_t> path;
+    uint64_t bytes;
+    simtime_picosec start = 0;
+    Trigger* done = nullptr;
+    DCTCPSrc* source = nullptr;
+    Sink* sink = nullptr;
 };
 
 double CpuSeconds()
@@ -144,29 +189,46 @@ double CpuSeconds()
     return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-std::vector<Flow> Flows(const char* file, FatTree& tree, EventList& events, TcpRtxTimerScanner& timers)
+std::vector<Flow*> Listed(const char* file, FatTree& tree, EventList& events, TcpRtxTimerScanner& timers)
 {
-    std::vector<Flow> flows;
+    std::vector<Flow*> flows;
     std::ifstream list(file);
     uint32_t from, to, aggregation, core;
     uint64_t bytes, startNs;
     while (list >> from >> to >> bytes >> startNs >> aggregation >> core)
     {
-        const auto path = tree.Path(from, to, aggregation, core);
-        const uint64_t packets = (bytes + kPayload - 1) / kPayload;
-        auto* source = new DCTCPSrc(nullptr, nullptr, events);
-        // Sequence numbers: 1 is the SYN's; the source sends while what it sent is at most the size and one.
-        source->_flow_size = packets * kPacket - 1;
-        source->_ssthresh = 0xffffffff; // slow start till the first mark; htsim's own limit is 100 packets
-        auto* sink = new Sink(1 + packets * kPacket);
-        Route* there = tree.RouteOf(path);
-        Route* back = tree.RouteOf({path.rbegin(), path.rend()});
-        there->push_back(sink);
-        back->push_back(source);
-        source->connect(*there, *back, *sink, startNs * 1000);
-        timers.registerTcp(*source);
-        flows.push_back({source, sink, startNs, path.size() - 1});
-        ++Sink::open;
+        flows.push_back(new Flow(tree, events, timers, tree.Path(from, to, aggregation, core), bytes));
+        flows.back()->Start(startNs * 1000);
+    }
+    return flows;
+}
+
+std::vector<Flow*> Triggered(const char* file, uint32_t half, FatTree& tree, EventList& events, TcpRtxTimerScanner& timers)
+{
+    auto& matrix = *new ConnectionMatrix(0);
+    std::vector<Flow*> flows;
+    if (!matrix.load(file))
+    {
+        return flows;
+    }
+    std::mt19937 draw(1);
+    for (const connection* one : *matrix.getAllConnections())
+    {
+        const uint32_t aggregation = draw() % half, core = draw() % half;
+        auto* flow = new Flow(tree, events, timers, tree.Path(one->src, one->dst, aggregation, core), one->size);
+        flows.push_back(flow);
+        if (one->recv_done_trigger)
+        {
+            flow->done = matrix.getTrigger(one->recv_done_trigger, events);
+        }
+        if (one->trigger)
+        {
+            matrix.getTrigger(one->trigger, events)->add_target(*flow);
+        }
+        else
+        {
+            flow->Start(one->start);
+        }
     }
     return flows;
 }
@@ -184,8 +246,11 @@ int main(int argc, char** argv)
     events.setEndtime(timeFromSec(100.0));
     FatTree tree(std::atoi(argv[1]), std::atoll(argv[2]) * kPacket, std::atoll(argv[3]), events);
     TcpRtxTimerScanner timers(timeFromMs(10), events);
-    const auto flows = Flows(argv[4], tree, events, timers);
+    const std::string list = argv[4];
     std::cout.setstate(std::ios::failbit); // htsim prints a line for each flow
+    const bool triggered = list.size() > 3 && list.compare(list.size() - 3, 3, ".cm") == 0;
+    const auto flows = triggered ? Triggered(argv[4], std::atoi(argv[1]) / 2, tree, events, timers)
+                                 : Listed(argv[4], tree, events, timers);
     const auto begin = std::chrono::steady_clock::now();
     const double cpuBegin = CpuSeconds();
     while (Sink::open > 0 && EventList::doNextEvent())
@@ -196,12 +261,11 @@ int main(int argc, char** argv)
     std::cout.clear();
     std::ofstream out(argv[5]);
     uint64_t hops = 0;
-    for (const Flow& flow : flows)
+    for (const Flow* flow : flows)
     {
         // What arrived crossed every link, and its ACK did.
-        hops += 2 * flow.links * flow.sink->Packets();
-        const simtime_picosec end = flow.sink->End();
-        out << (end ? 1e-12 * static_cast<double>(end - flow.startNs * 1000) : -1.0) << '\n';
+        hops += flow->Hops();
+        out << flow->Seconds() << '\n';
     }
     std::cout << "{\"packet_hops\":" << hops << ",\"cpu_s\":" << cpu << ",\"wall_s\":" << wall.count()
               << ",\"drops\":" << tree.Drops() << "}\n";

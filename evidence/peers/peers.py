@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios import Scenario
+from scenarios import MATRIX, Scenario
 
 HERE = Path(__file__).parent
 NS3 = HERE.parent / "ns3/run.sh"
@@ -28,8 +28,8 @@ class MissingError(RuntimeError):
 class Peer:
     """A row of the table.
 
-    `command` has {folder}, {k}, {mark}, {limit}, {out}; `only` names the scenarios it runs, all if empty. `times`: what
-    of a flow OUT has: `fct` seconds, `delay` and ideal in ns, or a `summary`.
+    `command` has {folder}, {flows}, {k}, {mark}, {limit} and {out}; `only` names the scenarios it runs, all if empty.
+    `times`: what of a flow OUT has: `fct` seconds, `delay` and ideal in ns, or a `summary`.
     """
 
     name: str
@@ -45,7 +45,15 @@ class Peer:
 
     def words(self, scenario: Scenario, folder: Path, out: Path) -> list[str]:
         """The command for a scenario."""
-        told = {"folder": folder, "k": scenario.k, "mark": scenario.mark, "limit": scenario.limit, "out": out}
+        flows = folder / (MATRIX if scenario.phases else "flows.txt")
+        told = {
+            "flows": flows,
+            "folder": folder,
+            "k": scenario.k,
+            "mark": scenario.mark,
+            "limit": scenario.limit,
+            "out": out,
+        }
         return [word.format(**told) for word in self.command]
 
 
@@ -94,9 +102,10 @@ def htsim(build: Path, where: Mapping[str, str]) -> list[Peer]:
         raise MissingError("no sim/libhtsim.a: make -C sim libhtsim.a")
     program, source = build / "htsim", HERE / "htsim.cc"
     if not program.exists() or program.stat().st_mtime < max(one.stat().st_mtime for one in (source, library)):
-        options = ["-std=c++17", "-O3", "-w", f"-I{root / 'sim'}"]
-        compiled("g++", *options, str(source), str(library), "-o", str(program))
-    command = (str(program), "{k}", "{mark}", "{limit}", "{folder}/flows.txt", "{out}")
+        options = ["-std=c++17", "-O3", "-w", f"-I{root / 'sim'}", f"-I{root / 'sim/datacenter'}"]
+        matrix = root / "sim/datacenter/connection_matrix.cpp"
+        compiled("g++", *options, str(source), str(matrix), str(library), "-o", str(program))
+    command = (str(program), "{k}", "{mark}", "{limit}", "{flows}", "{out}")
     return [Peer("htsim", f"csg-htsim {commit(root)}", command)]
 
 

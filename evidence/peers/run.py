@@ -99,9 +99,9 @@ def prepared(scenario: Scenario, folder: Path) -> tuple[list[Flow], str]:
         (folder / "workload.times").write_text("".join(f"{kept[i]}\n" for i in order), encoding="ascii")
         flows = scenarios.drawn(scenario, rows)
     else:
-        flows = scenarios.permutation(scenario)
+        flows = scenarios.phased(scenario) if scenario.phases else scenarios.permutation(scenario)
     scenarios.write(scenario, flows, folder)
-    listed = write(folder / "listed.json", scenario.midpath(flows))
+    listed = write(folder / "listed.json", scenario.midpath(flows, folder))
     said_by(listed, "times", folder / "listed.times")
     return flows, "Midpath"
 

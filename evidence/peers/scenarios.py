@@ -35,14 +35,19 @@ class Scenario:
     drawn: int = 0
     load: int = 0
     limit: int = 1_500_000
+    # All-to-all in as many phases as are run, of one flow from each host: the next one when its own of the phase before
+    # has ended.
+    phases: int = 0
 
     @property
     def hosts(self) -> int:
         """Hosts of the fat-tree."""
         return self.k**3 // 4
 
-    def midpath(self, flows: list[Flow]) -> dict[str, Any]:
-        """Midpath's scenario with these flows, on their paths."""
+    def midpath(self, flows: list[Flow], folder: Path) -> dict[str, Any]:
+        """Midpath's scenario with these flows, on their paths; those of phases are read from htsim's file."""
+        if self.phases:
+            return self._common() | {"job": [{"trace": str(folder / MATRIX), "hosts": ["h*"]}]}
         listed = [
             {
                 "from": f"h{flow.src}",
@@ -75,11 +80,15 @@ class Scenario:
         }
 
 
+# htsim's connection matrix, with triggers.
+MATRIX = "phases.cm"
+
 SCENARIOS = (
     Scenario("permutation-4", "Permutation of 16 hosts, 10 MB each", 4, 65, size=10_000_000),
     Scenario("permutation-8", "Permutation of 128 hosts, 1 MB each", 8, 65, size=1_000_000),
     Scenario("permutation-16", "Permutation of 1,024 hosts, 1 MB each", 16, 65, size=1_000_000),
     # Parsimon's link simulator marks above 3 kB a Gbps: 20 packets.
+    Scenario("all-to-all-32", "All-to-all of 8,192 hosts, four phases of 1 MB each", 32, 65, size=1_000_000, phases=4),
     Scenario("web-search-8", "6,000 flows of 128 hosts, web-search sizes, load 50 %", 8, 20, drawn=6_000, load=50),
 )
 
@@ -113,6 +122,29 @@ def permutation(scenario: Scenario) -> list[Flow]:
     return [Flow(src, dst, scenario.size, 0, *way(scenario.k, src, dst)) for src, dst in enumerate(to)]
 
 
+def phased(scenario: Scenario) -> list[Flow]:
+    """Phase by phase, each host's flow: as far ahead as all phases of the all-to-all are, evenly chosen."""
+    n = scenario.hosts
+    found = []
+    for phase in range(scenario.phases):
+        apart = 1 + phase * (n // scenario.phases)
+        pairs = [(src, (src + apart) % n) for src in range(n)]
+        found += [Flow(src, dst, scenario.size, 0, *way(scenario.k, src, dst)) for src, dst in pairs]
+    return found
+
+
+def matrix(scenario: Scenario, flows: list[Flow]) -> str:
+    """htsim's connection matrix: each flow but a host's first starts on the trigger of the one before."""
+    n, waiting = scenario.hosts, len(flows) - scenario.hosts
+    lines = [f"Nodes {n}", f"Connections {len(flows)}", f"Triggers {waiting}"]
+    for number, flow in enumerate(flows, start=1):
+        start = f"trigger {number - n}" if number > n else "start 0"
+        fires = f" recv_done_trigger {number}" if number <= waiting else ""
+        lines.append(f"{flow.src}->{flow.dst} id {number} {start} size {flow.size}{fires}")
+    lines += [f"trigger id {number} oneshot" for number in range(1, waiting + 1)]
+    return "\n".join(lines) + "\n"
+
+
 def drawn(scenario: Scenario, rows: list[dict[str, Any]]) -> list[Flow]:
     """The flows of a run of `workload`, in the order of their starts."""
     found = []
@@ -139,6 +171,8 @@ def links(k: int) -> list[tuple[int, int]]:
 def write(scenario: Scenario, flows: list[Flow], folder: Path) -> None:
     """The files that the programs read."""
     folder.mkdir(parents=True, exist_ok=True)
+    if scenario.phases:
+        (folder / MATRIX).write_text(matrix(scenario, flows), encoding="ascii")
     rows = [f"{f.src} {f.dst} {f.size} {f.start} {f.aggregation} {f.core}" for f in flows]
     (folder / "flows.txt").write_text("\n".join(rows) + "\n", encoding="ascii")
     nodes = scenario.hosts + scenario.k**2 + scenario.k**2 // 4

@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
 from midpath import _midpath, run
 from midpath.errors import ScenarioError
-from midpath.lab import beside, budget, clean, gather, keys, nodes, real, router
+from midpath.lab import beside, budget, clean, clients, gather, keys, nodes, real, router
 from midpath.lab.congestion import KERNEL
 from midpath.lab.network import _route_metrics, _settings
 from midpath.lab.plan import Plan
@@ -70,6 +71,11 @@ def plan(changes=None, **values):
         ("deploy", [{"scheme": "rpm", "nodes": ["r0"]}], "deploy[0].nodes: is not possible in the laboratory"),
         ("routing.ecmp", "packet", "routing.ecmp: can be flow and off"),
         ("flow.0.path", ["r0", "r1"], "flow[0].path"),
+        (
+            "client",
+            [{"from": ["s0"], "to": ["d0"], "fan_out": 2}],
+            "client[0].fan_out: is not possible in the laboratory",
+        ),
         ("flow.1.rate", "1 Mbps", "flow[1].rate"),
         ("flow.1.weight", 2.0, "flow[1].weight"),
         ("schemes.cubic.beta", 0.5, "schemes.cubic.beta: is not possible in the laboratory: constants of the kernel"),
@@ -532,3 +538,28 @@ def test_without_root_it_says_so(cli, monkeypatch, tmp_path):
         answer = cli(*command)
         assert answer.code == 2
         assert "needs root" in answer.err
+
+
+def test_programs_of_clients_are_told_what_the_simulator_draws():
+    star = {"generate": "star", "n": 4, "access": {"rate": "100 Mbps", "delay": "1 ms"}}
+    client = {"from": ["h0", "h1"], "to": ["h2", "h3"], "requests": 5, "concurrency": 2, "group": "web"}
+    client |= {"request_sizes": {"kind": "fixed", "size": "600 B"}, "service_time": "3 ms", "think_time": "10 ms"}
+    client |= {"reply_sizes": {"kind": "exponential", "mean": "20 kB"}}
+    scenario = Scenario.from_dict({"scheme": "cubic", "stop": "9 s", "topology": star, "client": [client]})
+    asked = clients.asked(scenario)
+    assert "client" not in clients.network(scenario).to_dict()
+    simulated = run(scenario)
+    sizes = dict(zip(simulated.flows["flow"].to_pylist(), simulated.flows["size_bytes"].to_pylist(), strict=True))
+    rows = simulated.tables["requests"].to_pylist()
+    assert [(one.number, one.host) for one in asked.requests] == [(row["request"], row["src"]) for row in rows]
+    for (request, reply, service, server, think), row in zip(asked.plan["exchanges"], rows, strict=True):
+        assert (request, reply) == (sizes[row["flow"]], sizes[row["flow"] + 1])
+        assert service == pytest.approx(0.003)
+        assert server in ("h2", "h3")
+        assert think == pytest.approx(0.01) or row["request"] % 5 in (2, 4)
+    assert {host: [len(own) for _, own in loops] for host, loops in asked.plan["loops"].items()} == {
+        "h0": [3, 2],
+        "h1": [3, 2],
+    }
+    hosts = [(program.host, program.serves) for program in asked.programs(Path())]
+    assert sorted(hosts) == [("h0", False), ("h1", False), ("h2", True), ("h3", True)]

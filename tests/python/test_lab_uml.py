@@ -1,5 +1,6 @@
 """Scenarios in user-mode Linux: what is asked of it, and short runs where it has been built (`midpath lab kernel`)."""
 
+import itertools
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import midpath
 from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
 from midpath.lab import clean, kernel, qdiscs, real
@@ -192,6 +194,15 @@ TWO_WAYS = {
 }
 
 
+ALONE = {
+    "links": [
+        {"a": "s0", "b": "r0", "rate": "100 Mbps", "delay": "1 ms"},
+        {"a": "r0", "b": "d0", "rate": "100 Mbps", "delay": "10 ms"},
+    ],
+    "nodes": [{"name": "s0", "kind": "host"}, {"name": "d0", "kind": "host"}],
+}
+
+
 @pytest.mark.nightly("python/midpath/lab/", "net/lab/")
 @built
 def test_routes_follow_a_failure_after_the_time_to_reconverge():
@@ -217,6 +228,32 @@ def test_applications_write_when_the_scenario_says():
     result = run(**{"flow": flow})
     # The last at .8 s; 50 kB at 10 Mbps are 40 ms.
     assert 0.84 < result.flows.to_pylist()[0]["fct_s"] < 0.95
+
+
+@pytest.mark.nightly("python/midpath/lab/", "net/lab/")
+@built
+@pytest.mark.parametrize(("connections", "trips"), [("new", 3), ("reuse", 1)])
+def test_clients_ask_over_sockets(connections, trips):
+    """Alone on a way of 22 ms there and back: a reply of a packet takes a round trip, two more where connections are
+    opened for its request and for it; then the server's 5 ms. Bounds: 2 ms, for both ends' own time and packets.
+    """
+    client = {"from": ["s0"], "to": ["d0"], "requests": 6, "concurrency": 2, "connections": connections, "group": "web"}
+    fixed = {"kind": "fixed", "size": "500 B"}
+    client |= {"request_sizes": fixed, "reply_sizes": fixed, "service_time": "5 ms", "think_time": "100 ms"}
+    asked = {"client": [client | {"deadline": "20 ms"}], "topology": ALONE, "stop": "5 s", "scheme": "cubic"}
+    result = real.run(Scenario.from_dict(asked), real.Laboratory(tool(), None, linux=kernel.find()))
+    rows = result.tables["requests"].to_pylist()
+    assert [row["request"] for row in rows] == list(range(6))
+    # The first of a loop opens its connections in any case.
+    later = [row for row in rows if row["request"] % 3]
+    assert all(abs(row["completion_s"] - trips * 0.022 - 0.005) < 0.002 for row in later)
+    assert all(row["missed"] and row["completed"] for row in rows)
+    simulated = midpath.run(Scenario.from_dict(asked)).tables["requests"]["completion_s"].to_pylist()
+    assert [row["completion_s"] for row in rows] == pytest.approx(simulated, abs=0.002)
+    (said,) = result.run["clients"]
+    assert (said["group"], said["requests"], said["completed"], said["missed"]) == ("web", 6, 6, 6)
+    begun = [row["start_s"] for row in rows[:3]]
+    assert all(0.1 < after - before < 0.2 for before, after in itertools.pairwise(begun))
 
 
 @pytest.mark.nightly("python/midpath/lab/", "net/lab/")

@@ -1,5 +1,6 @@
 """evidence/peers: the flows and paths that every simulator gets, what is skipped, and the page."""
 
+import dataclasses
 import itertools
 import json
 import sys
@@ -106,9 +107,9 @@ def test_figures_leave_out_what_did_not_end(run):
     assert found == {"unfinished": 1, "mean_s": 3, "p50_s": 3, "p99_s": 3.98, "slow_p50": 3, "slow_p99": 3.98}
 
 
-def test_a_lone_flow_is_near_the_ideal(run, small):
+def test_a_lone_flow_is_near_the_ideal(run, small, tmp_path):
     flow = run.scenarios.permutation(small)[0]
-    (time,) = midpath.run(small.midpath([flow])).flows.column("fct_s").to_pylist()
+    (time,) = midpath.run(small.midpath([flow], tmp_path)).flows.column("fct_s").to_pylist()
     # A handshake, and 21 packets wait twice for windows that begin at ten: 37 us and less than 40 more.
     assert 1 < time / run.scenarios.ideal_s(4, flow) < 3
 
@@ -131,3 +132,17 @@ def test_titles_say_how_many_flows(run):
 def test_the_page_is_of_its_data(run):
     results = json.loads((FOLDER / "results.json").read_text(encoding="utf-8"))
     assert run.page.page(results) == (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
+
+
+def test_phases_wait_for_the_host_s_own_flow_of_the_phase_before(run, tmp_path):
+    (phased,) = [one for one in run.scenarios.SCENARIOS if one.phases]
+    small = dataclasses.replace(phased, k=4, phases=3, size=50_000)
+    flows = run.scenarios.phased(small)
+    run.scenarios.write(small, flows, tmp_path)
+    rows = midpath.run(small.midpath(flows, tmp_path)).flows.to_pylist()
+    assert [(row["src"], row["dst"]) for row in rows] == [(f"h{flow.src}", f"h{flow.dst}") for flow in flows]
+    for before, after in zip(rows, rows[small.hosts :], strict=False):
+        # The news takes the least propagation delay: 2, 4 or 6 us.
+        gap = after["start_s"] - before["start_s"] - before["fct_s"]
+        assert before["src"] == after["src"]
+        assert 1.9e-6 < gap < 6.1e-6

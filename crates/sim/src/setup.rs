@@ -141,8 +141,10 @@ impl Setup {
         let seed = Seed::from(scenario.seed);
         let flows = flows::draw(&scenario, &seed, files, &topology, catalogue)?;
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
-        let routes = Arc::new(TableRoutes::new(&topology, &scenario.routing).with(given));
-        let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &faults.outages())?;
+        let outages = faults.outages();
+        let down = reroute::down_at_beginning(&scenario.routing, &outages);
+        let routes = Arc::new(TableRoutes::at_beginning(&topology, &scenario.routing, given, &down));
+        let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &outages)?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
         waits::check(&flows)?;
         waits::check_openers(&flows)?;
@@ -154,7 +156,8 @@ impl Setup {
         let deployment = Deployment::new(&scenario, catalogue, &schemes, &topology, &names)?;
         schemes.check_needs(&scenario, &flows, &deployment)?;
         writer::check(&scenario, &flows, &groups, &schemes)?;
-        let (tunnels, topology) = Tunnels::build(&scenario, &deployment, &schemes, &routes, (topology, flows.len()))?;
+        let (tunnels, topology) =
+            Tunnels::build(&scenario, &deployment, &schemes, routes.whole(), (topology, flows.len()))?;
         let tunnels = Arc::new(tunnels);
         let (equipment, described) = (serde_json::Value::Null, serde_json::Value::Null);
         let mut setup = Setup {

@@ -460,6 +460,10 @@ impl<'a> Run<'a> {
             rate: listed.rate,
             ..self.terms.clone()
         };
+        let names = listed.group.iter().chain(&listed.after);
+        if let Some(name) = names.into_iter().find(|name| !self.out.groups().has_room(name)) {
+            return Err(format!("group: with `{name}` the names of groups take more than 4 GiB; shorten them"));
+        }
         let terms = self.out.number(listed.group.as_deref().unwrap_or(&self.group), terms);
         let own = NewAfter::of(&listed.after, format!("workload[{}].list.file", self.index));
         let own = own.map(|after| after.at(file, listed.line));

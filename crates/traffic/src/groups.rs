@@ -10,7 +10,7 @@ pub struct GroupNames {
     /// All of them, one behind the other.
     text: String,
     /// Where each ends.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// Their numbers, by name; empty when all groups are there.
     known: HashTable<u32>,
 }
@@ -27,9 +27,9 @@ fn hash(name: &str) -> u64 {
     hasher.finish()
 }
 
-fn get<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {
+fn get<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
     let begin = (number as usize).checked_sub(1).map_or(0, |before| ends[before]);
-    &text[begin..ends[number as usize]]
+    &text[begin as usize..ends[number as usize] as usize]
 }
 
 impl GroupNames {
@@ -62,6 +62,11 @@ impl GroupNames {
         self.iter().position(|known| known == name).map(|number| number as u32)
     }
 
+    /// Whether there is room for a new one: all of them take 4 GiB at most.
+    pub(crate) fn has_room(&self, name: &str) -> bool {
+        u32::try_from(self.text.len() + name.len()).is_ok()
+    }
+
     /// The same, of a new one if there is none.
     pub(crate) fn number(&mut self, name: &str) -> u32 {
         let GroupNames { text, ends, known } = self;
@@ -70,7 +75,7 @@ impl GroupNames {
         }
         let number = ends.len() as u32;
         text.push_str(name);
-        ends.push(text.len());
+        ends.push(text.len() as u32);
         known.insert_unique(hash(name), number, |known| hash(get(text, ends, *known)));
         number
     }
@@ -88,7 +93,7 @@ impl GroupNames {
             if *number == NONE {
                 *number = named.ends.len() as u32;
                 named.text.push_str(self.get(old));
-                named.ends.push(named.text.len());
+                named.ends.push(named.text.len() as u32);
             }
         }
         *self = named;

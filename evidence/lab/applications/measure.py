@@ -2,8 +2,9 @@
 
     python evidence/lab/applications/measure.py
 
-`application.py` does with sockets what the scenario's `[[client]]` and `[[flow]]` do: the same sizes in the same order,
-with the same service, thinking and computation. TCP is CUBIC, Linux 6.1's and ours with Linux's HyStart.
+The client is `midpath lab`'s. Its program does the page and the call, too: with sockets what the scenario's
+`[[client]]` and `[[flow]]` do, the same sizes in the same order, with the same service, thinking and computation. TCP
+is CUBIC, Linux 6.1's and ours with Linux's HyStart.
 
 Margins, fixed before the first run: means and medians within 10 %, 99th percentiles (of 20 loads of a page the longest)
 within 20 %; a call's delays within 15 %, its loss within one percentage point.
@@ -23,14 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from midpath.result import Result
+from midpath.lab.clients import APPLICATION
+from midpath.result import Result, load
 from midpath.run import run as simulate
 from midpath.scenario import Scenario
 from midpath.units import quantity
 
 HERE = Path(__file__).parent
 PAGE = HERE / "RESULTS.md"
-PROGRAM = str(HERE / "application.py")
+PROGRAM = str(APPLICATION)
 MEAN, TAIL, DELAY, LOSS = 0.10, 0.20, 0.15, 0.01
 
 NETWORK = """
@@ -129,9 +131,9 @@ def real(network: str, plan: dict[str, Any], *programs: tuple[str, str, list[str
         return list(json.loads((out / f"{first}.log").read_text(encoding="utf-8")))
 
 
-def asked(command: str, network: str, plan: dict[str, Any]) -> list[float]:
-    """A client at d0 that asks s0."""
-    return real(network, plan, ("--serve", "s0", ["serve"]), ("--at", "d0", [command, "s0"]))
+def loaded(network: str, plan: dict[str, Any]) -> list[float]:
+    """A client at d0 that loads pages from s0."""
+    return real(network, plan, ("--serve", "s0", ["serve"]), ("--at", "d0", ["load", "s0"]))
 
 
 def figures(scene: str, real: list[float], simulated: list[float], tail: float) -> Iterator[Figure]:
@@ -144,14 +146,17 @@ def figures(scene: str, real: list[float], simulated: list[float], tail: float) 
 
 def clients() -> Iterator[Figure]:
     """Four closed loops over 20 Mbps."""
-    network = NETWORK.format(rate=20, stop=60, queue="100 kB")
-    found = simulate(Scenario.from_toml(network + CLIENTS))
-    rows = found.tables["requests"].to_pandas()
-    sizes = found.flows["size_bytes"].to_numpy()
-    exchanges = [[int(sizes[flow]), int(sizes[flow + 1]), 0.005] for flow in rows.flow]
-    loops = [list(range(first, first + 50)) for first in range(0, 200, 50)]
-    took = asked("ask", network, {"exchanges": exchanges, "loops": loops, "think": 0.02})
-    yield from figures("clients", took, rows.completion_s.tolist(), 0.99)
+    text = NETWORK.format(rate=20, stop=60, queue="100 kB") + CLIENTS
+    with tempfile.TemporaryDirectory() as folder:
+        scenario, out = Path(folder) / "clients.toml", Path(folder) / "out"
+        scenario.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "midpath", "lab", "run", str(scenario), "--virtual", "--out", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr or done.stdout)
+        made = load(next(out.glob("**/run.json")).parent)
+    both = [one.tables["requests"]["completion_s"].to_pylist() for one in (made, simulate(Scenario.from_toml(text)))]
+    yield from figures("clients", *both, 0.99)
 
 
 def har() -> str:
@@ -191,7 +196,7 @@ def page() -> Iterator[Figure]:
         "loads": 20,
         "think": 0.5,
     }
-    took = asked("load", network, plan)
+    took = loaded(network, plan)
     yield from figures("page", took, found.tables["pages"].to_pandas().onload_s.tolist(), 1)
 
 

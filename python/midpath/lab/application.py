@@ -1,18 +1,21 @@
 """An application over real sockets: a client's closed loops, a page's loader or a call, and the servers they ask.
 
     application.py serve PLAN           # works and replies
-    application.py ask SERVER PLAN      # closed loops; prints how long each request took, in s
+    application.py ask HOST PLAN        # its closed loops; writes when each request began, and how long it took, in s
     application.py load SERVER PLAN     # loads a page; prints how long each load took
     application.py hear SECONDS         # takes datagrams; prints their one-way delays
     application.py call SERVER PLAN     # sends datagrams, each with its time
 
-A plan's `exchanges` are the bytes of a request and its reply, and the server's time. As in the simulator a connection
-goes one way: a server opens one back with its first reply, to the port that lies BACK above the client's.
+A plan's `exchanges` are the bytes of a request and its reply, the server's time, and of loops the server and the time
+until the next one. As in the simulator a connection goes one way: a server opens one back with its first reply, or with
+each where connections are `new`.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import socket
 import struct
 import sys
@@ -22,8 +25,11 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-SERVER, CLIENT, BACK = 8000, 20_000, 10_000
-NUMBER = struct.Struct("!I")
+SERVER, CLIENT = 8000, 20_000
+# A request begins with the number of its exchange, and the port to which the reply goes.
+REQUEST = struct.Struct("!IH")
+# Before a run's end a client says what it has.
+SPARE_S = 0.05
 TIME = struct.Struct("!d")
 
 Plan = dict[str, Any]
@@ -50,24 +56,28 @@ def listener(port: int) -> socket.socket:
     return made
 
 
-def connect(address: tuple[str, int], port: int = 0) -> socket.socket:
-    """A connection, from a port of one's own perhaps."""
-    made = socket.create_connection(address, source_address=("", port))
+def connect(host: str, port: int) -> socket.socket:
+    """A connection to a host by name, where the laboratory says that it is, or to an address."""
+    name = re.sub(r"\W", "_", host, flags=re.ASCII)
+    made = socket.create_connection((os.environ.get(f"MIDPATH_ADDRESS_{name}", host), port))
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
 def answer(connection: socket.socket, peer: tuple[str, int], plan: Plan) -> None:
-    """Takes requests, which begin with the number of their exchange, works, and replies."""
+    """Takes requests, works, and replies."""
     back = None
     try:
         while True:
-            (number,) = NUMBER.unpack(receive(connection, NUMBER.size))
-            request, reply, service = plan["exchanges"][number]
-            receive(connection, request - NUMBER.size)
+            number, port = REQUEST.unpack(receive(connection, REQUEST.size))
+            request, reply, service = plan["exchanges"][number][:3]
+            receive(connection, request - REQUEST.size)
             time.sleep(service)
-            back = back or connect((peer[0], peer[1] + BACK))
+            back = back or connect(peer[0], port)
             back.sendall(bytes(reply))
+            if plan.get("new"):
+                back.close()
+                return
     except ConnectionError:
         pass
 
@@ -80,41 +90,54 @@ def serve(plan: Plan) -> None:
 
 
 class Pair:
-    """A connection to the server, and the one back; the first request opens them."""
+    """A connection to the server, and the one back; the first request opens them, or each does."""
 
     def __init__(self, server: str, number: int, plan: Plan) -> None:
         self.server, self.port, self.plan = server, CLIENT + number, plan
-        self.door = listener(self.port + BACK)
+        self.door = listener(self.port)
         self.there: socket.socket | None = None
         self.back: socket.socket | None = None
 
     def ask(self, number: int) -> float:
         """Makes an exchange; when it is over."""
-        request, reply, _ = self.plan["exchanges"][number]
-        self.there = self.there or connect((self.server, SERVER), self.port)
-        self.there.sendall(NUMBER.pack(number) + bytes(request - NUMBER.size))
+        request, reply = self.plan["exchanges"][number][:2]
+        self.there = self.there or connect(self.server, SERVER)
+        self.there.sendall(REQUEST.pack(number, self.port) + bytes(request - REQUEST.size))
+        if self.plan.get("new"):
+            self.there.close()
         self.back = self.back or self.door.accept()[0]
         receive(self.back, reply)
-        return time.monotonic()
+        now = time.monotonic()
+        if self.plan.get("new"):
+            self.back.close()
+            self.there = self.back = None
+        return now
 
 
-def ask(server: str, plan: Plan) -> list[float]:
-    """Closed loops, side by side."""
-    took: list[float] = []
+def ask(host: str, plan: Plan) -> list[tuple[int, float, float | None]]:
+    """A host's closed loops, side by side: of each request that began its number, when, and how long it took."""
+    zero = time.monotonic()
+    found: dict[int, tuple[int, float, float | None]] = {}
+    ports = iter(range(1000))
 
-    def loop(number: int, exchanges: list[int]) -> None:
-        pair = Pair(server, number, plan)
-        for exchange in exchanges:
+    def loop(start: float, exchanges: list[int]) -> None:
+        pairs: dict[str, Pair] = {}
+        time.sleep(max(zero + start - time.monotonic(), 0))
+        for number in exchanges:
+            server, think = plan["exchanges"][number][3:]
+            if server not in pairs:
+                pairs[server] = Pair(server, next(ports), plan)
             begin = time.monotonic()
-            took.append(pair.ask(exchange) - begin)
-            time.sleep(plan["think"])
+            found[number] = (number, begin - zero, None)
+            found[number] = (number, begin - zero, pairs[server].ask(number) - begin)
+            time.sleep(think)
 
-    loops = [threading.Thread(target=loop, args=own) for own in enumerate(plan["loops"])]
+    loops = [threading.Thread(target=loop, args=own, daemon=True) for own in plan["loops"][host]]
     for one in loops:
         one.start()
     for one in loops:
-        one.join()
-    return took
+        one.join(None if plan["stop"] is None else max(zero + plan["stop"] - SPARE_S - time.monotonic(), 0))
+    return list(found.values())
 
 
 class Load:
@@ -192,7 +215,8 @@ def call(server: str, plan: Plan) -> list[float]:
 
 
 def main(what: str, first: str, *plan: str) -> None:
-    """One end; what it has measured goes to standard output."""
+    """One end; what it has measured goes to standard output, of clients to the folder that the plan names."""
+    found: object
     if what == "hear":
         found = hear(float(first))
     elif what == "serve":
@@ -200,7 +224,10 @@ def main(what: str, first: str, *plan: str) -> None:
     else:
         told = json.loads(Path(plan[0]).read_text(encoding="utf-8"))
         found = {"ask": ask, "load": load, "call": call}[what](first, told)
-    sys.stdout.write(json.dumps(found))
+    if what == "ask":
+        Path(told["answers"], f"{first}.json").write_text(json.dumps(found), encoding="utf-8")
+    else:
+        sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

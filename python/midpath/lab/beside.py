@@ -62,6 +62,10 @@ def _summary(key: str) -> Callable[[Result], float | None]:
     return lambda made: made.summary.get(key)
 
 
+def _requests(key: str) -> Callable[[Result], float | None]:
+    return lambda made: next((client[key] for client in made.run.get("clients", [])), None)
+
+
 def _repeats(made: Result) -> float | None:
     sent = made.summary["sent_packets"]
     return made.summary["retransmitted_packets"] / sent if sent else None
@@ -75,7 +79,13 @@ FIGURES = (
     Figure("delay_p99", "Queue p99 ms", 1e-3, 0.30, 1e-3, _port("delay_p99_s")),
     Figure("repeats", "Repeats %", 1e-2, 0.50, 2e-3, _repeats),
     Figure("jain", "Jain", 1.0, 0.0, 0.10, _summary("jain_goodput")),
+    # Of the first client's requests.
+    Figure("request_mean", "Request mean ms", 1e-3, 0.10, 0.0, _requests("mean_s")),
+    Figure("request_p50", "Request p50 ms", 1e-3, 0.10, 0.0, _requests("p50_s")),
+    Figure("request_p99", "Request p99 ms", 1e-3, 0.20, 0.0, _requests("p99_s")),
 )
+# Those of flows.
+OF_FLOWS = ("goodput", "fct", "repeats", "jain")
 # Where timeouts decide, completion times are compared as distributions: the largest distance between the two
 # (Kolmogorov and Smirnov's), of all flows of all runs. Ours.
 MOST_DISTANCE = 0.20
@@ -185,6 +195,8 @@ def cannot_fail(key: str, pairs: Sequence[tuple[Result, Result]]) -> str | None:
     both = [one for pair in pairs for one in pair]
     if not both:
         return None
+    if key in OF_FLOWS and any("clients" in one.run for one in both):
+        return "clients' flows are messages in one, connections in the other"
     if key == "jain" and len({one.summary["flows"] for one in both}) == 1 and both[0].summary["flows"] == 1:
         return "one flow"
     if key == "goodput" and all(one.summary["completed"] == one.summary["flows"] for one in both) and _given_time(both):

@@ -62,6 +62,11 @@ def _of_schemes(keys: tuple[str, ...], kernel: str, how: str) -> Rule:
 # Keys of flows; one that is not here is refused.
 _OF_FLOWS = ("from", "to", "size", "start", "stop", "group", "count", "jitter", "write*", "interval*", "on*", "off*")
 
+_OF_OTHER_CLIENTS = (
+    *("after*", "page", "video*", "fan_out", "then*", "workers", "scheduling", "timeout", "retries", "backoff*"),
+    *("hedge_after", "tied", "rate", "scheme"),
+)
+
 # The first rule that has a key decides.
 RULES = (
     _both(("format", "title", "seed", "stop", "variants*"), HONOURED, "at most ten minutes without `stop`"),
@@ -103,7 +108,13 @@ RULES = (
     ),
     Rule(("routing.reconverge",), HONOURED, REFUSED, "`ip route replace`, that long after a change"),
     _both(("flow.path",), REFUSED, "routes are those of destinations"),
-    _both(("flow.after*", "workload.after*", "client*", "job*"), REFUSED, "flows start at times known before the run"),
+    _both(("flow.after*", "workload.after*", "job*"), REFUSED, "flows start at times known before the run"),
+    _both(
+        tuple(f"client.{key}" for key in _OF_OTHER_CLIENTS),
+        REFUSED,
+        "programs ask one server at a time, over TCP of the run's scheme",
+    ),
+    Rule(("client*",), HONOURED, REFUSED, "programs on sockets, with the simulator's sizes and times"),
     _both(("flow.late_after",), REFUSED, "no datagrams"),
     _both(("flow.rate", "workload.arrivals.burst_rate"), REFUSED, "flows are TCP's or a node's"),
     _both(

@@ -14,7 +14,7 @@ from typing import Any
 from midpath.citing import sources
 from midpath.compare.comparison import Comparison
 from midpath.errors import UsageError
-from midpath.lab import budget, keys, programs, qdiscs
+from midpath.lab import budget, clients, keys, programs, qdiscs
 from midpath.lab import nodes as midpath_nodes
 from midpath.lab.congestion import KERNEL, OURS, allowed, controls
 from midpath.lab.gather import result
@@ -70,7 +70,7 @@ class Laboratory:
     def prepare(self, scenario: Scenario, given: Sequence[programs.Program] = ()) -> Plan:
         """As the function."""
         # What programs send is a kernel's.
-        nodes = None if self.linux or given else self.nodes
+        nodes = None if self.linux or given or clients.network(scenario) is not scenario else self.nodes
         found = prepare(scenario, self.midpath_lab, given, nodes=nodes)
         if self.linux and places(found):
             raise keys.refused(found, "deploy", "is not possible in user-mode Linux, which has no eBPF")
@@ -84,10 +84,11 @@ def prepare(
 
     With `nodes` Midpath's nodes run it whatever its scheme is; with `None` a kernel does.
     """
-    found = plan(scenario, midpath_lab, given)
+    asking = clients.asked(scenario) if not given else None
+    found = plan(clients.network(scenario), midpath_lab, given or (asking.programs(Path()) if asking else ()))
     programs.check(found)
     by_nodes = nodes is not None and (nodes or midpath_nodes.has_to(found))
-    keys.refuse(found, nodes=by_nodes)
+    keys.refuse(replace(found, scenario=scenario), nodes=by_nodes)
     for place in () if by_nodes else places(found):
         arguments(found, place)
     budget.check_size(found)
@@ -122,6 +123,16 @@ def cases(scenario: Scenario, schemes: Sequence[str]) -> list[Case]:
 
 def run(scenario: Scenario, laboratory: Laboratory, given: Sequence[programs.Program] = ()) -> Result:
     """Runs it once, with these programs at its hosts: in real time, or in a guest."""
+    if (asking := clients.asked(scenario)) is None:
+        return _run(scenario, laboratory, given)
+    with asking.at_work() as folder:
+        made = _run(scenario, laboratory, [*given, *asking.programs(folder)])
+        made = asking.add(made, folder)
+    made.run["scenario"] = scenario.effective_text()
+    return made
+
+
+def _run(scenario: Scenario, laboratory: Laboratory, given: Sequence[programs.Program]) -> Result:
     found = laboratory.prepare(scenario, given)
     carry = _inside if laboratory.linux else _by_nodes if found.by_nodes else _here
     ran, captures, more = carry(found, laboratory)

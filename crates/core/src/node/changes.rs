@@ -1,7 +1,7 @@
 //! Changes to a node from outside: rates, links, routes, and restarts of its network side.
 
 use super::forwarding::Chain;
-use super::{Driver, Node};
+use super::{Driver, EndId, Node};
 use crate::packet::{Pool, PortId};
 use crate::roles::{Drop, Forwarder};
 use crate::units::{Rate, Time};
@@ -50,6 +50,12 @@ impl Node {
             paths.on_routes(state);
         }
         down.iter().for_each(|port| self.clear(*port, now, pool, driver));
+        let ends: Vec<EndId> = self.endpoints.iter().map(|seat| seat.end).collect();
+        for end in ends {
+            if let Some(seat) = self.endpoints.find_end(end) {
+                self.call(seat, now, pool, driver, |e, ctx| e.on_routes(ctx));
+            }
+        }
         self.drain(now, pool, driver);
     }
 

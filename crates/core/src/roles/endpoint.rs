@@ -21,6 +21,8 @@ pub trait Endpoint: Send {
     fn on_application(&mut self, _ctx: &mut EndpointCtx<'_>) {}
     /// Called when nothing has been heard of the peer for long: asks whether it is there.
     fn on_probe(&mut self, _ctx: &mut EndpointCtx<'_>) {}
+    /// Called when its node has gone over to other routes.
+    fn on_routes(&mut self, _ctx: &mut EndpointCtx<'_>) {}
     /// Called when the application gives the flow up: the other end is told, and this one is gone.
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
         ctx.finish();

@@ -182,11 +182,6 @@ pub trait Routes: Send + Sync {
     /// Called when the node that these routes are for goes over to another state of the network; it
     /// forgets what it remembered. Nothing where there is one state.
     fn switch(&self, _state: u32) {}
-    /// The routes as they are at the beginning, which never change; `None` where these don't
-    /// either. For what nodes share.
-    fn initial(&self) -> Option<Arc<dyn Routes>> {
-        None
-    }
     /// The equal-cost ports at `node` towards `dst`, in a fixed order. Empty when there is no way.
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16];
     /// The ports at `node` that a conversation with this key may take towards `dst`: all of

@@ -4,10 +4,11 @@
 //! Packets of other schemes are passed on.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use midpath_core::packet::{FlowId, HOP_LIMIT, Interfaces, NodeId, Pkt, PortId, flow_key};
 use midpath_core::roles::{Ecmp, ForwardCtx, Forwarder, LinkInfo, Map, NodeSpec, Route, Routes, walk};
+use rustc_hash::FxHashMap;
 
 use super::address::{MAX_ADDRESSES, Pair};
 
@@ -85,20 +86,24 @@ fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachme
     (0..links.len().min(MAX_ADDRESSES)).map(of).collect()
 }
 
-/// What the forwarders of one network share: where each host's addresses are.
+/// What the forwarders of one network share: where each host's addresses are, and what it knows of routes.
 #[derive(Default)]
 pub struct Addresses {
     parts: Mutex<Vec<Arc<Attachments>>>,
-    routing: OnceLock<(Arc<dyn Routes>, Ecmp)>,
+    hosts: Mutex<FxHashMap<NodeId, (Arc<dyn Routes>, Ecmp)>>,
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Addresses {
     /// The part of the network that this node is in.
     fn around(&self, node: &NodeSpec<'_>) -> Arc<Attachments> {
-        // Of the network at its beginning: all nodes share these.
-        let routes = node.routes.initial().unwrap_or_else(|| node.routes.clone());
-        let _ = self.routing.set((routes, node.ecmp));
-        let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if node.map.is_host(node.node) {
+            locked(&self.hosts).insert(node.node, (node.routes.clone(), node.ecmp));
+        }
+        let mut parts = locked(&self.parts);
         if let Some(part) = parts.iter().find(|p| p.knows(node.node)) {
             return part.clone();
         }
@@ -107,19 +112,16 @@ impl Addresses {
         part
     }
 
-    /// The pair of addresses that the shortest path connects, the one that a flow of another scheme
-    /// would take where there are several: where the first subflow goes. Between the first ports as
+    /// The pair of addresses that the shortest path connects as the source knows routes now, the one that a flow of another
+    /// scheme would take where there are several: where the first subflow goes. Between the first ports as
     /// long as no forwarder has been made.
     pub fn first_pair(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Pair {
         self.shortest(flow, src, dst).unwrap_or(Pair::new(0, 0))
     }
 
     fn shortest(&self, flow: FlowId, src: NodeId, dst: NodeId) -> Option<Pair> {
-        let (routes, ecmp) = self.routing.get()?;
-        let part = {
-            let parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            parts.iter().find(|p| p.knows(src))?.clone()
-        };
+        let (routes, ecmp) = locked(&self.hosts).get(&src)?.clone();
+        let part = locked(&self.parts).iter().find(|p| p.knows(src))?.clone();
         let key = flow_key(flow, src, dst, Interfaces::ANY);
         let pick = |node| ecmp.expected(routes.ports_for(node, dst, key), key, dst, node);
         let steps = walk((src, dst), usize::from(HOP_LIMIT), pick, |node, port| routes.peer(node, port.0))?;

@@ -39,6 +39,8 @@ struct Subflow {
     nonces: (u32, u32),
     /// The peer has proved that it has the keys.
     proved: bool,
+    /// When something else than a SYN came last.
+    heard_at: Time,
 }
 
 /// What becomes of a packet of a subflow whose peer has yet to prove itself.
@@ -146,9 +148,11 @@ impl Receiver {
         let pair = Pair::of(packet)?.reversed();
         let known = self.subflows.iter().position(|s| s.pair == pair);
         if opens(packet) {
-            // What has proved nothing gives way: the initiator may have tried these addresses
-            // before it had the keys.
-            let gives_way = |s: &Subflow| !s.proved && s.tcp.peer_isn() != packet.seq;
+            // What has proved nothing gives way: the initiator may have tried these addresses before it had the keys. So
+            // does what has been silent for a first timeout (ours): its path was away, and the initiator has given it up.
+            let silent = |s: &Subflow| ctx.now.saturating_sub(s.heard_at) >= self.repeats.0;
+            let is_new = |s: &Subflow| s.tcp.peer_isn() != packet.seq && (!s.proved || silent(s));
+            let gives_way = |s: &Subflow| s.wishes.finished || is_new(s);
             match known {
                 None if self.subflows.len() < MAX_SUBFLOWS => {
                     let subflow = self.admit(pair, packet, ctx)?;
@@ -183,7 +187,7 @@ impl Receiver {
         // RFC 8684, §3.3.4: the window that it tells is the buffer's, from the data ACK on.
         let tcp = self.scheme.receiver(syn).sharing_window();
         let wishes = Wishes { timer: Time::MAX, finished: false };
-        Some(Subflow { pair, tcp, wishes, hello, nonces, proved: false })
+        Some(Subflow { pair, tcp, wishes, hello, nonces, proved: false, heard_at: ctx.now })
     }
 
     /// Looks for the proof that the peer has the keys: in the first subflow's third packet or first
@@ -315,6 +319,9 @@ impl Endpoint for Receiver {
                 refuse(packet, ctx);
                 return self.finish_or_sleep(ctx);
             }
+        }
+        if !packet.flags.has(Flags::SYN) {
+            self.subflows[i].heard_at = ctx.now;
         }
         if let Some(echo) = packet.header::<AddAddr>() {
             self.news.echoed(&echo);

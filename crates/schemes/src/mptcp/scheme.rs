@@ -59,8 +59,7 @@ impl Transport for Ends {
         self.subflows.ceiling(rtt)
     }
     fn open(&self, flow: &FlowSpec) -> Box<dyn Endpoint> {
-        let first = self.addresses.first_pair(flow.id, flow.src, flow.dst);
-        Box::new(Connection::new(flow, &self.params, self.subflows.clone(), first))
+        Box::new(Connection::new(flow, &self.params, self.subflows.clone(), self.addresses.clone()))
     }
     fn accept(&self, first: &Packet, _expected: Option<&FlowSpec>) -> Accept {
         // RFC 8684, §3.2: a join of a connection that isn't there is refused, as is (for we don't

@@ -11,12 +11,14 @@ mod subflow;
 use std::sync::Arc;
 
 use midpath_core::packet::{Flags, Packet};
+use midpath_core::ranges::RangeSet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use super::address::Pair;
 use super::announce::AddAddr;
 use super::coupling::{Path, Paths, Subflows};
+use super::forwarder::Addresses;
 use super::header::Dss;
 use super::hello::refuse;
 use super::keys::{Key, Keys};
@@ -30,9 +32,13 @@ pub struct Connection {
     flow: FlowSpec,
     params: MptcpParams,
     scheme: Arc<Subflows>,
+    network: Arc<Addresses>,
     first: Pair,
-    /// In the order in which they were opened; the dead stay.
+    /// In the order in which they were opened; the dead stay until routes change.
     subflows: Vec<Subflow>,
+    /// What those have done that are gone, and data that they had and that others are to carry.
+    gone: FlowReport,
+    orphaned: RangeSet,
     data: Outgoing,
     /// This end's key, drawn when the flow starts.
     own: Option<Key>,
@@ -51,14 +57,23 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection whose first subflow is between these addresses.
-    pub(super) fn new(flow: &FlowSpec, params: &MptcpParams, scheme: Arc<Subflows>, first: Pair) -> Connection {
+    /// A connection whose first subflow goes where this network says.
+    pub(super) fn new(
+        flow: &FlowSpec,
+        params: &MptcpParams,
+        scheme: Arc<Subflows>,
+        network: Arc<Addresses>,
+    ) -> Connection {
+        let first = network.first_pair(flow.id, flow.src, flow.dst);
         Connection {
             flow: *flow,
             params: *params,
             scheme,
+            network,
             first,
             subflows: Vec::with_capacity(1),
+            gone: FlowReport::default(),
+            orphaned: RangeSet::new(),
             data: Outgoing::new(flow.size.map(|s| s.0)),
             own: None,
             keys: None,
@@ -97,6 +112,9 @@ impl Connection {
             if self.data.on_ack(ack, window) {
                 let una = self.data.una();
                 self.subflows.iter_mut().for_each(|s| s.forget_below(una));
+                if !self.orphaned.is_empty() {
+                    self.orphaned.remove_below(una);
+                }
             }
         }
         self.hear_of_address(packet)
@@ -189,6 +207,16 @@ impl Endpoint for Connection {
         self.go_on(ctx);
     }
 
+    /// Ours: subflows of which nothing is heard are given up, and their addresses are tried again, for other routes may
+    /// lead there now.
+    fn on_routes(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.take_supply(ctx);
+        if ctx.now < self.stop_at && !self.data.all_acknowledged() {
+            self.give_up_silent(ctx);
+        }
+        self.go_on(ctx);
+    }
+
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         self.take_supply(ctx);
         let pair = Pair::of(packet).map(Pair::reversed);
@@ -212,7 +240,7 @@ impl Endpoint for Connection {
     }
 
     fn report(&self) -> FlowReport {
-        let mut all = FlowReport::default();
+        let mut all = self.gone;
         for (i, s) in self.subflows.iter().enumerate() {
             let own = s.tcp.report();
             let cwnd = all.cwnd + if s.is_alive() { own.cwnd } else { 0 };

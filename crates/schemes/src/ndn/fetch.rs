@@ -23,8 +23,8 @@ pub struct WindowFetch {
     window: Window,
     /// Interests on their way.
     flying: u64,
-    /// When it asked last.
-    asked_at: Option<Time>,
+    /// After a Nack, when the next Interest goes: alone, until Data come.
+    probe_at: Option<Time>,
     rtts: RoundTrips,
     /// The window shrinks again only for segments above this one: once per round trip.
     recovery: Option<u64>,
@@ -42,7 +42,7 @@ impl WindowFetch {
             stop: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(&params),
             flying: 0,
-            asked_at: None,
+            probe_at: None,
             rtts: RoundTrips::new(params.min_rto, params.rto_k),
             recovery: None,
             delivery: Delivery::default(),
@@ -60,7 +60,6 @@ impl WindowFetch {
         interest.measure();
         ctx.send(interest);
         self.segments.sent(segment, ctx.now, Course::default(), self.rtts.timeout());
-        self.asked_at = Some(ctx.now);
         self.flying += 1;
         self.report.sent += 1;
     }
@@ -71,11 +70,16 @@ impl WindowFetch {
             return ctx.finish();
         }
         self.time_out(ctx.now);
-        while (self.flying as f64) < self.window.size().floor() {
-            let Some(segment) = self.segments.wanted() else { break };
-            self.ask(segment, ctx);
+        if self.probe_at.is_none_or(|at| at <= ctx.now) {
+            self.probe_at = self.probe_at.map(|_| self.next_probe(ctx.now));
+            let most = if self.probe_at.is_some() { self.flying as f64 + 1.0 } else { self.window.size().floor() };
+            while (self.flying as f64) < most {
+                let Some(segment) = self.segments.wanted() else { break };
+                self.ask(segment, ctx);
+            }
         }
-        ctx.set_timer(self.segments.next_timeout(self.rtts.timeout()).min(self.stop));
+        let probe_at = self.probe_at.unwrap_or(Time::MAX);
+        ctx.set_timer(self.segments.next_timeout(self.rtts.timeout()).min(probe_at).min(self.stop));
     }
 
     fn time_out(&mut self, now: Time) {
@@ -108,6 +112,7 @@ impl WindowFetch {
         }
         let Some(answered) = self.segments.answered(segment) else { return };
         self.flying -= u64::from(answered.flew());
+        self.probe_at = None;
         if let Some(rtt) = answered.tell(&mut self.rtts, ctx.now) {
             self.report.rtt(rtt);
         }
@@ -123,11 +128,19 @@ impl WindowFetch {
         }
     }
 
+    /// When to ask whether there is a way again. Ours: after the least timeout, or a round trip.
+    fn next_probe(&self, now: Time) -> Time {
+        now.saturating_add(self.rtts.smoothed().unwrap_or_default().max(self.params.min_rto))
+    }
+
+    /// There is no way to the producer, and what is asked for at once is refused, too: one Interest at a time asks whether
+    /// there is one again. Ours: ndn-tools' fetcher gives up.
     fn nack(&mut self, nack: &Packet, now: Time) {
         let segment = nack.segment();
         if self.segments.refused(segment).is_some() {
             self.flying -= 1;
             self.congested(u64::from(segment), now);
+            self.probe_at.get_or_insert(self.next_probe(now));
         }
     }
 }
@@ -143,14 +156,7 @@ impl Endpoint for WindowFetch {
         }
         match packet.kind {
             Kind::Data => self.data(packet, ctx),
-            Kind::Nack => {
-                self.nack(packet, ctx.now);
-                if self.asked_at == Some(ctx.now) {
-                    // This very node has no route: another Interest would come back now as well, without end.
-                    let again = ctx.now.saturating_add(self.rtts.timeout());
-                    return ctx.set_timer(self.segments.next_timeout(self.rtts.timeout()).min(again).min(self.stop));
-                }
-            }
+            Kind::Nack => self.nack(packet, ctx.now),
             _ => return,
         }
         if !self.delivery.is_complete() {

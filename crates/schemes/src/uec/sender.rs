@@ -163,7 +163,7 @@ impl Sender {
         packet.ecn = if payload > 0 { Ecn::Ect0 } else { Ecn::NotEct };
         packet.trim = if self.params.trimming && payload > 0 { Trim::May } else { Trim::No };
         self.report.sent += u64::from(payload > 0);
-        ctx.send_bytes(packet, at);
+        ctx.send_bytes(&packet, at);
     }
 
     fn next_entropy(&mut self, ctx: &mut EndpointCtx<'_>) -> u16 {

@@ -139,7 +139,7 @@ pub struct RoutingSpec {
     pub metric: Metric,
     /// Use of equal-cost paths.
     pub ecmp: Ecmp,
-    /// All nodes reroute this long after a link changes state. Default: static routes.
+    /// All nodes reroute this long after a link changes state, at once for what is down at the start. Default: static routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconverge: Option<Time>,
 }

@@ -79,6 +79,9 @@ impl Endpoint for Marked {
     fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.inner.on_probe(ctx);
     }
+    fn on_routes(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.inner.on_routes(ctx);
+    }
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.inner.on_abort(ctx);
     }

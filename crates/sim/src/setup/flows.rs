@@ -419,7 +419,7 @@ fn check_ways(
     routes: &TableRoutes,
     flows: &FlowList,
 ) -> Result<(), SpecError> {
-    let reaches = |f: Flow<'_>| f.src == f.dst || !routes.table.next_ports(f.src as usize, f.dst as usize).is_empty();
+    let reaches = |f: Flow<'_>| routes.reaches(f.src as usize, f.dst as usize);
     let stuck: Vec<usize> = (0..flows.len()).filter(|&i| !reaches(flows.get(i))).collect();
     if stuck.is_empty() {
         return Ok(());

@@ -30,7 +30,7 @@ pub(super) struct Rerouting {
 
 impl Rerouting {
     /// `changes` are links that go down (`false`) or come back, in order of time: nodes know of
-    /// each `reconverge` later.
+    /// each `reconverge` later, and of those at the run's beginning as it begins ([`down_at_beginning`]).
     pub fn new(
         topology: &Topology,
         routing: &RoutingSpec,
@@ -39,11 +39,12 @@ impl Rerouting {
     ) -> Result<Rerouting, SpecError> {
         let wrong = |message: String| SpecError::new("routing.reconverge", message);
         let (mut states, mut switches) = (vec![first.clone()], Vec::new());
-        let (mut known, mut down, mut now) = (BTreeMap::from([(BTreeSet::new(), 0)]), BTreeSet::new(), 0);
+        let (mut down, mut now) = (down_at_beginning(routing, changes), 0);
+        let mut known = BTreeMap::from([(down.clone(), 0)]);
         let Some(delay) = routing.reconverge else {
             return Ok(Rerouting { states: states.into(), switches, nodes: Vec::new() });
         };
-        for (i, (at, link, up)) in changes.iter().enumerate() {
+        for (i, (at, link, up)) in changes.iter().enumerate().filter(|(_, change)| !change.0.is_zero()) {
             if *up {
                 down.remove(link)
             } else {
@@ -55,7 +56,9 @@ impl Rerouting {
             }
             let state = *known.entry(down.clone()).or_insert_with(|| {
                 let usable = |link| !down.contains(&link);
-                states.push(Arc::new(TableRoutes::over(topology, routing, usable).with(first.given.over(usable))));
+                states.push(Arc::new(
+                    TableRoutes::over(topology, routing, usable).with(first.whole().given.over(usable)),
+                ));
                 states.len() as u32 - 1
             });
             if states.len() * (first.table.most_memory() + first.given.memory()) > MAX_MEMORY {
@@ -101,6 +104,18 @@ impl Rerouting {
     }
 }
 
+/// The links that are down as a run begins, where nodes follow the network.
+pub(super) fn down_at_beginning(routing: &RoutingSpec, changes: &[(Time, usize, bool)]) -> BTreeSet<usize> {
+    let mut down = BTreeSet::new();
+    for (_, link, up) in changes.iter().filter(|change| change.0.is_zero() && routing.reconverge.is_some()) {
+        match up {
+            true => down.remove(link),
+            false => down.insert(*link),
+        };
+    }
+    down
+}
+
 /// The routes of one node: those of the state that it knows of. A node is run by one thread at a
 /// time, in order of time; others don't look.
 struct NodeRoutes {
@@ -118,9 +133,6 @@ impl NodeRoutes {
 impl Routes for NodeRoutes {
     fn switch(&self, state: u32) {
         self.now.store(state, Ordering::Relaxed);
-    }
-    fn initial(&self) -> Option<Arc<dyn Routes>> {
-        Some(self.states[0].clone())
     }
     #[inline]
     fn next_ports(&self, node: NodeId, dst: NodeId) -> &[u16] {
@@ -167,8 +179,7 @@ mod tests {
             (own.next_ports(NodeId(0), NodeId(1)), other.next_ports(NodeId(0), NodeId(1))),
             (&[1][..], &[0][..])
         );
-        assert_eq!(own.initial().expect("it changes").next_ports(NodeId(0), NodeId(1)), [0]);
         let still = Rerouting::new(&topology, &RoutingSpec::default(), &first, &changes).expect("few");
-        assert!(still.switches().is_empty() && still.at(0).initial().is_none());
+        assert!(still.switches().is_empty() && still.nodes.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! The network's routes, in the form that nodes query.
 
+use std::collections::BTreeSet;
+
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::roles::{Ecmp, Routes as _};
 use midpath_topo::routing::follow;
@@ -24,12 +26,40 @@ pub struct TableRoutes {
     trees: Option<SymmetricTrees>,
     /// Paths that the scenario gives, which go before the others.
     pub given: GivenPaths,
+    /// Routes over all links, where some are down at the beginning: what flows without a way then are measured by.
+    whole: Option<Box<TableRoutes>>,
 }
 
 impl TableRoutes {
     /// Routes as the scenario's `[routing]` says.
     pub fn new(topology: &Topology, routing: &RoutingSpec) -> TableRoutes {
         TableRoutes::over(topology, routing, |_| true)
+    }
+
+    /// The same at the beginning of a run, with these links down that nodes know of.
+    pub fn at_beginning(
+        topology: &Topology,
+        routing: &RoutingSpec,
+        given: GivenPaths,
+        down: &BTreeSet<usize>,
+    ) -> TableRoutes {
+        let whole = TableRoutes::new(topology, routing).with(given);
+        if down.is_empty() {
+            return whole;
+        }
+        let usable = |link| !down.contains(&link);
+        let now = TableRoutes::over(topology, routing, usable).with(whole.given.over(usable));
+        TableRoutes { whole: Some(Box::new(whole)), ..now }
+    }
+
+    /// The same over all links.
+    pub fn whole(&self) -> &TableRoutes {
+        self.whole.as_deref().unwrap_or(self)
+    }
+
+    /// Whether there is a way, with all links.
+    pub fn reaches(&self, src: usize, dst: usize) -> bool {
+        src == dst || !self.whole().table.next_ports(src, dst).is_empty()
     }
 
     /// The same over the links for which `usable` holds.
@@ -42,7 +72,7 @@ impl TableRoutes {
         }
         let (table, ecmp) = (Routes::compute_over(topology, routing.metric, usable), routing.ecmp);
         let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
-        TableRoutes { table, peers, costs, first, ecmp, trees, given: GivenPaths::default() }
+        TableRoutes { table, peers, costs, first, ecmp, trees, given: GivenPaths::default(), whole: None }
     }
 
     /// The same with paths that the scenario gives.
@@ -59,11 +89,12 @@ impl TableRoutes {
     }
 
     /// The hops of flow `i`, by the choices that nodes make; where each packet draws a path, the
-    /// first of them.
+    /// first of them. Where there is no way at the beginning, that over all links.
     pub fn path(&self, topology: &Topology, src: usize, dst: usize, i: u32) -> Option<Vec<Hop>> {
         let (from, to) = (NodeId(src as u32), NodeId(dst as u32));
         let key = flow_key(FlowId(i), from, to, Interfaces::ANY);
-        follow(topology, (src, dst), |node| self.ecmp.expected(self.ports_for(node, to, key), key, to, node))
+        let now = follow(topology, (src, dst), |node| self.ecmp.expected(self.ports_for(node, to, key), key, to, node));
+        now.or_else(|| self.whole.as_ref()?.path(topology, src, dst, i))
     }
 }
 

@@ -206,6 +206,9 @@ impl Endpoint for Writer {
     fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.call(ctx, |inner, ctx| inner.on_probe(ctx));
     }
+    fn on_routes(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.call(ctx, |inner, ctx| inner.on_routes(ctx));
+    }
     fn report(&self) -> FlowReport {
         self.inner.report()
     }

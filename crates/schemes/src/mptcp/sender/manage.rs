@@ -4,7 +4,7 @@ use midpath_core::packet::Packet;
 use midpath_core::roles::{Endpoint, EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
-use super::{Connection, Subflow};
+use super::{Connection, Subflow, add};
 use crate::mptcp::MAX_SUBFLOWS;
 use crate::mptcp::address::{self, Pair};
 use crate::mptcp::announce::number;
@@ -57,7 +57,7 @@ impl Connection {
         if taken >= usize::from(mine) * self.addresses.count_ones() as usize {
             return;
         }
-        let most = self.params.subflows.map_or(MAX_SUBFLOWS, usize::from);
+        let most = self.most();
         let alive = self.subflows.iter().filter(|s| s.is_alive()).count();
         if alive >= most || self.subflows.len() >= MAX_SUBFLOWS || ctx.now >= self.stop_at {
             return;
@@ -75,9 +75,8 @@ impl Connection {
     /// few links. Ours.
     fn next_pair(&self, mine: u8) -> Option<Pair> {
         let theirs = (u16::BITS - self.addresses.leading_zeros()) as u8;
-        let known = |p: &Pair| self.addresses >> p.destination().0 & 1 == 1;
         let taken = || self.subflows.iter().filter(|s| !s.abandoned);
-        let unused = address::pairs(mine, theirs).filter(|p| known(p) && taken().all(|s| s.pair != *p));
+        let unused = address::pairs(mine, theirs).filter(|p| self.is_free(*p));
         let shared = |p: &Pair| {
             let each = |s: &Subflow| {
                 usize::from(s.pair.source() == p.source()) + usize::from(s.pair.destination() == p.destination())
@@ -85,6 +84,42 @@ impl Connection {
             taken().map(each).sum::<usize>()
         };
         unused.min_by_key(shared)
+    }
+
+    /// Takes subflows away that are dead, or of which nothing is heard; what the shortest path connects now goes on by itself.
+    /// Where none is left and the peer has not the keys, the first is opened there.
+    pub(super) fn give_up_silent(&mut self, ctx: &mut EndpointCtx<'_>) {
+        let (una, end) = (self.data.una(), self.data.end());
+        let shortest = self.network.first_pair(self.flow.id, self.flow.src, self.flow.dst);
+        let is_gone = |s: &mut Subflow| !s.is_alive() || s.is_opening() || s.is_silent() && s.pair != shortest;
+        for mut s in self.subflows.extract_if(.., is_gone) {
+            let own = s.tcp.pieces().map(|p| (p.label.max(una), p.label + (p.to - p.from)));
+            let own: Vec<(u64, u64)> = own.filter(|(from, to)| from < to).chain(s.lost.iter()).collect();
+            for (from, to) in own {
+                self.orphaned.insert(from, to);
+            }
+            if s.is_open() {
+                s.call(ctx, end, |tcp, ctx| tcp.abort(ctx));
+            }
+            self.gone = add(self.gone, s.tcp.report());
+        }
+        (self.blocked, self.last) = (self.blocked.afresh(), 0);
+        if self.keys.is_none() && self.subflows.is_empty() {
+            self.first = shortest;
+            self.open(shortest, ctx);
+        } else if self.keys.is_some() && self.is_free(shortest) && self.subflows.len() < self.most() {
+            self.open(shortest, ctx);
+        }
+    }
+
+    /// Whether these addresses are known, and no subflow is between them.
+    fn is_free(&self, pair: Pair) -> bool {
+        self.addresses >> pair.destination().0 & 1 == 1 && self.subflows.iter().all(|s| s.abandoned || s.pair != pair)
+    }
+
+    /// How many subflows there may be.
+    fn most(&self) -> usize {
+        self.params.subflows.map_or(MAX_SUBFLOWS, usize::from)
     }
 
     /// RFC 8684, §3.3.6: what a subflow that has timed out or died has outstanding is to go out on

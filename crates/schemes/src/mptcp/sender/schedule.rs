@@ -20,6 +20,11 @@ pub struct Blocked {
 }
 
 impl Blocked {
+    /// The same where subflows have other numbers.
+    pub fn afresh(self) -> Blocked {
+        Blocked { missing: None, ..self }
+    }
+
     /// The subflow that blocks.
     pub fn by(&self) -> Option<usize> {
         self.missing.filter(|_| self.now).map(|m| m.1)
@@ -30,8 +35,8 @@ impl Blocked {
 enum Work {
     /// New data.
     New(u64),
-    /// What `from` has lost.
-    Lost { from: usize, at: u64, bytes: u64 },
+    /// What `from` has lost; `None` for subflows that are gone.
+    Lost { from: Option<usize>, at: u64, bytes: u64 },
     /// What blocks the receiver's buffer.
     Blocking { owner: usize, bytes: u64 },
 }
@@ -102,8 +107,9 @@ impl Connection {
 
     fn lost_elsewhere(&self, i: usize, most: u64) -> Option<Work> {
         let others = self.subflows.iter().enumerate().filter(|(j, s)| *j != i && !s.lost.is_empty());
-        let (from, (at, to)) =
-            others.filter_map(|(j, s)| Some((j, s.lost.first()?))).min_by_key(|(_, range)| range.0)?;
+        let others = others.filter_map(|(j, s)| Some((Some(j), s.lost.first()?)));
+        let orphaned = self.orphaned.first().map(|range| (None, range));
+        let (from, (at, to)) = others.chain(orphaned).min_by_key(|(_, range)| range.0)?;
         Some(Work::Lost { from, at, bytes: most.min(to - at) })
     }
 
@@ -142,7 +148,7 @@ impl Connection {
                 self.subflows[i].give(bytes, at);
             }
             Work::Lost { from, at, bytes } => {
-                self.subflows[from].lost.remove_below(at + bytes);
+                from.map_or(&mut self.orphaned, |from| &mut self.subflows[from].lost).remove_below(at + bytes);
                 self.again(i, bytes, at);
             }
             Work::Blocking { owner, bytes } => {

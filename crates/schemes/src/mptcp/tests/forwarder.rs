@@ -132,8 +132,8 @@ fn the_first_subflow_takes_the_shortest_path() {
     let (g, h) = (NodeId(6), NodeId(5));
     assert_eq!(network.first_pair(FlowId(1), g, h), Pair::new(0, 0), "nothing is known yet");
     let routes: Arc<dyn Routes> = Arc::new(World);
-    let links = World.links(NodeId(1));
-    let spec = NodeSpec { node: NodeId(1), links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
+    let links = World.links(g);
+    let spec = NodeSpec { node: g, links: &links, map: &World, routes: &routes, ecmp: Ecmp::Flow };
     let _ = ByAddress::new(&network, &spec);
     // From g there are three ways of equal length, one to each address: different flows begin
     // differently.
