@@ -72,7 +72,7 @@ impl NdnConsumer {
 
     /// When something is due.
     fn next(&self) -> f64 {
-        self.consumer.next().as_secs_f64()
+        self.consumer.next_wake().as_secs_f64()
     }
 
     /// What is to be sent to the forwarder.
