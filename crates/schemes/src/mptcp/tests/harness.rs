@@ -10,7 +10,6 @@ use midpath_core::roles::{Endpoint, FlowReport, FlowSpec, LinkInfo, Transmitter}
 use midpath_core::units::{Bytes, Rate, Time};
 
 use crate::mptcp::MptcpParams;
-use crate::mptcp::address::Pair;
 use crate::mptcp::announce::AddAddr;
 use crate::mptcp::coupling::CoupledConfig;
 use crate::mptcp::header::Dss;
