@@ -94,7 +94,7 @@ class Runner:
         return manifest.parent
 
     def names(self, program: str) -> list[str]:
-        """The tests of a program, nightly ones too. What is ignored for want of a tool fails by itself: it is left out."""
+        """The tests of a program, nightly ones too. What is ignored for want of a tool fails, and is left out."""
         listed = subprocess.run([self.programs[program], "--list"], capture_output=True, text=True, check=True)
         return sorted(line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test"))
 

@@ -18,7 +18,7 @@ from midpath.palette import looks, name
 from midpath.report import html
 from midpath.schemes import column, shipped
 
-COLUMNS = pytest.mark.nightly(
+RUNS = pytest.mark.nightly(
     "python/midpath/entries.py",
     "python/midpath/run/",
     "python/midpath/commands/",
@@ -93,7 +93,7 @@ def test_a_column_of_a_comparison_is_the_run(single):
     assert len(set(memory.values())) == 1, memory
 
 
-@COLUMNS
+@RUNS
 def test_a_column_of_a_sweep_is_the_run(single, tmp_path):
     found = midpath.sweep(TEXT, schemes=COLUMNS, ideal=False, out=tmp_path / "store", keep_results=True)
     kept = {row["scheme"]: midpath.load(found.store.result(row["key"])) for row in found.table().to_pylist()}
@@ -101,7 +101,7 @@ def test_a_column_of_a_sweep_is_the_run(single, tmp_path):
         assert told(kept[one]) == told(single[one]), one
 
 
-@COLUMNS
+@RUNS
 def test_a_column_of_failures_is_the_run(single, tmp_path):
     found = midpath.failures(TEXT, COLUMNS, out=tmp_path / "store", at="300 ms")
     assert found.schemes == list(COLUMNS)
@@ -125,7 +125,7 @@ def test_chance_in_a_column_s_queue_is_chance():
     assert found == {"cubic@pie": True, "cubic@codel": False}
 
 
-@COLUMNS
+@RUNS
 @pytest.mark.parametrize("one", ["cubic@fq_codel", "cubic+rpm", "cubic@codel", "mptcp@pie", "inrpp"])
 def test_a_column_of_the_matrix_is_the_run(one):
     row = rows.every()["long"]
@@ -155,7 +155,7 @@ def words(tmp_path):
     return lambda command: [places.get(word, word) for word in COMMANDS[command]]
 
 
-@COLUMNS
+@RUNS
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_takes_every_column(words, cli, command):
     # Of the matrix's scenario, `short` is no queue.
@@ -231,7 +231,7 @@ def parts_of(found):
     return {(row["aqm"], row["scheduler"]) for row in found.run["equipment"]}
 
 
-@COLUMNS
+@RUNS
 @settings(max_examples=120, deadline=None)
 @given(st.sampled_from(TRANSPORTS), st.sampled_from(["", *NETWORKS]), st.sampled_from(NAMES))
 def test_any_scheme_runs_with_the_queue_in_every_port_or_is_refused_in_a_line(transport, network, queue):

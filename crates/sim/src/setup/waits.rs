@@ -46,7 +46,8 @@ pub(super) fn check(flows: &AllFlows) -> Result<(), SpecError> {
     }
     for info in flows.iter().filter(|info| info.flow.size.is_none()) {
         if let Some(after) = awaited[info.flow.group_number as usize] {
-            let message = format!("a flow of `{}` has no end to wait for; give it a `size`", info.flow.group);
+            let group = info.flow.group;
+            let message = format!("a flow of `{group}` has no end to wait for; give it a `size`");
             return Err(after.refuse(info.flow.group_number, message));
         }
     }
