@@ -2,6 +2,7 @@
 
     python scripts/evaluate_page.py               writes the pages and the picture
     python scripts/evaluate_page.py --take DIR    first takes the results of an evaluation, without the values by seed
+    python scripts/evaluate_page.py --add DIR     the same of other schemes, beside those that there are
 
 - evidence/bench/evaluate/RESULTS.md, docs/images/evaluate.svg, and which results docs/evaluate.md shows;
 - RESULTS.md of each other suite, in a folder below;
@@ -32,7 +33,7 @@ PAGE, PICTURE, RESULTS = ROOT / "docs/evaluate.md", ROOT / "docs/images/evaluate
 LETTERS = {HOLDS: "✓", NOT: "✗", UNDECIDED: "?", FAILED: "!", OFF: "–"}
 
 
-def take(folder: Path) -> None:
+def take(folder: Path, add: bool = False) -> None:
     """Keeps what the pages say of an evaluation, a row a line: no values by seed, no bounds' reasons."""
     told = dict(load_evaluation(folder).told)
     is_linux = any("version" in about for about in told["schemes"].values())
@@ -41,9 +42,18 @@ def take(folder: Path) -> None:
         # The laboratory's page has what measures are made of.
         dropped = ("values", "bound_from", *(() if is_linux else ("figures",)))
         row["measures"] = [_without(measure, *dropped) for measure in row["measures"]]
+    own = LINUX if is_linux else FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
+    if add:
+        before = dict(load_evaluation(own).told)
+        alike = ("midpath", "suite", "quick", "seeds", "with", "items")
+        assert all(before[key] == told[key] for key in alike), f"not alike: {alike}"
+        rows = [row for row in before["rows"] if row["scheme"] not in told["subjects"]] + rows
+        others = [name for name in before["subjects"] if name not in told["subjects"]]
+        told |= {"subjects": [*others, *told["subjects"]]}
+        own_defaults = {about["name"]: told["defaults"][about["name"]] for about in told["schemes"].values()}
+        told |= {"schemes": before["schemes"] | told["schemes"], "defaults": before["defaults"] | own_defaults}
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     start = json.dumps(told, ensure_ascii=False)[:-1]
-    own = LINUX if is_linux else FOLDER if told["suite"] == DEFAULT else FOLDER / told["suite"]
     own.mkdir(parents=True, exist_ok=True)
     (own / MARKER).write_text(f'{start}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
@@ -141,8 +151,10 @@ def main() -> None:
     """Writes all of it."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--take", type=Path)
-    if folder := asked.parse_args().take:
-        take(folder)
+    asked.add_argument("--add", type=Path)
+    given = asked.parse_args()
+    if folder := given.take or given.add:
+        take(folder, add=given.take is None)
     for folder in folders():
         page_of = "\n".join(results(load_evaluation(folder))) + "\n"
         (folder / RESULTS).write_text(page_of, encoding="utf-8")

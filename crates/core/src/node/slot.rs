@@ -239,8 +239,8 @@ impl Slot {
         *self = Slot { state: self.state, ..Slot::new(link, discipline.held()) };
     }
 
-    /// The driver gathers its packets into frames. It is held. No packet cuts through: the test for frames on that way
-    /// would cost each hop of every held port three instructions.
+    /// The driver gathers its packets into frames. It is held. No packet cuts through, so that others which do need not
+    /// ask about frames.
     pub fn gather(&mut self) {
         self.flags.0 = (self.flags.0 | PortFlags::GATHERED) & !PortFlags::CUT_THROUGH;
     }

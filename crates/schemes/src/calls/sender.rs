@@ -218,6 +218,7 @@ impl<C: CallControl> Sender<C> {
         packet.measure();
         if !unit.padding {
             packet.stamp(number as u32, unit.frame);
+            self.report.sent += 1;
         }
         ctx.send_carrying(packet, rtp.packet(unit.size as usize).into());
         self.on_sent(unit.size, probe, ctx.now);
@@ -230,7 +231,6 @@ impl<C: CallControl> Sender<C> {
         let pace = Time::from_secs_f64(f64::from(size) * 8.0 / self.control.pace_rate());
         self.pace_at = self.pace_at.max(now).saturating_add(pace);
         self.last_sent = now;
-        self.report.sent += 1;
     }
 
     pub fn on_report(&mut self, report: &Report, at: Time) {

@@ -13,6 +13,8 @@ fn an_rtp_header_is_as_rfc_3550_has_it() {
     // Version 2; marker and payload type 96; the sequence number; 180,000 ticks of 90 kHz; the source.
     assert_eq!(bytes[..12], [0x80, 0xe0, 0x12, 0x34, 0x00, 0x02, 0xbf, 0x20, 0, 0, 0, 9]);
     assert_eq!((bytes.len(), Rtp::get(&bytes)), (20, Some(rtp)));
+    let padding = Rtp { padding: true, ..rtp };
+    assert_eq!((padding.packet(20)[1], Rtp::get(&padding.packet(20))), (0xe1, Some(padding)));
 }
 
 #[test]

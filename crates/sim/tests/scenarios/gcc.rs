@@ -34,6 +34,24 @@ fn the_draft_s_filter_is_another() {
     assert!((of("filter = \"kalman\"") - of("")).abs() > 1000.0);
 }
 
+/// Probes without media are padding: no goodput, and no datagrams of the call.
+#[test]
+fn padding_counts_for_nothing() {
+    let text = call(10.0, "", "").replace("to = \"d\"", "to = \"d\"\nsize = \"100 kB\"");
+    let out = run_plain(&text);
+    let flows = out.table("flows").expect("flows");
+    assert_eq!((flows.u64("delivered_bytes")[0], out.summary("completed")), (100_000, Some(1.0)));
+    let table = out.table("datagrams").expect("there are datagrams");
+    let (sent, received) = (table.u64("sent_packets")[0], table.u64("received_packets")[0]);
+    // 84 full data units of 1,188 B of media carry them; frames end in smaller ones.
+    assert!(sent == received && (85..200).contains(&sent), "{sent} and {received}");
+    // Three and six times 300 kbps and twice that have found more than growth alone does in the second that this takes.
+    let probed =
+        |probing: &str| run_plain(&text.replace("[schemes.gcc]", &format!("[schemes.gcc]\nprobing = {probing}")));
+    let took = |out: &midpath_sim::RunOutput| out.table("flows").expect("flows").f64("fct_s")[0];
+    assert!(took(&probed("true")) < 0.6 * took(&probed("false")));
+}
+
 #[test]
 fn a_call_survives_an_outage() {
     let fault = "[[fault]]\nkind = \"link-down\"\nlink = [\"s\", \"d\"]\nat = \"20 s\"\nuntil = \"25 s\"";

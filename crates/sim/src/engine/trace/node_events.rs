@@ -84,7 +84,9 @@ impl Trace {
         // What a port may have had in this place was told of before.
         self.forget(id);
         let state = self.ends.entry((at.node, end.flow, end.active)).or_default();
-        let counts = packet.payload > 0 || packet.kind == Kind::Interest;
+        // A call's padding has no number.
+        let numbered = packet.kind != Kind::Datagram || packet.stamped().is_some();
+        let counts = packet.payload > 0 && numbered || packet.kind == Kind::Interest;
         let repeated = counts && end.active && state.repeats(packet);
         if !follows {
             return;
