@@ -142,7 +142,7 @@ fn with_short_numbers(message: &str) -> String {
 const LONGEST_LIST: usize = 80;
 
 /// An unknown value with the first of those that it may be.
-fn with_short_list(message: &str) -> String {
+pub(crate) fn with_short_list(message: &str) -> String {
     let Some(list) = message.rfind("expected one of ") else { return message.to_owned() };
     // Names of values are ASCII.
     match message.get(..list + LONGEST_LIST).and_then(|shown| shown.rfind("`, `")) {

@@ -40,6 +40,14 @@ COMMITTED: dict[str, tuple[int, int, int, tuple[float, float, float]]] = {
     "400g-8to1": (400, 8, 0, (242.868, 235.767, 240.24)),
     "400g-fail1": (400, 1, 1, (41.9739, 44.6124, 45.3936)),
 }
+# HTSIM has a second set beside these (results/*_2.txt), of the same commands by another version. No bound; to explain.
+AGAIN: dict[str, tuple[float, float, float]] = {
+    "400g": (37.1783, 33.926, 34.2567),
+    "800g": (25.0993, 23.2263, 22.1422),
+    "200g": (63.6259, 61.6824, 60.7779),
+    "400g-8to1": (203.658, 205.672, 208.57),
+    "400g-fail1": (41.9739, 44.6124, 45.3936),
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Case:
     failed: int
     paths: int
     committed: float
+    again: float
 
     @property
     def queue(self) -> int:
@@ -130,7 +139,7 @@ list = {{ file = "{flows}" }}
 
 
 CASES = [
-    Case(f"{name}-{paths}", gbps, over, failed, paths, tails[i])
+    Case(f"{name}-{paths}", gbps, over, failed, paths, tails[i], AGAIN[name][i])
     for name, (gbps, over, failed, tails) in COMMITTED.items()
     for i, paths in enumerate(PATHS)
 ]
@@ -235,8 +244,8 @@ def page(rows: dict[str, Any]) -> str:
         own = rows[case.name].get("htsim", {})
         there = f"{own['tail_us']:.2f} | {own['cpu_s']:.0f} | {own['memory_mb']}" if "tail_us" in own else "| | "
         table.append(
-            f"| {case.name} | {case.committed:.2f} | {row['tail_us']:.2f} | {100 * off:+.1f} % | {row['again']} | "
-            f"{row['cpu_s']:.1f} | {row['memory_mb']} | {there} |"
+            f"| {case.name} | {case.committed:.2f} | {case.again:.2f} | {row['tail_us']:.2f} | {100 * off:+.1f} % | "
+            f"{row['again']} | {row['cpu_s']:.1f} | {row['memory_mb']} | {there} |"
         )
     told = sorted(
         {(r["midpath"]["version"], r["midpath"]["seed"]) for r in rows.values() if "tail_us" in r.get("midpath", {})}
@@ -247,8 +256,8 @@ def page(rows: dict[str, Any]) -> str:
         "`python evidence/peers/uec/run.py --beside --write` wrote this page. "
         f"{versions}; HTSIM {REVISION}. Tails in us of messages of 1 MB.\n\n"
         f"{kept} of {len(table)} tails are within {100 * TOLERANCE:.0f} % of those that HTSIM has committed.\n\n"
-        "| case-paths | committed | Midpath | off | sent again | CPU s | MB | HTSIM here | CPU s | MB |\n"
-        "|---|---|---|---|---|---|---|---|---|---|\n"
+        "| case-paths | committed | second set | Midpath | off | sent again | CPU s | MB | HTSIM here | CPU s | MB |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n"
     )
     return head + "\n".join(table) + "\n"
 

@@ -4,7 +4,7 @@ use midpath_core::queue::QueueSpec;
 use midpath_core::spec::{SpecError, in_plain_terms};
 use midpath_topo::spec::TopologySpec;
 
-use crate::scenario::{QueueTable, Scenario};
+use crate::scenario::{QueueTable, Scenario, with_short_list};
 
 /// The key of the queue of ports that have no other.
 pub(super) const DEFAULT: &str = "queue";
@@ -52,7 +52,7 @@ impl Queues {
     fn of_scheme(name: &str, table: &serde_json::Value) -> Result<Keyed, SpecError> {
         let key = format!("schemes.{name}.queue");
         let table: QueueTable = serde_json::from_value(table.clone())
-            .map_err(|e| SpecError::new(key.clone(), in_plain_terms(&e.to_string())))?;
+            .map_err(|e| SpecError::new(key.clone(), with_short_list(&in_plain_terms(&e.to_string()))))?;
         Keyed::new(key, &table)
     }
 
