@@ -13,15 +13,18 @@ impl Node {
     /// has heard of the packet's fate, nothing is sent that could get its id.
     pub(super) fn deliver<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
         let id = pkt.id();
-        let mut packet = Packet::BLANK;
-        pool.take_into(pkt, &mut packet);
+        let packet = pool.take_for_a_while(pkt);
         // Drivers without bytes give each flow a number of its own: to look at the peer, too, costs
         // each packet 40 instructions.
         let found =
             if D::BYTES { self.endpoints.find(packet.flow, packet.src) } else { self.endpoints.find_own(packet.flow) };
-        let Some(seat) = found else { return self.deliver_first(now, id, &packet, pool, driver) };
-        driver.delivered(id, &packet);
-        self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
+        if let Some(seat) = found {
+            driver.delivered(id, &packet);
+            self.call(seat, now, pool, driver, |e, ctx| e.on_packet(&packet, ctx));
+        } else {
+            self.deliver_first(now, id, &packet, pool, driver);
+        }
+        pool.give_back_place(packet);
     }
 
     /// Hands a packet that may open a flow to whoever accepts it.

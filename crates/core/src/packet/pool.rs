@@ -46,6 +46,8 @@ pub struct Pool {
     created: u64,
     /// What roles note, where somebody wants to know: every role reaches the pool.
     notes: Option<Vec<Note>>,
+    /// The place of a packet that was taken out and has been used up: the next one is copied there.
+    spare: Option<Box<Packet>>,
     /// What packets carry, if one ever has carried something.
     payloads: Option<Box<Payloads>>,
     #[cfg(debug_assertions)]
@@ -76,6 +78,7 @@ impl Default for Pool {
             free: Vec::new(),
             created: 0,
             notes: None,
+            spare: None,
             payloads: None,
             #[cfg(debug_assertions)]
             tag: next_tag(),
@@ -243,6 +246,20 @@ impl Pool {
         let mut packet = Packet::BLANK;
         self.take_into(pkt, &mut packet);
         packet
+    }
+
+    /// The same for a while: [`Pool::give_back_place`] spares the next one a new place.
+    #[inline]
+    pub(crate) fn take_for_a_while(&mut self, pkt: Pkt) -> Box<Packet> {
+        let mut packet = self.spare.take().unwrap_or_else(|| Box::new(Packet::BLANK));
+        self.take_into(pkt, &mut packet);
+        packet
+    }
+
+    /// The packet has been used up.
+    #[inline]
+    pub(crate) fn give_back_place(&mut self, packet: Box<Packet>) {
+        self.spare = Some(packet);
     }
 
     /// The same into a place that had another packet.

@@ -43,8 +43,17 @@ impl<T: Untouched> Deref for Rare<T> {
 impl<T: Untouched> DerefMut for Rare<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_with(|| Box::new(T::UNTOUCHED.clone()))
+        if self.0.is_none() {
+            self.0 = Some(touched());
+        }
+        self.0.as_deref_mut().unwrap_or_else(|| unreachable!("just made"))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn touched<T: Untouched>() -> Box<T> {
+    Box::new(T::UNTOUCHED.clone())
 }
 
 #[cfg(test)]

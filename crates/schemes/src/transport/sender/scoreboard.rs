@@ -306,7 +306,12 @@ impl Scoreboard {
     /// The segments that begin in `[from, to)`, or hold its first byte, by their places.
     pub fn within(&self, from: u64, to: u64) -> std::ops::Range<usize> {
         let first = self.place(from);
-        first..if from < to { (self.place(to - 1) + 1).min(self.sent.len()) } else { first }
+        // Mostly it is about one.
+        let last = |to: u64| match self.sent.get(first) {
+            Some(sent) if to > sent.end() => self.place(to - 1),
+            _ => first,
+        };
+        first..if from < to { (last(to) + 1).min(self.sent.len()) } else { first }
     }
 
     /// Replaces the tags in `clear` by those in `set`.
@@ -314,8 +319,9 @@ impl Scoreboard {
         let bytes = self.sent[i].end() - self.begin_of(i).max(self.una);
         let before = self.sent[i];
         self.sent[i].word = before.word & !clear | set;
-        self.reports.sums.count(before, bytes.wrapping_neg());
-        self.reports.sums.count(self.sent[i], bytes);
+        let sums = &mut self.reports.sums;
+        sums.count(before, bytes.wrapping_neg());
+        sums.count(self.sent[i], bytes);
     }
 
     /// A segment's end is put at `at`, which lies within one.
@@ -369,22 +375,22 @@ impl Scoreboard {
     /// The same. What had not been SACKed of it is in [`Scoreboard::arrived`].
     pub fn acknowledged(&mut self, ack: u64) -> Option<Sent> {
         let first = self.sent.front().copied().filter(|s| s.end() <= ack);
+        let reports = &mut *self.reports;
         while let Some(sent) = self.sent.front().copied().filter(|s| s.end() <= ack) {
-            self.reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+            reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
             if !sent.is_sacked() {
-                let (begin, reports) = (self.begin, &mut *self.reports);
-                reports.arrived.push(Arrived { begin, sent, then: reports.samples.front().copied() });
+                reports.arrived.push(Arrived { begin: self.begin, sent, then: reports.samples.front().copied() });
             }
             self.begin = sent.end();
             self.sent.pop_front();
-            self.reports.samples.pop_front();
+            reports.samples.pop_front();
         }
         if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
-            self.reports.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
+            reports.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
         }
         self.una = ack;
-        if self.reports.sums.sacked == 0 {
-            self.reports.said = Default::default(); // numbers wrap: the same ones may be news one day
+        if reports.sums.sacked == 0 {
+            reports.said = Default::default(); // numbers wrap: the same ones may be news one day
         }
         self.give_back();
         first
@@ -521,6 +527,28 @@ mod tests {
         assert_eq!(sack(&mut board, 100, 400), 100, "the second, in part said before");
         assert_eq!((board.sacked(), sack(&mut board, 100, 400)), (300, 0));
         assert!(board.is_consistent(0, 500));
+    }
+
+    /// Where segments are as long as the first, and where they are not.
+    #[test]
+    fn places_are_found_whatever_the_segments_are() {
+        let (even, mut uneven) = (board(20), board(20));
+        for at in [30, 150, 160, 170, 910, 1999] {
+            uneven.split(at);
+        }
+        let mut moved = even.clone();
+        moved.acknowledged(350);
+        for board in [even, uneven, moved] {
+            let all: Vec<u64> = board.sent.iter().map(|sent| sent.end()).collect();
+            let place = |at| all.iter().position(|end| at < *end).unwrap_or(all.len());
+            for from in board.una()..2100 {
+                assert_eq!(board.place(from), place(from), "{from}");
+                for to in [from, from + 1, from + 99, from + 100, from + 101, from + 700] {
+                    let until = if from < to { (place(to - 1) + 1).min(all.len()) } else { place(from) };
+                    assert_eq!(board.within(from, to), place(from)..until, "{from} to {to}");
+                }
+            }
+        }
     }
 
     #[test]
