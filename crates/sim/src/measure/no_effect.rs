@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use midpath_core::packet::NodeId;
 use midpath_core::units::Time;
 use midpath_topo::Hop;
 use midpath_traffic::{ArrivalSpec, LoadOf, WorkloadSpec};
@@ -79,8 +80,8 @@ fn idle_fault(setup: &Setup, ports: &[PortRow], i: usize, spec: &FaultSpec) -> O
     is_idle(setup, ports, a, b).then(|| format!("fault[{i}] changes nothing: no packet crosses {a}–{b}"))
 }
 
-/// Whether nothing came to any link between two nodes, and no flow's way at the beginning led
-/// there: routes that follow the network lead around a link that is down.
+/// Whether nothing came to any link between two nodes, and no flow's way with all links led there:
+/// routes that follow the network lead around a link that is down.
 fn is_idle(setup: &Setup, ports: &[PortRow], a: &str, b: &str) -> bool {
     let (Some(a), Some(b)) = (setup.topology.find(a), setup.topology.find(b)) else { return false };
     let between = |x: usize, y: usize| (x, y) == (a, b) || (y, x) == (a, b);
@@ -91,7 +92,12 @@ fn is_idle(setup: &Setup, ports: &[PortRow], a: &str, b: &str) -> bool {
         let link = &setup.topology.links()[hop.link];
         between(link.a, link.b)
     };
-    let ways = |i: usize| setup.ways(i).is_some_and(|(there, back)| there.iter().chain(&back).any(leads));
+    let whole = setup.routes.whole();
+    let ways = |i: usize| {
+        let (from, to) = setup.flows.get(i).ends();
+        let way = |(a, b): (NodeId, NodeId)| whole.path(&setup.topology, a.0 as usize, b.0 as usize, i as u32);
+        [(from, to), (to, from)].into_iter().filter_map(way).flatten().any(|hop| leads(&hop))
+    };
     setup.scenario.routing.reconverge.is_none() || !(0..setup.flows.len()).any(ways)
 }
 
