@@ -45,8 +45,8 @@ pub struct Gcc {
     /// The receiver's first time, so that its clock may wrap, and what has gone since, in its ticks.
     clock: Option<(u32, i64)>,
     s_rtt: Option<f64>,
-    /// The last report, or the last decrease without one.
-    heard: Option<Time>,
+    /// When the last report came, and the last decrease without one.
+    reported: Option<Time>,
     dropped: Time,
 }
 
@@ -74,7 +74,7 @@ impl CallConfig for GccParams {
             trend: 0.0,
             clock: None,
             s_rtt: None,
-            heard: None,
+            reported: None,
             dropped: Time::ZERO,
         }
     }
@@ -116,8 +116,8 @@ impl CallControl for Gcc {
         PACE * self.target()
     }
     fn on_frame(&mut self, _waited: f64, _period: f64, _size: f64, now: Time) {
-        let heard = *self.heard.get_or_insert(now);
-        if now.saturating_sub(heard) > SILENCE && now.saturating_sub(self.dropped) >= EVERY {
+        let reported = *self.reported.get_or_insert(now);
+        if now.saturating_sub(reported) > SILENCE && now.saturating_sub(self.dropped) >= EVERY {
             self.dropped = now;
             self.loss.set(DROP * self.loss.rate());
         }
@@ -127,7 +127,7 @@ impl CallControl for Gcc {
     }
     fn on_report(&mut self, feedback: &Feedback<'_>) {
         let now = feedback.at.as_secs_f64();
-        self.heard = Some(feedback.at);
+        self.reported = Some(feedback.at);
         if let Some((sent, _)) = feedback.found.newest {
             let rtt = feedback.at.saturating_sub(sent).as_secs_f64();
             self.delay.rtt = rtt;

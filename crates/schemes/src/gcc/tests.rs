@@ -247,7 +247,8 @@ fn a_probe_finds_what_libwebrtc_s_tests_say() {
     let sized = |place: usize, all: &mut Vec<(u32, i32, i32)>| all[place].0 = 1500;
     let regular = packets(&[0, 10, 20, 30], &[10, 20, 30, 40]);
     let (mut last, mut first) = (packets(&[0, 10, 20, 30, 40], &[10, 20, 30, 40, 50]), regular.clone());
-    (sized(4, &mut last), sized(0, &mut first));
+    sized(4, &mut last);
+    sized(0, &mut first);
     let found = |packets: &[(u32, i32, i32)]| {
         let mut probes = Probes::new(1e6, 1e9);
         let second = |ms: i32| 1000.0 + f64::from(ms) / 1e3;
@@ -289,7 +290,7 @@ fn probes_double_while_the_path_carries_them() {
     assert_eq!(probes.next(1.6), None);
     // Less than .7 of it comes: that was the capacity.
     let mut probes = Probes::new(3e5, 5e6);
-    (probes.next(1.0), probes.next(1.0));
+    assert_eq!([probes.next(1.0), probes.next(1.0)], [Some(9e5), Some(1.8e6)]);
     burst(&mut probes, 2, 1.8, 1.0);
     close(probes.result(1.2).unwrap(), 0.95e6);
     assert_eq!(probes.next(1.2), None);
