@@ -47,7 +47,7 @@ impl Arrived {
         self.above += 1;
         while self.words.front().is_some_and(|first| first >> (self.expected % 64) & 1 == 1) {
             (self.expected, self.above) = (self.expected + 1, self.above - 1);
-            if self.expected % 64 == 0 {
+            if self.expected.is_multiple_of(64) {
                 self.words.pop_front();
             }
         }

@@ -60,7 +60,7 @@ impl Constants {
 
 /// What an ACK or a NACK says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Heard {
+pub struct Answer {
     pub now: u64,
     /// Bytes that it newly says are received; a NACK's packet.
     pub bytes: i64,
@@ -149,32 +149,32 @@ impl Nscc {
     }
 
     /// `updateCwndOnAck_NSCC`: four cases, by mark and delay.
-    pub fn on_ack(&mut self, marked: bool, delay: u64, heard: &Heard, constants: &Constants) {
-        if self.quick_adapt(false, marked, delay, heard, constants) {
+    pub fn on_ack(&mut self, marked: bool, delay: u64, answer: &Answer, constants: &Constants) {
+        if self.quick_adapt(false, marked, delay, answer, constants) {
             return;
         }
         match (marked, delay >= constants.target) {
-            (false, true) => self.increase(constants.fi * heard.bytes as f64),
-            (false, false) => self.proportional_increase(delay, heard.bytes, constants),
-            (true, true) => self.multiplicative_decrease(heard.now, constants),
+            (false, true) => self.increase(constants.fi * answer.bytes as f64),
+            (false, false) => self.proportional_increase(delay, answer.bytes, constants),
+            (true, true) => self.multiplicative_decrease(answer.now, constants),
             // Another path will do.
             (true, false) => {}
         }
         self.bound(constants);
-        if self.received > 8 * constants.mtu || heard.now - self.last_adjust > constants.network_rtt {
-            self.fulfill_adjustment(heard.now, constants);
+        if self.received > 8 * constants.mtu || answer.now - self.last_adjust > constants.network_rtt {
+            self.fulfill_adjustment(answer.now, constants);
         }
         self.bound(constants);
     }
 
     /// `updateCwndOnNack_NSCC`. The round trip of a trimmed packet is taken for a whole one of queueing. With credits a
     /// packet that was trimmed at the last hop is the receiver's to see to.
-    pub fn on_nack(&mut self, last_hop: bool, heard: &Heard, constants: &Constants) {
-        self.ignored += heard.bytes;
+    pub fn on_nack(&mut self, last_hop: bool, answer: &Answer, constants: &Constants) {
+        self.ignored += answer.bytes;
         self.update_delay(constants.network_rtt, true, constants);
         self.trigger_qa = true;
-        if !self.quick_adapt(true, true, 0, heard, constants) && !last_hop {
-            self.cwnd -= heard.bytes;
+        if !self.quick_adapt(true, true, 0, answer, constants) && !last_hop {
+            self.cwnd -= answer.bytes;
             self.bound(constants);
         }
     }
@@ -191,20 +191,20 @@ impl Nscc {
 
     /// `quick_adapt`: once a round trip, after a loss or far too long a delay, the window is what has arrived in one. True:
     /// what is heard says nothing new.
-    fn quick_adapt(&mut self, lost: bool, marked: bool, delay: u64, heard: &Heard, constants: &Constants) -> bool {
+    fn quick_adapt(&mut self, lost: bool, marked: bool, delay: u64, answer: &Answer, constants: &Constants) -> bool {
         let mut done = false;
         if self.ignored < self.to_ignore && marked {
             done = true;
-        } else if heard.now > self.qa_end {
+        } else if answer.now > self.qa_end {
             let late = self.trigger_qa || lost || delay > QA_THRESHOLD * constants.target;
             if self.qa_end != 0 && late && self.achieved < self.maxwnd >> constants.qa_gate {
                 self.cwnd = self.achieved.max(constants.mtu);
-                (self.to_ignore, self.ignored) = (heard.in_flight, 0);
+                (self.to_ignore, self.ignored) = (answer.in_flight, 0);
                 self.trigger_qa = false;
                 done = true;
             }
             self.achieved = 0;
-            self.qa_end = heard.now + self.base_rtt + constants.target;
+            self.qa_end = answer.now + self.base_rtt + constants.target;
         }
         if done {
             (self.increases, self.received) = (0, 0);

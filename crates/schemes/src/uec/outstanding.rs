@@ -88,7 +88,7 @@ impl Outstanding {
         let Some(record) = self.records.get_mut(place as usize) else { return 0 };
         let was = std::mem::replace(&mut record.state, State::Acknowledged);
         let bytes = record.bytes.into();
-        if was == State::Queued { self.queue.remove(&psn) } else { false }.then_some(bytes).unwrap_or(0)
+        if was == State::Queued && self.queue.remove(&psn) { bytes } else { 0 }
     }
 
     /// All below this number have (`handleCumulativeAck`).

@@ -9,7 +9,7 @@ use super::credits::Credit;
 use super::entropy::{Entropy, Feedback};
 use super::header::{Message, SIZE, Says, UecHeader};
 use super::nic::{Nic, Turn};
-use super::nscc::{Constants, Heard, Nscc};
+use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
 use super::params::UecParams;
 
@@ -203,7 +203,7 @@ impl Sender {
         if let Some((nscc, constants)) = &mut self.window {
             nscc.count(newly.into());
             let delay = nscc.delay(rtt.map(|rtt| rtt.0), header.says.has(Says::RTS), marked, constants);
-            nscc.on_ack(marked, delay, &Heard { now, bytes: newly.into(), in_flight: self.in_flight }, constants);
+            nscc.on_ack(marked, delay, &Answer { now, bytes: newly.into(), in_flight: self.in_flight }, constants);
         }
         self.stop_speculating();
         self.go_on(ctx);
@@ -215,8 +215,8 @@ impl Sender {
         let last_hop = header.says.has(Says::LAST_HOP);
         if let Some((nscc, constants)) = &mut self.window {
             nscc.update_base_rtt(ctx.now.saturating_sub(record.sent).0, constants);
-            let heard = Heard { now: ctx.now.0, bytes: record.bytes.into(), in_flight: self.in_flight };
-            nscc.on_nack(last_hop && self.credit.is_some(), &heard, constants);
+            let answer = Answer { now: ctx.now.0, bytes: record.bytes.into(), in_flight: self.in_flight };
+            nscc.on_nack(last_hop && self.credit.is_some(), &answer, constants);
         }
         self.in_flight -= i64::from(record.bytes);
         self.stop_speculating();

@@ -10,7 +10,7 @@ use super::arrived::Arrived;
 use super::credits::Credit;
 use super::entropy::{Entropy, Feedback};
 use super::header::{Message, QUANTUM, SIZE, Says, UecHeader};
-use super::nscc::{Constants, Heard, Nscc};
+use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
 use super::params::{EntropyKind, UecParams};
 use crate::testing::cases;
@@ -40,15 +40,15 @@ fn windows_per_ack_are_those_of_htsim() {
         }
         let (nscc, constants) = own.as_mut().expect("a flow comes first");
         let (now, marked, rtt) = (n(1).cast_unsigned(), n(2) == 1, n(3).cast_unsigned());
-        let heard = Heard { now, bytes: n(4), in_flight: n(5) };
+        let answer = Answer { now, bytes: n(4), in_flight: n(5) };
         let before = nscc.cwnd;
         if fields[0] == "ack" {
-            nscc.count(heard.bytes);
+            nscc.count(answer.bytes);
             let delay = nscc.delay((rtt > 0).then_some(rtt), false, marked, constants);
-            nscc.on_ack(marked, delay, &heard, constants);
+            nscc.on_ack(marked, delay, &answer, constants);
         } else {
             nscc.update_base_rtt(rtt, constants);
-            nscc.on_nack(false, &heard, constants);
+            nscc.on_nack(false, &answer, constants);
         }
         assert_eq!((nscc.cwnd, nscc.average_delay().0), (n(6), n(7).cast_unsigned()), "line {line}: {text}");
         events += 1;
@@ -77,8 +77,8 @@ fn entropies_are_those_of_htsim() {
                 continue;
             }
             "hear" => {
-                let heard = [Feedback::Good, Feedback::Marked, Feedback::Trimmed, Feedback::TimedOut][n(2) as usize];
-                own.as_mut().expect("a kind comes first").hear(n(1) as u16, heard, Time(n(3)));
+                let answer = [Feedback::Good, Feedback::Marked, Feedback::Trimmed, Feedback::TimedOut][n(2) as usize];
+                own.as_mut().expect("a kind comes first").hear(n(1) as u16, answer, Time(n(3)));
                 continue;
             }
             "oblivious" => EntropyKind::Oblivious,
