@@ -41,31 +41,31 @@ impl Message {
 
 /// What is said of a packet, bit by bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Says(pub u8);
+pub struct PacketFlags(pub u8);
 
-impl Says {
+impl PacketFlags {
     /// Data: acknowledge it at once (`ar`).
-    pub const ACK_REQUEST: Says = Says(1);
+    pub const ACK_REQUEST: PacketFlags = PacketFlags(1);
     /// Data, and its answer: it was sent again.
-    pub const AGAIN: Says = Says(2);
+    pub const AGAIN: PacketFlags = PacketFlags(2);
     /// The message's last packet.
-    pub const LAST: Says = Says(4);
+    pub const LAST: PacketFlags = PacketFlags(4);
     /// An answer: the packet was marked (`ecn_echo`).
-    pub const CE: Says = Says(8);
+    pub const CE: PacketFlags = PacketFlags(8);
     /// A NACK: trimmed where its link led to the receiver.
-    pub const LAST_HOP: Says = Says(16);
+    pub const LAST_HOP: PacketFlags = PacketFlags(16);
     /// An answer to [`Message::Rts`].
-    pub const RTS: Says = Says(32);
+    pub const RTS: PacketFlags = PacketFlags(32);
     const SOME: u8 = 63;
 
     /// Whether all of `other` are there.
-    pub const fn has(self, other: Says) -> bool {
+    pub const fn has(self, other: PacketFlags) -> bool {
         self.0 & other.0 == other.0
     }
     /// These, and `other` if `there`.
     #[must_use]
-    pub const fn with(self, other: Says, there: bool) -> Says {
-        if there { Says(self.0 | other.0) } else { self }
+    pub const fn with(self, other: PacketFlags, there: bool) -> PacketFlags {
+        if there { PacketFlags(self.0 | other.0) } else { self }
     }
 }
 
@@ -77,7 +77,7 @@ pub struct UecHeader {
     /// What it is.
     pub message: Message,
     /// What is said of it.
-    pub says: Says,
+    pub flags: PacketFlags,
     /// The packet's number, or the one that is answered.
     pub psn: u32,
     /// An ACK: the number that is expected next.
@@ -112,7 +112,7 @@ impl Header for UecHeader {
     }
     fn put(&self, out: &mut [u8]) {
         out[..2].copy_from_slice(&self.entropy.to_be_bytes());
-        (out[2], out[3]) = (self.message as u8, self.says.0);
+        (out[2], out[3]) = (self.message as u8, self.flags.0);
         for (place, word) in out[4..16].chunks_exact_mut(4).zip([self.psn, self.cumulative, self.base]) {
             place.copy_from_slice(&word.to_be_bytes());
         }
@@ -124,10 +124,10 @@ impl Header for UecHeader {
         let body: &[u8; BODY] = body.try_into().ok()?;
         let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         let message = *Message::ALL.get(usize::from(body[2]))?;
-        (body[3] <= Says::SOME).then(|| UecHeader {
+        (body[3] <= PacketFlags::SOME).then(|| UecHeader {
             entropy: u16::from_be_bytes([body[0], body[1]]),
             message,
-            says: Says(body[3]),
+            flags: PacketFlags(body[3]),
             psn: word(4),
             cumulative: word(8),
             base: word(12),

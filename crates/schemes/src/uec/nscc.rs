@@ -10,15 +10,27 @@ use midpath_core::units::{Rate, Time};
 pub struct Constants {
     /// The longest round trip without queues.
     pub network_rtt: u64,
+    /// `_target_Qdelay`: of queueing.
     target: u64,
+    /// `_qa_gate`: quick adapt acts where less than this power of a half of the largest window has arrived.
     qa_gate: u32,
+    /// Of the proportional increase: for each byte and each picosecond below the target.
     alpha: f64,
+    /// Of the fair increase: for each byte.
     fi: f64,
+    /// Of the fast increase: for each byte.
     fi_scale: f64,
+    /// What a round trip adds whatever is heard.
     eta: f64,
     mtu: i64,
     bytes_per_s: u64,
 }
+
+/// `initNsccParams`: `_alpha`, `_fi`, `_fi_scale` and `_eta` of the reference network, in segments but for `_fi_scale`.
+const ALPHA: f64 = 4.0;
+const FI: f64 = 5.0;
+const FI_SCALE: f64 = 0.25;
+const ETA: f64 = 0.15;
 
 /// `_reference_network_linkspeed` and `_reference_network_rtt`: 100 Gbps, 12 us.
 const REFERENCE_BDP: f64 = 150_000.0;
@@ -48,10 +60,10 @@ impl Constants {
             network_rtt: network_rtt.0,
             target: target.0,
             qa_gate,
-            alpha: 4.0 * mss * a * b / target.0 as f64,
-            fi: 5.0 * mss * a,
-            fi_scale: 0.25 * a,
-            eta: 0.15 * mss * a,
+            alpha: ALPHA * mss * a * b / target.0 as f64,
+            fi: FI * mss * a,
+            fi_scale: FI_SCALE * a,
+            eta: ETA * mss * a,
             mtu: mtu.into(),
             bytes_per_s,
         }

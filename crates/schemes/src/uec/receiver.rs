@@ -6,7 +6,7 @@ use midpath_core::units::Rate;
 
 use super::arrived::Arrived;
 use super::credits::{Demand, Pacer};
-use super::header::{Message, SIZE, Says, UecHeader};
+use super::header::{Message, PacketFlags, SIZE, UecHeader};
 use super::nic::Nic;
 use super::params::UecParams;
 
@@ -54,12 +54,12 @@ impl Receiver {
     }
 
     /// `sack`: `exactly` from the packet on, else up to it (`sackBitmapBase`).
-    fn acknowledge(&self, of: &UecHeader, exactly: bool, says: Says, ctx: &mut EndpointCtx<'_>) {
+    fn acknowledge(&self, of: &UecHeader, exactly: bool, flags: PacketFlags, ctx: &mut EndpointCtx<'_>) {
         let base = if exactly { of.psn } else { of.psn.saturating_sub(63).max(self.arrived.expected() + 1) };
         let header = UecHeader {
             entropy: of.entropy,
             message: Message::Ack,
-            says: says.with(Says::AGAIN, of.says.has(Says::AGAIN)),
+            flags: flags.with(PacketFlags::AGAIN, of.flags.has(PacketFlags::AGAIN)),
             psn: of.psn,
             cumulative: self.arrived.expected(),
             base,
@@ -83,14 +83,14 @@ impl Receiver {
     /// `processTrimmed`.
     fn on_trimmed(&mut self, header: &UecHeader, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         if self.arrived.has(header.psn) {
-            return self.acknowledge(header, false, Says::default(), ctx);
+            return self.acknowledge(header, false, PacketFlags::default(), ctx);
         }
         self.ask(header, ctx);
-        let says = Says::default()
-            .with(Says::LAST_HOP, packet.trim == Trim::CutAtLastHop)
-            .with(Says::CE, packet.ecn == Ecn::Ce);
+        let flags = PacketFlags::default()
+            .with(PacketFlags::LAST_HOP, packet.trim == Trim::CutAtLastHop)
+            .with(PacketFlags::CE, packet.ecn == Ecn::Ce);
         let (psn, entropy, received) = (header.psn, header.entropy, self.received);
-        self.answer(UecHeader { entropy, message: Message::Nack, says, psn, received, ..UecHeader::default() }, ctx);
+        self.answer(UecHeader { entropy, message: Message::Nack, flags, psn, received, ..UecHeader::default() }, ctx);
         // It will be sent again, whatever was asked for.
         let flow = self.key(ctx);
         if let Some(demand) = self.demand.as_mut().filter(|demand| !demand.is_active()) {
@@ -102,22 +102,22 @@ impl Receiver {
     fn on_data(&mut self, header: &UecHeader, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let marked = packet.ecn == Ecn::Ce;
         let rts = header.message == Message::Rts;
-        let says = Says::default().with(Says::CE, marked).with(Says::RTS, rts);
+        let flags = PacketFlags::default().with(PacketFlags::CE, marked).with(PacketFlags::RTS, rts);
         let first = self.received == 0 && self.delivery.bytes() == 0;
         self.accepted += packet.size;
         self.ask(header, ctx);
         if self.arrived.has(header.psn) || !self.arrived.add(header.psn) {
             self.accepted = 0;
-            return self.acknowledge(header, marked, says, ctx);
+            return self.acknowledge(header, marked, flags, ctx);
         }
-        let request = header.says.has(Says::ACK_REQUEST);
+        let request = header.flags.has(PacketFlags::ACK_REQUEST);
         if !rts {
             self.received = self.received.wrapping_add(packet.size);
             self.delivery.on_bytes(packet.payload.into(), ctx.now);
             ctx.arrived(header.bitmap);
             self.ack_request |= request;
         }
-        if header.says.has(Says::LAST) {
+        if header.flags.has(PacketFlags::LAST) {
             self.last = Some(header.psn);
         }
         let mut due = marked || request || first || self.accepted >= UNACKNOWLEDGED;
@@ -126,7 +126,7 @@ impl Receiver {
         }
         if due {
             self.accepted = 0;
-            self.acknowledge(header, marked || request, says, ctx);
+            self.acknowledge(header, marked || request, flags, ctx);
         }
         if self.last.is_some_and(|last| last < self.arrived.expected()) {
             self.delivery.on_complete(ctx.now);

@@ -7,7 +7,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::credits::Credit;
 use super::entropy::{Entropy, Feedback};
-use super::header::{Message, SIZE, Says, UecHeader};
+use super::header::{Message, PacketFlags, SIZE, UecHeader};
 use super::nic::{Nic, Turn};
 use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
@@ -134,8 +134,8 @@ impl Sender {
             self.in_flight += i64::from(record.bytes);
             self.report.retransmitted += u64::from(record.payload > 0);
             let message = if record.payload > 0 { Message::Data } else { Message::Rts };
-            let says = Says::ACK_REQUEST.with(Says::AGAIN, true);
-            return self.emit(UecHeader { psn, message, says, ..header }, (record.at, record.payload), ctx);
+            let flags = PacketFlags::ACK_REQUEST.with(PacketFlags::AGAIN, true);
+            return self.emit(UecHeader { psn, message, flags, ..header }, (record.at, record.payload), ctx);
         }
         let (psn, at, payload) = (self.outstanding.next(), self.progress, (size - SIZE) as u16);
         self.progress += u64::from(payload);
@@ -144,8 +144,8 @@ impl Sender {
         let spent = self.credit.as_ref().is_some_and(|credit| !credit.is_there());
         let request = self.progress == self.end || spent || self.window.as_ref().is_some_and(full);
         self.outstanding.send(at, payload, size, entropy, ctx.now);
-        let says = Says::default().with(Says::ACK_REQUEST, request);
-        self.emit(UecHeader { psn, says, ..header }, (at, payload), ctx);
+        let flags = PacketFlags::default().with(PacketFlags::ACK_REQUEST, request);
+        self.emit(UecHeader { psn, flags, ..header }, (at, payload), ctx);
     }
 
     /// Puts a packet on its way.
@@ -156,8 +156,8 @@ impl Sender {
         if let Some(credit) = &mut self.credit {
             header.base = credit.target(backlog, again, cwnd, waiting, self.mtu.into());
         }
-        let last = at + u64::from(payload) == self.end && (payload > 0 || header.says.has(Says::AGAIN));
-        header.says = header.says.with(Says::LAST, last);
+        let last = at + u64::from(payload) == self.end && (payload > 0 || header.flags.has(PacketFlags::AGAIN));
+        header.flags = header.flags.with(PacketFlags::LAST, last);
         header.bitmap = at;
         let mut packet = header.packet(ctx.flow, ctx.node, self.to, payload);
         packet.ecn = if payload > 0 { Ecn::Ect0 } else { Ecn::NotEct };
@@ -180,15 +180,15 @@ impl Sender {
 
     /// `processAck`.
     fn on_ack(&mut self, header: &UecHeader, ctx: &mut EndpointCtx<'_>) {
-        let (now, marked) = (ctx.now.0, header.says.has(Says::CE));
+        let (now, marked) = (ctx.now.0, header.flags.has(PacketFlags::CE));
         let newly = header.received.wrapping_sub(self.received).cast_signed().max(0);
         self.received = self.received.wrapping_add(newly.cast_unsigned());
         self.in_flight -= i64::from(newly);
         // `validateSendTs`: which of its sendings is answered is known.
-        let again = u8::from(header.says.has(Says::AGAIN));
+        let again = u8::from(header.flags.has(PacketFlags::AGAIN));
         let record = self.outstanding.on_its_way(header.psn).filter(|record| record.again == again);
         let rtt = record.map(|record| ctx.now.saturating_sub(record.sent));
-        if let Some(rtt) = rtt.filter(|_| !header.says.has(Says::RTS)) {
+        if let Some(rtt) = rtt.filter(|_| !header.flags.has(PacketFlags::RTS)) {
             self.report.rtt(rtt);
             self.report.srtt = rtt;
         }
@@ -202,7 +202,7 @@ impl Sender {
         self.hear(header.entropy, if marked { Feedback::Marked } else { Feedback::Good }, ctx.now);
         if let Some((nscc, constants)) = &mut self.window {
             nscc.count(newly.into());
-            let delay = nscc.delay(rtt.map(|rtt| rtt.0), header.says.has(Says::RTS), marked, constants);
+            let delay = nscc.delay(rtt.map(|rtt| rtt.0), header.flags.has(PacketFlags::RTS), marked, constants);
             nscc.on_ack(marked, delay, &Answer { now, bytes: newly.into(), in_flight: self.in_flight }, constants);
         }
         self.stop_speculating();
@@ -212,7 +212,7 @@ impl Sender {
     /// `processNack`.
     fn on_nack(&mut self, header: &UecHeader, ctx: &mut EndpointCtx<'_>) {
         let Some(record) = self.outstanding.on_its_way(header.psn).copied() else { return };
-        let last_hop = header.says.has(Says::LAST_HOP);
+        let last_hop = header.flags.has(PacketFlags::LAST_HOP);
         if let Some((nscc, constants)) = &mut self.window {
             nscc.update_base_rtt(ctx.now.saturating_sub(record.sent).0, constants);
             let answer = Answer { now: ctx.now.0, bytes: record.bytes.into(), in_flight: self.in_flight };
@@ -222,7 +222,7 @@ impl Sender {
         self.stop_speculating();
         self.outstanding.lose(header.psn);
         self.go_on(ctx);
-        let feedback = match (last_hop, header.says.has(Says::CE)) {
+        let feedback = match (last_hop, header.flags.has(PacketFlags::CE)) {
             (false, _) => Feedback::Trimmed,
             (true, true) => Feedback::Marked,
             (true, false) => Feedback::Good,
@@ -259,19 +259,19 @@ impl Sender {
             return;
         }
         self.last_rts = Some(ctx.now);
-        self.send_without_data(Says::ACK_REQUEST, ctx);
+        self.send_without_data(PacketFlags::ACK_REQUEST, ctx);
     }
 
     /// What was sent last was all: a flow without data, or one that is stopped. Ours: HTSIM has neither.
     fn send_end(&mut self, ctx: &mut EndpointCtx<'_>) {
-        self.send_without_data(Says::ACK_REQUEST.with(Says::LAST, true), ctx);
+        self.send_without_data(PacketFlags::ACK_REQUEST.with(PacketFlags::LAST, true), ctx);
     }
 
-    fn send_without_data(&mut self, says: Says, ctx: &mut EndpointCtx<'_>) {
+    fn send_without_data(&mut self, flags: PacketFlags, ctx: &mut EndpointCtx<'_>) {
         let (psn, entropy) = (self.outstanding.next(), self.next_entropy(ctx));
         self.outstanding.send(self.progress, 0, 0, entropy, ctx.now);
         ctx.shared.get::<Nic>().sends(SIZE, self.rate, ctx.now);
-        let header = UecHeader { entropy, psn, message: Message::Rts, says, ..UecHeader::default() };
+        let header = UecHeader { entropy, psn, message: Message::Rts, flags, ..UecHeader::default() };
         self.emit(header, (self.progress, 0), ctx);
     }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::arrived::Arrived;
 use super::credits::Credit;
 use super::entropy::{Entropy, Feedback};
-use super::header::{Message, QUANTUM, SIZE, Says, UecHeader};
+use super::header::{Message, PacketFlags, QUANTUM, SIZE, UecHeader};
 use super::nscc::{Answer, Constants, Nscc};
 use super::outstanding::Outstanding;
 use super::params::{EntropyKind, UecParams};
@@ -114,10 +114,20 @@ fn a_flow_takes_one_path_or_all() {
 
 fn headers() -> impl Strategy<Value = UecHeader> {
     (any::<u16>(), 0usize..6, 0u8..64, any::<[u32; 4]>(), any::<u64>(), any::<u16>()).prop_map(
-        |(entropy, message, says, [psn, cumulative, base, received], bitmap, out_of_order)| {
+        |(entropy, message, flags, [psn, cumulative, base, received], bitmap, out_of_order)| {
             let message =
                 [Message::Data, Message::Rts, Message::Ack, Message::Nack, Message::Pull, Message::Closed][message];
-            UecHeader { entropy, message, says: Says(says), psn, cumulative, base, bitmap, received, out_of_order }
+            UecHeader {
+                entropy,
+                message,
+                flags: PacketFlags(flags),
+                psn,
+                cumulative,
+                base,
+                bitmap,
+                received,
+                out_of_order,
+            }
         },
     )
 }
