@@ -3,8 +3,10 @@
 import contextlib
 import json
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import typer
@@ -249,6 +251,8 @@ def test_options_that_do_not_go_together(cli, words, says):
     assert (answer.code, says in answer.err) == (2, True)
 
 
+ROOT = Path(__file__).parents[2]
+
 STUB = """
 import json, sys
 request = json.load(sys.stdin)
@@ -342,6 +346,30 @@ def test_every_row_in_short_is_a_row():
 def test_a_revision_that_is_not_there_is_refused():
     with pytest.raises(UsageError, match="there is no revision 'nonsense'"), beside.both("nonsense"):
         pass
+
+
+CARGO = """#!/bin/sh
+for word; do [ "$last" = --target-dir ] && target=$word; last=$word; done
+mkdir -p "$target/release" && git rev-parse HEAD > "$target/release/lib_midpath.so"
+"""
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_both_sides_are_built_from_worktrees_which_go_afterwards(tmp_path, monkeypatch):
+    cargo = tmp_path / "bin" / "cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(CARGO, encoding="utf-8")
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", str(cargo.parent), prepend=":")
+    monkeypatch.setattr(beside, "PLACE", tmp_path / "place")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    with beside.both("HEAD") as sides:
+        assert [one.name for one in sides] == ["here", "HEAD"]
+        built = [one.child.parents[1] / "_midpath.abi3.so" for one in sides]
+        assert all(one.child.is_file() for one in sides)
+        assert built[0] != built[1]
+        assert built[1].read_text(encoding="utf-8") == head
+    assert not any(one.exists() for one in built)
 
 
 def test_a_worse_row_ends_the_command_with_1(tmp_path, monkeypatch, capsys):

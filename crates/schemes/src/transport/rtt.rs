@@ -126,7 +126,7 @@ mod tests {
             let mut none = RttEstimator::new(&bare);
             (0..200).for_each(|_| {
                 margin.sample(round_trip, &tcp);
-                none.sample(round_trip, &tcp);
+                none.sample(round_trip, &bare);
             });
             assert_eq!([margin, none].map(|e| e.rto().as_ns().div_ceil(1_000_000)), [with, without]);
         }
