@@ -86,11 +86,14 @@ fn attachments(map: &dyn Map, host: NodeId, links: &[LinkInfo]) -> Box<[Attachme
     (0..links.len().min(MAX_ADDRESSES)).map(of).collect()
 }
 
+/// A host's routes, and how its packets' hash chooses among equal ones.
+type HostRoutes = (Arc<dyn Routes>, Ecmp);
+
 /// What the forwarders of one network share: where each host's addresses are, and what it knows of routes.
 #[derive(Default)]
 pub struct Addresses {
     parts: Mutex<Vec<Arc<Attachments>>>,
-    hosts: Mutex<FxHashMap<NodeId, (Arc<dyn Routes>, Ecmp)>>,
+    hosts: Mutex<FxHashMap<NodeId, HostRoutes>>,
 }
 
 fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
