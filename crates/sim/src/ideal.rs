@@ -134,7 +134,7 @@ fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
 /// The payload's share of what each group has sent: groups' series are of goodput, as those of
 /// packets.
 fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
-    let mut sums = vec![(0.0, 0.0); setup.groups.len()];
+    let mut sums = vec![(0.0, 0.0); setup.groups.count()];
     for (info, o) in setup.flows.iter().zip(&out.flows) {
         let (payload, wire) = &mut sums[setup.groups.of(&info.flow).0 as usize];
         *payload += o.delivered_bits * info.payload_share();

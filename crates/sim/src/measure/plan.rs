@@ -91,7 +91,7 @@ impl Setup {
             ports: self.busiest_ports(),
             flows: self.sampled_flows().map(FlowId).collect(),
             all: Some((self.flows.clone(), self.groups.clone())),
-            groups: self.groups.len().min(MOST_GROUPS),
+            groups: self.groups.count().min(MOST_GROUPS),
         }
     }
 

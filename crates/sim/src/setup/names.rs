@@ -44,7 +44,7 @@ impl Groups {
     }
 
     /// How many groups have flows.
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.groups as usize
     }
 
