@@ -156,6 +156,28 @@ def test_a_transfer_ends_soon_after_many_outages(family, seed, scheme):
     hold(family, seed, scheme)
 
 
+def short(scene, seed):
+    """Transfers that open as links go and routes follow, behind the host's own queue of a long one."""
+    rng = random.Random(3000 + seed)
+    times = {time for _, at, until in scene.outages for time in (at, until) if 0 < time < 1000}
+    starts = [at + rng.uniform(-0.2, 1) * scene.reconverge for at in sorted(times) for _ in range(4)]
+    return [{"group": "short", "start": f"{max(at, 0):.6f} s", "size": f"{rng.randint(3, 60)} kB"} for at in starts]
+
+
+@pytest.mark.parametrize("scheme", ["ndn", "mptcp", "newreno"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", range(6))
+def test_transfers_that_open_as_routes_change_end(family, seed, scheme):
+    scene = FAMILIES[family](seed)
+    asked = scene.scenario(scheme)
+    [long] = asked["flow"]
+    asked["flow"] += [{"from": long["from"], "to": long["to"], **one} for one in short(scene, seed)]
+    flows = midpath.run(asked).flows.to_pandas()
+    late = flows[~(flows["fct_s"] <= 10 + sum(lengths(scene)))]
+    # First timeouts are 1, 2 and 4 s: the third falls behind any outage here.
+    assert list(late[late["group"] == "short"]["start_s"]) == [], (family, seed, scheme)
+
+
 @pytest.mark.parametrize("scheme", ["ndn", "mptcp", "newreno"])
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_down_at_the_beginning_is_known_then(seed, scheme):
