@@ -48,6 +48,9 @@ fn packet() -> impl Strategy<Value = Packet> {
         headers.iter().for_each(|(tag, body)| {
             p.push_raw(*tag, body);
         });
+        if let Some(entropy) = p.body(ENTROPY).and_then(|body| body.first_chunk().copied()) {
+            p.set_entropy(u16::from_be_bytes(entropy));
+        }
         p.measure();
         p
     })

@@ -43,6 +43,11 @@ struct Subflow {
     heard_at: Time,
 }
 
+/// Whether a subflow is opened by MP_CAPABLE, and the peer has yet to prove itself.
+fn is_unproved_first(subflow: &Subflow) -> bool {
+    !subflow.proved && matches!(subflow.hello, Hello::Listener(_))
+}
+
 /// What becomes of a packet of a subflow whose peer has yet to prove itself.
 enum Proof {
     /// It is taken.
@@ -159,7 +164,7 @@ impl Receiver {
                     self.subflows.push(subflow);
                     return Some(self.subflows.len() - 1);
                 }
-                Some(i) if self.keys.is_some() && gives_way(&self.subflows[i]) => {
+                Some(i) if gives_way(&self.subflows[i]) => {
                     self.subflows[i] = self.admit(pair, packet, ctx)?;
                 }
                 _ => {}
@@ -176,7 +181,11 @@ impl Receiver {
         }
         let (own, mut nonces) = (self.own?, (0, 0));
         let hello = match syn.header::<Hello>()? {
-            Hello::Capable if self.keys.is_none() => Hello::Listener(own.bits),
+            // Once the keys are there (ours): an initiator that gave its first subflow up, as routes changed, cannot know
+            // whether they are.
+            Hello::Capable if self.keys.is_none() || !self.subflows.iter().any(is_unproved_first) => {
+                Hello::Listener(own.bits)
+            }
             Hello::Join { token, nonce: theirs, .. } if token == own.token => {
                 nonces = (nonce(ctx, pair.interfaces()), theirs);
                 let proof = self.keys?.short_proof(nonces.0, nonces.1);
@@ -211,6 +220,10 @@ impl Receiver {
                 self.news = Announcements::new(&keys, ctx.node, mine, pair.source(), self.repeats.0, self.repeats.1);
                 (self.keys, self.first) = (Some(keys), pair.source());
                 if self.take_early(keys, ctx.now) { Proof::Good } else { Proof::Bad }
+            }
+            (Some(Hello::Keys { own: theirs, peer, .. }), _, Some(keys)) if !joins => {
+                *proved = (theirs, peer) == (keys.peer.bits, keys.own.bits);
+                if *proved { Proof::Good } else { Proof::Bad }
             }
             (Some(Hello::Keys { .. }), ..) => Proof::Bad,
             (_, _, Some(_)) if !joins => Proof::Bad, // another one has become the first

@@ -149,7 +149,12 @@ impl Connection {
 
     /// Hands a packet to the TCP of its subflow.
     fn hand_to_subflow(&mut self, i: usize, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
-        if self.subflows[i].tcp.is_answered_by(packet) {
+        let answered = self.subflows[i].tcp.is_answered_by(packet);
+        if self.subflows[i].is_opening() && !answered && packet.flags.has(Flags::ACK) && !packet.flags.has(Flags::RST) {
+            // RFC 9293, §3.10.7.3: it is of an earlier subflow between these addresses, which the peer still has.
+            return refuse(packet, ctx);
+        }
+        if answered {
             if !self.greet(i, packet) {
                 return refuse(packet, ctx);
             }

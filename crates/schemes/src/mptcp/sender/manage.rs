@@ -91,7 +91,7 @@ impl Connection {
     pub(super) fn give_up_silent(&mut self, ctx: &mut EndpointCtx<'_>) {
         let (una, end) = (self.data.una(), self.data.end());
         let shortest = self.network.first_pair(self.flow.id, self.flow.src, self.flow.dst);
-        let is_gone = |s: &mut Subflow| !s.is_alive() || s.is_opening() || s.is_silent() && s.pair != shortest;
+        let is_gone = |s: &mut Subflow| !s.is_alive() || (s.is_opening() || s.is_silent()) && s.pair != shortest;
         for mut s in self.subflows.extract_if(.., is_gone) {
             let own = s.tcp.pieces().map(|p| (p.label.max(una), p.label + (p.to - p.from)));
             let own: Vec<(u64, u64)> = own.filter(|(from, to)| from < to).chain(s.lost.iter()).collect();
