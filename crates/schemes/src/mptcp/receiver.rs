@@ -226,8 +226,8 @@ impl Receiver {
                 if *proved { Proof::Good } else { Proof::Bad }
             }
             (Some(Hello::Keys { .. }), ..) => Proof::Bad,
-            (_, _, Some(_)) if !joins => Proof::Bad, // another one has become the first
-            _ if joins => Proof::Missing,
+            // Where another one has become the first, its first segment has yet to come.
+            (_, _, keys) if joins || keys.is_some() => Proof::Missing,
             _ => Proof::Good,
         }
     }

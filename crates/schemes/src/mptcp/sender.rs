@@ -50,6 +50,8 @@ pub struct Connection {
     last: usize,
     /// What the receiver's buffer does.
     blocked: Blocked,
+    /// Whether routes have ever changed.
+    rerouted: bool,
     /// Segments whose data another subflow had before.
     reinjected: u64,
     closing: bool,
@@ -80,6 +82,7 @@ impl Connection {
             addresses: 1 << first.destination().0,
             last: 0,
             blocked: Blocked::default(),
+            rerouted: false,
             reinjected: 0,
             closing: false,
             stop_at: flow.stop.unwrap_or(Time::MAX),
@@ -216,6 +219,7 @@ impl Endpoint for Connection {
     /// lead there now.
     fn on_routes(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.take_supply(ctx);
+        self.rerouted = true;
         if ctx.now < self.stop_at && !self.data.all_acknowledged() {
             self.give_up_silent(ctx);
         }
@@ -240,6 +244,11 @@ impl Endpoint for Connection {
         let (end, now) = (self.data.end(), ctx.now);
         for s in self.subflows.iter_mut().filter(|s| s.is_alive() && s.timer() <= now) {
             s.on_timer(ctx, end, &self.params.tcp);
+        }
+        // One that was heard of as routes changed may have none since.
+        let is_stuck = || self.subflows.iter().all(|s| !s.is_alive() || s.is_silent());
+        if self.rerouted && now < self.stop_at && !self.data.all_acknowledged() && is_stuck() {
+            self.give_up_silent(ctx);
         }
         self.go_on(ctx);
     }
