@@ -18,7 +18,6 @@ fn uec() -> Description {
         source: "Ultra Ethernet Consortium, 2025; HTSIM",
         bibtex: include_str!("sources.bib"),
         hosts: "UET",
-        needs_marks: true,
         costs: vec![
             format!("{SIZE} B of headers on each packet"),
             format!(
