@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := out/abilene
-# These send real packets and measure what comes of it: they run alone.
-LAB_TESTS := tests/python/test_lab.py tests/python/test_lab_router.py tests/python/test_lab_real.py
+# These send real packets and measure what comes of it, or clean up after laboratories that are gone: one at a time.
+LAB_TESTS := $(addprefix tests/python/test_lab,.py $(addsuffix .py,_router _real _exec _scenario _uml))
 # Python's tests of the houses (docs/architecture.md); all others are of the first.
 NET_TESTS := $(filter-out $(LAB_TESTS),$(wildcard $(addprefix tests/python/test_,evaluate_linux.py lab_*.py ndn_*.py node_*.py rpm_devices.py services.py walk.py)))
 EVIDENCE_TESTS := $(wildcard $(addprefix tests/python/test_,papers*.py errata.py fcp_edges.py fcp_optimum.py mircc_networks.py mircc_properties.py notebooks.py paper_maps.py peers.py properties.py public_files.py scream_calls.py transients.py))
