@@ -141,7 +141,7 @@ lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
 # All houses at once: some tests wait, others compute.
 test-python: $(BUILT) ## pytest: package, command, pages; claims; real packets where it may
 	@mkdir -p target
-	$(BESIDE) $(PARALLEL) $(addprefix --ignore=,$(LAB_TESTS)) > target/pytest.txt 2>&1 & most=$$!; \
+	nice $(PARALLEL) $(addprefix --ignore=,$(LAB_TESTS)) > target/pytest.txt 2>&1 & most=$$!; \
 	$(PYTEST) $(LAB_TESTS); lab=$$?; wait $$most; most=$$?; cat target/pytest.txt; exit $$((lab | most))
 
 # A house by itself. `make test` has the same tests: Rust's of all houses are compiled at once, for with fewer packages

@@ -8,6 +8,7 @@ import pytest
 import script
 from conftest import ROOT
 from midpath import entries
+from midpath.benchmark import instructions
 
 FOLDER = ROOT / "evidence/bench" / "matrix"
 
@@ -29,14 +30,15 @@ def test_a_cost_is_what_the_longer_run_takes_more_over_its_hops(monkeypatch):
     cost = script.load(FOLDER / "cost.py")
     counts = iter(((1_000_000, 1_000), (4_000_000, 5_000)))
 
-    def valgrind(command, *, input, **keys):
+    def valgrind(command, *, input, **_):
         assert command[0] == "valgrind"
         assert json.loads(input)["threads"] == 1
         instructions, hops = next(counts)
         answer = json.dumps({"runs": [{"run": {"packet_hops": hops}}]})
         return subprocess.CompletedProcess(command, 0, answer, f"==1== I   refs:      {instructions:,}\n")
 
-    monkeypatch.setattr(cost.subprocess, "run", valgrind)
+    monkeypatch.setattr(instructions, "require", lambda: None)
+    monkeypatch.setattr(subprocess, "run", valgrind)
     found = cost.cost(entries.Entry("newreno"))
     assert found.instructions == 750
     assert 1.02 < found.bytes_sent < 1.1

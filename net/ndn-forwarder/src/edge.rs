@@ -179,7 +179,7 @@ impl Edge {
         self.timers.peek().map_or(Time::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// Called when [`Edge::next`] has come, or later.
+    /// Called when [`Edge::next_wake`] has come, or later.
     pub fn on_time(&mut self, now: Time) {
         while let Some(Reverse((at, id, sent))) = self.timers.peek().copied() {
             if at > now {

@@ -302,7 +302,7 @@ impl Forwarder {
         self.pit.next_wake().min(self.rib.next_end()).min(self.edge.next_wake()).min(self.next_rated())
     }
 
-    /// Called when [`Forwarder::next`] has come, or later.
+    /// Called when [`Forwarder::next_wake`] has come, or later.
     pub fn on_time(&mut self, now: Time) {
         self.last_time = self.last_time.max(now);
         while let Some(id) = self.pit.over(now) {

@@ -1,7 +1,7 @@
 //! An NDN forwarder: tables, pipelines and management, without I/O and without a clock.
 //!
 //! Time comes with each call. The driver has the sockets: it hands in frames by
-//! [`Forwarder::receive`], calls [`Forwarder::on_time`] when [`Forwarder::next`] has come, and takes
+//! [`Forwarder::receive`], calls [`Forwarder::on_time`] when [`Forwarder::next_wake`] has come, and takes
 //! out what is to be sent by [`Forwarder::sends`] and what else it is to do by
 //! [`Forwarder::actions`] after each call.
 //!

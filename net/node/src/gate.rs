@@ -62,7 +62,7 @@ impl Gate {
         Rate((self.rate as u64).clamp(1, self.configured.0))
     }
 
-    /// Called at [`Gate::next`] or at any time.
+    /// Called at [`Gate::next_wake`] or at any time.
     pub fn poll(&mut self, now: Time) {
         self.count(now);
         let took = now.saturating_sub(self.since);
