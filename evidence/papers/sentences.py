@@ -29,8 +29,8 @@ TITLES = {"fcp": "FCP", "inrpp": "INRPP", "mircc": "MIRCC", "rpm": "RPM"}
 SCHEMES = "crates/schemes/src/"
 KEYS = {"at", "says", "files", "test", "qualified", "not_built"}
 NO_TEST = "no test yet"
-# A function that Rust's harness runs unasked: other attributes and comments may stand between.
-RUST_TEST = re.compile(r"#\[test\]\s*(?:(?:#\[(?!ignore(?! = "nightly"))[^\n]*\]|//[^\n]*)\s*)*fn\s+(\w+)")
+# A function that Rust's harness runs unasked, or each night: other attributes and comments may stand between.
+RUST_TEST = re.compile(r"#\[test\]\s*(?:(?:#\[(?!ignore(?! = .nightly))[^\n]*\]|//[^\n]*)\s*)*fn\s+(\w+)")
 
 
 def sentences(paper: str) -> list[dict[str, Any]]:
