@@ -8,7 +8,7 @@ import pytest
 import script
 from conftest import ROOT
 from midpath import entries
-from midpath.benchmark import instructions
+from midpath.benchmark import instructions as counter
 
 FOLDER = ROOT / "evidence/bench" / "matrix"
 
@@ -37,7 +37,7 @@ def test_a_cost_is_what_the_longer_run_takes_more_over_its_hops(monkeypatch):
         answer = json.dumps({"runs": [{"run": {"packet_hops": hops}}]})
         return subprocess.CompletedProcess(command, 0, answer, f"==1== I   refs:      {instructions:,}\n")
 
-    monkeypatch.setattr(instructions, "require", lambda: None)
+    monkeypatch.setattr(counter, "require", lambda: None)
     monkeypatch.setattr(subprocess, "run", valgrind)
     found = cost.cost(entries.Entry("newreno"))
     assert found.instructions == 750
