@@ -118,3 +118,12 @@ def test_the_command_and_the_replay_know_them(runs, tmp_path, capsys):
     bars = [one for one in data(trace, len(trace))["applications"] if one["name"].startswith("datagram")]
     assert len(bars) == 20
     assert {piece["for"] for one in bars for piece in one["pieces"]} <= {"its sender", "h>r", "r>s", "s>d"}
+
+
+def test_where_only_some_flows_were_recorded_it_says_so(runs):
+    assert not any("not known" in said for said in DatagramWay(Trace(runs[0]), "voice").sentences())
+    voice = int(runs[0].tables["datagrams"]["flow"][0].as_py())
+    text = drawn(0).replace("[trace]", f"[trace]\nflows = [{voice}]")
+    assert "flows" in text
+    said = DatagramWay(Trace(midpath.run(text)), "voice").sentences()
+    assert any("others are not known" in one for one in said)

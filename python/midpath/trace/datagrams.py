@@ -90,7 +90,14 @@ class DatagramWay(Way):
         own = [f"{quantity('bytes', size)} of {self._flow(flow)}" for flow, size in most_first]
         more = [f"{len(own) - MOST} others"] if len(own) > MOST else []
         behind = f"while {total} went first: {listed(own[:MOST] + more)}" if own else "behind what was being sent"
+        if not self.is_whole():
+            behind = f"{behind} (of the flows that were recorded; others are not known)"
         return f"{begins}: {took} in the queue at {where} {behind}"
+
+    def is_whole(self) -> bool:
+        """Whether packets of every flow are in the trace: `[trace]` may name some."""
+        recorded = np.unique(self.trace.columns["flow"])
+        return bool((recorded != NOTHING).sum() >= self.flows.num_rows)
 
     def _flow(self, flow: int) -> str:
         if flow == NOTHING:
