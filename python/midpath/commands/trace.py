@@ -67,7 +67,7 @@ def why(
     """Explain a flow's window or rate at a time, or how long a request, page, view, iteration or datagram took."""
     if of is not None:
         if flow is not None or at is not None:
-            raise UsageError("--of explains a client or job, --flow with --at a flow; leave one out")
+            raise UsageError("--of explains a client, a job or datagrams, --flow with --at a flow; leave one out")
         way = explained(directory, of, number)
         sentences, about = way.sentences(), way.about()
     elif flow is None or at is None:

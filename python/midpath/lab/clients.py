@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -127,10 +128,17 @@ def network(scenario: Scenario) -> Scenario:
 def asked(scenario: Scenario) -> Clients | None:
     """What its clients ask for, if it has any: as the simulator draws it."""
     values = scenario.to_dict()
-    clients = values.get("client", [])
-    if not clients:
+    if not values.get("client"):
         return None
-    stop = values.get("stop")
+    return _drawn(scenario.effective_text(), scenario.base_dir, scenario.source, scenario.scheme, scenario.seed)
+
+
+@lru_cache(maxsize=256)
+def _drawn(text: str, base_dir: Path, source: str | None, scheme: str | None, seed: int | None) -> Clients:
+    """Simulated once: a plan is asked for it, and the run."""
+    scenario = Scenario(text, base_dir, source, scheme, seed)
+    values = scenario.to_dict()
+    clients, stop = values["client"], values.get("stop")
     longer = scenario if stop is None else scenario.with_(changes={"stop": f"{LONGER * parse('seconds', stop)} s"})
     drawn = simulate(longer)
     flows, table = drawn.flows.to_pylist(), drawn.tables["requests"].to_pylist()

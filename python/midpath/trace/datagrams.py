@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,11 @@ class DatagramWay(Way):
         own = [f"{quantity('bytes', size)} of {self._flow(flow)}" for flow, size in most_first]
         more = [f"{len(own) - MOST} others"] if len(own) > MOST else []
         behind = f"while {total} went first: {listed(own[:MOST] + more)}" if own else "behind what was being sent"
-        if not self.is_whole():
+        if not self.is_whole:
             behind = f"{behind} (of the flows that were recorded; others are not known)"
         return f"{begins}: {took} in the queue at {where} {behind}"
 
+    @cached_property
     def is_whole(self) -> bool:
         """Whether packets of every flow are in the trace: `[trace]` may name some."""
         recorded = np.unique(self.trace.columns["flow"])

@@ -13,11 +13,14 @@ mod tests;
 
 use midpath_core::packet::{Ecn, IP_HEADER, Kind, Packet, UDP_HEADER};
 use midpath_core::roles::{Accept, Endpoint, FlowSpec, Transport};
+use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 
 use in_flight::{Acknowledged, Arrived};
 use receiver::Receiver;
 use sender::Sender;
+
+use crate::params::require;
 
 /// Before a data unit, which begins with RTP's header.
 const BELOW: u32 = IP_HEADER + UDP_HEADER;
@@ -37,6 +40,20 @@ pub struct Encoder {
     pub max_media_delay: Time,
     /// The ECN field of data units.
     pub codepoint: Ecn,
+}
+
+impl Encoder {
+    /// Refuses what cannot be, with the least rate and the first one.
+    pub fn check(&self, min_rate: Rate, start_rate: Rate) -> Result<(), SpecError> {
+        require(min_rate > Rate::ZERO, "min_rate", "above zero")?;
+        require(self.max_rate >= min_rate, "max_rate", "at least `min_rate`")?;
+        let between = min_rate..=self.max_rate;
+        require(between.contains(&start_rate), "start_rate", "between `min_rate` and `max_rate`")?;
+        require((1..=1000).contains(&self.frames), "frames", "from 1 to 1000")?;
+        require((0.0..=1.0).contains(&self.frame_spread), "frame_spread", "a share")?;
+        require((100..=1472).contains(&self.mss.0), "mss", "from 100 B to 1472 B, what UDP carries over Ethernet")?;
+        require(!self.max_media_delay.is_zero(), "max_media_delay", "above zero")
+    }
 }
 
 /// What a report has brought.

@@ -5,6 +5,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallConfig;
 use crate::params::{require, share};
 
 /// What estimates the trend of delays.
@@ -78,18 +79,11 @@ impl Default for GccParams {
 impl GccParams {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<(), SpecError> {
-        require(self.min_rate > Rate::ZERO, "min_rate", "above zero")?;
-        require(self.max_rate >= self.min_rate, "max_rate", "at least `min_rate`")?;
-        let between = self.min_rate..=self.max_rate;
-        require(between.contains(&self.start_rate), "start_rate", "between `min_rate` and `max_rate`")?;
-        require((1..=1000).contains(&self.frames), "frames", "from 1 to 1000")?;
-        require((0.0..=1.0).contains(&self.frame_spread), "frame_spread", "a share")?;
-        require((100..=1472).contains(&self.mss.0), "mss", "from 100 B to 1472 B, what UDP carries over Ethernet")?;
+        self.encoder().check(self.min_rate, self.start_rate)?;
         let gain = |k: f64| k > 0.0 && k <= 0.1;
         require(gain(self.k_up), "k_up", "above 0 and at most 0.1")?;
         require(gain(self.k_down), "k_down", "above 0 and at most 0.1")?;
         require(self.backoff > 0.0 && self.backoff < 1.0, "backoff", "above 0 and below 1")?;
-        require(self.loss_growth > 1.0 && self.loss_growth <= 2.0, "loss_growth", "above 1 and at most 2")?;
-        require(!self.max_media_delay.is_zero(), "max_media_delay", "above zero")
+        require(self.loss_growth > 1.0 && self.loss_growth <= 2.0, "loss_growth", "above 1 and at most 2")
     }
 }

@@ -6,6 +6,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Bytes, Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallConfig;
 use crate::params::{require, share};
 
 /// The codepoint of data units, and the reaction to CE (§4.2.1.2, §4.2.1.3).
@@ -93,17 +94,10 @@ impl Default for ScreamParams {
 impl ScreamParams {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<(), SpecError> {
-        require(self.min_rate > Rate::ZERO, "min_rate", "above zero")?;
-        require(self.max_rate >= self.min_rate, "max_rate", "at least `min_rate`")?;
-        let between = self.min_rate..=self.max_rate;
-        require(between.contains(&self.start_rate), "start_rate", "between `min_rate` and `max_rate`")?;
-        require((1..=1000).contains(&self.frames), "frames", "from 1 to 1000")?;
-        require((0.0..=1.0).contains(&self.frame_spread), "frame_spread", "a share")?;
-        // Three of them are MIN_REF_WND times the least headroom.
-        require((100..=1472).contains(&self.mss.0), "mss", "from 100 B to 1472 B, what UDP carries over Ethernet")?;
+        // Of `mss`: three are MIN_REF_WND times the least headroom.
+        self.encoder().check(self.min_rate, self.start_rate)?;
         let target = Time::from_ms(1)..=Time::from_ms(400);
         require(target.contains(&self.qdelay_target), "qdelay_target", "from 1 ms to QDELAY_TARGET_HI, 400 ms")?;
-        require((0.0..1.0).contains(&self.loss_threshold), "loss_threshold", "below 1")?;
-        require(!self.max_media_delay.is_zero(), "max_media_delay", "above zero")
+        require((0.0..1.0).contains(&self.loss_threshold), "loss_threshold", "below 1")
     }
 }
