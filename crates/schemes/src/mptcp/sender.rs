@@ -220,9 +220,7 @@ impl Endpoint for Connection {
     fn on_routes(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.take_supply(ctx);
         self.rerouted = true;
-        if ctx.now < self.stop_at && !self.data.all_acknowledged() {
-            self.give_up_silent(ctx);
-        }
+        self.give_up_silent(ctx);
         self.go_on(ctx);
     }
 
@@ -246,8 +244,7 @@ impl Endpoint for Connection {
             s.on_timer(ctx, end, &self.params.tcp);
         }
         // One that was heard of as routes changed may have none since.
-        let is_stuck = || self.subflows.iter().all(|s| !s.is_alive() || s.is_silent());
-        if self.rerouted && now < self.stop_at && !self.data.all_acknowledged() && is_stuck() {
+        if self.rerouted && self.subflows.iter().all(|s| !s.is_alive() || s.is_silent()) {
             self.give_up_silent(ctx);
         }
         self.go_on(ctx);

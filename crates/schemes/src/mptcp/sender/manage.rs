@@ -87,8 +87,11 @@ impl Connection {
     }
 
     /// Takes subflows away that are dead, or of which nothing is heard; what the shortest path connects now goes on by itself.
-    /// Where none is left and the peer has not the keys, the first is opened there.
+    /// Where none is left and the peer has not the keys, the first is opened there. Nothing of what is over.
     pub(super) fn give_up_silent(&mut self, ctx: &mut EndpointCtx<'_>) {
+        if ctx.now >= self.stop_at || self.data.all_acknowledged() {
+            return;
+        }
         let (una, end) = (self.data.una(), self.data.end());
         let shortest = self.network.first_pair(self.flow.id, self.flow.src, self.flow.dst);
         let is_gone = |s: &mut Subflow| !s.is_alive() || (s.is_opening() || s.is_silent()) && s.pair != shortest;
