@@ -84,6 +84,7 @@ impl RangeSet {
         }
         let new = (hi - lo) - had;
         self.total += new;
+        debug_assert!(self.is_apart(i), "ranges are in order and do not touch");
         new
     }
 
@@ -103,6 +104,7 @@ impl RangeSet {
                 break;
             }
         }
+        debug_assert_eq!(self.total == 0, self.ranges.is_empty(), "bytes are those of the ranges");
         before - self.total
     }
 
@@ -128,7 +130,15 @@ impl RangeSet {
             i += 1;
         }
         self.total -= gone;
+        debug_assert_eq!(self.total == 0, self.ranges.is_empty(), "bytes are those of the ranges");
         gone
+    }
+
+    /// Whether the range at a position touches neither neighbour.
+    fn is_apart(&self, i: usize) -> bool {
+        let (from, to) = self.ranges[i];
+        i.checked_sub(1).is_none_or(|before| self.ranges[before].1 < from)
+            && self.ranges.get(i + 1).is_none_or(|next| to < next.0)
     }
 
     /// The parts of `[from, to)` that are not in the set, in order.

@@ -27,6 +27,7 @@ impl TokenBucket {
     pub(super) fn send(&mut self, size: u32, now: Time) -> (Time, Time) {
         let brought = i128::from(now.saturating_sub(self.filled).0) * i128::from(self.rate.0);
         self.tokens = (self.tokens + brought).min(self.most) - i128::from(size) * BYTE;
+        debug_assert!(self.tokens <= self.most && now >= self.filled, "a bucket holds no more than its burst");
         self.filled = now;
         let end = now + self.line.time(size);
         let missing = u128::try_from(-self.tokens).unwrap_or(0).div_ceil(u128::from(self.rate.0));

@@ -150,6 +150,8 @@ impl InFlight {
         }
         found.lost = self.find_lost(now);
         self.forget(now);
+        debug_assert!((self.first..=self.next()).contains(&self.edge), "what is in flight was sent");
+        debug_assert_eq!(self.bytes == 0, self.edge == self.next(), "bytes in flight are those of data units");
         found
     }
 

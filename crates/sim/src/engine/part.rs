@@ -192,6 +192,7 @@ impl Part {
         mail.take_news().for_each(|news| self.hear(news));
         for (to, packet) in mail.take() {
             self.tally.imported += 1;
+            debug_assert!(to.at >= self.bucket_end, "no packet comes before what the part has run");
             let pkt = self.pool.insert_with(packet, to.payload);
             if let Some(trace) = &mut self.trace {
                 trace.adopt(pkt.id(), to.life);

@@ -57,6 +57,10 @@ impl Pool {
             self.busy.push(0);
         }
         self.busy[connection] += 1;
+        debug_assert!(
+            self.busy.len() <= self.most && self.busy[connection] <= self.streams,
+            "within the pool's bounds"
+        );
         let (request, choice) = self.waiting.pop_first()?.1;
         Some((request, choice, connection as u32))
     }

@@ -125,6 +125,7 @@ impl Calendar {
         if start >= limit {
             return None;
         }
+        debug_assert!(bucket >= self.current, "time goes on");
         self.current = bucket;
         self.refill();
         let slot = bucket as usize % BUCKETS;

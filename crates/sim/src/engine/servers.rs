@@ -62,6 +62,7 @@ impl Server {
     }
 
     fn advance(&mut self, now: Time) {
+        debug_assert!(now >= self.at, "time goes on");
         let passed = scaled(now.saturating_sub(self.at));
         self.done += passed * u128::from(self.workers) / self.share();
         self.at = now;
@@ -83,6 +84,8 @@ impl Server {
             self.running.push(Reverse((self.done + scaled(work), self.arrived, number, work)));
             step.begun.push(number);
         }
+        debug_assert!(self.shares || self.running.len() as u64 <= self.workers, "one request a worker");
+        debug_assert!(self.waiting.is_empty() || self.running.len() as u64 >= self.workers, "no worker rests");
         let left = self.running.peek().map(|first| first.0.0 - self.done);
         // Rounded up, so that it is done then.
         let takes = |left: u128| (left * self.share()).div_ceil(u128::from(self.workers) << 32);

@@ -138,17 +138,17 @@ impl FaultPlan {
 
     /// When a fault or a step of a schedule keeps a link's flows from their work: outages, and as
     /// long again, for timers that double wait up to that long; other changes from when they happen.
-    /// `patience` more is given to each.
-    pub fn covered(&self, link: usize, patience: Time) -> Vec<(Time, Time)> {
+    /// `grace` more is given to each.
+    pub fn covered(&self, link: usize, grace: Time) -> Vec<(Time, Time)> {
         let (mut all, mut down) = (Vec::new(), None);
         for (at, fault) in self.of(link) {
             match fault {
                 LinkFault::Down => down = down.or(Some(*at)),
                 LinkFault::Up => {
                     let from = down.take().unwrap_or(*at);
-                    all.push((from, at.saturating_add(*at - from).saturating_add(patience)));
+                    all.push((from, at.saturating_add(*at - from).saturating_add(grace)));
                 }
-                LinkFault::Rate(_) | LinkFault::Delay(_) => all.push((*at, at.saturating_add(patience))),
+                LinkFault::Rate(_) | LinkFault::Delay(_) => all.push((*at, at.saturating_add(grace))),
                 LinkFault::Told(_) | LinkFault::Opportunity(_) | LinkFault::Ended => {}
             }
         }
@@ -156,10 +156,10 @@ impl FaultPlan {
         all
     }
 
-    /// When a node restarts, and `patience` more.
-    pub fn restarting(&self, node: usize, patience: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
+    /// When a node restarts, and `grace` more.
+    pub fn restarting(&self, node: usize, grace: Time) -> impl Iterator<Item = (Time, Time)> + '_ {
         let own = self.restarts.iter().filter(move |restart| restart.1 == node);
-        own.map(move |restart| (restart.0, restart.0.saturating_add(patience)))
+        own.map(move |restart| (restart.0, restart.0.saturating_add(grace)))
     }
 
     /// The links whose capacity changes.

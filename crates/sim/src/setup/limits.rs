@@ -34,16 +34,16 @@ impl Setup {
         hops.iter().rev().map(back).collect()
     }
 
-    /// When faults and schedules keep the flows over these hops from their work, and `patience`
+    /// When faults and schedules keep the flows over these hops from their work, and `grace`
     /// more. Where routes follow the network, an outage anywhere may be on a flow's way.
-    pub(crate) fn covered(&self, hops: &[Hop], patience: Time) -> Vec<(Time, Time)> {
+    pub(crate) fn covered(&self, hops: &[Hop], grace: Time) -> Vec<(Time, Time)> {
         let links: BTreeSet<usize> = match self.scenario.routing.reconverge {
             None => hops.iter().map(|hop| hop.link).collect(),
             Some(_) => self.changing_links().collect(),
         };
-        let patience = patience.saturating_add(self.scenario.routing.reconverge.unwrap_or_default());
-        let links = links.into_iter().flat_map(|link| self.faults.covered(link, patience));
-        links.chain(hops.iter().flat_map(|hop| self.faults.restarting(hop.node, patience))).collect()
+        let grace = grace.saturating_add(self.scenario.routing.reconverge.unwrap_or_default());
+        let links = links.into_iter().flat_map(|link| self.faults.covered(link, grace));
+        links.chain(hops.iter().flat_map(|hop| self.faults.restarting(hop.node, grace))).collect()
     }
 
     /// The most that a flow can carry, whatever the network's scheme does: its receiver's window, a

@@ -18,13 +18,13 @@ pub(super) struct Rounds {
     /// The first thread works alone.
     alone: AtomicBool,
     /// How often a thread looks for the next round before it sleeps.
-    patience: u32,
+    spins: u32,
 }
 
 impl Rounds {
     /// Ours: about what a window lasts. Who spins for longer waits for a thread without a core, and
     /// may have taken it.
-    const PATIENCE: u32 = 2_000;
+    const SPINS: u32 = 2_000;
     /// Ours: what a thread sleeps at first, and at most. It wakes by itself: to wake it costs who
     /// does more than a window lasts, and where there is no core to spare, each time for nothing.
     const NAP: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(3_200));
@@ -36,7 +36,7 @@ impl Rounds {
             taken: (0..pieces).map(|_| AtomicU64::new(0)).collect(),
             left: AtomicUsize::new(pieces),
             alone: AtomicBool::new(false),
-            patience: if threads <= cores { Rounds::PATIENCE } else { 0 },
+            spins: if threads <= cores { Rounds::SPINS } else { 0 },
         }
     }
 
@@ -77,7 +77,7 @@ impl Rounds {
             if round == OVER || round > seen && !idle {
                 return round;
             }
-            if looks < self.patience && !idle {
+            if looks < self.spins && !idle {
                 looks += 1;
                 std::hint::spin_loop();
             } else {
