@@ -24,12 +24,12 @@ EXTENSION := $(VENV)/.extension
 BUILT := $(VENV)/.built
 # RPM on routers, and nodes of overlays: on Linux only.
 DAEMON := $(if $(filter Linux,$(shell uname -s)),$(BIN)/midpathd)
-# Some of what pytest runs waits for other processes: one more than there are cores.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+# Some of what pytest runs waits for other processes: two more than there are cores.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 PYTEST = $(BIN)/pytest --nightly=changed
 # What simulates waits for what sends real packets, whose times count: it has a core when that has none to do.
 BESIDE := $(shell command -v chrt >/dev/null && echo chrt --idle 0 || echo nice -n 19)
-PARALLEL = $(PYTEST) --numprocesses $(WORKERS) --dist loadfile
+PARALLEL = $(PYTEST) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What an incremental build keeps for the next one is of no use where there is none; then a crate in fewer parts compiles
 # generic code less often.
 ifdef CI

@@ -17,6 +17,8 @@ from midpath.cli import main
 ROOT = Path(__file__).parents[2]
 # What `make test` has built of the workspace, in one profile.
 BUILT = ROOT / "target" / "debug"
+# Files of tests that mostly wait for programs and timers.
+WAITING = ("test_node_", "test_ndn_", "test_advice", "test_sweep_processes")
 
 # The same random cases each time; `make test-random` tries new ones.
 settings.register_profile("repeatable", derandomize=True)
@@ -40,6 +42,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     """Leaves out what `--nightly` says."""
+    # What waits for programs and timers needs no core: begun last it would end alone.
+    items.sort(key=lambda item: not item.path.name.startswith(WAITING))
     if (which := config.getoption("nightly")) == "all":
         return
     changed = script.load(ROOT / "scripts/check.py").differing_from_main() if which == "changed" else None

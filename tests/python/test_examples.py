@@ -8,6 +8,13 @@ import midpath
 from conftest import ROOT
 
 EXAMPLES = ROOT / "examples"
+# These take seconds of many runs each.
+LONG = {name: pytest.mark.nightly("examples/", "python/midpath/analysis/") for name in ("rpm_gain.py", "rpm_sweep.py")}
+
+
+def programs():
+    files = sorted(EXAMPLES.glob("*.py"))
+    return [pytest.param(file, id=file.name, marks=LONG.get(file.name, ())) for file in files]
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.name)
@@ -18,7 +25,7 @@ def test_scenario_runs(file):
     assert result.title != "Untitled scenario"
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", programs())
 def test_program_runs(file, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     monkeypatch.chdir(tmp_path)

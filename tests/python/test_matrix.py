@@ -61,6 +61,7 @@ def test_all_columns_of_a_row_have_the_same_memory(quick):
         assert len({note["memory"] for note in matrix.notes[row.name].values()}) == 1, row.name
 
 
+@pytest.mark.nightly("python/midpath/matrix/", "python/midpath/entries.py", "crates/schemes/")
 def test_every_scheme_has_a_scenario_in_every_row_and_the_same_memory():
     for row in rows.every().values():
         memory = set()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -81,8 +82,9 @@ def test_who_asks_is_told_what_is_so(overlay, server, target, socks, http):
             "dead": ("127.0.0.1", full),
             "refuses": ("127.0.0.1", nodes.free_port()),
         }[target]
-        assert by_socks(overlay, host, port) == socks
-        assert by_connect(overlay, f"{host}:{port}") == http
+        with ThreadPoolExecutor() as both:
+            by = both.submit(by_socks, overlay, host, port), both.submit(by_connect, overlay, f"{host}:{port}")
+            assert [one.result() for one in by] == [socks, http]
 
 
 @pytest.mark.parametrize("before", [b"\r\n", b"\n", b"\r\n\r\n"])

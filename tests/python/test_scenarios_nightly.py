@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -29,33 +30,54 @@ GUARDS = {
     "mircc_sharing": MIRCC,
     "mptcp": ("crates/schemes/src/mptcp/", *TCP),
     "pages": (*TRAFFIC, *TCP),
+    "queues_ns3": CORE,
+    "rcp": ("crates/schemes/src/rcp/", "crates/schemes/src/explicit.rs"),
+    "rpm": ("crates/schemes/src/rpm/", "crates/core/src/queue/"),
     "rpm_signals": ("crates/schemes/src/rpm/", "crates/core/src/queue/"),
+    "supply": (*CORE, *TRAFFIC),
     "wire": ("crates/core/src/wire/", "crates/core/src/packet", "crates/schemes/", "examples/"),
+    "xcp": ("crates/schemes/src/xcp/", "crates/schemes/src/explicit.rs"),
+}
+# Other programs of tests, all of whose tests are of the night.
+PROGRAMS = {
+    "net/node/tests/departing_flows.rs": ("net/node/src/", "crates/schemes/src/rcp/", "crates/schemes/src/xcp/", *FCP),
 }
 SCENARIOS = ROOT / "crates/sim/tests/scenarios"
 
 
+MARK = '#[ignore = "nightly"]'
+
+
 def nightly(module):
     paths = [*SCENARIOS.glob(f"{module}.rs"), *SCENARIOS.glob(f"{module}/*.rs")]
-    return sum(path.read_text().count('#[ignore = "nightly"]') for path in paths)
+    return sum(path.read_text().count(MARK) for path in paths)
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(name, marks=pytest.mark.nightly(f"crates/sim/tests/scenarios/{name}", *paths))
-        for name, paths in GUARDS.items()
-    ],
-)
-def test_what_takes_minutes(module):
-    command = ["cargo", "test", "--quiet", "--workspace", "--test", "scenarios", "--", "--ignored", f"{module}::"]
+def guarded(kept, own):
+    return [pytest.param(name, marks=pytest.mark.nightly(f"{own}{name}", *paths)) for name, paths in kept.items()]
+
+
+def run(program, count, *chosen):
+    command = ["cargo", "test", "--quiet", "--workspace", "--test", program, "--", "--ignored", *chosen]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env={"PROPTEST_RNG_SEED": "1"} | os.environ
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert f"{nightly(module)} passed" in done.stdout
+    assert f"{count} passed" in done.stdout
+
+
+@pytest.mark.parametrize("module", guarded(GUARDS, "crates/sim/tests/scenarios/"))
+def test_what_takes_minutes(module):
+    run("scenarios", nightly(module), f"{module}::")
+
+
+@pytest.mark.parametrize("file", guarded(PROGRAMS, ""))
+def test_other_programs(file):
+    run(Path(file).stem, (ROOT / file).read_text().count(MARK))
 
 
 def test_every_module_with_such_tests_is_listed():
     found = {path.relative_to(SCENARIOS).parts[0].removesuffix(".rs") for path in SCENARIOS.rglob("*.rs")}
     assert {module for module in found if nightly(module)} == set(GUARDS)
+    others = [path for house in ("crates", "net") for path in (ROOT / house).glob("*/tests/*.rs")]
+    assert {str(path.relative_to(ROOT)) for path in others if MARK in path.read_text()} == set(PROGRAMS)

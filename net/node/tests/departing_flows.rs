@@ -122,11 +122,13 @@ fn check(scheme: &str, draw: fn(&mut Stream) -> (String, Vec<f64>)) {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn crowds_end_as_soon_as_where_ports_write_on_arrival() {
     ["rcp", "xcp", "fcp"].iter().for_each(|scheme| check(scheme, crowd));
 }
 
 #[test]
+#[ignore = "nightly"]
 fn flows_that_come_and_go_end_as_soon_as_where_ports_write_on_arrival() {
     ["rcp", "xcp", "fcp"].iter().for_each(|scheme| check(scheme, row));
 }

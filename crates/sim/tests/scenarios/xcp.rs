@@ -142,6 +142,7 @@ fn balance(others: f64, elsewhere: f64, alpha: f64, gamma: f64, booked: bool) ->
 }
 
 #[test]
+#[ignore = "nightly"]
 fn beyond_a_bottleneck_shuffling_keeps_flows_below_max_min_as_computed() {
     for gamma in [0.05, 0.1, 0.2] {
         let out = run_plain(&format!("{BIASED}\n[schemes.xcp]\ngamma = {gamma}"));
