@@ -38,10 +38,13 @@ export CARGO_PROFILE_DEV_CODEGEN_UNITS := 4
 endif
 RUST := Cargo.toml Cargo.lock $(shell find crates net python/wheel examples/outside-aqm/src examples/outside-controller/src examples/outside-scheme/src .cargo -type f -not -name '*.md' -not -path '*/tests/*' -not -path '*/benches/*' 2>/dev/null)
 
+# What is compared with the clock, and what is built when it is run.
+RUST_WAITS := cargo test --workspace --test beside && cargo test --workspace --doc
+
 # Cargo's programs of tests, by name.
 RUST_TESTS := $(sort $(patsubst %/main,%,$(basename $(foreach tests,$(wildcard $(addsuffix /*/tests,crates net examples)),$(patsubst $(tests)/%,%,$(wildcard $(tests)/*.rs $(tests)/*/main.rs))))))
 
-.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site web test-rust test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
+.PHONY: help setup run check test nightly test-floors test-random mutants mutants-sample bench dist release clean fmt docs docs-serve site web test-rust rust-computes test-python test-midpath test-net test-evidence pytest-midpath pytest-net pytest-evidence lint-rust lint-python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +61,10 @@ check: $(DEPENDENCIES) ## check what differs from main, in seconds when warm; RO
 	$(BIN)/python scripts/check.py $(addprefix --room=,$(ROOM))
 
 # Builds first, and once: tests of both languages, examples and daemons are of one profile. Then what takes seconds.
-test: $(BUILT) lint-rust lint-python site test-rust test-python ## run every check but those of `make nightly`
+test: $(BUILT) ## run every check but those of `make nightly`
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python site
+	$(MAKE) --no-print-directory rust-computes
+	$(MAKE) --no-print-directory test-python FIRST='$(RUST_WAITS)'
 	@echo "make test: all checks passed"
 
 nightly: $(BUILT) ## what guards pages, scripts and claims; `make test` runs it where that differs from main
@@ -118,17 +124,17 @@ lint-rust: ## rustfmt and clippy with warnings as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
-# The simulator's scenarios compute, at a low priority, while other programs wait for timers and packets. What is compared
-# with the clock has the machine for itself.
-test-rust: ## Rust tests and the examples in doc comments
+test-rust: rust-computes ## Rust tests and the examples in doc comments
+	$(RUST_WAITS)
+
+# The simulator's scenarios compute, at a low priority, while other programs wait for timers and packets.
+rust-computes:
 	cargo test --workspace --no-run
 	@mkdir -p target
 	export PROPTEST_RNG_SEED=$(PROPERTY_SEED); \
 	$(BESIDE) cargo test --workspace --test scenarios > target/scenarios.txt 2>&1 & scenarios=$$!; \
 	cargo test --workspace --lib --bins --examples $(addprefix --test=,$(filter-out scenarios beside,$(RUST_TESTS))); \
 	others=$$?; wait $$scenarios; scenarios=$$?; cat target/scenarios.txt; exit $$((others | scenarios))
-	cargo test --workspace --test beside
-	cargo test --workspace --doc
 
 lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
 	$(BIN)/python scripts/houses.py
@@ -138,11 +144,12 @@ lint-python: $(DEPENDENCIES) ## houses and circles of imports, ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# All houses at once: some tests wait, others compute.
+# All houses at once: some tests wait, others compute. FIRST is a command that waits, too.
 test-python: $(BUILT) ## pytest: package, command, pages; claims; real packets where it may
 	@mkdir -p target
 	nice $(PARALLEL) $(addprefix --ignore=,$(LAB_TESTS)) > target/pytest.txt 2>&1 & most=$$!; \
-	$(PYTEST) $(LAB_TESTS); lab=$$?; wait $$most; most=$$?; cat target/pytest.txt; exit $$((lab | most))
+	{ $(or $(FIRST),true); }; first=$$?; \
+	$(PYTEST) $(LAB_TESTS); lab=$$?; wait $$most; most=$$?; cat target/pytest.txt; exit $$((first | lab | most))
 
 # A house by itself. `make test` has the same tests: Rust's of all houses are compiled at once, for with fewer packages
 # dependencies have other features, and are built once more.
