@@ -63,6 +63,40 @@ impl<T: Copy + Default> Fifo<T> {
         self.len.checked_sub(1).and_then(|i| self.places.get(self.place(i)).copied())
     }
 
+    /// The `i`th value.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<T> {
+        if i < self.len() { self.places.get(self.place(i as u32)).copied() } else { None }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
+        let place = self.place(i as u32);
+        if i < self.len() { self.places.get_mut(place) } else { None }
+    }
+
+    /// How many values at its front answer yes, where no value behind one that answers no does.
+    pub fn partition_point(&self, mut holds: impl FnMut(T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if holds(self.places[self.place(middle as u32)]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Takes the last value.
+    pub fn pop_back(&mut self) -> Option<T> {
+        let value = self.back()?;
+        self.len -= 1;
+        Some(value)
+    }
+
     /// Takes the first value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
@@ -122,11 +156,26 @@ impl<T: Copy + Default> Fifo<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut wider = Vec::with_capacity((2 * self.places.len()).max(FEWEST));
-        wider.extend(self.iter());
-        wider.resize(wider.capacity(), T::default());
-        assert!(wider.len().is_power_of_two() && wider.len() < 1 << 31, "places are a power of two");
-        (self.places, self.first) = (wider.into_boxed_slice(), 0);
+        self.move_to((2 * self.places.len()).max(FEWEST));
+    }
+
+    /// Gives places back: there is room for `least` values, or those that there are.
+    #[cold]
+    #[inline(never)]
+    pub fn shrink_to(&mut self, least: usize) {
+        let places = least.max(self.len());
+        match places {
+            0 => *self = Fifo::default(),
+            _ => self.move_to(places.next_power_of_two().max(FEWEST)),
+        }
+    }
+
+    fn move_to(&mut self, places: usize) {
+        assert!(places.is_power_of_two() && places < 1 << 31, "places are a power of two");
+        let mut moved = Vec::with_capacity(places);
+        moved.extend(self.iter());
+        moved.resize(places, T::default());
+        (self.places, self.first) = (moved.into_boxed_slice(), 0);
     }
 }
 
@@ -142,9 +191,12 @@ mod tests {
     enum Step {
         Push(u16),
         Pop,
+        PopBack,
         PopAndLook,
         Skip(usize),
         Insert(usize, u16),
+        Change(usize, u16),
+        Shrink(usize),
         Clear,
     }
 
@@ -152,9 +204,12 @@ mod tests {
         prop_oneof![
             6 => any::<u16>().prop_map(Step::Push),
             3 => Just(Step::Pop),
+            1 => Just(Step::PopBack),
             2 => Just(Step::PopAndLook),
             1 => any::<usize>().prop_map(Step::Skip),
             1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Insert(i, v)),
+            1 => (any::<usize>(), any::<u16>()).prop_map(|(i, v)| Step::Change(i, v)),
+            1 => (0..40usize).prop_map(Step::Shrink),
             1 => Just(Step::Clear),
         ]
     }
@@ -171,6 +226,7 @@ mod tests {
                         truth.push_back(v);
                     }
                     Step::Pop => prop_assert_eq!(fifo.pop(), truth.pop_front()),
+                    Step::PopBack => prop_assert_eq!(fifo.pop_back(), truth.pop_back()),
                     Step::PopAndLook => {
                         let popped = fifo.pop_and_look();
                         prop_assert_eq!(popped.map(|p| p.0), truth.pop_front());
@@ -188,6 +244,15 @@ mod tests {
                         fifo.insert(i, v);
                         truth.insert(i, v);
                     }
+                    Step::Change(i, v) => {
+                        let i = i % (truth.len() + 1);
+                        prop_assert_eq!(fifo.get_mut(i).map(|place| *place = v), truth.get_mut(i).map(|place| *place = v));
+                        prop_assert_eq!(fifo.get(i), truth.get(i).copied());
+                    }
+                    Step::Shrink(least) => {
+                        fifo.shrink_to(least);
+                        prop_assert!(fifo.capacity() < 2 * least.max(truth.len()).max(FEWEST));
+                    }
                     Step::Clear => {
                         fifo.clear();
                         truth.clear();
@@ -196,6 +261,8 @@ mod tests {
                 prop_assert_eq!((fifo.front(), fifo.back()), (truth.front().copied(), truth.back().copied()));
                 prop_assert_eq!((fifo.len(), fifo.is_empty()), (truth.len(), truth.is_empty()));
                 prop_assert!(fifo.iter().eq(truth.iter().copied()));
+                let first = truth.front().copied();
+                prop_assert_eq!(fifo.partition_point(|v| Some(v) == first), truth.iter().take_while(|v| Some(**v) == first).count());
                 prop_assert!(fifo.iter().rev().eq(truth.iter().rev().copied()));
             }
         }

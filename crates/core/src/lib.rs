@@ -21,5 +21,6 @@ pub mod roles;
 pub mod spec;
 pub mod stats;
 pub mod suggest;
+pub mod table;
 pub mod units;
 pub mod wire;

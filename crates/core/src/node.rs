@@ -75,7 +75,7 @@ pub struct Node {
     /// whose.
     states: Box<[Box<dyn Any + Send>]>,
     /// What most nodes never need.
-    rare: Option<Box<NodeExtras>>,
+    extras: Option<Box<NodeExtras>>,
 }
 
 // Ten lines of the cache: a large network has tens of thousands.
@@ -122,7 +122,7 @@ impl Node {
             out: VecDeque::new(),
             pokes: Vec::new(),
             actions: VecDeque::new(),
-            rare: None,
+            extras: None,
         }
     }
 

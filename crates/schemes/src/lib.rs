@@ -39,6 +39,7 @@ mod rcp;
 mod rpm;
 mod scream;
 mod swift;
+mod tally;
 mod tcp;
 #[cfg(test)]
 mod testing;
@@ -105,7 +106,8 @@ pub type Built = Result<std::sync::Arc<dyn midpath_core::roles::Scheme>, midpath
 pub mod controller {
     pub use crate::transport::cc::{
         Ack, Acknowledged, AssistedConfig, AssistedTraits, Codepoints, Congestion, CongestionController,
-        ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Pause, Reflect, Sample, View, Window,
+        ControllerConfig, ControllerTraits, Echo, Lost, NetworkAssisted, Opening, Pause, Reflect, Sample, Seen, View,
+        Window,
     };
     pub use crate::transport::ecn::EcnMode;
     pub use crate::transport::growth::Growth;

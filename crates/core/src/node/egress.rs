@@ -185,7 +185,7 @@ impl Node {
 
     /// A port's background timer.
     pub(super) fn background(&mut self, port: PortId) -> &mut Lazy {
-        let timers = &mut self.rare.get_or_insert_default().background;
+        let timers = &mut self.extras.get_or_insert_default().background;
         if timers.is_empty() {
             timers.resize(self.slots.len(), Lazy::default());
         }

@@ -11,6 +11,7 @@ use super::EndId;
 use super::timers::Lazy;
 use crate::packet::{FlowId, NodeId};
 use crate::roles::Endpoint;
+use crate::table::more;
 
 pub(super) struct Seat {
     pub endpoint: Box<dyn Endpoint>,
@@ -165,6 +166,9 @@ impl Endpoints {
                 i
             }
             None => {
+                if self.seats.len() == self.seats.capacity() {
+                    self.seats.reserve_exact(more(self.seats.len()));
+                }
                 self.seats.push(seat);
                 (self.seats.len() - 1) as u32
             }

@@ -179,7 +179,7 @@ impl Node {
             }
             None => {
                 slot.cold().listed = true;
-                self.rare.get_or_insert_default().ready.push_back(port);
+                self.extras.get_or_insert_default().ready.push_back(port);
             }
         }
     }
@@ -211,7 +211,7 @@ impl Node {
     /// The next port that had something to send while its transmitter was busy. A driver that pulls
     /// asks this after each call, and each such port for packets until it has none.
     pub fn ready(&mut self) -> Option<PortId> {
-        let port = self.rare.as_mut()?.ready.pop_front()?;
+        let port = self.extras.as_mut()?.ready.pop_front()?;
         self.slots[usize::from(port.0)].cold().listed = false;
         Some(port)
     }

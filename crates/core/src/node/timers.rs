@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use super::Driver;
 use crate::packet::{FlowId, PortId};
+use crate::table::more;
 use crate::units::Time;
 
 /// What to do at a time.
@@ -66,6 +67,16 @@ struct Others {
     heap: BinaryHeap<Reverse<Wish>>,
     /// How many of all wishes keep no run from ending.
     background: usize,
+}
+
+impl Others {
+    #[inline]
+    fn push(&mut self, wish: Wish) {
+        if self.heap.len() == self.heap.capacity() {
+            self.heap.reserve_exact(more(self.heap.len()));
+        }
+        self.heap.push(Reverse(wish));
+    }
 }
 
 /// Starts of flows: those in order of time, of which the first has been asked for, and those that have waited
@@ -176,8 +187,10 @@ impl Timers {
         match &mut self.first {
             None => self.first = Some(wish),
             // Of two for one time the one that was made before goes first.
-            Some(first) if first.0 <= at => self.others.get_or_insert_default().heap.push(Reverse(wish)),
-            Some(first) => self.others.get_or_insert_default().heap.push(Reverse(std::mem::replace(first, wish))),
+            Some(first) => {
+                let later = if first.0 <= at { wish } else { std::mem::replace(first, wish) };
+                self.others.get_or_insert_default().push(later);
+            }
         }
     }
 

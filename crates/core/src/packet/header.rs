@@ -71,6 +71,13 @@ impl Iterator for Entries<'_> {
     }
 }
 
+/// The header `H` among headers as [`Packet::headers`] gives them, if there is one that is valid.
+#[inline]
+pub fn header_among<H: Header>(headers: &[u8]) -> Option<H> {
+    let bodies = Entries { bytes: headers, at: 0 }.filter(|e| e.0 == H::TAG);
+    bodies.map(|(_, from, to)| &headers[from..to]).find_map(H::get)
+}
+
 /// What a packet carries for schemes.
 impl Packet {
     #[inline]
@@ -168,8 +175,7 @@ impl Packet {
     }
 
     fn inner_header<H: Header>(&self) -> Option<H> {
-        let bodies = self.entries().filter(|e| e.0 == H::TAG);
-        bodies.map(|(_, from, to)| &self.tail.stack.0[from..to]).find_map(H::get)
+        header_among(self.headers())
     }
 
     /// Puts `header` on the packet: in place of another `H`, or around the headers that it has.

@@ -11,6 +11,7 @@ use super::probing::AckPhase;
 use crate::transport::cc::{
     Ack, Congestion, CongestionController, Lost, NetworkAssisted, Opening, Pause, Sample, Window,
 };
+use crate::transport::lazy_box::LazyBox;
 
 /// RS, and what of the connection's state C an ACK finds. Bytes are of payload, rates in bytes per
 /// second.
@@ -84,7 +85,7 @@ pub struct Bbr {
     pub(super) loss_round_start: bool,
     /// Runs of bytes lost in this round.
     pub(super) holes_in_round: u32,
-    pub(super) undo: Undo,
+    pub(super) undo: LazyBox<Undo>,
     // ProbeBW.
     pub(super) ack_phase: AckPhase,
     pub(super) is_bw_probe_sample: bool,
@@ -154,7 +155,7 @@ impl Bbr {
             loss_round_delivered: 0,
             loss_round_start: false,
             holes_in_round: 0,
-            undo: Undo::NONE,
+            undo: LazyBox::default(),
             ack_phase: AckPhase::Init,
             is_bw_probe_sample: false,
             bw_probe_up_acked: 0.0,

@@ -1,11 +1,11 @@
 //! The largest value within a window.
 
-use std::collections::VecDeque;
+use midpath_core::fifo::Fifo;
 
 /// UpdateWindowedMaxFilter. The draft lets implementations choose; this one is exact: it keeps the
-/// values that may still become the largest, which only fall.
+/// values that may still become the largest, one of each time, which only fall.
 #[derive(Debug, Clone, Default)]
-pub struct MaxFilter(VecDeque<(u64, f64)>);
+pub struct MaxFilter(Fifo<(u64, f64)>);
 
 impl MaxFilter {
     /// Takes a value at `time`; returns the largest of those younger than `window`.
@@ -13,9 +13,12 @@ impl MaxFilter {
         while self.0.back().is_some_and(|last| last.1 <= value) {
             self.0.pop_back();
         }
-        self.0.push_back((time, value));
+        // As long as a larger one of its time counts, it does not.
+        if self.0.back().is_none_or(|last| last.0 < time) {
+            self.0.push((time, value));
+        }
         while self.0.front().is_some_and(|first| first.0 + window <= time) {
-            self.0.pop_front();
+            self.0.skip(1);
         }
         self.0.front().map_or(value, |first| first.1)
     }

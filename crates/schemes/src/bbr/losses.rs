@@ -6,6 +6,7 @@ use super::constants as c;
 use super::controller::{Bbr, Round};
 use super::phases::Phase;
 use crate::transport::cc::{Lost, Window};
+use crate::transport::lazy_box::Initial;
 
 /// BBR.undo_state and the bounds of the model before a round's first loss.
 #[derive(Debug, Clone, Copy)]
@@ -16,9 +17,8 @@ pub(super) struct Undo {
     inflight_longterm: f64,
 }
 
-impl Undo {
-    /// Nothing was lost yet.
-    pub const NONE: Undo = Undo {
+impl Initial for Undo {
+    const INITIAL: &'static Undo = &Undo {
         phase: Phase::Startup,
         bw_shortterm: f64::INFINITY,
         inflight_shortterm: f64::INFINITY,
@@ -56,7 +56,7 @@ impl Bbr {
 
     /// SaveStateUponLoss.
     fn save_state(&mut self) {
-        self.undo = Undo {
+        *self.undo = Undo {
             phase: self.phase,
             bw_shortterm: self.bw_shortterm,
             inflight_shortterm: self.inflight_shortterm,
@@ -66,7 +66,7 @@ impl Bbr {
 
     /// HandleSpuriousLossDetection. It may lead back to a phase that the diagram does not lead to.
     pub(super) fn handle_spurious_loss(&mut self, window: &Window) {
-        let undo = self.undo;
+        let undo = *self.undo;
         self.is_loss_in_round = false;
         self.reset_full_bw();
         self.bw_shortterm = self.bw_shortterm.max(undo.bw_shortterm);

@@ -2,6 +2,8 @@
 
 use midpath_core::packet::{Header, Packet, shim_size};
 
+use crate::transport::cc::Seen;
+
 /// Bytes on the wire that data and ACKs carry.
 pub const SIZE: u32 = shim_size(BODY as u32);
 
@@ -100,7 +102,7 @@ impl Header for Notice {
 }
 
 /// What a receiver puts on an ACK: what is said of the packet that it acknowledges.
-pub fn reflect(seen: &Packet, ack: &mut Packet) {
+pub fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(header) = seen.header::<BoltHeader>() {
         ack.set_header(&BoltHeader { marks: header.marks.with(BoltFlags::RETURNS), ..header });
     }

@@ -100,10 +100,10 @@ pub struct Sender {
     announced: Announced,
     opening: Opening,
     /// While it has its deadline served, or hopes for it.
-    deadline: Option<Deadline>,
+    deadline: Option<Box<Deadline>>,
     pace: Pace,
     /// While links have forgotten the flow.
-    silent: Option<Silence>,
+    silent: Option<Box<Silence>>,
     nonce: u32,
     in_flight: InFlight,
     /// Its application has said nothing yet.
@@ -124,7 +124,7 @@ impl Sender {
             rtt: 0.0,
             announced: Announced::new(params.additions().unannounced()),
             opening: Opening { preload: 0.0, budget: f64::INFINITY },
-            deadline: Deadline::of(params.group(flow.group)),
+            deadline: Deadline::of(params.group(flow.group)).map(Box::new),
             pace: Pace::default(),
             silent: None,
             nonce: 0,
@@ -178,7 +178,7 @@ impl Sender {
     fn update_target(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.budget.assigned = ctx.shared.get::<Host>().account(self.identity.flow).map_or(0.0, |a| a.target);
         let share = self.group.ramp.map_or(1.0, |r| r.share(ctx.now));
-        self.budget.target = self.deadline.map_or(self.budget.assigned * share, |d| d.rate * self.quote.price);
+        self.budget.target = self.deadline.as_ref().map_or(self.budget.assigned * share, |d| d.rate * self.quote.price);
     }
 
     /// The round-trip time in the header, s: how long ago the path's links quoted the price that a
@@ -298,6 +298,7 @@ impl Sender {
         let mut packet = Packet::new(flow, ctx.node, to, IP_HEADER + UDP_HEADER);
         packet.kind = Kind::Datagram;
         self.nonce = self.nonce.wrapping_add(1);
+        self.in_flight.sent(self.nonce, ctx.now);
         packet.set_header(&self.header(false, -1.0, ctx.now));
         ctx.send(packet);
     }
@@ -422,7 +423,7 @@ impl NetworkAssisted for Sender {
         if self.silent.is_none() && self.had_to_wait(price_rtt, window) {
             self.forget(self.pace.rate);
         }
-        if self.silent.is_some_and(|s| !after(header.nonce, s.before)) {
+        if self.silent.as_ref().is_some_and(|s| !after(header.nonce, s.before)) {
             return;
         }
         if self.served(&header, view, ctx.now) {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use midpath_core::packet::{FlowKey, NodeId};
+use midpath_core::table::more;
 use midpath_core::units::Time;
 
 use super::equations;
@@ -52,10 +53,60 @@ impl Account {
     }
 }
 
+/// Accounts in the order of their flows: a B-tree's nodes would be half empty, for flows open in that order.
+#[derive(Default)]
+struct Accounts(Vec<(FlowKey, Account)>);
+
+impl Accounts {
+    #[inline]
+    fn place(&self, flow: FlowKey) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&flow, |known| known.0)
+    }
+
+    #[inline]
+    fn get(&self, flow: FlowKey) -> Option<&Account> {
+        self.place(flow).ok().map(|place| &self.0[place].1)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, flow: FlowKey) -> Option<&mut Account> {
+        self.place(flow).ok().map(|place| &mut self.0[place].1)
+    }
+
+    fn of_open(&self, flow: FlowKey) -> &Account {
+        self.get(flow).expect("open")
+    }
+
+    fn set_target(&mut self, flow: FlowKey, target: f64) {
+        debug_assert!(target >= 0.0, "{flow:?} is given {target} $/s");
+        self.get_mut(flow).expect("open").target = target;
+    }
+
+    fn insert(&mut self, flow: FlowKey, account: Account) {
+        match self.place(flow) {
+            Ok(place) => self.0[place].1 = account,
+            Err(place) => {
+                if self.0.len() == self.0.capacity() {
+                    self.0.reserve_exact(more(self.0.len()));
+                }
+                self.0.insert(place, (flow, account));
+            }
+        }
+    }
+
+    fn remove(&mut self, flow: FlowKey) -> Option<Account> {
+        self.place(flow).ok().map(|place| self.0.remove(place).1)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Account> {
+        self.0.iter().map(|known| &known.1)
+    }
+}
+
 /// One host's accounts. Lives in what the host's endpoints share.
 #[derive(Default)]
 pub struct Host {
-    accounts: BTreeMap<FlowKey, Account>,
+    accounts: Accounts,
     groups: BTreeMap<u32, GroupBudget>,
     /// Σ w over the open flows, $/s.
     spending: f64,
@@ -94,7 +145,7 @@ impl Host {
 
     /// A flow is over: its budget is the others'.
     pub fn close(&mut self, flow: FlowKey, host: NodeId, params: &Resolved, now: Time) {
-        let Some(account) = self.accounts.remove(&flow) else { return };
+        let Some(account) = self.accounts.remove(flow) else { return };
         self.sum_up();
         if let Some(part) = self.groups.get_mut(&account.group) {
             part.flows.retain(|f| *f != flow);
@@ -108,7 +159,7 @@ impl Host {
     /// A flow's application has said nothing yet, or begins: its budget is the others' until then, and
     /// what it could spend counts for nothing.
     pub fn rest(&mut self, flow: FlowKey, idle: bool, host: NodeId, params: &Resolved, now: Time) {
-        let Some(account) = self.accounts.get_mut(&flow).filter(|account| account.idle != idle) else { return };
+        let Some(account) = self.accounts.get_mut(flow).filter(|account| account.idle != idle) else { return };
         account.idle = idle;
         let group = account.group;
         self.sum_up();
@@ -117,13 +168,13 @@ impl Host {
 
     /// Sums anew what all spend, now and then, so that rounding does not add up.
     fn sum_up(&mut self) {
-        self.spending = self.accounts.values().filter(|a| !a.idle).map(|a| a.spending).sum();
+        self.spending = self.accounts.iter().filter(|a| !a.idle).map(|a| a.spending).sum();
     }
 
     /// What a flow has.
     #[inline]
     pub fn account(&self, flow: FlowKey) -> Option<&Account> {
-        self.accounts.get(&flow)
+        self.accounts.get(flow)
     }
 
     /// What a flow may spend now, $/s: what the network knows of it, scaled down where all flows
@@ -131,7 +182,7 @@ impl Host {
     /// round-trip times.
     #[inline]
     pub fn allowance(&self, flow: FlowKey, budget: f64) -> f64 {
-        let spending = self.accounts.get(&flow).map_or(0.0, |a| a.spending);
+        let spending = self.accounts.get(flow).map_or(0.0, |a| a.spending);
         equations::within_budget(spending, self.spending, budget)
     }
 
@@ -155,7 +206,7 @@ impl Host {
         params: &Resolved,
         now: Time,
     ) {
-        let Some(account) = self.accounts.get_mut(&flow) else { return };
+        let Some(account) = self.accounts.get_mut(flow) else { return };
         let before = account.spending;
         change(account);
         debug_assert!(account.is_sound(), "{account:?}");
@@ -203,7 +254,7 @@ impl Host {
     /// Whether the groups' budgets are within the host's, and the flows' targets within their group's.
     fn is_within(&self, budget: f64) -> bool {
         let within = |parts: f64, of: f64| (0.0..=of * (1.0 + 1e-9)).contains(&parts);
-        let targets = |part: &GroupBudget| part.flows.iter().map(|flow| self.accounts[flow].target).sum();
+        let targets = |part: &GroupBudget| part.flows.iter().map(|flow| self.accounts.of_open(*flow).target).sum();
         within(self.groups.values().map(|part| part.budget).sum(), budget)
             && self.groups.values().all(|part| within(targets(part), part.budget))
     }
@@ -265,8 +316,8 @@ impl Snapshot {
 }
 
 impl GroupBudget {
-    fn snapshot(&self, accounts: &BTreeMap<FlowKey, Account>, now: Time, changed: bool) -> Snapshot {
-        let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts[f].view(*f)).collect();
+    fn snapshot(&self, accounts: &Accounts, now: Time, changed: bool) -> Snapshot {
+        let flows: Vec<FlowView> = self.flows.iter().map(|f| accounts.of_open(*f).view(*f)).collect();
         let known = || flows.iter().filter(|f| f.rtt > 0.0);
         let rtt = known().map(|f| f.rtt).sum::<f64>() / known().count().max(1) as f64;
         Snapshot { now, flows, rtt, changed }
@@ -274,24 +325,24 @@ impl GroupBudget {
 
     /// The group's budget was `before`, and that is all that has changed: its flows' parts of it stay.
     /// A policy that demands has said what its flows need; that is bounded only.
-    fn follow(&self, before: f64, accounts: &mut BTreeMap<FlowKey, Account>) {
-        let mut targets: Vec<f64> = self.flows.iter().map(|f| accounts[f].target).collect();
+    fn follow(&self, before: f64, accounts: &mut Accounts) {
+        let mut targets: Vec<f64> = self.flows.iter().map(|f| accounts.of_open(*f).target).collect();
         if self.demand.is_none() && before > 0.0 {
             targets.iter_mut().for_each(|target| *target *= self.budget / before);
         }
         policy::within(self.budget, &mut targets);
         for (flow, target) in self.flows.iter().zip(targets) {
-            accounts.get_mut(flow).expect("open").target = target;
+            accounts.set_target(*flow, target);
         }
     }
 
     /// Splits the group's budget.
-    fn assign(&mut self, accounts: &mut BTreeMap<FlowKey, Account>, snapshot: &Snapshot) {
+    fn assign(&mut self, accounts: &mut Accounts, snapshot: &Snapshot) {
         let mut targets: Vec<f64> = snapshot.flows.iter().map(|f| f.target).collect();
         self.policy.assign(&snapshot.of(self.budget), &mut targets);
         policy::within(self.budget, &mut targets);
         for (flow, target) in self.flows.iter().zip(targets) {
-            accounts.get_mut(flow).expect("open").target = target;
+            accounts.set_target(*flow, target);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! When packets were sent, by their nonce: the round trip of each echo, on the sender's own clock.
 
-use std::collections::VecDeque;
-
+use midpath_core::fifo::Fifo;
 use midpath_core::units::Time;
 
 /// Packets remembered at most: those that are out, on any path of today. Ours.
@@ -12,29 +11,35 @@ pub fn after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).wrapping_sub(1) < u32::MAX / 2
 }
 
-/// The packets that no echo has answered, in order.
+/// The packets that no echo has answered, in order: when each was sent, up to the one with the nonce `last`.
 #[derive(Debug, Clone, Default)]
-pub struct InFlight(VecDeque<(u32, Time)>);
+pub struct InFlight {
+    sent: Fifo<Time>,
+    last: u32,
+}
 
 impl InFlight {
     /// A packet has been sent. Nonces rise by one.
     pub fn sent(&mut self, nonce: u32, now: Time) {
-        if self.0.len() >= MOST {
-            self.0.pop_front();
+        debug_assert!(self.sent.is_empty() || nonce == self.last.wrapping_add(1), "{nonce} after {}", self.last);
+        if self.sent.len() >= MOST {
+            self.sent.skip(1);
         }
-        self.0.push_back((nonce, now));
+        self.sent.push(now);
+        self.last = nonce;
     }
 
     /// An echo has come: how long ago the packet was sent that it answers. What was sent before
     /// that is forgotten; a second answer to one packet, and one to what was never sent, tell
     /// nothing.
     pub fn answered(&mut self, nonce: u32, now: Time) -> Option<Time> {
-        while self.0.front().is_some_and(|(n, _)| after(nonce, *n)) {
-            self.0.pop_front();
+        if after(nonce, self.last) {
+            self.sent.clear();
         }
-        let (_, at) = *self.0.front().filter(|(n, _)| *n == nonce)?;
-        self.0.pop_front();
-        Some(now.saturating_sub(at))
+        let behind = self.last.wrapping_sub(nonce) as usize;
+        let place = self.sent.len().checked_sub(behind + 1)?;
+        self.sent.skip(place);
+        self.sent.pop().map(|at| now.saturating_sub(at))
     }
 }
 

@@ -37,7 +37,7 @@ use midpath_core::roles::{FlowSpec, Forwarder, Network, NodeSpec, PortSpec};
 use midpath_core::spec::SpecError;
 
 use crate::transport::TcpParams;
-use crate::transport::cc::{AssistedConfig, AssistedTraits};
+use crate::transport::cc::{AssistedConfig, AssistedTraits, Seen};
 pub(crate) use describe::schemes;
 use endpoint::Sender;
 use header::{Echo, WIRE};
@@ -70,7 +70,7 @@ impl Config {
 }
 
 /// The receiver's part (§4.1): "price and preload value are echoed back by an acknowledgement".
-fn reflect(seen: &Packet, ack: &mut Packet) {
+fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(echo) = seen.header::<Echo>() {
         ack.set_header(&echo);
     }

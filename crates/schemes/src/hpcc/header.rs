@@ -5,6 +5,8 @@
 
 use midpath_core::packet::{Header, Packet, shim_size};
 
+use crate::transport::cc::Seen;
+
 /// Most ports that can say something: five switches, a fat-tree's longest path (HPCC, §3.1).
 pub const HOPS: usize = 5;
 
@@ -96,13 +98,13 @@ impl Header for IntHeader {
 }
 
 /// What a receiver puts on an ACK where data bring the readings: those.
-pub fn reflect(seen: &Packet, ack: &mut Packet) {
+pub fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(header) = seen.header::<IntHeader>() {
         ack.set_header(&IntHeader { returns: true, ..header });
     }
 }
 
 /// And where ACKs collect them: room.
-pub fn make_room(_seen: &Packet, ack: &mut Packet) {
+pub fn make_room(_seen: Seen<'_>, ack: &mut Packet) {
     ack.set_header(&IntHeader::empty(true));
 }

@@ -51,6 +51,7 @@ impl Lines {
                 // The oldest: what is on its way there is found by timeouts.
                 self.lines.remove(0);
             }
+            self.lines.reserve_exact(1); // most consumers have one
             self.lines.push((line, Numbered::default()));
             self.lines.len() - 1
         });

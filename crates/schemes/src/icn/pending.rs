@@ -17,26 +17,41 @@ pub struct Course {
     pub path: Option<PathId>,
     /// Whether it is steered there.
     pub steered: bool,
-    /// The line in which it goes, if it stays in one.
-    pub line: Option<InOrderPath>,
+    /// Whether it stays in line with the others for that path.
+    pub in_line: bool,
 }
 
-/// A segment that has been asked for.
+impl Course {
+    /// The line in which it goes, if it stays in one.
+    fn line(self) -> Option<InOrderPath> {
+        self.path.filter(|_| self.in_line)
+    }
+}
+
+/// A segment that has been asked for. There is one for each Interest on its way: what may be missing is said by flags.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     at: Time,
-    course: Course,
-    /// The number in its line, and where it stood when it was first asked for.
+    /// Its course: `path` counts with `has_path`.
+    path: PathId,
+    /// The number in its line, and where it stood when it was first asked for, which counts with `first_in_line`.
     number: u64,
-    first: Option<(InOrderPath, u64)>,
+    first: (InOrderPath, u64),
+    /// When it was asked for before anything was late; [`Time::MAX`] if nothing was.
+    late_since: Time,
     /// How often it was asked for, and how often it was sent, with those that only keep it pending.
     times: u32,
     sends: u32,
-    /// When it was asked for before anything was late, if something was.
-    late_since: Option<Time>,
+    has_path: bool,
+    steered: bool,
+    in_line: bool,
+    first_in_line: bool,
     /// It waits to be asked for again.
     back: Back,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Sent>() == 64);
 
 /// Whether a segment waits to be asked for again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +77,8 @@ impl Answered {
     /// At most the round trip, of what was asked for again because nothing had come in time: from its first
     /// Interest on, which may be the one that was answered; and from its last one on.
     pub fn longest(&self, now: Time) -> Option<(Time, Time)> {
-        self.0.late_since.map(|at| (now.saturating_sub(at), now.saturating_sub(self.0.at)))
+        let Sent { at, late_since, .. } = self.0;
+        (late_since < Time::MAX).then(|| (now.saturating_sub(late_since), now.saturating_sub(at)))
     }
 
     /// Tells how long the round trip was, or was at most. The first, if that is sure.
@@ -88,25 +104,25 @@ impl Answered {
 
     /// Whether its Interest was in no line.
     pub fn wandered(&self) -> bool {
-        self.is_sure() && self.0.course.line.is_none()
+        self.is_sure() && !self.0.in_line
     }
 
     /// The path that its Interest was steered onto, if it is another than this, and sure which one was
     /// answered.
     pub fn strayed(&self, path: PathId) -> Option<PathId> {
-        self.0.course.path.filter(|steered| self.is_sure() && self.0.course.steered && *steered != path)
+        self.0.path().filter(|steered| self.is_sure() && self.0.steered && *steered != path)
     }
 
     /// The path whose turn it was, if its Interest had no hint, Data came over another, and it is sure which one was
     /// answered.
     pub fn instead_of(&self, path: PathId) -> Option<PathId> {
-        self.0.course.path.filter(|turn| self.is_sure() && !self.0.course.steered && *turn != path)
+        self.0.path().filter(|turn| self.is_sure() && !self.0.steered && *turn != path)
     }
 
     /// Where it stood in its line when it was first asked for, if the Data came over that path.
     /// Whichever Interest was answered, those before that one are overtaken.
     fn place(&self, path: PathId) -> Option<(InOrderPath, u64)> {
-        self.0.first.filter(|(line, _)| *line == path)
+        (self.0.first_in_line && self.0.first.0 == path).then_some(self.0.first)
     }
 }
 
@@ -126,6 +142,35 @@ fn wait_of(timeout: Time, times: u32) -> Time {
 }
 
 impl Sent {
+    /// Asked for now, in its line as the `number`th; how often is to be counted.
+    fn new(at: Time, course: Course, number: u64) -> Sent {
+        let (path, line) = (course.path.unwrap_or_default(), course.line());
+        Sent {
+            at,
+            path,
+            number,
+            first: (path, number),
+            late_since: Time::MAX,
+            times: 0,
+            sends: 0,
+            has_path: course.path.is_some(),
+            steered: course.steered,
+            in_line: line.is_some(),
+            first_in_line: line.is_some(),
+            back: Back::No,
+        }
+    }
+
+    /// For which path it was asked for, if one was known.
+    fn path(&self) -> Option<PathId> {
+        self.has_path.then_some(self.path)
+    }
+
+    /// The line in which it was asked for.
+    fn line(&self) -> Option<InOrderPath> {
+        self.in_line.then_some(self.path)
+    }
+
     fn lost_at(&self, timeout: Time) -> Time {
         self.at.saturating_add(wait_of(timeout, self.times))
     }
@@ -180,7 +225,7 @@ impl Pending {
     /// Called when an Interest has been sent; `timeout` is that of a first one, by all round trips.
     pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
         self.note(segment, now, course, timeout);
-        self.tidy(course.line);
+        self.tidy(course.line());
     }
 
     /// Drops what counts no more from a list that has more of it than of what is on its way. A forwarder that refuses each
@@ -194,34 +239,34 @@ impl Pending {
         }
         if self.wandering.len() > most {
             self.wandering.retain(|(segment, at)| {
-                interests.get(segment).is_some_and(|a| a.back != Back::Lost && a.course.line.is_none() && a.at == *at)
+                interests.get(segment).is_some_and(|a| a.back != Back::Lost && !a.in_line && a.at == *at)
             });
         }
         if let Some(line) = line {
             self.lines.tidy(line, most, |segment, number| {
-                let counts = |a: &Sent| a.back != Back::Lost && a.course.line == Some(line) && a.number == number;
+                let counts = |a: &Sent| a.back != Back::Lost && a.line() == Some(line) && a.number == number;
                 interests.get(&segment).is_some_and(counts)
             });
         }
     }
 
     fn note(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
-        let timeout = self.timeout(course.line, timeout);
+        let timeout = self.timeout(course.line(), timeout);
         if let Some(sent) = self.interests.get_mut(&segment).filter(|sent| sent.back == Back::Kept) {
             (sent.back, sent.sends) = (Back::No, sent.sends + 1);
             let (lost, sends) = (sent.lost_at(timeout), sent.sends);
             let at = now.saturating_add(self.again_after(lost.saturating_sub(now)));
             return self.repeats.push(Reverse((at, segment, sends)));
         }
-        let number = course.line.map_or(0, |line| self.lines.sent(line, segment));
-        if course.line.is_none() && course.path.is_some() {
+        let number = course.line().map_or(0, |line| self.lines.sent(line, segment));
+        if !course.in_line && course.path.is_some() {
             self.wandering.push_back((segment, now));
         }
-        let first = course.line.map(|line| (line, number));
-        let new = Sent { at: now, course, number, first, times: 0, sends: 0, late_since: None, back: Back::No };
+        let new = Sent::new(now, course, number);
         let sent = self.interests.entry(segment).or_insert(new);
         let (times, sends) = (sent.times + 1, sent.sends + 1);
-        *sent = Sent { times, sends, first: sent.first, late_since: sent.late_since, ..new };
+        let Sent { first, first_in_line, late_since, .. } = *sent;
+        *sent = Sent { times, sends, first, first_in_line, late_since, ..new };
         if times == 1 {
             self.first.push_back((segment, now));
         } else {
@@ -271,7 +316,7 @@ impl Pending {
     /// it was sent.
     fn doubted(&mut self, line: InOrderPath, reordering: u64) -> Option<(u32, Time)> {
         while let Some((segment, number)) = self.lines.overtaken(line, reordering) {
-            let waits = |s: &&Sent| s.back == Back::No && s.course.line == Some(line) && s.number == number;
+            let waits = |s: &&Sent| s.back == Back::No && s.line() == Some(line) && s.number == number;
             if let Some(sent) = self.interests.get(&segment).filter(waits) {
                 return Some((segment, sent.at));
             }
@@ -321,7 +366,7 @@ impl Pending {
     /// it was sent.
     fn first_wanderer(&mut self) -> Option<(u32, Time)> {
         while let Some((segment, at)) = self.wandering.front().copied().filter(|w| w.1 < self.newest) {
-            let waits = |s: &Sent| s.back == Back::No && s.course.line.is_none() && s.at == at;
+            let waits = |s: &Sent| s.back == Back::No && !s.in_line && s.at == at;
             if self.interests.get(&segment).is_some_and(waits) {
                 return Some((segment, at));
             }
@@ -349,7 +394,7 @@ impl Pending {
     pub fn probe(&mut self) -> Vec<u32> {
         let mut last: Vec<(Option<PathId>, Time, u32)> = Vec::new();
         for (segment, sent) in self.interests.iter().filter(|(_, sent)| sent.back == Back::No) {
-            let new = (sent.course.path, sent.at, *segment);
+            let new = (sent.path(), sent.at, *segment);
             match last.iter_mut().find(|known| known.0 == new.0) {
                 Some(known) if (known.1, known.2) < (new.1, new.2) => *known = new,
                 Some(_) => {}
@@ -368,8 +413,8 @@ impl Pending {
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
         let sent = self.interests.get_mut(&segment).filter(|a| a.back == Back::No)?;
-        (sent.back, sent.late_since) = (Back::Lost, None);
-        Some(sent.course.path)
+        (sent.back, sent.late_since) = (Back::Lost, Time::MAX);
+        Some(sent.path())
     }
 
     /// Whether nothing is missing of what was asked for.
@@ -391,15 +436,15 @@ impl Pending {
             Some(segment) => segment,
             None => self.repeats.peek().filter(|r| r.0.0 <= now)?.0.1,
         };
-        let line = self.interests.get(&segment)?.course.line;
+        let line = self.interests.get(&segment)?.line();
         let timeout = self.timeout(line, timeout);
         let sent = self.interests.get_mut(&segment)?;
         let lost = sent.lost_at(timeout) <= now || self.kept.is_none();
         if lost {
-            sent.late_since = sent.late_since.or(Some(sent.at));
+            sent.late_since = sent.late_since.min(sent.at);
         }
         sent.back = if lost { Back::Lost } else { Back::Kept };
-        Some(Late { segment, path: sent.course.path, lost })
+        Some(Late { segment, path: sent.path(), lost })
     }
 
     /// The first of those asked for once, if it is late. Those before it whose line takes longer wait among the repeats.
@@ -408,7 +453,7 @@ impl Pending {
         loop {
             self.forget();
             let (segment, at) = self.first.front().filter(|first| first.1.saturating_add(wait) <= now).copied()?;
-            let line = self.interests.get(&segment)?.course.line;
+            let line = self.interests.get(&segment)?.line();
             let late = at.saturating_add(self.again_after(self.timeout(line, timeout)));
             if late <= now {
                 return Some(segment);
@@ -465,7 +510,7 @@ mod tests {
     #[test]
     fn what_does_not_come_is_asked_for_again_ever_later() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let course = Course { path: Some(PathId(1)), steered: true, line: None };
+        let course = Course { path: Some(PathId(1)), steered: true, in_line: false };
         pending.sent(7, Time::ZERO, course, second);
         assert_eq!(pending.next_timeout(second), S(1));
         let late = Late { segment: 7, path: Some(PathId(1)), lost: true };
@@ -485,7 +530,8 @@ mod tests {
     #[test]
     fn refusals_fill_no_memory() {
         for line in [None, Some(PathId(1))] {
-            let (mut pending, course) = (Pending::default(), Course { path: Some(PathId(1)), steered: true, line });
+            let (mut pending, course) =
+                (Pending::default(), Course { path: Some(PathId(1)), steered: true, in_line: line.is_some() });
             for round in 0..100_000 {
                 let segment = (round % 10) as u32;
                 pending.sent(segment, US(round), course, S(1));
@@ -507,7 +553,7 @@ mod tests {
     #[test]
     fn what_goes_over_a_long_path_is_late_by_that_paths_round_trips() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let long = Course { path: Some(PathId(1)), steered: true, line: Some(PathId(1)) };
+        let long = Course { path: Some(PathId(1)), steered: true, in_line: true };
         pending.sent(1, S(0), long, second);
         assert!(pending.late(S(1), second).is_some(), "nothing is known of it");
         pending.sent(1, S(1), long, second);
@@ -563,14 +609,11 @@ mod tests {
     #[test]
     fn later_data_of_a_path_say_what_is_lost() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let course = |path| Course { path: Some(PathId(path)), steered: true, line: Some(PathId(path)) };
+        let course = |path| Course { path: Some(PathId(path)), steered: true, in_line: true };
         // Segments 0 to 9 by turns over two paths; 4 and 5 on none.
         for segment in 0..10 {
             let free = (4..6).contains(&segment);
-            let course = Course {
-                line: course(u64::from(segment) % 2).line.filter(|_| !free),
-                ..course(u64::from(segment) % 2)
-            };
+            let course = Course { in_line: !free, ..course(u64::from(segment) % 2) };
             pending.sent(segment, MS(u64::from(segment)), course, second);
         }
         // All of the far path come first: that says nothing of the near one.
@@ -596,7 +639,7 @@ mod tests {
     #[test]
     fn data_of_a_segment_that_was_asked_for_twice_tell_of_those_before_the_first_time() {
         let (mut pending, second) = (Pending::default(), S(1));
-        let course = Course { path: Some(PathId(0)), steered: true, line: Some(PathId(0)) };
+        let course = Course { path: Some(PathId(0)), steered: true, in_line: true };
         (0..5).for_each(|segment| pending.sent(segment, MS(u64::from(segment)), course, second));
         assert_eq!(pending.probe(), [4]);
         pending.sent(5, MS(9), course, second);

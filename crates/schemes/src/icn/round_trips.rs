@@ -22,29 +22,39 @@ const LEAST_PATIENCE: Time = Time::from_ms(10);
 const UNSURE: u32 = 16;
 
 /// A mean round trip and its mean deviation (RFC 6298).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Smoothed(Option<(Time, Time)>);
+#[derive(Debug, Clone, Copy)]
+pub struct Smoothed {
+    mean: Time,
+    /// [`Time::MAX`] before the first sample.
+    var: Time,
+}
+
+impl Default for Smoothed {
+    fn default() -> Smoothed {
+        Smoothed { mean: Time::ZERO, var: Time::MAX }
+    }
+}
 
 impl Smoothed {
     /// Called with each sample. RFC 6298, §2.2 and §2.3.
     pub fn add(&mut self, rtt: Time) {
-        self.0 = Some(match self.0 {
-            None => (rtt, Time(rtt.0 / 2)),
-            Some((mean, var)) => {
-                let away = Time(mean.0.abs_diff(rtt.0));
-                (Time((mean.0 / 8) * 7 + rtt.0 / 8), Time((var.0 / 4) * 3 + away.0 / 4))
-            }
-        });
+        let Smoothed { mean, var } = *self;
+        *self = if var == Time::MAX {
+            Smoothed { mean: rtt, var: Time(rtt.0 / 2) }
+        } else {
+            let away = Time(mean.0.abs_diff(rtt.0));
+            Smoothed { mean: Time((mean.0 / 8) * 7 + rtt.0 / 8), var: Time((var.0 / 4) * 3 + away.0 / 4) }
+        };
     }
 
     /// The mean.
     pub fn mean(self) -> Option<Time> {
-        self.0.map(|s| s.0)
+        (self.var < Time::MAX).then_some(self.mean)
     }
 
     /// The mean and so many deviations.
     pub fn with_deviation(self, k: u32) -> Option<Time> {
-        self.0.map(|(mean, var)| mean.saturating_add(Time(var.0.saturating_mul(u64::from(k)))))
+        self.mean().map(|mean| mean.saturating_add(Time(self.var.0.saturating_mul(u64::from(k)))))
     }
 
     /// How long to wait for the last Interest: two round trips, as RFC 8985's probe, or longer where they

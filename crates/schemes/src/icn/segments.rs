@@ -179,6 +179,7 @@ impl Segments {
     pub fn answered(&mut self, segment: u32) -> Option<Answered> {
         let answered = self.pending.answered(segment)?;
         self.received += 1;
+        debug_assert!(self.received <= self.next, "{} came of {} that were asked for", self.received, self.next);
         Some(answered)
     }
 

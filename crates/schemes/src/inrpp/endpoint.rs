@@ -19,7 +19,7 @@ use super::header::{Direction, InrppHeader, Nonces};
 use super::note::{self, Form, Plain};
 use super::params::{Additions, Notify, Params};
 use crate::transport::TcpParams;
-use crate::transport::cc::{AssistedConfig, AssistedTraits};
+use crate::transport::cc::{AssistedConfig, AssistedTraits, Seen};
 use control::Control;
 use host::HostFlows;
 use trip::Trip;
@@ -90,10 +90,10 @@ impl AssistedConfig for Ends {
 /// nothing: no port has anything to say on it, and it brings no packet into a loop. On symmetric paths it is the
 /// mark of the protocol alone (the IP protocol field of §V-A), so that ports know whose ACK it is; on asymmetric
 /// ones the receiver echoes what ports have put on the data (§II-A, note).
-fn reflect(seen: &Packet, ack: &mut Packet) {
-    if seen.flags.has(Flags::SYN) && !ack.flags.has(Flags::SYN) {
+fn reflect(seen: Seen<'_>, ack: &mut Packet) {
+    if seen.syn && !ack.flags.has(Flags::SYN) {
         ack.set_header(&InrppHeader { direction: Direction::Ack, idle: true, ..InrppHeader::default() });
-    } else if note::form(seen) == Some(Form::Plain) {
+    } else if note::form(seen.headers) == Some(Form::Plain) {
         ack.set_header(&Plain::new(Direction::Ack, &Nonces::default()));
     } else if let Some(data) = seen.header::<InrppHeader>() {
         ack.set_header(&InrppHeader {
@@ -106,8 +106,8 @@ fn reflect(seen: &Packet, ack: &mut Packet) {
 }
 
 /// The same where a SYN is answered by an ACK that follows the SYN-ACK: ports know it by what it tells.
-fn reflect_apart(seen: &Packet, ack: &mut Packet) {
-    if seen.flags.has(Flags::SYN) {
+fn reflect_apart(seen: Seen<'_>, ack: &mut Packet) {
+    if seen.syn {
         ack.set_header(&InrppHeader { direction: Direction::Ack, begin: Some(u32::MAX), ..InrppHeader::default() });
     } else {
         reflect(seen, ack);

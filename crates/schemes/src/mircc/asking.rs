@@ -222,9 +222,9 @@ impl Asking {
         let steered = steered && turn.is_some();
         let keeps_line = steered || params.paths == PathSelection::One;
         // Both classes wait in one queue, so Data of either tell of both.
-        let line = turn.filter(|_| keeps_line).map(|t| t.path);
-        let rtt = self.rtt(params, line.filter(|_| steered), now);
-        let course = Course { path: turn.map(|t| t.path), steered, line };
+        let path = turn.map(|t| t.path);
+        let rtt = self.rtt(params, path.filter(|_| steered && keeps_line), now);
+        let course = Course { path, steered, in_line: keeps_line && path.is_some() };
         self.segments.sent(segment, now, course, self.timeout(params));
         self.last_sent = now;
         Ask { segment, class, way, rtt, again }

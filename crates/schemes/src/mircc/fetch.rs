@@ -15,6 +15,7 @@ use crate::icn::header::{InterestHeader, Stamped, data_headers, microseconds};
 use crate::icn::object::Object;
 use crate::icn::params::Steering;
 use crate::icn::segments::Segments;
+use crate::tally::Tally;
 
 /// The consumer.
 pub struct Fetch {
@@ -29,7 +30,8 @@ pub struct Fetch {
     largest: u16,
     stop: Time,
     delivery: Delivery,
-    report: FlowReport,
+    tally: Tally,
+    retransmitted: u64,
 }
 
 impl Fetch {
@@ -49,7 +51,8 @@ impl Fetch {
             largest: u16::try_from(flow.mtu).unwrap_or(u16::MAX),
             stop: flow.stop.unwrap_or(Time::MAX),
             delivery: Delivery::default(),
-            report: FlowReport::default(),
+            tally: Tally::default(),
+            retransmitted: 0,
             params,
         }
     }
@@ -63,7 +66,7 @@ impl Fetch {
 
     fn send(&mut self, ask: Ask, ctx: &mut EndpointCtx<'_>) {
         let Ask { segment, class, way, rtt, again } = ask;
-        self.report.retransmitted += u64::from(again);
+        self.retransmitted += u64::from(again);
         let nonce = below(ctx.rng, 1 << 32) as u32;
         let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
         // Without a manifest nobody knows before.
@@ -77,7 +80,7 @@ impl Fetch {
             factor.on_interest(Bytes(u64::from(interest.size)));
         }
         ctx.send(interest);
-        self.report.sent += 1;
+        self.tally.sent += 1;
     }
 
     /// Sends what is due, and sets the timer for what comes next.
@@ -105,7 +108,7 @@ impl Fetch {
         }
         let Some(rtt) = self.asking.on_data(&self.params, ctx.now, data.segment(), header) else { return };
         if let Some(rtt) = rtt {
-            self.report.rtt(rtt);
+            self.tally.rtt(rtt);
         }
         if let Some(factor) = &mut self.factor {
             factor.on_data(Bytes(u64::from(data.size)));
@@ -153,7 +156,9 @@ impl Endpoint for Fetch {
     fn report(&self) -> FlowReport {
         let rate = self.asking.rates().iter().sum::<f64>() as u64;
         let srtt = self.asking.smoothed().unwrap_or(Time::ZERO);
-        FlowReport { rate, srtt, timeouts: self.asking.timeouts, ..self.delivery.report(self.report) }
+        let (retransmitted, timeouts) = (self.retransmitted, self.asking.timeouts);
+        let rest = FlowReport { rate, srtt, retransmitted, timeouts, ..FlowReport::default() };
+        self.delivery.report(self.tally.report(rest))
     }
 
     fn gauges(&self, out: &mut Vec<(&'static str, f64)>) {

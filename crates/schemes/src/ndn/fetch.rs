@@ -13,6 +13,7 @@ use crate::icn::object::Object;
 use crate::icn::pending::Course;
 use crate::icn::round_trips::RoundTrips;
 use crate::icn::segments::Segments;
+use crate::tally::Tally;
 
 /// The consumer of a flow.
 pub struct WindowFetch {
@@ -29,7 +30,9 @@ pub struct WindowFetch {
     /// The window shrinks again only for segments above this one: once per round trip.
     recovery: Option<u64>,
     delivery: Delivery,
-    report: FlowReport,
+    tally: Tally,
+    retransmitted: u64,
+    timeouts: u64,
 }
 
 impl WindowFetch {
@@ -46,13 +49,15 @@ impl WindowFetch {
             rtts: RoundTrips::new(params.min_rto, params.rto_k),
             recovery: None,
             delivery: Delivery::default(),
-            report: FlowReport::default(),
+            tally: Tally::default(),
+            retransmitted: 0,
+            timeouts: 0,
             params,
         }
     }
 
     fn ask(&mut self, segment: u32, ctx: &mut EndpointCtx<'_>) {
-        self.report.retransmitted += u64::from(self.segments.take(segment));
+        self.retransmitted += u64::from(self.segments.take(segment));
         let nonce = below(ctx.rng, 1 << 32) as u32;
         let mut interest = Packet::interest(ctx.flow, ctx.node, self.object.name, segment, nonce);
         interest.ecn = if self.params.marks { Ecn::Ect0 } else { Ecn::NotEct };
@@ -61,7 +66,7 @@ impl WindowFetch {
         ctx.send(interest);
         self.segments.sent(segment, ctx.now, Course::default(), self.rtts.timeout());
         self.flying += 1;
-        self.report.sent += 1;
+        self.tally.sent += 1;
     }
 
     /// Sends what the window has room for, and sets the timer for the next timeout.
@@ -87,7 +92,7 @@ impl WindowFetch {
         while let Some(late) = self.segments.late(now, timeout) {
             self.flying -= 1;
             if late.lost {
-                self.report.timeouts += 1;
+                self.timeouts += 1;
                 // Before a round trip is known the timeout is a guess, and says nothing of congestion.
                 if self.rtts.smoothed().is_some() {
                     self.congested(u64::from(late.segment), now);
@@ -114,7 +119,7 @@ impl WindowFetch {
         self.flying -= u64::from(answered.flew());
         self.probe_at = None;
         if let Some(rtt) = answered.tell(&mut self.rtts, ctx.now) {
-            self.report.rtt(rtt);
+            self.tally.rtt(rtt);
         }
         match data.ecn == Ecn::Ce && self.params.marks {
             true => self.congested(u64::from(segment), ctx.now),
@@ -170,10 +175,13 @@ impl Endpoint for WindowFetch {
 
     fn report(&self) -> FlowReport {
         let cwnd = self.window.size() * f64::from(self.object.data_size(0));
-        FlowReport {
+        let rest = FlowReport {
             cwnd: cwnd as u64,
             srtt: self.rtts.smoothed().unwrap_or(Time::ZERO),
-            ..self.delivery.report(self.report)
-        }
+            retransmitted: self.retransmitted,
+            timeouts: self.timeouts,
+            ..FlowReport::default()
+        };
+        self.delivery.report(self.tally.report(rest))
     }
 }

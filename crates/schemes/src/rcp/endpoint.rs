@@ -105,6 +105,7 @@ impl NetworkAssisted for Rcp {
             && h.echo < f32::MAX
         {
             self.offered = Some(h.echo.min(self.demand));
+            debug_assert!(self.offered > Some(0.0), "{self:?}");
             Rcp::open(window);
         }
     }

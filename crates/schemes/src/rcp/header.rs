@@ -3,6 +3,7 @@
 use midpath_core::packet::{Header, Packet, shim_size};
 
 use crate::explicit::{self, is_amount};
+use crate::transport::cc::Seen;
 
 /// A rate for each direction and the round trip, as in the authors' header between IP and TCP.
 const BODY: usize = 12;
@@ -46,7 +47,7 @@ impl Header for RcpHeader {
 
 /// What a receiver makes of it on the acknowledgement: the rate goes back. That way nothing is asked for, but by a
 /// packet with data of its own.
-pub fn reflect(seen: &Packet, ack: &mut Packet) {
+pub fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(header) = seen.header::<RcpHeader>() {
         let own = ack.header().unwrap_or(RcpHeader { rate: 0.0, echo: 0.0, rtt: 0.0 });
         ack.set_header(&RcpHeader { echo: header.rate, ..own });

@@ -72,7 +72,7 @@ impl ControllerConfig for CubicConfig {
             cwnd_prior: 0.0,
             w_est: 0.0,
             k: 0.0,
-            epoch: None,
+            epoch: Time::MAX,
             seen: Time::ZERO,
             from_max: false,
             searching: true,
@@ -99,8 +99,8 @@ pub struct Cubic {
     w_est: f64,
     /// K: seconds from the start of the epoch to W_max.
     k: f64,
-    /// When the present stage of congestion avoidance began.
-    epoch: Option<Time>,
+    /// When the present stage of congestion avoidance began; [`Time::MAX`] before its first ACK.
+    epoch: Time,
     /// When the last ACK came.
     seen: Time,
     /// Whether the stage that begins next returns to W_max (after fast recovery) or starts from
@@ -130,7 +130,7 @@ impl Cubic {
             self.w_max = cwnd;
         }
         self.w_est = cwnd;
-        self.epoch = Some(now);
+        self.epoch = now;
         self.from_max = false;
     }
 
@@ -143,11 +143,11 @@ impl Cubic {
 
     /// §4.2 to §4.5: congestion avoidance on `acked` bytes.
     fn avoid(&mut self, window: &mut Window, acked: u64, ack: &Ack) {
-        if self.epoch.is_none() {
+        if self.epoch == Time::MAX {
             self.begin(window, ack.now);
         }
-        let t = ack.now.saturating_sub(self.epoch.unwrap_or(ack.now)).as_secs_f64();
-        debug_assert!(self.epoch <= Some(ack.now) && self.k >= 0.0 && self.w_est > 0.0, "{self:?}");
+        let t = ack.now.saturating_sub(self.epoch).as_secs_f64();
+        debug_assert!(self.epoch <= ack.now && self.k >= 0.0 && self.w_est > 0.0, "{self:?}");
         let cwnd = window.segments();
         let segments = acked as f64 / window.mss as f64;
         self.estimate_reno(cwnd, segments);
@@ -163,8 +163,8 @@ impl Cubic {
 
     /// The time since the last ACK does not count.
     fn skip_to(&mut self, now: Time) {
-        if let Some(epoch) = &mut self.epoch {
-            *epoch = epoch.saturating_add(now.saturating_sub(self.seen)).min(now);
+        if self.epoch < Time::MAX {
+            self.epoch = self.epoch.saturating_add(now.saturating_sub(self.seen)).min(now);
         }
         self.seen = now;
     }
@@ -180,7 +180,7 @@ impl Cubic {
             cwnd
         };
         self.cwnd_prior = cwnd;
-        self.epoch = None;
+        self.epoch = Time::MAX;
         (self.from_max, self.searching) = (true, false);
         self.growth.restart();
         (flight as f64 * self.config.beta) as u64

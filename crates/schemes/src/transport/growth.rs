@@ -11,34 +11,35 @@ use super::params::{GrowthRule, HyStartRule, TcpParams};
 #[derive(Debug, Clone)]
 pub struct Growth {
     rule: GrowthRule,
-    limit: u64,
+    /// What an ACK adds at most in slow start, in bytes.
+    limit: u32,
     counted: u64,
-    hystart: SlowStartExit,
+    hystart: Option<Box<SlowStartExit>>,
 }
 
 /// What ends slow start before a loss does.
 #[derive(Debug, Clone)]
 enum SlowStartExit {
-    Nothing,
-    Rfc9406(Box<HyStart>),
+    Rfc9406(HyStart),
     Linux(Box<LinuxHyStart>),
 }
 
 impl Growth {
     /// Growth by the parameters' rule; with the HyStart that they name, or else the controller.
     pub fn new(tcp: &TcpParams, mss: u32, hystart: HyStartRule) -> Growth {
-        let limit = u64::from(tcp.abc_limit) * u64::from(mss);
+        // No ACK is of more than 32 bits say.
+        let limit = tcp.abc_limit.saturating_mul(mss);
         let hystart = match tcp.hystart.unwrap_or(hystart) {
-            HyStartRule::Off => SlowStartExit::Nothing,
-            HyStartRule::Rfc9406 => SlowStartExit::Rfc9406(Box::default()),
-            HyStartRule::Linux => SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp))),
+            HyStartRule::Off => None,
+            HyStartRule::Rfc9406 => Some(SlowStartExit::Rfc9406(HyStart::default())),
+            HyStartRule::Linux => Some(SlowStartExit::Linux(Box::new(LinuxHyStart::new(tcp)))),
         };
-        Growth { rule: tcp.growth, limit, counted: 0, hystart }
+        Growth { rule: tcp.growth, limit, counted: 0, hystart: hystart.map(Box::new) }
     }
 
     /// Whether slow start ends by Linux's rules.
     pub fn is_linux(&self) -> bool {
-        matches!(self.hystart, SlowStartExit::Linux(_))
+        matches!(self.hystart.as_deref(), Some(SlowStartExit::Linux(_)))
     }
 
     /// Grows by slow start; returns the bytes that are left for congestion avoidance when the
@@ -52,7 +53,7 @@ impl Growth {
             GrowthRule::Abc if ack.after_rto => window.mss,
             // What a late ACK would have counted is in the one that has overtaken it. Linux has no limit at all.
             GrowthRule::Abc if ack.reordered => u64::MAX,
-            GrowthRule::Abc => self.limit,
+            GrowthRule::Abc => self.limit.into(),
         };
         // Up to the threshold and no further, as Linux; RFC 5681 leaves it open.
         let wanted = self.watch(ack.acked.min(limit), window, ack);
@@ -65,10 +66,10 @@ impl Growth {
     /// What HyStart leaves of the growth that an ACK would give. It lowers the threshold when slow start is to end.
     #[inline]
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
-        match &mut self.hystart {
-            SlowStartExit::Nothing => {}
-            SlowStartExit::Rfc9406(hystart) => return hystart.limit_growth(growth, window, ack),
-            SlowStartExit::Linux(hystart) => {
+        match self.hystart.as_deref_mut() {
+            None => {}
+            Some(SlowStartExit::Rfc9406(hystart)) => return hystart.limit_growth(growth, window, ack),
+            Some(SlowStartExit::Linux(hystart)) => {
                 if hystart.is_over(window, ack) {
                     window.ssthresh = window.cwnd;
                 }
@@ -108,18 +109,18 @@ impl Growth {
     /// slow start is over.
     pub fn restart(&mut self) {
         self.counted = 0;
-        match &mut self.hystart {
-            SlowStartExit::Nothing => {}
+        match self.hystart.as_deref_mut() {
+            None => {}
             // It is for the first slow start only (RFC 9406, §4.3).
-            SlowStartExit::Rfc9406(_) => self.hystart = SlowStartExit::Nothing,
-            SlowStartExit::Linux(hystart) => hystart.end(),
+            Some(SlowStartExit::Rfc9406(_)) => self.hystart = None,
+            Some(SlowStartExit::Linux(hystart)) => hystart.end(),
         }
     }
 
     /// A timeout begins slow start again. RFC 9406 is for the first one only, Linux looks at each.
     pub fn restart_slowly(&mut self, now: Time) {
         self.restart();
-        if let SlowStartExit::Linux(hystart) = &mut self.hystart {
+        if let Some(SlowStartExit::Linux(hystart)) = self.hystart.as_deref_mut() {
             hystart.begin_again(now);
         }
     }

@@ -17,7 +17,7 @@ use midpath_core::roles::{Delivery, Ended, Endpoint, EndpointCtx, FlowReport, Ha
 use midpath_core::units::Time;
 
 use super::ecn::{self, Agreed};
-use super::rare::{Rare, Untouched};
+use super::lazy_box::{Initial, LazyBox};
 use super::rtt::RttEstimator;
 use super::segment::{Ends, reset};
 use super::settings::Settings;
@@ -50,19 +50,6 @@ pub enum State {
 #[repr(C)]
 pub struct Receiver {
     ends: Ends,
-    settings: Arc<Settings>,
-    /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
-    /// has come.
-    next: u64,
-    /// Where the FIN is, once it has been seen; `u64::MAX` before.
-    fin: u64,
-    /// Last.ACK.sent of RFC 7323, §4.3.
-    last_ack: u64,
-    delivery: Delivery,
-    /// When a delayed ACK must go.
-    delack_at: Time,
-    /// When the SYN-ACK or FIN is repeated.
-    rto_at: Time,
     state: State,
     /// What both ends have agreed on: by the first SYN.
     ecn: Agreed,
@@ -76,21 +63,39 @@ pub struct Receiver {
     answered_again: bool,
     /// A half of an end whose other half sends data.
     half: bool,
+    /// Whether what `seen` is of was a SYN.
+    seen_syn: bool,
     /// Segments not yet acknowledged.
     pending: u32,
-    /// With accurate ECN: marks that no ACK has said.
+    settings: Arc<Settings>,
+    /// RCV.NXT as an offset, as all that follows: the next one expected; one past the FIN when that
+    /// has come.
+    next: u64,
+    /// Where the FIN is, once it has been seen; `u64::MAX` before.
+    fin: u64,
+    /// Last.ACK.sent of RFC 7323, §4.3.
+    last_ack: u64,
+    delivery: Delivery,
+    /// When a delayed ACK must go.
+    delack_at: Time,
+    /// When the SYN-ACK or FIN is repeated.
+    rto_at: Time,
+    gaps: LazyBox<Gaps>,
+    room: LazyBox<Room>,
+    /// With a header to reflect: those of the newest packet that brought one.
+    seen: Option<Box<[u8]>>,
+    /// With accurate ECN: r.cep, of which the lower bits count; and marks that no ACK has said.
+    marks: u32,
     unreported: u32,
     retries: u32,
-    gaps: Rare<Gaps>,
-    room: Rare<Room>,
-    /// With accurate ECN: r.cep.
-    marks: u64,
-    /// With a header to reflect: the newest packet that brought one.
-    seen: Option<Box<Packet>>,
-    rtt: RttEstimator,
-    /// When the SYN-ACK was last sent.
-    syn_ack_at: Time,
+    /// How often the timeout has doubled since the round trip was measured, if it was.
+    doublings: u32,
+    /// The one round trip that this end measures; [`Time::MAX`] before.
+    measured: Time,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Receiver>() == 192);
 
 /// What has come out of order, and what there is to say of it.
 #[derive(Debug, Clone)]
@@ -106,8 +111,8 @@ struct Gaps {
     challenged: Option<Time>,
 }
 
-impl Untouched for Gaps {
-    const UNTOUCHED: &'static Gaps = &Gaps {
+impl Initial for Gaps {
+    const INITIAL: &'static Gaps = &Gaps {
         held: RangeSet::new(),
         recent: [SackBlock { from: 0, to: 0 }; RECENT],
         recent_len: 0,
@@ -124,8 +129,8 @@ struct Room {
     told: u64,
 }
 
-impl Untouched for Room {
-    const UNTOUCHED: &'static Room = &Room { edge: u64::MAX, told: u64::MAX };
+impl Initial for Room {
+    const INITIAL: &'static Room = &Room { edge: u64::MAX, told: u64::MAX };
 }
 
 impl Receiver {
@@ -136,31 +141,31 @@ impl Receiver {
     }
 
     fn between(ends: Ends, settings: Arc<Settings>) -> Receiver {
-        let tcp = &settings.tcp;
         Receiver {
             ends,
             state: State::Listen,
             next: 0,
-            gaps: Rare::default(),
-            room: Rare::default(),
+            gaps: LazyBox::default(),
+            room: LazyBox::default(),
             fin: u64::MAX,
             pending: 0,
             delack_at: Time::MAX,
             rto_at: Time::MAX,
             retries: 0,
-            rtt: RttEstimator::new(tcp),
-            syn_ack_at: Time::ZERO,
+            doublings: 0,
+            measured: Time::MAX,
             answered_again: false,
             last_ack: 0,
             half: false,
             ecn: Agreed::None,
             syn: Ecn::NotEct,
-            marks: ecn::FIRST,
+            marks: ecn::FIRST as u32,
             unreported: 0,
             marked: false,
             echo: false,
             delivery: Delivery::default(),
             seen: None,
+            seen_syn: false,
             settings,
         }
     }
@@ -258,10 +263,9 @@ impl Receiver {
             self.reflect(&mut p);
         }
         ctx.send(p);
-        self.syn_ack_at = ctx.now;
-        self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+        self.rto_at = ctx.now.saturating_add(self.rtt().rto());
         let first = u64::from(self.settings.initial_window) * u64::from(self.settings.mss(self.ends.mtu));
-        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|syn| syn.has_headers());
+        let asked = self.answers_apart() && self.seen.as_ref().is_some_and(|headers| !headers.is_empty());
         if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
             // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
@@ -271,14 +275,27 @@ impl Receiver {
         }
     }
 
+    /// The round trip and the timeout, as RFC 6298 has them after at most one measurement.
+    fn rtt(&self) -> RttEstimator {
+        let tcp = &self.settings.tcp;
+        let mut rtt = RttEstimator::new(tcp);
+        if self.measured < Time::MAX {
+            rtt.sample(self.measured, tcp);
+        }
+        (0..self.doublings).for_each(|_| rtt.back_off(tcp));
+        rtt
+    }
+
     /// The first ACK opens the connection and gives this end its only round-trip sample, if it is
     /// known what it is an answer to.
     fn on_established(&mut self, packet: &Packet, now: Time) {
         self.state = State::Established;
+        // It would have been repeated a timeout after it was sent.
+        let syn_ack_at = self.rto_at.saturating_sub(self.rtt().rto());
         self.rto_at = Time::MAX;
         let once = self.retries == 0 && !self.answered_again;
-        if once || self.ends.echoes(packet, self.syn_ack_at) {
-            self.rtt.sample(now.saturating_sub(self.syn_ack_at), &self.settings.tcp);
+        if once || self.ends.echoes(packet, syn_ack_at) {
+            (self.measured, self.doublings) = (now.saturating_sub(syn_ack_at), 0);
         }
         self.retries = 0;
     }
@@ -293,7 +310,7 @@ impl Receiver {
         let len = u64::from(packet.payload) + u64::from(fin);
         if len == 0 {
             self.marked = packet.ecn == Ecn::Ce;
-            self.marks += u64::from(self.marked);
+            self.marks = self.marks.wrapping_add(self.marked.into());
             return self.on_empty(packet, ctx);
         }
         let late = self.settings.most_late();
@@ -399,7 +416,7 @@ impl Receiver {
             self.state = if self.half { State::CloseWait } else { State::LastAck };
             ctx.completed(Half::Receiving);
             self.delivery.on_complete(ctx.now);
-            self.rto_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt.rto()) };
+            self.rto_at = if self.half { Time::MAX } else { ctx.now.saturating_add(self.rtt().rto()) };
         }
         self.acknowledge(ctx);
     }
@@ -424,7 +441,7 @@ impl Receiver {
     fn on_rto(&mut self, ctx: &mut EndpointCtx<'_>) {
         let tcp = &self.settings.tcp;
         let gives_up = match self.state {
-            State::SynReceived => tcp.gives_up_opening(self.retries, self.rtt.rto()),
+            State::SynReceived => tcp.gives_up_opening(self.retries, self.rtt().rto()),
             _ => self.retries >= tcp.syn_retries,
         };
         if gives_up {
@@ -432,12 +449,12 @@ impl Receiver {
             return ctx.finish();
         }
         self.retries += 1;
-        self.rtt.back_off(&self.settings.tcp);
+        self.doublings += 1;
         match self.state {
             State::SynReceived => self.send_syn_ack(ctx),
             _ => {
                 self.acknowledge(ctx); // carries the FIN
-                self.rto_at = ctx.now.saturating_add(self.rtt.rto());
+                self.rto_at = ctx.now.saturating_add(self.rtt().rto());
             }
         }
     }

@@ -46,6 +46,7 @@ impl RttEstimator {
         // (2.4), (2.5): the bounds.
         let above = Time(self.var.0.saturating_mul(4)).max(tcp.rto_margin);
         self.rto = self.srtt.saturating_add(above).clamp(min, tcp.max_rto);
+        debug_assert!(self.srtt <= self.rto || self.rto == tcp.max_rto, "{self:?}");
     }
 
     /// (5.5): doubles the timeout.

@@ -27,6 +27,9 @@ const TICK: Time = Time::from_us(1);
 /// as Linux' `TCP_PAWS_WRAP`.
 const TIMESTAMP_LIFE: Time = Time::from_secs(i32::MAX as u64 / 1_000_000);
 
+/// In what units of picoseconds it is known when a timestamp came: 2^32, which are 4.3 ms.
+const COARSE: u32 = 32;
+
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
@@ -43,8 +46,8 @@ pub(super) struct Ends {
     scaling: bool,
     /// The largest packet that is to come, headers included.
     pub mtu: u32,
-    /// The receive window, and the shift that it is told with.
-    window: u64,
+    /// The receive window, 1 GiB at most, and the shift that it is told with.
+    window: u32,
     scale: u8,
     /// The shift of the windows that the peer tells.
     peer_scale: u8,
@@ -56,15 +59,18 @@ pub(super) struct Ends {
     pub peer: Sequence,
     /// What this end's clock is ahead of the time.
     clock: u32,
-    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came.
+    /// TS.Recent: the peer's TSval to echo (RFC 7323, §4.3), and when it came, in units of 2^[`COARSE`] ps.
     echo: u32,
-    echo_at: Time,
+    echo_at: u32,
 }
+
+const _: () = assert!(size_of::<Ends>() == 52);
 
 impl Ends {
     /// The ends of a connection that is not open yet.
     pub fn new(flow: FlowId, me: NodeId, peer: NodeId, between: Interfaces, mtu: u32, tcp: &TcpParams) -> Ends {
-        let window = tcp.receive_window.0;
+        debug_assert!(tcp.receive_window.0 <= MAX_RECEIVE_WINDOW.next_power_of_two(), "RFC 7323 can't express that");
+        let window = tcp.receive_window.0 as u32;
         Ends {
             flow,
             me,
@@ -76,26 +82,27 @@ impl Ends {
             scaling: true,
             mtu,
             window,
-            scale: scale_for(window),
+            scale: scale_for(window.into()),
             peer_scale: 0,
             shares_window: false,
             own: Sequence::default(),
             peer: Sequence::default(),
             clock: 0,
             echo: 0,
-            echo_at: Time::ZERO,
+            echo_at: 0,
         }
     }
 
     /// The window is this from now on. What it is told in units of stays.
     #[inline]
     pub fn set_window(&mut self, window: u64) {
-        self.window = window;
+        debug_assert!(window <= MAX_RECEIVE_WINDOW.next_power_of_two(), "a window of {window} bytes");
+        self.window = window as u32;
     }
 
     /// The receive window.
     pub fn window(&self) -> u64 {
-        self.window
+        self.window.into()
     }
 
     /// Says which interfaces the connection is between.
@@ -165,14 +172,14 @@ impl Ends {
     }
 
     fn is_older_than(&self, clock: u32, packet: &Packet, now: Time) -> bool {
-        let known = now.saturating_sub(self.echo_at) < TIMESTAMP_LIFE;
+        let known = now.saturating_sub(Time(u64::from(self.echo_at) << COARSE)) < TIMESTAMP_LIFE;
         self.stamped(packet) && comes_after(clock, packet.ts_val) && known
     }
 
     /// The packet's timestamp is to be echoed.
     #[inline]
     pub fn remember(&mut self, packet: &Packet, now: Time) {
-        (self.echo, self.echo_at) = (packet.ts_val, now);
+        (self.echo, self.echo_at) = (packet.ts_val, (now.0 >> COARSE) as u32);
     }
 
     /// A packet to the peer with `payload` bytes, stamped, all else off.
@@ -181,7 +188,7 @@ impl Ends {
         let size = IP_HEADER + TCP_HEADER + payload;
         let mut p = Packet::between(self.flow, self.me, self.peer_node, self.between, self.key, size);
         p.payload = payload as u16;
-        p.window = (self.window >> self.scale).min(MAX_UNITS) as u16;
+        p.window = (self.window >> self.scale).min(MAX_UNITS as u32) as u16;
         if self.timestamps {
             (p.ts_val, p.ts_ecr, p.options) = (self.tick(now), self.echo, Options::TIMESTAMPS);
             p.size += TIMESTAMPS;
@@ -200,7 +207,7 @@ impl Ends {
         // RFC 6691: without options, IP's or TCP's.
         p.mss = u16::try_from(self.mtu.saturating_sub(IP_HEADER + TCP_HEADER)).unwrap_or(u16::MAX);
         // RFC 7323, §2.2: the window of a SYN is not scaled.
-        p.window = self.window.min(MAX_UNITS) as u16;
+        p.window = self.window.min(MAX_UNITS as u32) as u16;
         if self.scaling {
             (p.options, p.window_scale) = (p.options.with(Options::WINDOW_SCALE), self.scale);
         }
@@ -246,7 +253,7 @@ impl Ends {
     /// Bytes beyond the next one that may come.
     #[inline]
     pub fn receive_window(&self) -> u64 {
-        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.window }
+        if self.shares_window { MAX_RECEIVE_WINDOW } else { self.window.into() }
     }
 
     /// What came from the peer, as a SACK block says it.

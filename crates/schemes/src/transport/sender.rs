@@ -38,7 +38,7 @@ use midpath_core::roles::{Endpoint, EndpointCtx, FlowReport, FlowSpec};
 use midpath_core::units::Time;
 
 use overtaken::Overtaken;
-use probe::Probes;
+use probe::{Probe, Probes};
 use rack::Rack;
 use rates::Rates;
 use scoreboard::Scoreboard;
@@ -47,11 +47,12 @@ use undo::Undo;
 
 use super::cc::{NetworkAssisted, View, Window};
 use super::ecn::{self, Agreed, Marks};
+use super::lazy_box::{Initial, LazyBox};
 use super::prr::Prr;
-use super::rare::{Rare, Untouched};
 use super::rtt::RttEstimator;
 use super::segment::Ends;
 use super::settings::{Settings, UNLIMITED};
+use crate::tally::Tally;
 
 /// Where the connection stands (RFC 9293, §3.3.2, the active side).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +81,6 @@ pub enum Phase {
 /// The sender's half of ECN (RFC 3168, §6.1.2; RFC 9768, §3.2).
 #[derive(Debug, Default)]
 struct EcnState {
-    /// Of a connection that has it.
-    counts: Rare<EcnCounts>,
     /// What both ends have agreed on.
     agreed: Agreed,
     /// New data are sent as ECN-capable.
@@ -99,16 +98,17 @@ struct EcnState {
     tell: bool,
 }
 
+/// What was marked, of a connection that has ECN.
 #[derive(Debug, Clone)]
-struct EcnCounts {
+struct Marked {
     /// With accurate ECN: what the receiver has counted.
-    marks: Marks,
+    count: Marks,
     /// SND.NXT when the window was last lowered: marks up to here have been answered.
     answered: u64,
 }
 
-impl Untouched for EcnCounts {
-    const UNTOUCHED: &'static EcnCounts = &EcnCounts { marks: Marks::NONE, answered: 0 };
+impl Initial for Marked {
+    const INITIAL: &'static Marked = &Marked { count: Marks::NONE, answered: 0 };
 }
 
 /// What only repairs need, and those whom something strange has reached.
@@ -124,6 +124,9 @@ struct Repair {
     /// Partial ACKs in this recovery.
     partial: u32,
     prr: Prr,
+    /// The probe whose answer is awaited, and how many were sent (RFC 8985, §7).
+    probe: Option<Probe>,
+    probes: u32,
     /// Once something has arrived out of order, or was repeated: what RACK knows of it.
     rack: Option<Box<Rack>>,
     /// With RACK-TLP: what the window was before it was last reduced, until that is known to be right.
@@ -135,13 +138,15 @@ struct Repair {
     timeouts: u64,
 }
 
-impl Untouched for Repair {
-    const UNTOUCHED: &'static Repair = &Repair {
+impl Initial for Repair {
+    const INITIAL: &'static Repair = &Repair {
         recover: 0,
         gave_up: (Time::ZERO, 0),
         limited_transmit: 0,
         partial: 0,
         prr: Prr::NONE,
+        probe: None,
+        probes: 0,
         rack: None,
         undo: None,
         challenged: None,
@@ -163,43 +168,8 @@ struct Pace {
     asked: Time,
 }
 
-impl Untouched for Pace {
-    const UNTOUCHED: &'static Pace = &Pace { at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
-}
-
-/// What a sender counts of a flow: its part of the [`FlowReport`].
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    /// Packets sent that carry payload, repeats included.
-    sent: u64,
-    rtt_min: Time,
-    rtt_max: Time,
-    /// The sum of round trips, of which 64 bits are 213 days: its lower bits, and those above them.
-    rtt_sum: u64,
-    rtt_sum_high: u32,
-    rtt_count: u64,
-}
-
-impl Tally {
-    #[inline]
-    fn rtt(&mut self, rtt: Time) {
-        self.rtt_min = if self.rtt_count == 0 { rtt } else { self.rtt_min.min(rtt) };
-        self.rtt_max = self.rtt_max.max(rtt);
-        let (sum, over) = self.rtt_sum.overflowing_add(rtt.0);
-        (self.rtt_sum, self.rtt_sum_high) = (sum, self.rtt_sum_high + u32::from(over));
-        self.rtt_count += 1;
-    }
-
-    fn report(&self) -> FlowReport {
-        FlowReport {
-            sent: self.sent,
-            rtt_min: self.rtt_min,
-            rtt_max: self.rtt_max,
-            rtt_sum: u128::from(self.rtt_sum_high) << 64 | u128::from(self.rtt_sum),
-            rtt_count: self.rtt_count,
-            ..FlowReport::default()
-        }
-    }
+impl Initial for Pace {
+    const INITIAL: &'static Pace = &Pace { at: Time::ZERO, last: (Time::ZERO, 0), quantum: 0, asked: Time::ZERO };
 }
 
 /// The active end, with congestion controller `C`. Laid out by use: what every ACK reads or writes
@@ -208,7 +178,6 @@ impl Tally {
 #[repr(C)]
 pub struct Sender<C> {
     ends: Ends,
-    settings: Arc<Settings>,
     state: State,
     phase: Phase,
     /// Whether cwnd (or pacing) was what ended the last burst.
@@ -221,10 +190,13 @@ pub struct Sender<C> {
     asking: u8,
     /// What we expect of the peer: 0, or 1 after its FIN.
     peer_next: u8,
+    ecn: EcnState,
+    probes: Probes,
     /// DupAcks.
     dupacks: u32,
     /// Timeouts since SND.UNA moved.
     retries: u32,
+    settings: Arc<Settings>,
     /// SND.UNA as an offset, as all that follows: the first byte not yet acknowledged.
     una: u64,
     /// SND.NXT: the first byte not yet sent.
@@ -235,6 +207,8 @@ pub struct Sender<C> {
     end: u64,
     /// The retransmission timer, and every later state's one deadline.
     rto_at: Time,
+    /// When a probe for a lost tail is due (RFC 8985, §7).
+    probe_at: Time,
     /// When the flow stops although data remain.
     stop_at: Time,
     window: Window,
@@ -242,17 +216,15 @@ pub struct Sender<C> {
     rtt: RttEstimator,
     /// What is outstanding.
     board: Scoreboard,
-    repair: Rare<Repair>,
+    repair: LazyBox<Repair>,
     /// What has been handed over, when the stream comes piece by piece.
     supply: Option<Box<Supply>>,
     /// Where the network stores and what has been overtaken is repeated: what that is. Loss then is
     /// no phase.
     overtaken: Option<Box<Overtaken>>,
-    /// With RACK-TLP.
-    probes: Option<Box<Probes>>,
     /// With pacing.
-    pace: Rare<Pace>,
-    ecn: EcnState,
+    pace: LazyBox<Pace>,
+    marks: LazyBox<Marked>,
     tally: Tally,
     /// When data, or the SYN, were last sent, and when the window was last needed (RFC 7661, §4.3).
     sent_at: Time,
@@ -276,19 +248,21 @@ impl<C: NetworkAssisted> Sender<C> {
             end: flow.size.map_or(u64::MAX, |s| s.0.min(u64::MAX / 2)),
             supply: None,
             board: Scoreboard::default(),
-            repair: Rare::default(),
+            repair: LazyBox::default(),
             dupacks: 0,
             rtt: RttEstimator::new(tcp),
             sent_at: Time::ZERO,
             validated_at: Time::ZERO,
-            probes: settings.rack_tlp().then(Box::default),
+            probes: Probes::new(settings.rack_tlp()),
+            probe_at: Time::MAX,
             overtaken: settings.overtaken.then(|| Box::new(Overtaken::new(tcp))),
             ecn: EcnState::default(),
+            marks: LazyBox::default(),
             peer_next: 0,
             limited: false,
             retries: 0,
             rto_at: Time::MAX,
-            pace: Rare::default(),
+            pace: LazyBox::default(),
             pacing: false,
             paused: false,
             asking: 0,
@@ -317,7 +291,7 @@ impl<C: NetworkAssisted> Sender<C> {
     }
     /// With accurate ECN: how many packets the receiver has reported as marked.
     pub fn marks(&self) -> u64 {
-        self.ecn.counts.marks.count() - ecn::FIRST
+        self.marks.count.count() - ecn::FIRST
     }
     /// How far the sender has come: SND.NXT.
     pub fn progress(&self) -> u64 {
@@ -339,6 +313,8 @@ impl<C: NetworkAssisted> Sender<C> {
             "less than a segment: {:?}",
             self.window
         );
+        debug_assert!(self.window.cwnd > 0, "a window that nothing opens: {:?}", self.window);
+        debug_assert!(!self.pacing || self.settings.tcp.pacing, "who doesn't pace waits for no pace");
     }
 
     fn sack_on(&self) -> bool {
@@ -478,7 +454,7 @@ impl<C: NetworkAssisted> Sender<C> {
             .min(self.repeat_at())
             .min(self.ask_at())
             .min(self.reordered_at())
-            .min(self.probe_at())
+            .min(self.probe_at)
     }
 }
 
@@ -525,7 +501,7 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
         }
         let overtaken = ctx.now >= self.repeat_at() && self.find_overtaken(ctx.now);
         let lost = ctx.now >= self.reordered_at() && self.on_reordering_timer(ctx);
-        if ctx.now >= self.probe_at() {
+        if ctx.now >= self.probe_at {
             self.on_probe_timer(ctx);
         }
         if ctx.now >= self.rto_at {
@@ -559,7 +535,8 @@ impl<C: NetworkAssisted> Endpoint for Sender<C> {
         let rate = self.control.pacing_rate(&self.window, self.rtt.srtt()).map_or(0, |r| r.0);
         let cwnd = if self.window.mss * u64::from(UNLIMITED) <= self.window.cwnd { 0 } else { self.window.cwnd };
         let Repair { retransmitted, timeouts, .. } = *self.repair;
-        FlowReport { cwnd, rate, srtt: self.rtt.srtt(), retransmitted, timeouts, ..self.tally.report() }
+        let srtt = self.rtt.srtt();
+        self.tally.report(FlowReport { cwnd, rate, srtt, retransmitted, timeouts, ..FlowReport::default() })
     }
 
     fn phase(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use midpath_core::packet::{Header, Packet, shim_size};
 
 use crate::explicit::{self, is_amount};
+use crate::transport::cc::Seen;
 
 /// Bytes on the wire: the four numbers in a shim. The draft's header has 20: four for format and
 /// length, which the shim has its own way.
@@ -48,7 +49,7 @@ impl Header for XcpHeader {
 
 /// What a receiver makes of it on the acknowledgement: the change goes back, and nothing is asked
 /// for that way.
-pub fn reflect(seen: &Packet, ack: &mut Packet) {
+pub fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(h) = seen.header::<XcpHeader>() {
         ack.set_header(&XcpHeader { rtt: 0.0, throughput: 0.0, delta: 0.0, echo: h.delta });
     }

@@ -2,6 +2,7 @@ use midpath_core::packet::{FlowId, Header, NodeId, Packet};
 use proptest::prelude::*;
 
 use crate::bolt::header::{BoltFlags, BoltHeader, Notice, SIZE, reflect};
+use crate::transport::cc::Seen;
 
 fn written(header: &impl Header) -> Vec<u8> {
     let mut body = vec![0; header.body_len()];
@@ -34,10 +35,10 @@ proptest! {
 fn an_ack_returns_what_is_said_of_its_packet() {
     let mut data = Packet::new(FlowId(0), NodeId(0), NodeId(1), 100);
     let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
-    reflect(&data, &mut ack);
+    reflect(Seen::of(&data), &mut ack);
     assert!(!ack.has_headers());
     data.set_header(&BoltHeader { marks: BoltFlags::INC, sent: 5 });
-    reflect(&data, &mut ack);
+    reflect(Seen::of(&data), &mut ack);
     assert_eq!(ack.header(), Some(BoltHeader { marks: BoltFlags::INC.with(BoltFlags::RETURNS), sent: 5 }));
     assert_eq!(ack.size, 40 + SIZE);
 }

@@ -56,7 +56,7 @@ impl Sender {
     pub(super) fn least(&self, view: &View) -> f64 {
         let packet = (view.mss + view.overhead) as f64;
         let (slow, quick) = (packet / (2.0 * self.rtt).max(self.pace.patience), packet / (2.0 * self.rtt));
-        match self.deadline {
+        match &self.deadline {
             // The pace of the packet that asks is that of the next one, which follows the answer.
             Some(_) => packet / self.rtt,
             // A flow that has sent everything has given its budget back; a repair may yet turn out
@@ -76,7 +76,7 @@ impl Sender {
         let least = self.least(view);
         let (behaviour, one) = (self.group.behaviour, (view.mss + view.overhead) as f64 / self.rtt);
         self.pace.packet = (view.mss + view.overhead) as f64;
-        let cap = self.silent.map_or(self.pace.cap, |s| s.rate.min(self.pace.cap));
+        let cap = self.silent.as_ref().map_or(self.pace.cap, |s| s.rate.min(self.pace.cap));
         self.pace.rate = behaviour.idles(allowed, self.budget.target, least, one).unwrap_or_else(|| {
             equations::rate(behaviour.overspending() * allowed, self.quote.price).clamp(least, cap.max(least))
         });

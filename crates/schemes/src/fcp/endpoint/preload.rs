@@ -1,7 +1,6 @@
 //! Announcements of a flow that the network has not yet answered.
 
-use std::collections::VecDeque;
-
+use midpath_core::fifo::Fifo;
 use midpath_core::units::Time;
 
 use crate::fcp::equations;
@@ -19,7 +18,7 @@ pub struct Announced {
     noise: f64,
     /// Packets by number, and by how much each changes the budget, $/s. Bounded by what is in
     /// flight.
-    packets: VecDeque<(u32, f64)>,
+    packets: Fifo<(u32, f64)>,
     /// Σ of these, $/s.
     sum: f64,
     /// The target of the present announcement, $/s.
@@ -74,7 +73,7 @@ impl Announced {
     /// Packet `nonce` announces a change of `change`, $/s.
     pub fn push(&mut self, nonce: u32, change: f64) {
         if change != 0.0 {
-            self.packets.push_back((nonce, change));
+            self.packets.push((nonce, change));
             self.sum += change;
         }
     }
@@ -83,12 +82,12 @@ impl Announced {
     /// never answered is lost.
     pub fn answered(&mut self, nonce: u32) -> f64 {
         let mut change = 0.0;
-        while let Some(&(first, amount)) = self.packets.front() {
+        while let Some((first, amount)) = self.packets.front() {
             // Numbers wrap; half of them are behind.
             if nonce.wrapping_sub(first) > u32::MAX / 2 {
                 break;
             }
-            self.packets.pop_front();
+            self.packets.skip(1);
             self.sum -= amount;
             if first == nonce {
                 change = amount;

@@ -18,7 +18,7 @@ impl Sender {
     /// `rate` bytes per second at most. That is what its budget is worth then; the rest is announced
     /// as at the start.
     pub(super) fn forget(&mut self, rate: f64) {
-        self.silent = Some(Silence { before: self.nonce, rate });
+        self.silent = Some(Box::new(Silence { before: self.nonce, rate }));
         self.announced.clear();
         self.pace.rate = self.pace.rate.min(rate);
     }

@@ -2,6 +2,7 @@ use midpath_core::packet::{FlowId, Header, NodeId, Packet, body_of};
 use proptest::prelude::*;
 
 use crate::hpcc::header::{HOPS, IntHeader, Reading, make_room, reflect};
+use crate::transport::cc::Seen;
 
 const GOOD: Reading = Reading { rate: 1e9, queue: 3000, sent: 7, time: 9 };
 
@@ -41,12 +42,12 @@ fn what_is_no_link_is_no_header() {
 fn acks_return_what_data_brought_or_have_room() {
     let packet = || Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
     let (mut seen, mut ack) = (packet(), packet());
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<IntHeader>(), None);
     seen.set_header(&with(false, 3));
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<IntHeader>(), Some(with(true, 3)));
-    make_room(&seen, &mut ack);
+    make_room(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<IntHeader>(), Some(IntHeader::empty(true)));
 }
 

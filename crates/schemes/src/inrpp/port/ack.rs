@@ -37,7 +37,7 @@ impl InrppPort {
         if !notified && !first {
             return;
         }
-        let form = if first { None } else { note::form(packet) };
+        let form = if first { None } else { note::form(packet.headers()) };
         match (form, notification) {
             (Some(Form::Plain), Some(Notification::SlowDown)) => return self.ask_to_slow_down(key, pkt, ctx),
             (Some(Form::Noted | Form::Signed), None) if self.host => return self.on_note_at_host(pkt, ctx, vouched),

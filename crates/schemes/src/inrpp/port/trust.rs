@@ -86,7 +86,7 @@ impl InrppPort {
             _ if says => Some(self.peer),
             _ => return,
         };
-        if note::form(packet) == Some(Form::Noted)
+        if note::form(packet.headers()) == Some(Form::Noted)
             && let Some(to) = to
         {
             return self.sign_note(packet, to, now);

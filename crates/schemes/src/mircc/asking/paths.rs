@@ -195,6 +195,7 @@ impl Paths {
             leads_on: None,
         };
         if self.list.len() < MAX_PATHS {
+            self.list.reserve_exact(1); // most flows have one
             self.list.push(path);
             return self.list.len() - 1;
         }
@@ -261,6 +262,7 @@ impl Paths {
     fn share(&mut self, now: Time) {
         self.shared = true;
         self.stamps.clear();
+        self.stamps.reserve_exact(self.list.len());
         let none = Stamps { primary: 0.0, secondary: 0.0 };
         self.stamps.extend(self.list.iter().map(|p| p.stamps().unwrap_or(none)));
         for (path, demand) in self.list.iter_mut().zip(demands(self.sending, self.split, &self.stamps)) {

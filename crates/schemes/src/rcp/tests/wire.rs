@@ -2,6 +2,7 @@ use midpath_core::packet::{FlowId, Header, NodeId, Packet, body_of};
 use proptest::prelude::*;
 
 use crate::rcp::header::{MAX_RTT, RcpHeader, reflect};
+use crate::transport::cc::Seen;
 
 fn packet() -> Packet {
     Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500)
@@ -30,10 +31,10 @@ fn what_is_no_rate_is_no_header() {
 #[test]
 fn the_receiver_returns_the_rate_and_asks_for_none() {
     let (mut seen, mut ack) = (packet(), packet());
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<RcpHeader>(), None, "nothing came, nothing goes back");
     seen.set_header(&RcpHeader { rate: 3e6, echo: 7e6, rtt: 0.1 });
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<RcpHeader>(), Some(RcpHeader { rate: 0.0, echo: 3e6, rtt: 0.0 }));
 }
 

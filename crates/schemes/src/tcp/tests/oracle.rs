@@ -74,7 +74,7 @@ proptest! {
                     p.sack_len = 1;
                     p.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
                     let new = (from..to).filter(|s| naive.sacked.insert(*s)).count() as u64;
-                    prop_assert_eq!(board.update(&p, own), new);
+                    prop_assert_eq!(board.update(&p, own, None, &mut Vec::new()), new);
                 }
                 Op::Advance(n) => {
                     let mut una = (naive.una + n).min(naive.nxt);
@@ -85,7 +85,7 @@ proptest! {
                     naive.sacked.retain(|s| *s >= una);
                     (naive.una, naive.high_rxt) = (una, naive.high_rxt.max(una));
                     let before = board.sacked();
-                    board.acknowledged(una);
+                    board.acknowledged(una, None, &mut Vec::new());
                     prop_assert_eq!(before - board.sacked(), passed);
                 }
                 Op::Retransmit(lost) => {
@@ -95,7 +95,7 @@ proptest! {
                         prop_assert!((from..to).all(|s| !naive.sacked.contains(&s)));
                         prop_assert!(to == from + MSS || naive.sacked.contains(&to));
                         naive.high_rxt = to;
-                        board.retransmitted(from, to);
+                        board.retransmitted(from, to, None);
                     }
                 }
                 Op::Send(n) => {

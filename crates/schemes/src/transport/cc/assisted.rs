@@ -1,7 +1,7 @@
 //! What senders need beyond a controller when the network takes part: headers, feedback, other flows
 //! of the host, networks that store.
 
-use midpath_core::packet::Packet;
+use midpath_core::packet::{Flags, Header, Packet, header_among};
 use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
@@ -92,9 +92,31 @@ pub trait NetworkAssisted: CongestionController {
     }
 }
 
+/// What a receiver keeps of the newest packet that brought a header to reflect.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Whether it was a SYN.
+    pub syn: bool,
+    /// Its headers, as [`Packet::headers`] gives them.
+    pub headers: &'a [u8],
+}
+
+impl<'a> Seen<'a> {
+    /// What is kept of a packet.
+    pub fn of(packet: &'a Packet) -> Seen<'a> {
+        Seen { syn: packet.flags.has(Flags::SYN), headers: packet.headers() }
+    }
+
+    /// Its header `H`, if it had one that is valid.
+    #[inline]
+    pub fn header<H: Header>(&self) -> Option<H> {
+        header_among(self.headers)
+    }
+}
+
 /// How a receiver turns the header of the newest packet with payload (or of the SYN) into that of
 /// an acknowledgement. With [`AssistedTraits::asks_and_answers`] that may have a header which asks itself.
-pub type Reflect = fn(seen: &Packet, ack: &mut Packet);
+pub type Reflect = fn(seen: Seen<'_>, ack: &mut Packet);
 
 /// Told of each ACK that a receiver sends: for hosts whose senders share a link with them.
 pub type Acknowledged = fn(ack: &Packet, ctx: &mut EndpointCtx<'_>);

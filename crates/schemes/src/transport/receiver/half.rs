@@ -42,13 +42,13 @@ impl Receiver {
         self.state = State::Established;
         self.ecn = agreed;
         // RFC 9768, §3.2.2.1: a marked SYN-ACK is counted.
-        self.marks = ecn::FIRST + u64::from(marked);
+        self.marks = ecn::FIRST as u32 + u32::from(marked);
         self.keep_to_edge();
     }
 
     /// What the handshake has found out.
     pub(in crate::transport) fn found(&self) -> (&Ends, Agreed, RttEstimator) {
-        (&self.ends, self.ecn, self.rtt)
+        (&self.ends, self.ecn, self.rtt())
     }
 
     /// Whether the connection is open.

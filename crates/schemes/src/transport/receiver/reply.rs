@@ -5,7 +5,7 @@ use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
 use super::{RECENT, Receiver, State};
-use crate::transport::cc::Echo;
+use crate::transport::cc::{Echo, Seen};
 use crate::transport::ecn::{self, Agreed};
 use crate::transport::segment::Ends;
 
@@ -95,7 +95,7 @@ impl Receiver {
     fn count_mark(&mut self, marked: bool) -> bool {
         let begins = marked && !self.marked;
         self.marked = marked;
-        self.marks += u64::from(marked);
+        self.marks = self.marks.wrapping_add(marked.into());
         self.unreported += u32::from(marked);
         begins || self.unreported >= MARKS_PER_ACK
     }
@@ -103,7 +103,7 @@ impl Receiver {
     /// What every segment says of ECN.
     pub(super) fn ecn_flags(&self) -> Flags {
         match self.ecn {
-            Agreed::Accurate => ecn::flags(self.marks),
+            Agreed::Accurate => ecn::flags(self.marks.into()),
             _ if self.echo => Flags::ECE,
             _ => Flags(0),
         }
@@ -149,19 +149,21 @@ impl Receiver {
         self.delack_at = Time::MAX;
     }
 
-    /// Remembers the header of a packet, for the acknowledgement of it.
+    /// Remembers the headers of a packet, for the acknowledgement of it.
     pub(in crate::transport) fn see_header(&mut self, packet: &Packet) {
+        let Seen { syn, headers } = Seen::of(packet);
+        self.seen_syn = syn;
         match &mut self.seen {
-            Some(seen) => **seen = *packet,
-            None => self.seen = Some(Box::new(*packet)),
+            Some(seen) if seen.len() == headers.len() => seen.copy_from_slice(headers),
+            seen => *seen = Some(headers.into()),
         }
     }
 
     /// Reflects the header that the acknowledged packet brought.
     #[inline]
     pub(super) fn reflect(&self, ack: &mut Packet) {
-        if let (Some(reflect), Some(seen)) = (self.settings.reflect, &self.seen) {
-            reflect(seen, ack);
+        if let (Some(reflect), Some(headers)) = (self.settings.reflect, &self.seen) {
+            reflect(Seen { syn: self.seen_syn, headers }, ack);
         }
     }
 }

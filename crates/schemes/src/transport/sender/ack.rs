@@ -4,8 +4,8 @@ use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
 
-use super::scoreboard::{Sent, duplicate};
-use super::{Phase, Sender};
+use super::scoreboard::{Arrived, Sent, duplicate};
+use super::{Phase, Sender, rates};
 use crate::transport::cc::{Ack, Congestion, NetworkAssisted};
 use crate::transport::ecn::{self, Agreed};
 
@@ -53,7 +53,13 @@ struct Taken {
     fresh: u64,
     /// It has SACK blocks, or the scoreboard had something to tell before.
     reordered: bool,
+    /// Where the controller asks for samples: what this one begins with.
+    rates: rates::News,
 }
+
+/// What an ACK reports for the first time, while it is taken in: a node takes in one at a time.
+#[derive(Default)]
+struct Arrivals(Vec<Arrived>);
 
 impl News {
     /// No ACK, but a timer.
@@ -90,7 +96,7 @@ impl<C: NetworkAssisted> Sender<C> {
             return;
         }
         let ack = said.max(self.una);
-        let taken = self.take_in(packet, ack, ctx.now);
+        let taken = self.take_in(packet, ack, ctx);
         let mut news = self.take_numbers(packet, said, &taken, ctx.now);
         if news.acked > 0 {
             ctx.acknowledged(self.una.min(self.end));
@@ -113,7 +119,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if news.ece {
             self.on_ecn_echo(&news);
         }
-        self.note_sample(packet, &ack);
+        self.note_sample(packet, &ack, &taken.rates);
         self.send(ctx);
     }
 
@@ -138,34 +144,38 @@ impl<C: NetworkAssisted> Sender<C> {
     /// The scoreboard learns what an ACK of all below `ack` says (RFC 6675, §5, step A), and all who reason about the
     /// order of sending learn what has arrived.
     #[inline]
-    fn take_in(&mut self, packet: &Packet, ack: u64, now: Time) -> Taken {
+    fn take_in(&mut self, packet: &Packet, ack: u64, ctx: &mut EndpointCtx<'_>) -> Taken {
         let watch = self.phase != Phase::Open || C::SAMPLES || self.overtaken.is_some();
         if packet.sack_len == 0 && !watch && self.board.is_quiet() {
             let first = if ack > self.una { self.board.pass(ack) } else { None };
-            return Taken { first, passed: 0, fresh: 0, reordered: false };
+            return Taken { first, passed: 0, fresh: 0, reordered: false, rates: rates::News::default() };
         }
-        self.take_in_order(packet, ack, packet.sack_len > 0 || !self.board.is_empty(), now)
+        let mut arrived = std::mem::take(&mut ctx.shared.get::<Arrivals>().0);
+        let taken = self.take_in_order(packet, ack, &mut arrived, ctx.now);
+        arrived.clear();
+        ctx.shared.get::<Arrivals>().0 = arrived;
+        taken
     }
 
     /// The same where something is lost, or the order of sending matters.
-    fn take_in_order(&mut self, packet: &Packet, ack: u64, reordered: bool, now: Time) -> Taken {
-        let mut taken = Taken { first: None, passed: 0, fresh: 0, reordered };
+    fn take_in_order(&mut self, packet: &Packet, ack: u64, arrived: &mut Vec<Arrived>, now: Time) -> Taken {
+        let reordered = packet.sack_len > 0 || !self.board.is_empty();
         let (repeats, sacked) = (self.board.retrans() > 0, self.board.sacked());
-        self.board.expect_news();
+        let (mut first, mut passed, mut fresh) = (None, 0, 0);
+        let mut samples = self.rates.as_mut().map(|rates| &mut rates.samples);
         if ack > self.una {
-            taken.first = self.board.acknowledged(ack);
-            taken.passed = sacked - self.board.sacked();
+            first = self.board.acknowledged(ack, samples.as_deref_mut(), arrived);
+            passed = sacked - self.board.sacked();
         }
-        if packet.sack_len > 0 && self.sack_on() {
-            taken.fresh = self.board.update(packet, self.ends.own);
+        if packet.sack_len > 0 && self.ends.sack {
+            fresh = self.board.update(packet, self.ends.own, samples, arrived);
         }
-        self.note_arrivals(packet, ack, now);
+        self.note_arrivals(packet, ack, arrived, now);
         let evidence = repeats || self.phase == Phase::Loss || reordered && self.adapts();
         if evidence && self.overtaken.is_none() {
-            self.note_evidence(now);
+            self.note_evidence(arrived, now);
         }
-        self.note_delivered(now);
-        taken
+        Taken { first, passed, fresh, reordered, rates: self.note_delivered(arrived, now) }
     }
 
     /// Takes in acknowledgement number and window.
@@ -229,7 +239,7 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         self.ecn.heard = true;
         let packets = news.delivered.div_ceil(self.window.mss);
-        let marks = self.ecn.counts.marks.report(ace, packets, self.una, self.nxt);
+        let marks = self.marks.count.report(ace, packets, self.una, self.nxt);
         if self.ecn.heeded {
             (news.marks, news.ece) = (marks, marks > 0);
         }
@@ -365,7 +375,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 3168, §6.1.2: lowers the window, once per window of data.
     fn on_ecn_echo(&mut self, news: &News) {
-        if self.phase != Phase::Open || self.una <= self.ecn.counts.answered {
+        if self.phase != Phase::Open || self.una <= self.marks.answered {
             return;
         }
         let congestion = self.congestion(news.now, news.flight);
@@ -384,7 +394,7 @@ impl<C: NetworkAssisted> Sender<C> {
     /// by CWR.
     pub(super) fn answered(&mut self, by_mark: bool) {
         if self.ecn.agreed != Agreed::None {
-            self.ecn.counts.answered = self.nxt;
+            self.marks.answered = self.nxt;
         }
         self.ecn.by_mark = by_mark;
         // RFC 9768, §3.1.5: with accurate ECN the flag is a part of the counter.
@@ -397,7 +407,7 @@ impl<C: NetworkAssisted> Sender<C> {
             now,
             // RFC 6675, §5, step 4.2: what limited transmit sent does not count.
             flight: flight.saturating_sub(self.repair.limited_transmit),
-            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.ecn.counts.answered,
+            ecn_reduced: self.ecn.agreed != Agreed::None && self.ecn.by_mark && self.una <= self.marks.answered,
         }
     }
 }

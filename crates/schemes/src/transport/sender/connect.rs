@@ -124,9 +124,7 @@ impl<C: NetworkAssisted> Sender<C> {
     pub(super) fn measured(&mut self, rtt: Time) {
         self.rtt.sample(rtt, &self.settings.tcp);
         self.tally.rtt(rtt);
-        if let Some(probes) = &mut self.probes {
-            probes.measured = true;
-        }
+        self.probes.measured = true;
     }
 
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
@@ -151,6 +149,9 @@ impl<C: NetworkAssisted> Sender<C> {
             ctx.completed(Half::Sending);
             self.control.on_close(ctx);
             self.board.shrink();
+            if let Some(rates) = &mut self.rates {
+                rates.samples.shrink_to(0);
+            }
             self.stop_probes();
             if let Some(repair) = self.repair.get_mut() {
                 repair.undo = None;

@@ -113,7 +113,7 @@ impl<C: NetworkAssisted> Sender<C> {
         let agreed = opened.agreed != Agreed::None && !cleared;
         (self.ecn.agreed, self.ecn.capable, self.ecn.heeded) = (opened.agreed, agreed, agreed);
         if opened.agreed == Agreed::Accurate && u64::from(said) == ecn::FIRST + 1 {
-            self.ecn.counts.marks = Marks::after_a_marked_syn_ack();
+            self.marks.count = Marks::after_a_marked_syn_ack();
         }
     }
 }

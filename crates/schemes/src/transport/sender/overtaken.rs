@@ -176,9 +176,9 @@ impl Overtaken {
 impl<C: NetworkAssisted> Sender<C> {
     /// Called when an ACK of all below `ack` has come, before SND.UNA moves: what it reports for the first time has
     /// arrived.
-    pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, now: Time) {
+    pub(super) fn note_arrivals(&mut self, packet: &Packet, ack: u64, arrived: &[Arrived], now: Time) {
         let Some(overtaken) = &mut self.overtaken else { return };
-        for Arrived { sent, .. } in self.board.arrived() {
+        for Arrived { sent, .. } in arrived {
             // Karn's algorithm, unless the timestamp says that the repeat has arrived.
             let acked = sent.end() <= ack;
             let sure = !sent.again() || acked && self.ends.echoes(packet, sent.at);
@@ -186,7 +186,7 @@ impl<C: NetworkAssisted> Sender<C> {
                 overtaken.arrived(sent.at, sent.end(), sure);
             }
         }
-        let news = ack > self.una || !self.board.arrived().is_empty();
+        let news = ack > self.una || !arrived.is_empty();
         if news && self.retries == 0 {
             overtaken.hear(now, &self.settings.tcp);
         } else if news {

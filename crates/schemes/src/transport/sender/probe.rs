@@ -14,64 +14,46 @@ const BLIND_PTO: Time = Time::from_secs(1);
 
 /// A probe whose answer is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Probe {
+pub(super) struct Probe {
     /// TLP.end_seq: SND.NXT when it had been sent.
-    end: u64,
+    pub end: u64,
     /// TLP.is_retrans.
-    repeats: bool,
+    pub repeats: bool,
 }
 
-/// The probes of a connection that finds losses by RACK.
-#[derive(Debug)]
+/// Whether probes are sent, and what says when: where losses are found by RACK.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Probes {
-    /// When one is due.
-    pub due: Time,
+    pub on: bool,
     /// New data were sent, or old ones acknowledged, since that was looked at.
     moved: bool,
     /// A round trip was measured since the last one.
     pub measured: bool,
-    /// How many were sent.
-    sent: u32,
-    awaited: Option<Probe>,
-}
-
-impl Default for Probes {
-    fn default() -> Probes {
-        Probes { due: Time::MAX, moved: false, measured: false, sent: 0, awaited: None }
-    }
 }
 
 impl Probes {
-    /// Where what the awaited one repeats ends.
-    pub fn awaited_end(&self) -> Option<u64> {
-        self.awaited.map(|probe| probe.end)
+    pub fn new(on: bool) -> Probes {
+        Probes { on, moved: false, measured: false }
     }
 }
 
 impl<C: NetworkAssisted> Sender<C> {
     /// Probes sent, and whether the answer to one is awaited.
     pub fn probes(&self) -> (u32, bool) {
-        self.probes.as_ref().map_or((0, false), |probes| (probes.sent, probes.awaited.is_some()))
-    }
-
-    /// When one is due.
-    #[inline]
-    pub(super) fn probe_at(&self) -> Time {
-        self.probes.as_ref().map_or(Time::MAX, |probes| probes.due)
+        (self.repair.probes, self.repair.probe.is_some())
     }
 
     /// New data leave, or old ones are acknowledged: the next probe waits from now on.
     #[inline]
     pub(super) fn probes_moved(&mut self) {
-        if let Some(probes) = &mut self.probes {
-            probes.moved = true;
-        }
+        self.probes.moved = true;
     }
 
     /// Losses are being repaired: no probe is due, and none is waited for.
     pub(super) fn stop_probes(&mut self) {
-        if let Some(probes) = &mut self.probes {
-            (probes.awaited, probes.due) = (None, Time::MAX);
+        self.probe_at = Time::MAX;
+        if let Some(repair) = self.repair.get_mut() {
+            repair.probe = None;
         }
     }
 
@@ -89,14 +71,22 @@ impl<C: NetworkAssisted> Sender<C> {
     /// §7.2, TLP_calc_PTO: called when the retransmission timer is running.
     #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
-        let Some(probes) = self.probes.as_ref().filter(|probes| probes.moved) else { return };
-        let due = self.may_probe() && probes.awaited.is_none() && probes.measured;
+        let Probes { on, moved, measured } = self.probes;
+        if !on || !moved {
+            return;
+        }
+        let due = measured && self.may_probe() && self.awaited_probe().is_none();
         // It is paced as any packet is. Ours: RFC 8985 knows windows only.
         let pace = if self.settings.tcp.pacing { self.pace.at } else { now };
         let at = now.saturating_add(self.probe_timeout()).max(pace).min(self.rto_at);
-        if let Some(probes) = &mut self.probes {
-            (probes.moved, probes.due) = (false, if due { at } else { Time::MAX });
-        }
+        self.probes.moved = false;
+        self.probe_at = if due { at } else { Time::MAX };
+    }
+
+    /// The probe whose answer is awaited.
+    #[inline]
+    pub(super) fn awaited_probe(&self) -> Option<Probe> {
+        self.repair.get()?.probe
     }
 
     #[inline]
@@ -112,9 +102,8 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// §7.3, TLP_send_probe: new data if there are any, else the last segment again, whatever the window says.
     pub(super) fn on_probe_timer(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let Some(probes) = &mut self.probes else { return };
-        probes.due = Time::MAX;
-        if probes.awaited.is_some() || !probes.measured || !self.may_probe() {
+        self.probe_at = Time::MAX;
+        if self.awaited_probe().is_some() || !self.probes.measured || !self.may_probe() {
             return; // the retransmission timer is as it was
         }
         let new = self.new_segment(self.pipe());
@@ -124,22 +113,20 @@ impl<C: NetworkAssisted> Sender<C> {
         self.emit(segment, ctx);
         // "The sender MUST re-arm the RTO timer, not the PTO timer."
         self.rto_at = ctx.now.saturating_add(self.patience());
-        let Some(probes) = &mut self.probes else { return };
-        probes.awaited = Some(Probe { end: self.nxt, repeats });
-        (probes.moved, probes.measured) = (false, false);
-        probes.sent += 1;
+        self.repair.probe = Some(Probe { end: self.nxt, repeats });
+        self.repair.probes += 1;
+        (self.probes.moved, self.probes.measured) = (false, false);
     }
 
     /// §7.4.2, TLP_process_ack. A probe that has repaired the one loss that there was is congestion like any.
     pub(super) fn on_probe_ack(&mut self, packet: &Packet, news: &News) {
-        let awaited = self.probes.as_ref().and_then(|probes| probes.awaited);
-        let Some(probe) = awaited.filter(|probe| self.una >= probe.end) else { return };
+        let Some(probe) = self.awaited_probe().filter(|probe| self.una >= probe.end) else { return };
         let repaired = probe.repeats && self.una > probe.end;
         // Both have arrived: a D-SACK says so, or where the receiver sends none, an ACK without any.
         let plain = news.acked == 0 && packet.sack_len == 0 && packet.payload == 0;
         let twice = plain || news.duplicated.is_some_and(|(_, to)| to == probe.end);
         if !probe.repeats || repaired || twice {
-            self.probes.as_mut().into_iter().for_each(|probes| probes.awaited = None);
+            self.repair.probe = None;
         }
         if repaired && !twice && self.phase == Phase::Open {
             let congestion = self.congestion(news.now, news.flight);

@@ -140,7 +140,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.board.retrans() == 0 && self.overtaken.is_none() {
             self.board.reports.repeats.clear();
         }
-        self.board.retransmitted(from, to);
+        self.board.retransmitted(from, to, self.rates.as_mut().map(|rates| &mut rates.samples));
         if self.sack_on() || self.overtaken.is_some() {
             self.board.reports.repeats.push_back(Sending { from, to, at: now });
         }
@@ -165,13 +165,13 @@ impl<C: NetworkAssisted> Sender<C> {
     }
 
     /// Called when an ACK has come, before SND.UNA moves, with what it reports for the first time.
-    pub(super) fn note_evidence(&mut self, now: Time) {
+    pub(super) fn note_evidence(&mut self, arrived: &[Arrived], now: Time) {
         let (una, base) = (self.una, self.tally.rtt_min);
         let repair = &mut *self.repair;
         let outstanding = if self.phase == Phase::Loss { repair.recover } else { 0 };
         let (rack, undo) = (repair.rack.get_or_insert_default(), &mut repair.undo);
         let (guess, highest) = (rack.guess, rack.highest.max(una));
-        for Arrived { sent, .. } in self.board.arrived() {
+        for Arrived { sent, .. } in arrived {
             // §6.2, step 2: what comes within less than a round trip of its repeat is the
             // original. Where queues grew, the least round trip is far below today's: so not from a
             // guess, which may follow its original at once.

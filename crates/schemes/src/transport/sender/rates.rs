@@ -6,6 +6,7 @@
 //!
 //! [`SAMPLES`]: CongestionController::SAMPLES
 
+use midpath_core::fifo::Fifo;
 use midpath_core::packet::Packet;
 use midpath_core::units::Time;
 
@@ -14,23 +15,36 @@ use super::scoreboard::{Arrived, Scoreboard, Sent};
 use crate::transport::cc::{Ack, Lost, NetworkAssisted, Sample};
 
 /// What was so when a segment was sent, of the draft's packet P.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AtSending {
-    /// The controller was told that it is lost.
-    told_lost: bool,
-    app_limited: bool,
     /// P.first_send_time, P.delivered_time.
     first_sent: Time,
     delivered_at: Time,
-    /// P.delivered, P.tx_in_flight, P.lost.
+    /// P.delivered, P.lost, P.tx_in_flight: no window has room for more than 32 bits.
     delivered: u64,
-    in_flight: u64,
     lost: u64,
+    in_flight: u32,
+    /// The controller was told that it is lost.
+    told_lost: bool,
+    app_limited: bool,
 }
 
-/// The connection's state C, and the rate sample RS of the ACK that is being taken in.
+const _: () = assert!(size_of::<AtSending>() == 40);
+
+/// The rate sample RS of the ACK that is being taken in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct News {
+    /// The newest of the segments that this ACK reports.
+    newest: Option<(Sent, AtSending)>,
+    /// C.lost before this ACK.
+    lost_before: u64,
+}
+
+/// The connection's state C.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
+    /// One for each segment that is outstanding, in the scoreboard's order.
+    pub samples: Fifo<AtSending>,
     /// C.delivered, C.delivered_time, C.first_send_time, C.lost.
     delivered: u64,
     delivered_at: Time,
@@ -40,10 +54,6 @@ pub(super) struct Rates {
     app_limited: u64,
     /// C.delivered when the window was full the last time.
     full_at: Option<u64>,
-    /// The newest of the segments that this ACK reports.
-    newest: Option<(Sent, AtSending)>,
-    /// C.lost before this ACK.
-    lost_before: u64,
     /// One past the last byte that was taken for lost.
     hole: Option<u64>,
 }
@@ -51,6 +61,7 @@ pub(super) struct Rates {
 impl Rates {
     /// OnPacketSent, with `pipe` bytes in flight, these `bytes` included.
     fn sent(&mut self, bytes: u64, pipe: u64, now: Time) -> AtSending {
+        debug_assert!(u32::try_from(pipe).is_ok(), "{pipe} bytes in flight");
         if pipe <= bytes {
             (self.first_sent, self.delivered_at) = (now, now);
         }
@@ -60,31 +71,35 @@ impl Rates {
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
-            in_flight: pipe,
+            in_flight: pipe as u32,
             lost: self.lost,
         }
     }
 
     /// An ACK has come: what was lost before is no news of it.
-    fn begin(&mut self) {
-        self.lost_before = self.lost;
+    fn begin(&self) -> News {
+        News { newest: None, lost_before: self.lost }
     }
 
     /// UpdateRateSample, for a segment that is reported for the first time.
-    fn arrived(&mut self, arrived: &Arrived, now: Time) {
+    fn arrived(&mut self, arrived: &Arrived, news: &mut News, now: Time) {
         let Arrived { begin, sent, then: Some(then) } = *arrived else { return };
         self.delivered += sent.end() - begin;
         self.delivered_at = now;
-        if self.newest.is_none_or(|(newest, _)| (sent.at, sent.end()) > (newest.at, newest.end())) {
-            self.newest = Some((sent, then));
+        if news.newest.is_none_or(|(newest, _)| (sent.at, sent.end()) > (newest.at, newest.end())) {
+            news.newest = Some((sent, then));
             self.first_sent = sent.at;
         }
     }
 
     /// The first segment from the `i`th on that begins below `to`, is in flight, and was sent once
     /// unless `again`: it is lost.
-    fn lose(&mut self, board: &mut Scoreboard, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
-        while let Some((begin, sent, then)) = board.sample(*i).filter(|s| s.0 < to) {
+    fn lose(&mut self, board: &Scoreboard, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
+        while let Some(sent) = board.get(*i) {
+            let (begin, Some(then)) = (board.begin_of(*i), self.samples.get_mut(*i)) else { break };
+            if begin >= to {
+                break;
+            }
             *i += 1;
             if sent.is_sacked() || then.told_lost || (sent.again() && !again) {
                 continue;
@@ -96,7 +111,7 @@ impl Rates {
             return Some(Lost {
                 now,
                 bytes,
-                in_flight: then.in_flight,
+                in_flight: then.in_flight.into(),
                 lost: self.lost - then.lost,
                 total: self.delivered,
                 app_limited: then.app_limited,
@@ -108,12 +123,12 @@ impl Rates {
 
     /// GenerateRateSample, with `pipe` bytes in flight; `echoed` says whether the ACK answers what was
     /// sent then.
-    fn generate(&mut self, pipe: u64, now: Time, echoed: impl Fn(Time) -> bool) -> Option<Sample> {
+    fn generate(&mut self, news: &News, pipe: u64, now: Time, echoed: impl Fn(Time) -> bool) -> Option<Sample> {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let newly_lost = self.lost - self.lost_before;
-        let (sent, then) = self.newest.take()?;
+        let newly_lost = self.lost - news.lost_before;
+        let (sent, then) = news.newest?;
         let sending = sent.at.saturating_sub(then.first_sent);
         let arriving = self.delivered_at.saturating_sub(then.delivered_at);
         let certain = !sent.again() || echoed(sent.at);
@@ -123,7 +138,7 @@ impl Rates {
             interval: sending.max(arriving),
             rtt: certain.then(|| now.saturating_sub(sent.at)),
             app_limited: then.app_limited,
-            in_flight: then.in_flight,
+            in_flight: then.in_flight.into(),
             pipe,
             lost: self.lost - then.lost,
             newly_lost,
@@ -161,12 +176,12 @@ impl<C: NetworkAssisted> Sender<C> {
         let Some(rates) = &mut self.rates else { return };
         let then = rates.sent(end - from, pipe, now);
         if !again {
-            return self.board.note(then);
+            rates.samples.push(then);
+            debug_assert_eq!(rates.samples.len(), self.board.len());
+            return;
         }
         for i in self.board.within(from, end) {
-            if let Some((_, sent, old)) = self.board.sample(i)
-                && !sent.is_sacked()
-            {
+            if let Some(old) = rates.samples.get_mut(i).filter(|_| !self.board.at(i).is_sacked()) {
                 *old = then;
             }
         }
@@ -182,10 +197,11 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Called when an ACK has come, with what it reports for the first time.
     #[inline]
-    pub(super) fn note_delivered(&mut self, now: Time) {
-        let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return };
-        rates.begin();
-        self.board.arrived().iter().for_each(|arrived| rates.arrived(arrived, now));
+    pub(super) fn note_delivered(&mut self, arrived: &[Arrived], now: Time) -> News {
+        let Some(rates) = self.rates.as_mut().filter(|_| C::SAMPLES) else { return News::default() };
+        let mut news = rates.begin();
+        arrived.iter().for_each(|arrived| rates.arrived(arrived, &mut news, now));
+        news
     }
 
     /// What is in flight and begins in `[from, to)` is lost; what has been repeated only if `again`.
@@ -196,20 +212,20 @@ impl<C: NetworkAssisted> Sender<C> {
         }
         let Some(rates) = &mut self.rates else { return };
         let mut i = self.board.place(from);
-        while let Some(lost) = rates.lose(&mut self.board, &mut i, to, again, now) {
+        while let Some(lost) = rates.lose(&self.board, &mut i, to, again, now) {
             self.control.on_lost(&mut self.window, &lost);
         }
     }
 
     /// Called when an ACK has been taken in and answered in all else but by sending.
     #[inline]
-    pub(super) fn note_sample(&mut self, packet: &Packet, ack: &Ack) {
+    pub(super) fn note_sample(&mut self, packet: &Packet, ack: &Ack, news: &News) {
         if !C::SAMPLES {
             return;
         }
         let pipe = self.pipe();
         let (Some(rates), ends) = (&mut self.rates, &self.ends) else { return };
-        if let Some(sample) = rates.generate(pipe, ack.now, |sent| ends.echoes(packet, sent)) {
+        if let Some(sample) = rates.generate(news, pipe, ack.now, |sent| ends.echoes(packet, sent)) {
             self.control.on_sample(&mut self.window, ack, &sample);
             self.pace_again(ack.now);
         }
@@ -230,6 +246,7 @@ mod tests {
     struct Bench {
         rates: Rates,
         board: Scoreboard,
+        news: News,
     }
 
     impl Bench {
@@ -238,34 +255,39 @@ mod tests {
             if again {
                 self.board.sent_again(from, end, now);
                 let place = self.board.place(from);
-                *self.board.sample(place).expect("outstanding").2 = then;
+                *self.rates.samples.get_mut(place).expect("outstanding") = then;
             } else {
                 self.board.sent(end, now);
-                self.board.note(then);
+                self.rates.samples.push(then);
             }
         }
         fn sacked(&mut self, from: u64, to: u64, now: Time) {
-            self.board.expect_news();
-            let mut packet = Packet::new(FLOW, HOSTS[1], HOSTS[0], 52);
+            let (mut packet, mut arrived) = (Packet::new(FLOW, HOSTS[1], HOSTS[0], 52), Vec::new());
             packet.sack_len = 1;
             let own = Sequence::after_syn(0);
             packet.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
-            self.board.update(&packet, own);
-            self.arrived(now);
+            self.board.update(&packet, own, Some(&mut self.rates.samples), &mut arrived);
+            self.arrived(&arrived, now);
         }
         fn acknowledged(&mut self, to: u64, now: Time) {
-            self.board.expect_news();
-            self.board.acknowledged(to);
-            self.arrived(now);
+            let mut arrived = Vec::new();
+            self.board.acknowledged(to, Some(&mut self.rates.samples), &mut arrived);
+            self.arrived(&arrived, now);
         }
-        fn arrived(&mut self, now: Time) {
-            self.board.arrived().iter().for_each(|arrived| self.rates.arrived(arrived, now));
+        fn arrived(&mut self, arrived: &[Arrived], now: Time) {
+            arrived.iter().for_each(|arrived| self.rates.arrived(arrived, &mut self.news, now));
+        }
+        /// Another ACK comes.
+        fn begin(&mut self) {
+            self.news = self.rates.begin();
         }
         fn lose(&mut self, i: &mut usize, to: u64, again: bool, now: Time) -> Option<Lost> {
-            self.rates.lose(&mut self.board, i, to, again, now)
+            self.rates.lose(&self.board, i, to, again, now)
         }
         fn sample(&mut self, now: Time) -> Option<Sample> {
-            self.rates.generate(0, now, |_| false)
+            let sample = self.rates.generate(&self.news, 0, now, |_| false);
+            self.news.newest = None;
+            sample
         }
     }
 
@@ -341,16 +363,16 @@ mod tests {
     fn newly_lost_is_what_this_ack_has_made_so() {
         let mut bench = four();
         while bench.lose(&mut 0, 2000, true, MS(500)).is_some() {}
-        bench.rates.begin();
+        bench.begin();
         bench.sacked(2000, 3000, MS(510));
         bench.lose(&mut 3, 4000, true, MS(510));
         assert_eq!(bench.sample(MS(510)).map(|s| (s.lost, s.newly_lost)), Some((3000, 1000)));
         // A duplicate without anything new gives no sample; the next ACK doesn't tell of its loss.
         bench.sent(0, 1000, true, 1000, MS(511));
-        bench.rates.begin();
+        bench.begin();
         bench.lose(&mut 0, 1000, true, MS(520));
         assert_eq!(bench.sample(MS(520)), None);
-        bench.rates.begin();
+        bench.begin();
         bench.sacked(1000, 2000, MS(530));
         assert_eq!(bench.sample(MS(530)).map(|s| s.newly_lost), Some(0));
     }
@@ -362,7 +384,8 @@ mod tests {
             bench.lose(&mut 0, 1000, false, MS(10));
             bench.sent(0, 1000, true, 4000, MS(11));
             bench.acknowledged(1000, MS(25));
-            let sample = bench.rates.generate(0, MS(25), |sent| echoed && sent == MS(11)).expect("a sample");
+            let sample =
+                bench.rates.generate(&bench.news, 0, MS(25), |sent| echoed && sent == MS(11)).expect("a sample");
             assert_eq!(sample.rtt, echoed.then_some(MS(14)));
         }
     }

@@ -7,11 +7,12 @@
 
 use std::collections::VecDeque;
 
+use midpath_core::fifo::Fifo;
 use midpath_core::packet::{MAX_SACK, Packet, SackBlock, Sequence};
 use midpath_core::units::Time;
 
 use super::rates::AtSending;
-use crate::transport::rare::{Rare, Untouched};
+use crate::transport::lazy_box::{Initial, LazyBox};
 
 /// Reported by SACK.
 const SACKED: u64 = 1 << 63;
@@ -26,7 +27,7 @@ const END: u64 = EVER_RETRANS - 1;
 const FEW: usize = 64;
 
 /// A segment that is outstanding: two words, for there are as many as windows have room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
     /// One past its last number, below its tags.
     word: u64,
@@ -97,16 +98,19 @@ impl Sums {
     }
 }
 
+/// What was so when the outstanding segments were sent, one for each, where the controller asks for samples.
+pub type Samples<'a> = Option<&'a mut Fifo<AtSending>>;
+
 /// The outstanding segments in order of their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
-    sent: VecDeque<Sent>,
+    sent: Fifo<Sent>,
     /// Where the first segment begins.
     begin: u64,
     /// SND.UNA, which may lie within the first segment.
     una: u64,
     /// What there is to say of them.
-    pub(super) reports: Rare<Reports>,
+    pub(super) reports: LazyBox<Reports>,
 }
 
 /// What was reported of segments beside the acknowledgement, what is lost, and what was sent again.
@@ -121,27 +125,21 @@ pub(super) struct Reports {
     pub first_missing: u64,
     /// The rescue retransmission of this recovery has been sent (RFC 6675, §2: RescueRxt).
     pub rescued: bool,
-    /// One for each of `sent`, where the controller asks for samples; else none.
-    samples: VecDeque<AtSending>,
     /// What was sent again, in the order of sending.
     pub repeats: VecDeque<Sending>,
     /// The blocks of the last ACK. Most come again with the next one, and say nothing then.
     said: [SackBlock; MAX_SACK],
-    /// What the last ACK has reported for the first time.
-    arrived: Vec<Arrived>,
 }
 
-impl Untouched for Reports {
-    const UNTOUCHED: &'static Reports = &Reports {
+impl Initial for Reports {
+    const INITIAL: &'static Reports = &Reports {
         sums: Sums { sacked: 0, lost: 0, retrans: 0, missing: 0 },
         highest: 0,
         edge: 0,
         first_missing: 0,
         rescued: false,
-        samples: VecDeque::new(),
         repeats: VecDeque::new(),
         said: [SackBlock { from: 0, to: 0 }; MAX_SACK],
-        arrived: Vec::new(),
     };
 }
 
@@ -212,14 +210,6 @@ impl Scoreboard {
     pub fn una(&self) -> u64 {
         self.una
     }
-    /// What the last ACK has reported for the first time.
-    pub fn arrived(&self) -> &[Arrived] {
-        &self.reports.arrived
-    }
-    /// An ACK has come: what the one before has reported is no news.
-    pub fn expect_news(&mut self) {
-        self.reports.arrived.clear();
-    }
 
     /// SetPipe() of RFC 6675, §4: bytes neither SACKed nor lost, and bytes retransmitted and not
     /// SACKed.
@@ -232,22 +222,15 @@ impl Scoreboard {
     #[inline]
     pub fn sent(&mut self, end: u64, at: Time) {
         debug_assert!(self.nxt() < end && end <= END);
-        self.sent.push_back(Sent { word: end, at });
-    }
-
-    /// The same, for a controller that asks for samples.
-    pub fn note(&mut self, sample: AtSending) {
-        self.reports.samples.push_back(sample);
-        debug_assert_eq!(self.reports.samples.len(), self.sent.len());
+        self.sent.push(Sent { word: end, at });
     }
 
     /// Gives back the room for segments that are outstanding no more: a connection that waits for
     /// its end is kept for long.
     pub fn shrink(&mut self) {
-        self.sent.shrink_to_fit();
+        self.sent.shrink_to(0);
         if let Some(reports) = self.reports.get_mut() {
-            reports.samples.shrink_to_fit();
-            (reports.repeats, reports.arrived) = (VecDeque::new(), Vec::new());
+            reports.repeats = VecDeque::new();
         }
     }
 
@@ -255,7 +238,7 @@ impl Scoreboard {
     #[inline]
     pub fn place(&self, at: u64) -> usize {
         match self.sent.front() {
-            Some(first) if at >= first.end() => self.place_beyond(*first, at),
+            Some(first) if at >= first.end() => self.place_beyond(first, at),
             _ => 0,
         }
     }
@@ -272,12 +255,23 @@ impl Scoreboard {
     /// Where the `i`th segment begins.
     #[inline]
     pub fn begin_of(&self, i: usize) -> u64 {
-        i.checked_sub(1).map_or(self.begin, |before| self.sent[before].end())
+        i.checked_sub(1).map_or(self.begin, |before| self.at(before).end())
     }
 
     #[inline]
     pub fn get(&self, i: usize) -> Option<Sent> {
-        self.sent.get(i).copied()
+        self.sent.get(i)
+    }
+
+    /// The same where there is one.
+    #[inline]
+    pub(super) fn at(&self, i: usize) -> Sent {
+        self.get(i).expect("outstanding")
+    }
+
+    #[inline]
+    fn at_mut(&mut self, i: usize) -> &mut Sent {
+        self.sent.get_mut(i).expect("outstanding")
     }
 
     /// The segment that holds the byte at `at`.
@@ -292,15 +286,9 @@ impl Scoreboard {
         self.of(from).filter(|sent| from < sending.to && sent.at == sending.at).map(|_| from)
     }
 
-    /// The same by its place, with where it begins and what was so when it was sent.
-    pub fn sample(&mut self, i: usize) -> Option<(u64, Sent, &mut AtSending)> {
-        let (sent, begin) = (self.get(i)?, self.begin_of(i));
-        Some((begin, sent, self.reports.samples.get_mut(i)?))
-    }
-
     /// Where the last segment begins, if nothing below SND.UNA is outstanding.
     pub fn last(&self) -> u64 {
-        self.sent.len().checked_sub(2).map_or(self.una, |before| self.sent[before].end().max(self.una))
+        self.sent.len().checked_sub(2).map_or(self.una, |before| self.at(before).end().max(self.una))
     }
 
     /// The segments that begin in `[from, to)`, or hold its first byte, by their places.
@@ -316,23 +304,26 @@ impl Scoreboard {
 
     /// Replaces the tags in `clear` by those in `set`.
     pub fn tag(&mut self, i: usize, set: u64, clear: u64) {
-        let bytes = self.sent[i].end() - self.begin_of(i).max(self.una);
-        let before = self.sent[i];
-        self.sent[i].word = before.word & !clear | set;
+        let before = self.at(i);
+        let bytes = before.end() - self.begin_of(i).max(self.una);
+        let after = Sent { word: before.word & !clear | set, ..before };
+        *self.at_mut(i) = after;
         let sums = &mut self.reports.sums;
         sums.count(before, bytes.wrapping_neg());
-        sums.count(self.sent[i], bytes);
+        sums.count(after, bytes);
     }
 
     /// A segment's end is put at `at`, which lies within one.
-    fn split(&mut self, at: u64) {
+    fn split(&mut self, at: u64, samples: &mut Samples<'_>) {
         let i = self.place(at);
         if at > self.una
             && let Some(sent) = self.get(i).filter(|_| self.begin_of(i) < at)
         {
             self.sent.insert(i, Sent { word: sent.word & !END | at, ..sent });
-            if let Some(sample) = self.reports.samples.get(i).copied() {
-                self.reports.samples.insert(i, sample);
+            if let Some(samples) = samples
+                && let Some(sample) = samples.get(i)
+            {
+                samples.insert(i, sample);
             }
         }
     }
@@ -340,18 +331,18 @@ impl Scoreboard {
     /// Numbers from `from` to before `to` have been sent again, whatever for.
     pub fn sent_again(&mut self, from: u64, to: u64, at: Time) {
         for i in self.within(from, to) {
-            self.sent[i].at = at;
+            self.at_mut(i).at = at;
             self.tag(i, EVER_RETRANS, 0);
         }
     }
 
     /// The same, in order to repair a loss.
-    pub fn retransmitted(&mut self, from: u64, to: u64) {
+    pub fn retransmitted(&mut self, from: u64, to: u64, mut samples: Samples<'_>) {
         let none_before = self.next_missing().is_none_or(|i| self.begin_of(i) >= from);
-        self.split(from);
-        self.split(to);
+        self.split(from, &mut samples);
+        self.split(to, &mut samples);
         for i in self.within(from, to) {
-            self.tag(i, if self.sent[i].is_sacked() { 0 } else { RETRANS }, 0);
+            self.tag(i, if self.at(i).is_sacked() { 0 } else { RETRANS }, 0);
         }
         if none_before {
             self.reports.first_missing = self.reports.first_missing.max(to);
@@ -361,37 +352,42 @@ impl Scoreboard {
     /// SND.UNA moves to `ack`, and nothing more is to be said of what is below: returns the first whole segment of that.
     #[inline]
     pub fn pass(&mut self, ack: u64) -> Option<Sent> {
-        debug_assert!(self.reports.sums == Sums::default() && self.reports.samples.is_empty());
-        let first = self.sent.front().copied().filter(|s| s.end() <= ack);
+        debug_assert!(self.reports.sums == Sums::default());
+        let first = self.sent.front().filter(|s| s.end() <= ack);
         while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
             self.begin = sent.end();
-            self.sent.pop_front();
+            self.sent.skip(1);
         }
         self.una = ack;
         self.give_back();
         first
     }
 
-    /// The same. What had not been SACKed of it is in [`Scoreboard::arrived`].
-    pub fn acknowledged(&mut self, ack: u64) -> Option<Sent> {
-        let first = self.sent.front().copied().filter(|s| s.end() <= ack);
-        let reports = &mut *self.reports;
-        while let Some(sent) = self.sent.front().copied().filter(|s| s.end() <= ack) {
-            reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+    /// The same. What had not been SACKed of it has `arrived`.
+    pub fn acknowledged(&mut self, ack: u64, mut samples: Samples<'_>, arrived: &mut Vec<Arrived>) -> Option<Sent> {
+        debug_assert!(samples.as_ref().is_none_or(|samples| samples.len() == self.sent.len()), "one for each");
+        let first = self.sent.front().filter(|s| s.end() <= ack);
+        let mut reports = self.reports.get_mut();
+        while let Some(sent) = self.sent.front().filter(|s| s.end() <= ack) {
+            if let Some(reports) = &mut reports {
+                reports.sums.count(sent, (sent.end() - self.begin.max(self.una)).wrapping_neg());
+            }
+            let then = samples.as_mut().and_then(|samples| samples.pop());
             if !sent.is_sacked() {
-                reports.arrived.push(Arrived { begin: self.begin, sent, then: reports.samples.front().copied() });
+                arrived.push(Arrived { begin: self.begin, sent, then });
             }
             self.begin = sent.end();
-            self.sent.pop_front();
-            reports.samples.pop_front();
+            self.sent.skip(1);
         }
-        if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
-            reports.sums.count(*sent, (ack - self.begin.max(self.una)).wrapping_neg());
+        if let Some(reports) = reports {
+            if let Some(sent) = self.sent.front().filter(|_| self.begin < ack) {
+                reports.sums.count(sent, (ack - self.begin.max(self.una)).wrapping_neg());
+            }
+            if reports.sums.sacked == 0 {
+                reports.said = Default::default(); // numbers wrap: the same ones may be news one day
+            }
         }
         self.una = ack;
-        if reports.sums.sacked == 0 {
-            reports.said = Default::default(); // numbers wrap: the same ones may be news one day
-        }
         self.give_back();
         first
     }
@@ -408,13 +404,19 @@ impl Scoreboard {
     /// Update() of RFC 6675, §4: takes in the blocks of an ACK; returns how many bytes they report
     /// for the first time, of whole segments. Blocks that reach outside what is outstanding are false and ignored.
     /// `own` says which bytes the numbers are of.
-    pub fn update(&mut self, packet: &Packet, own: Sequence) -> u64 {
+    pub fn update(
+        &mut self,
+        packet: &Packet,
+        own: Sequence,
+        mut samples: Samples<'_>,
+        arrived: &mut Vec<Arrived>,
+    ) -> u64 {
         let (before, nxt) = (self.reports.sums.sacked, self.nxt());
         let mut said = [SackBlock::default(); MAX_SACK];
         for (block, place) in packet.sack_blocks().iter().zip(&mut said) {
             if !self.reports.said.contains(block) {
                 let Some(range) = range(block, own, self.una, nxt) else { continue };
-                self.sack(range, own);
+                self.sack(range, own, &mut samples, arrived);
             }
             *place = *block;
         }
@@ -423,17 +425,17 @@ impl Scoreboard {
     }
 
     /// The receiver has `[from, to)`. What blocks of the last ACK have said of that is passed over.
-    fn sack(&mut self, (from, to): (u64, u64), own: Sequence) {
+    fn sack(&mut self, (from, to): (u64, u64), own: Sequence, samples: &mut Samples<'_>, arrived: &mut Vec<Arrived>) {
         let (mut first, mut last) = (from, to);
         for (a, b) in self.reports.said.iter().filter_map(|block| range(block, own, self.una, self.nxt())) {
             first = if a <= first && first < b { b } else { first };
             last = if a < last && last <= b { a } else { last };
         }
         for i in self.within(first, last.max(first)) {
-            let (begin, sent) = (self.begin_of(i).max(self.una), self.sent[i]);
+            let (begin, sent) = (self.begin_of(i).max(self.una), self.at(i));
             if begin >= from && sent.end() <= to && !sent.is_sacked() {
-                let (begin, then) = (self.begin_of(i), self.reports.samples.get(i).copied());
-                self.reports.arrived.push(Arrived { begin, sent, then });
+                let (begin, then) = (self.begin_of(i), samples.as_ref().and_then(|samples| samples.get(i)));
+                arrived.push(Arrived { begin, sent, then });
                 self.tag(i, SACKED, LOST | RETRANS);
                 self.reports.highest = self.reports.highest.max(sent.end());
             }
@@ -446,7 +448,7 @@ impl Scoreboard {
         if self.sent.front().is_some_and(|first| first.is_sacked()) {
             for i in 0..self.sent.len() {
                 let lost =
-                    if self.sent[i].is_sacked() && self.begin_of(i).max(self.una) < self.edge() { LOST } else { 0 };
+                    if self.at(i).is_sacked() && self.begin_of(i).max(self.una) < self.edge() { LOST } else { 0 };
                 self.tag(i, lost, SACKED);
             }
             (self.reports.said, self.reports.highest, self.reports.first_missing) = (Default::default(), 0, self.una);
@@ -464,9 +466,9 @@ impl Scoreboard {
 
     fn sum_up(&self) -> Sums {
         let (mut sums, mut begin) = (Sums::default(), self.una);
-        for sent in &self.sent {
+        for sent in self.sent.iter() {
             assert!(begin < sent.end() && !(sent.is_sacked() && sent.has(LOST | RETRANS)));
-            sums.count(*sent, sent.end() - begin);
+            sums.count(sent, sent.end() - begin);
             begin = sent.end();
         }
         sums
@@ -491,8 +493,7 @@ mod tests {
         let (own, mut packet) = (Sequence::after_syn(0), Packet::new(FLOW, HOSTS[1], HOSTS[0], 52));
         packet.sack_len = 1;
         packet.sack_mut()[0] = SackBlock { from: own.wire(from), to: own.wire(to) };
-        board.expect_news();
-        board.update(&packet, own)
+        board.update(&packet, own, None, &mut Vec::new())
     }
 
     #[test]
@@ -501,28 +502,28 @@ mod tests {
         assert_eq!(Scoreboard::default().last(), 0);
         board.sent_again(100, 200, MS(9));
         assert_eq!(board.last(), 200);
-        board.acknowledged(250);
+        board.acknowledged(250, None, &mut Vec::new());
         assert_eq!(board.last(), 250);
     }
 
     #[test]
     fn the_first_acknowledged_segment_is_timed() {
         let mut board = board(5);
-        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        let mut timed = |ack| board.acknowledged(ack, None, &mut Vec::new()).map(|sent| (sent.at, sent.again()));
         assert_eq!(timed(200), Some((MS(1), false)));
         assert_eq!(timed(250), None, "no whole segment");
         board.sent_again(200, 300, MS(9));
-        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        let mut timed = |ack| board.acknowledged(ack, None, &mut Vec::new()).map(|sent| (sent.at, sent.again()));
         assert_eq!(timed(400), Some((MS(9), true)));
         board.sent_again(450, 460, MS(10));
-        let mut timed = |ack| board.acknowledged(ack).map(|sent| (sent.at, sent.again()));
+        let mut timed = |ack| board.acknowledged(ack, None, &mut Vec::new()).map(|sent| (sent.at, sent.again()));
         assert_eq!((timed(500), timed(500)), (Some((MS(10), true)), None));
     }
 
     #[test]
     fn a_segment_is_reported_when_all_of_it_is() {
         let mut board = board(5);
-        assert_eq!((sack(&mut board, 150, 350), board.arrived().len()), (100, 1), "the third");
+        assert_eq!(sack(&mut board, 150, 350), 100, "the third");
         assert_eq!(sack(&mut board, 150, 400), 100);
         assert_eq!(sack(&mut board, 100, 400), 100, "the second, in part said before");
         assert_eq!((board.sacked(), sack(&mut board, 100, 400)), (300, 0));
@@ -534,10 +535,10 @@ mod tests {
     fn places_are_found_whatever_the_segments_are() {
         let (even, mut uneven) = (board(20), board(20));
         for at in [30, 150, 160, 170, 910, 1999] {
-            uneven.split(at);
+            uneven.split(at, &mut None);
         }
         let mut moved = even.clone();
-        moved.acknowledged(350);
+        moved.acknowledged(350, None, &mut Vec::new());
         for board in [even, uneven, moved] {
             let all: Vec<u64> = board.sent.iter().map(|sent| sent.end()).collect();
             let place = |at| all.iter().position(|end| at < *end).unwrap_or(all.len());
@@ -555,7 +556,7 @@ mod tests {
     fn what_is_repeated_in_part_is_a_segment_of_its_own() {
         let mut board = board(3);
         board.set_edge(200);
-        board.retransmitted(50, 150);
+        board.retransmitted(50, 150, None);
         assert_eq!((board.len(), board.missing(), board.retrans()), (5, 100, 100));
         assert_eq!((board.hole(1), board.pipe()), (Some((0, 50)), 200));
         assert_eq!((sack(&mut board, 50, 150), board.lost()), (100, 100));
@@ -567,7 +568,7 @@ mod tests {
         let mut board = board(4);
         sack(&mut board, 100, 300);
         board.set_edge(100);
-        board.acknowledged(150);
+        board.acknowledged(150, None, &mut Vec::new());
         board.forget_if_reneged();
         assert_eq!((board.sacked(), board.highest(), board.pipe()), (0, 0, 250));
         assert!(board.is_consistent(150, 400));

@@ -96,7 +96,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if !self.adapts() {
             return;
         }
-        let probed = self.probes.as_ref().and_then(|probes| probes.awaited_end()) == Some(to);
+        let probed = self.awaited_probe().is_some_and(|probe| probe.end == to);
         let repair = &mut *self.repair;
         if let Some(rack) = repair.rack.as_mut().filter(|_| !probed) {
             rack.on_dsack(self.una, self.nxt);

@@ -1,6 +1,7 @@
 use midpath_core::packet::{FlowId, Header, NodeId, Packet, body_of};
 use proptest::prelude::*;
 
+use crate::transport::cc::Seen;
 use crate::xcp::header::{XcpHeader, reflect};
 
 const GOOD: XcpHeader = XcpHeader { rtt: 0.1, throughput: 1e6, delta: -5e3, echo: 7.0 };
@@ -32,10 +33,10 @@ fn what_is_no_number_is_no_header() {
 fn the_receiver_returns_the_change_and_asks_for_none() {
     let packet = || Packet::new(FlowId(0), NodeId(0), NodeId(1), 1500);
     let (mut seen, mut ack) = (packet(), packet());
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<XcpHeader>(), None);
     seen.set_header(&GOOD);
-    reflect(&seen, &mut ack);
+    reflect(Seen::of(&seen), &mut ack);
     assert_eq!(ack.header::<XcpHeader>(), Some(XcpHeader { rtt: 0.0, throughput: 0.0, delta: 0.0, echo: -5e3 }));
 }
 
