@@ -5,6 +5,7 @@
 //! another.
 
 mod application;
+mod balance;
 mod delivery;
 mod discipline;
 mod endpoint;
@@ -18,6 +19,7 @@ mod walk;
 
 pub use crate::limit::Backlog;
 pub use application::{Application, Ended, Half, Supply};
+pub use balance::Balancing;
 pub use delivery::Delivery;
 pub use discipline::Discipline;
 pub(crate) use endpoint::Outcome;

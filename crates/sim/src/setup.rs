@@ -36,7 +36,7 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::queue::{Discipline, QueueSpec};
 use midpath_core::rng::Streams;
-use midpath_core::roles::{LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
+use midpath_core::roles::{Ecmp, LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::Catalogue;
@@ -55,6 +55,7 @@ pub use pfc::Lossless;
 pub use routes::TableRoutes;
 pub use trace::{Found, Search};
 
+use self::routes::Jobs;
 use crate::engine::{Course, Event, Jitter, Law, NetLink, Network, Variation};
 use crate::scenario::{Scenario, column};
 use deploy::{Deployment, NetworkMap, links};
@@ -140,12 +141,20 @@ impl Setup {
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
         let seed = Seed::from(scenario.seed);
         let flows = flows::draw(&scenario, &seed, files, &topology, catalogue)?;
+        let jobs = Jobs::of(&scenario.routing, &flows);
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
         let outages = faults.outages();
         let down = reroute::down_at_beginning(&scenario.routing, &outages);
-        let routes = Arc::new(TableRoutes::at_beginning(&topology, &scenario.routing, given, &down));
+        let routes = Arc::new(TableRoutes::at_beginning(&topology, &scenario.routing, (given, jobs), &down));
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &outages)?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
+        if matches!(scenario.routing.ecmp, Ecmp::LetFlow | Ecmp::Drill | Ecmp::Job) {
+            let named = flows.terms().iter().map(|terms| terms.scheme.as_deref()).chain([None]);
+            named
+                .map(|scheme| schemes.check_path(scheme))
+                .collect::<Result<(), _>>()
+                .map_err(|e| e.under("routing.ecmp"))?;
+        }
         waits::check(&flows)?;
         waits::check_openers(&flows)?;
         let groups = Arc::new(Groups::new(&flows));
@@ -502,8 +511,9 @@ impl Setup {
             chain.extend(forwarder);
             shared.extend(state.map(|state| (state, self.deployment.ports(n, links.len(), instance), place)));
         }
+        let balancing = self.scenario.routing.balancing().map_err(|e| e.under("routing"))?;
         // Those of the schemes that run here, in order, and shortest paths last.
-        let forwarding = Forwarding::new(chain, ShortestPath::new(self.rerouting.at(n), self.scenario.routing.ecmp));
+        let forwarding = Forwarding::new(chain, ShortestPath::new(self.rerouting.at(n), balancing));
         let streams = Streams::of(self.scenario.seed, n as u64);
         let back = |(port, link): (usize, &LinkInfo)| {
             let at = self.topology.ports(n)[port];

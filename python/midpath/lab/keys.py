@@ -104,8 +104,9 @@ RULES = (
     _both(
         ("routing.ecmp",),
         APPROXIMATED,
-        "own hash; `packet`, `symmetric` refused",
+        "own hash; others refused",
     ),
+    _both(("routing.flowlet_gap", "routing.drill_samples", "routing.drill_memory"), REFUSED, "kernels hash by flow"),
     Rule(("routing.reconverge",), HONOURED, REFUSED, "`ip route replace`, that long after a change"),
     _both(("flow.path",), REFUSED, "routes are those of destinations"),
     _both(("flow.after*", "workload.after*", "job*"), REFUSED, "flows start at times known before the run"),

@@ -188,7 +188,9 @@ impl Node {
         if packet.dst == self.id {
             return self.deliver(now, pkt, pool, driver);
         }
-        match paths.next(packet, self.id, &mut self.streams.forwarders) {
+        let (slots, links) = (&mut self.slots, &self.links);
+        let load = |port: u16| slots[usize::from(port)].load(now, links[usize::from(port)].rate);
+        match paths.next(packet, (now, self.id), load, &mut self.streams.forwarders) {
             Some(port) => self.outbound(now, port, pkt, pool, driver),
             None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
         }

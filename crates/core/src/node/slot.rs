@@ -393,6 +393,14 @@ impl Slot {
         self.booked()
     }
 
+    /// Bytes that have yet to leave, that of a packet in transmission included, at `rate`.
+    pub fn load(&self, now: Time, rate: Rate) -> u64 {
+        let held = self.held().map_or(0, |port| port.backlog().bytes);
+        let bits =
+            u128::from(self.free_at.saturating_sub(now).0) * u128::from(rate.0) / u128::from(Time::from_secs(1).0);
+        held + bits as u64 / 8
+    }
+
     /// What waits on the timetable, as it was last brought up to date.
     #[inline]
     fn booked(&self) -> Backlog {

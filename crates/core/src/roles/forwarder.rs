@@ -2,6 +2,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::balance::{Balancer, Balancing};
 use super::port::SHARED;
 use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
 use crate::rng::{Stream, below, mix};
@@ -196,6 +197,10 @@ pub trait Routes: Send + Sync {
     fn by_conversation(&self) -> bool {
         false
     }
+    /// With [`Ecmp::Job`]: the key of the job that a flow is of.
+    fn job_key(&self, _flow: FlowId) -> Option<u32> {
+        None
+    }
     /// The node behind a port of any node; `None` where the routes don't tell.
     fn peer(&self, _node: NodeId, _port: u16) -> Option<NodeId> {
         None
@@ -219,6 +224,13 @@ pub enum Ecmp {
     Symmetric,
     /// A random path per packet.
     Packet,
+    /// LetFlow: a random path per flowlet.
+    #[serde(rename = "letflow")]
+    LetFlow,
+    /// DRILL: per packet the shortest of a few queues.
+    Drill,
+    /// One path per job and destination, by hash; flows of no job as `flow`.
+    Job,
     /// Always the first path.
     Off,
 }
@@ -235,11 +247,13 @@ impl Ecmp {
     }
 
     /// The same for those who work out where packets will go. With a path per packet there is no
-    /// telling; the first is as good as any.
+    /// telling; the first is as good as any. A flowlet's is as good as a flow's.
     #[inline]
     pub fn expected(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId) -> Option<PortId> {
         match self {
-            Ecmp::Flow if choices.len() > 1 => Some(PortId(ShortestPath::pick(choices, key, dst, node))),
+            Ecmp::Flow | Ecmp::LetFlow | Ecmp::Drill | Ecmp::Job if choices.len() > 1 => {
+                Some(PortId(ShortestPath::pick(choices, key, dst, node)))
+            }
             _ => choices.first().map(|p| PortId(*p)),
         }
     }
@@ -267,17 +281,27 @@ pub struct ShortestPath {
     /// The bits of a conversation's key that next hops depend on: none until there was a choice,
     /// all since then.
     depends: u32,
+    rest: Box<Choosing>,
+}
+
+/// What is needed where nothing is remembered.
+#[derive(Clone)]
+struct Choosing {
     routes: Arc<dyn Routes>,
     ecmp: Ecmp,
+    /// Where ports do not follow from keys.
+    balancer: Option<Balancer>,
 }
 
 const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(0), port: NO_PORT };
 
 impl ShortestPath {
     /// Forwards by `routes`.
-    pub fn new(routes: Arc<dyn Routes>, ecmp: Ecmp) -> ShortestPath {
-        let depends = if routes.by_conversation() { u32::MAX } else { 0 };
-        ShortestPath { remembered: [NOTHING; REMEMBERED], depends, routes, ecmp }
+    pub fn new(routes: Arc<dyn Routes>, balancing: impl Into<Balancing>) -> ShortestPath {
+        let (balancing, depends) = (balancing.into(), if routes.by_conversation() { u32::MAX } else { 0 });
+        let (ecmp, balancer) = (balancing.ecmp, Balancer::new(balancing));
+        let rest = Box::new(Choosing { routes, ecmp, balancer });
+        ShortestPath { remembered: [NOTHING; REMEMBERED], depends, rest }
     }
 
     /// The port that a conversation takes among `choices` at `node`: the same for the same key,
@@ -296,15 +320,22 @@ impl ShortestPath {
 }
 
 impl ShortestPath {
-    /// The port that `packet`, which is for another node, leaves `node` through.
+    /// The port that `packet`, which is for another node, leaves `node` through `now`. `load` tells what waits at a
+    /// port.
     #[inline]
-    pub(crate) fn next(&mut self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+    pub(crate) fn next(
+        &mut self,
+        packet: &Packet,
+        (now, node): (Time, NodeId),
+        load: impl FnMut(u16) -> u64,
+        rng: &mut Stream,
+    ) -> Option<PortId> {
         let (key, dst) = (packet.key & self.depends, packet.dst);
         let known = self.remembered[ShortestPath::place(key, dst)];
         if known.key == key && known.dst == dst && known.port != NO_PORT {
             return Some(known.port);
         }
-        self.look_up(packet.key, dst, node, rng)
+        self.look_up(packet, (now, node), load, rng)
     }
 
     /// Where the next hop is remembered.
@@ -313,12 +344,21 @@ impl ShortestPath {
         (key ^ dst.0) as usize % REMEMBERED
     }
 
-    fn look_up(&mut self, key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        let choices = self.routes.ports_for(node, dst, key);
-        let port = self.ecmp.choose(choices, key, dst, node, rng)?;
+    fn look_up(
+        &mut self,
+        packet: &Packet,
+        (now, node): (Time, NodeId),
+        load: impl FnMut(u16) -> u64,
+        rng: &mut Stream,
+    ) -> Option<PortId> {
+        let (key, dst) = (packet.key, packet.dst);
+        let Choosing { routes, ecmp, balancer } = &mut *self.rest;
+        let choices = routes.ports_for(node, dst, key);
+        let hashed = if *ecmp == Ecmp::Job { routes.job_key(packet.flow).unwrap_or(key) } else { key };
+        let port = ecmp.expected(choices, hashed, dst, node)?;
         if choices.len() > 1 {
-            if self.ecmp == Ecmp::Packet {
-                return Some(port); // drawn anew for each packet
+            if let Some(balancer) = balancer {
+                return Some(PortId(balancer.choose(choices, (key, dst), now, load, rng))); // chosen anew for each packet
             }
             if self.depends == 0 {
                 self.depends = u32::MAX;
@@ -337,14 +377,16 @@ impl Forwarder for ShortestPath {
         if packet.dst == ctx.node {
             return Route::Local(pkt);
         }
-        match self.next(packet, ctx.node, ctx.rng) {
+        // Queues are the node's, which calls `next` itself.
+        match self.next(packet, (ctx.now, ctx.node), |_| 0, ctx.rng) {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),
         }
     }
 
     fn on_routes(&mut self, state: u32) {
-        self.routes.switch(state);
+        self.rest.routes.switch(state);
         self.remembered = [NOTHING; REMEMBERED];
+        self.rest.balancer.iter_mut().for_each(Balancer::reset);
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use midpath_core::roles::Ecmp;
+use midpath_core::roles::{Balancing, Ecmp};
+use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
 use midpath_topo::Metric;
 use midpath_topo::spec::TopologySpec;
@@ -142,6 +143,39 @@ pub struct RoutingSpec {
     /// All nodes reroute this long after a link changes state, at once for what is down at the start. Default: static routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconverge: Option<Time>,
+    /// `ecmp = "letflow"`: a flow that was silent for longer may take another path; default 500 us (CONGA's). Above the
+    /// paths' difference in delay order is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flowlet_gap: Option<Time>,
+    /// `ecmp = "drill"`: queues drawn per packet, d; default 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [2]))]
+    pub drill_samples: Option<u32>,
+    /// `ecmp = "drill"`: queues remembered, m; default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [1]))]
+    pub drill_memory: Option<u32>,
+}
+
+impl RoutingSpec {
+    /// How nodes use equal-cost paths.
+    pub fn balancing(&self) -> Result<Balancing, SpecError> {
+        let of = [
+            ("flowlet_gap", self.flowlet_gap.is_some(), Ecmp::LetFlow, "letflow"),
+            ("drill_samples", self.drill_samples.is_some(), Ecmp::Drill, "drill"),
+            ("drill_memory", self.drill_memory.is_some(), Ecmp::Drill, "drill"),
+        ];
+        if let Some((key, _, _, name)) = of.into_iter().find(|(_, given, ecmp, _)| *given && self.ecmp != *ecmp) {
+            return Err(SpecError::new(key, format!("applies to ecmp = \"{name}\"; set that, or leave it out")));
+        }
+        let default = Balancing::from(self.ecmp);
+        let (samples, memory) =
+            (self.drill_samples.unwrap_or(default.samples), self.drill_memory.unwrap_or(default.memory));
+        if samples == 0 {
+            return Err(SpecError::new("drill_samples", "at least 1"));
+        }
+        Ok(Balancing { flowlet_gap: self.flowlet_gap.unwrap_or(default.flowlet_gap), samples, memory, ..default })
+    }
 }
 
 /// Series and captures.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use midpath_core::packet::NodeId;
+use midpath_core::packet::{FlowId, NodeId};
 use midpath_core::roles::Routes;
 use midpath_core::spec::SpecError;
 use midpath_core::units::Time;
@@ -57,7 +57,8 @@ impl Rerouting {
             let state = *known.entry(down.clone()).or_insert_with(|| {
                 let usable = |link| !down.contains(&link);
                 states.push(Arc::new(
-                    TableRoutes::over(topology, routing, usable).with(first.whole().given.over(usable)),
+                    TableRoutes::over(topology, routing, usable)
+                        .with(first.whole().given.over(usable), first.jobs.clone()),
                 ));
                 states.len() as u32 - 1
             });
@@ -144,6 +145,9 @@ impl Routes for NodeRoutes {
     }
     fn by_conversation(&self) -> bool {
         self.states[0].by_conversation()
+    }
+    fn job_key(&self, flow: FlowId) -> Option<u32> {
+        self.known().job_key(flow)
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
         self.known().peer(node, port)

@@ -1,15 +1,37 @@
 //! The network's routes, in the form that nodes query.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use midpath_core::packet::{FlowId, Interfaces, NodeId, flow_key};
 use midpath_core::roles::{Ecmp, Routes as _};
 use midpath_topo::routing::follow;
 use midpath_topo::symmetric::SymmetricTrees;
 use midpath_topo::{Hop, Routes, Topology};
+use midpath_traffic::{FlowList, JobFlows};
 
 use super::paths::GivenPaths;
 use crate::scenario::RoutingSpec;
+
+/// With `ecmp = "job"`: the flows of each job, which stand in a row. Else nothing.
+#[derive(Clone, Default)]
+pub struct Jobs(Arc<[std::ops::Range<u32>]>);
+
+impl Jobs {
+    /// Those of a run.
+    pub fn of(routing: &RoutingSpec, flows: &FlowList) -> Jobs {
+        let jobs = flows.jobs().iter().filter(|_| routing.ecmp == Ecmp::Job);
+        let range = |job: &JobFlows| job.first as u32..(job.first + job.each * job.iterations) as u32;
+        Jobs(jobs.map(range).collect())
+    }
+
+    /// What ECMP hashes of a flow of a job: that of the job's first flow, between no nodes.
+    fn key(&self, flow: FlowId) -> Option<u32> {
+        let behind = self.0.partition_point(|job| job.end <= flow.0);
+        let job = self.0.get(behind).filter(|job| job.contains(&flow.0))?;
+        Some(flow_key(FlowId(job.start), NodeId(0), NodeId(0), Interfaces::ANY))
+    }
+}
 
 /// The topology's routes as nodes ask for them.
 pub struct TableRoutes {
@@ -26,6 +48,8 @@ pub struct TableRoutes {
     trees: Option<SymmetricTrees>,
     /// Paths that the scenario gives, which go before the others.
     pub given: GivenPaths,
+    /// Flows that are hashed by job.
+    pub jobs: Jobs,
     /// Routes over all links, where some are down at the beginning: what flows without a way then are measured by.
     whole: Option<Box<TableRoutes>>,
 }
@@ -40,15 +64,15 @@ impl TableRoutes {
     pub fn at_beginning(
         topology: &Topology,
         routing: &RoutingSpec,
-        given: GivenPaths,
+        (given, jobs): (GivenPaths, Jobs),
         down: &BTreeSet<usize>,
     ) -> TableRoutes {
-        let whole = TableRoutes::new(topology, routing).with(given);
+        let whole = TableRoutes::new(topology, routing).with(given, jobs);
         if down.is_empty() {
             return whole;
         }
         let usable = |link| !down.contains(&link);
-        let now = TableRoutes::over(topology, routing, usable).with(whole.given.over(usable));
+        let now = TableRoutes::over(topology, routing, usable).with(whole.given.over(usable), whole.jobs.clone());
         TableRoutes { whole: Some(Box::new(whole)), ..now }
     }
 
@@ -72,13 +96,23 @@ impl TableRoutes {
         }
         let (table, ecmp) = (Routes::compute_over(topology, routing.metric, usable), routing.ecmp);
         let trees = (ecmp == Ecmp::Symmetric).then(|| SymmetricTrees::new(topology, &table));
-        TableRoutes { table, peers, costs, first, ecmp, trees, given: GivenPaths::default(), whole: None }
+        TableRoutes {
+            table,
+            peers,
+            costs,
+            first,
+            ecmp,
+            trees,
+            given: GivenPaths::default(),
+            jobs: Jobs::default(),
+            whole: None,
+        }
     }
 
-    /// The same with paths that the scenario gives.
+    /// The same with paths that the scenario gives, and flows that are hashed by job.
     #[must_use]
-    pub fn with(self, given: GivenPaths) -> TableRoutes {
-        TableRoutes { given, ..self }
+    pub fn with(self, given: GivenPaths, jobs: Jobs) -> TableRoutes {
+        TableRoutes { given, jobs, ..self }
     }
 
     /// Where a port stands in `peers` and `costs`.
@@ -93,7 +127,9 @@ impl TableRoutes {
     pub fn path(&self, topology: &Topology, src: usize, dst: usize, i: u32) -> Option<Vec<Hop>> {
         let (from, to) = (NodeId(src as u32), NodeId(dst as u32));
         let key = flow_key(FlowId(i), from, to, Interfaces::ANY);
-        let now = follow(topology, (src, dst), |node| self.ecmp.expected(self.ports_for(node, to, key), key, to, node));
+        let hashed = self.jobs.key(FlowId(i)).unwrap_or(key);
+        let pick = |node| self.ecmp.expected(self.ports_for(node, to, key), hashed, to, node);
+        let now = follow(topology, (src, dst), pick);
         now.or_else(|| self.whole.as_ref()?.path(topology, src, dst, i))
     }
 }
@@ -118,6 +154,9 @@ impl midpath_core::roles::Routes for TableRoutes {
     }
     fn by_conversation(&self) -> bool {
         self.trees.is_some() || !self.given.is_empty()
+    }
+    fn job_key(&self, flow: FlowId) -> Option<u32> {
+        self.jobs.key(flow)
     }
     fn peer(&self, node: NodeId, port: u16) -> Option<NodeId> {
         self.place(node, port).map(|place| NodeId(self.peers[place]))

@@ -6,6 +6,7 @@
 mod anchors;
 mod anchors_a;
 mod applications;
+mod balance;
 mod bbr;
 mod bolt;
 mod bound;

@@ -1,6 +1,6 @@
 //! A single switch, and fat-trees.
 
-use super::{LinkParams, join, spread};
+use super::{LinkParams, hosts, join, spread};
 use crate::draft::Draft;
 use crate::graph::NodeKind::{Host, Router};
 
@@ -23,8 +23,13 @@ pub fn star(hosts: usize, access: &LinkParams) -> Draft {
 /// `a{pod}.{i}`, k²/4 core switches `c{i}`, and k³/4 hosts `h{i}`, numbered along the edge
 /// switches. Classes: `edge`, `aggregation`, `core`.
 pub fn fat_tree(k: usize, link: &LinkParams, access: &LinkParams) -> Draft {
+    oversubscribed_fat_tree((k, 1), link, access)
+}
+
+/// The same with so many times k/2 hosts at each edge switch.
+pub fn oversubscribed_fat_tree((k, oversubscription): (usize, usize), link: &LinkParams, access: &LinkParams) -> Draft {
     let mut draft = Draft::default();
-    let half = k / 2;
+    let (half, below) = (k / 2, oversubscription * k / 2);
     let cores: Vec<usize> =
         (0..half * half).map(|i| draft.node(format!("c{i}"), Router, "core", (spread(i, half * half), 0.9))).collect();
     for pod in 0..k {
@@ -39,16 +44,8 @@ pub fn fat_tree(k: usize, link: &LinkParams, access: &LinkParams) -> Draft {
         }
         for (i, &e) in edges.iter().enumerate() {
             above.iter().for_each(|&a| join(&mut draft, e, a, link));
-            pod_hosts(&mut draft, (pod * half + i) * half, half, (k * half, e), access);
+            hosts(&mut draft, (pod * half + i) * below, below, (k * half * below, e), access);
         }
     }
     draft
-}
-
-/// `count` hosts from `h{first}` on, at the edge switch `edges.1` of `edges.0` edge switches.
-fn pod_hosts(draft: &mut Draft, first: usize, count: usize, edges: (usize, usize), access: &LinkParams) {
-    for i in first..first + count {
-        let h = draft.node(format!("h{i}"), Host, "", (spread(i, edges.0 * count), 0.1));
-        join(draft, h, edges.1, access);
-    }
 }

@@ -2,17 +2,20 @@
 //! seed.
 
 mod data_centre;
+mod fabrics;
 mod lines;
 mod waxman;
 
 use midpath_core::units::{Rate, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
-pub use data_centre::{fat_tree, star};
+pub use data_centre::{fat_tree, oversubscribed_fat_tree, star};
+pub use fabrics::{DragonflyPlus, LeafSpine, Rails, dragonfly_plus, leaf_spine, planes, rails, torus};
 pub use lines::{Dumbbell, chain, dumbbell, parking_lot, ring};
 pub use waxman::{Waxman, waxman};
 
 use crate::draft::{Draft, DraftLink};
+use crate::graph::NodeKind;
 
 /// What a kind of link is like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -62,5 +65,15 @@ fn join(draft: &mut Draft, a: usize, b: usize, like: &LinkParams) {
     draft.links.push(like.between(a, b));
 }
 
+/// `count` hosts from `h{first}` on at the switch `at.1`; there are `at.0` hosts in all.
+fn hosts(draft: &mut Draft, first: usize, count: usize, at: (usize, usize), access: &LinkParams) {
+    for i in first..first + count {
+        let h = draft.node(format!("h{i}"), NodeKind::Host, "", (spread(i, at.0), 0.1));
+        join(draft, h, at.1, access);
+    }
+}
+
+#[cfg(test)]
+mod fabrics_tests;
 #[cfg(test)]
 mod tests;

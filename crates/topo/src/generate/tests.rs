@@ -3,15 +3,15 @@ use crate::draft::MIN_DELAY;
 use crate::graph::Topology;
 use proptest::prelude::*;
 
-fn link() -> LinkParams {
+pub(super) fn link() -> LinkParams {
     LinkParams::new(Rate::from_gbps(1), Time::from_ms(5))
 }
 
-fn access() -> LinkParams {
+pub(super) fn access() -> LinkParams {
     LinkParams::new(Rate::from_mbps(40), Time::from_ms(1))
 }
 
-fn finish(draft: Draft) -> Topology {
+pub(super) fn finish(draft: Draft) -> Topology {
     draft.finish(MIN_DELAY).expect("generated networks are valid")
 }
 

@@ -88,26 +88,34 @@ fn check_connected(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecE
     Err(SpecError::new(source::key(spec), message))
 }
 
-/// Hosts don't forward, so a network whose parts meet only in a multi-homed host is not connected
-/// for packets.
+/// Hosts don't forward, so a network whose parts meet only in a multi-homed host is not connected for packets, unless
+/// each host is linked to one of the parts: a plane, beside which there may be others, and switches inside servers.
 fn stranded_by_hosts(spec: &TopologySpec, topology: &Topology) -> Result<(), SpecError> {
-    let mut seen = vec![false; topology.nodes().len()];
-    let Some(start) = topology.routers().next() else {
-        return check_hosts_only(spec, topology);
-    };
-    seen[start] = true;
-    let mut reached = vec![start];
-    while let Some(n) = reached.pop() {
-        for port in topology.ports(n) {
-            let peer = port.peer as usize;
-            if !std::mem::replace(&mut seen[peer], true) && topology.nodes()[peer].kind == NodeKind::Router {
-                reached.push(peer);
+    let is_router = |n: usize| topology.nodes()[n].kind == NodeKind::Router;
+    // By the router that each node was reached from, last.
+    let (mut seen, mut first) = (vec![usize::MAX; topology.nodes().len()], None);
+    for start in topology.routers() {
+        if seen[start] != usize::MAX {
+            continue;
+        }
+        seen[start] = start;
+        let mut reached = vec![start];
+        while let Some(n) = reached.pop() {
+            for port in topology.ports(n) {
+                let peer = port.peer as usize;
+                if std::mem::replace(&mut seen[peer], start) != start && is_router(peer) {
+                    reached.push(peer);
+                }
             }
         }
+        match topology.hosts().find(|&n| seen[n] != start) {
+            None => return Ok(()),
+            Some(n) => first = first.or(Some((n, start))),
+        }
     }
-    match seen.iter().position(|s| !s) {
-        None => Ok(()),
-        Some(n) => {
+    match first {
+        None => check_hosts_only(spec, topology),
+        Some((n, start)) => {
             let (a, b) = (&topology.nodes()[n].name, &topology.nodes()[start].name);
             let message =
                 format!("`{a}` reaches `{b}` only through a host, and hosts do not forward; make it a router");

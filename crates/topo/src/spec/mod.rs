@@ -47,12 +47,45 @@ pub struct TopologySpec {
     #[schemars(extend("examples" = [3]))]
     pub pairs: Option<usize>,
     /// `generate`: routers of a chain, ring, waxman, or dumbbell (default 2); hosts of a star;
-    /// bottlenecks of a parking-lot.
+    /// bottlenecks of a parking-lot; servers of a rail fabric.
     #[schemars(extend("examples" = [4]))]
     pub n: Option<usize>,
     /// `generate = "fat-tree"`: switch ports, even; k³/4 hosts.
     #[schemars(extend("examples" = [8]))]
     pub k: Option<usize>,
+    /// `generate = "fat-tree"`: times k/2 hosts at an edge switch; default 1.
+    #[schemars(extend("examples" = [4]))]
+    pub oversubscription: Option<usize>,
+    /// `generate`: leaves of a leaf-spine, or of a dragonfly+'s group.
+    #[schemars(extend("examples" = [32]))]
+    pub leaves: Option<usize>,
+    /// `generate`: spines of a leaf-spine, of a rail fabric, or of a dragonfly+'s group.
+    #[schemars(extend("examples" = [16]))]
+    pub spines: Option<usize>,
+    /// `generate`: hosts of a leaf; of a rail fabric servers (default all).
+    #[schemars(extend("examples" = [32]))]
+    pub per_leaf: Option<usize>,
+    /// `generate`: so many fabrics alike, with the same hosts: each has a NIC for each; default 1.
+    #[schemars(extend("examples" = [2]))]
+    pub planes: Option<usize>,
+    /// `generate = "rail"`: GPUs of a server; default 8.
+    #[schemars(extend("examples" = [8]))]
+    pub rails: Option<usize>,
+    /// `generate = "rail"`: links between GPUs and their server's switch.
+    pub nvlink: Option<LinkParams>,
+    /// `generate = "rail"`: where traffic to another rail crosses; default `spine`.
+    pub cross: Option<Cross>,
+    /// `generate = "dragonfly-plus"`: groups.
+    #[schemars(extend("examples" = [9]))]
+    pub groups: Option<usize>,
+    /// `generate = "dragonfly-plus"`: a spine's links to other groups; each two groups have equally many.
+    #[schemars(extend("examples" = [4]))]
+    pub global_ports: Option<usize>,
+    /// `generate = "dragonfly-plus"`: links between groups; default as `link`.
+    pub global: Option<LinkParams>,
+    /// `generate = "torus"`: routers along each dimension.
+    #[schemars(extend("examples" = [[4, 4, 4]]))]
+    pub dims: Option<Vec<usize>>,
     /// `generate`: router–router links (dumbbell: except the bottleneck; default: `access`).
     pub link: Option<LinkParams>,
     /// `generate`: host–router links; default as `link`.
@@ -128,8 +161,19 @@ pub enum Generator {
     Star,
     /// Routers `r0`… in a ring. Takes `n`, `link`, `access`, `hosts`.
     Ring,
-    /// A k-ary fat-tree. Takes `k`, `link`, `access`.
+    /// A k-ary fat-tree. Takes `k`, `oversubscription`, `link`, `access`, `planes`.
     FatTree,
+    /// Leaves `l0`… linked to all spines `s0`…, with hosts `h0`…. Takes `leaves`, `spines`, `per_leaf`, `link`, `access`,
+    /// `planes`.
+    LeafSpine,
+    /// Rail-optimised: GPU g of a server is the host `h{server·rails+g}`, with a NIC at leaf `l{block}.{g}` and a link to its
+    /// server's switch `v{server}`. Takes `n`, `rails`, `per_leaf`, `spines`, `cross`, `link`, `access`, `nvlink`, `planes`.
+    Rail,
+    /// Dragonfly+: groups of leaves `l{group}.{i}` and spines `s{group}.{i}`, which have links to other groups. Takes `groups`,
+    /// `leaves`, `spines`, `per_leaf`, `global_ports`, `link`, `global`, `access`, `planes`.
+    DragonflyPlus,
+    /// Routers `r0`… in a torus. Takes `dims`, `link`, `access`, `hosts`.
+    Torus,
     /// A random network after Waxman. Takes `n`, `link`, `access`, `hosts`, `alpha`, `beta`,
     /// `size_km`, `connected`, `seed`.
     Waxman,
@@ -141,6 +185,17 @@ impl TopologySpec {
         let homes = self.hosts.as_ref().and_then(|hosts| hosts.homes).unwrap_or(1);
         homes > 1 || self.generate == Some(Generator::Waxman) && self.seed.is_none()
     }
+}
+
+/// Where traffic between two rails of a rail fabric crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cross {
+    /// At a spine: a GPU reaches its own NIC alone.
+    #[default]
+    Spine,
+    /// Inside a server, over NVLink and the NIC of another GPU (NCCL's PXN): NICs are nodes `n{server}.{g}`.
+    Nvlink,
 }
 
 /// Which parts of a network to keep.

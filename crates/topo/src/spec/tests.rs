@@ -346,7 +346,7 @@ fn unknown_keys_and_units_are_refused_when_read() {
     assert!(read(json!({"bulitin": "abilene"})).contains("unknown field `bulitin`"));
     assert!(read(json!({"links": [{"a": "x", "b": "y", "rate": "10"}]})).contains("\"10 Mbps\""));
     assert!(read(json!({"delay": "far"})).contains("or \"distance\""));
-    assert!(read(json!({"generate": "torus"})).contains("fat-tree"));
+    assert!(read(json!({"generate": "hypercube"})).contains("fat-tree"));
 }
 
 #[test]
@@ -480,4 +480,40 @@ fn half_a_million_routers_are_routed_over_where_few_have_hosts() {
     assert!(routes.memory() - before < 2 * t.routers().count(), "{} bytes more", routes.memory() - before);
     let more = refused(ring(json!({"per_node": 1})));
     assert!(more.contains("500000 routers with hosts at 500000 of them; at most 2147"), "{more}");
+}
+
+#[test]
+fn fabrics_from_their_tables() {
+    let sizes = |table: Value| {
+        let t = built(table);
+        (t.routers().count(), t.hosts().count(), t.links().len())
+    };
+    let clos = |more: Value| {
+        let mut table = json!({"leaves": 4, "spines": 2, "per_leaf": 3, "link": wire()});
+        table.as_object_mut().expect("a table").extend(more.as_object().expect("a table").clone());
+        table
+    };
+    assert_eq!(sizes(clos(json!({"generate": "leaf-spine"}))), (6, 12, 20));
+    assert_eq!(sizes(clos(json!({"generate": "leaf-spine", "planes": 2}))), (12, 12, 40));
+    assert_eq!(sizes(json!({"generate": "fat-tree", "k": 4, "oversubscription": 3, "link": wire()})), (20, 48, 80));
+    assert_eq!(sizes(clos(json!({"generate": "dragonfly-plus", "groups": 3, "global_ports": 2}))), (18, 36, 66));
+    assert_eq!(sizes(json!({"generate": "torus", "dims": [4, 2, 3], "link": wire()})), (24, 24, 84));
+    let rail = |more: Value| {
+        let mut table = json!({"generate": "rail", "n": 4, "rails": 2, "access": wire(), "nvlink": wire()});
+        table.as_object_mut().expect("a table").extend(more.as_object().expect("a table").clone());
+        table
+    };
+    assert_eq!(sizes(rail(json!({"spines": 1, "link": wire()}))), (7, 8, 18));
+    assert_eq!(sizes(rail(json!({"cross": "nvlink"}))), (14, 8, 32));
+    for (table, why) in [
+        (rail(json!({})), "spines: generate = \"rail\" needs `spines`"),
+        (clos(json!({"generate": "leaf-spine", "rails": 2})), "rails: generate = \"leaf-spine\" takes no `rails`"),
+        (clos(json!({"generate": "dragonfly-plus", "groups": 4, "global_ports": 2})), "global_ports: 2 spines with 2"),
+        (clos(json!({"generate": "leaf-spine", "planes": 99})), "planes: 99 is out of range"),
+        (json!({"generate": "torus", "dims": [1], "link": wire()}), "dims: write one to eight sizes"),
+        (json!({"generate": "torus", "dims": [400_000, 400_000], "link": wire()}), "dims: about 160000000000 links"),
+    ] {
+        let error = refused(table);
+        assert!(error.contains(why), "{error}");
+    }
 }
