@@ -1,9 +1,9 @@
 """What a path for each packet (`ecmp = "packet"`) does to senders that keep the order for a sign of loss.
 
-A permutation of flows over a fat-tree of 16 hosts with full bisection: each flow could have its host's whole link. Number
-1 has links of 10 Gbps and 1 us, and 5 MB a flow; others draw rate, delay, size and seed. Each scene is run twice, with a
-path for each flow and one for each packet, over drop-tail queues of 1.5 MB or the AQM that the scheme needs; UEC over
-queues that trim. Loss detection is the default: RACK, whose window adapts to the reordering (RFC 8985, 6.2).
+A permutation of flows over a fat-tree of 16 hosts with full bisection: each flow could have its host's whole link.
+Number 1 has links of 10 Gbps and 1 us, and 5 MB a flow; others draw rate, delay, size and seed. Each is run twice,
+with a path for each flow and one for each packet, over drop-tail queues of 1.5 MB or the AQM that the scheme needs; UEC
+over queues that trim. Loss detection is the default: RACK, whose window adapts to the reordering (RFC 8985, 6.2).
 
 Bounds, fixed before the first drawn scene was run:
 
