@@ -7,6 +7,7 @@ mod anchors;
 mod anchors_a;
 mod applications;
 mod bbr;
+mod bfc;
 mod bolt;
 mod bound;
 mod cake;
