@@ -111,6 +111,14 @@ header(12, "UET", {
     { 24, 4, field("uint32", "uec.received", "Bytes received", base.DEC) },
     { 28, 2, field("uint16", "uec.ooo", "Out of order", base.DEC) },
 })
+header(13, "BFC", {
+    { 0, 1, field("uint8", "bfc.queue", "Queue at the last port (255: none)", base.DEC) },
+    { 1, 1, field("uint8", "bfc.first", "First packet of its flow", base.DEC) },
+})
+header(14, "BFC pause", {
+    { 0, 8, field("uint64", "bfc.paused.high", "Paused, queues 64 to 127", base.HEX) },
+    { 8, 8, field("uint64", "bfc.paused.low", "Paused, queues 0 to 63", base.HEX) },
+})
 
 -- The parts that follow what every INRPP header has, by the bits of its flags.
 local far_slow = field("uint32", "inrpp.far_slow", "Slow-down, on data", base.HEX)

@@ -15,7 +15,7 @@ from midpath.schemes import shipped
 pages = script.load(ROOT / "scripts" / "evaluate_page.py")
 # A network, an attack.
 # An attack, and a transport of fabrics, over queues that trim.
-LEFT_OUT = {"inrpp-attack", "uec"}
+LEFT_OUT = {"bfc", "inrpp-attack", "uec"}
 
 
 @pytest.fixture(scope="module")

@@ -169,3 +169,38 @@ def test_rpm_tells_no_signals_of_a_queue_that_has_gone(family):
     assert not any(falls.played(family, number, "guarded").over > 0 for number in numbers)
     plain = [falls.played(family, number, "plain").over for number in numbers]
     assert any(over > 0 for over in plain), "these are draws that it takes"
+
+
+def sprayed_row(scheme):
+    """Its cells on the page."""
+    page = (FOLDER / "SPRAYED.md").read_text(encoding="utf-8")
+    return re.search(rf"^\| {re.escape(scheme)} \| (.+) \|$", page, re.MULTILINE)[1].split(" | ")
+
+
+def sprayed_holds(scheme):
+    """Its first scene, played again: the bounds, and what the page says."""
+    suite = script.suite("transients.sprayed").SUITE
+    found = suite.played("", 1, scheme)
+    assert suite.failures(suite.draw("", 1), found) == {}, found
+    told = [f"{found.by_flow:.1f}", f"{found.by_packet:.1f}", f"{found.again:.1%}", f"{found.lost:.1%}"]
+    assert sprayed_row(scheme)[:4] == told
+
+
+def test_a_path_for_each_packet_does_to_dctcp_what_the_page_says():
+    sprayed_holds("dctcp")
+
+
+@RUNS
+def test_a_path_for_each_packet_does_to_every_sender_what_the_page_says():
+    for scheme in script.suite("transients.sprayed").SCHEMES:
+        sprayed_holds(scheme)
+
+
+def test_a_sender_that_falls_when_its_packets_are_sprayed_misses_a_bound():
+    sprayed = script.suite("transients.sprayed")
+    good = sprayed.Found(by_flow=12.0, by_packet=7.0, again=0.05, lost=0.0, unended=0, scheme="cubic")
+    failures = sprayed.SUITE.failures
+    assert failures(sprayed.draw("", 2), good) == {}
+    assert set(failures(sprayed.draw("", 2), replace(good, by_packet=14.0, again=0.3))) == {"slower", "again"}
+    assert failures(sprayed.draw("", 2), replace(good, by_packet=60.0, scheme="hpcc")) == {}
+    assert set(failures(sprayed.draw("", 2), replace(good, by_packet=float("nan"), unended=2))) == {"unended", "slower"}

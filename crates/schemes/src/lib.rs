@@ -18,6 +18,7 @@
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
 mod bbr;
+mod bfc;
 mod bolt;
 mod calls;
 mod catalogue;
@@ -56,6 +57,7 @@ pub use describe::Description;
 /// The folders and files of this crate that have schemes. A new one is a line here, and its `mod` above.
 const FOLDERS: &[fn() -> Catalogue] = &[
     bbr::schemes,
+    bfc::schemes,
     bolt::schemes,
     dcqcn::schemes,
     fcp::schemes,

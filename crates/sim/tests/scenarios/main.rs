@@ -8,6 +8,7 @@ mod anchors_a;
 mod applications;
 mod balance;
 mod bbr;
+mod bfc;
 mod bolt;
 mod bound;
 mod cake;
