@@ -14,7 +14,7 @@ from pathlib import Path
 from scenarios import MATRIX, Scenario
 
 HERE = Path(__file__).parent
-NS3 = HERE.parent / "ns3/run.sh"
+NS3 = HERE / "ns3/run.sh"
 MIDPATH = [sys.executable, str(HERE / "midpath_run.py")]
 # What packets cost an optimised ns-3: scenarios with more packets take it longer than a minute.
 SMALL = ("permutation-4", "permutation-8")

@@ -22,6 +22,7 @@ from midpath import __version__
 # By name: the module, and the page that the suite writes.
 SUITES = {
     "estimate": ("estimate.measure", "estimate/RESULTS.md"),
+    "estimate-cut": ("estimate.cut", "estimate/CUT.md"),
     "transients": ("transients.suite", "transients/RESULTS.md"),
     "falls": ("transients.falls", "transients/FALLS.md"),
     "reordered": ("transients.reordered", "transients/REORDERED.md"),

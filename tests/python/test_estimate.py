@@ -73,8 +73,8 @@ def test_the_width_is_the_further_side():
     assert Band(0.95, 1.0, 1.3).width == pytest.approx(0.3)
 
 
-def told(error=0.0, log=0.0, growth=0.0, beyond=0.0):
-    return Carried(same(log), same(error), same(growth), beyond)
+def told(error=0.0, log=0.0, growth=0.0, beyond=0.0, rest=0.0):
+    return Carried(same(log), same(error), same(growth), beyond, same(rest))
 
 
 def test_a_band_is_errors_times_the_scale_around_the_estimate():
@@ -89,6 +89,7 @@ def test_the_scale_is_of_what_parts_and_pilots_disagree_by_and_of_growth():
             (told(9.0), told(0.1), 0.1),
             (told(log=1.1), told(log=1.0), 0.1 * unit.apart),
             (told(growth=9.0), told(growth=-0.5), 0.5 * unit.growth),
+            (told(rest=9.0), told(rest=0.1), 0.1),
         ):
             assert bands.scale(former, last, name) == pytest.approx(math.hypot(more, unit.floor))
 
@@ -250,7 +251,7 @@ def test_what_is_judged_is_what_pilots_tell_of_the_whole(measure, monkeypatch):
     monkeypatch.setattr(measure, "run", lambda scenario: scenario.scheme)
     monkeypatch.setattr(measure.Flows, "from_result", lambda of: whole if of == IDEAL else flows(packets, alone))
     monkeypatch.setattr(measure, "pilot_of", lambda scenario, scheme, whole, count: parts[count])
-    found = measure.judge(measure.draw.scenario(5), None, "", "")
+    found = measure.judge(5, None, "", "")
     assert found.scheme == measure.draw.scheme_of(5)
     assert [Carried(**one) for one in found.pilots] == [carry.carried(whole, one) for one in parts.values()]
     assert found.packets == measure.truth(packets)
@@ -316,8 +317,36 @@ def test_only_the_first_flows_are_run_where_that_was_asked_for():
     (whole,), (part,) = estimate(DUMBBELL, "rcp", **FEW), estimate(DUMBBELL, "rcp", flows=800, **FEW)
     assert (whole.flows, part.flows) == (1200, 800)
     assert (whole.pilot, part.pilot) == (300, 200)
-    assert part.notes[0] == "at most the first 800 flows of each workload: figures and bands cover these"
+    assert part.notes[0] == "from the first 800 of 1,200 flows: bands allow for the others"
     assert len(whole.notes) == 1
+
+
+def test_bands_are_wider_where_flows_are_cut_off_and_more_so_the_more_there_are():
+    endless = DUMBBELL.replace("flows = 1200", 'until = "60 s"')
+    asked = (DUMBBELL.replace("1200", "800"), DUMBBELL, DUMBBELL.replace("1200", "80000"), endless)
+    found = [estimate(one, "rcp", flows=800, **FEW)[0] for one in asked]
+    widths = [[one.high / one.value for one in each.figures[:2]] for each in found]
+    assert widths[0] < widths[1] < widths[2] <= widths[3]
+    assert {one.figures[0].value for one in found} == {found[0].figures[0].value}
+    assert found[3].notes[0] == "from the first 800 of more flows: bands allow for the others"
+
+
+def test_what_is_cut_off_lies_within_its_standard_error():
+    """Flows that are alike and independent: of the whole's mean around that of its first part, by closed form."""
+    rng = np.random.default_rng(6)
+    missed, said = [], []
+    for _ in range(300):
+        every = rng.lognormal(0, 0.5, 4000)
+        first, late = every[:1000], every[500:1000]
+        rest = carry._rest(first, every.size)["afct_s"]
+        missed.append(math.log(every.mean() / first.mean()))
+        said.append(rest**2 - math.log(late.mean() / first.mean()) ** 2 * 0.75)
+    exact = math.expm1(0.25) / 1000 * 0.75
+    assert np.var(missed) == pytest.approx(exact, rel=0.2)
+    assert np.mean(said) == pytest.approx(exact, rel=0.1)
+    assert set(carry._rest(every, every.size).values()) == {0.0}
+    rising = np.concatenate([np.ones(500), np.full(500, 1.5)])
+    assert carry._rest(rising, math.inf)["afct_s"] > math.log(1.5 / 1.25)
 
 
 def test_a_run_smaller_than_those_that_bands_are_of_is_noted(monkeypatch, measure):

@@ -1,7 +1,8 @@
 """Random scenarios for the error of `midpath estimate`, each with a scheme.
 
 A scenario is a network of one of four kinds, sizes of one of five, and Poisson arrivals at 20 to 85 % of the link that
-is short. Rates, round trips, memory and the number of flows are drawn, too.
+is short. Rates, round trips, memory and the number of flows are drawn, too. MPTCP has Abilene alone, with hosts at two
+routers each: elsewhere it would have one path.
 """
 
 from __future__ import annotations
@@ -29,12 +30,11 @@ SIZES: tuple[dict[str, Any], ...] = (
 )
 
 
-def scene(number: int) -> dict[str, Any]:
+def scene(number: int, scheme: str = "") -> dict[str, Any]:
     """One scenario, without its queues' kind and its scheme."""
     rng = random.Random(number)
-    kind = rng.choice(("dumbbell", "parking-lot", "fat-tree", "wan"))
-    make = {"dumbbell": _dumbbell, "parking-lot": _parking_lot, "fat-tree": _fat_tree, "wan": _wan}[kind]
-    topology, rate, rtt, matrix, of = make(rng)
+    kind = "two-homed" if scheme == "mptcp" else rng.choice(("dumbbell", "parking-lot", "fat-tree", "wan"))
+    topology, rate, rtt, matrix, of = KINDS[kind](rng)
     held = rng.uniform(1.5e5, 6e5) if kind == "fat-tree" else max(rate * rtt / 8 * log_uniform(rng, 0.5, 2), 75e3)
     sizes = dict(rng.choice(SIZES))
     mean = MEANS[sizes["name"]] if sizes["kind"] == "cdf" else _mean(rng, rate * rtt / 8)
@@ -111,12 +111,21 @@ def _wan(rng: random.Random) -> Any:
     return topology, rate, 0.04, {"kind": "random"}, f"{rate * 3.5:.0f} bps"
 
 
+def _homed(rng: random.Random) -> Any:
+    topology, *others = _wan(rng)
+    topology["hosts"]["homes"] = 2
+    return topology, *others
+
+
+KINDS = {"dumbbell": _dumbbell, "parking-lot": _parking_lot, "fat-tree": _fat_tree, "wan": _wan, "two-homed": _homed}
+
+
 def scheme_of(number: int) -> str:
     """The scheme that a scenario is run under, a column of the matrix."""
     return random.Random(f"scheme {number}").choice(SCHEMES)
 
 
-def scenario(number: int) -> Scenario:
-    """The scenario under its scheme and the queues that it is made for."""
-    column = Entry(scheme_of(number))
-    return Scenario.from_dict(scene(number)).with_(scheme=column.scheme, changes=column.changes)
+def scenario(number: int, scheme: str = "") -> Scenario:
+    """The scenario under a scheme, its own if none is said, and the queues that it is made for."""
+    column = Entry(scheme or scheme_of(number))
+    return Scenario.from_dict(scene(number, scheme)).with_(scheme=column.scheme, changes=column.changes)

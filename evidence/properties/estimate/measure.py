@@ -17,7 +17,7 @@ import numpy as np
 from estimate import draw
 from harness import Row, Suite, crashes, ended
 
-from midpath import Result, Scenario, markdown
+from midpath import Result, markdown
 from midpath.estimate import SHARE, bands, carry, pilots
 from midpath.estimate.bands import WIDEST, Band, Errors
 from midpath.estimate.carry import FIGURES, Carried, carried, figures
@@ -61,13 +61,15 @@ class Found:
         return WIDE if isinstance(found, Band) and found.width > WIDEST else found
 
 
-def judge(asked: Scenario, result: Result, _: str, __: str) -> Found:
-    """Beside the run by packets: that by the fluid, and pilots."""
-    scheme, packets = str(asked.scheme), Flows.from_result(result)
-    whole = Flows.from_result(run(asked.with_(scheme=IDEAL)))
+def judge(number: int, result: Result, scheme: str, _: str, parts: int = 1) -> Found:
+    """Beside the run by packets: that of the first of so many parts of it by the fluid, and pilots of these flows."""
+    asked, packets = draw.scenario(number, scheme), Flows.from_result(result)
+    cut = asked.with_(changes={"workload.0.flows": packets.fct.size // parts})
+    whole = Flows.from_result(run(cut.with_(scheme=IDEAL)))
     least = math.floor(whole.fct.size * SHARE / len(PILOTS))
-    told = (pilot_of(asked, scheme, whole, least * PILOTS[0] // part) for part in PILOTS)
-    return Found(draw.scheme_of(asked.base_seed()), truth(packets.fct), [asdict(carried(whole, one)) for one in told])
+    told = (pilot_of(cut, str(asked.scheme), whole, least * PILOTS[0] // part) for part in PILOTS)
+    found = [asdict(carried(whole, one, packets.fct.size)) for one in told]
+    return Found(scheme or draw.scheme_of(number), truth(packets.fct), found)
 
 
 def truth(packets: Floats) -> dict[str, float]:
@@ -85,7 +87,7 @@ def page(rows: list[Row], _: Namespace) -> Iterator[str]:
     for figure in FIGURES:
         yield markdown.line(["all", figure, *_shares([(one, figure) for one in every], by)])
     yield markdown.line(["all", "all", *_shares([(one, figure) for one in every for figure in FIGURES], by)])
-    for scheme in draw.SCHEMES:
+    for scheme in dict.fromkeys([*draw.SCHEMES, *(one.scheme for one in every)]):
         own = [(one, figure) for one in every if one.scheme == scheme for figure in FIGURES]
         if own:
             yield markdown.line([scheme, "all", *_shares(own, by)])
@@ -105,8 +107,8 @@ def _shares(asked: Sequence[tuple[Found, str]], by: By) -> list[str]:
 
 SUITE = Suite(
     "Estimates beside packet runs that no band had seen",
-    lambda _, number: draw.scenario(number),
-    lambda asked, _, __: asked.to_toml(),
+    lambda _, number: number,
+    lambda number, scheme, _: draw.scenario(number, scheme).to_toml(),
     judge,
     Found,
     page,

@@ -9,6 +9,7 @@ quarter of the run; if the band is then wider than 30 %, no figure is given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from midpath.errors import UsageError
 from midpath.estimate import bands
 from midpath.estimate.bands import NARROW, WIDEST, Band
 from midpath.estimate.carry import Carried, carried
-from midpath.estimate.pilots import Flows, cut, pilot_of, require_drawn
+from midpath.estimate.pilots import Flows, cut, pilot_of, require_drawn, size_of
 from midpath.metrics import IDEAL
 from midpath.run import One, as_names, as_scenario, run
 from midpath.scenario import Scenario
@@ -70,28 +71,32 @@ def estimate(
 ) -> list[Estimates]:
     """Estimates the completion times of a scenario under each scheme, in seconds.
 
-    The fluid runs the first `flows` flows of each workload once. Packets run the first `pilot` flows of these under
-    each scheme, then twice as many, and so on, twice at least, until all bands are narrow or the next pilot would be
-    more than `share` of the whole. `at` is called with each step that begins.
+    The fluid runs the first `flows` flows of each workload once; where the run has more, bands allow for those. Packets
+    run the first `pilot` flows of these under each scheme, then twice as many, and so on, twice at least, until all
+    bands are narrow or the next pilot would be more than `share` of the whole. `at` is called with each step that
+    begins.
 
     Raises `UsageError` for a scheme without a band, and for what a short run does not tell of: faults, links that vary,
     single flows, lists, flows that start all at once, workloads that start at different times.
     """
     if pilot < FEWEST or not 0 < share <= 1:
         raise UsageError(f"a pilot needs at least {FEWEST} flows, and a share above 0 and at most 1")
-    asked, names = cut(as_scenario(scenario).with_(seed=seed), flows), as_names(schemes)
+    uncut, names = as_scenario(scenario).with_(seed=seed), as_names(schemes)
+    asked = cut(uncut, flows)
     require_drawn(asked)
     require_measured(names)
     at("all flows in the fluid model")
-    result = run(asked.with_(scheme=IDEAL))
-    whole = Flows.from_result(result)
+    whole = Flows.from_result(run(asked.with_(scheme=IDEAL)))
     pilot = min(pilot, int(share * whole.fct.size / 2))
     if pilot < FEWEST:
         raise UsageError(
             f"half of {share:.0%} of {whole.fct.size:,} flows is too few for a pilot: run all at packet level"
         )
-    notes = tuple(_notes(result.summary["flows"], flows))
-    return [Estimates(name, whole.fct.size, *_grown(asked, name, whole, pilot, share, at), notes) for name in names]
+    size = size_of(uncut, whole, flows)
+    notes = tuple(_notes(whole.fct.size, size))
+    return [
+        Estimates(name, whole.fct.size, *_grown(asked, name, whole, size, pilot, share, at), notes) for name in names
+    ]
 
 
 def require_measured(names: Iterable[str]) -> None:
@@ -103,13 +108,13 @@ def require_measured(names: Iterable[str]) -> None:
 
 
 def _grown(
-    asked: Scenario, scheme: str, whole: Flows, count: int, share: float, at: Callable[[str], object]
+    asked: Scenario, scheme: str, whole: Flows, size: float, count: int, share: float, at: Callable[[str], object]
 ) -> tuple[int, tuple[Figure, ...]]:
     """Of one scheme, from pilots that grow: the last one's flows, and the figures."""
 
     def told() -> Carried:
         at(f"{scheme}: {count:,} flows at packet level")
-        return carried(whole, pilot_of(asked, scheme, whole, count))
+        return carried(whole, pilot_of(asked, scheme, whole, count), size)
 
     last = told()
     while True:
@@ -118,19 +123,21 @@ def _grown(
         found = bands.of(former, last, bands.measured())
         enough = all(isinstance(one, Band) and one.width <= NARROW for one in found.values())
         if enough or 2 * count > share * whole.fct.size:
-            return count, tuple(_figure(name, one) for name, one in found.items())
+            more = "--flows or --share" if size > whole.fct.size else "--share"
+            return count, tuple(_figure(name, one, more) for name, one in found.items())
 
 
-def _figure(name: str, band: Band | str) -> Figure:
+def _figure(name: str, band: Band | str, more: str) -> Figure:
     if isinstance(band, str):
         return Figure(name, None, None, None, band)
     if band.width > WIDEST:
-        return Figure(name, None, None, None, f"the band is {band.width:.0%} wide: a larger --share narrows it")
+        return Figure(name, None, None, None, f"the band is {band.width:.0%} wide: a larger {more} narrows it")
     return Figure(name, band.value, band.low, band.high)
 
 
-def _notes(seen: int, asked: int) -> Iterator[str]:
-    if seen >= asked:
-        yield f"at most the first {asked:,} flows of each workload: figures and bands cover these"
+def _notes(seen: int, size: float) -> Iterator[str]:
+    if seen < size:
+        whole = f"of {size:,.0f}" if math.isfinite(size) else "of more"
+        yield f"from the first {seen:,} {whole} flows: bands allow for the others"
     if seen < MEASURED:
         yield f"{seen:,} flows, but bands were measured on runs of {MEASURED:,} or more: fewer than 95 % may lie inside"

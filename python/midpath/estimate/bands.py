@@ -78,10 +78,11 @@ class Band:
 
 
 def scale(former: Carried, last: Carried, figure: str) -> float:
-    """The unit of an estimate's error: the root of four squares."""
+    """The unit of an estimate's error: the root of four squares, and of a fifth where the run has more flows than the
+    fluid's."""
     unit = UNITS[figure]
     apart = unit.apart * (last.logs[figure] - former.logs[figure])
-    return math.hypot(last.errors[figure], apart, unit.growth * last.growth[figure], unit.floor)
+    return math.hypot(last.errors[figure], apart, unit.growth * last.growth[figure], unit.floor, last.rest[figure])
 
 
 def silent(former: Carried, last: Carried, figure: str) -> str:

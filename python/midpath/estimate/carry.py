@@ -38,13 +38,18 @@ class Carried:
     growth: dict[str, float]
     # The share of flows that are slower by the fluid than any of the pilot's, both over what they take alone.
     beyond: float
+    # What flows beyond those of the fluid's run may add.
+    rest: dict[str, float]
 
 
-def carried(whole: Flows, pilot: Pilot) -> Carried:
-    """Figures of all flows; where flows do not end, all or their own are infinite."""
+def carried(whole: Flows, pilot: Pilot, flows: float | None = None) -> Carried:
+    """Figures of a run of so many flows, of which `whole` are the first (all if not said).
+
+    Where flows do not end, all figures or their own are infinite.
+    """
     if not (np.isfinite(whole.fct).all() and np.isfinite(pilot.fluid).all()):
         endless = dict.fromkeys(FIGURES, math.inf)
-        return Carried(endless, endless, endless, 1.0)
+        return Carried(endless, endless, endless, 1.0, endless)
     parts, features = np.array_split(np.arange(pilot.fluid.size), PARTS), _features(whole.fct, whole.alone)
     every = np.array([figures(*_times(whole, features, pilot, part)) for part in (np.arange(0), *parts)])
     unknown = 1 - pilot.fluid.size / whole.fct.size
@@ -57,7 +62,20 @@ def carried(whole: Flows, pilot: Pilot) -> Carried:
     growth = np.log(figures(whole.fct) / figures(pilot.fluid))
     slowest = (pilot.fluid / whole.alone[pilot.which]).max()
     beyond = float(np.mean(whole.fct / whole.alone > slowest * (1 + ROUNDING)))
-    return Carried(logs, errors, dict(zip(FIGURES, map(float, growth), strict=True)), beyond)
+    rest = _rest(whole.fct, flows or whole.fct.size)
+    return Carried(logs, errors, dict(zip(FIGURES, map(float, growth), strict=True)), beyond, rest)
+
+
+def _rest(fct: Floats, flows: float) -> dict[str, float]:
+    """What the flows of a run after these may change: the standard error of these as a sample in order of time (a
+    jackknife over its parts), and what the later half differs by from all."""
+    if flows <= fct.size:
+        return dict.fromkeys(FIGURES, 0.0)
+    parts = np.array_split(np.arange(fct.size), PARTS)
+    without = np.log([figures(np.delete(fct, part)) for part in parts])
+    late = np.log(figures(fct[fct.size // 2 :]) / figures(fct))
+    rest = np.sqrt(((PARTS - 1) * without.var(axis=0) + late**2) * (1 - fct.size / flows))
+    return dict(zip(FIGURES, map(float, rest), strict=True))
 
 
 def _times(whole: Flows, features: Floats, pilot: Pilot, left_out: Indices) -> tuple[Floats, Floats]:

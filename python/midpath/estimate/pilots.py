@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,12 @@ def cut(scenario: Scenario, flows: int) -> Scenario:
     return scenario.with_(
         changes={f"workload.{i}.flows": min(one.get("flows", flows), flows) for i, one in enumerate(loads)}
     )
+
+
+def size_of(scenario: Scenario, first: Flows, flows: int) -> float:
+    """The flows of a scenario, of each of whose workloads so many were run at most; infinite if it does not say."""
+    loads, seen = scenario.to_dict()["workload"], [np.count_nonzero(first.group == one) for one in _groups(scenario)]
+    return sum(float(one.get("flows", math.inf) if n >= flows else n) for one, n in zip(loads, seen, strict=True))
 
 
 def require_drawn(scenario: Scenario) -> None:
