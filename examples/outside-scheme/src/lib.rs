@@ -39,7 +39,7 @@ impl Header for Reading {
 }
 
 /// The receiver's part: the reading of a data packet goes back on its ACK.
-fn echo(seen: &Packet, ack: &mut Packet) {
+fn echo(seen: controller::Seen<'_>, ack: &mut Packet) {
     if let Some(reading) = seen.header::<Reading>() {
         ack.set_header(&reading);
     }

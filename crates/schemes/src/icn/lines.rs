@@ -33,7 +33,8 @@ struct Numbered {
     answered: u64,
     /// Those of this line: of several paths together deviations are those between them.
     trips: RoundTrips,
-    flying: VecDeque<(u32, u64)>,
+    /// Segments, and the lower bits of their numbers: none is 2^32 behind the next one.
+    flying: VecDeque<(u32, u32)>,
 }
 
 impl Default for Numbered {
@@ -41,6 +42,11 @@ impl Default for Numbered {
         let trips = RoundTrips::new(Time::ZERO, RTO_K);
         Numbered { next: 0, answered: 0, trips, flying: VecDeque::new() }
     }
+}
+
+/// The number up to `next` that has these lower bits.
+fn number(next: u64, low: u32) -> u64 {
+    next - u64::from((next as u32).wrapping_sub(low))
 }
 
 impl Lines {
@@ -57,7 +63,7 @@ impl Lines {
         });
         let numbered = &mut self.lines[index].1;
         numbered.next += 1;
-        numbered.flying.push_back((segment, numbered.next));
+        numbered.flying.push_back((segment, numbered.next as u32));
         numbered.next
     }
 
@@ -87,7 +93,8 @@ impl Lines {
     /// number.
     pub fn overtaken(&self, line: InOrderPath, reordering: u64) -> Option<(u32, u64)> {
         let (_, numbered) = self.lines.iter().find(|known| known.0 == line)?;
-        numbered.flying.front().copied().filter(|first| first.1 + reordering <= numbered.answered)
+        let first = numbered.flying.front().map(|(segment, low)| (*segment, number(numbered.next, *low)));
+        first.filter(|first| first.1 + reordering <= numbered.answered)
     }
 
     /// The line with this index.
@@ -100,7 +107,8 @@ impl Lines {
         if let Some((_, numbered)) = self.lines.iter_mut().find(|known| known.0 == line)
             && numbered.flying.len() > most
         {
-            numbered.flying.retain(|(segment, number)| counts(*segment, *number));
+            let next = numbered.next;
+            numbered.flying.retain(|(segment, low)| counts(*segment, number(next, *low)));
         }
     }
 
@@ -139,6 +147,14 @@ mod tests {
         }
         assert_eq!(lines.overtaken(one, 3), None);
         assert_eq!(lines.overtaken(other, 1), None, "another line");
+    }
+
+    #[test]
+    fn a_number_is_known_by_its_lower_bits() {
+        let next = (7 << 32) + 2;
+        for before in [0, 1, 2, 3, 1 << 20, u64::from(u32::MAX)] {
+            assert_eq!(number(next, (next - before) as u32), next - before);
+        }
     }
 
     #[test]

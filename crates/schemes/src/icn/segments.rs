@@ -1,8 +1,7 @@
 //! State of an object's segments at its consumer: not requested, pending, to retransmit, received. An application's
 //! Interests are also such segments, in an unbounded sequence.
 
-use std::collections::VecDeque;
-
+use midpath_core::fifo::Fifo;
 use midpath_core::units::Time;
 
 use super::lines::{InOrderPath, REORDERING};
@@ -20,7 +19,7 @@ pub struct Segments {
     /// The segment that nobody has asked for yet.
     next: u64,
     /// Segments to be asked for again.
-    again: VecDeque<u32>,
+    again: Fifo<u32>,
     pending: Pending,
     received: u64,
 }
@@ -28,7 +27,7 @@ pub struct Segments {
 impl Segments {
     /// So many, of which nothing is here.
     pub fn of(count: u64) -> Segments {
-        Segments { count, open: false, next: 0, again: VecDeque::new(), pending: Pending::default(), received: 0 }
+        Segments { count, open: false, next: 0, again: Fifo::default(), pending: Pending::default(), received: 0 }
     }
 
     /// The same where forwarders keep an Interest for so long.
@@ -52,19 +51,19 @@ impl Segments {
     #[inline]
     pub fn wanted(&mut self) -> Option<u32> {
         while let Some(segment) = self.again.front() {
-            if self.pending.waits_to_be_sent(*segment) {
-                return Some(*segment);
+            if self.pending.waits_to_be_sent(segment) {
+                return Some(segment);
             }
-            self.again.pop_front();
+            self.again.skip(1);
         }
         (self.next < self.count).then_some(self.next as u32)
     }
 
     /// Takes the segment that was wanted off the list. Whether it is asked for again.
     pub fn take(&mut self, segment: u32) -> bool {
-        let again = self.again.front() == Some(&segment);
+        let again = self.again.front() == Some(segment);
         match again {
-            true => drop(self.again.pop_front()),
+            true => self.again.skip(1),
             false => self.next += 1,
         }
         again
@@ -91,7 +90,7 @@ impl Segments {
         let reordering = self.reordering();
         if let Some(line) = self.pending.tells(by, path, now) {
             while let Some(segment) = self.pending.overtaken(line, reordering, now, usual) {
-                self.again.push_back(segment);
+                self.again.push(segment);
             }
         }
     }
@@ -105,7 +104,7 @@ impl Segments {
     pub fn find_strays(&mut self, now: Time, long: Time) -> u32 {
         let before = self.again.len();
         while let Some(segment) = self.pending.strays(now.saturating_sub(long)) {
-            self.again.push_back(segment);
+            self.again.push(segment);
         }
         (self.again.len() - before) as u32
     }
@@ -115,7 +114,7 @@ impl Segments {
     pub fn find_doubted(&mut self, now: Time, [usual, long]: [Time; 2]) {
         let reordering = self.reordering();
         while let Some(segment) = self.pending.overtaken_anywhere(reordering, now, usual) {
-            self.again.push_back(segment);
+            self.again.push(segment);
         }
         self.find_strays(now, long);
     }
@@ -132,7 +131,7 @@ impl Segments {
     /// Called when nothing has come for long and nothing is left to ask for: puts the last one of each
     /// path on the list again.
     pub fn probe(&mut self) {
-        self.again.extend(self.pending.probe());
+        self.pending.probe().into_iter().for_each(|segment| self.again.push(segment));
     }
 
     /// The round trips of a line, once it has some.
@@ -153,7 +152,7 @@ impl Segments {
     /// The next segment that is late, or is to be kept pending; it is on the list again. Ask again.
     pub fn late(&mut self, now: Time, timeout: Time) -> Option<Late> {
         let late = self.pending.late(now, timeout)?;
-        self.again.push_back(late.segment);
+        self.again.push(late.segment);
         Some(late)
     }
 
@@ -171,7 +170,7 @@ impl Segments {
     /// nothing waits for it.
     pub fn refused(&mut self, segment: u32) -> Option<Option<PathId>> {
         let path = self.pending.refused(segment)?;
-        self.again.push_back(segment);
+        self.again.push(segment);
         Some(path)
     }
 

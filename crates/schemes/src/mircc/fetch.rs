@@ -25,7 +25,7 @@ pub struct Fetch {
     /// Size of an Interest, unless its headers are longer.
     interest: u32,
     /// With `inflation = "average"`; and the size of the last Interest, and of the largest Data.
-    factor: Option<InflationFactor>,
+    factor: Option<Box<InflationFactor>>,
     last: u32,
     largest: u16,
     stop: Time,
@@ -46,7 +46,7 @@ impl Fetch {
                 flow.rate.filter(|r| r.0 > 0),
             ),
             interest: params.interest.0.min(u64::from(flow.mtu)) as u32,
-            factor: (params.inflation == Inflation::Average).then(InflationFactor::default),
+            factor: (params.inflation == Inflation::Average).then(Box::default),
             last: 0,
             largest: u16::try_from(flow.mtu).unwrap_or(u16::MAX),
             stop: flow.stop.unwrap_or(Time::MAX),
@@ -60,7 +60,7 @@ impl Fetch {
     /// How large the Data of the next Interest are, by those that came.
     fn expected(&self) -> Option<u16> {
         let unknown = Bytes(u64::from(self.largest));
-        let expected = self.factor?.expected(Bytes(u64::from(self.last)), unknown);
+        let expected = self.factor.as_ref()?.expected(Bytes(u64::from(self.last)), unknown);
         Some(expected.0.min(unknown.0) as u16)
     }
 

@@ -20,7 +20,7 @@ pub struct RcpConfig {
 impl AssistedConfig for RcpConfig {
     type Controller = Rcp;
     fn build(&self, _tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Rcp {
-        Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: None, packet: mss, probes: self.probes }
+        Rcp { demand: flow.rate.map_or(f32::MAX, |r| r.0 as f32), offered: UNKNOWN, packet: mss, probes: self.probes }
     }
     fn traits(&self) -> AssistedTraits {
         AssistedTraits {
@@ -34,13 +34,16 @@ impl AssistedConfig for RcpConfig {
     }
 }
 
+/// No rate.
+const UNKNOWN: f32 = -1.0;
+
 /// The sender's side: what the network has offered last.
 #[derive(Debug, Clone, Copy)]
 pub struct Rcp {
     /// The most that the flow could use, in bits per second.
     demand: f32,
-    /// The rate that came back last.
-    offered: Option<f32>,
+    /// The rate that came back last; [`UNKNOWN`] before.
+    offered: f32,
     packet: u32,
     probes: bool,
 }
@@ -74,15 +77,13 @@ impl CongestionController for Rcp {
     }
 
     fn pacing_rate(&self, _window: &Window, srtt: Time) -> Option<Rate> {
-        Some(match self.offered {
-            Some(rate) => Rate((f64::from(rate) as u64).max(1)),
-            // Nothing is known: a packet per round trip (per second before that is known) harms
-            // nobody. Our choice.
-            None => {
-                let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
-                Rate((f64::from(self.packet) * 8.0 / seconds) as u64)
-            }
-        })
+        if self.offered >= 0.0 {
+            return Some(Rate((f64::from(self.offered) as u64).max(1)));
+        }
+        // Nothing is known: a packet per round trip (per second before that is known) harms
+        // nobody. Our choice.
+        let seconds = if srtt.is_zero() { 1.0 } else { srtt.as_secs_f64() };
+        Some(Rate((f64::from(self.packet) * 8.0 / seconds) as u64))
     }
 }
 
@@ -104,8 +105,8 @@ impl NetworkAssisted for Rcp {
             && h.echo > 0.0
             && h.echo < f32::MAX
         {
-            self.offered = Some(h.echo.min(self.demand));
-            debug_assert!(self.offered > Some(0.0), "{self:?}");
+            self.offered = h.echo.min(self.demand);
+            debug_assert!(self.offered >= 0.0, "{self:?}");
             Rcp::open(window);
         }
     }
@@ -114,9 +115,11 @@ impl NetworkAssisted for Rcp {
     /// in each. By the shortest round trip, for the last one tells of queues that may be gone;
     /// ours.
     fn asks_after(&self, view: &View) -> Option<Time> {
-        let rate = self.offered.filter(|_| self.probes && !view.base_rtt.is_zero())?;
+        if !self.probes || self.offered < 0.0 || view.base_rtt.is_zero() {
+            return None;
+        }
         let trip = view.base_rtt.max(ASK_INTERVAL);
-        let seldom = f64::from(rate) * 2.0 * trip.as_secs_f64() < 8.0 * f64::from(self.packet);
+        let seldom = f64::from(self.offered) * 2.0 * trip.as_secs_f64() < 8.0 * f64::from(self.packet);
         seldom.then_some(trip)
     }
 }
@@ -128,7 +131,7 @@ mod tests {
     const MS: fn(u64) -> Time = Time::from_ms;
 
     fn sender(offered: Option<f32>) -> Rcp {
-        Rcp { demand: 1e9, offered, packet: 1000, probes: true }
+        Rcp { demand: 1e9, offered: offered.unwrap_or(UNKNOWN), packet: 1000, probes: true }
     }
 
     fn view(base_rtt: Time) -> View {

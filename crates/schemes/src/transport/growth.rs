@@ -67,15 +67,15 @@ impl Growth {
     #[inline]
     fn watch(&mut self, growth: u64, window: &mut Window, ack: &Ack) -> u64 {
         match self.hystart.as_deref_mut() {
-            None => {}
-            Some(SlowStartExit::Rfc9406(hystart)) => return hystart.limit_growth(growth, window, ack),
+            None => growth,
+            Some(SlowStartExit::Rfc9406(hystart)) => hystart.limit_growth(growth, window, ack),
             Some(SlowStartExit::Linux(hystart)) => {
                 if hystart.is_over(window, ack) {
                     window.ssthresh = window.cwnd;
                 }
+                growth
             }
         }
-        growth
     }
 
     /// Grows by one segment per window of `acked` bytes.

@@ -95,7 +95,7 @@ pub struct Receiver {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Receiver>() == 192);
+const _: () = assert!(size_of::<Receiver>() == 184);
 
 /// What has come out of order, and what there is to say of it.
 #[derive(Debug, Clone)]
@@ -258,7 +258,7 @@ impl Receiver {
     fn send_syn_ack(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.ends.mtu = ctx.links.iter().map(|l| l.mtu).max().unwrap_or_default();
         let grant = ecn::grant(self.ecn, self.syn, self.retries);
-        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx.now);
+        let mut p = self.ends.syn(Flags::SYN.with(Flags::ACK).with(grant), ctx);
         if !self.answers_apart() {
             self.reflect(&mut p);
         }
@@ -269,7 +269,7 @@ impl Receiver {
         if asked || self.ends.syn_tells_less() && first > u64::from(u16::MAX) {
             // A sender that begins with more than a SYN-ACK can tell (RFC 7323, §2.2) must not wait
             // a round trip for it; nor one whose SYN the SYN-ACK has not answered, because that asks itself.
-            let mut p = self.ack(ctx.now);
+            let mut p = self.ack(ctx);
             self.reflect(&mut p);
             ctx.send(p);
         }
@@ -505,13 +505,13 @@ impl Endpoint for Receiver {
     /// RFC 1122, §4.2.3.6: the number before the next one, which any peer that is there answers; one
     /// that has forgotten the flow by a reset.
     fn on_probe(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut probe = self.ack(ctx.now);
+        let mut probe = self.ack(ctx);
         probe.seq = probe.seq.wrapping_sub(1);
         ctx.send(probe);
     }
 
     fn on_abort(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut reset = self.ends.packet(0, ctx.now);
+        let mut reset = self.ends.packet(0, ctx);
         // Its FIN, if that is out, has a number.
         let fin = u64::from(self.state == State::LastAck);
         (reset.seq, reset.flags) = (self.ends.own.wire(fin), Flags::RST);

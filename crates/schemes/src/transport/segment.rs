@@ -6,7 +6,7 @@ use midpath_core::packet::{
     Flags, FlowId, IP_HEADER, Interfaces, Kind, MAX_SACK, NodeId, Options, Packet, SackBlock, Sequence, TCP_HEADER,
     TIMESTAMPS, comes_after, flow_key,
 };
-use midpath_core::roles::EndpointCtx;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 use siphasher::sip::SipHasher24;
 
@@ -33,8 +33,7 @@ const COARSE: u32 = 32;
 /// One end's half of a connection: who talks to whom, in which numbers, by which clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
-    flow: FlowId,
-    me: NodeId,
+    /// The node at the other end. This end's node and flow are its context's.
     peer_node: NodeId,
     between: Interfaces,
     key: u32,
@@ -64,7 +63,7 @@ pub(super) struct Ends {
     echo_at: u32,
 }
 
-const _: () = assert!(size_of::<Ends>() == 52);
+const _: () = assert!(size_of::<Ends>() == 44);
 
 impl Ends {
     /// The ends of a connection that is not open yet.
@@ -72,8 +71,6 @@ impl Ends {
         debug_assert!(tcp.receive_window.0 <= MAX_RECEIVE_WINDOW.next_power_of_two(), "RFC 7323 can't express that");
         let window = tcp.receive_window.0 as u32;
         Ends {
-            flow,
-            me,
             peer_node: peer,
             between,
             key: flow_key(flow, me, peer, between),
@@ -106,8 +103,8 @@ impl Ends {
     }
 
     /// Says which interfaces the connection is between.
-    pub fn between(&mut self, interfaces: Interfaces) {
-        (self.between, self.key) = (interfaces, flow_key(self.flow, self.me, self.peer_node, interfaces));
+    pub fn between(&mut self, interfaces: Interfaces, flow: &FlowSpec) {
+        (self.between, self.key) = (interfaces, flow_key(flow.id, flow.src, self.peer_node, interfaces));
     }
 
     /// Chooses where this end's numbers and clock begin: RFC 6528, §3, and RFC 7323, §5.4. Nobody
@@ -117,9 +114,9 @@ impl Ends {
         let hash = |what: u8| {
             let mut h = SipHasher24::new_with_keys(ctx.secret[0], ctx.secret[1]);
             h.write_u8(what);
-            h.write_u32(self.me.0);
+            h.write_u32(ctx.node.0);
             h.write_u32(self.peer_node.0);
-            h.write_u32(self.flow.0);
+            h.write_u32(ctx.flow.0);
             h.write_u8(self.between.0);
             h.finish() as u32
         };
@@ -184,21 +181,29 @@ impl Ends {
 
     /// A packet to the peer with `payload` bytes, stamped, all else off.
     #[inline]
-    pub fn packet(&self, payload: u32, now: Time) -> Packet {
+    pub fn packet(&self, payload: u32, ctx: &EndpointCtx<'_>) -> Packet {
         let size = IP_HEADER + TCP_HEADER + payload;
-        let mut p = Packet::between(self.flow, self.me, self.peer_node, self.between, self.key, size);
+        debug_assert_eq!(self.key, flow_key(ctx.flow, ctx.node, self.peer_node, self.between), "of another end");
+        let mut p = Packet::between(ctx.flow, ctx.node, self.peer_node, self.between, self.key, size);
         p.payload = payload as u16;
-        p.window = (self.window >> self.scale).min(MAX_UNITS as u32) as u16;
+        (p.window, p.ts_ecr) = self.says();
         if self.timestamps {
-            (p.ts_val, p.ts_ecr, p.options) = (self.tick(now), self.echo, Options::TIMESTAMPS);
+            (p.ts_val, p.options) = (self.tick(ctx.now), Options::TIMESTAMPS);
             p.size += TIMESTAMPS;
         }
         p
     }
 
+    /// What every packet says of this end: its window, and the timestamp that it echoes.
+    #[inline]
+    pub fn says(&self) -> (u16, u32) {
+        let window = (self.window >> self.scale).min(MAX_UNITS as u32) as u16;
+        (window, if self.timestamps { self.echo } else { 0 })
+    }
+
     /// A SYN or SYN-ACK, with the options that Linux sends, as far as they are on.
-    pub fn syn(&self, flags: Flags, now: Time) -> Packet {
-        let mut p = self.packet(0, now);
+    pub fn syn(&self, flags: Flags, ctx: &EndpointCtx<'_>) -> Packet {
+        let mut p = self.packet(0, ctx);
         (p.flags, p.seq) = (flags, self.own.isn());
         if flags.has(Flags::ACK) {
             p.ack = self.peer.wire(0);

@@ -313,7 +313,11 @@ impl<C: NetworkAssisted> Sender<C> {
             "less than a segment: {:?}",
             self.window
         );
-        debug_assert!(self.window.cwnd > 0, "a window that nothing opens: {:?}", self.window);
+        debug_assert!(
+            C::OWN_WINDOW || self.phase == Phase::Recovery || self.window.cwnd >= self.window.mss,
+            "a window of less than a segment: {:?}",
+            self.window
+        );
         debug_assert!(!self.pacing || self.settings.tcp.pacing, "who doesn't pace waits for no pace");
     }
 

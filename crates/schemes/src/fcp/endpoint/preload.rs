@@ -95,6 +95,9 @@ impl Announced {
         }
         if self.packets.is_empty() {
             self.sum = 0.0; // rounding does not add up
+            if self.packets.capacity() > 0 {
+                self.packets = Fifo::default(); // until another change is announced
+            }
         }
         change
     }

@@ -30,7 +30,7 @@ pub struct Turn {
     index: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Path {
     id: PathId,
     trail: Trail,
@@ -48,14 +48,14 @@ struct Path {
     lost: u32,
     /// What another path has told that Interests for this one take, and how many Data have come over this one
     /// since.
-    leads_on: Option<(Stamps, u32)>,
+    leads_on: Option<Box<(Stamps, u32)>>,
 }
 
 impl Path {
     /// Its rates, and no more than those of where its Interests go.
     fn stamps(&self) -> Option<Stamps> {
         let known = self.rates.get()?;
-        Some(self.leads_on.map_or(known, |(beyond, _)| known.least(beyond)))
+        Some(self.leads_on.as_ref().map_or(known, |leads_on| known.least(leads_on.0)))
     }
 
     /// The time from an Interest that asks for so many bits to the next, at the rate of now.
@@ -93,7 +93,6 @@ impl Path {
 #[derive(Debug)]
 pub struct Paths {
     list: Vec<Path>,
-    stamps: Vec<Stamps>,
     sending: Sending,
     split: Split,
     probe: Time,
@@ -117,7 +116,6 @@ impl Paths {
         let MirccParams { sending, split, probe, .. } = *params;
         Paths {
             list: Vec::new(),
-            stamps: Vec::new(),
             sending,
             split,
             probe,
@@ -156,7 +154,10 @@ impl Paths {
         let path = &mut self.list[index];
         let before = path.stamps();
         path.rates.on_data(stamps);
-        path.leads_on = path.leads_on.map(|(beyond, came)| (beyond, came + 1)).filter(|(_, came)| *came < SURE);
+        if let Some(leads_on) = &mut path.leads_on {
+            leads_on.1 += 1;
+        }
+        path.leads_on.take_if(|leads_on| leads_on.1 >= SURE);
         (path.trail, path.last_data, path.lost) = (trail, now, 0);
         // Most Data bring the rates that the ones before them brought.
         if !self.shared || path.stamps() != before {
@@ -169,7 +170,7 @@ impl Paths {
     pub fn strayed(&mut self, id: PathId, stamps: Stamps, now: Time) {
         let Some(path) = self.list.iter_mut().find(|p| p.id == id) else { return };
         let before = path.stamps();
-        path.leads_on = Some((stamps, 0));
+        path.leads_on = Some(Box::new((stamps, 0)));
         if path.stamps() != before {
             self.share(now);
         }
@@ -261,11 +262,17 @@ impl Paths {
     /// Splits what the flow may have over its paths (§4.2, §4.3); rates count at once (§3.1).
     fn share(&mut self, now: Time) {
         self.shared = true;
-        self.stamps.clear();
-        self.stamps.reserve_exact(self.list.len());
-        let none = Stamps { primary: 0.0, secondary: 0.0 };
-        self.stamps.extend(self.list.iter().map(|p| p.stamps().unwrap_or(none)));
-        for (path, demand) in self.list.iter_mut().zip(demands(self.sending, self.split, &self.stamps)) {
+        // Most flows have one path.
+        let (one, many): (Stamps, Vec<Stamps>);
+        let known = |path: &Path| path.stamps().unwrap_or(Stamps { primary: 0.0, secondary: 0.0 });
+        let stamps = if let [path] = &self.list[..] {
+            one = known(path);
+            std::slice::from_ref(&one)
+        } else {
+            many = self.list.iter().map(known).collect();
+            &many
+        };
+        for (path, demand) in self.list.iter_mut().zip(demands(self.sending, self.split, stamps)) {
             path.demand = [demand.primary, demand.secondary];
         }
         let total: f64 = self.rates().iter().sum();

@@ -22,7 +22,8 @@ impl Connection {
             let address = number(pair.source(), self.first.source());
             Hello::Join { address, token: keys.peer.token, nonce: nonce(ctx, pair.interfaces()) }
         });
-        let mut subflow = Subflow::new(pair, self.scheme.sender(&spec), hello, self.keys);
+        let mut subflow =
+            Subflow::new(pair, self.scheme.sender(&spec).supplied(pair.interfaces(), &spec), hello, self.keys);
         subflow.call(ctx, self.data.end(), Endpoint::on_start);
         self.subflows.push(subflow);
     }

@@ -72,7 +72,7 @@ impl Subflow {
     pub(super) fn new(pair: Pair, tcp: Sender<Coupled>, hello: Hello, keys: Option<Keys>) -> Subflow {
         Subflow {
             pair,
-            tcp: tcp.supplied(pair.interfaces()),
+            tcp,
             wishes: Wishes { timer: Time::MAX, finished: false },
             says: Says { hello, claim: None, echo: None, keys },
             abandoned: false,

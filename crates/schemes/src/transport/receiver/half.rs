@@ -110,9 +110,9 @@ impl Receiver {
             p.window = self.ends.window().min(UNSCALED) as u16;
             return;
         }
-        let model = self.ends.packet(0, Time::ZERO);
+        let (window, ts_ecr) = self.ends.says();
         let acknowledged = if acknowledge { self.next } else { self.last_ack };
-        (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(acknowledged), model.window, model.ts_ecr);
+        (p.ack, p.window, p.ts_ecr) = (self.ends.peer.wire(acknowledged), window, ts_ecr);
         // What goes with the handshake says how that arrived, not how many marks there were.
         if !opening {
             let accurate = if self.ecn == Agreed::Accurate { ecn::flags(7) } else { Flags(0) };

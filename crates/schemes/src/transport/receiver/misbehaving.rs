@@ -18,7 +18,7 @@ impl Receiver {
         match how {
             MisbehavingReceiver::DividesAcks => {
                 for part in 1..PARTS {
-                    let mut first = self.ack(ctx.now);
+                    let mut first = self.ack(ctx);
                     first.ack = self.ends.peer.wire(self.last_ack + (self.next - self.last_ack) * part / PARTS);
                     if first.ack != self.ends.peer.wire(self.last_ack) {
                         ctx.send(first);
@@ -27,10 +27,10 @@ impl Receiver {
             }
             MisbehavingReceiver::OptimisticAcks => {
                 let newest = self.gaps.held.last().map_or(self.next, |range| range.1);
-                let mut known = self.ack(ctx.now);
+                let mut known = self.ack(ctx);
                 known.ack = self.ends.peer.wire(newest);
                 ctx.send(known);
-                *p = self.ack(ctx.now);
+                *p = self.ack(ctx);
                 p.ack = self.ends.peer.wire(newest + AHEAD * u64::from(self.settings.mss(self.ends.mtu)));
             }
         }

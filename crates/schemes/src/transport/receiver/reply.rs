@@ -111,8 +111,8 @@ impl Receiver {
 
     /// An ACK of all that has come in order.
     #[inline]
-    pub(super) fn ack(&self, now: Time) -> Packet {
-        let mut p = self.ends.packet(0, now);
+    pub(super) fn ack(&self, ctx: &EndpointCtx<'_>) -> Packet {
+        let mut p = self.ends.packet(0, ctx);
         (p.seq, p.ack) = (self.ends.own.wire(0), self.ends.peer.wire(self.next));
         p.flags = if self.state == State::LastAck { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
         p.flags = p.flags.with(self.ecn_flags());
@@ -133,7 +133,7 @@ impl Receiver {
     /// Sends an ACK of all that has come in order, with what has come beyond it.
     #[inline]
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.ack(ctx.now);
+        let mut p = self.ack(ctx);
         self.put_blocks(&mut p, MAX_SACK);
         self.reflect(&mut p);
         if let Some(acknowledged) = self.settings.acknowledged {

@@ -23,7 +23,7 @@ impl<C: NetworkAssisted> Sender<C> {
         if self.retries == 0 {
             self.ends.begin(ctx);
         }
-        let syn = self.ends.syn(Flags::SYN.with(ask), ctx.now);
+        let syn = self.ends.syn(Flags::SYN.with(ask), ctx);
         self.dispatch(syn, ctx);
         self.sent_at = ctx.now;
         self.rto_at = ctx.now.saturating_add(self.rtt.rto());
@@ -103,7 +103,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// RFC 9768, §3.2.2.1: a pure ACK says how the SYN-ACK arrived.
     fn tell_arrival(&mut self, field: Ecn, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.nxt, ctx.now);
+        let mut p = self.numbered(0, self.nxt, ctx);
         p.flags = Flags::ACK.with(ecn::flags(ecn::arrived_as(field)));
         self.dispatch(p, ctx);
     }
@@ -129,15 +129,15 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// A packet with the number of the byte at `from`, and what is expected of the peer.
     #[inline]
-    pub(super) fn numbered(&self, payload: u64, from: u64, now: Time) -> Packet {
-        let mut p = self.ends.packet(payload as u32, now);
+    pub(super) fn numbered(&self, payload: u64, from: u64, ctx: &EndpointCtx<'_>) -> Packet {
+        let mut p = self.ends.packet(payload as u32, ctx);
         (p.seq, p.ack) = (self.ends.own.wire(from), self.ends.peer.wire(self.peer_next.into()));
         p
     }
 
     /// A pure ACK of what the peer has sent.
     pub(super) fn acknowledge(&mut self, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, self.nxt, ctx.now);
+        let mut p = self.numbered(0, self.nxt, ctx);
         p.flags = Flags::ACK.with(self.ace());
         self.dispatch(p, ctx);
     }
@@ -231,7 +231,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     /// Tells the peer that it is over, with the number of the byte at `at`.
     pub(super) fn reset_at(&mut self, at: u64, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(0, at, ctx.now);
+        let mut p = self.numbered(0, at, ctx);
         p.flags = Flags::RST.with(self.ace());
         ctx.send(p);
         self.finish(ctx);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use midpath_core::packet::{Flags, Interfaces, Packet};
-use midpath_core::roles::EndpointCtx;
+use midpath_core::roles::{EndpointCtx, FlowSpec};
 use midpath_core::units::Time;
 
 use super::{Phase, Sender, State};
@@ -67,9 +67,9 @@ impl<C: NetworkAssisted> Sender<C> {
     /// piece, in place of a length that is known, and the window is shared. `between` is what sets
     /// it apart from the others.
     #[must_use]
-    pub fn supplied(mut self, between: Interfaces) -> Sender<C> {
+    pub fn supplied(mut self, between: Interfaces, flow: &FlowSpec) -> Sender<C> {
         self.supply = Some(Box::default());
-        self.ends.between(between);
+        self.ends.between(between, flow);
         self.ends.shares_window = true;
         self
     }

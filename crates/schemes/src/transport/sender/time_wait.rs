@@ -26,7 +26,7 @@ pub(in crate::transport) struct TimeWait {
 impl TimeWait {
     /// All that the peer has sent is acknowledged, by a segment of this number.
     fn say(&self, seq: u32, ctx: &mut EndpointCtx<'_>) {
-        let mut ack = self.ends.packet(0, ctx.now);
+        let mut ack = self.ends.packet(0, ctx);
         (ack.seq, ack.ack, ack.flags) = (seq, self.ends.peer.wire(self.fin + 1), self.flags);
         ctx.send(ack);
     }

@@ -198,7 +198,7 @@ impl<C: NetworkAssisted> Sender<C> {
 
     #[inline]
     pub(super) fn emit(&mut self, segment: Segment, ctx: &mut EndpointCtx<'_>) {
-        let mut p = self.numbered(segment.payload, segment.from, ctx.now);
+        let mut p = self.numbered(segment.payload, segment.from, ctx);
         p.flags = if segment.fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK }.with(self.ace());
         if segment.again {
             self.count_repeat(segment, ctx.now);
