@@ -249,16 +249,13 @@ impl Ecmp {
 /// (evidence/bench/README.md).
 const REMEMBERED: usize = 8;
 
-/// The next hop towards a node, of one conversation where conversations part. Nothing is known yet
-/// with [`NO_PORT`].
+/// The next hop towards a node, of one conversation where conversations part.
 #[derive(Clone, Copy)]
 struct Remembered {
     key: u32,
     dst: NodeId,
     port: PortId,
 }
-
-const NO_PORT: PortId = PortId(u16::MAX);
 
 /// Unicast forwarding along shortest paths with ECMP.
 #[derive(Clone)]
@@ -271,7 +268,8 @@ pub struct ShortestPath {
     ecmp: Ecmp,
 }
 
-const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(0), port: NO_PORT };
+/// No node has this number.
+const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(u32::MAX), port: PortId(0) };
 
 impl ShortestPath {
     /// Forwards by `routes`.
@@ -296,15 +294,12 @@ impl ShortestPath {
 }
 
 impl ShortestPath {
-    /// The port that `packet`, which is for another node, leaves `node` through.
-    #[inline]
-    pub(crate) fn next(&mut self, packet: &Packet, node: NodeId, rng: &mut Stream) -> Option<PortId> {
-        let (key, dst) = (packet.key & self.depends, packet.dst);
-        let known = self.remembered[ShortestPath::place(key, dst)];
-        if known.key == key && known.dst == dst && known.port != NO_PORT {
-            return Some(known.port);
-        }
-        self.look_up(packet.key, dst, node, rng)
+    /// The port that packets of the conversation `key` to `dst` leave through, where that is remembered.
+    #[inline(always)]
+    pub(crate) fn remembered(&self, key: u32, dst: NodeId) -> Option<PortId> {
+        let key = key & self.depends;
+        let known = &self.remembered[ShortestPath::place(key, dst)];
+        (known.key == key && known.dst == dst).then_some(known.port)
     }
 
     /// Where the next hop is remembered.
@@ -313,7 +308,9 @@ impl ShortestPath {
         (key ^ dst.0) as usize % REMEMBERED
     }
 
-    fn look_up(&mut self, key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
+    /// The same where it is not: `dst` is another node than `node`.
+    #[inline(never)]
+    pub(crate) fn look_up(&mut self, key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         let choices = self.routes.ports_for(node, dst, key);
         let port = self.ecmp.choose(choices, key, dst, node, rng)?;
         if choices.len() > 1 {
@@ -337,7 +334,8 @@ impl Forwarder for ShortestPath {
         if packet.dst == ctx.node {
             return Route::Local(pkt);
         }
-        match self.next(packet, ctx.node, ctx.rng) {
+        let (key, dst) = (packet.key, packet.dst);
+        match self.remembered(key, dst).or_else(|| self.look_up(key, dst, ctx.node, ctx.rng)) {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),
         }
