@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from midpath import stats
-from midpath.benchmark import NotMeasuredError, beside, choose, measure, suite, with_goals
+from midpath.benchmark import Bench, NotMeasuredError, beside, choose, measure, suite, with_goals
 from midpath.benchmark.counters import counted, missing
 from midpath.benchmark.curves import choose as choose_curves
 from midpath.benchmark.curves import curves
@@ -20,11 +20,12 @@ from midpath.benchmark.curves import measured as curve_point
 from midpath.benchmark.goals import Goal
 from midpath.benchmark.instructions import parsed as counted_by_valgrind
 from midpath.benchmark.instructions import per_hop
-from midpath.benchmark.measure import repetitions
+from midpath.benchmark.measure import busy_loops, repetitions
 from midpath.benchmark.ns3 import Ns3, parsed
 from midpath.benchmark.scenarios import chain, fat_tree, many_hosts, provider
 from midpath.commands.bench import bench, print_benchmarks
 from midpath.errors import UsageError
+from midpath.run import cores
 from midpath.topology.tiscali import MAP
 
 # What the kernel told on machines of three kinds: with all counters, with fewer places than counters, with none.
@@ -339,6 +340,22 @@ def test_rows_about_threads_are_measured_where_there_are_so_many_and_else_say_wh
         measure(rows[0])
 
 
+@pytest.mark.parametrize("threads", [2, 4, 8, 16])
+def test_as_many_threads_as_there_are_processors_are_measured(threads):
+    if cores() < threads:
+        pytest.skip(f"needs {threads} processors; there are {cores()}")
+    scenario = fat_tree(8, "20 kB")
+    found = measure(Bench("threads", "in short", scenario, threads=threads), repeat=1)
+    assert (found.threads, found.packet_hops) == (threads, repetitions(scenario, 1).hops)
+    assert found.speedup > 0
+
+
+def test_endless_loops_run_beside_a_row_and_end_with_it():
+    with busy_loops(2) as loops:
+        assert [loop.poll() for loop in loops] == [None, None]
+    assert all(loop.poll() for loop in loops)
+
+
 def test_every_row_in_short_is_a_row():
     assert set(beside.SHORT) <= {one.id for one in suite()}
 
@@ -349,6 +366,8 @@ def test_a_revision_that_is_not_there_is_refused():
 
 
 CARGO = """#!/bin/sh
+[ "$1" = metadata ] && echo '{"packages": [{"targets": []}, {"name": "wheel", "targets": [{"name": "_midpath"}]}]}'
+case "$*" in build*"--package wheel "*) ;; *) exit ;; esac
 for word; do [ "$last" = --target-dir ] && target=$word; last=$word; done
 mkdir -p "$target/release" && git rev-parse HEAD > "$target/release/lib_midpath.so"
 """

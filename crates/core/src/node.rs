@@ -28,6 +28,7 @@ pub use driver::{Driver, EndId, Flows, Woken};
 use endpoints::Endpoints;
 pub use endpoints::Limits;
 pub use forwarding::Forwarding;
+use forwarding::Heading;
 pub use link_transmitter::LinkTransmitter;
 pub use opportunities::{OPPORTUNITY_BYTES, Opportunities};
 use slot::Slot;
@@ -347,7 +348,8 @@ impl Node {
             return self.discard(None, pkt, Drop::Hops, pool, driver);
         }
         packet.hops -= 1;
-        self.forward(now, Some(port), pkt, pool, driver);
+        let heading = Heading::of(packet);
+        self.forward(now, Some(port), pkt, heading, pool, driver);
     }
 
     /// Whether a packet goes on that has come in through a port, without a context for that.
@@ -400,14 +402,15 @@ impl Node {
 
     /// Routes what endpoints (or the forwarder) have sent. An end's packets to this very node are
     /// undeliverable, not a recursion.
-    #[inline]
+    #[inline(never)]
     fn send_out<D: Driver>(&mut self, now: Time, pool: &mut Pool, driver: &mut D) {
         while let Some((way, pkt)) = self.out.pop_front() {
+            let heading = Heading::of(&pool[&pkt]);
             match way {
                 Way::Port(port) if usize::from(port.0) < self.slots.len() => {
-                    self.outbound(now, port, pkt, pool, driver);
+                    self.outbound(now, port, pkt, heading.size, pool, driver);
                 }
-                Way::Routed if pool[&pkt].dst != self.id => self.forward(now, None, pkt, pool, driver),
+                Way::Routed if heading.dst != self.id => self.forward(now, None, pkt, heading, pool, driver),
                 Way::Local => self.deliver(now, pkt, pool, driver),
                 _ => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
             }
@@ -444,7 +447,8 @@ impl Node {
                 if D::TRACES {
                     driver.step(pkt.id(), &pool[&pkt], Step::Back(port));
                 }
-                self.forward(now, Some(port), pkt, pool, driver);
+                let heading = Heading::of(&pool[&pkt]);
+                self.forward(now, Some(port), pkt, heading, pool, driver);
             }
             Action::HandOver(port, pkt) if usize::from(port.0) < self.slots.len() => {
                 self.hand_over(now, port, pkt, pool, driver);
@@ -504,7 +508,10 @@ impl Node {
         self.poll(port, now, pool, driver);
         Node::trace_notes(pool, driver);
         match fate {
-            Some(Inbound::Forward(pkt)) => self.forward(now, Some(port), pkt, pool, driver),
+            Some(Inbound::Forward(pkt)) => {
+                let heading = Heading::of(&pool[&pkt]);
+                self.forward(now, Some(port), pkt, heading, pool, driver);
+            }
             Some(Inbound::Consume(pkt)) => Node::consume(pkt, pool, driver),
             Some(Inbound::Drop(pkt, why)) => self.discard(Some(port), pkt, why, pool, driver),
             Some(Inbound::Keep) | None => {}

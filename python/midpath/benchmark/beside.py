@@ -5,6 +5,7 @@ Both are built in the same way, from worktrees of their own, so that what is ins
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -126,14 +127,25 @@ def _built(name: str, commit: str, place: Path) -> Side:
         _git("worktree", "remove", "--force", str(place))
     _git("worktree", "add", "--force", "--detach", str(place), commit)
     target = PLACE / "build"
-    command = ["cargo", "build", "--release", "--locked", "-p", "midpath-wheel", "--target-dir", str(target)]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = next(iter(done.stderr.strip().splitlines()[-1:]), f"cargo exited with {done.returncode}")
-        raise UsageError(f"{name} does not build: {last}")
+    package = _package(_cargo(name, place, "metadata", "--format-version=1", "--no-deps", "--offline"))
+    _cargo(name, place, "build", "--release", "--locked", "--package", package, "--target-dir", str(target))
     library = next(target / "release" / name for name in _LIBRARIES if (target / "release" / name).is_file())
     shutil.copy(library, place / "python" / "midpath" / "_midpath.abi3.so")
     return Side(name, place / CHILD.relative_to(ROOT))
+
+
+def _package(metadata: str) -> str:
+    """The package of the extension, whose name has changed between revisions."""
+    every = json.loads(metadata)["packages"]
+    return next(str(one["name"]) for one in every if any(target["name"] == "_midpath" for target in one["targets"]))
+
+
+def _cargo(name: str, place: Path, *words: str) -> str:
+    done = subprocess.run(["cargo", *words], cwd=place, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = next(iter(done.stderr.strip().splitlines()[-1:]), f"cargo exited with {done.returncode}")
+        raise UsageError(f"{name} does not build: {last}")
+    return done.stdout
 
 
 _LIBRARIES = ("lib_midpath.so", "lib_midpath.dylib")

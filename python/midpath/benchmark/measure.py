@@ -6,7 +6,8 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -134,10 +135,23 @@ def measure(bench: Bench, *, repeat: int = 3, threads: int = 1) -> Measurement:
     if cores() < bench.threads:
         raise NotMeasuredError(f"needs {bench.threads} processors; there are {cores()}")
     one, several = [], []
-    for _ in range(repeat):
-        one.append(repetitions(bench.scenario, 1))
-        several.append(repetitions(bench.scenario, 1, bench.threads))
+    with busy_loops(bench.busy):
+        for _ in range(repeat):
+            one.append(repetitions(bench.scenario, 1))
+            several.append(repetitions(bench.scenario, 1, bench.threads))
     return summed_up(bench, joined(several), joined(one))
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """So many processes that never rest, of the same priority."""
+    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield loops
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def repetitions(

@@ -21,7 +21,8 @@ class Bench:
     """A scenario, and the program of evidence/peers/ns3 that runs the same in ns-3.
 
     `together`: all flows are active at the same time, so memory can be divided by their number. `threads`: measured
-    with one and with so many. `set_up`: no packet moves. `large`: takes minutes or much memory.
+    with one and with so many, beside so many endless loops as `busy` says. `set_up`: no packet moves. `large`: takes
+    minutes or much memory.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Bench:
     ns3: list[str] = field(default_factory=list)
     together: bool = False
     threads: int = 1
+    busy: int = 0
     set_up: bool = False
     large: bool = False
 
@@ -151,6 +153,11 @@ def _threads() -> Iterator[Bench]:
         whole = name if threads == 2 else f"{name}-by-{threads}"
         goal = Goal(speedup=least) if least else None
         yield Bench(whole, title, scenario, goal, threads=threads, large=k >= 16)
+    for scheme in ("newreno", "fcp", "inrpp"):
+        scenario, title = fat_tree(16) | {"scheme": scheme}, f"fat-tree-16 under {scheme} with 16 threads"
+        yield Bench(f"threads-16-by-16-{scheme}", title, scenario, Goal(speedup=10), threads=16, large=True)
+    busy = "fat-tree-8 with 2 threads beside an endless loop"
+    yield Bench("threads-8-busy", busy, fat_tree(8, "8 MB"), Goal(speedup=0.95), threads=2, busy=1)
 
 
 def _scale() -> Iterator[Bench]:

@@ -106,7 +106,10 @@ impl Node {
             Application { supply, room, ..Application::default() }
         });
         // Before any of them draws a number: whenever it is drawn, it is the same.
-        let secret = *self.secret.get_or_insert_with(|| secret(&self.streams.endpoints));
+        let secret = match self.secret {
+            Some(secret) => secret,
+            None => *self.secret.insert(secret(&self.streams.endpoints)),
+        };
         let (mut outcome, mut successor) = (Outcome::default(), None);
         let first = self.out.len();
         let mut ctx = EndpointCtx {
@@ -124,35 +127,51 @@ impl Node {
             timer: &mut seat.timer.deadline,
             outcome: &mut outcome,
             successor: Some(&mut successor),
-            application: application.as_mut(),
+            application: if D::BYTES { application.as_mut() } else { None },
         };
         call(seat.endpoint.as_mut(), &mut ctx);
         if let Some(successor) = successor {
             seat.endpoint = successor;
         }
-        if let Some(application) = application {
+        if D::BYTES
+            && let Some(application) = application
+        {
             Node::tell(seat.end, application, outcome, pool, driver);
         }
         if D::TRACES {
             Node::trace_notes(pool, driver);
             Node::trace_call(seat, self.out.range(first..), pool, driver);
         }
-        let end = seat.end;
-        if !D::BYTES && !outcome.is_empty() {
+        if outcome.is_empty() {
+            if let Some(at) = seat.timer.arm(now) {
+                self.timers.push(at, Wake::Endpoint(index));
+            }
+        } else {
+            self.conclude(index, outcome, now, driver);
+        }
+        if !self.pokes.is_empty() {
+            self.poke(now);
+        }
+        self.drain(now, pool, driver);
+    }
+
+    /// A half of a flow is complete, or the end is over.
+    #[cold]
+    fn conclude<D: Driver>(&mut self, index: u32, outcome: Outcome, now: Time, driver: &mut D) {
+        let Some(seat) = self.endpoints.seat(index) else { return };
+        if !D::BYTES {
+            let end = seat.end;
             outcome.halves().for_each(|half| driver.completed(end, half));
             self.timers.take_releases(driver);
         }
-        if outcome.has(Outcome::FINISHED) {
-            if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {
-                driver.finished(end.flow, end.active, endpoint.report());
-                driver.gone(end);
+        if !outcome.has(Outcome::FINISHED) {
+            if let Some(at) = seat.timer.arm(now) {
+                self.timers.push(at, Wake::Endpoint(index));
             }
-        } else if let Some(at) = seat.timer.arm(now) {
-            self.timers.push(at, Wake::Endpoint(index));
+        } else if let Some(Seat { end, endpoint, .. }) = self.endpoints.remove(index) {
+            driver.finished(end.flow, end.active, endpoint.report());
+            driver.gone(end);
         }
-        self.poke(now);
-        self.send_out(now, pool, driver);
-        self.drain(now, pool, driver);
     }
 
     /// Tells the driver what a call to an endpoint has done.
@@ -210,6 +229,7 @@ impl Node {
     }
 
     /// Sets the timers of poked endpoints to now.
+    #[inline(never)]
     pub(super) fn poke(&mut self, now: Time) {
         while let Some((flow, peer)) = self.pokes.pop() {
             self.endpoints.find(flow, peer).into_iter().for_each(|index| self.wake(index, now));

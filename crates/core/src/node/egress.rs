@@ -8,10 +8,18 @@ use crate::roles::{CutThrough, Drop, HopCtx, Port, PortCtx, Transmitter, Verdict
 use crate::units::Time;
 
 impl Node {
-    /// Offers a packet to a port. For each hop: a call costs 24 instructions.
+    /// Offers a packet of this size to a port. For each hop: a call costs 24 instructions.
     #[inline(always)]
-    pub(super) fn outbound<D: Driver>(&mut self, now: Time, port: PortId, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
-        let (slot, size) = (&mut self.slots[usize::from(port.0)], pool[&pkt].size);
+    pub(super) fn outbound<D: Driver>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        pkt: Pkt,
+        size: u32,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
+        let slot = &mut self.slots[usize::from(port.0)];
         if D::TIMETABLES
             && let Some((start, end)) = slot.book_unasked(size, now, self.until)
         {
@@ -94,11 +102,11 @@ impl Node {
         driver: &mut D,
     ) {
         let slot = &self.slots[usize::from(port.0)];
-        let (came, fits) = (pool[&pkt].queued, slot.fits(pool[&pkt].size));
-        if fits && (!D::TIMETABLES || slot.is_held()) {
+        let (came, size) = (pool[&pkt].queued, pool[&pkt].size);
+        if slot.fits(size) && (!D::TIMETABLES || slot.is_held()) {
             return self.outbound_held(now, came, port, pkt, pool, driver);
         }
-        self.outbound(now, port, pkt, pool, driver);
+        self.outbound(now, port, pkt, size, pool, driver);
     }
 
     /// A port's transmitter as the port may see it. A timetable is brought up to `now`.

@@ -44,8 +44,7 @@ impl Chain {
         Box::new(Chain { entries, ignores_inbound, wakes: Vec::new(), copies: Vec::new() })
     }
 
-    /// Whether all would pass this packet on as it is. A call, so that `forward` stays short for TCP.
-    #[inline(never)]
+    /// Whether all would pass this packet on as it is.
     fn ignores_inbound(&self, packet: &Packet, node: NodeId) -> bool {
         self.ignores_inbound && self.entries.iter().all(|entry| entry.forwarder.ignores_inbound(packet, node))
     }
@@ -120,6 +119,22 @@ impl Forwarding {
     }
 }
 
+/// What of a packet decides where it goes and whether it has room: read once for each hop, for each look into the pool
+/// costs 6 instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Heading {
+    pub dst: NodeId,
+    pub key: u32,
+    pub size: u32,
+}
+
+impl Heading {
+    #[inline(always)]
+    pub fn of(packet: &Packet) -> Heading {
+        Heading { dst: packet.dst, key: packet.key, size: packet.size }
+    }
+}
+
 impl Node {
     /// Sends a packet on its way: out of a port, or to the endpoint of its flow here. Each hop
     /// passes here; a call costs 25 instructions.
@@ -129,20 +144,18 @@ impl Node {
         now: Time,
         from: Option<PortId>,
         pkt: Pkt,
+        heading: Heading,
         pool: &mut Pool,
         driver: &mut D,
     ) {
-        let overlooked = match &self.forwarding {
-            Forwarding::Shortest(_) => true,
-            Forwarding::Chain(chain) | Forwarding::Before(chain, _) => chain.ignores_inbound(&pool[&pkt], self.id),
-        };
-        if overlooked {
-            return self.forward_by_shortest(now, pkt, pool, driver);
+        match &self.forwarding {
+            Forwarding::Shortest(_) => self.forward_by_shortest(now, pkt, heading, pool, driver),
+            Forwarding::Chain(_) | Forwarding::Before(..) => self.forward_by_chain(now, from, pkt, pool, driver),
         }
-        self.forward_by_chain(now, from, pkt, pool, driver);
     }
 
-    /// The same where schemes forward.
+    /// The same where schemes forward: a call, so that `forward` stays short for TCP.
+    #[inline(never)]
     fn forward_by_chain<D: Driver>(
         &mut self,
         now: Time,
@@ -151,18 +164,28 @@ impl Node {
         pool: &mut Pool,
         driver: &mut D,
     ) {
+        let packet = &pool[&pkt];
+        if self.forwarding.chain().is_some_and(|chain| chain.ignores_inbound(packet, self.id)) {
+            return self.forward_by_shortest(now, pkt, Heading::of(packet), pool, driver);
+        }
         let id = pkt.id();
         let route = self.ask_chain(now, from, pkt, pool);
         self.trace_copies(driver);
         Node::trace_notes(pool, driver);
         match route {
-            Route::Port(port, pkt) => self.outbound(now, port, pkt, pool, driver),
+            Route::Port(port, pkt) => {
+                let size = pool[&pkt].size;
+                self.outbound(now, port, pkt, size, pool, driver);
+            }
             Route::Local(pkt) => self.deliver(now, pkt, pool, driver),
             Route::Consumed(pkt) => Node::consume(pkt, pool, driver),
             Route::Kept if D::TRACES => driver.step(id, pool.peek(id), Step::Kept(None)),
             Route::Kept => {}
             Route::Unroutable(pkt) => self.discard(None, pkt, Drop::Undeliverable, pool, driver),
-            Route::Pass(pkt) => self.forward_by_shortest(now, pkt, pool, driver),
+            Route::Pass(pkt) => {
+                let heading = Heading::of(&pool[&pkt]);
+                self.forward_by_shortest(now, pkt, heading, pool, driver);
+            }
         }
     }
 
@@ -180,20 +203,34 @@ impl Node {
 
     /// Takes the shortest path, with what the forwarders of schemes have passed on if there are any.
     #[inline(always)]
-    fn forward_by_shortest<D: Driver>(&mut self, now: Time, pkt: Pkt, pool: &mut Pool, driver: &mut D) {
+    fn forward_by_shortest<D: Driver>(
+        &mut self,
+        now: Time,
+        pkt: Pkt,
+        heading: Heading,
+        pool: &mut Pool,
+        driver: &mut D,
+    ) {
         let Some(paths) = self.forwarding.shortest_mut() else {
             return self.discard(None, pkt, Drop::NoRoute, pool, driver);
         };
-        let packet = &pool[&pkt];
-        if packet.dst == self.id {
+        let Heading { dst, key, size } = heading;
+        if dst == self.id {
             return self.deliver(now, pkt, pool, driver);
         }
-        let (slots, links) = (&mut self.slots, &self.links);
-        let load = |port: u16| slots[usize::from(port)].load(now, links[usize::from(port)].rate);
-        match paths.next(packet, (now, self.id), load, &mut self.streams.forwarders) {
-            Some(port) => self.outbound(now, port, pkt, pool, driver),
-            None => self.discard(None, pkt, Drop::NoRoute, pool, driver),
-        }
+        // Not in one function: an `Option` that two ways lead to costs 6 instructions.
+        let port = match paths.remembered(key, dst) {
+            Some(port) => port,
+            None => {
+                let (slots, links) = (&mut self.slots, &self.links);
+                let load = |port: u16| slots[usize::from(port)].load(now, links[usize::from(port)].rate);
+                match paths.look_up(&pool[&pkt], (now, self.id), load, &mut self.streams.forwarders) {
+                    Some(port) => port,
+                    None => return self.discard(None, pkt, Drop::NoRoute, pool, driver),
+                }
+            }
+        };
+        self.outbound(now, port, pkt, size, pool, driver);
     }
 
     /// Tells the driver which packets a forwarder has copied.

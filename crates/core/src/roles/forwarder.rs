@@ -263,16 +263,13 @@ impl Ecmp {
 /// (evidence/bench/README.md).
 const REMEMBERED: usize = 8;
 
-/// The next hop towards a node, of one conversation where conversations part. Nothing is known yet
-/// with [`NO_PORT`].
+/// The next hop towards a node, of one conversation where conversations part.
 #[derive(Clone, Copy)]
 struct Remembered {
     key: u32,
     dst: NodeId,
     port: PortId,
 }
-
-const NO_PORT: PortId = PortId(u16::MAX);
 
 /// Unicast forwarding along shortest paths with ECMP.
 #[derive(Clone)]
@@ -293,7 +290,8 @@ struct Choosing {
     balancer: Option<Balancer>,
 }
 
-const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(0), port: NO_PORT };
+/// No node has this number.
+const NOTHING: Remembered = Remembered { key: 0, dst: NodeId(u32::MAX), port: PortId(0) };
 
 impl ShortestPath {
     /// Forwards by `routes`.
@@ -320,22 +318,12 @@ impl ShortestPath {
 }
 
 impl ShortestPath {
-    /// The port that `packet`, which is for another node, leaves `node` through `now`. `load` tells what waits at a
-    /// port.
-    #[inline]
-    pub(crate) fn next(
-        &mut self,
-        packet: &Packet,
-        (now, node): (Time, NodeId),
-        load: impl FnMut(u16) -> u64,
-        rng: &mut Stream,
-    ) -> Option<PortId> {
-        let (key, dst) = (packet.key & self.depends, packet.dst);
-        let known = self.remembered[ShortestPath::place(key, dst)];
-        if known.key == key && known.dst == dst && known.port != NO_PORT {
-            return Some(known.port);
-        }
-        self.look_up(packet, (now, node), load, rng)
+    /// The port that packets of the conversation `key` to `dst` leave through, where that is remembered.
+    #[inline(always)]
+    pub(crate) fn remembered(&self, key: u32, dst: NodeId) -> Option<PortId> {
+        let key = key & self.depends;
+        let known = &self.remembered[ShortestPath::place(key, dst)];
+        (known.key == key && known.dst == dst).then_some(known.port)
     }
 
     /// Where the next hop is remembered.
@@ -344,7 +332,9 @@ impl ShortestPath {
         (key ^ dst.0) as usize % REMEMBERED
     }
 
-    fn look_up(
+    /// The same where it is not: of a packet for another node than `node`, `now`. `load` tells what waits at a port.
+    #[inline(never)]
+    pub(crate) fn look_up(
         &mut self,
         packet: &Packet,
         (now, node): (Time, NodeId),
@@ -377,8 +367,9 @@ impl Forwarder for ShortestPath {
         if packet.dst == ctx.node {
             return Route::Local(pkt);
         }
-        // Queues are the node's, which calls `next` itself.
-        match self.next(packet, (ctx.now, ctx.node), |_| 0, ctx.rng) {
+        let (key, dst) = (packet.key, packet.dst);
+        // Queues are the node's, which calls this itself.
+        match self.remembered(key, dst).or_else(|| self.look_up(packet, (ctx.now, ctx.node), |_| 0, ctx.rng)) {
             Some(port) => Route::Port(port, pkt),
             None => Route::Pass(pkt),
         }
