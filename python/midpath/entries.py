@@ -19,6 +19,7 @@ CLASSES = {
 # Schemes that answer no question of the matrix.
 LEFT_OUT = {
     "bfc": "a fabric's flow control: windows and queues of its hosts' rate",
+    "falcon": "a fabric's control, which Swift stands for",
     "fixed-window": "constant window",
     "gcc": "calls, which move no files",
     "inrpp-attack": "an attack",

@@ -177,11 +177,16 @@ def sprayed_row(scheme):
     return re.search(rf"^\| {re.escape(scheme)} \| (.+) \|$", page, re.MULTILINE)[1].split(" | ")
 
 
+# EXPLAINED.md says why.
+SLOWER_SPRAYED = ("prague",)
+
+
 def sprayed_holds(scheme):
     """Its first scene, played again: the bounds, and what the page says."""
     suite = script.suite("transients.sprayed").SUITE
     found = suite.played("", 1, scheme)
-    assert suite.failures(suite.draw("", 1), found) == {}, found
+    missed = {"slower"} if scheme in SLOWER_SPRAYED else set()
+    assert set(suite.failures(suite.draw("", 1), found)) == missed, found
     told = [f"{found.by_flow:.1f}", f"{found.by_packet:.1f}", f"{found.again:.1%}", f"{found.lost:.1%}"]
     assert sprayed_row(scheme)[:4] == told
 

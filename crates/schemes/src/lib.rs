@@ -25,6 +25,7 @@ mod catalogue;
 mod dcqcn;
 pub mod describe;
 mod explicit;
+mod falcon;
 mod fcp;
 mod gcc;
 mod hpcc;
@@ -60,6 +61,7 @@ const FOLDERS: &[fn() -> Catalogue] = &[
     bfc::schemes,
     bolt::schemes,
     dcqcn::schemes,
+    falcon::schemes,
     fcp::schemes,
     gcc::schemes,
     hpcc::schemes,

@@ -73,6 +73,12 @@ class Found:
         """By packet over by flow."""
         return self.by_packet / self.by_flow
 
+    def __str__(self) -> str:
+        """What it came to."""
+        shares = f"{self.again:.1%} again, {self.lost:.1%} lost"
+        ends = f", {self.unended} without end" if self.unended else ""
+        return f"{self.by_flow:.1f} ms by flow, {self.by_packet:.1f} by packet, {shares}{ends}"
+
 
 def draw(_: str, number: int) -> Scene:
     """The scene with this number."""

@@ -1,9 +1,7 @@
-//! What a node pauses at its neighbours: for each of their queues, how many of its packets wait here that found too much
-//! before them.
+//! What a node pauses at its neighbours: for each of their queues, how many queues here hold too much of what it sent.
 
 use midpath_core::packet::{PacketId, PortId};
 use midpath_core::units::Time;
-use rustc_hash::FxHashMap;
 
 use super::header::{MAX_QUEUES, PauseBitmap};
 
@@ -16,8 +14,6 @@ pub struct Pauses {
     queues: usize,
     /// `pauseCounter`: by ingress port and upstream queue.
     counts: Box<[u32]>,
-    /// `counterIncr`: of packets that wait here, which counter they have raised.
-    raised: FxHashMap<PacketId, Upstream>,
     /// The packet that came in last, and is being routed.
     arrived: Option<(PacketId, PortId, Time)>,
 }
@@ -25,8 +21,7 @@ pub struct Pauses {
 impl Pauses {
     /// Of a node with so many ports, whose neighbours have so many queues at each, at most.
     pub fn new(ports: usize, queues: usize) -> Pauses {
-        let counts = vec![0; ports * queues].into();
-        Pauses { queues, counts, raised: FxHashMap::default(), arrived: None }
+        Pauses { queues, counts: vec![0; ports * queues].into(), arrived: None }
     }
 
     /// Called when a packet has come in through a port, before it is routed.
@@ -46,21 +41,18 @@ impl Pauses {
         self.counts.get_mut(usize::from(port.0) * self.queues + usize::from(queue))
     }
 
-    /// Called with a packet that found too much before it. Says whether its queue upstream is to be paused for it.
-    pub fn raise(&mut self, id: PacketId, upstream: Upstream) -> bool {
-        let Some(count) = self.count(upstream) else { return false };
+    /// A queue here holds too much. Says whether the queue upstream is to be paused for it, or `None` where that is not known.
+    pub fn raise(&mut self, upstream: Upstream) -> Option<bool> {
+        let count = self.count(upstream)?;
         *count += 1;
-        let first = *count == 1;
-        self.raised.insert(id, upstream);
-        first
+        Some(*count == 1)
     }
 
-    /// Called with a packet that waits here no longer. Says at which port the neighbour may go on with a queue.
-    pub fn left(&mut self, id: PacketId) -> Option<PortId> {
-        let upstream = self.raised.remove(&id)?;
+    /// It holds too much no longer. Says whether the queue upstream may go on.
+    pub fn lower(&mut self, upstream: Upstream) -> bool {
         let count = self.count(upstream).expect("it was raised");
         *count -= 1;
-        (*count == 0).then_some(upstream.0)
+        *count == 0
     }
 
     /// What the neighbour at a port is to pause.

@@ -1,14 +1,14 @@
 //! A port: a queue for each flow as far as there are queues, of which the neighbour ahead pauses some, and which pauses
 //! those that its packets came from.
 
-use midpath_core::packet::{Kind, Packet, PacketId, Pkt, PortId};
+use midpath_core::packet::{IP_HEADER, Packet, Pkt, PortId, shim_size};
 use midpath_core::queue::{Bound, Fifo, Round, Scheduler};
 use midpath_core::roles::{Backlog, Drop, Inbound, Port, PortCtx, Transmitter};
-use midpath_core::units::Time;
+use midpath_core::units::{Bytes, Time};
 
 use super::header::{BfcHeader, PauseBitmap};
 use super::params::BfcParams;
-use super::pauses::Pauses;
+use super::pauses::{Pauses, Upstream};
 use super::table::{FlowTable, flow_of};
 
 /// A pause ends when nothing of it was heard for so many times `refresh`. Ours.
@@ -23,6 +23,8 @@ pub(crate) struct BfcPort {
     /// ACKs and whatever has no payload go first.
     first: Fifo,
     queues: Box<[Fifo]>,
+    /// Of each queue: the queues upstream that it has paused, and the round trip of a hop that its packets came over.
+    upstream: Box<[(Vec<Upstream>, Time)]>,
     /// Whose turn it is: queues that have something and are not paused.
     round: Round<usize>,
     table: FlowTable,
@@ -48,6 +50,7 @@ impl BfcPort {
             obeys,
             first: Fifo::unbounded(),
             queues: (0..queues).map(|_| Fifo::unbounded()).collect(),
+            upstream: vec![Default::default(); queues].into(),
             round: Round::default(),
             table: FlowTable::new(queues),
             waiting: Backlog::default(),
@@ -76,9 +79,10 @@ impl BfcPort {
         self.round.len() as u64 + u64::from(joins)
     }
 
-    /// Th = HRTT · μ / N_active: what a queue sends in a round trip of the hop that its packets come over.
-    fn threshold(&self, queue: usize, from: PortId, ctx: &PortCtx<'_>) -> u64 {
-        ctx.link().rate.bytes_in(hop_rtt(from, ctx)).0 / self.active(queue)
+    /// Whether a queue holds more than Th = HRTT · μ / N_active: what it sends until what a resume lets go is here.
+    fn holds_too_much(&self, queue: usize, ctx: &PortCtx<'_>) -> bool {
+        let share = ctx.link().rate.bytes_in(self.upstream[queue].1).0 / self.active(queue);
+        self.queues[queue].backlog().bytes > share
     }
 
     /// Has the neighbour at a port told what to pause now.
@@ -88,11 +92,29 @@ impl BfcPort {
         ctx.emit(port, packet);
     }
 
-    /// A packet waits here no longer.
-    fn release(id: PacketId, ctx: &mut PortCtx<'_>) {
-        if let Some(port) = ctx.state::<Pauses>().left(id) {
-            BfcPort::tell(port, ctx);
+    /// A packet has come over a hop, from a queue of the neighbour there.
+    fn came_from(&mut self, queue: usize, from: Upstream, ctx: &mut PortCtx<'_>) {
+        self.upstream[queue].1 = hop_rtt(from.0, ctx);
+        if self.upstream[queue].0.contains(&from) || !self.holds_too_much(queue, ctx) {
+            return;
         }
+        if let Some(pause) = ctx.state::<Pauses>().raise(from) {
+            self.upstream[queue].0.push(from);
+            if pause {
+                BfcPort::tell(from.0, ctx);
+            }
+        }
+    }
+
+    /// Those that a queue has paused go on.
+    fn resume(&mut self, queue: usize, ctx: &mut PortCtx<'_>) {
+        let mut ports = Vec::new();
+        for from in std::mem::take(&mut self.upstream[queue].0) {
+            if ctx.state::<Pauses>().lower(from) && !ports.contains(&from.0) {
+                ports.push(from.0);
+            }
+        }
+        ports.into_iter().for_each(|port| BfcPort::tell(port, ctx));
     }
 
     /// A frame for the neighbour: it goes before all else, and in place of an older one.
@@ -160,7 +182,9 @@ impl BfcPort {
         if let Some(header) = packet.header::<BfcHeader>() {
             packet.set_header(&BfcHeader { queue: self.obeys.then_some(queue as u8), ..header });
         }
-        BfcPort::release(pkt.id(), ctx);
+        if !self.upstream[queue].0.is_empty() && !self.holds_too_much(queue, ctx) {
+            self.resume(queue, ctx);
+        }
         Some(pkt)
     }
 
@@ -173,7 +197,7 @@ impl BfcPort {
 /// HRTT: a round trip over the link of a port, with a full packet each way.
 fn hop_rtt(port: PortId, ctx: &PortCtx<'_>) -> Time {
     let link = &ctx.links[usize::from(port.0)];
-    let packet = link.rate.time_for(midpath_core::units::Bytes(link.mtu.into()));
+    let packet = link.rate.time_for(Bytes(link.mtu.into()));
     Time(2 * (link.delay.0 + packet.0))
 }
 
@@ -194,12 +218,9 @@ impl Port for BfcPort {
             return self.take_first(pkt, header, ctx);
         }
         let sticky = self.params.sticky.unwrap_or_else(|| hop_rtt(ctx.me, ctx));
-        let queue = self.table.assign(flow, ctx.now, sticky, ctx.rng);
-        if let Some((from, upstream)) = ingress.zip(header.and_then(|header| header.queue))
-            && self.queues[queue].backlog().bytes > self.threshold(queue, from, ctx)
-            && ctx.state::<Pauses>().raise(pkt.id(), (from, upstream))
-        {
-            BfcPort::tell(from, ctx);
+        let queue = self.table.assign(flow, self.paused, ctx.now, sticky, ctx.rng);
+        if let Some(from) = ingress.zip(header.and_then(|header| header.queue)) {
+            self.came_from(queue, from, ctx);
         }
         self.push(queue, pkt, ctx);
     }
@@ -263,10 +284,8 @@ impl Port for BfcPort {
         self.round.clear();
         self.table.clear();
         self.waiting = Backlog::default();
-        for pkt in gone {
-            BfcPort::release(pkt.id(), ctx);
-            ctx.drop(pkt, Drop::Fault);
-        }
+        gone.into_iter().for_each(|pkt| ctx.drop(pkt, Drop::Fault));
+        (0..self.queues.len()).for_each(|queue| self.resume(queue, ctx));
         self.obey(0, ctx);
     }
 
@@ -281,4 +300,4 @@ impl Port for BfcPort {
 }
 
 /// Bytes of a frame on the link.
-pub(crate) const FRAME: u32 = midpath_core::packet::IP_HEADER + midpath_core::packet::shim_size(16);
+pub(crate) const FRAME: u32 = IP_HEADER + shim_size(16);

@@ -51,15 +51,20 @@ impl FlowTable {
         self.entries.get(&flow).map(|entry| entry.queue)
     }
 
-    /// A packet has come: the queue of its flow. Where none is empty, one is drawn.
-    pub fn assign(&mut self, flow: Flow, now: Time, sticky: Time, rng: &mut Stream) -> usize {
+    /// A packet has come: the queue of its flow. Where none is empty, one is drawn. Ours: of empty ones, one that is not
+    /// paused. It is for packets of a flow that has left, and would hold this one back.
+    pub fn assign(&mut self, flow: Flow, paused: u128, now: Time, sticky: Time, rng: &mut Stream) -> usize {
         self.expire(now, sticky);
         if let Some(entry) = self.entries.get_mut(&flow) {
             entry.packets += 1;
             return entry.queue.into();
         }
-        let empty = self.flows.iter().position(|flows| *flows == 0);
-        let queue = empty.unwrap_or_else(|| below(rng, self.flows.len() as u64) as usize);
+        let mut empty = (0..self.flows.len()).filter(|queue| self.flows[*queue] == 0);
+        let first = empty.clone().next();
+        let queue = empty
+            .find(|queue| paused & 1 << queue == 0)
+            .or(first)
+            .unwrap_or_else(|| below(rng, self.flows.len() as u64) as usize);
         self.flows[queue] += 1;
         self.entries.insert(flow, Entry { queue: queue as u8, packets: 1, left: now });
         queue

@@ -99,7 +99,8 @@ fn a_flow_beside_an_incast_is_not_held_back() {
 /// More flows than queues: they share, nothing is lost, and all end.
 #[test]
 fn flows_without_a_queue_of_their_own_share() {
-    let text = fabric("1 MB", &("[schemes.bfc]\nqueues = 2\n[measure]\nseries = true\n".to_owned() + &incast(15, "300 kB")));
+    let text =
+        fabric("1 MB", &("[schemes.bfc]\nqueues = 2\n[measure]\nseries = true\n".to_owned() + &incast(15, "300 kB")));
     let out = same_with_threads_and_as_bytes(&text, 2);
     all_arrived(&out, 300_000);
     assert_eq!(total(&out, "ports", "drops_queue"), 0);
@@ -115,7 +116,8 @@ fn every_byte_arrives_when_frames_are_lost_a_router_restarts_or_a_link_fails() {
         "[[vary]]\nlink = [\"e0.0\", \"a0.0\"]\nloss = { p = \"100 %\", r = \"100 %\", good = \"2 %\", bad = \"2 %\" }\n",
     ];
     for fault in faults {
-        let text = fabric("300 kB", &(fault.to_owned() + "[schemes.bfc]\nmin_rto = \"1 ms\"\n" + &incast(15, "500 kB")));
+        let text =
+            fabric("300 kB", &(fault.to_owned() + "[schemes.bfc]\nmin_rto = \"1 ms\"\n" + &incast(15, "500 kB")));
         let out = run_plain(&text.replace("stop = \"100 ms\"", "stop = \"5 s\""));
         all_arrived(&out, 500_000);
     }
@@ -132,7 +134,8 @@ fn others_flows_have_queues_and_their_own_control() {
 /// A fabric of leaves and spines, its queues, and who sends to whom.
 fn fabrics() -> impl Strategy<Value = String> {
     let shape = (2usize..5, 1usize..4, 1usize..5, prop_oneof![Just(10u32), Just(100), Just(400)], 100u32..5000);
-    let scheme = (1u32..40, prop_oneof![Just(""), Just("sticky = \"0 s\"\n"), Just("first_packet_first = true\n")], 20u32..800);
+    let scheme =
+        (1u32..40, prop_oneof![Just(""), Just("sticky = \"0 s\"\n"), Just("first_packet_first = true\n")], 20u32..800);
     let flows = prop::collection::vec((0usize..20, 0usize..20, 1u32..300_000, 0u32..30), 1..14);
     (shape, scheme, flows, any::<u16>()).prop_map(|(shape, scheme, flows, seed)| {
         let (leaves, spines, hosts, gbps, delay) = shape;

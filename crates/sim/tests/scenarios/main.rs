@@ -19,6 +19,7 @@ mod common;
 mod datagrams;
 mod deploy;
 mod determinism;
+mod falcon;
 mod faults;
 mod fcp_budgets;
 mod fcp_changes;

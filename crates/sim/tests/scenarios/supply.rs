@@ -15,8 +15,8 @@ const OTHERS: [&str; 5] = ["gcc", "mircc", "ndn", "scream", "uec"];
 /// Those that begin again with the initial window after a pause longer than the timeout (RFC 5681, §4.1).
 const RESTARTS: [&str; 6] = ["newreno", "cubic", "cubic+rpm", "dctcp", "prague", "mptcp"];
 /// Those that are for racks, and start at their host's rate or come to it: their windows are of that.
-const OF_RACKS: [&str; 7] = ["timely", "swift", "dcqcn", "hpcc", "powertcp", "bolt", "bfc"];
-const AT_LINE_RATE: [&str; 8] = ["timely", "swift", "dcqcn", "hpcc", "powertcp", "bolt", "bfc", "inrpp"];
+const OF_RACKS: [&str; 8] = ["timely", "swift", "falcon", "dcqcn", "hpcc", "powertcp", "bolt", "bfc"];
+const AT_LINE_RATE: [&str; 9] = ["timely", "swift", "falcon", "dcqcn", "hpcc", "powertcp", "bolt", "bfc", "inrpp"];
 /// A window that is given, no control at all, the host's rate until a neighbour pauses it (BFC), and (INRPP, §III-C) the
 /// host's rate up to what caches have promised.
 const NO_RULE: [&str; 4] = ["fixed-window", "udp", "bfc", "inrpp"];

@@ -1,0 +1,93 @@
+//! Falcon in networks: queues at its target, a slow host apart from a busy fabric, other paths, losses.
+
+use crate::common::rack::{self, seen};
+use crate::common::reads::{last, mean_after as mean, most};
+use crate::common::{run_plain, same_with_threads_and_as_bytes};
+
+const QUEUE: &str = "limit = \"4 MB\"";
+
+/// 100 us there and back without queues. The target is five quarters of the shortest fabric delay and what flow scaling and
+/// hops add; the queue is what is above that path, 12.5 kB a 100 us.
+#[test]
+fn it_fills_the_link_with_a_queue_at_its_target() {
+    for n in [1, 4, 16] {
+        let out = run_plain(&rack::dumbbell("falcon", n, "500 ms", QUEUE, ""));
+        let (used, waits) = seen(&out, 0.1);
+        let target = mean(&out, "flow:0", "target_s", 0.1);
+        let room = (target + 3e-6 - 100e-6) * 125e6;
+        println!("{n} flows: {used:.3} of the link, {waits:.0} B wait, target {target}, {room:.0} B above the path");
+        assert!(used > 0.95, "{n} flows use {used}");
+        assert!(waits < 1.2 * room + 3000.0, "{n} flows: {waits} B");
+        assert_eq!(out.summary("lost_packets"), Some(0.0));
+    }
+}
+
+/// The receiver takes 500 Mbps of a link of 1 Gbps: its buffer settles at the middle level, ncwnd falls, and fcwnd, whose
+/// delay is the fabric's alone, does not.
+#[test]
+fn a_slow_host_is_told_from_a_busy_fabric() {
+    let slow = rack::dumbbell("falcon", 1, "500 ms", QUEUE, "")
+        .replace("[schemes.falcon]", "[schemes.falcon]\nnic_rate = \"500 Mbps\"\nnic_buffer = \"100 kB\"");
+    let out = run_plain(&slow);
+    let windows = |name| mean(&out, "flow:0", name, 0.2);
+    let (fcwnd, ncwnd) = (windows("fcwnd_packets"), windows("ncwnd_packets"));
+    let held = mean(&out, "port:d0>r1", "nic_bytes", 0.2);
+    let goodput = mean(&out, "flow:0", "goodput_bps", 0.2);
+    println!("fcwnd {fcwnd:.1}, ncwnd {ncwnd:.1}, {held:.0} B in the card, {:.0} Mbps", goodput / 1e6);
+    assert!(fcwnd > 3.0 * ncwnd, "{fcwnd} {ncwnd}");
+    // Level 15 of 32 begins at 46,875 B; a window that falls by the excess swings around it.
+    assert!((20e3..60e3).contains(&held), "{held}");
+    assert!(goodput > 0.93 * 500e6, "{goodput}");
+    assert_eq!(out.summary("lost_packets"), Some(0.0));
+}
+
+/// Two leaves behind eight spines, eight hosts a leaf: each flow alone on a spine would have its host's whole link. Hashing
+/// puts several on one; PLB parts them.
+fn spines(key: &str) -> String {
+    let mut text = String::from("scheme = \"falcon\"\nstop = \"100 ms\"\n[topology]\nlinks = [\n");
+    let link =
+        |a: String, b: String| format!("{{ a = \"{a}\", b = \"{b}\", rate = \"10 Gbps\", delay = \"1 us\" }},\n");
+    for leaf in 0..2 {
+        (0..8).for_each(|spine| text += &link(format!("leaf{leaf}"), format!("spine{spine}")));
+        (0..8).for_each(|host| text += &link(format!("h{leaf}-{host}"), format!("leaf{leaf}")));
+    }
+    text += &format!("]\n[queue]\nlimit = \"1 MB\"\n[schemes.falcon]\n{key}\n");
+    (0..8).for_each(|host| text += &format!("[[flow]]\nfrom = \"h0-{host}\"\nto = \"h1-{host}\"\nsize = \"20 MB\"\n"));
+    text + "[measure]\nseries = true\ninterval = \"1 ms\"\n"
+}
+
+#[test]
+fn flows_that_share_a_path_leave_it() {
+    let [with, without] = ["plb = true", "plb = false"].map(|key| {
+        let out = same_with_threads_and_as_bytes(&spines(key), 2);
+        assert_eq!(out.summary("completed"), Some(8.0));
+        let moves: f64 = (0..8).map(|flow| last(&out, &format!("flow:{flow}"), "moves")).sum();
+        (out.summary("fct_max_s").expect("all end"), moves)
+    });
+    println!("slowest {:.4} s with {} moves, {:.4} s without", with.0, with.1, without.0);
+    assert!(with.1 > 0.0 && without.1 == 0.0, "{with:?} {without:?}");
+    assert!(with.0 < 0.75 * without.0, "{with:?} {without:?}");
+}
+
+#[test]
+fn an_incast_of_more_flows_than_packets_fit_is_paced() {
+    let out = run_plain(&rack::dumbbell("falcon", 200, "2 s", QUEUE, ""));
+    let (used, waits) = seen(&out, 1.0);
+    println!("{used:.3} of the link, {waits:.0} B wait, window {}", most(&out, "flow:0", "fcwnd_packets"));
+    assert!(used > 0.9 && waits < 200.0 * 1500.0, "{used} {waits}");
+}
+
+#[test]
+fn every_byte_arrives() {
+    rack::every_byte_arrives("falcon");
+}
+
+/// A card whose buffer is full drops; what it dropped is sent again.
+#[test]
+fn what_a_full_card_drops_is_sent_again() {
+    let text = rack::dumbbell("falcon", 4, "5 s", QUEUE, "size = \"2 MB\"")
+        .replace("[schemes.falcon]", "[schemes.falcon]\nnic_rate = \"100 Mbps\"\nnic_buffer = \"10 kB\"");
+    let out = run_plain(&text.replace("to = \"d1\"", "to = \"d0\"").replace("to = \"d2\"", "to = \"d0\""));
+    assert_eq!(out.summary("completed"), Some(4.0));
+    assert!(out.table("flows").expect("flows").u64("retransmitted_packets").iter().sum::<u64>() > 0);
+}
