@@ -79,7 +79,7 @@ nvlink = {link(self.nvlink_gbps, self.inside_us)}
 
 
 WHOLE = Fabric(servers=128, per_leaf=32, spines=16, group=64)
-QUICK = Fabric(servers=4, per_leaf=2, spines=1, group=8)
+QUICK = Fabric(servers=4, per_leaf=2, spines=2, group=16)
 SIZE, SLOW_GBPS = 1_000_000, 40
 # What a column adds to the scenario. PFC as DCQCN's and HPCC's papers have it; TCP's shortest timeout suits a fabric.
 TCP = '[queue]\nlimit = "1 MB"\n[schemes.dctcp]\nmin_rto = "1 ms"\n'
@@ -160,11 +160,12 @@ class Case:
         return "".join(parts)
 
     def bound_us(self, sent: Counter[tuple[int, int]]) -> float:
-        """No run ends sooner: payload over the busiest NIC and the busiest leaf's uplinks; and an all-reduce's steps,
+        """No run ends sooner: payload over the busiest NIC, NVLink and leaf's uplinks; and an all-reduce's steps,
         one after the other."""
-        fabric, out, into, up, down = self.fabric, Counter[Any](), Counter[Any](), Counter[Any](), Counter[Any]()
+        fabric, out, into, up, down, inside = self.fabric, *(Counter[Any]() for _ in range(5))
         for (a, b), size in sent.items():
             if a // fabric.rails == b // fabric.rails:
+                inside[a] += size
                 continue
             out[a] += size
             into[b] += size
@@ -173,7 +174,8 @@ class Case:
                 down[fabric.leaf(b)] += size
         nic = max([*out.values(), *into.values()], default=0) * 8e-3 / fabric.gbps
         leaf = max([*up.values(), *down.values()], default=0) * 8e-3 / fabric.gbps / fabric.spines
-        return max(nic, leaf, *(self._steps_us(ranks) for what, ranks in self.jobs() if what == "all-reduce"), 0.0)
+        within = max(inside.values(), default=0) * 8e-3 / fabric.nvlink_gbps
+        return max(nic, leaf, within, *(self._steps_us(ranks) for what, ranks in self.jobs() if what == "all-reduce"))
 
     def _steps_us(self, ranks: list[int]) -> float:
         """A step begins when the one before has brought its message; the fastest pair of each."""
@@ -203,7 +205,7 @@ class Case:
         rows = result.tables["iterations"].to_pylist()
         ends = {row["job"]: row["completion_s"] and round(1e6 * row["completion_s"], 2) for row in rows}
         last = max(rows, key=lambda row: ends[row["job"]] or STOP_US)
-        straggler = {name: flows[name][last["straggler"]].as_py() for name in ("src", "dst")}
+        straggler = {name: flows[name][int(last["straggler"])].as_py() for name in ("src", "dst")}
         return {
             "jct_us": None if None in ends.values() else max(ends.values()),
             "bound_us": round(self.bound_us(sent), 2),
