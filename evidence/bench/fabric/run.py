@@ -209,7 +209,7 @@ class Case:
         return {
             "jct_us": None if None in ends.values() else max(ends.values()),
             "bound_us": round(self.bound_us(sent), 2),
-            "straggler": f"{straggler['src']} to {straggler['dst']}, {last['link_from']}>{last['link_to']}",
+            "straggler": f"{straggler['src']} to {straggler['dst']}",
             "all_reduce_us": next((end for job, end in ends.items() if job.startswith("all-reduce")), None),
             "lost": int(sum(flows["lost_packets"].to_pylist())),
             "again": int(sum(flows["retransmitted_packets"].to_pylist())),
@@ -272,6 +272,12 @@ def misses(found: Found) -> list[str]:
     return missed
 
 
+def below_slow(straggler: str, fabric: Fabric) -> bool:
+    """Whether a flow may have crossed the slow link."""
+    leaves = [fabric.leaf(int(gpu[1:])) for gpu in straggler.split(" to ")]
+    return leaves[0] != leaves[1] and (0, 0) in leaves
+
+
 def tables(found: Found, fabric: Fabric) -> Iterator[str]:
     """The page."""
     versions = sorted({row["version"] for row in found.values()})
@@ -316,12 +322,17 @@ def tables(found: Found, fabric: Fabric) -> Iterator[str]:
                     cells.append(f"{end:.1f} ({end / row['bound_us']:.2f})" if end else "–")
             last = pick(found, workload, "random", "slow", column).get("straggler", "")
             yield f"| {column} | " + " | ".join(cells) + f" | {last} |"
+    blocks = fabric.servers // fabric.per_leaf
     yield "\n## Stragglers\n"
-    yield "Runs with the slow link whose last flow is slowest there (`l0.0>s0`, `s0>l0.0`):\n"
+    yield (
+        "Runs with the slow link whose last flow crosses spines and begins or ends below its leaf, l0.0; one of "
+        f"{blocks * fabric.rails} leaves. (A result names the link that a flow's hash leads to, which is not that of "
+        "sprayed packets.)\n"
+    )
     yield "| scheme | runs |\n|---|---|"
     for column in COLUMNS:
         of = [row for name, row in found.items() if name.endswith(f" / slow / {column}")]
-        there = sum(row["straggler"].endswith(("l0.0>s0", "s0>l0.0")) for row in of)
+        there = sum(below_slow(row["straggler"], fabric) for row in of)
         yield f"| {column} | {there} of {len(of)} |"
 
 
