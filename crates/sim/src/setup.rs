@@ -149,11 +149,8 @@ impl Setup {
         let rerouting = Rerouting::new(&topology, &scenario.routing, &routes, &outages)?;
         let flows = Arc::new(flows::describe(&scenario, &topology, &routes, &schemes, flows)?);
         if matches!(scenario.routing.ecmp, Ecmp::LetFlow | Ecmp::Drill | Ecmp::Job) {
-            let named = flows.terms().iter().map(|terms| terms.scheme.as_deref()).chain([None]);
-            named
-                .map(|scheme| schemes.check_path(scheme))
-                .collect::<Result<(), _>>()
-                .map_err(|e| e.under("routing.ecmp"))?;
+            let mut named = flows.terms().iter().map(|terms| terms.scheme.as_deref()).chain([None]);
+            named.try_for_each(|scheme| schemes.check_path(scheme)).map_err(|e| e.under("routing.ecmp"))?;
         }
         waits::check(&flows)?;
         waits::check_openers(&flows)?;

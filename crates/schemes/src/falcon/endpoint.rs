@@ -55,7 +55,7 @@ impl AssistedConfig for FalconConfig {
         AssistedTraits {
             controller,
             header: header::SIZE,
-            reflect: Some(header::reflect as _),
+            reflect: Some(header::reflect),
             own_network: self.0.nic_rate.is_some(),
             ..AssistedTraits::default()
         }

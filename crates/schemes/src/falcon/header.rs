@@ -3,6 +3,8 @@
 
 use midpath_core::packet::{ENTROPY, HOP_LIMIT, Header, Packet, shim_size};
 
+use crate::transport::cc::Seen;
+
 /// Bytes on the wire that data and ACKs carry.
 pub const SIZE: u32 = shim_size(BODY as u32);
 
@@ -61,7 +63,7 @@ pub fn put_on(packet: &mut Packet, header: &FalconHeader) {
 }
 
 /// What a receiver puts on an ACK: what is said of the packet that it acknowledges.
-pub fn reflect(seen: &Packet, ack: &mut Packet) {
+pub fn reflect(seen: Seen<'_>, ack: &mut Packet) {
     if let Some(header) = seen.header::<FalconHeader>() {
         put_on(ack, &FalconHeader { hops: HOP_LIMIT.saturating_sub(seen.hops), returns: true, ..header });
     }

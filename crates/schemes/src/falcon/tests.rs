@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::equations::{Config, Plb, Signals, State};
 use super::header::{FalconHeader, put_on, reflect};
 use super::nic::NicPort;
+use crate::transport::cc::Seen;
 
 /// isekai's configuration, in its units of 131.072 ns.
 fn isekai() -> Config {
@@ -141,11 +142,11 @@ proptest! {
 fn an_ack_says_what_its_packet_said_and_takes_its_path() {
     let mut data = Packet::new(FlowId(0), NodeId(0), NodeId(1), 1000);
     let mut ack = Packet::new(FlowId(0), NodeId(1), NodeId(0), 40);
-    reflect(&data, &mut ack);
+    reflect(Seen::of(&data), &mut ack);
     assert!(!ack.has_headers());
     put_on(&mut data, &FalconHeader { entropy: 77, sent: 5, waited: 9, level: 3, ..FalconHeader::default() });
     data.hops = HOP_LIMIT - 4;
-    reflect(&data, &mut ack);
+    reflect(Seen::of(&data), &mut ack);
     let expected = FalconHeader { entropy: 77, sent: 5, waited: 9, level: 3, hops: 4, returns: true };
     assert_eq!(ack.header(), Some(expected));
     let mut other = data;

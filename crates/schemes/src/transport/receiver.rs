@@ -89,7 +89,9 @@ pub struct Receiver {
     unreported: u32,
     retries: u32,
     /// How often the timeout has doubled since the round trip was measured, if it was.
-    doublings: u32,
+    doublings: u16,
+    /// The [`Packet::hops`] of what `seen` is of.
+    seen_hops: u8,
     /// The one round trip that this end measures; [`Time::MAX`] before.
     measured: Time,
 }
@@ -166,6 +168,7 @@ impl Receiver {
             delivery: Delivery::default(),
             seen: None,
             seen_syn: false,
+            seen_hops: 0,
             settings,
         }
     }
@@ -449,7 +452,7 @@ impl Receiver {
             return ctx.finish();
         }
         self.retries += 1;
-        self.doublings += 1;
+        self.doublings = self.doublings.saturating_add(1);
         match self.state {
             State::SynReceived => self.send_syn_ack(ctx),
             _ => {

@@ -1,7 +1,7 @@
 //! Fabrics of data centres and AI clusters: leaf-spine, by rails, dragonfly+, tori, and several planes of each.
 
 use super::{LinkParams, hosts, join, spread};
-use crate::draft::{Draft, DraftLink};
+use crate::draft::{Draft, DraftLink, DraftNode};
 use crate::graph::NodeKind::{Host, Router};
 
 /// The class of the switches inside servers, of which each plane has the same.
@@ -199,16 +199,13 @@ pub fn planes(draft: Draft, planes: usize) -> Draft {
     let mut all = Draft::default();
     let mut places = vec![vec![0; nodes.len()]; planes];
     for (n, node) in nodes.iter().enumerate() {
-        for plane in 0..if shared(n) { 1 } else { planes } {
-            places[plane][n] = all.nodes.len();
-            let mut node = node.clone();
+        for (plane, place) in places.iter_mut().enumerate() {
             if !shared(n) {
-                node.name = format!("p{plane}.{}", node.name);
+                all.nodes.push(DraftNode { name: format!("p{plane}.{}", node.name), ..node.clone() });
+            } else if plane == 0 {
+                all.nodes.push(node.clone());
             }
-            all.nodes.push(node);
-        }
-        if shared(n) {
-            (1..planes).for_each(|plane| places[plane][n] = places[0][n]);
+            place[n] = all.nodes.len() - 1;
         }
     }
     for link in &links {

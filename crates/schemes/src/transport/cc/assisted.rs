@@ -97,6 +97,8 @@ pub trait NetworkAssisted: CongestionController {
 pub struct Seen<'a> {
     /// Whether it was a SYN.
     pub syn: bool,
+    /// Its [`Packet::hops`].
+    pub hops: u8,
     /// Its headers, as [`Packet::headers`] gives them.
     pub headers: &'a [u8],
 }
@@ -104,7 +106,7 @@ pub struct Seen<'a> {
 impl<'a> Seen<'a> {
     /// What is kept of a packet.
     pub fn of(packet: &'a Packet) -> Seen<'a> {
-        Seen { syn: packet.flags.has(Flags::SYN), headers: packet.headers() }
+        Seen { syn: packet.flags.has(Flags::SYN), hops: packet.hops, headers: packet.headers() }
     }
 
     /// Its header `H`, if it had one that is valid.

@@ -151,8 +151,8 @@ impl Receiver {
 
     /// Remembers the headers of a packet, for the acknowledgement of it.
     pub(in crate::transport) fn see_header(&mut self, packet: &Packet) {
-        let Seen { syn, headers } = Seen::of(packet);
-        self.seen_syn = syn;
+        let Seen { syn, hops, headers } = Seen::of(packet);
+        (self.seen_syn, self.seen_hops) = (syn, hops);
         match &mut self.seen {
             Some(seen) if seen.len() == headers.len() => seen.copy_from_slice(headers),
             seen => *seen = Some(headers.into()),
@@ -163,7 +163,7 @@ impl Receiver {
     #[inline]
     pub(super) fn reflect(&self, ack: &mut Packet) {
         if let (Some(reflect), Some(headers)) = (self.settings.reflect, &self.seen) {
-            reflect(Seen { syn: self.seen_syn, headers }, ack);
+            reflect(Seen { syn: self.seen_syn, hops: self.seen_hops, headers }, ack);
         }
     }
 }
