@@ -58,6 +58,7 @@ def main() -> None:
     if asked.only and (HERE / "results.json").exists():
         before = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
         results["scenarios"] = merged(before["scenarios"], results["scenarios"])
+        results["peers"] = before["peers"] | results["peers"]
     text = page.page(results)
     if asked.write:
         (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -85,7 +86,8 @@ def measured(scenario: Scenario, rows: list[Peer], asked: argparse.Namespace) ->
     told = [
         {"peer": row.name, "runs": runs[row.name], "figures": figures(row, scenario, flows, folder)} for row in here
     ]
-    return {"name": scenario.name, "title": scenario.title, "flows": len(flows), "rows": told, "reference": reference}
+    about = {"name": scenario.name, "title": scenario.title, "at": f"{rows[0].about}, {asked.repeat} turns"}
+    return about | {"flows": len(flows), "rows": told, "reference": reference}
 
 
 def prepared(scenario: Scenario, folder: Path) -> tuple[list[Flow], str]:

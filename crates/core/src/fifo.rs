@@ -115,7 +115,7 @@ impl<T: Copy + Default> Fifo<T> {
     }
 
     /// Appends a value.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: T) {
         if self.len() == self.places.len() {
             self.grow();

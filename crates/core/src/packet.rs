@@ -433,11 +433,13 @@ impl Packet {
     /// Becomes a copy of `other`, of as much of it as counts.
     #[inline]
     pub(crate) fn become_copy_of(&mut self, other: &Packet) {
+        // Read before: else the head is copied in pieces around these two, in 12 instructions more.
+        let (sack_len, stacked) = (other.sack_len, other.stacked);
         self.head = other.head;
-        if other.sack_len != 0 {
+        if sack_len != 0 {
             self.tail.sack = other.tail.sack;
         }
-        if other.stacked != 0 {
+        if stacked != 0 {
             self.tail.stack = other.tail.stack;
         }
     }
