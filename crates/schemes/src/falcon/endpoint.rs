@@ -14,7 +14,7 @@ use crate::transport::cc::{
     View, Window, shortest,
 };
 
-/// `kInitialFlowFcwnd` of isekai, in packets.
+/// Both windows begin with this: `kInitialFlowFcwnd` of isekai, in packets. Ours for ncwnd.
 const FIRST_WINDOW: u32 = 32;
 /// `fabric_base_delay` of isekai.
 const BASE_DELAY: Time = Time::from_us(25);
@@ -36,10 +36,10 @@ pub struct FalconConfig(pub FalconParams);
 impl AssistedConfig for FalconConfig {
     type Controller = Falcon;
     fn build(&self, _tcp: &TcpParams, _mss: u32, _flow: &FlowSpec) -> Falcon {
-        let state = State::new(f64::from(FIRST_WINDOW).min(self.0.max_window), self.0.max_window);
+        let first = f64::from(FIRST_WINDOW).min(self.0.max_window);
         Falcon {
             params: self.0,
-            state,
+            state: State::new(first, first),
             seen: None,
             least: Time::ZERO,
             srtt: Time::ZERO,

@@ -135,7 +135,10 @@ impl State {
         }
         let [least, most] = config.nic;
         self.ncwnd = self.ncwnd.clamp(least, most);
-        let (fell, rose) = (self.ncwnd < before || self.ncwnd == least, self.ncwnd > before || self.ncwnd == most);
+        // §10.3.6 has a window at its most as raised. Ours: while the level is low. With an event for each ACK, not for a round
+        // trip, it would else put each decrease off.
+        let rose = self.ncwnd > before || self.ncwnd == most && signals.level < config.level;
+        let fell = self.ncwnd < before || self.ncwnd == least;
         // §10.3.5: "ncwnd is always integer". As in Google's code, a decrease that this takes back was one.
         self.ncwnd = self.ncwnd.round();
         self.rising = if fell { false } else { rose || self.rising };

@@ -33,7 +33,7 @@ fn isekai() -> Config {
 }
 
 /// A row of `tests/vectors/falcon/README.md`, by the names of its columns.
-struct Row(std::collections::HashMap<&'static str, &'static str>);
+struct Row(std::collections::BTreeMap<&'static str, &'static str>);
 
 impl Row {
     fn get(&self, name: &str) -> f64 {

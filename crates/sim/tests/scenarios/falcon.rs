@@ -1,8 +1,8 @@
 //! Falcon in networks: queues at its target, a slow host apart from a busy fabric, other paths, losses.
 
 use crate::common::rack::{self, seen};
-use crate::common::reads::{last, mean_after as mean, most};
-use crate::common::{run_plain, same_with_threads_and_as_bytes};
+use crate::common::reads::{mean_after as mean, most};
+use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
 
 const QUEUE: &str = "limit = \"4 MB\"";
 
@@ -22,8 +22,8 @@ fn it_fills_the_link_with_a_queue_at_its_target() {
     }
 }
 
-/// The receiver takes 500 Mbps of a link of 1 Gbps: its buffer settles at the middle level, ncwnd falls, and fcwnd, whose
-/// delay is the fabric's alone, does not.
+/// The receiver takes 500 Mbps of a link of 1 Gbps: ncwnd keeps its buffer of 100 kB near the middle, and fcwnd, whose delay
+/// is the fabric's alone, does not fall.
 #[test]
 fn a_slow_host_is_told_from_a_busy_fabric() {
     let slow = rack::dumbbell("falcon", 1, "500 ms", QUEUE, "")
@@ -31,12 +31,12 @@ fn a_slow_host_is_told_from_a_busy_fabric() {
     let out = run_plain(&slow);
     let windows = |name| mean(&out, "flow:0", name, 0.2);
     let (fcwnd, ncwnd) = (windows("fcwnd_packets"), windows("ncwnd_packets"));
-    let held = mean(&out, "port:d0>r1", "nic_bytes", 0.2);
+    let held = out.table("ports").expect("ports").u64("queue_max_bytes")[port(&out, "d0", "r1")];
     let goodput = mean(&out, "flow:0", "goodput_bps", 0.2);
-    println!("fcwnd {fcwnd:.1}, ncwnd {ncwnd:.1}, {held:.0} B in the card, {:.0} Mbps", goodput / 1e6);
-    assert!(fcwnd > 3.0 * ncwnd, "{fcwnd} {ncwnd}");
-    // Level 15 of 32 begins at 46,875 B; a window that falls by the excess swings around it.
-    assert!((20e3..60e3).contains(&held), "{held}");
+    println!("fcwnd {fcwnd:.1}, ncwnd {ncwnd:.1}, at most {held} B in the card, {:.0} Mbps", goodput / 1e6);
+    assert!(fcwnd > 2.0 * ncwnd, "{fcwnd} {ncwnd}");
+    // Level 15 of 32 begins at 46,875 B.
+    assert!((40_000..75_000).contains(&held), "{held}");
     assert!(goodput > 0.93 * 500e6, "{goodput}");
     assert_eq!(out.summary("lost_packets"), Some(0.0));
 }
@@ -61,7 +61,7 @@ fn flows_that_share_a_path_leave_it() {
     let [with, without] = ["plb = true", "plb = false"].map(|key| {
         let out = same_with_threads_and_as_bytes(&spines(key), 2);
         assert_eq!(out.summary("completed"), Some(8.0));
-        let moves: f64 = (0..8).map(|flow| last(&out, &format!("flow:{flow}"), "moves")).sum();
+        let moves: f64 = (0..8).map(|flow| most(&out, &format!("flow:{flow}"), "moves")).sum();
         (out.summary("fct_max_s").expect("all end"), moves)
     });
     println!("slowest {:.4} s with {} moves, {:.4} s without", with.0, with.1, without.0);
