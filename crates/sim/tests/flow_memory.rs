@@ -16,25 +16,28 @@ static ALLOCATED: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::
 const FLOWS: usize = 48;
 const PAIRS: usize = 8;
 
-/// Scheme, the most bytes per flow: what it takes now; and the goal, which none has reached.
+/// Scheme, the most bytes per flow: what it takes now; and the goal.
 const BOUNDS: [(&str, usize, usize); 10] = [
-    ("newreno", 880, 512),
-    ("cubic", 1015, 512),
-    ("dctcp", 1080, 800),
-    ("bbr", 1820, 800),
-    ("rcp", 825, 800),
-    ("fcp", 2420, 1200),
-    ("inrpp", 1200, 1200),
-    ("mircc", 1540, 1200),
-    ("prague", 1190, 800),
-    ("xcp", 1035, 800),
+    ("newreno", 860, 512),
+    ("cubic", 1000, 512),
+    ("dctcp", 1060, 800),
+    ("bbr", 1805, 800),
+    ("rcp", 800, 800),
+    ("fcp", 2375, 1200),
+    ("inrpp", 1195, 1200),
+    ("mircc", 1390, 1200),
+    ("prague", 1170, 800),
+    ("xcp", 1020, 800),
 ];
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
 fn scenario(scheme: &str, flows: usize) -> String {
+    let few = format!("[schemes.{scheme}]\nreceive_window = \"5792 B\"\n");
     let (window, jitter, stop) = match scheme {
-        "rcp" | "xcp" | "fcp" | "inrpp" | "mircc" => (String::new(), 1000, 2000),
-        _ => (format!("[schemes.{scheme}]\nreceive_window = \"5792 B\"\n"), 100, 500),
+        "rcp" | "xcp" | "fcp" | "mircc" => (String::new(), 1000, 2000),
+        // Its routers store what they cannot send yet: without a bound, windows of records are what is counted.
+        "inrpp" => (few, 1000, 2000),
+        _ => (few, 100, 500),
     };
     let mut text = format!(
         "scheme = \"{scheme}\"\nstop = \"{stop} ms\"\n{window}\

@@ -11,6 +11,8 @@ mod host;
 mod open_loop;
 mod trip;
 
+use std::sync::Arc;
+
 use midpath_core::packet::{Flags, Packet};
 use midpath_core::roles::FlowSpec;
 use midpath_core::units::{Rate, Time};
@@ -20,6 +22,7 @@ use super::note::{self, Form, Plain};
 use super::params::{Additions, Notify, Params};
 use crate::transport::TcpParams;
 use crate::transport::cc::{AssistedConfig, AssistedTraits, Seen};
+use crate::transport::lazy_box::LazyBox;
 use control::Control;
 use host::HostFlows;
 use trip::Trip;
@@ -27,39 +30,48 @@ use trip::Trip;
 /// The configuration of senders and receivers.
 #[derive(Debug, Clone)]
 pub struct Ends {
-    /// How long a sender stays in closed loop without being asked to.
-    pub expiry: Time,
-    /// What of ours is on.
-    pub additions: Additions,
+    /// What each sender looks up.
+    pub common: Arc<Common>,
     /// Who carries notifications.
     pub notify: Notify,
     /// Numbers of the groups whose senders ignore what they are told.
     pub non_cooperative: Vec<u32>,
 }
 
+/// What all senders have in common.
+#[derive(Debug)]
+pub struct Common {
+    /// How long a sender stays in closed loop without being asked to.
+    expiry: Time,
+    /// What of ours is on.
+    additions: Additions,
+    /// How long without any ACK is silence: the least RTO.
+    silence: Time,
+}
+
 impl Ends {
     /// As these parameters have it.
     pub fn new(p: &Params) -> Ends {
-        Ends { expiry: p.expiry, additions: p.additions.settled(), notify: p.notify, non_cooperative: Vec::new() }
+        let common = Common { expiry: p.expiry, additions: p.additions.settled(), silence: p.tcp().min_rto };
+        Ends { common: Arc::new(common), notify: p.notify, non_cooperative: Vec::new() }
     }
 }
 
 impl AssistedConfig for Ends {
     type Controller = Control;
     fn build(&self, tcp: &TcpParams, mss: u32, flow: &FlowSpec) -> Control {
+        debug_assert_eq!(tcp.min_rto, self.common.silence, "of other parameters");
         Control {
-            flow: (flow.id, flow.dst),
+            common: self.common.clone(),
+            to: flow.dst,
             heeds: !self.non_cooperative.contains(&flow.group),
-            expiry: self.expiry,
-            additions: self.additions,
             halvings: 0,
             echoed: self.notify == Notify::Data,
-            mss: u64::from(mss),
-            slowed: Vec::new(),
+            mss,
+            slowed: LazyBox::default(),
             last_request: Time::ZERO,
             last_ack: Time::ZERO,
             round_trip: Time::ZERO,
-            silence: tcp.min_rto,
             echo: Nonces::default(),
             passed: Nonces::default(),
             rate: Rate::ZERO,
@@ -79,7 +91,7 @@ impl AssistedConfig for Ends {
             acknowledged: Some(|ack, ctx| ctx.shared.get::<HostFlows>().acknowledged(ack, ctx.now)),
             rate_based: true,
             stores: true,
-            overtaken: self.additions.repair,
+            overtaken: self.common.additions.repair,
             own_network: true,
             ..AssistedTraits::default()
         }

@@ -40,15 +40,15 @@ impl Control {
         // handshake begins the loop.
         if first {
             // Hops further on may have less room than the one that asks.
-            let room = begin.filter(|_| self.additions.promises).unwrap_or(u64::MAX);
-            return window.set((u64::from(slow.release) * self.mss).min(room));
+            let room = begin.filter(|_| self.additions().promises).unwrap_or(u64::MAX);
+            return window.set((u64::from(slow.release) * self.mss()).min(room));
         }
-        if self.additions.sparse && self.is_sparse(slow.release, view) {
-            return window.set(self.mss);
+        if self.additions().sparse && self.is_sparse(slow.release, view) {
+            return window.set(self.mss());
         }
-        let wanted = view.pipe + u64::from(slow.release) * self.mss;
+        let wanted = view.pipe + u64::from(slow.release) * self.mss();
         match slow.release {
-            0 => window.set(wanted.max(self.mss).min(window.cwnd)),
+            0 => window.set(wanted.max(self.mss()).min(window.cwnd)),
             _ if entering => window.set(wanted),
             1 => {}
             _ => window.set(wanted.max(window.cwnd)),
@@ -78,7 +78,9 @@ impl Control {
     /// Who has cancelled asks for nothing more. Data that went on to bring its nonce would be
     /// cached upstream as soon as the interface presses anybody again.
     pub(super) fn cancel(&mut self, nonce: Nonce) {
-        self.slowed.retain(|s| *s != nonce);
+        if let Some(slowed) = self.slowed.get_mut() {
+            slowed.retain(|s| *s != nonce);
+        }
         self.echo.remove(nonce);
     }
 }

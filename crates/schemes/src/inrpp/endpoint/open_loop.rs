@@ -20,32 +20,32 @@ impl Control {
     /// With steering the rate doubles each round trip until it is that: many flows that are let go
     /// at once would send what all their hosts can before they hear of it.
     pub(super) fn open(&mut self, window: &mut Window, view: &View, now: Time) {
-        self.slowed.clear();
+        self.forget_slowed();
         self.halvings = 0;
-        self.ramp = self.additions.steer.then(|| (2.0 * ack_rate(window.cwnd, view), now));
+        self.ramp = self.additions().steer.then(|| Box::new((2.0 * ack_rate(window.cwnd, view), now)));
         // No more than what a round trip has brought, whatever is thought to be on its way.
-        self.room = self.additions.promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss));
-        self.growth = if self.additions.promises { CAUTIOUS } else { 1.0 };
+        self.room = self.additions().promises.then(|| view.pipe.min(self.trip.bytes()).max(2 * self.mss()));
+        self.growth = if self.additions().promises { CAUTIOUS } else { 1.0 };
         window.set(self.room.unwrap_or(OPEN));
     }
 
     /// The ten packets that a TCP begins with.
     pub(super) fn start(&self) -> u64 {
-        u64::from(START) * self.mss
+        u64::from(START) * self.mss()
     }
 
     /// What of these bytes on the wire is payload: a packet at least. Without promises at least the
     /// ten that a TCP begins with.
     pub(super) fn payload_of(&self, bytes: u64, view: &View) -> u64 {
-        if self.additions.promises {
-            return (bytes / (self.mss + view.overhead)).max(1) * self.mss;
+        if self.additions().promises {
+            return (bytes / (self.mss() + view.overhead)).max(1) * self.mss();
         }
         bytes.max(self.start())
     }
 
     /// The rate on the way to the share doubles in a round trip in which ACKs come.
     pub(super) fn climb(&mut self, now: Time) {
-        if let Some((bps, last)) = &mut self.ramp {
+        if let Some((bps, last)) = self.ramp.as_deref_mut() {
             let trips = now.saturating_sub(*last).as_secs_f64() / self.round_trip.as_secs_f64().max(1e-6);
             *bps *= 2.0_f64.powf(trips.min(1.0));
             *last = now;
@@ -57,8 +57,8 @@ impl Control {
         let line = line(ctx);
         let closed = self.closed().then(|| ack_rate(cwnd, view).min(line.as_f64()));
         let flows = ctx.shared.get::<HostFlows>();
-        if self.sending && flows.set(self.flow, closed) {
-            poke_others(self.flow, ctx);
+        if self.sending && flows.set((ctx.flow, self.to), closed) {
+            poke_others((ctx.flow, self.to), ctx);
         }
         self.read_share(view, ctx);
     }
@@ -71,15 +71,16 @@ impl Control {
         let (line, now) = (line(ctx), ctx.now);
         let flows = ctx.shared.get::<HostFlows>();
         let mut rate = flows.share(line, now);
-        if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.expiry)) {
-            rate = rate.min(Rate(ack_rate(view.pipe + self.mss, view) as u64)).max(Rate(1));
+        if !self.closed() && flows.presses(self.passed.iter(), now.saturating_sub(self.common.expiry)) {
+            rate = rate.min(Rate(ack_rate(view.pipe + self.mss(), view) as u64)).max(Rate(1));
         }
         if self.halvings > 0 {
-            rate = rate.min(Rate((ack_rate(self.mss, view) / f64::from(1 << self.halvings)) as u64)).max(Rate(1));
+            rate = rate.min(Rate((ack_rate(self.mss(), view) / f64::from(1 << self.halvings)) as u64)).max(Rate(1));
         }
-        if let Some((bps, _)) = self.ramp {
-            let climbing = bps < rate.as_f64();
-            self.ramp = self.ramp.filter(|_| climbing);
+        if let Some((bps, _)) = self.ramp.as_deref().copied() {
+            if bps >= rate.as_f64() {
+                self.ramp = None;
+            }
             rate = rate.min(Rate(bps as u64)).max(Rate(1));
         }
         (self.rate, self.version) = (rate, flows.version);
@@ -99,8 +100,8 @@ impl Control {
 
     pub(super) fn leave(&mut self, ctx: &mut EndpointCtx<'_>) {
         self.sending = false;
-        if ctx.shared.get::<HostFlows>().remove(self.flow).is_some() {
-            poke_others(self.flow, ctx);
+        if ctx.shared.get::<HostFlows>().remove((ctx.flow, self.to)).is_some() {
+            poke_others((ctx.flow, self.to), ctx);
         }
     }
 }

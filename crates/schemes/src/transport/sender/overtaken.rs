@@ -8,8 +8,7 @@
 //! segment. Where nothing comes back for longer than ACKs are apart, the first segment asks: at
 //! first as a probe (RFC 8985's tail loss probe), which changes nothing else, then by a timeout.
 
-use std::collections::VecDeque;
-
+use midpath_core::fifo::Fifo;
 use midpath_core::packet::Packet;
 use midpath_core::roles::EndpointCtx;
 use midpath_core::units::Time;
@@ -38,7 +37,7 @@ pub(super) struct Overtaken {
     /// original that came, late, nothing but repeats is repeated in vain.
     newest_repeat: Place,
     /// What has been overtaken, and since when, in that order.
-    suspects: VecDeque<(Sending, Time)>,
+    suspects: Fifo<(Sending, Time)>,
     /// The longest reordering that was taken for loss.
     reordering: Time,
     /// When something arrived last, and how far apart arrivals are: RFC 6298's estimator, without a
@@ -55,7 +54,7 @@ impl Overtaken {
             frontier: 0,
             newest: Place::default(),
             newest_repeat: Place::default(),
-            suspects: VecDeque::new(),
+            suspects: Fifo::default(),
             reordering: Time::ZERO,
             last_ack: Time::ZERO,
             gaps: RttEstimator::new(tcp),
@@ -104,14 +103,14 @@ impl Overtaken {
                 break;
             }
             if !sent.again() && !sent.is_sacked() {
-                self.suspects.push_back((Sending { from: self.frontier, to: sent.end(), at: sent.at }, now));
+                self.suspects.push((Sending { from: self.frontier, to: sent.end(), at: sent.at }, now));
             }
             self.frontier = sent.end();
         }
         let newest = self.newest.max(self.newest_repeat);
         while let Some(repeat) = board.reports.repeats.front().copied().filter(|r| (r.at, r.from) < newest) {
             board.reports.repeats.pop_front();
-            self.suspects.push_back((repeat, now));
+            self.suspects.push((repeat, now));
         }
     }
 
@@ -119,8 +118,8 @@ impl Overtaken {
     #[inline]
     fn expire(&mut self, base: Time, board: &mut Scoreboard, now: Time) -> bool {
         let window = self.window(base);
-        while let Some((sending, _)) = self.suspects.front().copied().filter(|s| s.1.saturating_add(window) <= now) {
-            self.suspects.pop_front();
+        while let Some((sending, _)) = self.suspects.front().filter(|s| s.1.saturating_add(window) <= now) {
+            self.suspects.skip(1);
             if let Some(from) = board.latest(&sending) {
                 board.lose(from);
             }

@@ -69,7 +69,7 @@ pub struct Arrived {
 }
 
 /// A run of bytes that was sent at some time. If the segment there has been sent again since, this says nothing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Sending {
     pub from: u64,
     pub to: u64,
