@@ -340,13 +340,13 @@ def test_what_is_cut_off_lies_within_its_standard_error():
         first, late = every[:1000], every[500:1000]
         rest = carry._rest(first, every.size)["afct_s"]
         missed.append(math.log(every.mean() / first.mean()))
-        said.append(rest**2 - (carry.LATE * math.log(late.mean() / first.mean())) ** 2 * 0.75)
+        said.append(rest**2 - math.log(late.mean() / first.mean()) ** 2 * 0.75)
     exact = math.expm1(0.25) / 1000 * 0.75
     assert np.var(missed) == pytest.approx(exact, rel=0.2)
     assert np.mean(said) == pytest.approx(exact, rel=0.1)
     assert set(carry._rest(every, every.size).values()) == {0.0}
     rising = np.concatenate([np.ones(500), np.full(500, 1.5)])
-    assert carry._rest(rising, math.inf)["afct_s"] > carry.LATE * math.log(1.5 / 1.25)
+    assert carry._rest(rising, math.inf)["afct_s"] > math.log(1.5 / 1.25)
 
 
 def test_a_run_smaller_than_those_that_bands_are_of_is_noted(monkeypatch, measure):

@@ -23,8 +23,6 @@ FIGURES = ("afct_s", "fct_p50_s", "fct_p99_s")
 LEAF, LEAVES, EACH, MOST = 8, 1_000, 8, 1_000_000
 # Parts of the pilot, one after the other; each is left out once.
 PARTS = 10
-# As much as growth counts in the unit of an error (`bands`).
-LATE = 0.3
 # Flows that are as slow are so by the fluid's arithmetic to so many digits.
 ROUNDING = 1e-9
 
@@ -70,13 +68,13 @@ def carried(whole: Flows, pilot: Pilot, flows: float | None = None) -> Carried:
 
 def _rest(fct: Floats, flows: float) -> dict[str, float]:
     """What the flows of a run after these may change: the standard error of these as a sample in order of time (a
-    jackknife over its parts), and `LATE` of what the later half differs by from all."""
+    jackknife over its parts), and what the later half differs by from all."""
     if flows <= fct.size:
         return dict.fromkeys(FIGURES, 0.0)
     parts = np.array_split(np.arange(fct.size), PARTS)
     without = np.log([figures(np.delete(fct, part)) for part in parts])
     late = np.log(figures(fct[fct.size // 2 :]) / figures(fct))
-    rest = np.sqrt(((PARTS - 1) * without.var(axis=0) + (LATE * late) ** 2) * (1 - fct.size / flows))
+    rest = np.sqrt(((PARTS - 1) * without.var(axis=0) + late**2) * (1 - fct.size / flows))
     return dict(zip(FIGURES, map(float, rest), strict=True))
 
 

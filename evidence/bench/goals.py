@@ -1,0 +1,143 @@
+"""What the simulator costs beside its goals: writes GOALS.md, each part of it by itself.
+
+    python evidence/bench/goals.py rows                # a table of `midpath bench`; half an hour with the large rows
+    python evidence/bench/goals.py beside b7b53da      # instructions of short rows, and CPU seconds in turns
+    python evidence/bench/goals.py schemes             # instructions a hop of schemes that have a goal
+
+goals.json keeps what each part has measured, and on which machine. The extension must be of a release build.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "matrix"))
+import cost
+
+from midpath import entries, markdown
+from midpath.benchmark import beside, choose, measure, suite, with_goals
+from midpath.units import quantity
+
+HERE = Path(__file__).parent
+# The clock that goals of rows are for, GHz.
+CLOCK = 3.6
+# What schemes' goals are multiples of: NewReno's instructions a packet-hop on `long-4`, set-up included, at b7b53da.
+BASE = 620
+MULTIPLES = {"newreno": 1.0, "fcp": 2.2, "inrpp": 3.5, "mircc": 4.3, "prague": 2.6, "cubic@fq_codel": 2.2, "bbr": 1.8}
+ROWS = "long-4,long-64,long-1024,long-16384,chain-8,fat-tree-4,fat-tree-8,fat-tree-16,short,fcp,million"
+TURNS = "long-4,chain-8"
+
+
+def machine() -> dict[str, Any]:
+    """What it is measured on, and at what."""
+
+    def said(*words: str) -> str:
+        return subprocess.run(words, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+
+    lines = Path("/proc/cpuinfo").read_text(encoding="ascii").splitlines() if sys.platform == "linux" else []
+    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
+    clock = said("cargo", "run", "--quiet", "--release", "-p", "midpath-core", "--example", "clock")
+    load = f"{os.getloadavg()[0]:.1f}"
+    return {"commit": said("git", "rev-parse", "--short", "HEAD"), "cpu": model, "ghz": float(clock), "load": load}
+
+
+def rows(asked: argparse.Namespace) -> Any:
+    """Rows with what they reach of their goals."""
+    chosen = choose(suite(), asked.only or ROWS)
+    found = with_goals([measure(row, repeat=asked.repeat) for row in chosen], {row.id: row.goal for row in chosen})
+    return [one.to_json() for one in found]
+
+
+def against(asked: argparse.Namespace) -> Any:
+    """Short rows by instructions beside a revision, and some by CPU seconds in turns."""
+    with beside.both(asked.rev) as sides:
+        counted = [
+            beside.beside(row, sides, 1, only_instructions=True).to_json()
+            for row in suite()
+            if row.id in beside.SHORT and (not asked.only or row.id in asked.only.split(","))
+        ]
+        turns = [beside.beside(row, sides, asked.repeat).to_json() for row in choose(suite(), TURNS)]
+    return {"rev": asked.rev, "instructions": counted, "turns": turns}
+
+
+def schemes(asked: argparse.Namespace) -> Any:
+    """Instructions a hop on the four long flows of `matrix/cost.py`."""
+    names = asked.only.split(",") if asked.only else list(MULTIPLES)
+    return {one.name: asdict(cost.cost(one))["instructions"] for one in entries.columns(names)}
+
+
+PARTS: Mapping[str, Callable[[argparse.Namespace], Any]] = {"rows": rows, "beside": against, "schemes": schemes}
+
+
+def page(kept: Mapping[str, Any]) -> Iterator[str]:
+    """GOALS.md."""
+    yield "# What the simulator costs, beside its goals\n"
+    yield "Written by `python evidence/bench/goals.py` from [goals.json](goals.json); `--help` says how."
+    for name, write in {"rows": _rows, "beside": _beside, "schemes": _schemes}.items():
+        if name in kept:
+            about = kept[name]["machine"]
+            at = f"At {about['commit']}, {about['cpu']} at {about['ghz']} GHz, load {about['load']}."
+            yield from ("", *write(kept[name]["found"], at, about["ghz"]))
+
+
+def _rows(found: Any, at: str, ghz: float) -> Iterator[str]:
+    yield "## Rows\n"
+    yield f"{at} Best of repetitions. Goals are for {CLOCK} GHz: the last column is what as many cycles give there.\n"
+    yield markdown.head(["row", "Mhop per CPU s", "CPU, all", "peak memory", "goal", "reached", f"at {CLOCK} GHz"])
+    for one in found:
+        speed = f"{one['hops_per_cpu_s'] / 1e6:.1f}" if one["hops_per_cpu_s"] else "–"
+        parts = [each["share"] * (1 if each["of"] == "peak_bytes" else CLOCK / ghz) for each in one["reached"]]
+        shares = [f"{one['share']:.0%}", f"{min(parts):.0%}"] if parts else ["–", "–"]
+        peak = quantity("bytes", one["peak_bytes"])
+        cpu = quantity("seconds", one["total_cpu_s"])
+        yield markdown.line([f"`{one['id']}`", speed, cpu, peak, one["goal"] or "–", *shares])
+
+
+def _beside(found: Any, at: str, _: float) -> Iterator[str]:
+    yield f"## Beside {found['rev']}\n"
+    yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up; CPU seconds in turns. Goal: 1.\n"
+    yield markdown.head(["row", "instructions", f"at {found['rev']}", "ratio", "CPU time, ratio"])
+    turns = {one["id"]: one["ratios"]["cpu"] for one in found["turns"]}
+    for one in found["instructions"]:
+        here, there = one["instructions_per_hop"]
+        cpu = f"{turns[one['id']]['mean']:.3f} ± {turns[one['id']]['ci95']:.3f}" if one["id"] in turns else "–"
+        yield markdown.line([f"`{one['id']}`", f"{here:.0f}", f"{there:.0f}", f"{here / there:.3f}", cpu])
+
+
+def _schemes(found: Any, at: str, _: float) -> Iterator[str]:
+    yield "## Schemes\n"
+    yield f"{at} Instructions a packet-hop between 2.5 and 4.5 s of the four long flows of `matrix/cost.py`.\n"
+    yield markdown.head(["scheme", "instructions", f"over {BASE}", "goal", "over NewReno's"])
+    for name, count in found.items():
+        over = f"{count / found['newreno']:.2f}" if "newreno" in found else "–"
+        title = entries.Entry(name).title
+        yield markdown.line([title, f"{count:.0f}", f"{count / BASE:.2f}", f"{MULTIPLES.get(name, '–')}", over])
+
+
+def main() -> None:
+    """Measures a part, and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("rev", nargs="?", default="b7b53da", help="of `beside`")
+    parser.add_argument("--only", help="rows or schemes by name")
+    parser.add_argument("--repeat", type=int, default=5)
+    asked = parser.parse_args()
+    measured = {"machine": machine(), "found": PARTS[asked.part](asked)}
+    file = HERE / "goals.json"
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    kept[asked.part] = measured
+    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (HERE / "GOALS.md").write_text("\n".join(page(kept)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
