@@ -144,6 +144,8 @@ impl<C: NetworkAssisted> Sender<C> {
             self.board.nothing_lost();
             self.reopen(now);
         }
+        // The next packet's time was of a window that is no more, and no other ACK need come before it.
+        self.pace_again(now);
     }
 
     /// RFC 5682, §3.1, steps 2 and 3, without timestamps: what an ACK after a timeout means. Called where it has not
