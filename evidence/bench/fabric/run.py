@@ -20,17 +20,18 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import midpath
+from midpath.markdown import filled
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results.json", HERE / "RESULTS.md"
-PICTURE = HERE.parents[2] / "docs/images/fabric.svg"
+PICTURE, DOCS = (HERE.parents[2] / "docs" / name for name in ("images/fabric.svg", "fabrics.md"))
 BOUNDS = {"all-to-all of uec": 1.5, "slow link under uec": 1.2}
 STOP_US = 50_000.0
 MTU = 4150
@@ -237,10 +238,10 @@ def pick(found: Found, workload: str, placement: str, link: str, column: str) ->
     return found.get(" / ".join((workload, placement, link, column)), {})
 
 
-def bought(found: Found, workload: str, link: str, of: str) -> float | None:
+def bought(found: Found, workload: str, link: str, of: str, columns: Sequence[str] = tuple(COLUMNS)) -> float | None:
     """How much sooner jobs end with the best scheme, or placement, than with the worst; a geometric mean."""
     factors = []
-    outer, inner = (PLACEMENTS, tuple(COLUMNS)) if of == "scheme" else (tuple(COLUMNS), PLACEMENTS)
+    outer, inner = (PLACEMENTS, columns) if of == "scheme" else (columns, PLACEMENTS)
     for fixed in outer:
         keys = [(fixed, free) if of == "scheme" else (free, fixed) for free in inner]
         ends = [pick(found, workload, placement, link, column).get("jct_us") for placement, column in keys]
@@ -272,6 +273,23 @@ def misses(found: Found) -> list[str]:
     return missed
 
 
+def what_buys_more(found: Found) -> str:
+    """The table that answers it."""
+    rows = [
+        "How much sooner jobs end with the best than with the worst, geometric mean over the others; without DCTCP, "
+        "which loses packets and waits for timeouts:\n",
+        "| workload | links | scheme | placement | scheme, no DCTCP | placement, no DCTCP |\n|---|---|---|---|---|---|",
+    ]
+    others = [column for column in COLUMNS if not column.startswith("dctcp")]
+    for workload in WORKLOADS:
+        for link in LINKS:
+            of = [(what, columns) for columns in (tuple(COLUMNS), others) for what in ("scheme", "placement")]
+            factors = [bought(found, workload, link, what, columns) for what, columns in of]
+            cells = " | ".join("not all ended" if factor is None else f"{factor:.2f}×" for factor in factors)
+            rows.append(f"| {workload} | {link} | {cells} |")
+    return "\n".join(rows)
+
+
 def below_slow(straggler: str, fabric: Fabric) -> bool:
     """Whether a flow may have crossed the slow link."""
     leaves = [fabric.leaf(int(gpu[1:])) for gpu in straggler.split(" to ")]
@@ -295,13 +313,7 @@ def tables(found: Found, fabric: Fabric) -> Iterator[str]:
         "rail by rail; `random`.\n"
     )
     yield "## What buys more\n"
-    yield "How much sooner jobs end with the best than with the worst, geometric mean over the others.\n"
-    yield "| workload | links | scheme | placement |\n|---|---|---|---|"
-    for workload in WORKLOADS:
-        for link in LINKS:
-            factors = [bought(found, workload, link, of) for of in ("scheme", "placement")]
-            cells = " | ".join("not all ended" if factor is None else f"{factor:.2f}×" for factor in factors)
-            yield f"| {workload} | {link} | {cells} |"
+    yield what_buys_more(found)
     yield "\n## Bounds\n"
     missed = misses(found)
     yield f"{len(missed)} missed of those fixed before the first run" + (":\n" if missed else ".\n")
@@ -403,6 +415,11 @@ def _panel(found: Found, workload: str, at: tuple[float, float]) -> Iterator[str
                 )
 
 
+def docs(old: str, found: Found) -> str:
+    """docs/fabrics.md with the answer in its place."""
+    return filled(old, "fabric", lambda _: f"\n{what_buys_more(found)}\n\n")
+
+
 def main() -> None:
     """Runs what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -426,6 +443,7 @@ def main() -> None:
         return
     PAGE.write_text(page, encoding="utf-8")
     PICTURE.write_text(svg(found, fabric), encoding="utf-8")
+    DOCS.write_text(docs(DOCS.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 if __name__ == "__main__":
