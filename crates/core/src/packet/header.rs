@@ -74,6 +74,13 @@ impl Iterator for Entries<'_> {
 /// The header `H` among headers as [`Packet::headers`] gives them, if there is one that is valid.
 #[inline]
 pub fn header_among<H: Header>(headers: &[u8]) -> Option<H> {
+    // The usual case: it is outermost.
+    if let [tag, len, rest @ ..] = headers
+        && *tag == H::TAG
+        && let Some(outermost) = rest.get(..usize::from(*len)).and_then(H::get)
+    {
+        return Some(outermost);
+    }
     let bodies = Entries { bytes: headers, at: 0 }.filter(|e| e.0 == H::TAG);
     bodies.map(|(_, from, to)| &headers[from..to]).find_map(H::get)
 }
