@@ -104,7 +104,8 @@ def _rows(found: Any, at: str, ghz: float) -> Iterator[str]:
 
 def _beside(found: Any, at: str, _: float) -> Iterator[str]:
     yield f"## Beside {found['rev']}\n"
-    yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up; CPU seconds in turns. Goal: 1.\n"
+    yield f"{at} Short rows' instructions a packet-hop by cachegrind, without set-up and result; CPU time in turns."
+    yield "Goal: 1.\n"
     yield markdown.head(["row", "instructions", f"at {found['rev']}", "ratio", "CPU time, ratio"])
     turns = {one["id"]: one["ratios"]["cpu"] for one in found["turns"]}
     for one in found["instructions"]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import script
 from midpath import stats
 from midpath.benchmark import Bench, NotMeasuredError, beside, choose, measure, suite, with_goals
 from midpath.benchmark.counters import counted, missing
@@ -400,3 +401,11 @@ def test_a_worse_row_ends_the_command_with_1(tmp_path, monkeypatch, capsys):
     assert ended.value.exit_code == 1
     assert "worse than HEAD by 2 % or more: chain-8" in said.err
     assert "1.100" in said.out
+
+
+def test_the_page_of_goals_is_of_its_data():
+    goals = script.load(ROOT / "evidence/bench/goals.py")
+    kept = json.loads((ROOT / "evidence/bench/goals.json").read_text(encoding="utf-8"))
+    assert set(kept) <= set(goals.PARTS)
+    assert "\n".join(goals.page(kept)) + "\n" == (ROOT / "evidence/bench/GOALS.md").read_text(encoding="utf-8")
+    assert set(goals.MULTIPLES) <= set(goals.entries.every())

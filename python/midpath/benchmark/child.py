@@ -39,8 +39,8 @@ def peak_bytes() -> int | None:
 class Watch:
     """What the clocks say when each part of a run begins."""
 
-    def __init__(self, module: Any, set_up: bool) -> None:
-        self.module, self.set_up = module, set_up
+    def __init__(self, module: Any, set_up: bool, collect: bool) -> None:
+        self.module, self.set_up, self.collect = module, set_up, collect
         self.marks: dict[str, dict[str, float | None]] = {}
         self.counters: Any = None
         self.readings: dict[str, Any] = {}
@@ -61,6 +61,7 @@ class Watch:
             now = clocks()
             self.readings = self.counters.read()
             self.marks[phase] = now | {"peak_bytes": peak_bytes()}
+            return self.collect
         return True
 
 
@@ -71,7 +72,7 @@ def clocks() -> dict[str, float | None]:
 
 def measured(module: Any, request: dict[str, Any]) -> dict[str, Any]:
     """One run: its marks, its counters, and what `run.json` says."""
-    watch = Watch(module, request["set_up"])
+    watch = Watch(module, request["set_up"], request.get("collect", True))
     text = module.measure(request["text"], Path(request["base"]), threads=request["threads"], phase=watch)
     watch.mark("end")
     return {"marks": watch.marks, "counters": watch.readings, "run": about(text)}

@@ -36,8 +36,9 @@ def parsed(said: str) -> int:
 
 
 def per_hop(text: str, base: Path, child: Path = CHILD) -> float:
-    """Instructions for each packet-hop of a scenario, without its set-up."""
+    """Instructions for each packet-hop of a scenario, without its set-up and without its result's rows."""
     request = {"text": text, "base": str(base), "threads": 1, "repeat": 1, "set_up": False}
-    whole, answer = counted(request, child)
+    _, answer = answered(request, child)
+    simulated, _ = counted(request | {"collect": False}, child)
     set_up, _ = counted(request | {"set_up": True}, child)
-    return (whole - set_up) / int(answer["runs"][0]["run"]["packet_hops"])
+    return (simulated - set_up) / int(answer["runs"][0]["run"]["packet_hops"])

@@ -522,6 +522,10 @@ impl Slot {
         for (start, size) in self.waiting.iter().rev().take_while(|w| w.0 > now) {
             (packets, bytes, end) = (packets - 1, bytes - u64::from(size), start);
         }
+        // The watch for stalls looks at all ports again and again, most of which are idle.
+        if end <= now {
+            return Transmitted { packets, bytes, bits: 8 * bytes };
+        }
         let held = self.cold.as_ref().filter(|_| self.is_held());
         let (last, rate) = held.map_or((u32::MAX, rate), |cold| (cold.last, cold.rate));
         let left = u128::from(end.saturating_sub(now).0) * u128::from(rate.0);
