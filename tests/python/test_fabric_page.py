@@ -63,6 +63,7 @@ def test_placements_are_of_all_gpus(run):
 
 def test_the_page_is_what_was_recorded(run):
     found = json.loads(run.RESULTS.read_text(encoding="utf-8"))
+    assert list(found) == [case.name for case in run.cases(run.WHOLE)]
     assert run.PAGE.read_text(encoding="utf-8") == "\n".join(run.tables(found, run.WHOLE)) + "\n"
     docs = run.DOCS.read_text(encoding="utf-8")
     assert run.docs(docs, found) == docs

@@ -285,7 +285,7 @@ def what_buys_more(found: Found) -> str:
         for link in LINKS:
             of = [(what, columns) for columns in (tuple(COLUMNS), others) for what in ("scheme", "placement")]
             factors = [bought(found, workload, link, what, columns) for what, columns in of]
-            cells = " | ".join("not all ended" if factor is None else f"{factor:.2f}×" for factor in factors)
+            cells = " | ".join("–" if factor is None else f"{factor:.2f}×" for factor in factors)
             rows.append(f"| {workload} | {link} | {cells} |")
     return "\n".join(rows)
 
@@ -302,8 +302,8 @@ def tables(found: Found, fabric: Fabric) -> Iterator[str]:
     cpu = sum(row["cpu_s"] for row in found.values())
     yield "# Scheme or placement?\n"
     yield (
-        f"`python evidence/bench/fabric/run.py` wrote this page. Midpath {', '.join(versions)}, seed 1, {len(found)} "
-        f"runs, {cpu / 60:.0f} CPU minutes.\n"
+        f"`python evidence/bench/fabric/run.py` wrote this page. Midpath {', '.join(versions)}, seed 1, "
+        f"{len(found)} of {len(cases(fabric))} runs, {cpu / 60:.0f} CPU minutes.\n"
     )
     yield (
         f"{fabric.gpus} GPUs with NICs of {fabric.gbps} Gbps: {fabric.servers} servers of {fabric.rails} (NVLink of "
