@@ -32,12 +32,12 @@ const BOUNDS: [(&str, usize, usize); 10] = [
 
 /// Flows without end that lose nothing: four segments each are in the network, or what routers allot.
 fn scenario(scheme: &str, flows: usize) -> String {
-    let few = format!("[schemes.{scheme}]\nreceive_window = \"5792 B\"\n");
+    let least = format!("[schemes.{scheme}]\nreceive_window = \"5792 B\"\n");
     let (window, jitter, stop) = match scheme {
         "rcp" | "xcp" | "fcp" | "mircc" => (String::new(), 1000, 2000),
         // Its routers store what they cannot send yet: without a bound, windows of records are what is counted.
-        "inrpp" => (few, 1000, 2000),
-        _ => (few, 100, 500),
+        "inrpp" => (least, 1000, 2000),
+        _ => (least, 100, 500),
     };
     let mut text = format!(
         "scheme = \"{scheme}\"\nstop = \"{stop} ms\"\n{window}\
@@ -83,9 +83,9 @@ fn an_active_flow_takes_no_more_memory_than_it_did() {
     let mut table = String::from("scheme       each  bound   goal  packets\n");
     let mut over = Vec::new();
     for (scheme, bound, goal) in BOUNDS {
-        let ((few, few_packets), (many, many_packets)) = (measure(scheme, FLOWS), measure(scheme, 2 * FLOWS));
+        let ((fewer, fewer_packets), (many, many_packets)) = (measure(scheme, FLOWS), measure(scheme, 2 * FLOWS));
         let flows = FLOWS * PAIRS;
-        let (each, packets) = ((many - few) / flows, many_packets.saturating_sub(few_packets) / flows);
+        let (each, packets) = ((many - fewer) / flows, many_packets.saturating_sub(fewer_packets) / flows);
         let _ = writeln!(table, "{scheme:<10} {each:>6} {bound:>6} {goal:>6} {packets:>8}");
         over.extend((each > bound).then_some(scheme));
     }
