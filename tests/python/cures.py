@@ -294,6 +294,9 @@ CURES: dict[str, Scenario | Call | Daemon | Lock | Elsewhere | No] = {
         {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restrat"]'},
         {"head": 'scheme = "fcp"', "more": '[schemes.fcp]\nwithout = ["restart"]'},
     ),
+    'applies to ecmp = "{name}"; set that, or leave it out': Scenario(
+        more('[routing]\nflowlet_gap = "1 ms"'), more('[routing]\necmp = "letflow"\nflowlet_gap = "1 ms"')
+    ),
     "applies to dynamic XOFF; set `alpha`, or leave out `reserve`": Scenario(
         more('[pfc]\nbuffer = "10 MB"\nreserve = "9 kB"'),
         more('[pfc]\nbuffer = "10 MB"\nreserve = "9 kB"\nalpha = 1.0'),

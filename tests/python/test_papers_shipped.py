@@ -46,8 +46,9 @@ def test_scenarios_can_be_run_alone(file):
     assert file.read_text(encoding="utf-8").startswith("# ")
 
 
-# Their stacks find losses by time; FCP's own senders have what its users get.
+# Their stacks find losses by time; FCP's own senders have what its users get, and BFC's lose nothing.
 RACK = {"bbr", "prague"}
+OWN = {"fcp", "bfc"}
 
 
 @pytest.mark.parametrize("file", [one for one in SCENARIOS if one.id.partition("/")[0] not in RACK])
@@ -55,7 +56,7 @@ def test_senders_find_losses_as_they_did_then(file):
     """Of all schemes that a scenario names and that have the choice."""
     values = Scenario.from_toml(file).to_dict()
     tables = values.get("schemes", {})
-    names = {values["scheme"], *tables, *(one["scheme"] for one in values.get("flow", []) if "scheme" in one)} - {"fcp"}
+    names = {values["scheme"], *tables, *(one["scheme"] for one in values.get("flow", []) if "scheme" in one)} - OWN
     senders = [name for name in names if "loss_detection" in described(name).parameters]
     assert {name: tables.get(name, {}).get("loss_detection") for name in senders} == dict.fromkeys(senders, "rfc6675")
 

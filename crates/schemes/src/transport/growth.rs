@@ -96,6 +96,7 @@ impl Growth {
     /// Slow start below the threshold, congestion avoidance above.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        debug_assert!(window.cwnd >= window.mss, "a window of less than a segment: {window:?}");
         if !window.in_slow_start() {
             return self.avoid(window, ack.acked);
         }

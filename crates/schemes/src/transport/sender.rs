@@ -313,11 +313,6 @@ impl<C: NetworkAssisted> Sender<C> {
             "less than a segment: {:?}",
             self.window
         );
-        debug_assert!(
-            C::OWN_WINDOW || self.phase == Phase::Recovery || self.window.cwnd >= self.window.mss,
-            "a window of less than a segment: {:?}",
-            self.window
-        );
         debug_assert!(!self.pacing || self.settings.tcp.pacing, "who doesn't pace waits for no pace");
     }
 
