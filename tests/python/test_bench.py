@@ -325,6 +325,7 @@ def test_valgrinds_count_is_read():
         counted_by_valgrind("valgrind: cannot execute")
 
 
+@pytest.mark.nightly("python/midpath/benchmark/")
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_instructions_are_those_of_packets_not_of_the_set_up(tmp_path):
     """A stub's set-up takes as much as its run: nothing is left for the packets."""

@@ -7,6 +7,8 @@ import pytest
 import script
 from conftest import ROOT
 
+pytestmark = pytest.mark.nightly("scripts/mutants.py", "scripts/mutation/", "scripts/mutants_accepted.toml")
+
 SOURCE = """
 /// Adds what is above three.
 pub fn above(total: u64, x: u64) -> u64 {

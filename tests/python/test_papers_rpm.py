@@ -20,6 +20,7 @@ def test_no_packet_waits_for_more_than_2_ms(told):
     assert bottleneck["drops_queue"] > 0
 
 
+@pytest.mark.nightly("python/midpath/papers/", "crates/schemes/src/rpm/")
 def test_paced_flows_react_in_20_ms_whatever_lies_behind_the_switch():
     """§V-B has 20 ms for all; §II-A has a CE mark take the whole round trip."""
     reaction = load_measure(choose("rpm/reaction")[0]).__globals__["reaction"]

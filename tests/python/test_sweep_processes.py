@@ -60,6 +60,7 @@ def task_of(text, **more):
     return Task("0" * 32, text, ".", None, "cubic", 1, build(), **more)
 
 
+@pytest.mark.nightly("python/midpath/run/", "python/midpath/sweep/")
 def test_killed_twice_and_resumed_it_ends_as_if_never_stopped(tiny, tmp_path):
     store = tmp_path / "store"
     kept = {}
