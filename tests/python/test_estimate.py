@@ -181,6 +181,7 @@ def test_growth_and_what_is_beyond_the_pilot_are_the_fluids():
     assert found.growth == pytest.approx({"afct_s": math.log(2.04 / 2), "fct_p50_s": 0, "fct_p99_s": 0}, abs=1e-9)
 
 
+@pytest.mark.nightly("python/midpath/estimate/", "crates/ideal/")
 def test_the_standard_error_is_what_means_of_alike_flows_miss_by():
     # Flows that are all alike, so that the mean's error has a closed form: that of a sample without replacement.
     rng = np.random.default_rng(3)

@@ -223,6 +223,7 @@ def test_the_action_compares_with_the_base_of_a_pull_request(repository):
     assert (repository / "midpath-evaluation/report.html").exists()
 
 
+@pytest.mark.nightly("python/midpath/evaluate/", "python/midpath/commands/evaluate.py")
 def test_the_command_says_what_does_not_hold_and_its_code_is_one(cli):
     answer = cli("evaluate", "slow", "--with", CONTROLLERS, "--items", "5.1.5", "--seeds", "2")
     assert answer.code == 1

@@ -66,6 +66,7 @@ def test_binder_gets_what_the_project_has():
     assert any(line.startswith("jupytext") for line in lines)
 
 
+@pytest.mark.nightly("notebooks/", "scripts/")
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
 def test_a_browser_finds_what_a_page_lacks(tmp_path):
     look = load(ROOT / "evidence/lab" / "notebooks" / "look.py")

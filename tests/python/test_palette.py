@@ -197,6 +197,7 @@ def test_curves_of_a_plot_have_markers(cli, ten, tmp_path):
     assert {look["light"] for look in looks(TEN.split(",")).values()} <= colours
 
 
+@pytest.mark.nightly("python/midpath/report/", "python/midpath/palette.py")
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine to look at the report with")
 def test_a_browser_draws_ten_markers_and_dashes(ten, tmp_path):
     page = load_comparison(ten).report(tmp_path / "report.html")

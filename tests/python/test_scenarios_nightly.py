@@ -34,6 +34,7 @@ GUARDS = {
     "rcp": ("crates/schemes/src/rcp/", "crates/schemes/src/explicit.rs"),
     "rpm": ("crates/schemes/src/rpm/", "crates/core/src/queue/"),
     "rpm_signals": ("crates/schemes/src/rpm/", "crates/core/src/queue/"),
+    "symmetric": ("crates/topo/", "crates/schemes/", "crates/core/src/roles/"),
     "supply": (*CORE, *TRAFFIC),
     "wire": ("crates/core/src/wire/", "crates/core/src/packet", "crates/schemes/", "examples/"),
     "xcp": ("crates/schemes/src/xcp/", "crates/schemes/src/explicit.rs"),

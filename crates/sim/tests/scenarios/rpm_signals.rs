@@ -97,6 +97,7 @@ const PORT: &str = "port:r1>r2";
 /// The ACK that was told is lost, by a burst on the last hop back: the sender hears of nothing, the
 /// queue goes on, and the AQM chooses again.
 #[test]
+#[ignore = "nightly"]
 fn a_lost_ack_is_a_lost_signal_and_the_aqm_says_it_again() {
     let one = Net { last_hop: "20 Mbps\", queue = \"few", ..PLAIN };
     let plain = one.run();
@@ -211,6 +212,7 @@ fn congestion_on_the_way_back_behind_the_switch_does_not_delay_rpm() {
 /// A long flow over two congested hops, one flow across each: both switches tell the long flow, and
 /// none of the signals is lost on the other.
 #[test]
+#[ignore = "nightly"]
 fn two_congested_hops_in_a_row_both_tell() {
     let run = |mode: &str| {
         let flows = "[[flow]]\nfrom = \"s\"\nto = \"d\"\n[[flow]]\nfrom = \"s\"\nto = \"x\"\n[[flow]]\nfrom = \"x\"\nto = \"d\"\n";
