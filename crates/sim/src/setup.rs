@@ -36,7 +36,9 @@ use midpath_core::packet::{NodeId, PortId};
 use midpath_core::pfc::SharedBuffer;
 use midpath_core::queue::{Discipline, QueueSpec};
 use midpath_core::rng::Streams;
-use midpath_core::roles::{Ecmp, LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport};
+use midpath_core::roles::{
+    Balancing, Ecmp, LinkInfo, Network as NetworkScheme, NodeSpec, PortSpec, ShortestPath, Transport,
+};
 use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 use midpath_schemes::Catalogue;
@@ -94,6 +96,8 @@ pub struct Setup {
     faults: FaultPlan,
     varying: Variations,
     rerouting: Rerouting,
+    /// How nodes use equal-cost paths.
+    balancing: Balancing,
     tunnels: Arc<Tunnels>,
     /// Lossless classes, if there are any.
     pub lossless: Option<Lossless>,
@@ -141,6 +145,7 @@ impl Setup {
         let faults = FaultPlan::new(&scenario.fault, &varying, &topology)?;
         let seed = Seed::from(scenario.seed);
         let flows = flows::draw(&scenario, &seed, files, &topology, catalogue)?;
+        let balancing = scenario.routing.balancing().map_err(|e| e.under("routing"))?;
         let jobs = Jobs::of(&scenario.routing, &flows);
         let given = GivenPaths::new(&scenario, &topology, &flows, &schemes)?;
         let outages = faults.outages();
@@ -180,6 +185,7 @@ impl Setup {
             faults,
             varying,
             rerouting,
+            balancing,
             tunnels,
             lossless: None,
             equipment,
@@ -508,9 +514,8 @@ impl Setup {
             chain.extend(forwarder);
             shared.extend(state.map(|state| (state, self.deployment.ports(n, links.len(), instance), place)));
         }
-        let balancing = self.scenario.routing.balancing().map_err(|e| e.under("routing"))?;
         // Those of the schemes that run here, in order, and shortest paths last.
-        let forwarding = Forwarding::new(chain, ShortestPath::new(self.rerouting.at(n), balancing));
+        let forwarding = Forwarding::new(chain, ShortestPath::new(self.rerouting.at(n), self.balancing));
         let streams = Streams::of(self.scenario.seed, n as u64);
         let back = |(port, link): (usize, &LinkInfo)| {
             let at = self.topology.ports(n)[port];

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,12 +59,17 @@ def carried(whole: Flows, pilot: Pilot, flows: float | None = None) -> Carried:
         ends = np.isfinite(values).all()
         logs[name] = float(np.log(values[0])) if ends else math.inf
         # The jackknife's error, and that of flows which the pilot has is none.
-        errors[name] = math.sqrt((PARTS - 1) * np.log(values[1:]).var() * unknown) if ends else math.inf
+        errors[name] = math.sqrt(_jackknife(values[1:]) * unknown) if ends else math.inf
     growth = np.log(figures(whole.fct) / figures(pilot.fluid))
     slowest = (pilot.fluid / whole.alone[pilot.which]).max()
     beyond = float(np.mean(whole.fct / whole.alone > slowest * (1 + ROUNDING)))
     rest = _rest(whole.fct, flows or whole.fct.size)
     return Carried(logs, errors, dict(zip(FIGURES, map(float, growth), strict=True)), beyond, rest)
+
+
+def _jackknife(without: Floats) -> Any:
+    """The square of figures' relative standard error, from what they are without each part."""
+    return (PARTS - 1) * np.log(without).var(axis=0)
 
 
 def _rest(fct: Floats, flows: float) -> dict[str, float]:
@@ -72,9 +78,9 @@ def _rest(fct: Floats, flows: float) -> dict[str, float]:
     if flows <= fct.size:
         return dict.fromkeys(FIGURES, 0.0)
     parts = np.array_split(np.arange(fct.size), PARTS)
-    without = np.log([figures(np.delete(fct, part)) for part in parts])
+    without = np.array([figures(np.delete(fct, part)) for part in parts])
     late = np.log(figures(fct[fct.size // 2 :]) / figures(fct))
-    rest = np.sqrt(((PARTS - 1) * without.var(axis=0) + late**2) * (1 - fct.size / flows))
+    rest = np.sqrt((_jackknife(without) + late**2) * (1 - fct.size / flows))
     return dict(zip(FIGURES, map(float, rest), strict=True))
 
 

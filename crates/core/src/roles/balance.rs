@@ -81,7 +81,8 @@ impl Balancer {
     }
 }
 
-fn draw(choices: &[u16], rng: &mut Stream) -> u16 {
+/// A port at random.
+pub(super) fn draw(choices: &[u16], rng: &mut Stream) -> u16 {
     choices[below(rng, choices.len() as u64) as usize]
 }
 
@@ -145,14 +146,10 @@ impl Drill {
         }
         self.drawn.iter_mut().for_each(|(least, port)| *least = load(*port));
         // Of equals one at random, so that idle switches do not all fill their first ports.
-        let (least, mut chosen) = (self.drawn.iter().map(|(load, _)| *load).min().unwrap_or(0), None);
-        let equals = self.drawn.iter().filter(|(load, _)| *load == least).count();
-        let place = if equals > 1 { below(rng, equals as u64) as usize } else { 0 };
-        for (i, (_, port)) in self.drawn.iter().filter(|(load, _)| *load == least).enumerate() {
-            if i == place {
-                chosen = Some(*port);
-            }
-        }
+        let least = self.drawn.iter().map(|(load, _)| *load).min();
+        let mut equals = self.drawn.iter().filter(|(load, _)| Some(*load) == least).map(|(_, port)| *port);
+        let count = equals.clone().count() as u64;
+        let chosen = equals.nth(if count > 1 { below(rng, count) as usize } else { 0 });
         self.drawn.sort_unstable();
         self.remembered.clear();
         self.remembered.extend(self.drawn.iter().take(self.memory).map(|(_, port)| *port));

@@ -2,10 +2,10 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::balance::{Balancer, Balancing};
+use super::balance::{Balancer, Balancing, draw};
 use super::port::SHARED;
 use crate::packet::{FlowId, NodeId, Note, NotePlace, Packet, PacketId, Pkt, Pool, PortId};
-use crate::rng::{Stream, below, mix};
+use crate::rng::{Stream, mix};
 use crate::units::Time;
 
 /// Where packets come from and go to at a node: a port, or a local application, of which several
@@ -241,7 +241,7 @@ impl Ecmp {
     #[inline]
     pub fn choose(self, choices: &[u16], key: u32, dst: NodeId, node: NodeId, rng: &mut Stream) -> Option<PortId> {
         match self {
-            Ecmp::Packet if choices.len() > 1 => Some(PortId(choices[below(rng, choices.len() as u64) as usize])),
+            Ecmp::Packet if choices.len() > 1 => Some(PortId(draw(choices, rng))),
             _ => self.expected(choices, key, dst, node),
         }
     }

@@ -8,6 +8,7 @@ use midpath_core::units::{Rate, Time};
 use super::equations::{Config, Signals, State};
 use super::header::{self, FalconHeader};
 use super::params::FalconParams;
+use crate::swift::equations::Scaling;
 use crate::transport::TcpParams;
 use crate::transport::cc::{
     Ack, AssistedConfig, AssistedTraits, Congestion, CongestionController, ControllerTraits, NetworkAssisted, Opening,
@@ -25,7 +26,7 @@ const BETA: f64 = 0.8;
 const MOST_DECREASE: f64 = 0.5;
 const LEAST_FABRIC: f64 = 0.01;
 const RETRANSMIT_LIMIT: u32 = 3;
-const SCALING_WINDOWS: [f64; 2] = [0.1, 256.0];
+const SCALED: [f64; 2] = [0.1, 256.0];
 const PLB_DELAY: f64 = 1.01;
 const PLB_SHARE: f64 = 0.5;
 
@@ -103,8 +104,7 @@ impl Falcon {
             level: p.target_level,
             base: p.base_delay.unwrap_or_else(|| BASE_DELAY.max(least)).as_secs_f64(),
             per_hop: p.per_hop.as_secs_f64(),
-            scaling: p.max_flow_scaling.as_secs_f64(),
-            scaling_windows: SCALING_WINDOWS,
+            scaling: Scaling { range: p.max_flow_scaling.as_secs_f64(), least: SCALED[0], most: SCALED[1] },
             retransmit_limit: RETRANSMIT_LIMIT,
             plb_delay: PLB_DELAY,
             plb_share: PLB_SHARE,

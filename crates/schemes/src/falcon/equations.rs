@@ -1,5 +1,7 @@
 //! §10.3 and §10.4: the windows, the target and PLB. Windows in packets; times in any one unit.
 
+use crate::swift::equations::Scaling;
+
 /// What the algorithms are configured with (§10.5.1 to §10.5.4).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Config {
@@ -19,8 +21,7 @@ pub(crate) struct Config {
     pub base: f64,
     pub per_hop: f64,
     /// `max_flow_scaling`, `min_flow_scaling_window`, `max_flow_scaling_window`.
-    pub scaling: f64,
-    pub scaling_windows: [f64; 2],
+    pub scaling: Scaling,
     /// `retransmit_limit`.
     pub retransmit_limit: u32,
     /// `plb_target_delay_multiplier`, `plb_congestion_threshold`, `plb_attempt_threshold`.
@@ -68,13 +69,10 @@ pub(crate) struct Plb {
 }
 
 impl Config {
-    /// §10.3.4, FabricDelayTarget. α is as Google's code has it: over 1/√min − 1/√max, where the text has √min − √max,
-    /// which would be negative.
+    /// §10.3.4, FabricDelayTarget. Flow scaling is Swift's, as in Google's code: α is over 1/√min − 1/√max, where the text has
+    /// √min − √max, which would be negative.
     pub fn target(&self, fcwnd: f64, hops: u32) -> f64 {
-        let [least, most] = self.scaling_windows.map(f64::sqrt);
-        let alpha = self.scaling / (1.0 / least - 1.0 / most);
-        let beta = -alpha / most;
-        self.base + (alpha / fcwnd.sqrt() + beta).clamp(0.0, self.scaling) + self.per_hop * f64::from(hops)
+        self.base + self.scaling.delay(fcwnd) + self.per_hop * f64::from(hops)
     }
 }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::equations::{Config, Plb, Signals, State};
 use super::header::{FalconHeader, put_on, reflect};
 use super::nic::NicPort;
+use crate::swift::equations::Scaling;
 use crate::transport::cc::Seen;
 
 /// isekai's configuration, in its units of 131.072 ns.
@@ -23,8 +24,7 @@ fn isekai() -> Config {
         level: 15,
         base: 191.0,
         per_hop: 8.0,
-        scaling: 763.0,
-        scaling_windows: [0.1, 256.0],
+        scaling: Scaling { range: 763.0, least: 0.1, most: 256.0 },
         retransmit_limit: 3,
         plb_delay: 1.01,
         plb_share: 0.5,

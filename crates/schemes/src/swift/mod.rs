@@ -6,7 +6,7 @@
 
 mod controller;
 mod describe;
-mod equations;
+pub(crate) mod equations;
 mod params;
 #[cfg(test)]
 mod tests;
