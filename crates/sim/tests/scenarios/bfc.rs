@@ -1,24 +1,15 @@
 //! BFC in networks: a flow alone, incasts that are paused in place of dropped, victims that are not, losses and restarts;
 //! whatever the fabric, each byte arrives.
 
-use std::fmt::Write;
-
 use proptest::prelude::*;
 
-use crate::common::reads::most;
-use crate::common::{cases, port, run, run_plain, same_with_threads_and_as_bytes};
-use midpath_sim::{RunOptions, RunOutput};
+use crate::common::fabric;
+use crate::common::reads::{column, most, total};
+use crate::common::{cases, port, run_plain, same_with_threads_and_as_bytes};
+use midpath_sim::RunOutput;
 
 /// Payload of a packet of 1500 B: 52 of TCP and IP, and BFC's 8.
 const MSS: u64 = 1440;
-
-fn column(out: &RunOutput, table: &str, name: &str) -> Vec<u64> {
-    out.table(table).expect("every run has it").u64(name).to_vec()
-}
-
-fn total(out: &RunOutput, table: &str, name: &str) -> u64 {
-    column(out, table, name).iter().sum()
-}
 
 fn flow(from: &str, to: &str, size: &str) -> String {
     format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{size}\"\n")
@@ -140,26 +131,13 @@ fn fabrics() -> impl Strategy<Value = String> {
     (shape, scheme, flows, any::<u16>()).prop_map(|(shape, scheme, flows, seed)| {
         let (leaves, spines, hosts, gbps, delay) = shape;
         let (queues, more, limit) = scheme;
-        let mut text = format!("seed = {seed}\nscheme = \"bfc\"\nstop = \"60 s\"\n[topology]\nlinks = [\n");
         let link = format!("rate = \"{gbps} Gbps\", delay = \"{delay} ns\"");
-        for leaf in 0..leaves {
-            for spine in 0..spines {
-                let _ = writeln!(text, "{{ a = \"leaf{leaf}\", b = \"spine{spine}\", {link} }},");
-            }
-            for host in 0..hosts {
-                let _ = writeln!(text, "{{ a = \"host{}\", b = \"leaf{leaf}\", {link} }},", leaf * hosts + host);
-            }
-        }
-        let _ = write!(text, "]\n[queue]\nlimit = \"{limit} kB\"\n[schemes.bfc]\nqueues = {queues}\n{more}");
-        let all = leaves * hosts;
-        for (from, to, size, start) in flows {
-            let (from, to) = (from % all, to % all);
-            if from != to {
-                let ends = format!("from = \"host{from}\"\nto = \"host{to}\"");
-                let _ = write!(text, "[[flow]]\n{ends}\nsize = \"{size} B\"\nstart = \"{start} us\"\n");
-            }
-        }
-        text
+        let links = fabric::links((leaves, spines, hosts), &link);
+        let flows = fabric::flows(flows, leaves * hosts);
+        format!(
+            "seed = {seed}\nscheme = \"bfc\"\nstop = \"60 s\"\n[topology]\n{links}[queue]\nlimit = \"{limit} kB\"\n\
+            [schemes.bfc]\nqueues = {queues}\n{more}{flows}"
+        )
     })
 }
 
@@ -171,20 +149,9 @@ proptest! {
     #[test]
     fn every_byte_arrives_once_whatever_is_paused(text in fabrics()) {
         prop_assume!(text.contains("[[flow]]"));
-        let out = run(&text, &RunOptions::default());
-        let said = |line: &str| Some(line.strip_prefix("size = \"")?.strip_suffix(" B\"")?.parse::<u64>().expect("a size"));
-        let mut sizes: Vec<u64> = text.lines().filter_map(said).collect();
-        prop_assert_eq!(out.summary("completed"), Some(sizes.len() as f64), "{}", text);
-        let mut delivered = column(&out, "flows", "delivered_bytes");
-        sizes.sort_unstable();
-        delivered.sort_unstable();
-        prop_assert_eq!(delivered, sizes);
+        let out = fabric::every_byte_arrives_once(&text);
         if total(&out, "ports", "drops_queue") == 0 {
             prop_assert_eq!(total(&out, "flows", "lost_packets"), 0, "{}", text);
         }
-        let threads = run(&text, &RunOptions { threads: 2, ..RunOptions::default() });
-        prop_assert!(threads.repeatable() == out.repeatable());
-        let wire = run(&text, &RunOptions { wire: true, ..RunOptions::default() });
-        prop_assert!(wire.repeatable() == out.repeatable());
     }
 }

@@ -1,5 +1,6 @@
 //! Falcon in networks: queues at its target, a slow host apart from a busy fabric, other paths, losses.
 
+use crate::common::fabric;
 use crate::common::rack::{self, seen};
 use crate::common::reads::{mean_after as mean, most};
 use crate::common::{port, run_plain, same_with_threads_and_as_bytes};
@@ -44,15 +45,11 @@ fn a_slow_host_is_told_from_a_busy_fabric() {
 /// Two leaves behind eight spines, eight hosts a leaf: each flow alone on a spine would have its host's whole link. Hashing
 /// puts several on one; PLB parts them.
 fn spines(key: &str) -> String {
-    let mut text = String::from("scheme = \"falcon\"\nstop = \"100 ms\"\n[topology]\nlinks = [\n");
-    let link =
-        |a: String, b: String| format!("{{ a = \"{a}\", b = \"{b}\", rate = \"10 Gbps\", delay = \"1 us\" }},\n");
-    for leaf in 0..2 {
-        (0..8).for_each(|spine| text += &link(format!("leaf{leaf}"), format!("spine{spine}")));
-        (0..8).for_each(|host| text += &link(format!("h{leaf}-{host}"), format!("leaf{leaf}")));
-    }
-    text += &format!("]\n[queue]\nlimit = \"1 MB\"\n[schemes.falcon]\n{key}\n");
-    (0..8).for_each(|host| text += &format!("[[flow]]\nfrom = \"h0-{host}\"\nto = \"h1-{host}\"\nsize = \"20 MB\"\n"));
+    let links = fabric::links((2, 8, 8), "rate = \"10 Gbps\", delay = \"1 us\"");
+    let mut text = format!("scheme = \"falcon\"\nstop = \"100 ms\"\n[topology]\n{links}");
+    text += &format!("[queue]\nlimit = \"1 MB\"\n[schemes.falcon]\n{key}\n");
+    let flow = |host| format!("[[flow]]\nfrom = \"host{host}\"\nto = \"host{}\"\nsize = \"20 MB\"\n", host + 8);
+    text.extend((0..8).map(flow));
     text + "[measure]\nseries = true\ninterval = \"1 ms\"\n"
 }
 

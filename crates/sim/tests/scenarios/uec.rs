@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use crate::common::reads::{most, series};
-use crate::common::{cases, port, run, run_plain, same_with_threads_and_as_bytes};
+use crate::common::fabric;
+use crate::common::reads::{column, most, series, total};
+use crate::common::{cases, port, run_plain, same_with_threads_and_as_bytes};
 use midpath_sim::{RunOptions, RunOutput};
 
 /// IPv4, UDP and UET; the rest of a packet is payload.
@@ -29,14 +30,6 @@ limit = "100 kB"
 {flows}
 "#
     )
-}
-
-fn column(out: &RunOutput, table: &str, name: &str) -> Vec<u64> {
-    out.table(table).expect("every run has it").u64(name).to_vec()
-}
-
-fn total(out: &RunOutput, table: &str, name: &str) -> u64 {
-    column(out, table, name).iter().sum()
 }
 
 /// All flows have ended, and each has delivered each of its bytes once.
@@ -212,33 +205,16 @@ fn fabrics() -> impl Strategy<Value = String> {
         let (leaves, spines, hosts, gbps) = shape;
         let (limit, headers, ratio, priority) = queue;
         let (cc, entropy, paths, trimming) = scheme;
-        let mut text = format!(
-            "seed = {seed}\nscheme = \"uec\"\n[topology]\nlinks = [\n"
-        );
-        for leaf in 0..leaves {
-            for spine in 0..spines {
-                let _ = writeln!(text, "{{ a = \"leaf{leaf}\", b = \"spine{spine}\", rate = \"{gbps} Gbps\", delay = \"500 ns\", mtu = 4150 }},");
-            }
-            for host in 0..hosts {
-                let name = leaf * hosts + host;
-                let _ = writeln!(text, "{{ a = \"host{name}\", b = \"leaf{leaf}\", rate = \"{gbps} Gbps\", delay = \"500 ns\", mtu = 4150 }},");
-            }
-        }
+        let link = format!("rate = \"{gbps} Gbps\", delay = \"500 ns\", mtu = 4150");
+        let links = fabric::links((leaves, spines, hosts), &link);
+        let flows = fabric::flows(flows, leaves * hosts);
         let place = if priority { format!("headers_per_packet = {ratio}") } else { "headers = \"fifo\"".to_owned() };
-        let _ = write!(
-            text,
-            "]\n[queue]\nkind = \"trim\"\nlimit = \"{limit} kB\"\nheader_limit = \"{headers} B\"\n{place}\n\
-            [schemes.uec]\ncc = \"{cc}\"\nentropy = \"{entropy}\"\npaths = {}\ntrimming = {trimming}\n",
+        format!(
+            "seed = {seed}\nscheme = \"uec\"\n[topology]\n{links}\
+            [queue]\nkind = \"trim\"\nlimit = \"{limit} kB\"\nheader_limit = \"{headers} B\"\n{place}\n\
+            [schemes.uec]\ncc = \"{cc}\"\nentropy = \"{entropy}\"\npaths = {}\ntrimming = {trimming}\n{flows}",
             1 << paths
-        );
-        let all = leaves * hosts;
-        for (from, to, size, start) in flows {
-            let (from, to) = (from % all, to % all);
-            if from != to {
-                let _ = write!(text, "[[flow]]\nfrom = \"host{from}\"\nto = \"host{to}\"\nsize = \"{size} B\"\nstart = \"{start} us\"\n");
-            }
-        }
-        text
+        )
     })
 }
 
@@ -249,15 +225,7 @@ proptest! {
     #[test]
     fn every_byte_arrives_once_whatever_is_trimmed_or_lost(text in fabrics()) {
         prop_assume!(text.contains("[[flow]]"));
-        let out = run(&text, &RunOptions::default());
-        let said = |line: &str| Some(line.strip_prefix("size = \"")?.strip_suffix(" B\"")?.parse::<u64>().expect("a size"));
-        let mut sizes: Vec<u64> = text.lines().filter_map(said).collect();
-        prop_assert_eq!(out.summary("completed"), Some(sizes.len() as f64), "{}", text);
-        // Flows are in order of their starts.
-        let mut delivered = column(&out, "flows", "delivered_bytes");
-        sizes.sort_unstable();
-        delivered.sort_unstable();
-        prop_assert_eq!(delivered, sizes);
+        let out = fabric::every_byte_arrives_once(&text);
         let sent = total(&out, "flows", "sent_packets");
         let again = total(&out, "flows", "retransmitted_packets");
         let trims = total(&out, "ports", "trims");
@@ -268,9 +236,5 @@ proptest! {
         if !text.contains("trimming = true") {
             prop_assert_eq!(trims, 0);
         }
-        let threads = run(&text, &RunOptions { threads: 2, ..RunOptions::default() });
-        prop_assert!(threads.repeatable() == out.repeatable());
-        let wire = run(&text, &RunOptions { wire: true, ..RunOptions::default() });
-        prop_assert!(wire.repeatable() == out.repeatable());
     }
 }

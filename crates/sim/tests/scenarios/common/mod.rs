@@ -1,6 +1,7 @@
 //! What the tests share: running a scenario, and statistics over runs.
 
 pub mod critical;
+pub mod fabric;
 pub mod icn;
 pub mod rack;
 pub mod reads;

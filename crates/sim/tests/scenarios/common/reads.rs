@@ -15,6 +15,16 @@ pub fn texts(out: &RunOutput, table: &str, column: &str) -> Vec<String> {
     texts_of(out.table(table).unwrap_or_else(|| panic!("there is no table {table}")), column)
 }
 
+/// A column of counts.
+pub fn column(out: &RunOutput, table: &str, name: &str) -> Vec<u64> {
+    out.table(table).expect("every run has it").u64(name).to_vec()
+}
+
+/// Its sum.
+pub fn total(out: &RunOutput, table: &str, name: &str) -> u64 {
+    column(out, table, name).iter().sum()
+}
+
 /// A series of one metric: times and values.
 pub fn series(out: &RunOutput, entity: &str, metric: &str) -> Vec<(f64, f64)> {
     let table = out.table("series").expect("the scenario measures");
