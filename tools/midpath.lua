@@ -20,6 +20,17 @@ local function header(tag, name, list)
     headers[tag] = { name = name, fields = list }
 end
 
+-- A tag that several transports have: each with its own length.
+local function variant(tag, length, name, list)
+    headers[tag] = headers[tag] or {}
+    headers[tag][length] = { name = name, fields = list }
+end
+
+local function known(tag, length)
+    local found = headers[tag]
+    return found and (found[length] or found.name and found)
+end
+
 local function field(kind, abbreviation, text, ...)
     local made = ProtoField[kind]("midpath." .. abbreviation, text, ...)
     f[abbreviation] = made
@@ -100,7 +111,7 @@ header(11, "Bolt notice", {
     { 4, 4, field("float", "bolt.notice.rate", "Rate, bit/s") },
     { 8, 4, field("uint32", "bolt.notice.sent", "Packet sent, ns", base.DEC) },
 })
-header(12, "UET", {
+variant(12, 30, "UET", {
     { 0, 2, field("uint16", "uec.entropy", "Entropy", base.DEC) },
     { 2, 1, field("uint8", "uec.message", "Message (0: data, 1: RTS, 2: ACK, 3: NACK, 4: credit, 5: over)", base.DEC) },
     { 3, 1, field("uint8", "uec.says", "Flags (1: answer, 2: again, 4: last, 8: CE, 16: last hop, 32: of RTS)", base.HEX) },
@@ -110,6 +121,14 @@ header(12, "UET", {
     { 16, 8, field("uint64", "uec.bitmap", "Bitmap or offset", base.HEX) },
     { 24, 4, field("uint32", "uec.received", "Bytes received", base.DEC) },
     { 28, 2, field("uint16", "uec.ooo", "Out of order", base.DEC) },
+})
+variant(12, 13, "Falcon", {
+    { 0, 2, field("uint16", "falcon.entropy", "Entropy", base.DEC) },
+    { 2, 4, field("uint32", "falcon.sent", "T1, ns", base.DEC) },
+    { 6, 4, field("uint32", "falcon.waited", "T3 - T2, ns", base.DEC) },
+    { 10, 1, field("uint8", "falcon.level", "Level of the receiver's buffer (0 to 31)", base.DEC) },
+    { 11, 1, field("uint8", "falcon.hops", "Hops forward", base.DEC) },
+    { 12, 1, field("uint8", "falcon.returns", "On an ACK", base.DEC) },
 })
 header(13, "BFC", {
     { 0, 1, field("uint8", "bfc.queue", "Queue at the last port (255: none)", base.DEC) },
@@ -150,12 +169,12 @@ local broken = ProtoExpert.new("midpath.broken", "Malformed scheme headers", exp
 shim.experts = { broken }
 
 local function body(tvb, tag, tree)
-    local known = headers[tag]
-    if not known then
+    local found = known(tag, tvb:len())
+    if not found then
         tree:add(f.body, tvb())
         return
     end
-    for _, one in ipairs(known.fields) do
+    for _, one in ipairs(found.fields) do
         if one[1] + one[2] <= tvb:len() then tree:add(one[3], tvb(one[1], one[2])) end
     end
     if tag == 4 and tvb:len() >= 18 then inrpp_parts(tvb, tree) end
@@ -186,7 +205,8 @@ function shim.dissector(tvb, pinfo, tree)
             top:add_proto_expert_info(broken)
             return
         end
-        local name = headers[tag] and headers[tag].name or ("tag " .. tag)
+        local found = known(tag, len)
+        local name = found and found.name or ("tag " .. tag)
         local branch = top:add(tvb(at, 2 + len), name)
         branch:add(f.tag, tvb(at, 1))
         branch:add(f.length, tvb(at + 1, 1))

@@ -125,6 +125,17 @@ def test_headers_are_read_as_they_were_written(tmp_path):
     assert {int(row[3]) for row in sent if int(row[3]) > 1000} == {1408}
 
 
+@needs_tshark
+@pytest.mark.parametrize(("scheme", "field"), [("falcon", "midpath.falcon.sent"), ("uec", "midpath.uec.psn")])
+def test_transports_that_share_a_tag_are_told_apart(scheme, field, tmp_path):
+    result = midpath.run(midpath.Scenario.from_toml(SCENARIO.format(more="")).with_(scheme=scheme))
+    result.save(tmp_path / "out")
+    both = ["midpath.falcon.sent", "midpath.uec.psn"]
+    found = tshark(tmp_path / "out" / "r0-r1.pcapng", *both)
+    read = {name for row in found for name, value in zip(both, row, strict=True) if value}
+    assert read == {field}
+
+
 # Two addresses at each end, and both ways between them.
 TWO_PATHS = """
 scheme = "mptcp"
