@@ -39,6 +39,33 @@ impl Default for FluidFlow {
     }
 }
 
+/// The flows of a run, by number. A flow is asked for when it arrives, and nothing of it is kept when it has gone.
+pub trait FluidFlows {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// How many groups there are; only series ask.
+    fn groups(&self) -> usize;
+    /// When one arrives.
+    fn start_s(&self, flow: usize) -> f64;
+    /// One of them.
+    fn flow(&self, flow: usize) -> FluidFlow;
+}
+
+impl FluidFlows for [FluidFlow] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn groups(&self) -> usize {
+        self.iter().map(|f| f.group as usize + 1).max().unwrap_or(0)
+    }
+    fn start_s(&self, flow: usize) -> f64 {
+        self[flow].start_s
+    }
+    fn flow(&self, flow: usize) -> FluidFlow {
+        self[flow].clone()
+    }
+}
+
 /// How flows share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Allocation {
@@ -94,7 +121,7 @@ pub struct FlowOutcome {
 /// A fluid run's result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FluidOutput {
-    /// In the order of the flows given.
+    /// In the order of the flows given; none of [`run_each`](crate::run_each), which tells of each when it ends.
     pub flows: Vec<FlowOutcome>,
     /// What each link carried, in bits.
     pub link_bits: Vec<f64>,

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`allocate_max_min`] | weighted max-min fair rates, by water-filling |
 //! | [`allocate_proportional`] | weighted proportionally fair rates, with link prices and a certificate |
-//! | [`run`] | the fluid model itself: flows arrive and end, and share by one of the two in between |
+//! | [`run`], [`run_each`] | the fluid model itself: flows arrive and end, and share by one of the two in between |
 //! | [`completion_bound`] | a lower bound of the mean completion time under any scheme |
 //!
 //! No congestion control with the same fairness and routes can do better for all flows at once. This is not a bound
@@ -24,8 +24,8 @@ mod proportional;
 mod series;
 
 pub use bound::{BoundFlow, Crossing, Speed, completion_bound};
-pub use engine::run;
-pub use fluid::{Allocation, CapacityChange, FlowOutcome, FluidFlow, FluidOptions, FluidOutput};
+pub use engine::{run, run_each};
+pub use fluid::{Allocation, CapacityChange, FlowOutcome, FluidFlow, FluidFlows, FluidOptions, FluidOutput};
 pub use maxmin::allocate_max_min;
 pub use proportional::{Proportional, allocate_proportional};
 pub use series::{MAX_SERIES_VALUES, Series};

@@ -293,6 +293,16 @@ impl Allocator for MaxMin {
     fn population(&self) -> &Population {
         &self.population
     }
+    fn add_class(&mut self, path: &[u32], weight: f64, limit_bps: f64) -> u32 {
+        let class = self.population.add_class(path, weight, limit_bps);
+        self.filling.class.resize(self.population.classes(), ClassState::default());
+        self.filling.class_mark.resize(self.population.classes(), 0);
+        self.filling.class[class as usize] = ClassState::default();
+        class
+    }
+    fn forget(&mut self, class: u32) {
+        self.population.forget(class);
+    }
     fn join(&mut self, class: u32) {
         self.population.join(class);
         self.filling.class[class as usize].weight = self.population.total_weight(class);

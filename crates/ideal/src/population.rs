@@ -20,6 +20,9 @@ pub(crate) struct Population {
     /// Links of all paths, one behind the other, and where each class's begin.
     links: Vec<u32>,
     first: Vec<u32>,
+    hops: Vec<u32>,
+    /// Classes that have been forgotten, by the length of their paths: their places are for others.
+    forgotten: Vec<Vec<u32>>,
     /// For each of `links`: the class's place in that link's list.
     place: Vec<u32>,
     /// For each link: the classes present on it, as (class, index into `links`).
@@ -53,7 +56,7 @@ pub(crate) fn check_flow(flow: usize, path: &[u32], weight: f64, limit: f64, lin
 
 impl Population {
     pub(crate) fn new(caps: &[f64]) -> Population {
-        Population { caps: caps.to_vec(), on_link: vec![Vec::new(); caps.len()], first: vec![0], ..Self::default() }
+        Population { caps: caps.to_vec(), on_link: vec![Vec::new(); caps.len()], ..Self::default() }
     }
 
     /// A population with one flow of each given kind, checked.
@@ -83,17 +86,34 @@ impl Population {
         (0..level.len()).map(rate).collect()
     }
 
-    /// A new class without flows.
+    /// A new class without flows, in the place of one that has been forgotten if there is one as long.
     pub(crate) fn add_class(&mut self, path: &[u32], weight: f64, limit_bps: f64) -> u32 {
+        if let Some(class) = self.forgotten.get_mut(path.len()).and_then(Vec::pop) {
+            let (c, first) = (class as usize, self.first[class as usize] as usize);
+            self.links[first..first + path.len()].copy_from_slice(path);
+            (self.weight[c], self.limit[c]) = (weight, limit_bps / weight);
+            return class;
+        }
         let class = self.weight.len() as u32;
+        self.first.push(self.links.len() as u32);
+        self.hops.push(path.len() as u32);
         self.links.extend_from_slice(path);
         self.place.resize(self.links.len(), 0);
-        self.first.push(self.links.len() as u32);
         self.weight.push(weight);
         self.limit.push(limit_bps / weight);
         self.flows.push(0);
         self.present_place.push(0);
         class
+    }
+
+    /// A class without flows is over: its number is for another one.
+    pub(crate) fn forget(&mut self, class: u32) {
+        debug_assert_eq!(self.flows[class as usize], 0);
+        let hops = self.hops[class as usize] as usize;
+        if self.forgotten.len() <= hops {
+            self.forgotten.resize_with(hops + 1, Vec::new);
+        }
+        self.forgotten[hops].push(class);
     }
 
     /// How many classes there are, present or not.
@@ -103,7 +123,12 @@ impl Population {
 
     /// The links of a class's path.
     pub(crate) fn path(&self, class: u32) -> &[u32] {
-        &self.links[self.first[class as usize] as usize..self.first[class as usize + 1] as usize]
+        &self.links[self.along(class)]
+    }
+
+    fn along(&self, class: u32) -> std::ops::Range<usize> {
+        let first = self.first[class as usize] as usize;
+        first..first + self.hops[class as usize] as usize
     }
 
     /// Weight of all the class's flows together.
@@ -129,10 +154,10 @@ impl Population {
         }
         self.present_place[class as usize] = self.present.len() as u32;
         self.present.push(class);
-        for i in self.first[class as usize]..self.first[class as usize + 1] {
-            let list = &mut self.on_link[self.links[i as usize] as usize];
-            self.place[i as usize] = list.len() as u32;
-            list.push((class, i));
+        for i in self.along(class) {
+            let list = &mut self.on_link[self.links[i] as usize];
+            self.place[i] = list.len() as u32;
+            list.push((class, i as u32));
         }
     }
 
@@ -147,9 +172,9 @@ impl Population {
         if let Some(&moved) = self.present.get(at as usize) {
             self.present_place[moved as usize] = at;
         }
-        for i in self.first[class as usize]..self.first[class as usize + 1] {
-            let list = &mut self.on_link[self.links[i as usize] as usize];
-            let at = self.place[i as usize];
+        for i in self.along(class) {
+            let list = &mut self.on_link[self.links[i] as usize];
+            let at = self.place[i];
             list.swap_remove(at as usize);
             if let Some(&(_, moved)) = list.get(at as usize) {
                 self.place[moved as usize] = at;
@@ -162,6 +187,10 @@ impl Population {
 pub(crate) trait Allocator {
     /// Called for the population as it is.
     fn population(&self) -> &Population;
+    /// A new class without flows, as [`Population::add_class`] has it.
+    fn add_class(&mut self, path: &[u32], weight: f64, limit_bps: f64) -> u32;
+    /// Called for a class without flows, after `resolve`.
+    fn forget(&mut self, class: u32);
     /// Called when a flow of `class` arrives.
     fn join(&mut self, class: u32);
     /// Called when a flow of `class` ends.

@@ -238,6 +238,16 @@ impl Allocator for Shares {
     fn population(&self) -> &Population {
         &self.population
     }
+    fn add_class(&mut self, path: &[u32], weight: f64, limit_bps: f64) -> u32 {
+        let class = self.population.add_class(path, weight, limit_bps);
+        self.level.resize(self.population.classes(), 0.0);
+        self.own.resize(self.population.classes(), 0.0);
+        (self.level[class as usize], self.own[class as usize]) = (0.0, 0.0);
+        class
+    }
+    fn forget(&mut self, class: u32) {
+        self.population.forget(class);
+    }
     fn join(&mut self, class: u32) {
         self.population.join(class);
     }

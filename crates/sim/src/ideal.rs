@@ -10,7 +10,7 @@ use midpath_core::roles::FlowReport;
 use midpath_core::spec::SpecError;
 use midpath_core::stats::PortCounters;
 use midpath_core::units::{Bytes, Time};
-use midpath_ideal::{Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput};
+use midpath_ideal::{Allocation, CapacityChange, FlowOutcome, FluidFlow, FluidFlows, FluidOptions, FluidOutput};
 
 use crate::engine::Reports;
 use crate::measure::{Capacity, Entity, PortRow, Recording};
@@ -43,28 +43,35 @@ pub(crate) fn allocation(setup: &Setup) -> Result<Allocation, SpecError> {
     }
 }
 
-fn fluid_flows(setup: &Setup) -> Vec<FluidFlow> {
-    setup
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(i, info)| {
-            let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
-            let hops = setup.routes.path(&setup.topology, src, dst, i as u32);
-            let hops = hops.unwrap_or_default();
-            let wire = info.wire_bytes();
-            FluidFlow {
-                path: hops.iter().map(|h| setup.directed(h.link, h.node)).collect(),
-                size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
-                start_s: info.flow.start.as_secs_f64(),
-                stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
-                latency_s: latency(&info, wire),
-                cap_bps: info.flow.rate.map_or(f64::INFINITY, |r| r.as_f64()),
-                group: setup.groups.of(&info.flow).0,
-                weight: info.flow.weight,
-            }
-        })
-        .collect()
+/// The scenario's flows as fluids.
+struct Fluids<'a>(&'a Setup);
+
+impl FluidFlows for Fluids<'_> {
+    fn count(&self) -> usize {
+        self.0.flows.len()
+    }
+    fn groups(&self) -> usize {
+        self.0.groups.count()
+    }
+    fn start_s(&self, flow: usize) -> f64 {
+        self.0.flows.get(flow).flow.start.as_secs_f64()
+    }
+    fn flow(&self, flow: usize) -> FluidFlow {
+        let (setup, info) = (self.0, self.0.flows.get(flow));
+        let (src, dst) = (info.flow.src as usize, info.flow.dst as usize);
+        let hops = setup.routes.path(&setup.topology, src, dst, flow as u32).unwrap_or_default();
+        let wire = info.wire_bytes();
+        FluidFlow {
+            path: hops.iter().map(|h| setup.directed(h.link, h.node)).collect(),
+            size_bits: wire.map_or(f64::INFINITY, |w| w as f64 * 8.0),
+            start_s: info.flow.start.as_secs_f64(),
+            stop_s: info.flow.stop.map_or(f64::INFINITY, Time::as_secs_f64),
+            latency_s: latency(&info, wire),
+            cap_bps: info.flow.rate.map_or(f64::INFINITY, |r| r.as_f64()),
+            group: setup.groups.of(&info.flow).0,
+            weight: info.flow.weight,
+        }
+    }
 }
 
 /// What an unloaded path adds to the time at the bottleneck: propagation, and one packet at each
@@ -89,25 +96,31 @@ pub(crate) fn run(setup: &Setup, sample: Option<Time>) -> Result<IdealRun, SpecE
         changes: changes.collect(),
         sample_s: sample.map(Time::as_secs_f64),
     };
-    let caps = capacities(setup);
-    let out = midpath_ideal::run(&caps, &fluid_flows(setup), &options)
+    let stop = setup.scenario.stop.unwrap_or(Time::MAX);
+    let (mut reports, mut last) = (Reports::default(), Time::ZERO);
+    let mut shares = vec![(0.0, 0.0); setup.groups.count()];
+    let ended = |i: usize, outcome: &FlowOutcome| {
+        let info = setup.flows.get(i);
+        let report = flow_report(&info, outcome, stop);
+        last = last.max(outcome.finish_s.map_or(Time::ZERO, Time::from_secs_f64));
+        let (payload, wire) = &mut shares[setup.groups.of(&info.flow).0 as usize];
+        *payload += outcome.delivered_bits * info.payload_share();
+        *wire += outcome.delivered_bits;
+        reports.add(FlowId(i as u32), report);
+    };
+    let out = midpath_ideal::run_each(&capacities(setup), &Fluids(setup), &options, ended)
         .map_err(|e| SpecError::new("", format!("cannot compute the ideal: {e}")))?;
-    let last = out.flows.iter().filter_map(|f| f.finish_s).fold(0.0, f64::max);
-    let end = setup.scenario.stop.unwrap_or_else(|| Time::from_secs_f64(last));
-    let mut reports = Reports::default();
-    for (i, (info, o)) in setup.flows.iter().zip(&out.flows).enumerate() {
-        reports.add(FlowId(i as u32), flow_report(&info, o, end));
-    }
+    let end = setup.scenario.stop.unwrap_or(last);
     Ok(IdealRun {
         reports,
         ports: port_rows(setup, &out, end),
-        recording: recording(setup, &out),
+        recording: recording(setup, &out, shares),
         end,
         events: out.events,
     })
 }
 
-fn flow_report(info: &FlowInfo<'_>, o: &midpath_ideal::FlowOutcome, end: Time) -> FlowReport {
+fn flow_report(info: &FlowInfo<'_>, o: &FlowOutcome, end: Time) -> FlowReport {
     let completed = o.finish_s.map(Time::from_secs_f64).filter(|t| *t <= end);
     let whole = info.flow.size.filter(|_| completed.is_some()).map(|s| s.0);
     let delivered = whole.unwrap_or((o.delivered_bits / 8.0 * info.payload_share()) as u64);
@@ -131,23 +144,13 @@ fn port_rows(setup: &Setup, out: &FluidOutput, end: Time) -> Vec<PortRow> {
     rows
 }
 
-/// The payload's share of what each group has sent: groups' series are of goodput, as those of
-/// packets.
-fn payload_shares(setup: &Setup, out: &FluidOutput) -> Vec<f64> {
-    let mut sums = vec![(0.0, 0.0); setup.groups.count()];
-    for (info, o) in setup.flows.iter().zip(&out.flows) {
-        let (payload, wire) = &mut sums[setup.groups.of(&info.flow).0 as usize];
-        *payload += o.delivered_bits * info.payload_share();
-        *wire += o.delivered_bits;
-    }
-    sums.into_iter().map(|(payload, wire)| if wire > 0.0 { payload / wire } else { 1.0 }).collect()
-}
-
-fn recording(setup: &Setup, out: &FluidOutput) -> Recording {
+/// `shares` has payload and all of what each group has sent: groups' series are of goodput, as those of packets.
+fn recording(setup: &Setup, out: &FluidOutput, shares: Vec<(f64, f64)>) -> Recording {
     let mut recording = Recording::default();
     let Some(series) = &out.series else { return recording };
     let interval = Time::from_secs_f64(series.interval_s);
-    for (g, share) in payload_shares(setup, out).into_iter().enumerate() {
+    for (g, (payload, wire)) in shares.into_iter().enumerate() {
+        let share = if wire > 0.0 { payload / wire } else { 1.0 };
         let points = series.group_bps.iter().map(|row| row.get(g).copied().unwrap_or(0.0) * share).collect();
         recording.push(interval, Entity::Group(g as u32), "goodput_bps", points);
     }

@@ -3,6 +3,7 @@
 use crate::common::{Problem, loads, problems};
 use midpath_ideal::{
     Allocation, CapacityChange, FluidFlow, FluidOptions, FluidOutput, allocate_max_min, allocate_proportional, run,
+    run_each,
 };
 use proptest::prelude::*;
 
@@ -195,5 +196,32 @@ proptest! {
             prop_assert!((got - wanted).abs() <= 1e-9 * wanted);
         }
         prop_assert!(output.residual < 1e-9, "residual {}", output.residual);
+    }
+
+    /// Few flows at a time, each over other links than the one before, numbered in any order: classes come and go, and
+    /// their places are taken again.
+    #[test]
+    fn flows_that_come_and_go_agree_with_the_naive_simulation(
+        p in problems(),
+        draws in proptest::collection::vec((1e5..1e7f64, 0.0..20.0f64, 0..40usize), 80),
+        proportional: bool,
+    ) {
+        let flows: Vec<FluidFlow> = draws.iter().map(|(size_bits, start_s, path)| FluidFlow {
+            path: p.paths[path % p.paths.len()].clone(),
+            size_bits: *size_bits,
+            start_s: *start_s,
+            weight: p.weights[path % p.paths.len()],
+            cap_bps: p.limits[path % p.paths.len()],
+            ..FluidFlow::default()
+        }).collect();
+        let allocation = if proportional { Allocation::Proportional } else { Allocation::MaxMin };
+        let options = FluidOptions { allocation, ..FluidOptions::default() };
+        let mut ends = vec![Vec::new(); flows.len()];
+        run_each(&p.caps, flows.as_slice(), &options, |flow, outcome| ends[flow].push(outcome.finish_s)).expect("valid");
+        let tolerance = if proportional { 1e-4 } else { 1e-6 };
+        for (got, wanted) in ends.iter().zip(naive(&p, &flows, allocation)) {
+            let [Some(got)] = got[..] else { return Err(TestCaseError::fail(format!("told {got:?}"))) };
+            prop_assert!((got - wanted).abs() <= tolerance * wanted, "{} against {}", got, wanted);
+        }
     }
 }
