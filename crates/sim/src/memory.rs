@@ -10,6 +10,10 @@ pub const PER_FLOW: u64 = 200;
 /// INRPP and FCP, 2.3 with MPTCP.
 pub const PER_ACTIVE_FLOW: u64 = 2_300;
 
+/// The same of the fluid, whose flows are made when they arrive. Measured: 136 B, of one and of three million flows of one
+/// packet; 760 B, of 20,000 and 60,000 between 4,000 hosts that all begin at once.
+pub const PER_FLUID_FLOW: [u64; 2] = [150, 1_000];
+
 /// What is taken to be free where the system does not say. Ours: room for fifty million flows.
 pub const UNKNOWN: u64 = 10_000_000_000;
 

@@ -354,7 +354,9 @@ pub(super) fn draw(
 ) -> Result<FlowList, SpecError> {
     let hosts = host_table(topology);
     let free = memory::free().unwrap_or(memory::UNKNOWN);
-    let room = FlowMemoryBudget::of(free, memory::PER_FLOW, memory::PER_ACTIVE_FLOW);
+    let packets = [memory::PER_FLOW, memory::PER_ACTIVE_FLOW];
+    let [each, active] = if scenario.scheme == IDEAL { memory::PER_FLUID_FLOW } else { packets };
+    let room = FlowMemoryBudget::of(free, each, active);
     let context = Context {
         hosts: &hosts,
         links: &Links(topology),
