@@ -2,8 +2,8 @@
 
     python evidence/bench/goals.py rows                # a table of `midpath bench`; half an hour with the large rows
     python evidence/bench/goals.py beside b7b53da      # instructions of short rows, and CPU seconds in turns
-    python evidence/bench/goals.py schemes             # instructions a hop of schemes that have a goal
 
+Schemes' goals are in matrix/COST.md.
 goals.json keeps what each part has measured, and on which machine. The extension must be of a release build.
 """
 
@@ -16,23 +16,16 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "matrix"))
-import cost
-
-from midpath import entries, markdown
+from midpath import markdown
 from midpath.benchmark import beside, choose, measure, suite, with_goals
 from midpath.units import quantity
 
 HERE = Path(__file__).parent
 # The clock that goals of rows are for, GHz.
 CLOCK = 3.6
-# What schemes' goals are multiples of: NewReno's instructions a packet-hop on `long-4`, set-up included, at b7b53da.
-BASE = 620
-MULTIPLES = {"newreno": 1.0, "fcp": 2.2, "inrpp": 3.5, "mircc": 4.3, "prague": 2.6, "cubic@fq_codel": 2.2, "bbr": 1.8}
 ROWS = "long-4,long-64,long-1024,long-16384,chain-8,fat-tree-4,fat-tree-8,fat-tree-16,short,fcp,million"
 TURNS = "long-4,chain-8"
 
@@ -69,20 +62,14 @@ def against(asked: argparse.Namespace) -> Any:
     return {"rev": asked.rev, "instructions": counted, "turns": turns}
 
 
-def schemes(asked: argparse.Namespace) -> Any:
-    """Instructions a hop on the four long flows of `matrix/cost.py`."""
-    names = asked.only.split(",") if asked.only else list(MULTIPLES)
-    return {one.name: asdict(cost.cost(one))["instructions"] for one in entries.columns(names)}
-
-
-PARTS: Mapping[str, Callable[[argparse.Namespace], Any]] = {"rows": rows, "beside": against, "schemes": schemes}
+PARTS: Mapping[str, Callable[[argparse.Namespace], Any]] = {"rows": rows, "beside": against}
 
 
 def page(kept: Mapping[str, Any]) -> Iterator[str]:
     """GOALS.md."""
     yield "# What the simulator costs, beside its goals\n"
     yield "Written by `python evidence/bench/goals.py` from [goals.json](goals.json); `--help` says how."
-    for name, write in {"rows": _rows, "beside": _beside, "schemes": _schemes}.items():
+    for name, write in {"rows": _rows, "beside": _beside}.items():
         if name in kept:
             about = kept[name]["machine"]
             at = f"At {about['commit']}, {about['cpu']} at {about['ghz']} GHz, load {about['load']}."
@@ -114,22 +101,12 @@ def _beside(found: Any, at: str, _: float) -> Iterator[str]:
         yield markdown.line([f"`{one['id']}`", f"{here:.0f}", f"{there:.0f}", f"{here / there:.3f}", cpu])
 
 
-def _schemes(found: Any, at: str, _: float) -> Iterator[str]:
-    yield "## Schemes\n"
-    yield f"{at} Instructions a packet-hop between 2.5 and 4.5 s of the four long flows of `matrix/cost.py`.\n"
-    yield markdown.head(["scheme", "instructions", f"over {BASE}", "goal", "over NewReno's"])
-    for name, count in found.items():
-        over = f"{count / found['newreno']:.2f}" if "newreno" in found else "–"
-        title = entries.Entry(name).title
-        yield markdown.line([title, f"{count:.0f}", f"{count / BASE:.2f}", f"{MULTIPLES.get(name, '–')}", over])
-
-
 def main() -> None:
     """Measures a part, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("rev", nargs="?", default="b7b53da", help="of `beside`")
-    parser.add_argument("--only", help="rows or schemes by name")
+    parser.add_argument("--only", help="rows by name")
     parser.add_argument("--repeat", type=int, default=5)
     asked = parser.parse_args()
     measured = {"machine": machine(), "found": PARTS[asked.part](asked)}

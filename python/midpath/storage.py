@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,9 +115,16 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def to_json(value: Any) -> str:
-    """JSON as we write it everywhere: readable, and an error rather than a NaN."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+def to_json(value: Any, levels: int | None = None) -> str:
+    """JSON as we write it everywhere: readable, and an error rather than a NaN.
+
+    Objects have a line for each key, down to this many levels if they are said; then lists have one line.
+    """
+    told = json.JSONEncoder(indent=2 if levels is None else None, ensure_ascii=False, allow_nan=False).encode
+    if not levels or not value or not isinstance(value, dict):
+        return told(value)
+    lines = (f"{told(key)}: {to_json(one, levels - 1)}" for key, one in value.items())
+    return "{\n" + textwrap.indent(",\n".join(lines), "  ") + "\n}"
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -409,4 +409,3 @@ def test_the_page_of_goals_is_of_its_data():
     kept = json.loads((ROOT / "evidence/bench/goals.json").read_text(encoding="utf-8"))
     assert set(kept) <= set(goals.PARTS)
     assert "\n".join(goals.page(kept)) + "\n" == (ROOT / "evidence/bench/GOALS.md").read_text(encoding="utf-8")
-    assert set(goals.MULTIPLES) <= set(goals.entries.every())

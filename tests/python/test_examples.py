@@ -1,4 +1,4 @@
-"""Everything in examples/ runs."""
+"""Everything in examples/ runs; test_added.py and test_stacks.py have its crates."""
 
 import runpy
 
@@ -8,6 +8,7 @@ import midpath
 from conftest import ROOT
 
 EXAMPLES = ROOT / "examples"
+SCENARIOS = sorted(file for place in ("", "controllers", "links") for file in (EXAMPLES / place).glob("*.toml"))
 # These take seconds of many runs each.
 LONG = {name: pytest.mark.nightly("examples/", "python/midpath/analysis/") for name in ("rpm_gain.py", "rpm_sweep.py")}
 
@@ -17,7 +18,7 @@ def programs():
     return [pytest.param(file, id=file.name, marks=LONG.get(file.name, ())) for file in files]
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.name)
 def test_scenario_runs(file):
     result = midpath.run(file)
     assert result.run["invariants"]["conserved"] is True

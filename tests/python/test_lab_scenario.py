@@ -106,7 +106,7 @@ def test_what_rpm_at_a_port_cannot_be_is_named(rows, queue, says):
     deploy = [{"scheme": "rpm", "ports": [port], "queue": "q"} for port in ("r0>r1", "r1>d0")]
     found = plan({"deploy": deploy[:rows], "queues": {"q": queue}}, links=links)
     with pytest.raises(ScenarioError) as error:
-        router.arguments(found, router.places(found)[0])
+        router.arguments(found, router.rpm_ports(found)[0])
     assert says in str(error.value)
 
 

@@ -13,17 +13,22 @@ from midpath.benchmark import instructions as counter
 FOLDER = ROOT / "evidence/bench" / "matrix"
 
 
-def test_the_page_has_every_column_beside_newreno():
-    page = (FOLDER / "COST.md").read_text(encoding="utf-8")
-    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line[:2] == "| "]
-    costs = {line[0]: (float(line[2]), float(line[3]), float(line[4])) for line in lines if line[2].isdecimal()}
-    base, _, _ = costs[entries.Entry("newreno").title]
-    assert len(costs) >= 17
-    for title, (instructions, ratio, sent) in costs.items():
-        # The page has whole instructions and hundredths: half of either is rounding (.006 was too little above 2.7).
-        rounding = 0.005 + 0.5 * (1 + ratio) / base
-        assert ratio == pytest.approx(instructions / base, abs=rounding), title
-        assert sent >= 1 + 40 / 1460, title
+def test_the_page_is_of_its_data_and_each_column_is_beside_newreno_of_the_same_commit():
+    cost = script.load(FOLDER / "cost.py")
+    kept = json.loads(cost.KEPT.read_text(encoding="utf-8"))
+    page = "\n".join(cost.page(kept)) + "\n"
+    assert page == cost.PAGE.read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line[:2] == "| "]
+    found = {row[0]: row for row in rows if row[2].isdecimal()}
+    assert len(found) >= 17
+    for title, (_, _, instructions, ratio, goal, sent, commit, _) in found.items():
+        (name,) = (one.name for one in entries.columns(None) if one.title == title)
+        base = kept[commit][cost.BASE]["instructions"]
+        # The page has whole instructions and hundredths: half of either is rounding.
+        assert float(ratio) == pytest.approx(float(instructions) / base, abs=0.005 + 0.5 / base), title
+        assert (goal == "–") == (name not in cost.GOALS)
+        assert float(sent) >= 1 + 40 / 1460, title
+    assert set(cost.GOALS) <= set(entries.every())
 
 
 def test_a_cost_is_what_the_longer_run_takes_more_over_its_hops(monkeypatch):

@@ -127,3 +127,31 @@ def test_runs_of_another_build_are_read_where_they_are_kept(toy, tmp_path, monke
     asked = Namespace(module="toy.suite", before=tmp_path / "runs")
     before = script.suite("harness").kept_before(asked)
     assert {key: one.flows for key, one in before.items()} == {("", n, ""): n for n in (1, 2, 6)}
+
+
+@pytest.mark.parametrize(
+    ("longer", "count", "missed", "says"),
+    [
+        (0.0, 120, (3, 3), "goes"),
+        (0.0, 120, (3, 2), "goes"),
+        (0.0, 120, (2, 3), "stays"),
+        (0.03, 120, (0, 0), "stays"),
+        (-0.03, 120, (0, 0), "stays"),
+        (0.0, 99, (0, 0), "acted too rarely"),
+    ],
+)
+def test_an_addition_goes_if_little_changes_and_no_bound_is_missed_more_often(longer, count, missed, says):
+    ablation, harness = script.suite("ablation"), script.suite("harness")
+
+    def row(scheme, time, bounds):
+        return harness.Row("", 1, scheme, None, ablation.Found(time, time, "x"), None, bounds)
+
+    own = []
+    for i in range(count):
+        noise = 1 + 0.001 * (-1) ** i
+        lost = [{"b": 1.0} if i < most else {} for most in missed]
+        own.append((row("", 1.0, lost[0]), row("without", noise * (1 + longer), lost[1])))
+    *cells, verdict = ablation.worth(own, ["a", "b"])
+    assert verdict == says
+    assert cells[0] == str(count)
+    assert cells[-2:] == ["0 → 0", f"{missed[0]} → {missed[1]}"]

@@ -8,7 +8,7 @@ import pytest
 import midpath
 from midpath.errors import OutputError
 from midpath.report import html
-from midpath.storage import write_directory, write_text
+from midpath.storage import to_json, write_directory, write_text
 
 
 def names(path):
@@ -162,3 +162,11 @@ size = "50 kB"
     assert isinstance(midpath.load(tmp_path / "compared"), midpath.Comparison)
     with pytest.raises(midpath.OutputError, match="is not a result"):
         midpath.load(tmp_path)
+
+
+@pytest.mark.parametrize("levels", [None, 0, 1, 2, 3])
+def test_json_is_the_same_value_on_fewer_lines(levels):
+    value = {"a": {"b": {"c": [1, {"d": None}], "e": {}}, "f": "ä\n"}, "g": {}}
+    text = to_json(value, levels)
+    assert json.loads(text) == value
+    assert text.count("\n") == {None: 14, 0: 0, 1: 3, 2: 6, 3: 9}[levels]

@@ -200,7 +200,7 @@ impl Setup {
         setup.lossless = setup.lossless_classes()?;
         setup.equipment = equipment::equipment(&setup, catalogue);
         setup.described = setup.describe(catalogue);
-        setup.descriptions = setup.of_schemes(catalogue);
+        setup.descriptions = setup.scheme_descriptions(catalogue);
         let min_rto = |name: &String| Some((name.clone(), equipment::min_rto(&setup, name, catalogue)?));
         setup.min_rtos = setup.descriptions.keys().filter_map(min_rto).collect();
         Ok(setup)
@@ -235,7 +235,7 @@ impl Setup {
     }
 
     /// What the schemes of flows, of ports and of the run say of themselves.
-    fn of_schemes(&self, catalogue: &Catalogue) -> BTreeMap<String, Description> {
+    fn scheme_descriptions(&self, catalogue: &Catalogue) -> BTreeMap<String, Description> {
         let named = self.flows.terms().iter().filter_map(|terms| terms.scheme.as_deref());
         let names = named.chain([self.scenario.scheme.as_str()]).chain(self.deployment.networks());
         names.filter_map(|name| Some((name.to_owned(), catalogue.description(name)?.clone()))).collect()

@@ -113,7 +113,7 @@ class Figure:
         return f"| {self.scene} | {self.name} | {shown[0]} | {shown[1]} | {far} | {100 * self.margin:.0f} | {verdict} |"
 
 
-def real(network: str, plan: dict[str, Any], *programs: tuple[str, str, list[str]]) -> list[float]:
+def run_in_virtual_time(network: str, plan: dict[str, Any], *programs: tuple[str, str, list[str]]) -> list[float]:
     """What the first program prints that runs over a network in virtual time."""
     with tempfile.TemporaryDirectory() as folder:
         told, scenario, out = Path(folder) / "plan.json", Path(folder) / "network.toml", Path(folder) / "out"
@@ -133,7 +133,7 @@ def real(network: str, plan: dict[str, Any], *programs: tuple[str, str, list[str
 
 def loaded(network: str, plan: dict[str, Any]) -> list[float]:
     """A client at d0 that loads pages from s0."""
-    return real(network, plan, ("--serve", "s0", ["serve"]), ("--at", "d0", ["load", "s0"]))
+    return run_in_virtual_time(network, plan, ("--serve", "s0", ["serve"]), ("--at", "d0", ["load", "s0"]))
 
 
 def figures(scene: str, real: list[float], simulated: list[float], tail: float) -> Iterator[Figure]:
@@ -206,7 +206,7 @@ def call() -> Iterator[Figure]:
     found = simulate(Scenario.from_toml(network + CALL)).tables["datagrams"].to_pylist()
     (ours,) = (row for row in found if row["group"] == "call")
     plan = {"datagrams": 2000, "interval": 0.01, "size": 1200, "start": 1.0}
-    delays = real(network, plan, ("--at", "d1", ["hear", "22"]), ("--at", "s1", ["call", "d1"]))
+    delays = run_in_virtual_time(network, plan, ("--at", "d1", ["hear", "22"]), ("--at", "s1", ["call", "d1"]))
     yield Figure("call", "mean delay", float(np.mean(delays)), ours["delay_mean_s"], DELAY)
     for key, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         yield Figure("call", f"{key} of delay", float(np.quantile(delays, q)), ours[f"delay_{key}_s"], DELAY)

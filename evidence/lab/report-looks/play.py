@@ -90,7 +90,7 @@ def states(page: Page, site: str, folder: Path) -> None:
     """One picture after the other."""
     play = f"{site}/docs/play/index.html"
 
-    def taken(name: str) -> None:
+    def take_screenshot(name: str) -> None:
         # Frames are painted where they are in the window.
         width = int(page.run("innerWidth"))
         size(page, width, int(page.run("document.documentElement.scrollHeight")))
@@ -101,7 +101,7 @@ def states(page: Page, site: str, folder: Path) -> None:
 
     show(page, play)
     until(page, READY)
-    taken("first")
+    take_screenshot("first")
     for name, width, theme in (("compared", WIDE, "light"), ("dark", WIDE, "dark"), ("phone", PHONE, "light")):
         show(page, f"{play}?example=inrpp_detour", width, theme)
         until(page, READY)
@@ -109,23 +109,23 @@ def states(page: Page, site: str, folder: Path) -> None:
         click(page, "run")
         until(page, REPORT)
         time.sleep(2)
-        taken(name)
+        take_screenshot(name)
     spoil(page)
-    taken("errors-phone")
+    take_screenshot("errors-phone")
     show(page, play)
     until(page, READY)
     spoil(page)
-    taken("errors")
+    take_screenshot("errors")
     show(page, f"{play}?example=bufferbloat")
     until(page, READY)
     click(page, "run")
     until(page, REPORT)
-    taken("variants")
+    take_screenshot("variants")
     show(page, f"{play}?example=rpc_fan_out")
     until(page, READY)
     click(page, "run")
     until(page, REPORT)
-    taken("clients")
+    take_screenshot("clients")
     show(page, f"{play}?example=inrpp_backpressure")
     until(page, READY)
     click(page, "move")

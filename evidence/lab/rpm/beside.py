@@ -1,10 +1,10 @@
-"""RPM beside per-flow queueing: what an operator may turn on at one bottleneck, in the simulator.
+"""RPM beside flow queueing and CAKE: what an operator may turn on at one bottleneck, in the simulator.
 
     python evidence/lab/rpm/beside.py [--seeds N] > evidence/lab/rpm/BESIDE.md
 
 50 Mbps, round trips of 4, 40 and 100 ms of which all but 1 ms lie behind the router; four CUBIC flows for 20 s, a page
 of 30 kB five times a second and a question of 1 kB ten times a second (Poisson). CoDel is RFC 8289's (5 ms, 100 ms),
-flow queueing RFC 8290's. Room is 200 ms of the link for each. CAKE is not in the simulator.
+flow queueing RFC 8290's, CAKE as in Linux (../CAKE.md compares). Room is 200 ms of the link for each.
 
 Verdicts are of pairs of seeds: a difference counts if the 95 % interval of its mean leaves out zero.
 """
@@ -12,7 +12,7 @@ Verdicts are of pairs of seeds: a difference counts if the 95 % interval of its 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from additions import cell
 
@@ -30,6 +30,7 @@ CHOICES = {
     "CoDel, CE": ("cubic", True, CODEL),
     "fq_codel, drops": ("cubic", False, CODEL + 'scheduler = "fq"\n'),
     "fq_codel, CE": ("cubic", True, CODEL + 'scheduler = "fq"\n'),
+    "CAKE": ("cubic", True, 'kind = "cake"\n'),
     "RPM over CoDel": ("cubic+rpm", True, CODEL),
     "RPM over fq_codel": ("cubic+rpm", True, CODEL + 'scheduler = "fq"\n'),
 }
@@ -38,6 +39,8 @@ PAIRS = (
     ("RPM over CoDel", "CoDel, CE"),
     ("RPM over CoDel", "fq_codel, CE"),
     ("RPM over fq_codel", "fq_codel, CE"),
+    ("RPM over CoDel", "CAKE"),
+    ("RPM over fq_codel", "CAKE"),
 )
 # Heading, scale and digits of each figure.
 COLUMNS = {
@@ -115,23 +118,19 @@ def verdict(ours: Sequence[float], theirs: Sequence[float]) -> str:
     return f"{sum(ours) / sum(theirs) - 1:+.0%}" if sum(theirs) else "more"
 
 
-def tables(
-    columns: Mapping[str, tuple[float, int]],
-    choices: Iterable[str],
-    pairs: Iterable[tuple[str, str]],
-    figures: Callable[[str, int], Iterable[Sequence[float]]],
-) -> Iterator[str]:
-    """The tables, as they are measured: `figures` are those of each seed, of a choice and a round trip in ms."""
-    heads = markdown.head(["round trip, ms", "router", *columns])
+def lines(seeds: int) -> Iterator[str]:
+    """The tables, as they are measured."""
+    heads = markdown.head(["round trip, ms", "router", *COLUMNS])
     yield heads
     differences = []
     for round_trip in ROUND_TRIPS:
         found = {}
-        for choice in choices:
-            found[choice] = list(zip(*figures(choice, round_trip), strict=True))
-            cells = [cell(v, *about) for v, about in zip(found[choice], columns.values(), strict=True)]
+        for choice in CHOICES:
+            runs = results(scenario(choice, round_trip, seed) for seed in range(1, 1 + seeds))
+            found[choice] = list(zip(*map(figures, runs), strict=True))
+            cells = [cell(v, *about) for v, about in zip(found[choice], COLUMNS.values(), strict=True)]
             yield f"| {round_trip} | {choice} | {' | '.join(cells)} |"
-        for ours, theirs in pairs:
+        for ours, theirs in PAIRS:
             cells = [verdict(a, b) for a, b in zip(found[ours], found[theirs], strict=True)]
             differences.append(f"| {round_trip} | {ours} against {theirs} | {' | '.join(cells)} |")
     yield "\nThe first against the second, by pairs of seeds:\n"
@@ -139,21 +138,12 @@ def tables(
     yield from differences
 
 
-def lines(seeds: int) -> Iterator[str]:
-    """The tables of all choices."""
-
-    def of(choice: str, round_trip: int) -> Iterator[list[float]]:
-        return map(figures, results(scenario(choice, round_trip, seed) for seed in range(1, 1 + seeds)))
-
-    return tables(COLUMNS, CHOICES, PAIRS, of)
-
-
 def main() -> None:
     """Prints the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     seeds = parser.parse_args().seeds
-    print("# RPM beside CoDel and flow queueing\n")
+    print("# RPM beside CoDel, flow queueing and CAKE\n")
     print(f"Midpath {__version__}, simulated, written by `python evidence/lab/rpm/beside.py --seeds {seeds}`:")
     print("means over seeds with 95 % intervals. What is run stands at the head of the script.\n")
     for line in lines(seeds):

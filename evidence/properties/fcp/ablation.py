@@ -12,30 +12,23 @@ A draw follows from its family and number alone. Flows have sizes, 30 s are the 
 Half of the draws have two bottlenecks, one behind the other, with flows over both; round trips differ by up to 20
 times. A third has `enforcement`, a third a UDP flow beside, which pays nothing.
 
-An addition *acts* where the flows' table differs by a byte without it. Over these draws: the logarithm of the ratio of
-the mean, and of the 99th percentile, of completion times, without it over with it; its mean and 95 % interval (normal).
-A flow that has not ended counts as if it ended at the run's end. Bounds: every flow ends (*ends*), queues drop at most
-1 % of what was sent (*drops*), edges refuse nothing (*refused*).
-
-It goes where both intervals lie within ±2 % and no bound is missed more often without it. `--schemes` names additions;
-"a, b" is without both.
+What an addition is worth, and when it goes: ../ablation.py. Bounds: every flow ends (*ends*), queues drop at most 1 %
+of what was sent (*drops*), edges refuse nothing (*refused*). `--schemes` names additions; "a, b" is without both.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 import random
 import statistics
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import ablation
 import scenes
-from harness import Crash, Row, Suite, crashes, ended, groups
+from harness import Bound, Suite
 from scenes import log_uniform
 
-from midpath import Result, markdown
+from midpath import Result
 
 # Our additions: names that the key `without` takes, and keys with the paper's values.
 ADDITIONS = (
@@ -47,31 +40,18 @@ KEYS = {"header_rtt": 'header_rtt = "round-trip"', "preload_for": 'preload_for =
 FAMILIES = ("crowds", "scarcity", "changes", "corruption", "steady")
 STOP = 30.0
 PACKET = 1500 * 8
-WITHIN = 0.02
-MOST_DROPS = 0.01
 MOST_PACKETS = 12_000
-BOUNDS = ("ends", "drops", "refused")
+BOUNDS = (Bound("ends", 0, "unfinished"), Bound("drops", 0.01), Bound("refused", 0))
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(ablation.Found):
     """What one run came to."""
 
-    mean: float
-    """Of completion times, s."""
-    p99: float
     unfinished: int
     drops: float
     """Of what was sent."""
     refused: int
-    digest: str
-    """Of the flows' table."""
-
-    @property
-    def missed(self) -> set[str]:
-        """The bounds that are not kept."""
-        missed = (self.unfinished > 0, self.drops > MOST_DROPS, self.refused > 0)
-        return {name for name, one in zip(BOUNDS, missed, strict=True) if one}
 
 
 def sizes(rng: random.Random, family: str, count: int) -> list[int]:
@@ -175,51 +155,13 @@ def judge(_: str, result: Result, __: str, ___: str) -> Found:
     """What came of it."""
     flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
     flows = flows[flows.group != "unpaid"]
-    fct = flows.fct_s.fillna(STOP - flows.start_s).clip(lower=1e-9)
     sent = float(result.summary["sent_packets"])
     return Found(
-        mean=float(fct.mean()),
-        p99=float(fct.quantile(0.99)),
+        **ablation.times(flows, STOP),
         unfinished=int(flows.fct_s.isna().sum()),
         drops=float((ports.drops_queue + ports.drops_aqm).sum()) / max(1.0, sent),
         refused=int(ports.drops_policy.sum()),
-        digest=hashlib.sha256(flows.to_csv().encode()).hexdigest()[:12],
     )
-
-
-def ratio(found: list[float]) -> str:
-    """An interval of logarithms as percentages."""
-    low, high = (100 * (math.exp(x) - 1) for x in found)
-    return f"{low:+.1f} to {high:+.1f} %"
-
-
-def verdict(acted: Sequence[tuple[Found, Found]]) -> list[str]:
-    """The cells of an addition's row."""
-    if len(acted) < 2:
-        return [str(len(acted)), "–", "–", "–", "hardly acts"]
-    _, *means = scenes.interval([math.log(off.mean / on.mean) for on, off in acted])
-    _, *tails = scenes.interval([math.log(off.p99 / on.p99) for on, off in acted])
-    counts = {bound: tuple(sum(bound in found[i].missed for found in acted) for i in (0, 1)) for bound in BOUNDS}
-    worse = [bound for bound, (on, off) in counts.items() if off > on]
-    small = all(-WITHIN <= math.exp(x) - 1 <= WITHIN for x in (*means, *tails))
-    bounds = ", ".join(f"{bound} {on} → {off}" for bound, (on, off) in counts.items() if on or off) or "–"
-    says = "goes" if small and not worse else "stays" if worse or means[0] > 0 or tails[0] > 0 else "undecided"
-    return [str(len(acted)), ratio(means), ratio(tails), bounds, says]
-
-
-def page(rows: list[Row], _: Namespace) -> Iterator[str]:
-    """ABLATION.md."""
-    yield "Completion times without the addition over those with it: above 0 it helps.\n"
-    yield markdown.head(["addition", "draws in which it acts", "mean", "99th percentile", "bounds missed", ""])
-    for variant, own in groups(rows, lambda row: row.scheme).items():
-        pairs = [(row.base, row.found) for row in own if not {type(row.base), type(row.found)} & {Crash}]
-        if variant:
-            acted = [(on, off) for on, off in pairs if on.digest != off.digest]
-            yield markdown.line([", ".join(f"`{one}`" for one in variant.split(", ")), *verdict(acted)])
-    base = ended(row for row in rows if not row.scheme)
-    missed = {bound: sum(bound in one.missed for one in base) for bound in BOUNDS}
-    yield f"\nBounds missed with all of them: {', '.join(f'{b} {n}' for b, n in missed.items())} of {len(base)}."
-    yield from crashes(rows)
 
 
 SUITE = Suite(
@@ -228,9 +170,11 @@ SUITE = Suite(
     text,
     judge,
     Found,
-    page,
+    ablation.page("", [], [bound.name for bound in BOUNDS], lambda row: row.family),
+    BOUNDS,
     families=FAMILIES,
     schemes=("", *ADDITIONS, *KEYS),
     base="",
     scenarios=120,
+    uses=[ablation],
 )

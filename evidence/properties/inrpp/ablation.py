@@ -14,32 +14,24 @@ A scenario follows from its number alone, and its number says its class. All flo
 Round trips are 4 to 200 ms and up to ten times unlike; ports hold 10 to 300 ms of their rate in all, in one of three
 INRPP has a cache of .5 to 5 s beside that.
 
-An addition *acted* where the flows' table without it differs from that with it. Of these scenarios the page has the log
-ratio of the mean completion time without it over that with it, and the same of the 99th percentile: means and 95 %
-intervals. Flows that do not end count as ending with the run.
-
 The bounds, with and without: *ended*: all flows end. *loss*: queues drop at most NewReno's share on the same scenario
 and one percent. *late*: the 99th percentile is at most twice NewReno's.
 
-The rule, fixed before the first run: an addition goes if both intervals lie within ± 2 %, no bound is missed more often
-without it, and it acted in 100 scenarios at least. With
-`--schemes "ours,steer,margin and sparse"` it runs with all, without one and without two.
+What an addition is worth, and when it goes: ../ablation.py. With `--schemes "ours,steer,margin and sparse"` it runs
+with all, without one and without two.
 """
 
 from __future__ import annotations
 
-import math
 import random
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+import ablation
 import scenes
-from harness import Crash, Row, Suite, count, crashes
+from harness import Suite
 
-from midpath import Result, markdown
-from midpath.stats import within
+from midpath import Result
 
 CLASSES = ("crowds", "scarcity", "changes", "corruption", "steady")
 # Our additions: names that the key `without` takes.
@@ -48,7 +40,6 @@ ADDITIONS = (
     "repair",
 )  # fmt: skip
 WITH, BASE = "ours", "newreno"
-SAME, ENOUGH = 0.02, 100
 MORE_LOSS, LATER = 0.01, 2.0
 BOUNDS = ("ended", "loss", "late")
 
@@ -182,25 +173,19 @@ def draw(_: str, number: int) -> Scene:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What one run came to; times in seconds."""
+class Found(ablation.Found):
+    """What one run came to."""
 
-    mean: float
-    late: float
     ended: float
     loss: float
-    sum: str
-    """Of the flows' table, to tell runs apart."""
 
 
 def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
     """What came of a scenario as a variant has it."""
     flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
-    took = np.where(np.isnan(flows.fct_s), scene.stop - flows.start_s, flows.fct_s)
     dropped = float((ports.drops_queue + ports.drops_aqm + ports.drops_policy).sum())
-    told = f"{flows.fct_s.sum():.12g} {flows.sent_packets.sum()} {flows.retransmitted_packets.sum()}"
     loss = dropped / max(1.0, float(result.summary["sent_packets"]))
-    return Found(float(took.mean()), float(np.quantile(took, 0.99)), float(flows.fct_s.notna().mean()), loss, told)
+    return Found(**ablation.times(flows, scene.stop), ended=float(flows.fct_s.notna().mean()), loss=loss)
 
 
 def failures(_: Scene, found: Found, base: Found) -> dict[str, float]:
@@ -210,49 +195,16 @@ def failures(_: Scene, found: Found, base: Found) -> dict[str, float]:
     return {bound: value for bound, value, one in zip(BOUNDS, values, kept, strict=True) if not one}
 
 
-def lines(variant: str, pairs: Sequence[tuple[Row, Row]]) -> Iterator[str]:
-    """The rows of an addition, for all classes and each; pairs with it and without, of scenarios in which it acted."""
-    for of in ("all", *CLASSES):
-        ours = [(on, off) for on, off in pairs if of in ("all", on.scene.kind)]
-        if not ours:
-            continue
-        means = scenes.interval([math.log(off.found.mean / on.found.mean) for on, off in ours])
-        lates = scenes.interval([math.log(off.found.late / on.found.late) for on, off in ours])
-        before, after = ([count((pair[which] for pair in ours), bound) for bound in BOUNDS] for which in (0, 1))
-        little = all(within((low, high), (-SAME, SAME)) for _, low, high in (means, lates))
-        goes = little and sum(after) <= sum(before) and len(ours) >= ENOUGH
-        yield markdown.line([
-            f"`{variant}`" if of == "all" else "",
-            of,
-            str(len(ours)),
-            *(f"{100 * mean:+.1f} ± {100 * (high - mean):.1f} %" for mean, _, high in (means, lates)),
-            *(f"{was} → {now}" for was, now in zip(before, after, strict=True)),
-            "" if of != "all" else "goes" if goes else "stays",
-        ])  # fmt: skip
-
-
-def page(rows: list[Row], asked: Namespace) -> Iterator[str]:
-    """ABLATION.md."""
-    yield "*Mean* and *p99*: by how much longer flows take"
-    yield "without it, mean of log ratios over the scenarios in which it acted, with 95 % intervals. Bounds: in how"
-    yield "many of these they are missed with it → without it.\n"
-    yield markdown.head(["without", "class", "acted", "mean", "p99", *BOUNDS, "so it"])
-    found = {(row.scheme, row.number): row for row in rows if not {type(row.found), type(row.base)} & {Crash}}
-    for variant in [name for name in asked.schemes if name not in (WITH, BASE)]:
-        pairs = [(on, off) for n in asked.numbers if (on := found.get((WITH, n))) and (off := found.get((variant, n)))]
-        yield from lines(variant, [(on, off) for on, off in pairs if on.found.sum != off.found.sum])
-    yield from crashes(rows)
-
-
 SUITE = Suite(
     "INRPP without each of our additions",
     draw,
     lambda scene, variant, _: scene.toml(variant),
     judge,
     Found,
-    page,
+    ablation.page(WITH, [BASE], BOUNDS, lambda row: str(row.scene.kind)),
     missed=failures,
     schemes=(WITH, BASE, *ADDITIONS),
     base=BASE,
     scenarios=600,
+    uses=[ablation],
 )

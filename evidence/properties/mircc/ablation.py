@@ -16,33 +16,26 @@ scenario's.
 - **webs**: the networks of `networks.py` in no order, several paths of unlike rates and delays for half of the flows.
   Each flow moves two objects of 50 kB to 1 MB.
 
-Queues hold 40 packets. An addition *acted* where a flow's FCT is another without it. Of those scenarios the page has
-the mean of the log ratio of the mean FCT, and of the 99th percentile, without over with, and its 95 % interval, back
-in per cent. *Bounds* that are not kept, with and without: all flows end; no packet is dropped by a queue; at most 1.2
-Interests for each Data.
-
-Fixed before the first run: an addition goes if it acted in 100 scenarios or more, both intervals lie within 2 % of 1,
-and no bound is missed more often without it.
+Queues hold 40 packets. What an addition is worth, and when it goes: ../ablation.py. Bounds: all flows end (*ended*); no
+packet is dropped by a queue (*drops*); at most 1.2 Interests for each Data (*asked*).
 """
 
 from __future__ import annotations
 
-import math
 import random
-from argparse import Namespace
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
+import ablation
 import scenes
-from harness import Crash, Row, Suite
+from harness import Bound, Suite
 from mircc import networks
 
-from midpath import Result, markdown
+from midpath import Result
 from midpath.papers.mircc import layered
 
 PAPER = 'text = "paper"'
-QUEUE, MOST_ASKED, WITHIN, ENOUGH = 40, 1.2, 0.02, 100
+QUEUE = 40
+BOUNDS = (Bound("ended", 0, "unfinished"), Bound("drops", 0), Bound("asked", 1.2))
 # Names that the key `without` takes, and keys with the paper's values.
 ADDITIONS = (
     "sparse", "drain", "max_interval", "floors", "headroom", "passing", "split", "spread", "repair", "explore", "probe",
@@ -173,18 +166,12 @@ FAMILIES = {each.__name__: each for each in (crowds, scarcity, changes, corrupti
 
 
 @dataclass(frozen=True)
-class Found:
-    """FCTs in s, flows that did not end, packets that queues dropped, and Interests for each Data."""
+class Found(ablation.Found):
+    """What one run came to: flows that did not end, packets that queues dropped, and Interests for each Data."""
 
-    times: list[float]
     unfinished: int
     drops: int
     asked: float
-
-    @property
-    def missed(self) -> int:
-        """Bounds that are not kept."""
-        return (self.unfinished > 0) + (self.drops > 0) + (self.asked > MOST_ASKED)
 
 
 def draw(family: str, number: int) -> Scene:
@@ -195,47 +182,13 @@ def draw(family: str, number: int) -> Scene:
 def judge(scene: Scene, result: Result, _: str, __: str) -> Found:
     """One run."""
     flows = result.flows.to_pandas()
-    times = flows.fct_s.fillna(scene.stop - flows.start_s)
     sent, again = float(flows.sent_packets.sum()), float(flows.retransmitted_packets.sum())
     return Found(
-        times=[round(time, 9) for time in times],
+        **ablation.times(flows, scene.stop),
         unfinished=int(flows.fct_s.isna().sum()),
         drops=int(result.ports["drops_queue"].to_numpy().sum()),
         asked=sent / max(sent - again, 1.0),
     )
-
-
-def change(logs: list[float]) -> tuple[float, float, float]:
-    """The mean of log ratios and its 95 % interval, in per cent."""
-    return tuple(100 * math.expm1(x) for x in scenes.interval(logs))  # type: ignore[return-value]
-
-
-def said(found: tuple[float, float, float]) -> str:
-    """In a cell."""
-    mean, low, high = found
-    return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
-
-
-def ratios(base: list[Found], without: list[Found], of: str) -> list[float]:
-    """Log ratios, of the mean or of the 99th percentile."""
-    take = np.mean if of == "mean" else lambda times: np.percentile(times, 99)
-    return [math.log(float(take(b.times)) / float(take(a.times))) for a, b in zip(base, without, strict=True)]
-
-
-def compared(name: str, base: Sequence[Found], without: Sequence[Found]) -> str:
-    """A row."""
-    acted = [(a, b) for a, b in zip(base, without, strict=True) if a.times != b.times]
-    if not acted:
-        return markdown.line([f"`{name}`", f"0 of {len(base)}", "–", "–", "–", "never acted"])
-    with_it, without_it = map(list, zip(*acted, strict=True))
-    mean, tail = (change(ratios(with_it, without_it, of)) for of in ("mean", "tail"))
-    small = all(abs(x) <= 100 * WITHIN for each in (mean, tail) for x in each)
-    missed = [sum(one.missed for one in each) for each in (with_it, without_it)]
-    goes = small and missed[1] <= missed[0] and len(acted) >= ENOUGH
-    verdict = "goes" if goes else "stays" if len(acted) >= ENOUGH else "acted too rarely"
-    return markdown.line([
-        f"`{name}`", f"{len(acted)} of {len(base)}", said(mean), said(tail), f"{missed[0]}, {missed[1]}", verdict,
-    ])  # fmt: skip
 
 
 VARIANTS = {
@@ -246,29 +199,16 @@ VARIANTS = {
 }
 
 
-def page(rows: list[Row], _: Namespace) -> Iterator[str]:
-    """RESULTS.md."""
-    yield "Each row is without that one alone.\n"
-    yield markdown.head(
-        ["without", "acted", "mean FCT", "99th percentile", "bounds missed, with and without", "verdict"]
-    )
-    found = {(row.scheme, row.family, row.number): row.found for row in rows}
-    draws = [(row.family, row.number) for row in rows if not row.scheme]
-    for name in dict.fromkeys(row.scheme for row in rows if row.scheme):
-        pairs = [(found["", *one], found[name, *one]) for one in draws]
-        yield compared(name, *zip(*(pair for pair in pairs if not {*map(type, pair)} & {Crash}), strict=True))
-    for crash in sorted({str(one) for one in found.values() if isinstance(one, Crash)}):
-        yield f"\n- `{crash}`"
-
-
 SUITE = Suite(
     "MIRCC with and without each of our additions",
     draw,
     lambda scene, variant, _: scene.toml(VARIANTS[variant]),
     judge,
     Found,
-    page,
+    ablation.page("", [], [bound.name for bound in BOUNDS], lambda row: row.family),
+    BOUNDS,
     families=tuple(FAMILIES),
     schemes=tuple(VARIANTS),
     base="",
+    uses=[ablation],
 )

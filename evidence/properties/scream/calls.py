@@ -1,11 +1,11 @@
 """SCReAM in RFC 8867's test cases 5.1 to 5.8, and 5.1 over an L4S queue (5.1 l4s), its case with ECN.
 
 Number 1 of each case has the RFC's values as ns3-rmcat has them, the suite of its authors (commit d084f99, of
-draft-ietf-rmcat-eval-test-05); its text was not at hand. 5.8 ends at 100 s, not 120: the call that pauses would again.
-5.7 has its ten short flows all begin at once, of 30 to 50 kB (draft-ietf-rmcat-eval-criteria-06, 6.1; about uniform).
-Calls of 150 kbps to 1.5 Mbps, a bottleneck of 1 to 4 Mbps, 50 ms one way, a drop-tail queue of 300 ms (1 s in every
-other draw of 5.6). Others draw the one-way delay (10 to 100 ms), all rates with the calls' own (.5 to 4 times), frames
-per second, and the seed.
+draft-ietf-rmcat-eval-test-05); its text was not at hand. `midpath.evaluate.rfc8867` has these values, and most bounds.
+5.8 ends at 100 s, not 120: the call that pauses would again. 5.7 has its ten short flows all begin at once, of 30 to
+50 kB (draft-ietf-rmcat-eval-criteria-06, 6.1; about uniform). Calls of 150 kbps to 1.5 Mbps, a bottleneck of 1 to 4
+Mbps, 50 ms one way, a drop-tail queue of 300 ms (1 s in every other draw of 5.6). Others draw the one-way delay (10 to
+100 ms), all rates with the calls' own (.5 to 4 times), frames per second, and the seed.
 
 What is expected is words: that calls find the capacity, adapt to it without oscillation, share it, come back from a
 pause, and beside TCP fall to their least rate at worst. The numbers are ours, fixed before the first run:
@@ -35,29 +35,14 @@ import scenes
 from harness import Bound, Row, Suite, groups, table
 
 from midpath import Result, markdown
+from midpath.evaluate import rfc8867
+from midpath.evaluate.rfc8867 import DELAYS, PAUSE, PAUSED, RESUMED
 from midpath.stats import jain
 
 CASES = ("5.1", "5.1 l4s", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8")
-LEAST_MBPS, MOST_MBPS = 0.15, 1.5
+LEAST_MBPS, MOST_MBPS = rfc8867.LEAST, rfc8867.MOST
 TCP = ("5.6", "5.7")
-# Of each case: until when the link from r0 to r1 has which rate, in Mbps; then the same the other way.
-PHASES = {
-    "5.1": [(40, 1.0), (60, 2.5), (80, 0.6), (100, 1.0)],
-    "5.2": [(25, 4.0), (50, 2.0), (75, 3.5), (100, 1.0), (125, 2.0)],
-    "5.3": [(20, 2.0), (40, 1.0), (60, 0.5), (100, 2.0)],
-    "5.4": [(20, 3.5), (40, 3.5), (120, 3.5)],
-    "5.5": [(300, 4.0)],
-    "5.6": [(120, 2.0)],
-    "5.7": [(300, 2.0)],
-    "5.8": [(40, 3.5), (60, 3.5), (100, 3.5)],
-}
-PHASES["5.1 l4s"] = PHASES["5.1"]
-BACK = [(35, 2.0), (70, 0.8), (100, 2.0)]
-# When calls begin.
-STARTS = {"5.2": [0, 0], "5.4": [0, 20, 40], "5.5": [0, 10, 20, 30, 40], "5.6": [5], "5.7": [5, 5], "5.8": [0, 0, 0]}
-# 5.5: one-way delays, ms.
-DELAYS = [10.0, 25.0, 50.0, 100.0, 150.0]
-PAUSED, PAUSE, RESUMED = 1, 40, 80
+PHASES, BACK = rfc8867.PHASES | {"5.1 l4s": rfc8867.PHASES["5.1"]}, rfc8867.WAY_BACK
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,7 @@ class Scene:
     @property
     def starts(self) -> list[int]:
         """Of calls from s0, s1, …"""
-        return STARTS.get(self.case, [0])
+        return rfc8867.STARTS[self.case.partition(" ")[0]]
 
     def toml(self) -> str:
         """Its text."""
@@ -137,7 +122,7 @@ class Scene:
         return found
 
 
-def varies(a: str, b: str, phases: list[tuple[int, float]], scale: float) -> list[str]:
+def varies(a: str, b: str, phases: rfc8867.Phases, scale: float) -> list[str]:
     """One direction of the bottleneck."""
     steps = [
         f'{{ at = "{end} s", rate = "{rate * scale:.4f} Mbps" }}'
@@ -235,13 +220,16 @@ def of_cases(usual: float | None, **by: float | None) -> object:
     return lambda scene, _: by.get(f"c{scene.case.replace('.', '').replace(' ', '_')}", usual)
 
 
+TCP_LOST = {"c56": rfc8867.LOST_BESIDE_TCP, "c57": rfc8867.LOST_BESIDE_TCP}
+USES = {"c53": 0.6, "c51_l4s": 0.6, "c56": rfc8867.KEPT, "c57": rfc8867.KEPT}
+FAIR: dict[str, float | None] = {"c51": None, "c51_l4s": None, "c53": None, "c55": rfc8867.FAIR_TRIPS, "c56": None}
 BOUNDS = (
-    Bound("use", of_cases(0.7, c53=0.6, c51_l4s=0.6, c56=0.9, c57=0.9), at_least=True),  # type: ignore[arg-type]
-    Bound("jain", of_cases(0.8, c51=None, c51_l4s=None, c53=None, c55=0.7, c56=None), at_least=True),  # type: ignore[arg-type]
-    Bound("queue_ms", of_cases(60.0, c51_l4s=10.0, c56=None, c57=None)),  # type: ignore[arg-type]
-    Bound("lost", of_cases(0.02, c56=0.05, c57=0.05)),  # type: ignore[arg-type]
+    Bound("use", of_cases(rfc8867.USE, **USES), at_least=True),  # type: ignore[arg-type]
+    Bound("jain", of_cases(rfc8867.FAIR, **FAIR), at_least=True),  # type: ignore[arg-type]
+    Bound("queue_ms", of_cases(1e3 * rfc8867.WAIT, c51_l4s=10.0, c56=None, c57=None)),  # type: ignore[arg-type]
+    Bound("lost", of_cases(rfc8867.LOST, **TCP_LOST)),  # type: ignore[arg-type]
     Bound("sway", of_cases(0.3, c56=None, c57=None)),  # type: ignore[arg-type]
-    Bound("back", of_cases(None, c58=0.5), at_least=True),  # type: ignore[arg-type]
+    Bound("back", of_cases(None, c58=rfc8867.RETURNS), at_least=True),  # type: ignore[arg-type]
 )
 
 
@@ -316,4 +304,5 @@ SUITE = Suite(
     BOUNDS,
     families=CASES,
     scenarios=20,
+    uses=[rfc8867],
 )

@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     match log.start().and_then(|()| run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            log.failed(&error);
+            log.log_fatal(&error);
             error.code().into()
         }
     }

@@ -63,7 +63,7 @@ impl Log {
     }
 
     /// Says why a command has failed: as the log does, where machines read it.
-    pub fn failed(self, error: &Error) {
+    pub fn log_fatal(self, error: &Error) {
         match self.format {
             Format::Text => eprintln!("midpathd: {error}"),
             Format::Json => tracing::error!("{error}"),

@@ -228,7 +228,7 @@ impl Link {
     }
 
     /// Takes another rate and another address.
-    fn set(&mut self, neighbour: &Neighbour) {
+    fn reconfigure(&mut self, neighbour: &Neighbour) {
         let changed = self.configured != neighbour.rate;
         self.configured = neighbour.rate;
         match &mut self.below {
@@ -387,7 +387,7 @@ impl Overlay {
     pub fn set(&mut self, secret: SecretKey, neighbours: &[Neighbour], now: Time, out: &mut Outbox) {
         self.endpoint.set_secret(secret);
         self.endpoint.set_peers(specs(neighbours), now, &mut self.output);
-        self.links.iter_mut().zip(neighbours).for_each(|(link, neighbour)| link.set(neighbour));
+        self.links.iter_mut().zip(neighbours).for_each(|(link, neighbour)| link.reconfigure(neighbour));
         self.touched.extend(0..self.links.len());
         self.carry_out(now, out);
     }

@@ -65,7 +65,7 @@ def build() -> list[int]:
     return [file.st_size, file.st_mtime_ns]
 
 
-def load(path: Path) -> ModuleType:
+def load_simulator(path: Path) -> ModuleType:
     """The simulator in a file that `midpath add` has built."""
     spec = importlib.util.spec_from_file_location(ADDED, path)
     assert spec is not None and spec.loader is not None
@@ -87,7 +87,7 @@ def choose() -> None:
         _say(f"the simulator with {names} is from another build of Midpath: `midpath add` rebuilds it")
         return
     try:
-        sys.modules[NAME] = load(extension())
+        sys.modules[NAME] = load_simulator(extension())
     except ImportError as error:
         _say(f"cannot load the simulator with {names} ({error}): `midpath add` rebuilds it")
 

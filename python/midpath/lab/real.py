@@ -23,7 +23,7 @@ from midpath.lab.machine import Tools, describe_kernel, program, version
 from midpath.lab.network import LEAST_MTU, Network, carries_ipv6
 from midpath.lab.nodes import Nodes
 from midpath.lab.plan import Plan, asked, plan
-from midpath.lab.router import Routers, arguments, places
+from midpath.lab.router import Routers, arguments, rpm_ports
 from midpath.result import MARKER, Result, load
 from midpath.run.whole import run_directory
 from midpath.scenario import Scenario
@@ -72,7 +72,7 @@ class Laboratory:
         # What programs send is a kernel's.
         nodes = None if self.linux or given or clients.network(scenario) is not scenario else self.nodes
         found = prepare(scenario, self.midpath_lab, given, nodes=nodes)
-        if self.linux and places(found):
+        if self.linux and rpm_ports(found):
             raise keys.refused(found, "deploy", "is not possible in user-mode Linux, which has no eBPF")
         return found
 
@@ -89,7 +89,7 @@ def prepare(
     programs.check(found)
     by_nodes = nodes is not None and (nodes or midpath_nodes.has_to(found))
     keys.refuse(replace(found, scenario=scenario), nodes=by_nodes)
-    for place in () if by_nodes else places(found):
+    for place in () if by_nodes else rpm_ports(found):
         arguments(found, place)
     budget.check_size(found)
     return replace(found, by_nodes=by_nodes)
@@ -190,7 +190,7 @@ class Built:
 @contextmanager
 def built(found: Plan, laboratory: Laboratory, more: Sequence[str] = ()) -> Iterator[Built]:
     """A plan on this machine's kernel, until the block ends; `more` is what RPM's routers are asked for besides."""
-    midpathd = laboratory.midpathd if places(found) else ""
+    midpathd = laboratory.midpathd if rpm_ports(found) else ""
     with (
         controls(found.schemes, laboratory.midpath_lab, "scheme") as names,
         Network(found, whole=laboratory.whole) as network,

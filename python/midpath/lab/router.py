@@ -104,7 +104,7 @@ class Place:
         return f"e{self.link}"
 
 
-def places(plan: Plan) -> list[Place]:
+def rpm_ports(plan: Plan) -> list[Place]:
     """Where RPM is deployed."""
     return [
         Place(number, end, *(plan.name(link[side]) for side in ("ab" if end == 0 else "ba")))
@@ -121,19 +121,21 @@ def arguments(plan: Plan, place: Place) -> list[str]:
     (number, row), *others = [(n, row) for n, row in enumerate(plan.written["deploy"]) if row["scheme"] == SCHEME]
     queue = plan.written.get("queues", {}).get(row.get("queue"), {})
 
-    def refuse(key: str, message: str) -> ScenarioError:
+    def unsupported(key: str, message: str) -> ScenarioError:
         return ScenarioError(key, None, message, plan.scenario.source)
 
     if others:
-        raise refuse(f"deploy[{others[0][0]}]", "is not possible in the laboratory: one row has all ports of RPM")
+        raise unsupported(f"deploy[{others[0][0]}]", "is not possible in the laboratory: one row has all ports of RPM")
     kind = queue.get("kind", "drop-tail")
     aqm = AQMS.get((kind, queue.get("variant", "rfc8289") if kind == "codel" else ""))
     if aqm is None or "limit" not in queue:
-        raise refuse(f"deploy[{number}].queue", "must name one of `queues`: codel or delay-step with a limit in time")
+        raise unsupported(
+            f"deploy[{number}].queue", "must name one of `queues`: codel or delay-step with a limit in time"
+        )
     try:
         times = {key: parse("seconds", queue[key]) for key in ("limit", "target", "interval") if key in queue}
     except ValueError as error:
-        raise refuse(f"queues.{row['queue']}", str(error)) from None
+        raise unsupported(f"queues.{row['queue']}", str(error)) from None
     options = {"limit": "--buffer", "target": "--target", "interval": "--interval"}
     found += ["--aqm", aqm, *(word for key, s in times.items() for word in (options[key], f"{s * 1e6:.0f}us"))]
     params = row.get("params", {})
@@ -148,7 +150,7 @@ class Routers:
         self.stack = ExitStack()
         self.at = {
             at: Router(network.space(plan.number(at.node)), midpathd, at.device, [*arguments(plan, at), *more])
-            for at in places(plan)
+            for at in rpm_ports(plan)
         }
 
     def __enter__(self) -> Routers:

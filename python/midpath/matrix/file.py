@@ -1,4 +1,4 @@
-"""A matrix in a folder: matrix.json, and runs.csv with a line for each run."""
+"""A matrix in a folder: matrix.json with a line for each cell, runs.csv with one for each run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def save(matrix: Matrix, directory: str | Path) -> None:
     """Writes both."""
     path = Path(directory)
     write_text(path / RUNS, to_csv(matrix))
-    write_text(path / MARKER, to_json(matrix.to_json()) + "\n")
+    write_text(path / MARKER, to_json(matrix.to_json(), 3) + "\n")
 
 
 def load_matrix(directory: str | Path) -> Matrix:

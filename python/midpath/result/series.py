@@ -70,7 +70,7 @@ def settled(
 
 
 def wire(result: Result) -> float:
-    """Bits on the wire per bit of payload. Rates in the paper count packets; our tables of flows count payload."""
+    """Bits on the wire per bit of payload: papers' rates count packets, our tables of flows payload."""
     flows, ports = result.flows.to_pandas(), result.ports.to_pandas()
     arrived = ports[ports.peer.isin(set(flows.dst.astype(str)))].bytes.sum()
     return float(arrived) / float(flows.delivered_bytes.sum())

@@ -420,7 +420,7 @@ impl NetworkAssisted for Sender {
             return;
         }
         let price_rtt = answered.as_secs_f64();
-        if self.silent.is_none() && self.had_to_wait(price_rtt, window) {
+        if self.silent.is_none() && self.was_window_limited(price_rtt, window) {
             self.forget(self.pace.rate);
         }
         if self.silent.as_ref().is_some_and(|s| !after(header.nonce, s.before)) {

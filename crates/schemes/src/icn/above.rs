@@ -172,7 +172,7 @@ fn averaged(mean: Time, trip: Time) -> Time {
 
 /// An Interest that has left and is not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flight {
+pub struct OutstandingInterest {
     /// When it left first.
     at: Time,
     /// When its Data are due, if that was known.
@@ -191,7 +191,7 @@ const REMEMBERED: Time = Time::from_secs(10);
 #[derive(Debug)]
 pub struct Above<K> {
     trips: Trips,
-    flights: Halves<K, Flight>,
+    flights: Halves<K, OutstandingInterest>,
 }
 
 impl<K: Hash + Eq + Copy> Above<K> {
@@ -211,12 +211,12 @@ impl<K: Hash + Eq + Copy> Above<K> {
     pub fn left(&mut self, now: Time, key: K, due: Option<Time>, size: u32) {
         self.flights.put(now, key, |before| {
             let (at, again) = (before.map_or(now, |flight| flight.at), before.is_some());
-            Flight { at, due, size, again }
+            OutstandingInterest { at, due, size, again }
         });
     }
 
     /// Called when Data have come in that tell of these ways: the Interest that they answer.
-    pub fn came(&mut self, now: Time, key: &K, ways: [Via; 2]) -> Option<Flight> {
+    pub fn came(&mut self, now: Time, key: &K, ways: [Via; 2]) -> Option<OutstandingInterest> {
         let flight = self.flights.take(key)?;
         let trip = now.saturating_sub(flight.at);
         // Mostly both ways are in use.
@@ -242,7 +242,7 @@ impl<K: Hash + Eq + Copy> Above<K> {
     }
 
     /// Called when an Interest has been refused: it will not be answered.
-    pub fn refused(&mut self, key: &K) -> Option<Flight> {
+    pub fn refused(&mut self, key: &K) -> Option<OutstandingInterest> {
         self.flights.take(key)
     }
 }
@@ -322,12 +322,12 @@ mod tests {
     /// The same with nothing found before the tables, as it is meant.
     struct Plain {
         trips: Halves<Via, Trip>,
-        flights: Halves<u32, Flight>,
+        flights: Halves<u32, OutstandingInterest>,
     }
 
     impl Plain {
         fn left(&mut self, now: Time, key: u32, due: Option<Time>, size: u32) {
-            self.flights.put(now, key, |before| Flight {
+            self.flights.put(now, key, |before| OutstandingInterest {
                 at: before.map_or(now, |b| b.at),
                 due,
                 size,
@@ -335,7 +335,7 @@ mod tests {
             });
         }
 
-        fn came(&mut self, now: Time, key: u32, ways: [Via; 2]) -> Option<Flight> {
+        fn came(&mut self, now: Time, key: u32, ways: [Via; 2]) -> Option<OutstandingInterest> {
             let flight = self.flights.take(&key)?;
             let trip = now.saturating_sub(flight.at);
             for via in ways {

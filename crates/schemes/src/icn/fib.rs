@@ -228,7 +228,7 @@ impl Fib {
         let entry = match &self.graph {
             Some(graph) if self.stretch > 1.0 => graph.entry(self.node, dsts, &self.links, self.stretch),
             Some(graph) if several.is_some() => graph.entry(self.node, dsts, &self.links, 1.0).shortest_only(),
-            _ => self.shortest(name.prefix),
+            _ => self.ecmp_entry(name.prefix),
         };
         if entry.hops.is_empty() {
             return None;
@@ -239,7 +239,7 @@ impl Fib {
         Some(place)
     }
 
-    fn shortest(&self, dst: NodeId) -> Entry {
+    fn ecmp_entry(&self, dst: NodeId) -> Entry {
         let hop = |port: &u16| {
             let weight = self.links.get(usize::from(*port))?.rate.0;
             Some(Hop { port: PortId(*port), weight, extra: 0, takes: 0 })

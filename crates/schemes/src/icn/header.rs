@@ -61,7 +61,7 @@ impl Stamps {
 
     /// In whole bits per second, as headers have them.
     #[inline]
-    pub fn whole(self) -> [u64; 2] {
+    pub fn to_bps(self) -> [u64; 2] {
         [whole(self.primary), whole(self.secondary)]
     }
 }
@@ -313,10 +313,10 @@ impl Stamped {
     #[inline]
     #[must_use]
     pub fn least(self, link: Stamps) -> Stamped {
-        self.after(link.whole())
+        self.after(link.to_bps())
     }
 
-    /// The same with a link's rates in [whole](Stamps::whole) bits per second.
+    /// The same with a link's rates in [whole](Stamps::to_bps) bits per second.
     #[inline]
     #[must_use]
     pub fn after(self, [primary, secondary]: [u64; 2]) -> Stamped {

@@ -85,12 +85,6 @@ impl Bloom {
         Bloom::places(entry).all(|(word, bit)| self.words[word] & bit != 0)
     }
 
-    /// The closed form of that rate with `n` entries: (1 − (1 − 1/m)^(kn))^k.
-    pub fn false_positive_rate(n: u32) -> f64 {
-        let empty = (1.0 - 1.0 / f64::from(Bloom::BITS)).powi((Bloom::HASHES * n) as i32);
-        (1.0 - empty).powi(Bloom::HASHES as i32)
-    }
-
     /// Those of `node`'s next hops that the filter names. No hit: the path has changed, and the
     /// Interest goes as if it had no hint.
     pub fn hits(
@@ -256,6 +250,12 @@ mod tests {
         }
     }
 
+    /// The closed form of a filter's rate with `n` entries: (1 − (1 − 1/m)^(kn))^k.
+    fn false_positive_rate(n: u32) -> f64 {
+        let empty = (1.0 - 1.0 / f64::from(Bloom::BITS)).powi((Bloom::HASHES * n) as i32);
+        (1.0 - empty).powi(Bloom::HASHES as i32)
+    }
+
     #[test]
     fn false_positives_are_as_many_as_the_closed_form_says() {
         let mut random = stream(5, Purpose::Forwarders, 0);
@@ -270,7 +270,7 @@ mod tests {
                 hits += (0..probes).filter(|_| filter.contains(entry())).count();
             }
             let measured = hits as f64 / f64::from(filters * probes);
-            let expected = Bloom::false_positive_rate(n);
+            let expected = false_positive_rate(n);
             // The closed form takes bits for independent; it is low by 3 % at n = 8 and by less
             // above (Bose et al., 2008). Five standard errors and that. Probes of one filter are
             // alike, so the filters count, not the probes.
@@ -284,7 +284,7 @@ mod tests {
     fn few_interests_go_astray_on_paths_of_few_split_points() {
         // At each split point three wrong next hops may hit, and one in two of those that hit is
         // taken.
-        let astray = |splits: u32| 1.0 - (1.0 - 3.0 * Bloom::false_positive_rate(splits) / 2.0).powi(splits as i32);
+        let astray = |splits: u32| 1.0 - (1.0 - 3.0 * false_positive_rate(splits) / 2.0).powi(splits as i32);
         assert!((1_250.0..1_350.0).contains(&(1.0 / astray(8))), "{}", 1.0 / astray(8));
         assert!((65_000.0..75_000.0).contains(&(1.0 / astray(4))), "{}", 1.0 / astray(4));
     }

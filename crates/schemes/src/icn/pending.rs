@@ -223,7 +223,7 @@ impl Pending {
     }
 
     /// Called when an Interest has been sent; `timeout` is that of a first one, by all round trips.
-    pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+    pub fn on_interest_sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
         self.note(segment, now, course, timeout);
         self.tidy(course.line());
     }
@@ -385,7 +385,7 @@ impl Pending {
     }
 
     /// When the first of those was sent that may be strays.
-    pub fn first_stray(&mut self) -> Option<Time> {
+    pub fn oldest_presumed_lost(&mut self) -> Option<Time> {
         self.first_wanderer().map(|stray| stray.1)
     }
 
@@ -511,13 +511,13 @@ mod tests {
     fn what_does_not_come_is_asked_for_again_ever_later() {
         let (mut pending, second) = (Pending::default(), S(1));
         let course = Course { path: Some(PathId(1)), steered: true, in_line: false };
-        pending.sent(7, Time::ZERO, course, second);
+        pending.on_interest_sent(7, Time::ZERO, course, second);
         assert_eq!(pending.next_timeout(second), S(1));
         let late = Late { segment: 7, path: Some(PathId(1)), lost: true };
         assert_eq!((pending.late(MS(999), second), pending.late(S(1), second)), (None, Some(late)));
         assert!(pending.late(S(1), second).is_none() && pending.waits_to_be_sent(7));
         assert_eq!(pending.next_timeout(second), Time::MAX);
-        pending.sent(7, S(1), Course::default(), second);
+        pending.on_interest_sent(7, S(1), Course::default(), second);
         assert_eq!(pending.next_timeout(second), S(3));
         assert_eq!(pending.refused(7), Some(None));
         assert_eq!(pending.refused(7), None, "once");
@@ -534,14 +534,14 @@ mod tests {
                 (Pending::default(), Course { path: Some(PathId(1)), steered: true, in_line: line.is_some() });
             for round in 0..100_000 {
                 let segment = (round % 10) as u32;
-                pending.sent(segment, US(round), course, S(1));
+                pending.on_interest_sent(segment, US(round), course, S(1));
                 assert_eq!(pending.refused(segment), Some(Some(PathId(1))));
             }
             let flying = line.map_or(0, |line| pending.lines.flying(line));
             let most = 2 * 10 + SLACK;
             assert!(pending.repeats.len().max(pending.wandering.len()).max(flying) <= most, "{pending:?}");
             for segment in 0..10 {
-                pending.sent(segment, S(1), course, S(1));
+                pending.on_interest_sent(segment, S(1), course, S(1));
             }
             // The sixteen-fold of a timeout, as after any number of repeats.
             assert_eq!(pending.next_timeout(S(1)), S(17));
@@ -554,14 +554,14 @@ mod tests {
     fn what_goes_over_a_long_path_is_late_by_that_paths_round_trips() {
         let (mut pending, second) = (Pending::default(), S(1));
         let long = Course { path: Some(PathId(1)), steered: true, in_line: true };
-        pending.sent(1, S(0), long, second);
+        pending.on_interest_sent(1, S(0), long, second);
         assert!(pending.late(S(1), second).is_some(), "nothing is known of it");
-        pending.sent(1, S(1), long, second);
+        pending.on_interest_sent(1, S(1), long, second);
         let first = pending.answered(1).expect("asked for");
         // Which one was answered is not sure: 3 s from the first one on, and as much again twice (RFC 6298, §2.2).
         assert_eq!(pending.tells(&first, PathId(1), S(3)), Some(PathId(1)));
-        pending.sent(2, S(3), long, second);
-        pending.sent(3, S(3), Course::default(), second);
+        pending.on_interest_sent(2, S(3), long, second);
+        pending.on_interest_sent(3, S(3), Course::default(), second);
         let late = |segment, path| Some(Late { segment, path, lost: true });
         assert_eq!(pending.late(S(4), second), late(3, None), "not that before it");
         assert_eq!(pending.late(MS(11_999), second), None);
@@ -572,37 +572,37 @@ mod tests {
     #[test]
     fn what_was_late_tells_how_long_the_round_trip_is_at_most() {
         let (mut pending, second) = (Pending::default(), S(1));
-        pending.sent(7, MS(100), Course::default(), second);
+        pending.on_interest_sent(7, MS(100), Course::default(), second);
         pending.late(S(2), second).expect("late");
-        pending.sent(7, S(2), Course::default(), second);
+        pending.on_interest_sent(7, S(2), Course::default(), second);
         let answered = pending.answered(7).expect("asked for");
         assert_eq!((answered.round_trip(S(3)), answered.longest(S(3))), (None, Some((MS(2900), S(1)))));
         // A Nack has answered the first one.
-        pending.sent(8, S(3), Course::default(), second);
+        pending.on_interest_sent(8, S(3), Course::default(), second);
         pending.late(S(4), second).expect("late");
-        pending.sent(8, S(4), Course::default(), second);
+        pending.on_interest_sent(8, S(4), Course::default(), second);
         assert_eq!(pending.refused(8), Some(None));
-        pending.sent(8, S(5), Course::default(), second);
+        pending.on_interest_sent(8, S(5), Course::default(), second);
         assert_eq!(pending.answered(8).and_then(|a| a.longest(S(6))), None);
     }
 
     #[test]
     fn what_forwarders_are_to_keep_is_sent_again_and_is_not_lost() {
         let (mut pending, timeout) = (Pending::kept_for(S(4)), S(8));
-        pending.sent(7, S(0), Course::default(), timeout);
+        pending.on_interest_sent(7, S(0), Course::default(), timeout);
         for at in [S(3), S(6)] {
             assert_eq!(pending.next_timeout(timeout), at);
             assert_eq!(pending.late(at, timeout), Some(Late { segment: 7, path: None, lost: false }));
-            pending.sent(7, at, Course::default(), timeout);
+            pending.on_interest_sent(7, at, Course::default(), timeout);
         }
         let answered = pending.answered(7).expect("asked for");
         assert_eq!((answered.round_trip(S(7)), answered.longest(S(7))), (Some(S(7)), None));
         // What does not come is lost all the same.
-        pending.sent(8, S(10), Course::default(), timeout);
+        pending.on_interest_sent(8, S(10), Course::default(), timeout);
         for (at, lost) in [(13, false), (16, false), (18, true)] {
             assert_eq!(pending.next_timeout(timeout), S(at));
             assert_eq!(pending.late(S(at), timeout).map(|late| late.lost), Some(lost));
-            pending.sent(8, S(at), Course::default(), timeout);
+            pending.on_interest_sent(8, S(at), Course::default(), timeout);
         }
     }
 
@@ -614,7 +614,7 @@ mod tests {
         for segment in 0..10 {
             let free = (4..6).contains(&segment);
             let course = Course { in_line: !free, ..course(u64::from(segment) % 2) };
-            pending.sent(segment, MS(u64::from(segment)), course, second);
+            pending.on_interest_sent(segment, MS(u64::from(segment)), course, second);
         }
         // All of the far path come first: that says nothing of the near one.
         for segment in [1, 3, 7, 9] {
@@ -640,10 +640,10 @@ mod tests {
     fn data_of_a_segment_that_was_asked_for_twice_tell_of_those_before_the_first_time() {
         let (mut pending, second) = (Pending::default(), S(1));
         let course = Course { path: Some(PathId(0)), steered: true, in_line: true };
-        (0..5).for_each(|segment| pending.sent(segment, MS(u64::from(segment)), course, second));
+        (0..5).for_each(|segment| pending.on_interest_sent(segment, MS(u64::from(segment)), course, second));
         assert_eq!(pending.probe(), [4]);
-        pending.sent(5, MS(9), course, second);
-        pending.sent(4, MS(10), course, second);
+        pending.on_interest_sent(5, MS(9), course, second);
+        pending.on_interest_sent(4, MS(10), course, second);
         let answered = pending.answered(4).expect("asked for");
         let line = pending.tells(&answered, PathId(0), S(9)).expect("in a line");
         let lost: Vec<u32> = std::iter::from_fn(|| pending.overtaken(line, 1, S(99), S(1))).collect();

@@ -253,7 +253,7 @@ impl Pit {
             if matches!(verdict, Verdict::Forward | Verdict::Aggregate) {
                 entry.until = until;
                 self.last = Some((key, place));
-                self.waits(record.face, waits);
+                self.count_pending(record.face, waits);
             }
             return verdict;
         }
@@ -264,7 +264,7 @@ impl Pit {
             self.forget_waiters(over, false);
             self.free.push(over);
         }
-        self.waits(record.face, false);
+        self.count_pending(record.face, false);
         let place = put(&mut self.entries, &mut self.free, (now, until), record, expected);
         self.places.put(key, |_| place);
         self.last = Some((key, place));
@@ -299,7 +299,7 @@ impl Pit {
     }
 
     /// One more who waits, unless he does already.
-    fn waits(&mut self, face: Face, already: bool) {
+    fn count_pending(&mut self, face: Face, already: bool) {
         if let Some(trust) = self.trust(face).filter(|_| !already) {
             trust.pending += 1;
         }

@@ -70,8 +70,8 @@ impl Segments {
     }
 
     /// Called when an Interest has been sent; `timeout` is that of a first one.
-    pub fn sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
-        self.pending.sent(segment, now, course, timeout);
+    pub fn on_interest_sent(&mut self, segment: u32, now: Time, course: Course, timeout: Time) {
+        self.pending.on_interest_sent(segment, now, course, timeout);
     }
 
     /// Whether all that there will be has been asked for.
@@ -97,7 +97,7 @@ impl Segments {
 
     /// Whether something is in no line that others have overtaken.
     pub fn has_stray(&mut self) -> bool {
-        self.pending.first_stray().is_some()
+        self.pending.oldest_presumed_lost().is_some()
     }
 
     /// Puts what is in no line and lost after this time on the list again: how many.
@@ -124,7 +124,7 @@ impl Segments {
         let reordering = self.reordering();
         let overtaken = self.pending.first_doubted(reordering, usual);
         // It was to be sent before.
-        let stray = self.pending.first_stray().map(|at| at.saturating_add(long).saturating_add(Time(1)));
+        let stray = self.pending.oldest_presumed_lost().map(|at| at.saturating_add(long).saturating_add(Time(1)));
         overtaken.into_iter().chain(stray).min().unwrap_or(Time::MAX)
     }
 

@@ -25,7 +25,7 @@ use crate::transport::cc::{AssistedConfig, AssistedTraits, Seen};
 use crate::transport::lazy_box::LazyBox;
 use control::Control;
 use host::HostFlows;
-use trip::Trip;
+use trip::DeliveredPerRtt;
 
 /// The configuration of senders and receivers.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ impl AssistedConfig for Ends {
             version: 0,
             ramp: None,
             room: None,
-            trip: Trip::default(),
+            trip: DeliveredPerRtt::default(),
             growth: 1.0,
             sending: true,
         }

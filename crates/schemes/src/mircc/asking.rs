@@ -225,7 +225,7 @@ impl Asking {
         let path = turn.map(|t| t.path);
         let rtt = self.rtt(params, path.filter(|_| steered && keeps_line), now);
         let course = Course { path, steered, in_line: keeps_line && path.is_some() };
-        self.segments.sent(segment, now, course, self.timeout(params));
+        self.segments.on_interest_sent(segment, now, course, self.timeout(params));
         self.last_sent = now;
         Ask { segment, class, way, rtt, again }
     }

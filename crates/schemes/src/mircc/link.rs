@@ -10,7 +10,7 @@ use midpath_core::units::{Bytes, Rate, Time};
 
 use super::params::{MirccParams, RttSource};
 use super::rates::LinkRates;
-use crate::icn::above::{Above, Flight, Via};
+use crate::icn::above::{Above, OutstandingInterest, Via};
 use crate::icn::header::{Class, Stamps};
 use crate::icn::params::Outstanding;
 use crate::icn::shaper::{Interest, Offer, Shaper};
@@ -209,7 +209,7 @@ impl<K: Hash + Eq + Copy, T> MirccLink<K, T> {
     /// Called with Data that have come in, and which ways they tell of: what was booked for them
     /// may have been for another time. The size that was booked.
     pub fn on_data(&mut self, now: Time, key: &K, ways: [Via; 2]) -> Option<u32> {
-        let Flight { due, size, .. } = self.above.as_mut()?.came(now, key, ways)?;
+        let OutstandingInterest { due, size, .. } = self.above.as_mut()?.came(now, key, ways)?;
         if let Some(due) = due {
             self.shaper.on_data(now, due, Bytes(u64::from(size)));
         }

@@ -377,7 +377,7 @@ impl LinkRates {
             }
         }
         self.stamps = Stamps { primary: self.primary.rate().min(cap), secondary: self.secondary.rate().min(cap) };
-        self.whole = self.stamps.whole();
+        self.whole = self.stamps.to_bps();
     }
 }
 

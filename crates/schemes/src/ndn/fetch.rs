@@ -64,7 +64,7 @@ impl WindowFetch {
         interest.payload = (self.params.interest.0 as u32).saturating_sub(interest.wire_size()) as u16;
         interest.measure();
         ctx.send(interest);
-        self.segments.sent(segment, ctx.now, Course::default(), self.rtts.timeout());
+        self.segments.on_interest_sent(segment, ctx.now, Course::default(), self.rtts.timeout());
         self.flying += 1;
         self.tally.sent += 1;
     }

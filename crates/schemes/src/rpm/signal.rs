@@ -68,14 +68,14 @@ impl Rpm {
         }
     }
 
-    #[cfg(any(test, feature = "internals"))]
     /// What its signals have come to.
+    #[cfg(test)]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    #[cfg(any(test, feature = "internals"))]
     /// How many ACKs of any flow will be told, if there is one counter for all.
+    #[cfg(test)]
     pub fn waiting_for_all(&self) -> u16 {
         self.aggregate.map_or(0, |a| a.0)
     }

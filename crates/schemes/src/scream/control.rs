@@ -48,7 +48,7 @@ pub struct Scream {
     mss: f64,
     base: BaseDelay,
     window: Window,
-    media: MediaRate,
+    pub(super) media: MediaRate,
     rtt: Rtt,
 }
 
@@ -56,10 +56,6 @@ impl Scream {
     #[cfg(test)]
     pub fn ref_wnd(&self) -> f64 {
         self.window.ref_wnd()
-    }
-    #[cfg(test)]
-    pub fn media_mut(&mut self) -> &mut MediaRate {
-        &mut self.media
     }
 }
 

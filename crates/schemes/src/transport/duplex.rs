@@ -23,17 +23,17 @@ use super::segment::{opens, reset};
 use super::sender::{Opened, Sender};
 
 /// TCP whose flows carry data both ways.
-pub struct BothWays<K>(Tcp<K>);
+pub struct FullDuplex<K>(Tcp<K>);
 
-impl<K: AssistedConfig> BothWays<K> {
+impl<K: AssistedConfig> FullDuplex<K> {
     /// The same scheme, with windows of at most `window` bytes.
-    pub(super) fn of(tcp: &Tcp<K>, window: u64) -> BothWays<K> {
+    pub(super) fn of(tcp: &Tcp<K>, window: u64) -> FullDuplex<K> {
         let mut settings = *tcp.settings;
         settings.tcp.receive_window = Bytes(window.min(settings.tcp.receive_window.0));
         if settings.answers_apart() {
             settings.reflect = settings.reflect_apart.or(settings.reflect);
         }
-        BothWays(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() })
+        FullDuplex(Tcp { settings: Arc::new(settings), control: tcp.control.clone(), needs: tcp.needs.clone() })
     }
 
     fn active(&self, flow: &FlowSpec) -> Duplex<K::Controller> {
@@ -51,7 +51,7 @@ impl<K: AssistedConfig> BothWays<K> {
     }
 }
 
-impl<K: AssistedConfig> Transport for BothWays<K> {
+impl<K: AssistedConfig> Transport for FullDuplex<K> {
     fn headers(&self) -> u32 {
         self.0.headers()
     }

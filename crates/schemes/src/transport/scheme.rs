@@ -9,7 +9,7 @@ use midpath_core::spec::SpecError;
 use midpath_core::units::{Rate, Time};
 
 use super::cc::AssistedConfig;
-use super::duplex::BothWays;
+use super::duplex::FullDuplex;
 use super::params::{Recovery, TcpParams};
 use super::receiver::Receiver;
 use super::segment::{opens, reset};
@@ -99,7 +99,7 @@ impl<K: AssistedConfig> Transport for Tcp<K> {
         reset(packet)
     }
     fn both_ways(&self, window: u64) -> Option<Arc<dyn Transport>> {
-        Some(Arc::new(BothWays::of(self, window)))
+        Some(Arc::new(FullDuplex::of(self, window)))
     }
     fn takes_writes(&self, _flow: &FlowSpec) -> bool {
         true

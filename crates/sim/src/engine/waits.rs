@@ -257,7 +257,7 @@ impl Waiting {
     fn tell(&mut self, wait: u32, from: NodeId, now: Time) {
         let to = self.waits.order.wait(wait).node;
         if to == from {
-            self.count(wait, now);
+            self.on_predecessor_ended(wait, now);
         } else {
             self.news.push(News { wait, at: now.saturating_add(self.waits.delays[&(from, to)]), cancels: false });
         }
@@ -284,7 +284,7 @@ impl Waiting {
         if news.cancels {
             self.released.push_back((news.at, Release::Alarm(CANCEL | news.wait)));
         } else {
-            self.count(news.wait, news.at);
+            self.on_predecessor_ended(news.wait, news.at);
         }
     }
 
@@ -304,7 +304,7 @@ impl Waiting {
     }
 
     /// Counts an end.
-    fn count(&mut self, number: u32, at: Time) {
+    fn on_predecessor_ended(&mut self, number: u32, at: Time) {
         if self.over.contains(number) {
             return;
         }
@@ -339,9 +339,9 @@ impl Waiting {
             (None, None) => self.release(number, at),
         }
         let Some((next, later)) = rare.then else { return };
-        self.count(next, at.saturating_add(later));
+        self.on_predecessor_ended(next, at.saturating_add(later));
         let waits = self.waits.clone();
-        waits.order.more_then(number, &mut |next, later| self.count(next, at.saturating_add(later)));
+        waits.order.more_then(number, &mut |next, later| self.on_predecessor_ended(next, at.saturating_add(later)));
     }
 
     /// A request is over: what would ask again or give it up does not happen.

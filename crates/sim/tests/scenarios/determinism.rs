@@ -1,5 +1,5 @@
 //! The same scenario and seed give the same bytes: on repetition, and on any number of threads. All
-//! shipped scenarios.
+//! scenarios in `examples`, without its folders'.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,6 @@ fn shipped_scenarios_repeat_byte_for_byte_on_any_number_of_threads() {
     }
 }
 
-/// That equality above means something: another seed is another run.
 /// A part with more than 1,024 ports prefetches (`engine/part/prefetch.rs`). One thread has 1,828
 /// here, two and three have fewer each and don't: what the cache fetches changes nothing.
 #[test]
@@ -91,6 +90,7 @@ fn a_large_network_gives_the_same_with_and_without_looking_ahead() {
     }
 }
 
+/// That equality above means something: another seed is another run.
 #[test]
 fn the_seed_matters() {
     let file = examples().into_iter().find(|f| f.ends_with("abilene.toml")).expect("shipped");

@@ -32,11 +32,11 @@ impl Forwarder {
     /// Sends what the edge lets go.
     pub(super) fn send_paced(&mut self, now: Time) {
         for (id, face) in self.edge.sends() {
-            self.send_held(now, id, face);
+            self.send_paced_interest(now, id, face);
         }
     }
 
-    fn send_held(&mut self, now: Time, id: EntryId, face: FaceId) {
+    fn send_paced_interest(&mut self, now: Time, id: EntryId, face: FaceId) {
         let Some(record) = self.pit.get(id).and_then(|entry| entry.ins.first()).cloned() else { return };
         let Ok(View::Interest(interest)) = View::of(&record.wire) else { return };
         let again = self.pit.get(id).is_some_and(|entry| !entry.outs.is_empty());

@@ -19,7 +19,7 @@ use super::sockets;
 use crate::host::Host;
 
 /// The longest datagram of UDP over IPv6, and what SOCKS has before its payload, at most.
-const LONGEST: usize = (1 << 16) + 32;
+const MAX_SOCKS_DATAGRAM: usize = (1 << 16) + 32;
 /// Addresses to which an exit sends for an association, and from which it takes datagrams. Ours.
 const PEERS: usize = 64;
 /// Datagrams moved at a time, so that an association holds up no other. Ours.
@@ -223,7 +223,7 @@ impl Association {
 
     /// From the flow to the socket.
     fn receive(&mut self, allowed: &Allowed, counted: &mut Counters, host: &mut Host, now: Time) {
-        while host.read(self.flow, LONGEST, &mut self.come, now) > 0 {
+        while host.read(self.flow, MAX_SOCKS_DATAGRAM, &mut self.come, now) > 0 {
             while let Some(datagram) = next(&mut self.come) {
                 let delivered = self.deliver(&datagram, allowed);
                 counted.received += u64::from(delivered);
@@ -262,7 +262,7 @@ impl Association {
 
     /// From the socket to the flow; what comes before there is an answer goes nowhere.
     fn send(&mut self, counted: &mut Counters, host: &mut Host, now: Time) {
-        let mut space = vec![0; LONGEST];
+        let mut space = vec![0; MAX_SOCKS_DATAGRAM];
         self.more = true;
         for _ in 0..BATCH {
             let (length, from) = match self.udp.recv_from(&mut space) {

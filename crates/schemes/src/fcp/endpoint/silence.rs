@@ -25,7 +25,7 @@ impl Sender {
 
     /// Whether the flow had to wait for more than a round trip, for nothing was answered: the packet
     /// that is answered after `round_trip` s had more after it than a window.
-    pub(super) fn had_to_wait(&self, round_trip: f64, window: &Window) -> bool {
+    pub(super) fn was_window_limited(&self, round_trip: f64, window: &Window) -> bool {
         self.params.additions().restart && self.rtt > 0.0 && round_trip - window.cwnd as f64 / self.pace.rate > self.rtt
     }
 }

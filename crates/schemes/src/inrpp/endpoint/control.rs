@@ -8,7 +8,7 @@ use midpath_core::units::{Rate, Time};
 
 use super::Common;
 use super::host::{HostFlows, poke_others};
-use super::trip::Trip;
+use super::trip::DeliveredPerRtt;
 use crate::inrpp::cache::START;
 use crate::inrpp::header::{Direction, InrppHeader, Nonce, Nonces, Slow};
 use crate::inrpp::note::Plain;
@@ -57,7 +57,7 @@ pub struct Control {
     /// start: "new flows enter the system in open-loop mode" (§II-B), but no cache gets more than
     /// it has room for before its port is heard. Without promises until the first slow-down only.
     pub(super) room: Option<u64>,
-    pub(super) trip: Trip,
+    pub(super) trip: DeliveredPerRtt,
     /// The part of what is acknowledged by which `room` grows beyond what a round trip has brought
     /// before. All of it at first; after a cancellation little, and twice as much in each round trip
     /// without a request to slow down.

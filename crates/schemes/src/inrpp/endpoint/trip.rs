@@ -4,7 +4,7 @@ use midpath_core::units::Time;
 
 /// What is delivered in a round trip.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Trip {
+pub(super) struct DeliveredPerRtt {
     pub(super) since: Time,
     pub(super) now: u64,
     pub(super) before: u64,
@@ -12,7 +12,7 @@ pub(super) struct Trip {
     pub(super) most: u64,
 }
 
-impl Trip {
+impl DeliveredPerRtt {
     /// `bytes` more, at a round trip of `trip`. Whether they are the first of a new one.
     pub(super) fn add(&mut self, bytes: u64, trip: Time, now: Time) -> bool {
         let new = now.saturating_sub(self.since) >= trip;

@@ -68,7 +68,7 @@ proptest! {
                     // Beyond the window one data unit in half a second.
                     prop_assert!(!within || sender.in_flight() <= 3.0 * sender.control.ref_wnd());
                 },
-                Step::Frame(over) => sender.control.media_mut().on_frame(over / 100.0, 0.033, over * 1000.0),
+                Step::Frame(over) => sender.control.media.on_frame(over / 100.0, 0.033, over * 1000.0),
                 Step::Report(begin, blocks, at) => {
                     sender.on_report(&Report { ssrc: 0, begin, blocks: arrivals(blocks), at }, now);
                 }
@@ -77,7 +77,7 @@ proptest! {
                     sender.on_report(&Report { ssrc: 0, begin, blocks: arrivals(blocks), at }, now);
                 }
             }
-            let (target, window) = (sender.control.media_mut().target(), sender.control.ref_wnd());
+            let (target, window) = (sender.control.media.target(), sender.control.ref_wnd());
             prop_assert!((params.min_rate.as_f64()..=params.max_rate.as_f64()).contains(&target), "{target}");
             prop_assert!(window >= MIN_REF_WND && window.is_finite(), "{window}");
             prop_assert!(sender.leaves_at(1000) < Time::MAX, "nothing will ever be sent");
