@@ -1,4 +1,4 @@
-"""NDP's incasts beside what the link takes, a permutation's use of all links, and short flows beside it as DCTCP has them."""
+"""NDP's incasts beside what the link takes, a permutation's use of all links, and short flows beside it as with DCTCP."""
 
 from __future__ import annotations
 
