@@ -114,7 +114,10 @@ static void sender(uint32_t mss, uint64_t packets, uint32_t window, uint32_t pat
                 p->set_ecn_echo(false);
                 printf("ack,%u,%u,%u,%d\n", psn, cumulative, pulls, pull);
                 src.receivePacket(*p);
-                if (cumulative == packets) break;
+                if (cumulative == packets) {
+                    sent();
+                    break;
+                }
             } else {
                 auto* p = NdpNack::newpkt(src._flow, out, 0, 1 + (uint64_t)psn * mss, (uint64_t)cumulative * mss, pulls, 0);
                 if (!pull) p->dont_pull();

@@ -17,7 +17,8 @@ mod window;
 use std::sync::Arc;
 
 use midpath_core::packet::{Kind, Packet};
-use midpath_core::roles::{self, Accept, Endpoint, FlowSpec, Network, Transport};
+use midpath_core::roles::{self, Accept, Endpoint, FlowSpec, Names, Network, Transport};
+use midpath_core::spec::SpecError;
 
 use crate::uec::header::{SIZE, UecHeader};
 pub(crate) use describe::schemes;
@@ -40,6 +41,10 @@ struct Scheme {
 impl roles::Scheme for Scheme {
     fn name(&self) -> &str {
         &self.name
+    }
+    fn bind(&self, names: &dyn Names) -> Result<Option<Arc<dyn roles::Scheme>>, SpecError> {
+        let params = NdpParams { rto: Some(self.params.timeout(names.rtt())), ..self.params };
+        Ok(Some(Arc::new(Scheme { name: self.name.clone(), params })))
     }
     fn transport(&self) -> Option<Arc<dyn Transport>> {
         Some(Arc::new(Ndp(self.params)))

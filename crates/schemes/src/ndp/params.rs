@@ -15,16 +15,16 @@ pub struct NdpParams {
     pub initial_window: u16,
     /// Paths that a sender takes in turn: entropy values, which ECMP hashes (ours: htsim's senders know the paths).
     pub paths: u16,
-    /// A packet of which nothing was heard is sent again after this (ours: 1 ms, a fifth of `DEFAULT_RTO_MIN`, of which a
-    /// fabric's round trips are some hundredths).
-    pub rto: Time,
+    /// A packet of which nothing was heard is sent again after this. Unset: 1 ms, or ten round trips without queues of the
+    /// run's flows if that is more (ours: a fifth of `DEFAULT_RTO_MIN`, which htsim's timer follows).
+    pub rto: Option<Time>,
     /// Whether queues of `kind = "trim"` may cut packets; else they drop them.
     pub trimming: bool,
 }
 
 impl Default for NdpParams {
     fn default() -> NdpParams {
-        NdpParams { initial_window: 15, paths: 64, rto: Time::from_ms(1), trimming: true }
+        NdpParams { initial_window: 15, paths: 64, rto: None, trimming: true }
     }
 }
 
@@ -33,6 +33,12 @@ impl NdpParams {
     pub fn check(&self) -> Result<(), SpecError> {
         require(self.initial_window > 0, "initial_window", "at least 1 packet")?;
         require((1..=1 << 15).contains(&self.paths), "paths", "from 1 to 32768, such as 64")?;
-        require((Time::from_ns(1)..=Time::from_secs(60)).contains(&self.rto), "rto", "from 1 ns to 60 s")
+        let times = Time::from_ns(1)..=Time::from_secs(60);
+        require(self.rto.is_none_or(|t| times.contains(&t)), "rto", "from 1 ns to 60 s")
+    }
+
+    /// The timeout where round trips take so long.
+    pub fn timeout(&self, rtt: Time) -> Time {
+        self.rto.unwrap_or(Time(rtt.0.saturating_mul(10)).max(Time::from_ms(1)))
     }
 }

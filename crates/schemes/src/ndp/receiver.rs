@@ -49,7 +49,8 @@ impl Receiver {
             .with(PacketFlags::PULL, pulls)
             .with(PacketFlags::AGAIN, of.flags.has(PacketFlags::AGAIN));
         let (entropy, psn) = (of.entropy, of.psn);
-        let (cumulative, base) = (self.arrived.expected(), self.demand.asked());
+        // `dont_pull`.
+        let (cumulative, base) = (self.arrived.expected(), if pulls { self.demand.granted() } else { 0 });
         self.send(UecHeader { entropy, message, flags, psn, cumulative, base, ..UecHeader::default() }, ctx);
     }
 

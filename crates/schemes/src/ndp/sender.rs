@@ -15,6 +15,7 @@ use crate::uec::nic::{Nic, Turn};
 pub struct Sender {
     to: NodeId,
     params: NdpParams,
+    rto: Time,
     rate: Rate,
     stop_at: Time,
     window: Window,
@@ -33,6 +34,7 @@ impl Sender {
         Sender {
             to: flow.dst,
             params: *params,
+            rto: params.timeout(Time::ZERO),
             rate: Rate::ZERO,
             stop_at: flow.stop.unwrap_or(Time::MAX),
             window: Window::new(flow.size.map_or(u64::MAX, |size| size.0), mtu - SIZE, params.initial_window),
@@ -79,9 +81,9 @@ impl Sender {
             Nic::leave(flow, &mut self.in_line, ctx);
         }
         if let Some((sent, _)) = self.window.outstanding.oldest() {
-            wake = wake.min(sent.saturating_add(self.params.rto));
+            wake = wake.min(sent.saturating_add(self.rto));
         } else if self.window.is_stuck() {
-            wake = wake.min(self.heard.saturating_add(self.params.rto));
+            wake = wake.min(self.heard.saturating_add(self.rto));
         }
         ctx.set_timer(wake);
     }
@@ -122,12 +124,12 @@ impl Sender {
     /// `rtx_timer_hook`. Ours: who waits for pulls alone asks what they are, in case that they were lost.
     fn time_out(&mut self, ctx: &mut EndpointCtx<'_>) {
         while let Some((sent, psn)) = self.window.outstanding.oldest()
-            && sent.saturating_add(self.params.rto) <= ctx.now
+            && sent.saturating_add(self.rto) <= ctx.now
         {
             self.report.timeouts += 1;
             self.window.on_timeout(psn);
         }
-        if self.window.is_stuck() && self.heard.saturating_add(self.params.rto) <= ctx.now {
+        if self.window.is_stuck() && self.heard.saturating_add(self.rto) <= ctx.now {
             self.heard = ctx.now;
             self.report.timeouts += 1;
             let entropy = self.next_path(ctx);

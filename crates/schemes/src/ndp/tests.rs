@@ -111,7 +111,8 @@ fn a_hosts_answers_and_pulls_are_htsims() {
                     assert!(arrived.add(n[2] as u32), "row {line}");
                 }
                 let pulls = pacer.take(Rules::Ndp, flow, demand, &link, now);
-                answer = Some(vec![n[0], n[1], arrived.expected().into(), demand.asked().into(), pulls.into()]);
+                let pulled = if pulls { demand.granted() } else { 0 };
+                answer = Some(vec![n[0], n[1], arrived.expected().into(), pulled.into(), pulls.into()]);
                 if due.is_none() {
                     since = now;
                 }
@@ -200,5 +201,7 @@ fn parameters_that_cannot_be_are_named() {
     let named = |params: NdpParams| params.check().expect_err("refused").to_string();
     assert!(named(NdpParams { paths: 0, ..NdpParams::default() }).contains("paths"));
     assert!(named(NdpParams { initial_window: 0, ..NdpParams::default() }).contains("initial_window"));
-    assert!(named(NdpParams { rto: Time::ZERO, ..NdpParams::default() }).contains("rto"));
+    assert!(named(NdpParams { rto: Some(Time::ZERO), ..NdpParams::default() }).contains("rto"));
+    assert_eq!(NdpParams::default().timeout(Time::from_us(12)), Time::from_ms(1));
+    assert_eq!(NdpParams::default().timeout(Time::from_ms(40)), Time::from_ms(400));
 }

@@ -190,11 +190,6 @@ impl Demand {
         more && !self.active && self.again == 0
     }
 
-    /// What has been asked for so far.
-    pub fn asked(&self) -> u32 {
-        self.target
-    }
-
     /// Whether the pacer knows that it wants credit (`_in_pull`).
     pub fn is_active(&self) -> bool {
         self.active

@@ -1,4 +1,4 @@
-"""NDP's incasts beside what the link takes, a permutation's use of all links, and short flows beside it as with DCTCP."""
+"""NDP's incasts beside what the link takes, a permutation's use of all links, and short flows beside it."""
 
 from __future__ import annotations
 
