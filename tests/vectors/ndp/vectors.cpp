@@ -155,7 +155,11 @@ static void receiver(uint64_t gbps, uint32_t mss, int senders, uint32_t packets,
         sinks.push_back(new NdpSink(&pacer));
         sinks.back()->connect(*srcs.back(), &back);
         for (uint32_t psn = 0; psn < packets; psn++) left[i].push_back(psn);
+        auto* ack = NdpAck::newpkt(srcs[i]->_flow, back, 0, 1, 0, 0, 0);
+        pacer._pull_queue.enqueue(*NdpPull::newpkt(ack), 100);
     }
+    // The pacer knows all: where one is new, it is not its turn before that of the one that was next.
+    for (int i = 0; i < senders; i++) pacer._pull_queue.dequeue();
     printf("host,%llu,%u,%d,%u\n", (unsigned long long)gbps, mss, senders, packets);
     EventList::_lasteventtime += 1000000000;
     uint64_t now = EventList::_lasteventtime;

@@ -231,7 +231,7 @@ impl Pacer {
         self.lists[IDLE].retain(|other| *other != flow);
         demand.active = true;
         let list = &mut self.lists[ACTIVE];
-        // `FairPullQueue`: around all flows, from that which had its turn on.
+        // `PrioPullQueue` of equals: around all flows, from that which had its turn on.
         let rank = |key: &FlowKey| (self.last.is_some_and(|last| *key <= last), *key);
         let at = if rules == Rules::Ndp { list.partition_point(|key| rank(key) < rank(&flow)) } else { list.len() };
         list.insert(at, flow);

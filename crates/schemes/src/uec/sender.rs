@@ -34,6 +34,8 @@ pub struct Sender {
     entropy: Option<Entropy>,
     /// When an answer was last asked for without data.
     last_rts: Option<Time>,
+    /// When something was heard, or asked for because nothing was.
+    heard: Time,
     /// Whether it waits for its turn at the host's line.
     in_line: bool,
     report: FlowReport,
@@ -57,6 +59,7 @@ impl Sender {
             credit: None,
             entropy: None,
             last_rts: None,
+            heard: Time::ZERO,
             in_line: false,
             report: FlowReport::default(),
         }
@@ -119,8 +122,15 @@ impl Sender {
         }
         if let Some((sent, _)) = self.outstanding.oldest() {
             wake = wake.min(sent.saturating_add(self.params.timeout()));
+        } else if self.waits_for_credit() {
+            wake = wake.min(self.heard.saturating_add(self.params.timeout()));
         }
         ctx.set_timer(wake);
+    }
+
+    /// Whether nothing is on its way that could time out, so that a lost pull would not be missed.
+    fn waits_for_credit(&mut self) -> bool {
+        self.credit.is_some() && !self.in_line && self.outstanding.oldest().is_none()
     }
 
     /// `sendPacket`; whether one was sent.
@@ -267,6 +277,12 @@ impl Sender {
                 self.send_rts(ctx);
             }
         }
+        // Ours: HTSIM's senders wait for ever.
+        if self.waits_for_credit() && self.heard.saturating_add(self.params.timeout()) <= ctx.now {
+            self.heard = ctx.now;
+            self.report.timeouts += 1;
+            self.send_rts(ctx);
+        }
     }
 
     /// `sendRTS`: asks for an answer, once a round trip, for what was lost may have been whole windows' answers.
@@ -307,6 +323,7 @@ impl Sender {
 
 impl Endpoint for Sender {
     fn on_start(&mut self, ctx: &mut EndpointCtx<'_>) {
+        self.heard = ctx.now;
         self.rate = ctx.links.first().map_or(Rate::ZERO, |link| link.rate);
         let constants = self.params.constants(self.rate, self.mtu, self.mtu - SIZE);
         let nscc = Nscc::new(&constants);
@@ -321,6 +338,7 @@ impl Endpoint for Sender {
     }
     fn on_packet(&mut self, packet: &Packet, ctx: &mut EndpointCtx<'_>) {
         let Some(header) = packet.header::<UecHeader>() else { return };
+        self.heard = ctx.now;
         match header.message {
             Message::Ack => self.on_ack(&header, ctx),
             Message::Nack => self.on_nack(&header, ctx),
