@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
         printf("kind,time,sender,units\n");
         pacer(100, 4160, 50, 5, 300, 900000);
         pacer(400, 4160, 12, 3, 300, 300000);
-        pacer(25, 1500, 4, 8, 300, 2000000);
+        pacer(25, 4160, 4, 8, 300, 2000000);
     } else {
         printf("kind,value\n");
         entropies(16, 500);

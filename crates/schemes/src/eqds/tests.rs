@@ -113,15 +113,14 @@ fn a_senders_entropies_are_htsims() {
     assert!(compared > 800, "{compared}");
 }
 
-/// What is granted is less than the link carries, whatever the share says.
+/// What is granted is less than the link carries, whatever the share says and the largest packet is.
 #[test]
 fn grants_are_within_the_links_rate() {
     for mtu in [1500, 4150, 9000] {
         let link = LinkInfo { rate: Rate::from_mbps(100_000), delay: Time::ZERO, mtu, peer: NodeId(0) };
         let spacing = Rules::Eqds(50).spacing(&link, 8);
-        // What the page says: 4 kB each `mtu + 38` bytes' time, so that smaller packets are granted more than they are.
         let rate = 4096.0 * 8.0 / spacing.as_secs_f64() / 100e9;
-        assert!((rate - 4096.0 / (0.99 * f64::from(mtu + 38))).abs() < 1e-3, "{mtu}: {rate}");
+        assert!((rate - 0.9856).abs() < 1e-3, "{mtu}: {rate}");
     }
 }
 

@@ -53,9 +53,9 @@ impl Rules {
                 let quantum = (8.0 * self.quantum() as f64 * 1e12 / rate / RATE) as u64;
                 Time(quantum * u64::from(if units == 0 { NOTHING } else { units }))
             }
-            // `pktByteTimes`: with what Ethernet puts around a packet. The share shortens the time: what is granted is
-            // still less than that, for a grant has no headers.
-            Rules::Eqds(_) => Time((RATE * f64::from(8 * (link.mtu.max(46) + 38)) * 1e12 / rate) as u64),
+            // `pktByteTimes` of the packet that a grant is for, 4160 bytes and what Ethernet puts around it. Ours: of that,
+            // whatever the link's largest packet. The share shortens the time: a grant, which has no headers, is less.
+            Rules::Eqds(_) => Time((RATE * f64::from(8 * (4096 + 64 + 38)) * 1e12 / rate) as u64),
             Rules::Ndp => link.rate.time_for(Bytes(link.mtu.into())),
         }
     }

@@ -34,8 +34,9 @@ pub struct Sender {
     entropy: Option<Entropy>,
     /// When an answer was last asked for without data.
     last_rts: Option<Time>,
-    /// When something was heard, or asked for because nothing was.
+    /// When something was heard, or asked for because nothing was; how often since the last pull.
     heard: Time,
+    asked: u8,
     /// Whether it waits for its turn at the host's line.
     in_line: bool,
     report: FlowReport,
@@ -60,6 +61,7 @@ impl Sender {
             entropy: None,
             last_rts: None,
             heard: Time::ZERO,
+            asked: 0,
             in_line: false,
             report: FlowReport::default(),
         }
@@ -123,7 +125,7 @@ impl Sender {
         if let Some((sent, _)) = self.outstanding.oldest() {
             wake = wake.min(sent.saturating_add(self.params.timeout()));
         } else if self.waits_for_credit() {
-            wake = wake.min(self.heard.saturating_add(self.params.timeout()));
+            wake = wake.min(self.asks_at());
         }
         ctx.set_timer(wake);
     }
@@ -131,6 +133,11 @@ impl Sender {
     /// Whether nothing is on its way that could time out, so that a lost pull would not be missed.
     fn waits_for_credit(&mut self) -> bool {
         self.credit.is_some() && !self.in_line && self.outstanding.oldest().is_none()
+    }
+
+    /// When a pull is taken for lost: each time after twice as long, for others may have their turns.
+    fn asks_at(&self) -> Time {
+        self.heard.saturating_add(Time(self.params.timeout().0.saturating_mul(1 << self.asked)))
     }
 
     /// `sendPacket`; whether one was sent.
@@ -278,8 +285,8 @@ impl Sender {
             }
         }
         // Ours: HTSIM's senders wait for ever.
-        if self.waits_for_credit() && self.heard.saturating_add(self.params.timeout()) <= ctx.now {
-            self.heard = ctx.now;
+        if self.waits_for_credit() && self.asks_at() <= ctx.now {
+            (self.heard, self.asked) = (ctx.now, (self.asked + 1).min(8));
             self.report.timeouts += 1;
             self.send_rts(ctx);
         }
@@ -343,6 +350,7 @@ impl Endpoint for Sender {
             Message::Ack => self.on_ack(&header, ctx),
             Message::Nack => self.on_nack(&header, ctx),
             Message::Pull => {
+                self.asked = 0;
                 self.stop_speculating();
                 if let Some(credit) = &mut self.credit {
                     credit.grant(header.base);
