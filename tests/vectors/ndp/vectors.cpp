@@ -141,7 +141,7 @@ static void receiver(uint64_t gbps, uint32_t mss, int senders, uint32_t packets,
     packets_of(mss);
     NdpSrc::setRouteStrategy(SINGLE_PATH);
     NdpSink::setRouteStrategy(SINGLE_PATH);
-    NdpPullPacer pacer(events(), gbps * 1000000000ull, 1.0);
+    NdpPullPacer pacer(events(), gbps * 1000000000ull, 0.99);
     Here here, in;
     Route back, there;
     back.push_back(&here);

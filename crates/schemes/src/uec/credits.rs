@@ -10,7 +10,7 @@ use midpath_core::packet::FlowKey;
 use midpath_core::roles::{EndpointCtx, LinkInfo};
 use midpath_core::units::{Bytes, Time};
 
-/// Share of the link's rate that is granted (`main_uec`, `main_eqds`).
+/// Share of the link's rate that is granted (`main_uec`, `main_eqds`, `main_ndp`).
 const RATE: f64 = 0.99;
 /// Quanta that pass before the next grant where nothing was granted.
 const NOTHING: u32 = 4;
@@ -56,7 +56,7 @@ impl Rules {
             // `pktByteTimes` of the packet that a grant is for, 4160 bytes and what Ethernet puts around it. Ours: of that,
             // whatever the link's largest packet. The share shortens the time: a grant, which has no headers, is less.
             Rules::Eqds(_) => Time((RATE * f64::from(8 * (4096 + 64 + 38)) * 1e12 / rate) as u64),
-            Rules::Ndp => link.rate.time_for(Bytes(link.mtu.into())),
+            Rules::Ndp => Time((link.rate.time_for(Bytes(link.mtu.into())).0 as f64 / RATE) as u64),
         }
     }
 

@@ -28,7 +28,7 @@ use midpath_core::units::Time;
 
 use credits::Rules;
 pub(crate) use describe::schemes;
-use header::{Message, SIZE, UecHeader};
+use header::{SIZE, UecHeader};
 use params::Profile;
 pub use params::UecParams;
 use receiver::Receiver;
